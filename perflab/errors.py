@@ -1,0 +1,105 @@
+"""Errors for the reader: what was wrong, where, and what to do next.
+
+PerflabError
+ +-- ParameterError         one or more parameters are wrong; lists every problem
+ +-- StackError
+ |    +-- BackendUnavailable   no Docker engine, or no embedded server
+ |    +-- ImageError           an image cannot be built or found
+ |    +-- ServiceFailed        a service died, or never became healthy; carries its last log lines
+ |    +-- SettingRefused       a service does not run with the setting it was given
+ +-- HostBusy               another measurement holds the host's lock
+ +-- LoadError              the load generator itself failed
+ +-- TargetRefused          load was asked for a host that is not allowed
+ +-- RecordingError
+ |    +-- RunNotFound
+ |    +-- ResumeRefused        code or machine changed since the run began
+ +-- AnalysisError          a question the recording cannot answer
+ +-- RunInterrupted         the user ended the run; committed trials are kept
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class PerflabError(Exception):
+    """Base of every error meant for the user; its text is complete without a traceback."""
+
+
+class ParameterError(PerflabError):
+    """Every problem found in a set of parameters, at once."""
+
+    def __init__(self, subject: str, problems: Sequence[str]) -> None:
+        self.subject = subject
+        self.problems = tuple(problems)
+        listed = "\n".join(f"  - {problem}" for problem in self.problems)
+        super().__init__(f"{subject}: nothing was started, because of\n{listed}")
+
+
+class StackError(PerflabError):
+    """A stack of services cannot do what was asked of it."""
+
+
+class BackendUnavailable(StackError):
+    """The wanted backend does not answer on this machine."""
+
+
+class ImageError(StackError):
+    """An image cannot be built or found."""
+
+
+class ServiceFailed(StackError):
+    """A service died or never became healthy.
+
+    Parameters
+    ----------
+    service : str
+        Name of the service in its stack.
+    reason : str
+        What happened.
+    log : str
+        The last lines the service wrote.
+    """
+
+    def __init__(self, service: str, reason: str, log: str = "") -> None:
+        self.service = service
+        self.reason = reason
+        self.log = log
+        last = "\n".join(f"  | {line}" for line in log.strip().splitlines()) or "  | (no output)"
+        super().__init__(f"service '{service}': {reason}\nits last log lines:\n{last}")
+
+
+class SettingRefused(StackError):
+    """A service reports another value for a setting than the treatment asks for."""
+
+
+class HostBusy(PerflabError):
+    """Another measurement holds the lock of this host."""
+
+
+class LoadError(PerflabError):
+    """The load generator itself failed; the trial is void."""
+
+
+class TargetRefused(PerflabError):
+    """Load was asked for a host that is neither the lab's own nor allowed by name."""
+
+
+class RecordingError(PerflabError):
+    """A recording cannot be read or written."""
+
+
+class RunNotFound(RecordingError):
+    """No run answers to that name."""
+
+
+class ResumeRefused(RecordingError):
+    """The run cannot be continued: code or machine changed since it began."""
+
+
+class AnalysisError(PerflabError):
+    """A question that this recording cannot answer."""
+
+
+class RunInterrupted(PerflabError):
+    """The run was ended by the user; what was committed is kept."""

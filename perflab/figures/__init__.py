@@ -1,0 +1,80 @@
+"""Figures of a run: what can be drawn, drawing all of it, and saving it with its origin.
+
+``draw_all(run)`` gives figures to look at, ``save_all(run)`` files for a document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from perflab.figures.export import ProvenanceError, provenance, save, save_table
+from perflab.figures.plots.flush_cost import flush_cost
+from perflab.figures.plots.flush_cost import table as flush_cost_table
+from perflab.figures.plots.latency_cpu import latency_cpu
+from perflab.figures.plots.latency_cpu import table as latency_cpu_table
+from perflab.figures.plots.latency_ecdf import latency_ecdf
+from perflab.figures.plots.latency_ecdf import table as latency_ecdf_table
+from perflab.figures.plots.throughput import table as throughput_table
+from perflab.figures.plots.throughput import throughput
+from perflab.figures.plots.time_breakdown import table as time_breakdown_table
+from perflab.figures.plots.time_breakdown import time_breakdown
+from perflab.paths import figures_dir
+from perflab.recordings import Run
+
+__all__ = [
+    "PLOTS", "Plot", "ProvenanceError", "draw_all", "flush_cost", "latency_cpu", "latency_ecdf",
+    "provenance", "save", "save_all", "save_table", "throughput", "time_breakdown",
+]
+
+
+@dataclass(frozen=True)
+class Plot:
+    """One kind of figure: how it is drawn, and the small table it is drawn from."""
+
+    draw: Callable[[Run], Figure | None]
+    table: Callable[[Run], pd.DataFrame]
+
+
+PLOTS: dict[str, Plot] = {
+    "throughput": Plot(throughput, throughput_table),
+    "latency_ecdf": Plot(latency_ecdf, latency_ecdf_table),
+    "time_breakdown": Plot(time_breakdown, time_breakdown_table),
+    "latency_cpu": Plot(latency_cpu, latency_cpu_table),
+    "flush_cost": Plot(flush_cost, flush_cost_table),
+}
+
+
+def draw_all(run: Run) -> dict[str, Figure]:
+    """Return every figure that the run has data for, by name."""
+    drawn = {name: plot.draw(run) for name, plot in PLOTS.items()}
+    return {name: figure for name, figure in drawn.items() if figure is not None}
+
+
+def save_all(run: Run, directory: Path | None = None, *, pdf: bool = False) -> list[Path]:
+    """Draw and save every figure of ``run`` as SVG and PNG, each with its table as CSV.
+
+    Parameters
+    ----------
+    run : Run
+        The recording.
+    directory : Path, optional
+        By default ``<figures>/<run id>/``.
+    pdf : bool
+        Also write PDF files.
+
+    Returns
+    -------
+    list of Path
+        SVG, PNG and CSV of each figure, in this order.
+    """
+    target = figures_dir() / run.run_id if directory is None else directory
+    paths: list[Path] = []
+    for name, figure in draw_all(run).items():
+        paths += save(figure, name, run, target, pdf=pdf)
+        paths.append(save_table(PLOTS[name].table(run), name, target))
+    return paths

@@ -1,0 +1,134 @@
+"""Figures as files that say where they come from and are rebuilt byte for byte.
+
+Same record, same bytes: no dates, identifiers salted with run and name, glyphs as paths. Files
+appear whole or not at all (temporary file, fsync, rename).
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pandas as pd
+from matplotlib.figure import Figure
+from PIL import Image
+
+from perflab.errors import PerflabError
+from perflab.figures.origin import perflab_version, provenance_of
+from perflab.figures.style import applied
+from perflab.recordings import Run
+
+PRINT_DPI = 200
+DESCRIPTION = "{http://purl.org/dc/elements/1.1/}description"
+
+
+class ProvenanceError(PerflabError):
+    """A figure file says nothing about its origin, or cannot be read."""
+
+
+def save(
+    figure: Figure, name: str, run: Run, directory: Path, *, pdf: bool = False
+) -> tuple[Path, Path]:
+    """Write ``<name>.svg`` and ``<name>.png`` (and ``<name>.pdf``) with their origin inside.
+
+    Parameters
+    ----------
+    figure : Figure
+        Drawn from ``run`` alone.
+    name : str
+        File name without a suffix; part of the salt of the SVG's identifiers.
+    run : Run
+        The recording the figure is drawn from.
+    directory : Path
+        Made when missing.
+    pdf : bool
+        Also write a PDF (not promised to be byte-identical across matplotlib's versions).
+
+    Returns
+    -------
+    tuple of Path
+        The SVG and the PNG.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(provenance_of(run, name), sort_keys=True, default=str)
+    creator = f"perflab {perflab_version()}"
+    title = f"{run.record.title}: {name}"
+    svg, png = directory / f"{name}.svg", directory / f"{name}.png"
+    with applied(**{"svg.hashsalt": f"{run.run_id}/{name}"}):
+        described = {"Title": title, "Creator": creator, "Description": text, "Date": None}
+        write_whole(svg, _rendered(figure, "svg", described))
+        described = {"Title": title, "Software": creator, "Description": text}
+        write_whole(png, _rendered(figure, "png", described))
+        if pdf:
+            described = {"Title": title, "Creator": creator, "Subject": text, "CreationDate": None}
+            write_whole(directory / f"{name}.pdf", _rendered(figure, "pdf", described))
+    return svg, png
+
+
+def _rendered(figure: Figure, kind: str, metadata: dict[str, str | None]) -> bytes:
+    target = io.BytesIO()
+    figure.savefig(target, format=kind, dpi=PRINT_DPI, metadata=metadata, bbox_inches=None)
+    return target.getvalue()
+
+
+def save_table(table: pd.DataFrame, name: str, directory: Path) -> Path:
+    """Write the small table a figure is drawn from as ``<name>.csv``, six significant digits."""
+    directory.mkdir(parents=True, exist_ok=True)
+    text = table.to_csv(index=False, float_format="%.6g", lineterminator="\n")
+    path = directory / f"{name}.csv"
+    write_whole(path, text.encode())
+    return path
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Put ``content`` at ``path`` so that a reader sees the old file or the new, never a part."""
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def provenance(path: Path) -> dict[str, Any]:
+    """Read back what a saved SVG or PNG says about its origin.
+
+    Raises
+    ------
+    ProvenanceError
+        The file is no SVG or PNG, cannot be read, or carries no provenance.
+    """
+    readers: dict[str, Callable[[Path], str | None]] = {".svg": _from_svg, ".png": _from_png}
+    reader = readers.get(path.suffix.lower())
+    if reader is None:
+        raise ProvenanceError(f"{path}: provenance is read from .svg and .png files")
+    try:
+        text = reader(path)
+        found = json.loads(text) if text else None
+    except (OSError, ValueError, SyntaxError) as error:
+        raise ProvenanceError(f"{path}: cannot be read as a figure of perflab: {error}") from error
+    if not isinstance(found, dict) or "runs" not in found:
+        raise ProvenanceError(f"{path}: says nothing about its origin; was it saved by perflab?")
+    return found
+
+
+def _from_svg(path: Path) -> str | None:
+    element = next(ElementTree.parse(path).iter(DESCRIPTION), None)
+    return None if element is None else element.text
+
+
+def _from_png(path: Path) -> str | None:
+    with Image.open(path) as image:
+        image.load()
+        return image.info.get("Description")

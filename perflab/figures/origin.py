@@ -1,0 +1,80 @@
+"""Where a figure comes from: in small print below the plot, and as data inside the file."""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from perflab.recordings import Run, RunRecord
+
+
+def perflab_version() -> str:
+    """Return the installed version of perflab, or "unknown" in an uninstalled checkout."""
+    try:
+        return version("perflab")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def valid_counts(run: Run) -> dict[str, int]:
+    """Return the number of valid trials of every treatment, zeros included."""
+    valid = run.valid_trials()
+    counted = valid["treatment"].value_counts() if len(valid) else {}
+    return {t.name: int(counted.get(t.name, 0)) for t in run.record.treatments}
+
+
+def commit(record: RunRecord, length: int = 10) -> str:
+    """Return the commit that measured the run, marked "+changes" when the tree was dirty."""
+    code: dict[str, Any] = _as_dict(record.code)
+    name = str(code.get("commit") or "")[:length] or "unknown"
+    return f"{name}+changes" if code.get("dirty") else name
+
+
+def shared_note(record: RunRecord) -> str:
+    """Return what the machine could not keep apart, or an empty string."""
+    return str(_as_dict(record.placement).get("shared") or "")
+
+
+def footer(run: Run) -> str:
+    """Return the small print below every figure: run, path, n, seed, commit, and what is shared."""
+    record = run.record
+    lines = [
+        f"run {run.run_id} · backend {record.backend} · network path {record.network_path}",
+        f"{_n_text(valid_counts(run))} · seed {record.seed} · commit {commit(record)}"
+        f" · perflab {perflab_version()}",
+    ]
+    if record.state != "finished":
+        lines.append(f"run {record.state}" + (f": {record.reason}" if record.reason else ""))
+    if note := shared_note(record):
+        lines.append(f"not separated on this machine: {note}")
+    return "\n".join(lines)
+
+
+def _n_text(counts: dict[str, int]) -> str:
+    if len(set(counts.values())) == 1:
+        return f"n = {next(iter(counts.values()))} valid trials per treatment"
+    listed = ", ".join(f"{name} {count}" for name, count in counts.items())
+    return f"n valid trials: {listed}"
+
+
+def provenance_of(run: Run, name: str) -> dict[str, Any]:
+    """Return what a saved figure ``name`` says about itself; plain JSON values only."""
+    record = run.record
+    code = _as_dict(record.code)
+    return {
+        "figure": name,
+        "runs": [run.run_id],
+        "experiment": record.experiment,
+        "parameters": dict(record.parameters),
+        "backend": record.backend,
+        "network_path": record.network_path,
+        "commit": str(code.get("commit") or "unknown"),
+        "dirty": bool(code.get("dirty")),
+        "n": valid_counts(run),
+        "seed": record.seed,
+        "perflab": perflab_version(),
+    }
+
+
+def _as_dict(value: Any) -> dict[str, Any]:
+    return dict(value) if isinstance(value, dict) else dict(value.model_dump())

@@ -1,0 +1,1 @@
+"""One module per plot: ``<name>(run) -> Figure`` and ``table(run) -> DataFrame``."""

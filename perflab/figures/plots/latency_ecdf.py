@@ -1,0 +1,160 @@
+"""Distribution of response time: every trial thin, all trials of a treatment thick."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from perflab.figures.origin import footer
+from perflab.figures.plots.milliseconds import log_axis
+from perflab.figures.style import (
+    FAINT,
+    MUTED,
+    LabFigure,
+    Look,
+    canvas,
+    finish,
+    looks,
+    only_grid,
+    styled,
+    tick_label,
+)
+from perflab.recordings import Run
+
+# Above this many treatments the curves hide each other: one panel each, the others in grey.
+SHARED_PANEL = 3
+TABLE_GRID = np.r_[0.001, 0.01, np.arange(0.05, 0.951, 0.05), 0.99, 0.999]
+CURVE_GRID = np.r_[0.0, np.linspace(0.002, 0.998, 250), 1.0]
+MARKED = {0.50: "p50_ms", 0.95: "p95_ms", 0.99: "p99_ms"}
+# Smallest n at which a distribution-free 95% interval of the percentile exists.
+LEAST_N = {0.50: 6, 0.95: 72, 0.99: 368}
+
+
+def table(run: Run) -> pd.DataFrame:
+    """Return the pooled quantiles of response time on a grid: treatment, n, quantile, ms."""
+    parts = [
+        pd.DataFrame(
+            {
+                "treatment": name,
+                "label": looks(run.record)[name].label,
+                "requests": len(values),
+                "quantile": TABLE_GRID,
+                "response_ms": np.quantile(values, TABLE_GRID),
+            }
+        )
+        for name, values in _pooled(_responses(run)).items()
+    ]
+    empty = pd.DataFrame(columns=["treatment", "label", "requests", "quantile", "response_ms"])
+    return pd.concat(parts, ignore_index=True) if parts else empty
+
+
+@styled
+def latency_ecdf(run: Run) -> Figure:
+    """Draw the share of responses done within a time, by treatment, for valid trials."""
+    look = looks(run.record)
+    responses = _responses(run)
+    shared = len(look) <= SHARED_PANEL
+    panels = 1 if shared else len(look)
+    columns = 1 if shared else 2
+    grid_rows = -(-panels // columns)
+    figure = canvas(
+        "Response time: share of responses done within a time",
+        footer(run),
+        plot_height_in=3.7 if shared else 0.6 + 2.0 * grid_rows,
+        subtitle="From the planned instant to the last byte; successful responses of valid trials."
+        " Thin: one trial. Thick: all trials. Points: median of the trials' p50, p95 and p99,"
+        " where every trial has responses enough.",
+        key=_key(look) if shared else (),
+    )
+    axes = figure.subplots(grid_rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
+    for spare in axes[panels:]:
+        spare.remove()
+    for panel, name in zip(axes, look, strict=False):
+        shown = look if shared else {name: look[name]}
+        _draw_panel(panel, run, responses, shown, look)
+        if not shared:
+            panel.set_title(tick_label(look[name].label, 3.0, 8, lines=3), size=8)
+    _label_outer(figure, axes[:panels], columns)
+    return finish(figure)
+
+
+def _responses(run: Run) -> pd.DataFrame:
+    """Return treatment, trial_id and response_ms of the successes of valid trials."""
+    valid = run.valid_trials()
+    columns = ["treatment", "trial_id", "response_ms"]
+    if not len(valid):
+        return pd.DataFrame({name: pd.Series(dtype=object) for name in columns})
+    requests = run.requests(trial_ids=list(valid["trial_id"]))
+    good = requests[(requests["error"] == "") & (requests["done_ns"] > 0)]
+    waited_ns = good["done_ns"] - good["planned_ns"]
+    return good.assign(response_ms=waited_ns.astype(float) / 1e6)[columns]
+
+
+def _pooled(responses: pd.DataFrame) -> dict[str, np.ndarray]:
+    return {
+        str(name): group["response_ms"].to_numpy(float)
+        for name, group in responses.groupby("treatment", sort=False)
+    }
+
+
+def _draw_panel(
+    axes: Axes,
+    run: Run,
+    responses: pd.DataFrame,
+    shown: Mapping[str, Look],
+    everyone: Mapping[str, Look],
+) -> None:
+    pooled = _pooled(responses)
+    for name in everyone:
+        if name not in shown and name in pooled:
+            axes.plot(np.quantile(pooled[name], CURVE_GRID), CURVE_GRID, color=FAINT, lw=1.0)
+    for name, look in shown.items():
+        if name not in pooled:
+            continue
+        of_treatment = responses[responses["treatment"] == name]
+        for _, trial in of_treatment.groupby("trial_id"):
+            values = trial["response_ms"].to_numpy(float)
+            axes.plot(np.quantile(values, CURVE_GRID), CURVE_GRID, color=look.color, lw=0.5,
+                      alpha=0.45)
+        axes.plot(np.quantile(pooled[name], CURVE_GRID), CURVE_GRID, color=look.color, lw=2.0)
+        _mark(axes, run, name, look)
+    axes.set_ylim(-0.02, 1.03)
+    axes.set_yticks([0, 0.25, 0.5, 0.75, 1.0], ["0", "25", "50", "75", "100"])
+    log_axis(axes, "x")
+    only_grid(axes, "y")
+    if not any(name in pooled for name in shown):
+        axes.text(0.5, 0.5, "no valid trial", transform=axes.transAxes, ha="center", color=MUTED)
+
+
+def _mark(axes: Axes, run: Run, name: str, look: Look) -> None:
+    trials = run.valid_trials()
+    trials = trials[trials["treatment"] == name]
+    for share, column in MARKED.items():
+        if (trials["requests"] - trials["errors"] < LEAST_N[share]).any():
+            continue
+        at = float(trials[column].median())
+        if np.isfinite(at):
+            axes.plot([at], [share], ls="", marker=look.marker, ms=5.5, mfc=look.color,
+                      mec="white", mew=0.8, zorder=5)
+
+
+def _label_outer(figure: LabFigure, axes: np.ndarray, columns: int) -> None:
+    for index, panel in enumerate(axes):
+        if index % columns == 0:
+            panel.set_ylabel("responses done, %")
+        if index + columns >= len(axes):
+            panel.set_xlabel("response time, ms (log)")
+            panel.tick_params(axis="x", labelbottom=True)
+
+
+def _key(look: Mapping[str, Look]) -> list[Line2D]:
+    return [
+        Line2D([], [], color=each.color, lw=2, marker=each.marker, ms=5.5, mec="white",
+               label=tick_label(each.label, 6.4, 8, lines=1))
+        for each in look.values()
+    ]

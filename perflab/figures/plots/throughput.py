@@ -1,0 +1,119 @@
+"""Throughput of every trial, block by block, with the treatments' medians."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from perflab.figures.origin import footer
+from perflab.figures.plots import rows
+from perflab.figures.plots.medians import Median, medians
+from perflab.figures.style import FAINT, INK, MUTED, Look, canvas, finish, looks, only_grid, styled
+from perflab.recordings import Run
+
+BAND = (-0.34, 0.12)
+MEDIAN_AT = 0.32
+COLUMNS = [
+    "treatment", "label", "block", "position", "attempt", "trial_id", "state", "reasons",
+    "throughput_rps",
+]
+
+
+def table(run: Run) -> pd.DataFrame:
+    """Return one row per trial that was not superseded, failed and invalid ones included."""
+    trials = run.trials()
+    trials = trials[~trials["superseded"].astype(bool)] if len(trials) else trials
+    labels = {name: look.label for name, look in looks(run.record).items()}
+    return (
+        trials.assign(
+            label=trials["treatment"].map(labels) if len(trials) else [],
+            reasons=["; ".join(reasons) for reasons in trials["reasons"]] if len(trials) else [],
+        )
+        .reindex(columns=COLUMNS)
+        .sort_values(["block", "position", "attempt"], ignore_index=True)
+    )
+
+
+@styled
+def throughput(run: Run) -> Figure:
+    """Draw each trial's throughput by treatment; lines join the trials of a block."""
+    look = looks(run.record)
+    trials = table(run)
+    figure = canvas(
+        "Throughput per treatment",
+        footer(run),
+        plot_height_in=0.55 + len(look) * rows.height_in(look, 0.62),
+        subtitle="Every point is one trial; a grey line joins the trials of one block.",
+        key=_key(set(trials["state"])),
+    )
+    axes = figure.subplots()
+    places = rows.frame(axes, look)
+    trials = trials.assign(y=_heights(trials, places))
+    _join_blocks(axes, trials)
+    for name, group in trials.groupby("treatment", sort=False):
+        _draw_trials(axes, group, look[str(name)])
+    for name, median in medians(run, "throughput_rps").items():
+        _draw_median(axes, places[name] + MEDIAN_AT, median, look[name])
+    axes.set_xlim(left=0)
+    if not np.isfinite(trials["throughput_rps"]).any():
+        axes.set_xlim(0, 1)
+        axes.set_xticks([0])
+    axes.set_xlabel("throughput, successful responses per second")
+    only_grid(axes, "x")
+    return finish(figure)
+
+
+def _heights(trials: pd.DataFrame, places: dict[str, int]) -> pd.Series[float]:
+    """Spread a treatment's trials over its row by block, the first block on top."""
+    blocks = sorted(trials["block"].unique())
+    span = np.linspace(*BAND, len(blocks)) if len(blocks) > 1 else [sum(BAND) / 2]
+    offset = dict(zip(blocks, span, strict=True))
+    return trials["treatment"].map(places).astype(float) + trials["block"].map(offset).astype(float)
+
+
+def _join_blocks(axes: Axes, trials: pd.DataFrame) -> None:
+    """Only valid trials are joined: only they enter a comparison."""
+    valid = trials.where(trials["state"] == "valid").assign(block=trials["block"])
+    for _, block in valid.groupby("block"):
+        in_row_order = block.sort_values("y")
+        axes.plot(in_row_order["throughput_rps"], in_row_order["y"], color=FAINT, lw=0.9, zorder=1)
+
+
+def _draw_trials(axes: Axes, trials: pd.DataFrame, look: Look) -> None:
+    measured = np.isfinite(trials["throughput_rps"])
+    valid = trials[(trials["state"] == "valid") & measured]
+    invalid = trials[(trials["state"] == "invalid") & measured]
+    failed = trials[(trials["state"] == "failed") | ~measured]
+    points = {"marker": look.marker, "s": 22, "edgecolors": look.color, "zorder": 3}
+    axes.scatter(valid["throughput_rps"], valid["y"], c=look.color, linewidths=0.5, **points)
+    axes.scatter(invalid["throughput_rps"], invalid["y"], c="white", linewidths=1.1, **points)
+    axes.scatter(
+        [0.0] * len(failed), failed["y"], marker="x", s=16, c=look.color, linewidths=1.4,
+        transform=axes.get_yaxis_transform(), clip_on=False, zorder=4,
+    )
+
+
+def _draw_median(axes: Axes, y: float, median: Median, look: Look) -> None:
+    axes.text(
+        1.015, y - 0.18, median.text("{:,.0f}"), transform=axes.get_yaxis_transform(),
+        size=8, va="center", linespacing=1.35,
+    )
+    if median.low is not None and median.high is not None:
+        axes.plot([median.low, median.high], [y, y], color=look.color, lw=2.2, zorder=2)
+    axes.plot([median.value] * 2, [y - 0.1, y + 0.1], color=INK, lw=1.6, zorder=3)
+
+
+def _key(states: set[str]) -> list[Line2D]:
+    point = {"ls": "", "ms": 4.5, "mec": MUTED}
+    handles = [Line2D([], [], marker="o", mfc=MUTED, label="valid trial", **point)]
+    if "invalid" in states:
+        label = "invalid trial (not compared)"
+        handles.append(Line2D([], [], marker="o", mfc="white", label=label, **point))
+    if "failed" in states:
+        label = "failed trial (not compared)"
+        handles.append(Line2D([], [], marker="x", mew=1.4, label=label, **point))
+    median = {"color": MUTED, "lw": 2.2, "marker": "|", "ms": 8, "mec": INK, "mew": 1.6}
+    return [*handles, Line2D([], [], label="median and its 95% interval", **median)]

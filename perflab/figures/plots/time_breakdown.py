@@ -1,0 +1,115 @@
+"""Where a request's time goes, from the phases that the service reports in Server-Timing."""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from perflab.figures.evidence import parts
+from perflab.figures.origin import footer
+from perflab.figures.plots import rows
+from perflab.figures.style import (
+    INK,
+    MUTED,
+    WIDTH_IN,
+    canvas,
+    finish,
+    looks,
+    only_grid,
+    styled,
+    text_width_in,
+)
+from perflab.recordings import Run
+
+# Paul Tol's muted scheme: apart from the treatments' colours, and safe for colour-blind readers.
+COLORS = {
+    "unsent": "#DDDDDD",
+    "outside": "#B5B5B5",
+    "threadpool": "#DDCC77",
+    "inference": "#44AA99",
+    "pool": "#88CCEE",
+    "execute": "#5566AA",
+    "commit": "#882255",
+    "rest": "#999933",
+}
+SPARE = ("#CC6677", "#117733", "#AA4499", "#332288")
+BAR = 0.62
+
+
+def table(run: Run) -> pd.DataFrame:
+    """Return the mean time of every part of a request, in ms, by treatment (long form)."""
+    labels = {name: look.label for name, look in looks(run.record).items()}
+    found = parts(run)
+    return found.assign(label=found["treatment"].map(labels))[
+        ["treatment", "label", "part", "meaning", "mean_ms"]
+    ]
+
+
+@styled
+def time_breakdown(run: Run) -> Figure:
+    """Draw the mean parts of a response time as one stacked bar per treatment."""
+    look = looks(run.record)
+    drawn = table(run)
+    colors = _colors(drawn)
+    figure = canvas(
+        "Where the time goes: mean parts of a response time",
+        footer(run),
+        plot_height_in=0.6 + len(look) * rows.height_in(look, 0.44),
+        subtitle="Valid trials, successful responses. Phases from the service's Server-Timing;"
+        " the rest by subtraction. Number at the bar's end: mean response time.",
+        key=[Patch(fc=color, label=_meaning(drawn, part)) for part, color in colors.items()],
+    )
+    axes = figure.subplots()
+    places = rows.frame(axes, look)
+    totals = drawn.groupby("treatment")["mean_ms"].sum()
+    limit = float(totals.max()) * 1.14 if len(totals) else 1.0
+    axes.set_xlim(0, limit if limit > 0 else 1.0)
+    for name, place in places.items():
+        if name in totals:
+            _draw_bar(axes, place, drawn[drawn["treatment"] == name], colors)
+        else:
+            axes.text(0.01, place, "no valid trial", transform=axes.get_yaxis_transform(),
+                      va="center", color=MUTED)
+    axes.set_xlabel("mean time, ms")
+    only_grid(axes, "x")
+    return finish(figure)
+
+
+def _colors(drawn: pd.DataFrame) -> dict[str, str]:
+    """Return the colours of the parts that occur, in the order of the stack."""
+    spare = iter(SPARE * 4)
+    present = drawn.groupby("part", sort=False)["mean_ms"].max()
+    return {str(part): COLORS.get(str(part)) or next(spare) for part in present[present > 0].index}
+
+
+def _meaning(drawn: pd.DataFrame, part: str) -> str:
+    return str(drawn.loc[drawn["part"] == part, "meaning"].iloc[0])
+
+
+def _draw_bar(axes: Axes, place: int, segments: pd.DataFrame, colors: dict[str, str]) -> None:
+    left = 0.0
+    # The axes take roughly this part of the figure; labels need it before the layout is known.
+    inch = axes.get_xlim()[1] / (WIDTH_IN - rows.LABEL_WIDTH_IN - 0.6)
+    for part, value in zip(segments["part"], segments["mean_ms"], strict=True):
+        if value <= 0:
+            continue
+        color = colors[part]
+        axes.barh(place, value, left=left, height=BAR, color=color, edgecolor="white", lw=0.8)
+        words = _number(value)
+        if value > (text_width_in(words, 7.5) + 0.08) * inch:
+            axes.text(left + value / 2, place, words, size=7.5, ha="center", va="center",
+                      color="white" if _dark(color) else INK)
+        left += value
+    axes.text(left + 0.06 * inch, place, f"{_number(left)} ms", size=8, va="center", weight="bold")
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _dark(color: str) -> bool:
+    red, green, blue = to_rgb(color)
+    return 0.299 * red + 0.587 * green + 0.114 * blue < 0.55

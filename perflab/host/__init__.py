@@ -1,0 +1,1 @@
+"""The machine itself: its lock, its cores, its speed and its facts."""

@@ -1,0 +1,127 @@
+"""Typed, validated parameters: every problem is found before anything is started.
+
+An experiment's parameters are a pydantic model derived from :class:`Parameters`. Values may come
+as Python objects (a notebook) or as text (``-p key=value``); :func:`check` turns both into the
+model or raises one error that lists all problems.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from perflab.errors import ParameterError
+
+
+class Parameters(BaseModel):
+    """Base of every set of parameters: unknown names are refused, values never change."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+P = TypeVar("P", bound=Parameters)
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return `` (did you mean 'x'?)`` for the nearest known name, or an empty string."""
+    nearest = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    return f" (did you mean '{nearest[0]}'?)" if nearest else ""
+
+
+def from_text(text: str) -> Any:
+    """Read one value typed on a command line: JSON where it is JSON, else the text itself."""
+    lowered = text.strip().lower()
+    if lowered in ("none", "null", ""):
+        return None
+    if lowered in ("true", "false"):
+        return lowered == "true"
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    return value
+
+
+def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:
+    """Read ``key=value`` words into a dictionary.
+
+    Raises
+    ------
+    ParameterError
+        A word has no ``=`` or names its parameter twice.
+    """
+    values: dict[str, Any] = {}
+    problems = []
+    for word in assignments:
+        name, equals, text = word.partition("=")
+        name = name.strip()
+        if not equals or not name:
+            problems.append(f"'{word}' is not of the form key=value")
+        elif name in values:
+            problems.append(f"'{name}' is given twice")
+        else:
+            values[name] = from_text(text)
+    if problems:
+        raise ParameterError("parameters (-p)", problems)
+    return values
+
+
+def check(model: type[P], values: Mapping[str, Any], subject: str) -> P:
+    """Validate ``values`` against ``model``.
+
+    Parameters
+    ----------
+    model : type of Parameters
+        What is allowed.
+    values : mapping
+        Name to value; text is read as JSON or a comma-separated list where the field needs it.
+    subject : str
+        Whose parameters these are, for the error.
+
+    Raises
+    ------
+    ParameterError
+        Lists every problem: unknown names with the nearest known one, wrong types, values out of
+        range, impossible combinations.
+    """
+    known = list(model.model_fields)
+    unknown = [name for name in values if name not in known]
+    problems = [
+        f"unknown parameter '{name}'{did_you_mean(name, known)}; known: {', '.join(known)}"
+        for name in unknown
+    ]
+    given = {name: _listed(model, name, value) for name, value in values.items() if name in known}
+    try:
+        checked = model.model_validate(given)
+    except ValidationError as error:
+        problems.extend(_sentence(item) for item in error.errors(include_url=False))
+        raise ParameterError(subject, problems) from None
+    if problems:
+        raise ParameterError(subject, problems)
+    return checked
+
+
+def _listed(model: type[Parameters], name: str, value: Any) -> Any:
+    """Let a list parameter be typed as ``a,b``, as JSON text, or as one value."""
+    annotation = str(model.model_fields[name].annotation)
+    if "tuple" not in annotation or isinstance(value, (list, tuple)):
+        return value
+    if isinstance(value, str):
+        parsed = from_text(value)
+        if isinstance(parsed, list):
+            return parsed
+        return [from_text(part.strip()) for part in value.split(",")]
+    return [value]
+
+
+def _sentence(item: Any) -> str:
+    """Turn one of pydantic's findings into a sentence that names parameter and value."""
+    place = ".".join(str(part) for part in item["loc"])
+    message = str(item["msg"]).removeprefix("Value error, ")
+    if not place:
+        return message
+    return f"{place} = {item['input']!r}: {message[:1].lower()}{message[1:]}"

@@ -1,0 +1,159 @@
+"""One run as a section of a design document, in Markdown."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from perflab.figures import save_all
+from perflab.figures.export import write_whole
+from perflab.figures.origin import commit, perflab_version, shared_note, valid_counts
+from perflab.recordings import Run
+from perflab.reports.findings import readable_findings, readable_summary, sentences
+from perflab.reports.markdown import cell, to_markdown
+
+FIGURE_TITLES = {
+    "throughput": "Throughput per treatment, every trial a point",
+    "latency_ecdf": "Distribution of response time",
+    "time_breakdown": "Where the time goes",
+    "latency_cpu": "Response time against CPU",
+    "flush_cost": "Cost of a disk flush over the run",
+}
+NOT_PLACES = ("shared",)
+
+
+def section(run: Run, figure_paths: Iterable[Path | str]) -> str:
+    """Return the Markdown of ``run``: question, set-up, verdict, tables, figures, warnings.
+
+    Parameters
+    ----------
+    run : Run
+        The recording.
+    figure_paths : iterable of path
+        Links to the figures as they shall stand in the text; SVG is preferred where a figure is
+        given in several formats, and other files (CSV) are left out.
+    """
+    record = run.record
+    parts = [
+        f"# {record.title}\n",
+        f"**Question.** {record.question}\n",
+        _state(run),
+        "## Verdict\n",
+        _bullets(sentences(run)) or "No claim is attached to this run.\n",
+        "## Findings\n",
+        to_markdown(readable_findings(run)),
+        "## Measured\n",
+        to_markdown(readable_summary(run)),
+        _figures(figure_paths),
+        "## Set-up\n",
+        _set_up(run),
+        "## Warnings\n",
+        _bullets(record.warnings) or "None.\n",
+        "## Trials that do not count\n",
+        _not_counted(run),
+    ]
+    return "\n".join(part for part in parts if part)
+
+
+def write_section(run: Run, directory: Path) -> Path:
+    """Save the run's figures and its section as ``<directory>/<run id>.md``; return the latter.
+
+    The figures go to ``<directory>/<run id>/`` and are linked relatively, so that the folder can
+    be moved or committed as a whole.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    saved = save_all(run, directory / run.run_id)
+    path = directory / f"{run.run_id}.md"
+    links = [Path(os.path.relpath(figure, directory)) for figure in saved]
+    write_whole(path, section(run, links).encode())
+    return path
+
+
+def _state(run: Run) -> str:
+    record = run.record
+    if record.state == "finished":
+        return ""
+    because = f" ({record.reason})" if record.reason else ""
+    return f"**This run is {record.state}{because}: what follows rests on the trials it has.**\n"
+
+
+def _figures(paths: Iterable[Path | str]) -> str:
+    chosen: dict[str, Path] = {}
+    for path in map(Path, paths):
+        if path.suffix == ".svg" or (path.suffix == ".png" and path.stem not in chosen):
+            chosen[path.stem] = path
+    if not chosen:
+        return ""
+    images = [
+        f"![{FIGURE_TITLES.get(stem, stem)}](<{path.as_posix()}>)\n" for stem, path in chosen.items()
+    ]
+    return "## Figures\n\n" + "\n".join(images)
+
+
+def _set_up(run: Run) -> str:
+    record = run.record
+    counts = valid_counts(run)
+    facts = {
+        "run": f"`{run.run_id}`",
+        "measured at": record.created_at,
+        "backend": record.backend,
+        "network path": record.network_path,
+        "placement": _placement(dict(record.placement)),
+        "not separated on this machine": shared_note(record),
+        "blocks, seed": f"{record.blocks}, {record.seed}",
+        "valid trials": ", ".join(f"{name} {count}" for name, count in counts.items()),
+        "code": f"commit {commit(record)}, perflab {perflab_version()}",
+    }
+    listed = pd.DataFrame([(k, str(v)) for k, v in facts.items() if v], columns=["what", "value"])
+    parameters = pd.DataFrame(
+        [(f"`{name}`", _plain(value)) for name, value in record.parameters.items()],
+        columns=["parameter", "value"],
+    )
+    return to_markdown(listed) + "\n" + to_markdown(parameters)
+
+
+def _placement(placement: dict[str, Any]) -> str:
+    places = [
+        f"{role}: core{'s' if _many(cores) else ''} {_plain(cores)}"
+        for role, cores in placement.items()
+        if role not in NOT_PLACES and cores not in (None, "", [], ())
+    ]
+    return "; ".join(places)
+
+
+def _many(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str) and len(value) > 1
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(str(item) for item in value)
+    return str(value)
+
+
+def _not_counted(run: Run) -> str:
+    trials = run.trials()
+    if not len(trials):
+        return "The run has no trial.\n"
+    superseded = trials["superseded"].astype(bool)
+    listed = trials[(trials["state"] != "valid") | superseded]
+    if not len(listed):
+        return "Every trial is valid.\n"
+    return to_markdown(
+        pd.DataFrame(
+            {
+                "trial": listed["trial_id"],
+                "treatment": listed["treatment"],
+                "state": listed["state"].where(~superseded, listed["state"] + ", superseded"),
+                "reason": ["; ".join(map(str, reasons)) for reasons in listed["reasons"]],
+            }
+        )
+    )
+
+
+def _bullets(lines: Iterable[str]) -> str:
+    return "".join(f"- {cell(str(line))}\n" for line in lines)

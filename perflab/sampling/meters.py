@@ -1,0 +1,191 @@
+"""Meters: cumulative CPU time and memory of a container, a process tree, or a host core.
+
+Every meter returns CPU time since its subject began, so a lost sample costs resolution, never
+accuracy.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Cumulative CPU time in ns and memory in use in bytes (0 = not measured)."""
+
+    cpu_ns: int
+    memory_bytes: int
+
+
+class Meter(Protocol):
+    """Anything whose CPU and memory can be read."""
+
+    def read(self, table: ProcessTable) -> Reading | None:
+        """Return a reading, or None when the subject is gone."""
+
+
+class ProcessTable:
+    """One scan of ``/proc``, shared by all meters of a sample."""
+
+    def __init__(self) -> None:
+        self.parent: dict[int, int] = {}
+        self.reaped_ns: dict[int, int] = {}
+        self._children: dict[int, list[int]] = {}
+        for entry in os.listdir("/proc"):
+            if entry.isdigit():
+                self._read(int(entry))
+
+    def _read(self, pid: int) -> None:
+        try:
+            with open(f"/proc/{pid}/stat", "rb") as file:
+                fields = file.read().rpartition(b")")[2].split()
+        except OSError:
+            return
+        parent = int(fields[1])
+        self.parent[pid] = parent
+        self.reaped_ns[pid] = (int(fields[13]) + int(fields[14])) * TICK_NS
+        self._children.setdefault(parent, []).append(pid)
+
+    def tree(self, root: int) -> list[int]:
+        """Return a process and all its descendants that are alive."""
+        if root not in self.parent:
+            return []
+        members = [root]
+        for pid in members:
+            members.extend(self._children.get(pid, ()))
+        return members
+
+
+def process_cpu_ns(pid: int) -> int:
+    """Return the CPU time of a process, all threads ever, to the nanosecond.
+
+    The process's CPU clock is used because ``/proc/<pid>/stat`` counts in ticks of 10 ms; the
+    clock's number follows from the pid (Linux, ``clock_getcpuclockid(3)``).
+    """
+    return time.clock_gettime_ns((~pid << 3) | 2)
+
+
+class ProcessTreeMeter:
+    """CPU and memory of a process and its descendants.
+
+    The CPU of descendants that have ended is in their parent's account of reaped children, which
+    the kernel keeps, so connections served by short-lived processes are not lost.
+    """
+
+    def __init__(self, root: int) -> None:
+        self.root = root
+        self._highest = 0
+
+    def read(self, table: ProcessTable) -> Reading | None:
+        """Return a reading, or None when the root process is gone."""
+        members = table.tree(self.root)
+        if not members:
+            return None
+        cpu = 0
+        private = shared = 0
+        for pid in members:
+            try:
+                cpu += process_cpu_ns(pid) + table.reaped_ns[pid]
+                own, common = _memory(pid)
+            except OSError:
+                continue
+            private += own
+            shared = max(shared, common)
+        # Between a child's end and its reaping its time is in neither account.
+        self._highest = max(self._highest, cpu)
+        return Reading(self._highest, private + shared)
+
+
+def _memory(pid: int) -> tuple[int, int]:
+    """Return private and shared resident bytes; shared pages are counted once per tree."""
+    with open(f"/proc/{pid}/statm", "rb") as file:
+        fields = file.read().split()
+    resident, common = int(fields[1]) * PAGE_BYTES, int(fields[2]) * PAGE_BYTES
+    return resident - common, common
+
+
+class CgroupMeter:
+    """CPU and memory of a container, from its control group (version 1 or 2)."""
+
+    def __init__(self, cpu_file: Path, memory_file: Path | None, version: int) -> None:
+        self._cpu_file = str(cpu_file)
+        self._memory_file = str(memory_file) if memory_file else None
+        self._version = version
+
+    @classmethod
+    def of(cls, pid: int) -> CgroupMeter:
+        """Return the meter of the control group that a process lives in.
+
+        Raises
+        ------
+        OSError
+            The process is gone or its group cannot be read.
+        """
+        groups = _groups(Path(f"/proc/{pid}/cgroup").read_text())
+        if "cpuacct" in groups:
+            cpu = Path("/sys/fs/cgroup/cpuacct" + groups["cpuacct"]) / "cpuacct.usage"
+            if not cpu.exists():
+                cpu = Path("/sys/fs/cgroup/cpu,cpuacct" + groups["cpuacct"]) / "cpuacct.usage"
+            memory = Path("/sys/fs/cgroup/memory" + groups.get("memory", "")) / (
+                "memory.usage_in_bytes"
+            )
+            meter = cls(cpu, memory if memory.exists() else None, 1)
+        else:
+            base = Path("/sys/fs/cgroup" + groups[""])
+            memory = base / "memory.current"
+            meter = cls(base / "cpu.stat", memory if memory.exists() else None, 2)
+        Path(meter._cpu_file).read_bytes()
+        return meter
+
+    def read(self, table: ProcessTable) -> Reading | None:  # noqa: ARG002
+        """Return a reading, or None when the group is gone."""
+        try:
+            with open(self._cpu_file, "rb") as file:
+                text = file.read()
+            cpu = int(text) if self._version == 1 else int(text.split()[1]) * 1000
+            memory = 0
+            if self._memory_file:
+                with open(self._memory_file, "rb") as file:
+                    memory = int(file.read())
+        except OSError:
+            return None
+        return Reading(cpu, memory)
+
+
+def _groups(text: str) -> Mapping[str, str]:
+    """Read ``/proc/<pid>/cgroup``: controller to path ('' is version 2)."""
+    groups: dict[str, str] = {}
+    for line in text.splitlines():
+        _, controllers, path = line.split(":", 2)
+        for controller in controllers.split(","):
+            groups[controller] = path
+    return groups
+
+
+@dataclass(frozen=True)
+class CoreTimes:
+    """Busy and stolen time of one host core, cumulative, in ns."""
+
+    busy_ns: int
+    steal_ns: int
+
+
+def core_times() -> dict[int, CoreTimes]:
+    """Return the times of every core from ``/proc/stat`` (resolution 10 ms)."""
+    times = {}
+    with open("/proc/stat") as file:
+        for line in file:
+            name, *fields = line.split()
+            if name.startswith("cpu") and name != "cpu":
+                user, nice, system, _idle, _iowait, irq, softirq, steal = map(int, fields[:8])
+                busy = (user + nice + system + irq + softirq) * TICK_NS
+                times[int(name[3:])] = CoreTimes(busy, steal * TICK_NS)
+    return times

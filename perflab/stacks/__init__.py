@@ -1,0 +1,1 @@
+"""Services as data, started by Docker or as plain processes."""

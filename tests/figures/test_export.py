@@ -1,0 +1,113 @@
+"""Saved figures say where they come from and are rebuilt byte for byte."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import matplotlib as mpl
+import pytest
+from PIL import Image
+
+from perflab.figures import PLOTS, provenance, save, save_all
+from perflab.figures.export import ProvenanceError, write_whole
+
+REBUILD = """
+import sys
+from pathlib import Path
+from perflab.figures import save_all
+from perflab.recordings import Run
+save_all(Run(Path(sys.argv[1])), Path(sys.argv[2]))
+"""
+
+
+def contents(directory: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in directory.iterdir()}
+
+
+def test_another_process_rebuilds_every_file_byte_for_byte(normal, tmp_path) -> None:
+    save_all(normal, tmp_path / "here")
+    environment = {**os.environ, "PYTHONHASHSEED": "7", "TZ": "Asia/Tokyo", "MPLBACKEND": "svg"}
+    subprocess.run(
+        [sys.executable, "-c", REBUILD, str(normal.path), str(tmp_path / "there")],
+        check=True, env=environment,
+    )
+    here, there = contents(tmp_path / "here"), contents(tmp_path / "there")
+    assert sorted(here) == sorted(f"{n}.{s}" for n in PLOTS for s in ("svg", "png", "csv"))
+    assert [name for name in here if here[name] != there.get(name)] == []
+
+
+def test_settings_of_the_notebook_do_not_change_the_bytes(normal, tmp_path) -> None:
+    draw = PLOTS["throughput"].draw
+    plain = save(draw(normal), "f", normal, tmp_path / "a")
+    with mpl.rc_context({"font.size": 20, "svg.fonttype": "none", "savefig.dpi": 30}):
+        odd = save(draw(normal), "f", normal, tmp_path / "b")
+    assert [p.read_bytes() for p in plain] == [p.read_bytes() for p in odd]
+
+
+@pytest.mark.parametrize("name", PLOTS)
+def test_having_been_shown_in_a_notebook_does_not_change_the_bytes(normal, name, tmp_path) -> None:
+    fresh, shown = PLOTS[name].draw(normal), PLOTS[name].draw(normal)
+    picture, _ = shown._repr_png_()
+    assert picture.startswith(b"\x89PNG")
+    first = save(fresh, name, normal, tmp_path / "a")
+    second = save(shown, name, normal, tmp_path / "b")
+    assert [p.read_bytes() for p in first] == [p.read_bytes() for p in second]
+
+
+def test_both_formats_carry_the_same_complete_origin(normal, tmp_path) -> None:
+    svg, png = save(PLOTS["throughput"].draw(normal), "f", normal, tmp_path)
+    found = provenance(svg)
+    assert found == provenance(png)
+    record = normal.record
+    assert found["runs"] == [normal.run_id]
+    assert found["experiment"] == record.experiment
+    assert found["seed"] == record.seed
+    assert found["parameters"] == json.loads(json.dumps(record.parameters))
+    assert set(found["n"]) == {treatment.name for treatment in record.treatments}
+    assert {"commit", "dirty", "perflab", "backend", "network_path"} <= set(found)
+
+
+def test_letters_in_an_svg_are_paths(normal, tmp_path) -> None:
+    svg, _ = save(PLOTS["throughput"].draw(normal), "f", normal, tmp_path)
+    tags = {element.tag.rpartition("}")[2] for element in ElementTree.parse(svg).iter()}
+    assert "path" in tags
+    assert "text" not in tags
+
+
+def test_a_pdf_is_written_on_demand(normal, tmp_path) -> None:
+    save(PLOTS["throughput"].draw(normal), "f", normal, tmp_path, pdf=True)
+    content = (tmp_path / "f.pdf").read_bytes()
+    assert content.startswith(b"%PDF")
+    assert b"CreationDate" not in content
+
+
+def test_a_picture_from_elsewhere_has_no_origin(tmp_path) -> None:
+    Image.new("RGB", (2, 2)).save(tmp_path / "x.png")
+    with pytest.raises(ProvenanceError, match="nothing about its origin"):
+        provenance(tmp_path / "x.png")
+
+
+@pytest.mark.parametrize("name", ["broken.svg", "broken.png", "missing.svg", "table.csv"])
+def test_a_file_that_is_no_figure_is_named_in_the_error(tmp_path, name) -> None:
+    if "missing" not in name:
+        (tmp_path / name).write_text("not a figure")
+    with pytest.raises(ProvenanceError, match=name):
+        provenance(tmp_path / name)
+
+
+def test_a_write_that_breaks_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch) -> None:
+    path = tmp_path / "f.svg"
+    write_whole(path, b"old")
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        write_whole(path, b"new")
+    assert contents(tmp_path) == {"f.svg": b"old"}

@@ -1,0 +1,101 @@
+"""Every plot draws what a run has, says what it lacks, and keeps its words inside."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from perflab.figures import PLOTS, draw_all
+from perflab.figures.plots import flush_cost, latency_ecdf, throughput, time_breakdown
+
+
+def shown_texts(figure: Figure) -> list[Text]:
+    """Return the texts that are really drawn (axes keep ticks beyond their view)."""
+    figure.canvas.draw()
+    unseen = set()
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            low, high = sorted(axis.get_view_interval())
+            for tick in [*axis.get_major_ticks(), *axis.get_minor_ticks()]:
+                if not low <= tick.get_loc() <= high:
+                    unseen |= {tick.label1, tick.label2}
+    texts = figure.findobj(Text)
+    return [t for t in texts if t not in unseen and t.get_visible() and t.get_text().strip()]
+
+
+def all_words(figure: Figure) -> str:
+    return "\n".join(text.get_text() for text in figure.findobj(Text)).replace("\u00a0", " ")
+
+
+@pytest.mark.parametrize("case", ["normal", "all_failed", "single", "no_database", "eight"])
+def test_every_plot_draws_every_kind_of_run(case, request) -> None:
+    run = request.getfixturevalue(case)
+    drawn = draw_all(run)
+    assert set(drawn) >= {"throughput", "latency_ecdf", "time_breakdown", "latency_cpu"}
+    for name in drawn:
+        assert len(PLOTS[name].table(run)) <= 500
+
+
+@pytest.mark.parametrize("case", ["normal", "all_failed", "eight"])
+@pytest.mark.parametrize("name", PLOTS)
+def test_no_text_is_cut_off_or_overlaps(case, name, request) -> None:
+    figure = PLOTS[name].draw(request.getfixturevalue(case))
+    boxes = [(t.get_text(), t.get_window_extent()) for t in shown_texts(figure)]
+    width, height = figure.bbox.width, figure.bbox.height
+    cut = [
+        words for words, box in boxes
+        if box.x0 < -0.5 or box.y0 < -0.5 or box.x1 > width + 0.5 or box.y1 > height + 0.5
+    ]
+    assert cut == []
+    overlapping = [
+        (a, b) for (a, one), (b, two) in combinations(boxes, 2)
+        if one.x0 + 1 < two.x1 - 1 and two.x0 + 1 < one.x1 - 1
+        and one.y0 + 1 < two.y1 - 1 and two.y0 + 1 < one.y1 - 1
+    ]
+    assert overlapping == []
+
+
+@pytest.mark.parametrize("name", PLOTS)
+def test_every_figure_states_its_origin_in_small_print(normal, name) -> None:
+    words = " ".join(all_words(PLOTS[name].draw(normal)).split())
+    record = normal.record
+    for part in (normal.run_id, record.backend, f"seed {record.seed}", "commit", "valid trials"):
+        assert part in words
+
+
+def test_without_a_database_there_is_no_flush_figure(no_database) -> None:
+    assert flush_cost.flush_cost(no_database) is None
+    assert flush_cost.table(no_database).empty
+
+
+def test_an_invalid_and_a_failed_trial_are_in_the_throughput_table(normal) -> None:
+    table = throughput.table(normal)
+    assert {"valid", "invalid", "failed"} <= set(table["state"])
+    assert (table.loc[table["state"] != "valid", "reasons"] != "").all()
+
+
+def test_the_throughput_figure_explains_invalid_and_failed_trials(normal) -> None:
+    words = all_words(throughput.throughput(normal))
+    assert "invalid trial" in words
+    assert "failed trial" in words
+
+
+def test_the_ecdf_table_holds_rising_quantiles_of_valid_trials_only(normal) -> None:
+    table = latency_ecdf.table(normal)
+    valid = set(normal.valid_trials()["treatment"])
+    assert set(table["treatment"]) == valid
+    for _, group in table.groupby("treatment"):
+        assert group["response_ms"].is_monotonic_increasing
+
+
+def test_the_parts_of_a_response_add_up_to_the_mean_response(normal) -> None:
+    parts = time_breakdown.table(normal).groupby("treatment")["mean_ms"].sum()
+    requests = normal.requests(trial_ids=list(normal.valid_trials()["trial_id"]))
+    good = requests[requests["error"] == ""]
+    response_ms = (good["done_ns"] - good["planned_ns"]) / 1e6
+    expected = response_ms.groupby(good["treatment"]).mean()
+    for name, total in parts.items():
+        assert total == pytest.approx(expected[name], rel=0.05)
