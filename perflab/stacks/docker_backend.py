@@ -1,0 +1,174 @@
+"""Services as containers: host network on 127.0.0.1, labels, cpusets, memory limits."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import docker
+from docker.errors import APIError, DockerException, NotFound
+
+from perflab.errors import BackendUnavailable, ServiceFailed, StackError
+from perflab.sampling.meters import CgroupMeter
+from perflab.stacks import images
+from perflab.stacks.backend import Launch, rendered
+from perflab.stacks.spec import ServiceSpec, render
+
+
+def connect() -> Any:
+    """Return a client of the Docker engine of this user.
+
+    Raises
+    ------
+    BackendUnavailable
+        No engine answers.
+    """
+    try:
+        client = docker.from_env(timeout=120)
+        client.ping()
+    except (DockerException, OSError) as error:
+        raise BackendUnavailable(
+            f"no Docker engine answers ({str(error).splitlines()[0][:160]}); start it, or use "
+            "--backend process (parameter backend='process')"
+        ) from None
+    return client
+
+
+class DockerInstance:
+    """One service as a container."""
+
+    def __init__(self, launch: Launch, container: Any, values: dict[str, object]) -> None:
+        self.launch = launch
+        self._container = container
+        self._values = values
+        self._volume = _volume_name(launch)
+
+    def pause(self) -> None:
+        """Freeze the container's control group."""
+        with contextlib.suppress(APIError):
+            self._container.pause()
+
+    def resume(self) -> None:
+        """Thaw it."""
+        with contextlib.suppress(APIError):
+            self._container.unpause()
+
+    def stop(self) -> None:
+        """Stop and remove the container and its volume."""
+        self.resume()
+        with contextlib.suppress(NotFound, APIError):
+            self._container.stop(timeout=8)
+        with contextlib.suppress(NotFound, APIError):
+            self._container.remove(force=True, v=True)
+        with contextlib.suppress(NotFound, APIError):
+            self._container.client.volumes.get(self._volume).remove(force=True)
+
+    def exit_reason(self) -> str:
+        """Return how the container ended, or an empty string while it runs."""
+        try:
+            self._container.reload()
+        except NotFound:
+            return "its container is gone"
+        state = self._container.attrs["State"]
+        if state["Running"] or state.get("Paused"):
+            return ""
+        if state.get("OOMKilled"):
+            return "ran out of the memory it is allowed"
+        return f"its container ended with exit status {state['ExitCode']}"
+
+    def log(self, lines: int = 30) -> str:
+        """Return the container's last log lines."""
+        try:
+            return str(self._container.logs(tail=lines).decode(errors="replace"))
+        except APIError:
+            return ""
+
+    def run(self, command: Sequence[str], timeout_s: float = 30.0) -> str:  # noqa: ARG002
+        """Run a command inside the container."""
+        words = rendered(command, self._values)
+        try:
+            done = self._container.exec_run(words, demux=True)
+        except APIError as error:
+            raise StackError(f"'{words[0]}' cannot run in the container: {error}") from None
+        out, problem = (part.decode(errors="replace") if part else "" for part in done.output)
+        if done.exit_code:
+            raise StackError(f"'{' '.join(words)}' failed: {problem.strip() or out.strip()}")
+        return out
+
+    def meter(self) -> CgroupMeter:
+        """Return the meter of the container's control group."""
+        self._container.reload()
+        return CgroupMeter.of(self._container.attrs["State"]["Pid"])
+
+
+class DockerBackend:
+    """Starts services as containers."""
+
+    name = "docker"
+    network_path = "loopback through the host's network, no proxy"
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+        self._tags: dict[str, str] = {}
+
+    @classmethod
+    def connect(cls) -> DockerBackend:
+        """Return the backend when an engine answers; raise BackendUnavailable otherwise."""
+        return cls(connect())
+
+    def prepare(self, spec: ServiceSpec, tell: Callable[[str], None]) -> str:
+        """Build the service's image unless it is there."""
+        tag, identity = images.ensure(self.client, spec, tell)
+        self._tags[spec.name] = tag
+        return identity
+
+    def start(self, launch: Launch) -> DockerInstance:
+        """Create and start the container on the host's network."""
+        part = launch.spec.docker
+        values = launch.placeholders() | part.placeholders()
+        environment = {
+            name: render(text, values) for name, text in launch.spec.environment.items()
+        }
+        options: dict[str, Any] = {}
+        if part.data:
+            volume = _volume_name(launch)
+            self.client.volumes.create(name=volume, labels=launch.labels.as_docker())
+            options["volumes"] = {volume: {"bind": part.data, "mode": "rw"}}
+        try:
+            container = self.client.containers.run(
+                self._tags[launch.spec.name],
+                rendered(launch.spec.command, values),
+                name=f"perflab-{launch.labels.stack}-{launch.labels.service}",
+                detach=True,
+                network_mode="host",
+                cpuset_cpus=",".join(map(str, launch.cores)),
+                mem_limit=launch.memory_bytes,
+                environment=environment,
+                labels=launch.labels.as_docker(),
+                stop_signal=part.stop_signal,
+                log_config={"Type": "json-file", "Config": {"max-size": "5m"}},
+                **options,
+            )
+        except APIError as error:
+            raise ServiceFailed(
+                launch.labels.service, f"its container cannot start: {error.explanation}"
+            ) from None
+        return DockerInstance(launch, container, values)
+
+
+def _volume_name(launch: Launch) -> str:
+    return f"perflab-{launch.labels.stack}-{launch.labels.service}"
+
+
+def wait_for_engine(timeout_s: float) -> bool:
+    """Return whether an engine answers within the time."""
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline:
+        try:
+            connect()
+            return True
+        except BackendUnavailable:
+            time.sleep(0.5)
+    return False

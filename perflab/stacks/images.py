@@ -1,0 +1,98 @@
+"""Images of the services: built from the service's folder when their content changed."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from docker.errors import APIError, BuildError, ImageNotFound
+
+from perflab.errors import ImageError
+from perflab.paths import project_root
+from perflab.stacks.labels import PROJECT
+from perflab.stacks.process_backend import content_hash
+from perflab.stacks.spec import ServiceSpec
+
+BASE = "debian:bookworm-slim"
+CA_VARIABLES = ("PERFLAB_CA_BUNDLE", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE")
+
+
+def ensure(client: Any, spec: ServiceSpec, tell: Callable[[str], None]) -> tuple[str, str]:
+    """Return tag and id of the service's image, building it when its content changed.
+
+    Raises
+    ------
+    ImageError
+        The base image cannot be had, or the build failed; the message holds the last lines.
+    """
+    tag = f"perflab/{spec.name}:{content_hash(spec.folder)}"
+    try:
+        return tag, str(client.images.get(tag).id)
+    except ImageNotFound:
+        tell(f"building the image of {spec.name} (once)")
+    _ensure_base(client, tell)
+    try:
+        image, _ = client.images.build(
+            fileobj=_context(spec.folder), custom_context=True, tag=tag, rm=True, forcerm=True,
+            network_mode="host", labels={"perflab.project": PROJECT},
+        )
+    except BuildError as error:
+        _remove_dangling(client)
+        lines = [str(item.get("stream", "")).rstrip() for item in error.build_log]
+        last = "\n".join(line for line in lines if line)[-2000:]
+        raise ImageError(f"the image of '{spec.name}' cannot be built: {error}\n{last}") from None
+    except APIError as error:
+        raise ImageError(f"the image of '{spec.name}' cannot be built: {error}") from None
+    return tag, str(image.id)
+
+
+def _ensure_base(client: Any, tell: Callable[[str], None]) -> None:
+    """Have the base image: present, pulled, or made by the project's script."""
+    try:
+        client.images.get(BASE)
+        return
+    except ImageNotFound:
+        tell(f"fetching {BASE}")
+    script = project_root() / "scripts" / "base-image.sh"
+    done = subprocess.run([str(script)], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise ImageError(f"{BASE} cannot be had: {(done.stderr or done.stdout).strip()[-1500:]}")
+
+
+def ca_bundle() -> Path | None:
+    """Return the host's CA bundle if one is configured (networks that intercept TLS need it)."""
+    for name in CA_VARIABLES:
+        path = os.environ.get(name)
+        if path and Path(path).is_file():
+            return Path(path)
+    return None
+
+
+def _context(folder: Path) -> io.BytesIO:
+    """Return the build context as a tar in memory, the CA bundle included when configured."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        for path in sorted(folder.rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                archive.add(path, arcname=str(path.relative_to(folder)))
+        _add_bytes(archive, "ca/.keep", b"")
+        bundle = ca_bundle()
+        if bundle:
+            _add_bytes(archive, "ca/host.crt", bundle.read_bytes())
+    buffer.seek(0)
+    return buffer
+
+
+def _add_bytes(archive: tarfile.TarFile, name: str, content: bytes) -> None:
+    entry = tarfile.TarInfo(name)
+    entry.size = len(content)
+    archive.addfile(entry, io.BytesIO(content))
+
+
+def _remove_dangling(client: Any) -> None:
+    client.images.prune(filters={"dangling": True, "label": f"perflab.project={PROJECT}"})

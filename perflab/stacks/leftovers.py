@@ -1,0 +1,151 @@
+"""What a crash left behind, found by label and removed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from perflab.paths import lock_path, state_dir
+from perflab.stacks.labels import PROJECT
+from perflab.stacks.process_backend import end_tree
+
+
+@dataclass(frozen=True)
+class Found:
+    """One service that carries the lab's labels."""
+
+    stack: str
+    service: str
+    kind: str
+    backend: str
+    identity: str
+    port: int
+    state: str
+    log: str = ""
+
+
+def _labelled_processes() -> dict[int, dict[str, str]]:
+    """Return the labels of every root process of ours that is alive (children inherit them)."""
+    labelled: dict[int, dict[str, str]] = {}
+    for process in psutil.process_iter():
+        if process.pid == os.getpid():
+            continue
+        with contextlib.suppress(psutil.Error, OSError):
+            environment = process.environ()
+            if environment.get("PERFLAB_PROJECT") == PROJECT and "PERFLAB_SERVICE" in environment:
+                labelled[process.pid] = environment
+    roots = {}
+    for pid, environment in labelled.items():
+        with contextlib.suppress(psutil.Error):
+            process = psutil.Process(pid)
+            if process.ppid() not in labelled and process.status() != psutil.STATUS_ZOMBIE:
+                roots[pid] = environment
+    return roots
+
+
+def processes(scope: str | None = None) -> list[Found]:
+    """Return the services that run as processes; ``scope`` is the host lock they belong to."""
+    scope = scope or str(lock_path())
+    return [
+        Found(
+            labels.get("PERFLAB_STACK", ""), labels["PERFLAB_SERVICE"],
+            labels.get("PERFLAB_KIND", ""), "process", str(pid),
+            int(labels.get("PERFLAB_PORT", "0")), psutil.Process(pid).status(),
+            labels.get("PERFLAB_LOG", ""),
+        )
+        for pid, labels in _labelled_processes().items()
+        if labels.get("PERFLAB_SCOPE") == scope
+    ]
+
+
+def containers(client: Any, scope: str | None = None) -> list[Found]:
+    """Return the services that run as containers, dead ones too."""
+    scope = scope or str(lock_path())
+    wanted = {"label": [f"perflab.project={PROJECT}", f"perflab.scope={scope}"]}
+    return [
+        Found(
+            container.labels.get("perflab.stack", ""), container.labels.get("perflab.service", ""),
+            container.labels.get("perflab.kind", ""), "docker", container.id,
+            int(container.labels.get("perflab.port", "0")), container.status,
+        )
+        for container in client.containers.list(all=True, filters=wanted)
+    ]
+
+
+def docker_client() -> Any | None:
+    """Return a Docker client when an engine answers, else None."""
+    from perflab.errors import BackendUnavailable
+    from perflab.stacks.docker_backend import connect
+
+    try:
+        return connect()
+    except BackendUnavailable:
+        return None
+
+
+def everything(scope: str | None = None) -> list[Found]:
+    """Return every service of the lab on this machine, in both backends."""
+    client = docker_client()
+    return processes(scope) + (containers(client, scope) if client else [])
+
+
+def remove(found: Iterable[Found]) -> list[Found]:
+    """End and remove services, their volumes and their folders; return what was removed."""
+    removed = list(found)
+    client = docker_client() if any(item.backend == "docker" for item in removed) else None
+    for item in removed:
+        if item.backend == "process":
+            _remove_process(int(item.identity))
+        elif client is not None:
+            _remove_container(client, item.identity)
+    for stack in {item.stack for item in removed if item.stack}:
+        _remove_stack_files(stack, client)
+    return removed
+
+
+def _remove_process(pid: int) -> None:
+    with contextlib.suppress(psutil.NoSuchProcess):
+        # SIGINT is PostgreSQL's fast shutdown and ends every other service of the lab too.
+        end_tree(psutil.Process(pid), signal.SIGINT, timeout_s=5.0)
+
+
+def _remove_container(client: Any, identity: str) -> None:
+    from docker.errors import APIError, NotFound
+
+    with contextlib.suppress(NotFound, APIError):
+        client.containers.get(identity).remove(force=True, v=True)
+
+
+def _remove_stack_files(stack: str, client: Any | None) -> None:
+    shutil.rmtree(state_dir() / "stacks" / stack, ignore_errors=True)
+    if client is None:
+        return
+    from docker.errors import APIError
+
+    for volume in client.volumes.list(filters={"label": f"perflab.stack={stack}"}):
+        with contextlib.suppress(APIError):
+            volume.remove(force=True)
+
+
+def remove_of_kind(kind: str | None, stack: str | None = None) -> list[Found]:
+    """Remove services by kind (``run``, ``up``; None for all) and, if given, by stack."""
+    return remove(
+        item
+        for item in everything()
+        if (kind is None or item.kind == kind) and (stack is None or item.stack == stack)
+    )
+
+
+def orphaned_folders() -> list[Path]:
+    """Return the folders of stacks of which no service is left."""
+    alive = {item.stack for item in everything()}
+    root = state_dir() / "stacks"
+    return [path for path in root.glob("*") if path.name not in alive] if root.exists() else []

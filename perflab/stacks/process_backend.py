@@ -1,0 +1,269 @@
+"""Services as plain processes: no Docker needed; PostgreSQL comes from a wheel."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.util
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import psutil
+
+from perflab.errors import BackendUnavailable, ServiceFailed, StackError
+from perflab.paths import state_dir
+from perflab.sampling.meters import ProcessTreeMeter
+from perflab.stacks.backend import Launch, rendered
+from perflab.stacks.spec import Binaries, ServiceSpec, render
+
+STOP_TIMEOUT_S = 10.0
+
+
+def end_tree(root: psutil.Process, first: int, timeout_s: float = STOP_TIMEOUT_S) -> None:
+    """End a process and its descendants: ask with ``first``, then kill what is left."""
+    try:
+        tree = [root, *root.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return
+    for process in tree:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.send_signal(signal.SIGCONT)
+    with contextlib.suppress(psutil.NoSuchProcess):
+        root.send_signal(first)
+    _, alive = psutil.wait_procs(tree, timeout=timeout_s)
+    for process in alive:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
+    psutil.wait_procs(alive, timeout=2.0)
+
+
+def content_hash(folder: Path) -> str:
+    """Return a short hash over a folder's files; the identity of what is made from it."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts:
+            digest.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+class ProcessInstance:
+    """One service as a process in a session of its own."""
+
+    def __init__(
+        self, launch: Launch, child: subprocess.Popen[bytes], values: dict[str, object], data: Path
+    ) -> None:
+        self.launch = launch
+        self._child = child
+        self._values = values
+        self._data = data
+
+    def pause(self) -> None:
+        """Stop the whole tree with SIGSTOP."""
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Continue the whole tree with SIGCONT."""
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: int) -> None:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            root = psutil.Process(self._child.pid)
+            for process in [root, *root.children(recursive=True)]:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    process.send_signal(number)
+
+    def stop(self) -> None:
+        """End the tree in order, then remove its data."""
+        first = signal.Signals[self.launch.spec.process.stop_signal]
+        if self._child.poll() is None:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                end_tree(psutil.Process(self._child.pid), first)
+        self._child.wait()
+        shutil.rmtree(self._data, ignore_errors=True)
+
+    def exit_reason(self) -> str:
+        """Return how the process ended, or an empty string while it runs."""
+        code = self._child.poll()
+        if code is None:
+            return ""
+        if code < 0:
+            return f"was ended by {signal.Signals(-code).name}"
+        return f"ended with exit status {code}"
+
+    def log(self, lines: int = 30) -> str:
+        """Return the last lines of its log file."""
+        return tail(Path(self.launch.labels.log), lines)
+
+    def run(self, command: Sequence[str], timeout_s: float = 30.0) -> str:
+        """Run a command with the service's placeholders filled."""
+        try:
+            done = subprocess.run(
+                rendered(command, self._values),
+                capture_output=True, text=True, timeout=timeout_s, check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise StackError(f"'{command[0]}' took longer than {timeout_s:g} s") from None
+        if done.returncode:
+            raise StackError(f"'{' '.join(command)}' failed: {done.stderr.strip()}")
+        return done.stdout
+
+    def meter(self) -> ProcessTreeMeter:
+        """Return the meter of the process tree."""
+        return ProcessTreeMeter(self._child.pid)
+
+
+def tail(path: Path, lines: int) -> str:
+    """Return the last lines of a text file, or an empty string when there is none."""
+    try:
+        with path.open("rb") as file:
+            file.seek(0, os.SEEK_END)
+            file.seek(max(0, file.tell() - 64 * 1024))
+            return "\n".join(file.read().decode(errors="replace").splitlines()[-lines:])
+    except OSError:
+        return ""
+
+
+class ProcessBackend:
+    """Starts services as child processes."""
+
+    name = "process"
+    network_path = "loopback, no proxy"
+
+    def __init__(self) -> None:
+        self.state = state_dir()
+        try:
+            self.state.mkdir(parents=True, exist_ok=True)
+            os.chmod(self.state, 0o755)
+        except OSError as error:
+            raise BackendUnavailable(
+                f"cannot write {self.state}: {error}; set PERFLAB_STATE to a folder on a real disk"
+            ) from None
+
+    def prepare(self, spec: ServiceSpec, tell: Callable[[str], None]) -> str:
+        """Make the service's artifacts once per content of its folder."""
+        identity = content_hash(spec.folder)
+        target = self._artifacts(spec)
+        if not spec.process.prepare or target.exists():
+            return identity
+        tell(f"preparing {spec.name} (once)")
+        making = target.with_name(f"{target.name}.making-{os.getpid()}")
+        shutil.rmtree(making, ignore_errors=True)
+        making.mkdir(parents=True)
+        values = {"python": sys.executable, "artifacts": making, "source": spec.folder}
+        done = subprocess.run(
+            rendered(spec.process.prepare, values),
+            cwd=spec.folder, capture_output=True, text=True, check=False,
+        )
+        if done.returncode:
+            shutil.rmtree(making, ignore_errors=True)
+            raise ServiceFailed(spec.name, "its preparation failed", done.stdout + done.stderr)
+        with contextlib.suppress(OSError):
+            making.rename(target)
+        return identity
+
+    def start(self, launch: Launch) -> ProcessInstance:
+        """Start the service's command in a session of its own, bound to its cores."""
+        folder = self.state / "stacks" / launch.labels.stack
+        data = folder / launch.labels.service
+        data.mkdir(parents=True, exist_ok=True)
+        user = _unprivileged() if launch.spec.process.unprivileged else None
+        if user:
+            os.chown(data, user.pw_uid, user.pw_gid)
+        values = self._placeholders(launch, data)
+        environment = _environment(launch, values)
+        with _bound_to(launch.cores), open(launch.labels.log, "ab") as log:
+            child = subprocess.Popen(
+                rendered(launch.spec.command, values),
+                stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+                cwd=str(values["source"]), env=environment, start_new_session=True,
+                user=user.pw_uid if user else None,
+                group=user.pw_gid if user else None,
+                extra_groups=[] if user else None,
+            )
+        return ProcessInstance(launch, child, values, data)
+
+    def log_path(self, stack: str, service: str) -> Path:
+        """Return where a service of a stack writes its log."""
+        folder = self.state / "stacks" / stack
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder / f"{service}.log"
+
+    def _artifacts(self, spec: ServiceSpec) -> Path:
+        return self.state / "artifacts" / f"{spec.name}-{content_hash(spec.folder)}"
+
+    def _placeholders(self, launch: Launch, data: Path) -> dict[str, object]:
+        part = launch.spec.process
+        source = launch.spec.folder
+        if part.unprivileged:
+            source = self._readable_copy(source, f"{launch.spec.name}-{content_hash(source)}")
+        values = launch.placeholders() | {
+            "python": sys.executable,
+            "source": source,
+            "data": data,
+            "artifacts": self._artifacts(launch.spec),
+        }
+        if part.binaries:
+            values["binaries"] = self._binaries(part.binaries)
+        return values
+
+    def _binaries(self, binaries: Binaries) -> Path:
+        found = importlib.util.find_spec(binaries.module)
+        if found is None or not found.submodule_search_locations:
+            raise BackendUnavailable(
+                f"the package '{binaries.module}' is not installed: run 'make setup'"
+            )
+        folder = Path(found.submodule_search_locations[0]) / binaries.folder
+        stamp = int(folder.stat().st_mtime)
+        return self._readable_copy(folder, f"{binaries.module}-{stamp}")
+
+    def _readable_copy(self, source: Path, name: str) -> Path:
+        """Copy a folder to where an unprivileged server can read it (a home folder may be 0700)."""
+        target = self.state / "copies" / name
+        if not target.exists():
+            making = target.with_name(f"{name}.making-{os.getpid()}")
+            shutil.copytree(source, making, symlinks=True)
+            with contextlib.suppress(OSError):
+                making.rename(target)
+            shutil.rmtree(making, ignore_errors=True)
+        return target
+
+
+def _unprivileged() -> pwd.struct_passwd | None:
+    """Return the user that a server which refuses root runs as; None when we are not root."""
+    if os.getuid() != 0:
+        return None
+    for name in ("nobody", "daemon"):
+        with contextlib.suppress(KeyError):
+            return pwd.getpwnam(name)
+    raise BackendUnavailable("running as root, and there is no user 'nobody' for PostgreSQL")
+
+
+def _environment(launch: Launch, values: dict[str, object]) -> dict[str, str]:
+    kept = {name: os.environ[name] for name in ("PATH", "LANG", "TZ") if name in os.environ}
+    own = {name: render(text, values) for name, text in launch.spec.environment.items()}
+    return kept | {"HOME": "/", "PYTHONDONTWRITEBYTECODE": "1"} | launch.labels.as_environment() | own
+
+
+@contextlib.contextmanager
+def _bound_to(cores: Sequence[int]):  # type: ignore[no-untyped-def]
+    """Bind this thread while a child is made: the child inherits it before its first instruction."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, set(cores))
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def wait_gone(pids: Sequence[int], timeout_s: float) -> None:
+    """Wait until none of the processes exists."""
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline and any(psutil.pid_exists(pid) for pid in pids):
+        time.sleep(0.05)

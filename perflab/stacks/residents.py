@@ -1,0 +1,280 @@
+"""The services of a run: started once, resident to its end, active only when it is their turn."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from perflab.errors import ServiceFailed, SettingRefused, StackError
+from perflab.host.placement import Placement
+from perflab.stacks.backend import HOST, Backend, Instance, Launch, free_port
+from perflab.stacks.database import Database
+from perflab.stacks.labels import Labels
+from perflab.stacks.plan import Residency, Resident, StackPlan, settle
+from perflab.stacks.process_backend import ProcessBackend
+from perflab.stacks.spec import ServiceSpec, Value, load_service
+
+Tell = Callable[[str], None]
+
+
+class Residents:
+    """Starts the instances that all treatments need, and activates one treatment at a time.
+
+    Parameters
+    ----------
+    backend : Backend
+        Where services run.
+    plans : mapping
+        Treatment name to its stack.
+    placement : Placement
+        Cores of each role.
+    stack : str
+        Identity of this stack, carried in every label.
+    kind : str
+        ``run`` or ``up``.
+    tell : callable
+        Receives one line per step of slow work.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        plans: Mapping[str, StackPlan],
+        placement: Placement,
+        stack: str,
+        kind: str = "run",
+        tell: Tell = lambda _: None,
+    ) -> None:
+        self.backend = backend
+        self.plans = plans
+        self.residency: Residency = settle(plans)
+        self.images: dict[str, str] = {}
+        self._placement = placement
+        self._stack = stack
+        self._kind = kind
+        self._tell = tell
+        self._secret = secrets.token_urlsafe(24)
+        self._instances: dict[str, Instance] = {}
+        self._paused: set[str] = set()
+        self._databases: dict[str, Database] = {}
+        self._reloaded: dict[str, dict[str, Value]] = {}
+
+    def prepare(self) -> None:
+        """Build images or artifacts of every service that will be started."""
+        for name in dict.fromkeys(resident.service for resident in self.residency.residents):
+            self.images[name] = self.backend.prepare(load_service(name), self._tell)
+
+    def start(self) -> None:
+        """Start every resident, dependencies first; those of one level start side by side.
+
+        Raises
+        ------
+        ServiceFailed
+            One died or never became healthy; the rest are stopped.
+        """
+        try:
+            waiting = list(self.residency.residents)
+            while waiting:
+                level = [item for item in waiting if set(item.needs.values()) <= set(self._instances)]
+                for resident in level:
+                    self._tell(f"starting {resident.name}")
+                    self._instances[resident.name] = self.backend.start(self._launch(resident))
+                with ThreadPoolExecutor(max_workers=len(level)) as pool:
+                    list(pool.map(lambda item: self._wait_healthy(item.name), level))
+                waiting = [item for item in waiting if item not in level]
+        except BaseException:
+            self.stop()
+            raise
+
+    def _launch(self, resident: Resident) -> Launch:
+        spec = load_service(resident.service)
+        port = free_port()
+        log = ""
+        if isinstance(self.backend, ProcessBackend):
+            log = str(self.backend.log_path(self._stack, resident.name))
+        return Launch(
+            spec=spec,
+            labels=Labels(self._stack, resident.name, self._kind, port, log),
+            settings=spec.resolve(resident.settings),
+            addresses={
+                role: (HOST, self._instances[name].launch.port)
+                for role, name in resident.needs.items()
+            },
+            port=port,
+            control_port=free_port() if spec.control else port,
+            cores=self._placement.cores_of(resident.placement),
+            secret=self._secret,
+        )
+
+    def _wait_healthy(self, name: str) -> None:
+        instance = self._instances[name]
+        health = instance.launch.spec.health
+        deadline = time.monotonic() + health.timeout_s
+        while not self._healthy(instance):
+            reason = instance.exit_reason()
+            if reason:
+                raise ServiceFailed(name, f"died while starting: it {reason}", instance.log())
+            if time.monotonic() > deadline:
+                raise ServiceFailed(
+                    name, f"was not healthy within {health.timeout_s:g} s", instance.log()
+                )
+            time.sleep(0.05)
+
+    def _healthy(self, instance: Instance) -> bool:
+        health = instance.launch.spec.health
+        if health.command:
+            try:
+                instance.run(health.command, timeout_s=5.0)
+            except StackError:
+                return False
+            return True
+        port = instance.launch.control_port
+        try:
+            with urllib.request.urlopen(f"http://{HOST}:{port}{health.http}", timeout=2) as answer:
+                return bool(answer.status == 200)
+        except (OSError, urllib.error.URLError):
+            return False
+
+    def instance(self, treatment: str, node: str) -> Instance:
+        """Return the instance that serves a node of a treatment."""
+        return self._instances[self.residency.serving[treatment][node]]
+
+    def active(self, treatment: str) -> dict[str, Instance]:
+        """Return node name to instance for a treatment."""
+        return {
+            node: self._instances[name]
+            for node, name in self.residency.serving[treatment].items()
+        }
+
+    def idle(self, treatment: str) -> dict[str, Instance]:
+        """Return the residents that a treatment does not use."""
+        used = set(self.residency.serving[treatment].values())
+        return {name: item for name, item in self._instances.items() if name not in used}
+
+    def database(self, treatment: str) -> Database | None:
+        """Return the line to the treatment's database, or None when it has none."""
+        node = self.plans[treatment].database
+        if not node:
+            return None
+        name = self.residency.serving[treatment][node]
+        if name not in self._databases:
+            self._databases[name] = Database(
+                self._instances[name].launch.port, self._secret, name
+            )
+        return self._databases[name]
+
+    def activate(self, treatment: str) -> None:
+        """Resume what the treatment uses, pause the rest, apply and check its settings.
+
+        Raises
+        ------
+        SettingRefused
+            A service reports another value than the treatment asks for.
+        ServiceFailed
+            A service has died.
+        """
+        for name, instance in self.idle(treatment).items():
+            if name not in self._paused:
+                instance.pause()
+                self._paused.add(name)
+        for instance in self.active(treatment).values():
+            name = instance.launch.labels.service
+            if name in self._paused:
+                instance.resume()
+                self._paused.discard(name)
+        self.check_alive(treatment)
+        for node in self.plans[treatment].nodes:
+            self._apply(treatment, node.name)
+        for node in self.plans[treatment].nodes:
+            self._verify(treatment, node.name)
+
+    def check_alive(self, treatment: str) -> None:
+        """Raise ServiceFailed, with its log, when a service of the treatment has ended."""
+        for name, instance in self.active(treatment).items():
+            reason = instance.exit_reason()
+            if reason:
+                raise ServiceFailed(name, reason, instance.log())
+
+    def _apply(self, treatment: str, name: str) -> None:
+        node = self.plans[treatment].node(name)
+        instance = self.instance(treatment, name)
+        spec = instance.launch.spec
+        wanted = spec.scoped(spec.resolve(node.settings), "reload")
+        if not wanted or spec.reload is None:
+            return
+        if spec.reload.kind == "postgres":
+            database = self.database(treatment) if self.plans[treatment].database == name else None
+            if database is None:
+                raise StackError(f"node '{name}' is not the stack's database")
+            database.apply(spec, wanted)
+        else:
+            _http_json(instance.launch.control_port, "/settings", wanted)
+            shown = _http_json(instance.launch.control_port, "/settings")
+            _refuse_difference(name, wanted, shown)
+
+    def _verify(self, treatment: str, name: str) -> None:
+        """Ask the service itself which start settings it runs with."""
+        instance = self.instance(treatment, name)
+        spec = instance.launch.spec
+        if spec.report is None:
+            return
+        shown = _http_json(instance.launch.port, spec.report.http)
+        _refuse_difference(name, spec.scoped(instance.launch.settings, "image", "start"), shown)
+        seen = shown.get("database")
+        database = self.plans[treatment].database
+        if isinstance(seen, dict) and database:
+            node = self.plans[treatment].node(database)
+            server = load_service(node.service)
+            wanted = server.scoped(server.resolve(node.settings), "reload")
+            _refuse_difference(f"{name} (through its own pool)", wanted, seen)
+
+    def stop(self) -> None:
+        """Stop everything, dependents first."""
+        for database in self._databases.values():
+            database.close()
+        self._databases.clear()
+        for name in self._paused:
+            self._instances[name].resume()
+        self._paused.clear()
+        for name in reversed(list(self._instances)):
+            self._instances.pop(name).stop()
+
+
+def _refuse_difference(
+    name: str, wanted: Mapping[str, Value], shown: Mapping[str, Any]
+) -> None:
+    different = [
+        f"{key} is {shown[key]!r}, wanted {value!r}"
+        for key, value in wanted.items()
+        if key in shown and str(shown[key]) != str(value) and not _same_number(shown[key], value)
+    ]
+    if different:
+        raise SettingRefused(f"service '{name}' runs with other settings: {'; '.join(different)}")
+
+
+def _same_number(shown: Any, wanted: Value) -> bool:
+    try:
+        return float(shown) == float(wanted)
+    except (TypeError, ValueError):
+        return False
+
+
+def _http_json(port: int, path: str, body: Mapping[str, Value] | None = None) -> dict[str, Any]:
+    """GET, or PUT when a body is given, and return the JSON object that comes back."""
+    request = urllib.request.Request(
+        f"http://{HOST}:{port}{path}",
+        data=json.dumps(dict(body)).encode() if body is not None else None,
+        method="PUT" if body is not None else "GET",
+        headers={"Content-Type": "application/json"},
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return dict(json.loads(answer.read() or b"{}"))
+    except (OSError, ValueError) as error:
+        raise StackError(f"http://{HOST}:{port}{path}: {error}") from None
