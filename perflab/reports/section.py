@@ -89,7 +89,8 @@ def _figures(paths: Iterable[Path | str]) -> str:
     if not chosen:
         return ""
     images = [
-        f"![{FIGURE_TITLES.get(stem, stem)}](<{path.as_posix()}>)\n" for stem, path in chosen.items()
+        f"![{FIGURE_TITLES.get(stem, stem)}](<{path.as_posix()}>)\n"
+        for stem, path in chosen.items()
     ]
     return "## Figures\n\n" + "\n".join(images)
 

@@ -1,0 +1,73 @@
+"""Tables are well-formed Markdown whatever they hold, and numbers read like numbers."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perflab.reports.markdown import to_markdown
+from perflab.reports.numbers import count, estimate, number, p_value, ratio
+
+CELLS = st.one_of(
+    st.text(max_size=20), st.floats(), st.integers(), st.booleans(), st.none(),
+    st.lists(st.text(max_size=5), max_size=3),
+)
+
+
+@given(st.lists(st.tuples(CELLS, CELLS), min_size=1, max_size=5))
+def test_every_row_has_as_many_cells_as_the_head(rows) -> None:
+    table = pd.DataFrame(rows, columns=["a|b", "c"], dtype=object)
+    lines = to_markdown(table).removesuffix("\n").split("\n")
+    assert len(lines) == len(rows) + 2
+    for line in lines:
+        unescaped_bars = re.findall(r"(?<!\\)(?:\\\\)*\|", line)
+        assert len(unescaped_bars) == 3
+        assert line.startswith("| ")
+        assert line.endswith(" |")
+
+
+def test_columns_of_numbers_lean_right() -> None:
+    table = pd.DataFrame({"name": ["a"], "value": [1.5]})
+    assert to_markdown(table).splitlines()[1] == "| --- | ---: |"
+
+
+def test_a_table_without_rows_says_so() -> None:
+    assert to_markdown(pd.DataFrame(columns=["a"])) == "*(no rows)*\n"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(1087.4, "1,087"), (46.21, "46.2"), (1.576, "1.58"), (0.01234, "0.0123"), (0, "0"),
+     (-3.14159, "-3.14"), (math.nan, "–"), (None, "–"), (math.inf, "∞")],
+)
+def test_numbers_have_three_significant_digits(value, text) -> None:
+    assert number(value) == text
+
+
+def test_an_estimate_stands_with_its_interval() -> None:
+    assert estimate(1.578, 1.4901, 1.702) == "1.58 [1.49, 1.70]"
+
+
+def test_an_estimate_without_an_interval_says_so() -> None:
+    assert estimate(1.578, math.nan, math.nan) == "1.58 (no interval)"
+    assert estimate(math.nan, 1, 2) == "–"
+
+
+@pytest.mark.parametrize(("value", "text"), [(0.0312, "0.031"), (0.0004, "< 0.001"), (1.0, "1")])
+def test_p_values_are_short_and_honest(value, text) -> None:
+    assert p_value(value) == text
+
+
+def test_small_ratios_keep_their_digits() -> None:
+    assert ratio(0.0312) == "0.0312"
+    assert ratio(12.346) == "12.35"
+
+
+def test_counts_are_whole() -> None:
+    assert count(6.0) == "6"
+    assert count(math.nan) == "–"
