@@ -119,7 +119,8 @@ def _settings() -> dict[str, Any]:
 def applied(**extra: Any) -> Iterator[None]:
     """Apply the style, and only while the block runs, whatever the notebook has set."""
     defaults = {key: value for key, value in mpl.rcParamsDefault.items() if _resettable(key)}
-    with mpl.rc_context({**defaults, **_settings(), **extra}):
+    settings: Any = {**defaults, **_settings(), **extra}
+    with mpl.rc_context(settings):
         yield
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -87,7 +89,7 @@ def _draw_trials(axes: Axes, trials: pd.DataFrame, look: Look) -> None:
     valid = trials[(trials["state"] == "valid") & measured]
     invalid = trials[(trials["state"] == "invalid") & measured]
     failed = trials[(trials["state"] == "failed") | ~measured]
-    points = {"marker": look.marker, "s": 22, "edgecolors": look.color, "zorder": 3}
+    points: dict[str, Any] = {"marker": look.marker, "s": 22, "edgecolors": look.color, "zorder": 3}
     axes.scatter(valid["throughput_rps"], valid["y"], c=look.color, linewidths=0.5, **points)
     axes.scatter(invalid["throughput_rps"], invalid["y"], c="white", linewidths=1.1, **points)
     axes.scatter(
@@ -107,7 +109,7 @@ def _draw_median(axes: Axes, y: float, median: Median, look: Look) -> None:
 
 
 def _key(states: set[str]) -> list[Line2D]:
-    point = {"ls": "", "ms": 4.5, "mec": MUTED}
+    point: dict[str, Any] = {"ls": "", "ms": 4.5, "mec": MUTED}
     handles = [Line2D([], [], marker="o", mfc=MUTED, label="valid trial", **point)]
     if "invalid" in states:
         label = "invalid trial (not compared)"
@@ -115,5 +117,5 @@ def _key(states: set[str]) -> list[Line2D]:
     if "failed" in states:
         label = "failed trial (not compared)"
         handles.append(Line2D([], [], marker="x", mew=1.4, label=label, **point))
-    median = {"color": MUTED, "lw": 2.2, "marker": "|", "ms": 8, "mec": INK, "mew": 1.6}
+    median: dict[str, Any] = {"color": MUTED, "lw": 2.2, "marker": "|", "ms": 8, "mec": INK, "mew": 1.6}
     return [*handles, Line2D([], [], label="median and its 95% interval", **median)]

@@ -1,0 +1,147 @@
+"""What the experiments on the ML inference service share: its stack, load and parameters."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from perflab.experiments.experiment import RunParameters
+from perflab.load.workload import ClosedLoop, Request, Workload
+from perflab.stacks.plan import Node, StackPlan
+from perflab.trials.plan import Treatment
+
+STUDY = "inference"
+PUBLISHED = {
+    "requests": 1000, "concurrency": 50, "workers": 4, "pool_size": 50, "connection": "per_request"
+}
+# One row of scikit-learn's breast cancer data set (its first), as any client would send it.
+FEATURES = (
+    17.99, 10.38, 122.8, 1001.0, 0.1184, 0.2776, 0.3001, 0.1471, 0.2419, 0.07871,
+    1.095, 0.9053, 8.589, 153.4, 0.006399, 0.04904, 0.05373, 0.01587, 0.03003, 0.006193,
+    25.38, 17.33, 184.6, 2019.0, 0.1622, 0.6656, 0.7119, 0.2654, 0.4601, 0.1189,
+)  # fmt: skip
+
+Driver = Literal["psycopg2", "asyncpg"]
+Runtime = Literal["sklearn", "onnx"]
+
+
+class InferenceParameters(RunParameters):
+    """Parameters of every experiment on the inference service.
+
+    ``preset='published'`` takes the published study's settings for whatever is not given.
+    ``requests`` and ``warmup_requests`` count per trial; ``pool_size`` is in total over all
+    workers; ``round_trip_ms`` is the delay that the link adds to a round trip to the database.
+    """
+
+    preset: Literal["quick", "published"] = "quick"
+    requests: int = Field(default=400, ge=1, le=1_000_000)
+    warmup_requests: int = Field(default=100, ge=0, le=1_000_000)
+    concurrency: int = Field(default=50, ge=1, le=2000)
+    connection: Literal["per_request", "keep_alive"] = "per_request"
+    workers: int = Field(default=4, ge=1, le=64)
+    pool_size: int = Field(default=50, ge=1, le=200)
+    transaction_style: Literal["transaction", "autocommit"] = "transaction"
+    commit_delay_us: int = Field(default=0, ge=0, le=100_000)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _take_preset(cls, values: Any) -> Any:
+        if isinstance(values, dict) and values.get("preset") == "published":
+            return {**PUBLISHED, **values}
+        return values
+
+    @model_validator(mode="after")
+    def _check_together(self) -> InferenceParameters:
+        if self.pool_size < self.workers:
+            raise ValueError(
+                f"pool_size = {self.pool_size} is less than workers = {self.workers}: every worker "
+                "needs at least one connection (pool_size counts all workers together)"
+            )
+        if self.concurrency > self.requests:
+            raise ValueError(
+                f"concurrency = {self.concurrency} is more than requests = {self.requests}: some "
+                "users would never send"
+            )
+        return self
+
+
+def stack(
+    parameters: InferenceParameters,
+    *,
+    runtime: Runtime = "onnx",
+    driver: str = "both",
+    minconn: str = "max",
+    synchronous_commit: str = "on",
+    round_trip_ms: float = 0.0,
+) -> StackPlan:
+    """Return PostgreSQL, the link, and the inference service wired together."""
+    return StackPlan(
+        nodes=(
+            Node(
+                name="postgres", service="postgres", placement="database",
+                settings={
+                    "synchronous_commit": synchronous_commit,
+                    "commit_delay_us": parameters.commit_delay_us,
+                    "commit_siblings": 0 if parameters.commit_delay_us else 5,
+                },
+            ),
+            Node(
+                name="link", service="link", placement="link", needs={"upstream": "postgres"},
+                settings={"round_trip_ms": round_trip_ms},
+            ),
+            Node(
+                name="inference", service="inference", needs={"database": "link"},
+                settings={
+                    "runtime": runtime, "workers": parameters.workers,
+                    "pool_size": parameters.pool_size, "pool_minconn": minconn,
+                    "transaction_style": parameters.transaction_style, "driver": driver,
+                },
+            ),
+        ),
+        database="postgres",
+        reset_sql=("TRUNCATE inferences RESTART IDENTITY", "CHECKPOINT"),
+        count_sql="SELECT count(*) FROM inferences",
+    )
+
+
+def endpoint(driver: Driver, database_write: bool = True) -> str:
+    """Return the path of a driver's endpoint, with or without the database write."""
+    path = "/inferences" if database_write else "/inferences_no_db"
+    return f"{path}_async" if driver == "asyncpg" else path
+
+
+def workload(parameters: InferenceParameters, path: str) -> Workload:
+    """Return the published closed loop towards an endpoint."""
+    return Workload(
+        request=Request(
+            node="inference", method="POST", path=path,
+            headers={"Content-Type": "application/json"},
+            body=json.dumps({"features": FEATURES}), expect_body='"label":',
+        ),
+        arrivals=ClosedLoop(
+            users=parameters.concurrency, requests=parameters.requests,
+            warmup_requests=parameters.warmup_requests, connection=parameters.connection,
+        ),
+    )
+
+
+def treatment(
+    levels: Mapping[str, str], label: str, plan: StackPlan, load: Workload
+) -> Treatment:
+    """Return a treatment named after its levels."""
+    name = ",".join(f"{factor}={level}" for factor, level in levels.items())
+    return Treatment(name=name, label=label, levels=dict(levels), stack=plan, workload=load)
+
+
+def pool_warnings(parameters: InferenceParameters) -> list[str]:
+    """Say what the pool really is when it cannot be split evenly."""
+    each = parameters.pool_size // parameters.workers
+    if each * parameters.workers == parameters.pool_size:
+        return []
+    return [
+        f"pool_size {parameters.pool_size} over {parameters.workers} workers gives {each} each, "
+        f"{each * parameters.workers} in total"
+    ]

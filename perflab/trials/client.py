@@ -1,0 +1,154 @@
+"""Asking the conductor for a run: synchronous, in a kernel, in papermill or in a script."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from perflab import errors
+from perflab.errors import PerflabError, RunInterrupted
+from perflab.paths import project_root
+from perflab.trials.conductor import Order
+
+Event = dict[str, Any]
+ORDERLY_END_S = 45.0
+
+
+class Conducted:
+    """A conductor at work: its events, and the ways to end it."""
+
+    def __init__(self, order: Order) -> None:
+        self._child = subprocess.Popen(
+            [sys.executable, "-m", "perflab.trials.conductor"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True, bufsize=0,
+            cwd=project_root(),
+        )
+        assert self._child.stdin is not None
+        self._child.stdin.write(order.model_dump_json().encode() + b"\n")
+        self._pending = b""
+
+    def events(self) -> Iterator[Event]:
+        """Yield events until the conductor ends."""
+        assert self._child.stdout is not None
+        descriptor = self._child.stdout.fileno()
+        with selectors.DefaultSelector() as selector:
+            selector.register(descriptor, selectors.EVENT_READ)
+            while True:
+                if not selector.select(timeout=1.0):
+                    continue
+                arrived = os.read(descriptor, 1 << 16)
+                if not arrived:
+                    return
+                *lines, self._pending = (self._pending + arrived).split(b"\n")
+                for line in lines:
+                    yield json.loads(line)
+
+    def ask_to_stop(self) -> None:
+        """Ask for an orderly end."""
+        with contextlib.suppress(BrokenPipeError, ValueError):
+            assert self._child.stdin is not None
+            self._child.stdin.write(b"stop\n")
+
+    def wait(self) -> int:
+        """Wait for the end, and force it when order takes too long; the reaper cleans up."""
+        try:
+            return self._child.wait(timeout=ORDERLY_END_S)
+        except subprocess.TimeoutExpired:
+            os.kill(self._child.pid, signal.SIGKILL)
+            return self._child.wait()
+
+
+def conduct(order: Order, show: Callable[[Event], None]) -> Path:
+    """Run an order and return the run's folder.
+
+    Parameters
+    ----------
+    show : callable
+        Receives every event, for progress.
+
+    Raises
+    ------
+    RunInterrupted
+        KeyboardInterrupt came; the trial under way was ended in order, committed trials are kept.
+    PerflabError
+        What the conductor reported.
+    """
+    conducted = Conducted(order)
+    path: Path | None = None
+    failure: Event | None = None
+    stream = conducted.events()
+    interrupted = False
+    while True:
+        try:
+            event = next(stream, None)
+        except KeyboardInterrupt:
+            if not interrupted:
+                show({"event": "note", "text": "interrupted: ending the trial in order"})
+                conducted.ask_to_stop()
+            interrupted = True
+            # A generator that raised is finished; a new one goes on where it stopped.
+            stream = conducted.events()
+            continue
+        if event is None:
+            break
+        if event["event"] == "run":
+            path = Path(event["path"])
+        if event["event"] == "error":
+            failure = event
+        show(event)
+    code = conducted.wait()
+    if interrupted:
+        raise RunInterrupted(_resume_hint("the run was interrupted", path))
+    if failure is not None:
+        raise _as_error(failure, path)
+    if code or path is None:
+        raise PerflabError(
+            _resume_hint(f"the process that runs the trials ended with status {code}", path)
+        )
+    return path
+
+
+def _resume_hint(text: str, path: Path | None) -> str:
+    if path is None:
+        return f"{text}; nothing had been measured yet"
+    return (
+        f"{text}; committed trials are in {path}. Go on with 'perflab run --resume {path.name}' "
+        f"(parameter resume='{path.name}')"
+    )
+
+
+def _as_error(event: Event, path: Path | None) -> PerflabError:
+    """Rebuild the conductor's error under its own class, so that callers can tell them apart."""
+    kind = getattr(errors, event["kind"], PerflabError)
+    text = event["text"]
+    if kind is RunInterrupted:
+        text = _resume_hint(text, path)
+    error: PerflabError = kind.__new__(kind)
+    Exception.__init__(error, text)
+    return error
+
+
+class Pace:
+    """Smooths a live count into requests per second."""
+
+    def __init__(self) -> None:
+        self._last: tuple[float, int] | None = None
+        self.rps = 0.0
+
+    def update(self, finished: int) -> float:
+        """Take the count so far and return the rate since the last one."""
+        now = time.monotonic()
+        if self._last is not None and finished > self._last[1]:
+            self.rps = (finished - self._last[1]) / max(1e-3, now - self._last[0])
+        if self._last is None or finished != self._last[1]:
+            self._last = (now, finished)
+        return self.rps

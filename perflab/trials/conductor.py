@@ -1,0 +1,224 @@
+"""The conductor: the process that runs the trials, apart from whoever asked for them.
+
+It reads its order (one JSON line) and then listens on standard input: a line ``stop`` or the end
+of the input ends the run in order. Events go to standard output, one JSON object per line.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from perflab.errors import PerflabError
+from perflab.host import facts
+from perflab.host.lock import Holder, measurement_lock
+from perflab.host.placement import Placement, placement
+from perflab.load.generator import Generator
+from perflab.recordings import (
+    RunRecord,
+    RunWriter,
+    TreatmentRecord,
+    check_same,
+    new_run_id,
+    remaining_blocks,
+)
+from perflab.stacks import leftovers
+from perflab.stacks.backend import Backend, choose
+from perflab.stacks.labels import Labels
+from perflab.stacks.reaper import Reaper
+from perflab.stacks.residents import Residents
+from perflab.trials.plan import RunPlan
+from perflab.trials.session import Remaining, Session, state_of
+from perflab.trials.trial import Bench
+
+
+class Order(BaseModel):
+    """What the conductor is asked to do: a new run of ``plan``, or the rest of ``resume``."""
+
+    plan: RunPlan
+    backend: str = "auto"
+    runs: Path
+    resume: Path | None = None
+    wait_s: float = 0.0
+
+
+class Conductor:
+    """Runs one order from lock to release."""
+
+    def __init__(self, order: Order) -> None:
+        self._order = order
+        self._stopping = threading.Event()
+
+    def emit(self, words: dict[str, Any]) -> None:
+        """Write one event; a reader that is gone means the run is to end."""
+        try:
+            sys.stdout.write(json.dumps(words) + "\n")
+            sys.stdout.flush()
+        except (BrokenPipeError, ValueError):
+            self._stopping.set()
+
+    def note(self, text: str) -> None:
+        """Tell of a step of slow work."""
+        self.emit({"event": "note", "text": text})
+
+    def listen(self) -> None:
+        """End the run on ``stop``, on the end of the input, and on SIGINT or SIGTERM."""
+
+        def read() -> None:
+            # Raw reads: a buffered reader's lock would block the interpreter's exit.
+            os.read(0, 4096)
+            self._stopping.set()
+
+        threading.Thread(target=read, daemon=True).start()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, lambda *_: self._stopping.set())
+
+    def run(self) -> None:
+        """Hold the host's lock, clean up after crashes, and measure.
+
+        Raises
+        ------
+        PerflabError
+            Why nothing, or not everything, was measured.
+        """
+        plan = self._order.plan
+
+        def waiting(busy: Holder) -> None:
+            self.note(f"waiting: this host measures {busy}")
+
+        with ExitStack() as stack:
+            stack.enter_context(
+                measurement_lock(plan.experiment, self._order.wait_s, on_wait=waiting)
+            )
+            self._clean()
+            backend = choose(self._order.backend)
+            places = placement()
+            os.sched_setaffinity(0, set(places.sampler))
+            self._measure(stack, backend, places)
+
+    def _clean(self) -> None:
+        """Remove what crashed runs left: we hold the lock, so none of them is alive."""
+        removed = leftovers.remove_of_kind("run")
+        if removed:
+            self.note(f"removed {len(removed)} services that a crashed run left behind")
+
+    def _measure(self, stack: ExitStack, backend: Backend, places: Placement) -> None:
+        writer, remaining = self._open(backend, places)
+        run_id = writer.record.run_id
+        self.emit({"event": "run", "run_id": run_id, "path": str(writer.path),
+                   "backend": backend.name, "resumed": self._order.resume is not None})
+        error: BaseException | None = None
+        try:
+            bench = self._bench(stack, backend, places, writer)
+            Session(self._order.plan, writer, bench, self.emit).run(remaining)
+        except BaseException as caught:
+            error = caught
+            raise
+        finally:
+            state, reason = state_of(error)
+            writer.update(state=state, reason=reason, finished_at=facts.session()["at"])
+
+    def _open(self, backend: Backend, places: Placement) -> tuple[RunWriter, Remaining]:
+        plan, code = self._order.plan, facts.code()
+        if self._order.resume is None:
+            record = _record(plan, backend, places, code)
+            return RunWriter.create(self._order.runs, record), Remaining(tuple(range(plan.blocks)))
+        writer = RunWriter.reopen(self._order.resume)
+        check_same(writer.record, code["fingerprint"], facts.machine(), backend.name)
+        blocks, attempt, superseded = remaining_blocks(writer.record, writer.path)
+        writer.supersede(superseded)
+        writer.update(
+            state="running", reason="",
+            sessions=[*writer.record.sessions, facts.session()],
+        )
+        return writer, Remaining(tuple(blocks), attempt)
+
+    def _bench(
+        self, stack: ExitStack, backend: Backend, places: Placement, writer: RunWriter
+    ) -> Bench:
+        plan = self._order.plan
+        name = writer.record.run_id.rpartition("-")[2] + f"-{os.getpid()}"
+        reaper = Reaper(name)
+        stack.callback(reaper.dismiss)
+        stacks = {treatment.name: treatment.stack for treatment in plan.treatments}
+        residents = Residents(backend, stacks, places, name, "run", self.note)
+        residents.prepare()
+        writer.update(images=residents.images)
+        stack.callback(residents.stop)
+        residents.start()
+        generator = Generator(places.client, Labels(name, "client", "run").as_environment())
+        stack.callback(generator.close)
+        generator.start()
+        return Bench(
+            residents, generator, places, self._stopping.is_set, cooldown_s=plan.cooldown_s
+        )
+
+
+def _record(
+    plan: RunPlan, backend: Backend, places: Placement, code: dict[str, Any]
+) -> RunRecord:
+    session = facts.session()
+    return RunRecord(
+        run_id=new_run_id(plan.experiment),
+        experiment=plan.experiment,
+        title=plan.title,
+        question=plan.question,
+        state="running",
+        created_at=session["at"],
+        parameters=dict(plan.parameters),
+        factors={name: list(levels) for name, levels in plan.factors.items()},
+        treatments=[
+            TreatmentRecord(name=item.name, levels=dict(item.levels), label=item.label)
+            for item in plan.treatments
+        ],
+        blocks=plan.blocks,
+        seed=plan.seed,
+        order=plan.order(),
+        backend=backend.name,
+        network_path=backend.network_path,
+        placement=places.model_dump(),
+        contrasts=list(plan.contrasts),
+        environment=facts.environment(),
+        code=code,
+        sessions=[session],
+        warnings=[*plan.warnings, *_bystanders()],
+    )
+
+
+def _bystanders() -> list[str]:
+    others = [item for item in leftovers.everything() if item.kind == "up"]
+    if not others:
+        return []
+    names = ", ".join(f"{item.service} ({item.stack})" for item in others)
+    return [f"other services of the lab were up during the run: {names}; 'perflab down' ends them"]
+
+
+def main() -> None:
+    """Carry out the order on standard input."""
+    # One unbuffered line: what follows belongs to the listener.
+    line = bytearray()
+    while not line.endswith(b"\n"):
+        arrived = os.read(0, 1)
+        if not arrived:
+            return
+        line += arrived
+    conductor = Conductor(Order.model_validate_json(bytes(line)))
+    conductor.listen()
+    try:
+        conductor.run()
+    except PerflabError as error:
+        conductor.emit({"event": "error", "kind": type(error).__name__, "text": str(error)})
+        sys.exit(1)
+    conductor.emit({"event": "finished"})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+"""A run plan: everything the conductor needs, as data that can be written down."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from perflab.load.workload import Workload
+from perflab.recordings import Contrast
+from perflab.stacks.plan import StackPlan
+
+
+class Treatment(BaseModel):
+    """One combination of levels, the stack it needs and the load it gets."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    label: str
+    levels: Mapping[str, str]
+    stack: StackPlan
+    workload: Workload
+
+
+class RunPlan(BaseModel):
+    """One run before it begins.
+
+    ``seed`` decides the order of the treatments in every block; ``cooldown_s`` is the rest after a
+    trial. ``writes`` says that every acknowledged request leaves a row that can be counted.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    experiment: str
+    title: str
+    question: str
+    parameters: Mapping[str, Any]
+    factors: Mapping[str, tuple[str, ...]]
+    treatments: tuple[Treatment, ...]
+    contrasts: tuple[Contrast, ...]
+    blocks: int
+    seed: int
+    cooldown_s: float = 0.1
+    warnings: tuple[str, ...] = ()
+
+    def treatment(self, name: str) -> Treatment:
+        """Return a treatment by name."""
+        return next(item for item in self.treatments if item.name == name)
+
+    def order(self) -> list[list[str]]:
+        """Return, per block, the treatments' names in random order.
+
+        Every block is permuted on its own with a generator seeded by (seed, block), so that the
+        order of a block does not depend on how many there are.
+        """
+        names = [treatment.name for treatment in self.treatments]
+        return [
+            [names[index] for index in np.random.default_rng((self.seed, block)).permutation(
+                len(names)
+            )]
+            for block in range(self.blocks)
+        ]

@@ -1,0 +1,106 @@
+"""The row of a trial, computed from its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from perflab.load.generator import LoadResult
+from perflab.load.selfcheck import SelfCheck
+
+# Smallest samples for which an order-statistic interval of a percentile exists at 95 %:
+# 1 - p**n >= 0.975 (see perflab.analysis.quantiles).
+SMALLEST_N = {50: 6, 90: 36, 95: 72, 99: 368}
+
+
+def load_columns(result: LoadResult) -> dict[str, Any]:
+    """Return throughput and response times of the measured stage.
+
+    Throughput counts successes per second of the stage; times are those of successes, in ms.
+    """
+    measured = result.requests[result.requests["stage"] == "measure"]
+    good = measured[measured["error"] == ""]
+    response_ms = ((good["done_ns"] - good["planned_ns"]) / 1e6).to_numpy()
+    service = good[good["sent_ns"] > 0]
+    service_ms = ((service["done_ns"] - service["sent_ns"]) / 1e6).to_numpy()
+    seconds = max(1, result.end_ns - result.begin_ns) / 1e9
+    return {
+        "begin_ns": result.begin_ns,
+        "end_ns": result.end_ns,
+        "requests": len(measured),
+        "errors": len(measured) - len(good),
+        "throughput_rps": len(good) / seconds,
+        "mean_ms": _mean(response_ms),
+        **{f"p{share}_ms": _percentile(response_ms, share) for share in SMALLEST_N},
+        "service_mean_ms": _mean(service_ms),
+        "unsent": result.unsent,
+    }
+
+
+def _mean(values: np.ndarray) -> float:
+    return float(values.mean()) if len(values) else float("nan")
+
+
+def _percentile(values: np.ndarray, share: int) -> float:
+    if len(values) < SMALLEST_N[share]:
+        return float("nan")
+    return float(np.percentile(values, share))
+
+
+def selfcheck_columns(check: SelfCheck) -> dict[str, Any]:
+    """Return what the generator found about itself."""
+    return {
+        "generator_lag_p50_ms": check.lag_p50_ms,
+        "generator_lag_p99_ms": check.lag_p99_ms,
+        "loop_delay_p99_ms": check.loop_delay_p99_ms,
+        "loop_delay_max_ms": check.loop_delay_max_ms,
+        "client_cpu_share": check.cpu_share,
+        "client_cpu_us_per_request": check.cpu_us_per_request,
+        "littles_law_ratio": check.littles_law_ratio,
+    }
+
+
+def service_columns(
+    samples: pd.DataFrame, services: Sequence[str], begin_ns: int, end_ns: int
+) -> dict[str, Any]:
+    """Return each service's CPU share (1.0 = one core) in the stage, and its largest memory."""
+    row: dict[str, Any] = {}
+    for name in services:
+        own = samples[samples["service"] == name]
+        inside = own[(own["t_ns"] >= begin_ns) & (own["t_ns"] <= end_ns)]
+        row[f"cpu_share_{name}"] = cpu_share(own, begin_ns, end_ns)
+        row[f"memory_{name}_bytes"] = int(inside["memory_bytes"].max()) if len(inside) else 0
+    return row
+
+
+def cpu_share(own: pd.DataFrame, begin_ns: int, end_ns: int) -> float:
+    """Return CPU time over wall time between two instants, by interpolating cumulative time."""
+    if len(own) < 2 or end_ns <= begin_ns:
+        return float("nan")
+    used = np.interp([begin_ns, end_ns], own["t_ns"].to_numpy(), own["cpu_ns"].to_numpy())
+    return float((used[1] - used[0]) / (end_ns - begin_ns))
+
+
+def flush_columns(flush_us: Sequence[float]) -> dict[str, Any]:
+    """Return the measured flushes around the trial and their percentiles, in us."""
+    if not flush_us:
+        nothing = float("nan")
+        return {"flush_us": [], "flush_p50_us": nothing, "flush_p99_us": nothing}
+    return {
+        "flush_us": [float(value) for value in flush_us],
+        "flush_p50_us": float(np.percentile(flush_us, 50)),
+        "flush_p99_us": float(np.percentile(flush_us, 99)),
+    }
+
+
+def identity_columns(
+    trial_id: str, block: int, position: int, attempt: int, name: str, levels: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return who the trial is."""
+    return {
+        "trial_id": trial_id, "block": block, "position": position, "attempt": attempt,
+        "treatment": name, **{f"factor_{factor}": level for factor, level in levels.items()},
+    }
