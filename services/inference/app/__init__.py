@@ -1,0 +1,1 @@
+"""The inference service of the lab: a specimen to be measured."""

@@ -1,0 +1,62 @@
+"""Results written through asyncpg, from the event loop."""
+
+from __future__ import annotations
+
+import time
+
+import asyncpg
+
+from app.settings import Settings
+from app.timing import Phases
+
+INSERT = "INSERT INTO inferences (label, probability) VALUES ($1, $2) RETURNING id"
+
+
+class AsyncStore:
+    """A pool of asyncpg connections."""
+
+    def __init__(self, pool: asyncpg.Pool, in_transaction: bool) -> None:
+        self._pool = pool
+        self._in_transaction = in_transaction
+
+    @classmethod
+    async def open(cls, settings: Settings) -> AsyncStore:
+        """Open the pool with its minimum of connections."""
+        pool = await asyncpg.create_pool(
+            host=settings.database_host, port=settings.database_port, database="perflab",
+            user="perflab", password=settings.database_password, timeout=10,
+            min_size=settings.minimum_per_worker, max_size=settings.pool_per_worker,
+            server_settings={"application_name": "inference-asyncpg"},
+        )
+        return cls(pool, settings.transaction_style == "transaction")
+
+    async def insert(self, label: int, probability: float, phases: Phases) -> int:
+        """Write one row and return its id."""
+        begin = time.perf_counter_ns()
+        async with self._pool.acquire() as connection:
+            phases.add("pool", begin)
+            if not self._in_transaction:
+                with phases.phase("execute"):
+                    return int(await connection.fetchval(INSERT, label, probability))
+            transaction = connection.transaction()
+            with phases.phase("execute"):
+                await transaction.start()
+                try:
+                    row_id = await connection.fetchval(INSERT, label, probability)
+                except BaseException:
+                    await transaction.rollback()
+                    raise
+            with phases.phase("commit"):
+                await transaction.commit()
+            return int(row_id)
+
+    async def show(self, name: str) -> str:
+        """Return a setting of the server as this pool's connections see it."""
+        return str(await self._pool.fetchval("SELECT current_setting($1)", name))
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._pool.close()
+
+
+DatabaseError = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)

@@ -1,0 +1,79 @@
+"""Results written through psycopg2, from worker threads."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import psycopg2
+from psycopg2.extensions import connection as Connection
+from psycopg2.pool import ThreadedConnectionPool
+
+from app.settings import Settings
+from app.timing import Phases
+
+INSERT = "INSERT INTO inferences (label, probability) VALUES (%s, %s) RETURNING id"
+
+
+class BlockingStore:
+    """A pool of psycopg2 connections with a queue in front.
+
+    The library's pool raises when it is exhausted, so a semaphore makes threads wait instead.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._in_transaction = settings.transaction_style == "transaction"
+        self._free = threading.BoundedSemaphore(settings.pool_per_worker)
+        self._pool = ThreadedConnectionPool(
+            settings.minimum_per_worker, settings.pool_per_worker,
+            host=settings.database_host, port=settings.database_port, dbname="perflab",
+            user="perflab", password=settings.database_password, connect_timeout=10,
+            application_name="inference-psycopg2",
+        )
+
+    def insert(self, label: int, probability: float, phases: Phases) -> int:
+        """Write one row and return its id; raises psycopg2.Error."""
+        begin = time.perf_counter_ns()
+        with self._free:
+            connection = self._pool.getconn()
+            phases.add("pool", begin)
+            try:
+                return self._insert(connection, label, probability, phases)
+            finally:
+                # A connection in error is closed, never handed to the next request.
+                broken = connection.closed != 0 or connection.info.transaction_status != 0
+                self._pool.putconn(connection, close=broken)
+
+    def _insert(
+        self, connection: Connection, label: int, probability: float, phases: Phases
+    ) -> int:
+        if connection.autocommit == self._in_transaction:
+            connection.autocommit = not self._in_transaction
+        with connection.cursor() as cursor:
+            with phases.phase("execute"):
+                cursor.execute(INSERT, (label, probability))
+                row = cursor.fetchone()
+            if self._in_transaction:
+                with phases.phase("commit"):
+                    connection.commit()
+        return int(row[0]) if row else 0
+
+    def show(self, name: str) -> str:
+        """Return a setting of the server as this pool's connections see it."""
+        with self._free:
+            connection = self._pool.getconn()
+            try:
+                with connection.cursor() as cursor:
+                    cursor.execute("SELECT current_setting(%s)", (name,))
+                    row = cursor.fetchone()
+                connection.rollback()
+            finally:
+                self._pool.putconn(connection, close=connection.closed != 0)
+        return str(row[0]) if row else ""
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._pool.closeall()
+
+
+DatabaseError = psycopg2.Error

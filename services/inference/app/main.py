@@ -1,0 +1,137 @@
+"""Endpoints: inference with or without a database write, blocking or not."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Annotated
+
+import anyio.to_thread
+from fastapi import Depends, FastAPI, Request
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
+
+from app import async_store, blocking_store, runtimes
+from app.settings import from_environment
+from app.timing import KEY, Phases, ServerTiming
+
+FEATURES = 30
+SHOWN = ("synchronous_commit", "server_version")
+
+
+class Inference(BaseModel):
+    """One row of features."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    features: Annotated[list[FiniteFloat], Field(min_length=FEATURES, max_length=FEATURES)]
+
+
+class Answer(BaseModel):
+    """The model's answer, and the row it was written to."""
+
+    label: int
+    probability: float
+    id: int | None = None
+
+
+@asynccontextmanager
+async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+    """Load the model and open the pools before the first request."""
+    settings = app.state.settings = from_environment()
+    anyio.to_thread.current_default_thread_limiter().total_tokens = settings.threads
+    app.state.predict = runtimes.load(settings.runtime, settings.artifacts)
+    app.state.blocking = app.state.nonblocking = None
+    if settings.driver in ("both", "psycopg2"):
+        app.state.blocking = blocking_store.BlockingStore(settings)
+    if settings.driver in ("both", "asyncpg"):
+        app.state.nonblocking = await async_store.AsyncStore.open(settings)
+    yield
+    if app.state.blocking:
+        app.state.blocking.close()
+    if app.state.nonblocking:
+        await app.state.nonblocking.close()
+
+
+application = FastAPI(lifespan=lifespan, docs_url=None, redoc_url=None)
+application.add_middleware(ServerTiming)
+
+
+async def handed_over() -> int:
+    """Return the instant at which the event loop is done and a thread is asked for."""
+    return time.perf_counter_ns()
+
+
+HandedOver = Annotated[int, Depends(handed_over)]
+
+
+def predict(request: Request, body: Inference) -> Answer:
+    """Run the model as a timed phase."""
+    phases: Phases = request.scope[KEY]
+    with phases.phase("inference"):
+        label, probability = request.app.state.predict(body.features)
+    return Answer(label=label, probability=probability)
+
+
+@application.post("/inferences")
+def infer(request: Request, body: Inference, handed: HandedOver) -> Answer:
+    """Predict, and write the result through the blocking driver."""
+    phases: Phases = request.scope[KEY]
+    phases.add("threadpool", handed)
+    answer = predict(request, body)
+    answer.id = request.app.state.blocking.insert(answer.label, answer.probability, phases)
+    return answer
+
+
+@application.post("/inferences_async")
+async def infer_async(request: Request, body: Inference) -> Answer:
+    """Predict, and write the result through the non-blocking driver."""
+    answer = predict(request, body)
+    store = request.app.state.nonblocking
+    answer.id = await store.insert(answer.label, answer.probability, request.scope[KEY])
+    return answer
+
+
+@application.post("/inferences_no_db")
+def infer_no_db(request: Request, body: Inference, handed: HandedOver) -> Answer:
+    """Predict in a thread, and write nothing."""
+    request.scope[KEY].add("threadpool", handed)
+    return predict(request, body)
+
+
+@application.post("/inferences_no_db_async")
+async def infer_no_db_async(request: Request, body: Inference) -> Answer:
+    """Predict in the event loop, and write nothing."""
+    return predict(request, body)
+
+
+@application.get("/health")
+async def health() -> dict[str, str]:
+    """Answer once the model is loaded and the pools are open."""
+    return {"status": "ok"}
+
+
+@application.get("/settings")
+async def settings(request: Request) -> dict[str, object]:
+    """Return the settings in force, and the database's as the pools' connections see them."""
+    shown: dict[str, object] = request.app.state.settings.public()
+    if request.app.state.nonblocking:
+        store = request.app.state.nonblocking
+        shown["database"] = {name: await store.show(name) for name in SHOWN}
+    elif request.app.state.blocking:
+        store = request.app.state.blocking
+        shown["database"] = {
+            name: await anyio.to_thread.run_sync(store.show, name) for name in SHOWN
+        }
+    return shown
+
+
+async def database_failed(_request: Request, error: Exception) -> JSONResponse:
+    """Say that the database, not the request, is at fault."""
+    detail = f"database: {type(error).__name__}: {str(error).strip()}"
+    return JSONResponse({"detail": detail}, status_code=503)
+
+
+for failure in (blocking_store.DatabaseError, *async_store.DatabaseError):
+    application.add_exception_handler(failure, database_failed)
