@@ -1,8 +1,9 @@
-"""Recordings: the tables of a run, how they are kept, and how they are read."""
+"""Recordings: the schema, the store and the readers of runs."""
 
 from perflab.recordings.listing import list_runs, open_run
+from perflab.recordings.published import claims, published, studies
 from perflab.recordings.reader import Run
-from perflab.recordings.resume import check_same, remaining_blocks
+from perflab.recordings.resume import Remainder, check_same, remainder, remaining_blocks
 from perflab.recordings.schema import (
     SCHEMA_VERSION,
     Contrast,
@@ -15,7 +16,23 @@ from perflab.recordings.schema import (
 from perflab.recordings.store import RunWriter, new_run_id
 
 __all__ = [
-    "SCHEMA_VERSION", "Contrast", "ContrastPair", "Run", "RunRecord", "RunWriter",
-    "SessionRecord", "TreatmentRecord", "check_same", "list_runs", "new_run_id", "open_run",
-    "remaining_blocks", "trial_id",
-]  # fmt: skip
+    "SCHEMA_VERSION",
+    "Contrast",
+    "ContrastPair",
+    "Remainder",
+    "Run",
+    "RunRecord",
+    "RunWriter",
+    "SessionRecord",
+    "TreatmentRecord",
+    "check_same",
+    "claims",
+    "list_runs",
+    "new_run_id",
+    "open_run",
+    "published",
+    "remainder",
+    "remaining_blocks",
+    "studies",
+    "trial_id",
+]

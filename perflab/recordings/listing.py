@@ -1,4 +1,4 @@
-"""Finding runs: all of them, or one by id, prefix, path or ``latest``."""
+"""Finding runs by id, prefix, path, or as the latest."""
 
 from __future__ import annotations
 
@@ -6,47 +6,87 @@ import difflib
 from pathlib import Path
 
 from perflab.errors import RecordingError, RunNotFound
-from perflab.paths import runs_dir
 from perflab.recordings.reader import Run
-from perflab.recordings.schema import RUN_FILE
+
+SHOWN = 5
 
 
-def list_runs(root: Path | None = None) -> list[Run]:
-    """Return all readable runs, oldest first."""
-    root = root or runs_dir()
+def list_runs(root: Path | str, problems: list[str] | None = None) -> list[Run]:
+    """Return the readable runs under ``root``, oldest first.
+
+    Parameters
+    ----------
+    problems : list of str, optional
+        Receives a sentence for every folder whose record cannot be read.
+    """
     runs = []
-    for file in sorted(root.glob(f"*/{RUN_FILE}")):
+    for path in _folders(Path(root)):
         try:
-            runs.append(Run(file.parent))
-        except RecordingError:
-            continue
-    return runs
+            runs.append(Run(path))
+        except RecordingError as error:
+            if problems is not None:
+                problems.append(str(error))
+    return sorted(runs, key=_age)
 
 
-def open_run(reference: str | Path, root: Path | None = None) -> Run:
-    """Return a run by path, id, unique prefix, ``latest`` or ``latest:<experiment>``.
+def open_run(reference: Path | str, root: Path | str) -> Run:
+    """Open a run by its id, a unique prefix of it, its path, "latest" or "latest:<experiment>".
 
     Raises
     ------
     RunNotFound
-        None or several answer; the message lists the nearest.
+        No run, or more than one, answers to the reference; the message names the nearest.
+    RecordingError
+        The run is there and its record cannot be read.
     """
-    path = Path(reference)
-    if (path / RUN_FILE).exists():
-        return Run(path)
-    text = str(reference)
+    root, text = Path(root), str(reference)
+    if text == "latest" or text.startswith("latest:"):
+        return _latest(root, text.partition(":")[2])
+    if "/" in text and (Path(text) / "run.json").exists():
+        return Run(Path(text))
+    names = [path.name for path in _folders(root)]
+    if text in names:
+        return Run(root / text)
+    matching = [name for name in names if text and name.startswith(text)]
+    if len(matching) == 1:
+        return Run(root / matching[0])
+    if matching:
+        raise RunNotFound(f"'{text}' fits {len(matching)} runs: {_listed(matching)}")
+    if not text.startswith(".") and (Path(text) / "run.json").exists():
+        return Run(Path(text))
+    raise RunNotFound(f"no run '{text}' in {root}; {_nearest(text, names)}")
+
+
+def _latest(root: Path, experiment: str) -> Run:
     runs = list_runs(root)
-    word, _, experiment = text.partition(":")
-    if word == "latest":
-        found = [run for run in runs if experiment in ("", run.record.experiment)]
-        found = found[-1:]
-    else:
-        found = [run for run in runs if run.run_id.startswith(text)]
-    if len(found) == 1:
-        return found[0]
-    ids = [run.run_id for run in runs]
-    if found:
-        raise RunNotFound(f"'{text}' fits several runs: {', '.join(run.run_id for run in found)}")
-    nearest = difflib.get_close_matches(text, ids, n=3, cutoff=0.3)
-    listed = ", ".join(nearest or ids[-3:]) or "there are none yet"
-    raise RunNotFound(f"no run '{text}'; nearest: {listed} (see 'perflab runs')")
+    chosen = [run for run in runs if not experiment or run.record.experiment == experiment]
+    if chosen:
+        return chosen[-1]
+    if not runs:
+        raise RunNotFound(f"there is no run in {root}; 'perflab run' makes one")
+    measured = sorted({run.record.experiment for run in runs})
+    raise RunNotFound(f"no run of '{experiment}' in {root}; there are runs of {_listed(measured)}")
+
+
+def _folders(root: Path) -> list[Path]:
+    return sorted(path.parent for path in root.glob("[!.]*/run.json"))
+
+
+def _age(run: Run) -> tuple[str, int, str]:
+    """Ids hold seconds; the first session's clock decides between runs of one second."""
+    sessions = run.record.sessions
+    return run.record.created_at, sessions[0].realtime_ns if sessions else 0, run.run_id
+
+
+def _nearest(text: str, names: list[str]) -> str:
+    if not names:
+        return "there are no runs; 'perflab run' makes one"
+    nearest = difflib.get_close_matches(text, names, n=3, cutoff=0.3)
+    if nearest:
+        return f"did you mean {_listed(nearest)}?"
+    return f"the latest are {_listed(names[-3:])}"
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more

@@ -1,22 +1,29 @@
-"""Reading a run: its record and its tables, whether or not it is finished."""
+"""Reading a run: a snapshot of its folder as data frames."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pydantic import ValidationError
 
-from perflab.errors import RecordingError, RunNotFound
+from perflab.errors import RecordingError
 from perflab.recordings.schema import (
-    REQUIRED_COLUMNS,
-    RUN_FILE,
     SCHEMA_VERSION,
-    TRIALS_FOLDER,
+    TABLES,
     RunRecord,
+    check_columns,
+    parse_trial_id,
 )
+from perflab.recordings.tables import TRIAL
+
+IDENTITY = ("trial_id", "treatment", "block")
 
 
 def read_record(path: Path) -> RunRecord:
@@ -24,104 +31,155 @@ def read_record(path: Path) -> RunRecord:
 
     Raises
     ------
-    RunNotFound
-        There is no ``run.json``.
     RecordingError
-        It is damaged, or a newer perflab wrote it.
+        There is none, it is damaged, or a newer perflab wrote it.
     """
-    file = path / RUN_FILE
+    file = path / "run.json"
     try:
-        record = RunRecord.model_validate_json(file.read_text())
+        words = json.loads(file.read_bytes())
+        version = int(words["schema_version"])
     except FileNotFoundError:
-        raise RunNotFound(f"{path} holds no {RUN_FILE}: it is not a run") from None
-    except ValidationError as error:
-        raise RecordingError(f"{file} is damaged: {error}") from None
-    if record.schema_version > SCHEMA_VERSION:
+        raise RecordingError(f"{path}: is not a run (it holds no run.json)") from None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise RecordingError(f"{file}: is damaged or unreadable: {error!r}") from error
+    if version > SCHEMA_VERSION:
         raise RecordingError(
-            f"{file} has schema version {record.schema_version}, this perflab reads up to "
-            f"{SCHEMA_VERSION}: update perflab to read it"
+            f"{file}: has schema version {version}, this perflab reads up to {SCHEMA_VERSION}; "
+            "read it with a newer perflab"
         )
-    return record
+    try:
+        return RunRecord.model_validate(words)
+    except ValidationError as error:
+        raise RecordingError(f"{file}: is not a valid record: {error}") from error
 
 
 class Run:
-    """A recorded run.
+    """One run as it was when first looked at; open it again to see newer trials.
 
     Attributes
     ----------
+    path : Path
+        The run's folder.
     problems : list of str
-        Trial folders that could not be read; they are left out of every table.
+        Trials that cannot be read, and why; they are left out of every table.
+
+    Raises
+    ------
+    RecordingError
+        The folder holds no readable record.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
         self.record = read_record(self.path)
         self.problems: list[str] = []
+        self._damaged: set[str] = set()
+        self._cache: dict[tuple[str, str], pd.DataFrame] = {}
+
+    def __repr__(self) -> str:
+        return f"Run({self.run_id!r}, {self.record.state})"
 
     @property
     def run_id(self) -> str:
-        """Return the run's identity."""
+        """Return the run's id."""
         return self.record.run_id
 
-    def __repr__(self) -> str:
-        return f"<Run {self.run_id} ({self.record.state}, {self.record.backend})>"
-
-    @cached_property
-    def _rows(self) -> pd.DataFrame:
-        rows = []
-        for folder in sorted((self.path / TRIALS_FOLDER).glob("b*")):
-            try:
-                row = pd.read_parquet(folder / "trial.parquet")
-            except (OSError, ValueError) as error:
-                self.problems.append(f"{folder.name}: {error}")
-                continue
-            rows.append(row)
-        if not rows:
-            return pd.DataFrame(columns=[*REQUIRED_COLUMNS["trial"], "superseded"])
-        table = pd.concat(rows, ignore_index=True)
-        table["superseded"] = table["trial_id"].isin(self.record.superseded)
-        return table
-
     def trials(self) -> pd.DataFrame:
-        """Return one row per committed trial, superseded ones too."""
-        return self._rows.copy()
+        """Return one row per committed trial in the order they ran, with ``superseded``."""
+        trials = self._trials
+        return trials[~trials["trial_id"].isin(self._damaged)].reset_index(drop=True)
 
     def valid_trials(self) -> pd.DataFrame:
-        """Return the trials that may enter a comparison."""
-        rows = self._rows
-        keep = (rows["state"] == "valid") & ~rows["superseded"].astype(bool)
-        return rows[keep].reset_index(drop=True)
+        """Return the trials that may enter a comparison: valid and not superseded."""
+        trials = self.trials()
+        chosen = (trials["state"] == "valid") & ~trials["superseded"]
+        return trials[chosen].reset_index(drop=True)
 
     def requests(
         self, stage: str | None = "measure", trial_ids: Sequence[str] | None = None
     ) -> pd.DataFrame:
-        """Return requests of valid trials (or the given ones), with trial, treatment and block."""
-        table = self._table("requests", trial_ids)
-        if stage is None or table.empty:
-            return table
-        return table[table["stage"] == stage].reset_index(drop=True)
+        """Return the requests of a stage (None: of all), with trial_id, treatment and block.
+
+        Parameters
+        ----------
+        trial_ids : sequence of str, optional
+            By default all trials that are not superseded, whatever their state.
+
+        Raises
+        ------
+        RecordingError
+            A trial id is not in the run.
+        """
+        found = self._joined("requests", trial_ids)
+        return found if stage is None else found[found["stage"] == stage].reset_index(drop=True)
 
     def samples(self, trial_ids: Sequence[str] | None = None) -> pd.DataFrame:
-        """Return samples of valid trials (or the given ones), with trial, treatment and block."""
-        return self._table("samples", trial_ids)
+        """Return the samples of CPU and memory; see :meth:`requests`."""
+        return self._joined("samples", trial_ids)
 
     def waits(self, trial_ids: Sequence[str] | None = None) -> pd.DataFrame:
-        """Return wait events of valid trials (or the given ones)."""
-        return self._table("waits", trial_ids)
+        """Return the database's wait events; empty without a database. See :meth:`requests`."""
+        return self._joined("waits", trial_ids)
 
-    def _table(self, name: str, trial_ids: Sequence[str] | None) -> pd.DataFrame:
-        rows = self.valid_trials() if trial_ids is None else self._rows[
-            self._rows["trial_id"].isin(list(trial_ids))
-        ]
+    @cached_property
+    def _trials(self) -> pd.DataFrame:
+        tables = []
+        for folder in sorted(self.path.glob("trials/b*")):
+            try:
+                tables.append(_read_trial(folder))
+            except (OSError, pa.ArrowException, RecordingError) as error:
+                self._skip(folder.name, error)
+        joined = pa.concat_tables([TRIAL.empty_table(), *tables], promote_options="default")
+        frame: pd.DataFrame = joined.to_pandas()
+        frame["superseded"] = frame["trial_id"].isin(self.record.superseded).astype(bool)
+        return frame.sort_values(["block", "position", "attempt"], ignore_index=True)
+
+    def _skip(self, trial: str, error: Exception) -> None:
+        self._damaged.add(trial)
+        reason = str(error).strip().splitlines()
+        self.problems.append(
+            f"trial {trial} is damaged and left out: {reason[0] if reason else repr(error)}"
+        )
+
+    def _joined(self, kind: str, trial_ids: Sequence[str] | None) -> pd.DataFrame:
+        trials = self.trials().set_index("trial_id", drop=False)
+        chosen = trials.index[~trials["superseded"]] if trial_ids is None else list(trial_ids)
+        unknown = [name for name in chosen if name not in trials.index]
+        if unknown:
+            raise RecordingError(f"run {self.run_id} has no readable trial {', '.join(unknown)}")
         parts = []
-        for row in rows.itertuples():
-            file = self.path / TRIALS_FOLDER / str(row.trial_id) / f"{name}.parquet"
-            if file.exists():
-                part = pd.read_parquet(file)
-                parts.append(
-                    part.assign(trial_id=row.trial_id, treatment=row.treatment, block=row.block)
-                )
+        for name in chosen:
+            table = self._table(kind, str(name))
+            if table is not None and len(table):
+                identity: Any = {column: trials.at[name, column] for column in IDENTITY}
+                parts.append(table.assign(**identity))
         if not parts:
-            columns = [*REQUIRED_COLUMNS[name], "trial_id", "treatment", "block"]
-            return pd.DataFrame(columns=columns)
+            nothing: pd.DataFrame = TABLES[kind].empty_table().to_pandas()
+            return nothing.assign(trial_id="", treatment="", block=0)
         return pd.concat(parts, ignore_index=True)
+
+    def _table(self, kind: str, trial: str) -> pd.DataFrame | None:
+        file = self.path / "trials" / trial / f"{kind}.parquet"
+        if (kind, trial) not in self._cache:
+            if kind == "waits" and not file.exists():
+                return None
+            try:
+                found = pq.read_table(file, page_checksum_verification=True)
+            except (OSError, pa.ArrowException) as error:
+                self._skip(trial, error)
+                return None
+            self._cache[kind, trial] = found.to_pandas()
+        return self._cache[kind, trial]
+
+
+def _read_trial(folder: Path) -> pa.Table:
+    """Read a trial's row, and make sure that its other tables have readable footers."""
+    parse_trial_id(folder.name)
+    row = pq.read_table(folder / "trial.parquet", page_checksum_verification=True)
+    if row.num_rows != 1 or row.column("trial_id")[0].as_py() != folder.name:
+        raise RecordingError(f"{folder / 'trial.parquet'}: does not hold the row of this trial")
+    for kind in TABLES:
+        file = folder / f"{kind}.parquet"
+        if kind != "waits" or file.exists():
+            check_columns(kind, pq.read_schema(file).names, str(file))
+    return row

@@ -1,60 +1,108 @@
-"""What is left of a run, and whether it may be continued here."""
+"""What is left of an unfinished run, and whether it may be finished here."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from perflab.errors import ResumeRefused
 from perflab.recordings.reader import Run
-from perflab.recordings.schema import RunRecord
+from perflab.recordings.schema import TRIAL_ID, RunRecord, parse_trial_id
+
+
+@dataclass(frozen=True)
+class Remainder:
+    """Blocks to measure, each with the attempt to take, and the trials they replace."""
+
+    blocks: tuple[int, ...]
+    attempts: Mapping[int, int]
+    superseded: tuple[str, ...]
+
+
+def remainder(
+    record: RunRecord, committed: Iterable[str], unreadable: Iterable[str] = ()
+) -> Remainder:
+    """Return what is left to do.
+
+    A block is finished when every position of its order has a committed trial, whatever its
+    state. All trials of an unfinished block are replaced, so that a block is measured in one go.
+
+    Parameters
+    ----------
+    committed : iterable of str
+        Ids of the trials that can be read.
+    unreadable : iterable of str
+        Ids of damaged trials: they count for nothing, but their ids are taken.
+    """
+    by_block: dict[int, list[str]] = {}
+    taken: dict[int, int] = {}
+    for name in committed:
+        by_block.setdefault(parse_trial_id(name)[0], []).append(name)
+    for name in [*unreadable, *(name for names in by_block.values() for name in names)]:
+        block, _, attempt = parse_trial_id(name)
+        taken[block] = max(taken.get(block, 0), attempt + 1)
+    blocks, superseded = [], []
+    for block, order in enumerate(record.order):
+        current = [name for name in by_block.get(block, []) if name not in record.superseded]
+        if {parse_trial_id(name)[1] for name in current} == set(range(len(order))):
+            continue
+        blocks.append(block)
+        superseded.extend(sorted(current))
+    attempts = {block: taken.get(block, 0) for block in blocks}
+    # Blocks already begun come first: only they have an attempt above 0.
+    blocks.sort(key=lambda block: (attempts[block] == 0, block))
+    return Remainder(tuple(blocks), attempts, tuple(superseded))
 
 
 def remaining_blocks(record: RunRecord, path: Path) -> tuple[list[int], int, list[str]]:
-    """Return unfinished blocks, the attempt number of the first, and trials it supersedes.
-
-    A block is finished when every treatment has a committed, current trial in it, whatever its
-    state. An unfinished block is measured again from its beginning, because comparisons pair
-    within blocks.
-    """
-    trials = Run(path).trials()
-    current = trials[~trials["superseded"].astype(bool)]
-    committed = current.groupby("block")["treatment"].nunique()
-    wanted = len(record.treatments)
-    left = [block for block in range(record.blocks) if int(committed.get(block, 0)) < wanted]
-    partial = current[current["block"].isin(left)]
-    if not left:
-        return [], 0, []
-    earlier = trials[trials["block"] == left[0]]["attempt"]
-    attempt = int(earlier.max()) + 1 if len(earlier) else 0
-    return left, attempt, partial["trial_id"].tolist()
-
-
-def check_same(
-    record: RunRecord, fingerprint: str, machine: Mapping[str, Any], backend: str
-) -> None:
-    """Refuse to continue a run under conditions that would not be comparable.
+    """Return the blocks to measure, the attempt of the first, and the trials it replaces.
 
     Raises
     ------
     ResumeRefused
-        Says what changed.
+        More than one block was broken off, which one attempt number cannot say.
     """
-    changes = []
-    if record.code.get("fingerprint") != fingerprint:
-        changes.append("the code that measures (perflab/ or services/)")
-    then = record.environment.get("machine", {})
-    changes += [
-        f"the machine's {name} ({then.get(name)} then, {value} now)"
-        for name, value in machine.items()
-        if then.get(name) != value
-    ]
-    if record.backend != backend:
-        changes.append(f"the backend ({record.backend} then, {backend} now)")
-    if changes:
+    run = Run(path)
+    readable = [str(name) for name in run.trials()["trial_id"]]
+    on_disk = [folder.name for folder in path.glob("trials/b*") if TRIAL_ID.fullmatch(folder.name)]
+    left = remainder(record, readable, set(on_disk) - set(readable))
+    begun = [block for block in left.blocks if left.attempts[block] > 0]
+    if len(begun) > 1:
         raise ResumeRefused(
-            f"run {record.run_id} cannot be resumed, because since it began there changed: "
-            + "; ".join(changes)
-            + ". Start a new run; this one can still be read (from_run)"
+            f"run {record.run_id}: blocks {', '.join(map(str, begun))} are incomplete; damaged "
+            f"trials: {'; '.join(run.problems) or 'none'}. Start a new run"
+        )
+    attempt = left.attempts[left.blocks[0]] if left.blocks else 0
+    return list(left.blocks), attempt, list(left.superseded)
+
+
+def check_same(
+    record: RunRecord,
+    code_fingerprint: str,
+    machine: Mapping[str, Any],
+    backend: str | None = None,
+) -> None:
+    """Refuse to continue a run with other code, on another machine, or on another backend.
+
+    Raises
+    ------
+    ResumeRefused
+        Says what changed, from what to what.
+    """
+    changed = []
+    before = record.code.get("fingerprint")
+    if before != code_fingerprint:
+        changed.append(f"the code that measures (fingerprint {before} -> {code_fingerprint})")
+    recorded = record.environment.get("machine", {})
+    for name in sorted({*recorded, *machine}):
+        if recorded.get(name) != machine.get(name):
+            changed.append(f"the machine's {name} ({recorded.get(name)} -> {machine.get(name)})")
+    if backend is not None and backend != record.backend:
+        changed.append(f"the backend ({record.backend} -> {backend})")
+    if changed:
+        raise ResumeRefused(
+            f"run {record.run_id} cannot be continued, its halves would not compare. Changed: "
+            f"{'; '.join(changed)}. Undo that, or start a new run"
         )

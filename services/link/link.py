@@ -97,8 +97,7 @@ class Side(asyncio.Protocol):
         self._waiting: list[bytes | None] = []
         self._queued_bytes = 0
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
+    def connection_made(self, transport: asyncio.Transport) -> None:
         self.transport = transport
         transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         waiting, self._waiting = self._waiting, []
@@ -162,7 +161,7 @@ class Client(Side):
         self._upstream = upstream
         self._tasks = tasks
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+    def connection_made(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)
         self.peer = Side(self._delays)
         self.peer.peer = self

@@ -30,7 +30,7 @@ def all_words(figure: Figure) -> str:
     return "\n".join(text.get_text() for text in figure.findobj(Text)).replace("\u00a0", " ")
 
 
-@pytest.mark.parametrize("case", ["normal", "all_failed", "single", "no_database", "eight"])
+@pytest.mark.parametrize("case", ["normal", "all_failed", "single", "no_database", "eight", "empty"])
 def test_every_plot_draws_every_kind_of_run(case, request) -> None:
     run = request.getfixturevalue(case)
     drawn = draw_all(run)

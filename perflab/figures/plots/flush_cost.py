@@ -84,7 +84,7 @@ def flush_cost(run: Run) -> Figure | None:
 def _measured(run: Run) -> pd.DataFrame:
     """Return the trials that hold a flush measurement, numbered in the order they ran."""
     trials = run.trials()
-    if not len(trials) or "flush_us" not in trials:
+    if "flush_us" not in trials:
         return trials.iloc[:0]
     trials = trials[~trials["superseded"].astype(bool)].sort_values("begin_ns", ignore_index=True)
     trials = trials.assign(order=np.arange(1, len(trials) + 1))
@@ -92,7 +92,7 @@ def _measured(run: Run) -> pd.DataFrame:
 
 
 def _commit_medians(run: Run) -> dict[str, float]:
-    requests = run.requests()
+    requests = run.requests(trial_ids=list(run.trials()["trial_id"]))
     if not len(requests) or "phase_commit_ms" not in requests:
         return {}
     good = requests[requests["error"] == ""]

@@ -27,14 +27,13 @@ COLUMNS = [
 def table(run: Run) -> pd.DataFrame:
     """Return one row per trial that was not superseded, failed and invalid ones included."""
     trials = run.trials()
-    trials = trials[~trials["superseded"].astype(bool)] if len(trials) else trials
+    trials = trials[~trials["superseded"].astype(bool)]
     labels = {name: look.label for name, look in looks(run.record).items()}
+    reasons = ["; ".join(map(str, given)) for given in trials["reasons"]]
     return (
-        trials.assign(
-            label=trials["treatment"].map(labels) if len(trials) else [],
-            reasons=["; ".join(reasons) for reasons in trials["reasons"]] if len(trials) else [],
-        )
+        trials.assign(label=trials["treatment"].map(labels), reasons=reasons)
         .reindex(columns=COLUMNS)
+        .astype({"throughput_rps": float})
         .sort_values(["block", "position", "attempt"], ignore_index=True)
     )
 

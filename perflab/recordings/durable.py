@@ -1,0 +1,85 @@
+"""Files that are there whole or not at all, also after a crash of the machine."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from perflab.errors import RecordingError
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+@contextmanager
+def explained(path: Path, kept: str) -> Iterator[None]:
+    """Turn an OSError into a RecordingError that says what is safe and what to do.
+
+    Parameters
+    ----------
+    path : Path
+        What was being written.
+    kept : str
+        What is still readable.
+    """
+    try:
+        yield
+    except OSError as error:
+        way_out = "check that the folder is writable"
+        if error.errno in _FULL:
+            way_out = (
+                "make room on that disk, or point PERFLAB_RUNS at another folder, and go on "
+                "with --resume"
+            )
+        raise RecordingError(
+            f"{path}: cannot be written ({error.strerror or error}); {kept}. Way out: {way_out}"
+        ) from error
+
+
+def write_file(path: Path, fill: Callable[[BinaryIO], object]) -> None:
+    """Write a file and flush it to the disk."""
+    with path.open("wb") as file:
+        fill(file)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def sync_folder(path: Path) -> None:
+    """Flush a folder's entries to the disk (a rename lasts only after this)."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Put ``content`` at ``path``; readers see the old file or the new one."""
+    temporary = path.with_name(f".tmp-{path.name}")
+    try:
+        write_file(temporary, lambda file: file.write(content))
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+@contextmanager
+def whole_folder(target: Path) -> Iterator[Path]:
+    """Give a temporary folder to fill; it becomes ``target`` when the block ends well."""
+    temporary = target.with_name(f".tmp-{target.name}")
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir()
+    try:
+        yield temporary
+        sync_folder(temporary)
+        temporary.rename(target)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+    sync_folder(target.parent)

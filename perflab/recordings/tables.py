@@ -1,0 +1,117 @@
+"""Turning what a trial measured into typed tables, and refusing what does not fit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+from perflab.errors import RecordingError
+from perflab.recordings.schema import PHASE_COLUMN, TABLES, check_columns, trial_id
+
+REQUIRED = ("trial_id", "block", "position", "attempt", "treatment", "state")
+STATES = ("valid", "invalid", "failed")
+
+_TEXT = ("trial_id", "treatment", "state", "started_at")
+_WHOLE = (
+    "block", "position", "attempt", "begin_ns", "end_ns", "requests", "errors", "unsent",
+    "server_count",
+)  # fmt: skip
+_REAL = (
+    "throughput_rps", "mean_ms", "p50_ms", "p90_ms", "p95_ms", "p99_ms", "service_mean_ms",
+    "generator_lag_p50_ms", "generator_lag_p99_ms", "loop_delay_p99_ms", "loop_delay_max_ms",
+    "client_cpu_share", "client_cpu_us_per_request", "littles_law_ratio", "paused_cpu_share",
+    "flush_p50_us", "flush_p99_us", "cpu_probe_ms", "steal_share",
+)  # fmt: skip
+TRIAL = pa.schema(
+    [
+        *((name, pa.string()) for name in _TEXT),
+        *((name, pa.int64()) for name in _WHOLE),
+        *((name, pa.float64()) for name in _REAL),
+        ("reasons", pa.list_(pa.string())),
+        ("flush_us", pa.list_(pa.float64())),
+    ]
+)
+# What a trial that failed before it measured has in a column.
+ABSENT: dict[str, Any] = {
+    **dict.fromkeys(_TEXT, ""), **dict.fromkeys(_WHOLE, 0), "server_count": -1,
+    **dict.fromkeys(_REAL, math.nan), "reasons": [], "flush_us": [],
+}  # fmt: skip
+
+
+def typed_table(kind: str, table: pd.DataFrame | pa.Table | None, where: str) -> pa.Table:
+    """Return ``table`` with the schema of ``kind``; None gives an empty one.
+
+    Phases become float32; other columns beyond the schema are kept as they are.
+
+    Raises
+    ------
+    RecordingError
+        A column is missing, or holds what its type cannot.
+    """
+    schema = TABLES[kind]
+    if table is None:
+        return schema.empty_table()
+    check_columns(kind, table.columns if isinstance(table, pd.DataFrame) else table.column_names,
+                  where)
+    try:
+        given: Any = table
+        if isinstance(table, pd.DataFrame):
+            given = pa.Table.from_pandas(table, preserve_index=False)
+        extra = [field for field in given.schema if field.name not in schema.names]
+        wanted = pa.schema([*schema, *(_extra_field(kind, field) for field in extra)])
+        return given.select(wanted.names).cast(wanted)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        raise RecordingError(f"{where}: {kind} do not fit their schema: {error}") from error
+
+
+def _extra_field(kind: str, field: pa.Field) -> pa.Field:
+    if kind == "requests" and PHASE_COLUMN.fullmatch(field.name):
+        return pa.field(field.name, pa.float32())
+    return pa.field(field.name, field.type)
+
+
+def trial_table(row: Mapping[str, Any]) -> pa.Table:
+    """Return a trial's row as a table of one row; what a failed trial lacks is filled in.
+
+    Raises
+    ------
+    RecordingError
+        A required column is missing or contradicts another, or a value has the wrong type.
+    """
+    _check_row(row)
+    filled = {**ABSENT, **row}
+    extra = [pa.field(name, _extra_type(name)) for name in row if name not in TRIAL.names]
+    columns = {}
+    for field in [*TRIAL, *extra]:
+        try:
+            columns[field.name] = pa.array([filled[field.name]], type=field.type, from_pandas=False)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError) as error:
+            raise RecordingError(
+                f"trial {row['trial_id']}: {field.name} = {filled[field.name]!r}: {error}"
+            ) from error
+    return pa.table(columns)
+
+
+def _check_row(row: Mapping[str, Any]) -> None:
+    missing = [name for name in REQUIRED if name not in row]
+    if missing:
+        raise RecordingError(f"a trial's row lacks {', '.join(missing)}")
+    wanted = trial_id(row["block"], row["position"], row["attempt"])
+    if row["trial_id"] != wanted:
+        raise RecordingError(f"trial id '{row['trial_id']}' should be '{wanted}'")
+    if row["state"] not in STATES:
+        raise RecordingError(
+            f"trial {wanted}: state '{row['state']}' is none of {', '.join(STATES)}"
+        )
+
+
+def _extra_type(name: str) -> pa.DataType | None:
+    if name.startswith("factor_"):
+        return pa.string()
+    if name.startswith("memory_") and name.endswith("_bytes"):
+        return pa.int64()
+    return pa.float64() if name.startswith("cpu_share_") else None
