@@ -24,6 +24,7 @@ def record_run(
     database: bool = True,
     states: dict[tuple[int, int], str] | None = None,
     every_state: str = "valid",
+    commit: bool = True,
 ) -> Run:
     """Write a run; ``states`` gives the state of (block, treatment) where it is not the usual."""
     rng = np.random.default_rng(5)
@@ -52,7 +53,7 @@ def record_run(
     )
     writer = RunWriter.create(root, record)
     begin = 10 * SECOND
-    for block, order in enumerate(orders):
+    for block, order in enumerate(orders if commit else []):
         for position, index in enumerate(order):
             state = (states or {}).get((block, int(index)), every_state)
             _commit(writer, rng, block, position, int(index), names[index], state, begin, database)
@@ -152,4 +153,4 @@ def eight(tmp_path_factory) -> Run:
 @pytest.fixture(scope="session")
 def empty(tmp_path_factory) -> Run:
     """A run that was interrupted before its first trial was committed."""
-    return record_run(tmp_path_factory.mktemp("empty"), blocks=0)
+    return record_run(tmp_path_factory.mktemp("empty"), commit=False)

@@ -1,0 +1,32 @@
+# Two commands do everything: `make lab` runs the main job, `make test` runs the tests.
+# ARGS reaches the lab:  make lab ARGS="--backend process"
+.DEFAULT_GOAL := help
+.PHONY: help setup lab test check lock clean
+ARGS ?=
+BIN := .venv/bin
+
+help: ## show this help
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+
+setup: ## make the environment in .venv (quick when it is there)
+	@sh scripts/setup.sh
+
+lab: setup ## run the core experiments; figures, notebooks and verdicts at the end
+	@$(BIN)/perflab lab $(ARGS)
+
+check: setup ## lint, format and types
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/nbstripout --verify notebooks/*.ipynb
+
+test: check ## check, then run all tests
+	@$(BIN)/python -m pytest $(ARGS)
+
+lock: ## pin the dependencies of pyproject.toml again (needs uv)
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
+	  --no-annotate --no-emit-index-url --no-emit-find-links --extra test pyproject.toml \
+	  -o requirements.lock
+
+clean: ## remove the environment and caches; recordings stay
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis
