@@ -88,7 +88,8 @@ def _measured(run: Run) -> pd.DataFrame:
         return trials.iloc[:0]
     trials = trials[~trials["superseded"].astype(bool)].sort_values("begin_ns", ignore_index=True)
     trials = trials.assign(order=np.arange(1, len(trials) + 1))
-    return trials[[values is not None and len(values) > 0 for values in trials["flush_us"]]]
+    # A trial that failed before its probe has no list at all.
+    return trials[[np.size(values) > 0 and np.ndim(values) == 1 for values in trials["flush_us"]]]
 
 
 def _commit_medians(run: Run) -> dict[str, float]:

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from perflab.analysis.quantiles import smallest_n
 from perflab.figures.origin import footer
 from perflab.figures.plots.milliseconds import log_axis
 from perflab.figures.style import (
@@ -31,8 +32,6 @@ SHARED_PANEL = 3
 TABLE_GRID = np.r_[0.001, 0.01, np.arange(0.05, 0.951, 0.05), 0.99, 0.999]
 CURVE_GRID = np.r_[0.0, np.linspace(0.002, 0.998, 250), 1.0]
 MARKED = {0.50: "p50_ms", 0.95: "p95_ms", 0.99: "p99_ms"}
-# Smallest n at which a distribution-free 95% interval of the percentile exists.
-LEAST_N = {0.50: 6, 0.95: 72, 0.99: 368}
 
 
 def table(run: Run) -> pd.DataFrame:
@@ -135,7 +134,7 @@ def _mark(axes: Axes, run: Run, name: str, look: Look) -> None:
     trials = run.valid_trials()
     trials = trials[trials["treatment"] == name]
     for share, column in MARKED.items():
-        if (trials["requests"] - trials["errors"] < LEAST_N[share]).any():
+        if (trials["requests"] - trials["errors"] < smallest_n(share)).any():
             continue
         at = float(trials[column].median())
         if np.isfinite(at):

@@ -1,46 +1,34 @@
-"""A treatment's median over its valid trials, with the interval that n allows."""
+"""A treatment's typical value over its valid trials, and how a figure words it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
 
-import numpy as np
-from scipy import stats
-
+from perflab.analysis.quantiles import Estimate, across_trials
 from perflab.recordings import Run
 
 
-@dataclass(frozen=True)
-class Median:
-    """Median of n trials; the interval is None where n is too small for 95%."""
-
-    value: float
-    low: float | None
-    high: float | None
-    n: int
-
-    def text(self, form: str) -> str:
-        """Return two lines: the median, then its interval or why there is none, and n."""
-        if self.low is None or self.high is None:
-            return f"{form.format(self.value)}\nn = {self.n}, too small\nfor an interval"
-        interval = f"[{form.format(self.low)}, {form.format(self.high)}]"
-        return f"{form.format(self.value)}\n{interval}\nn = {self.n}"
-
-
-def medians(run: Run, response: str) -> dict[str, Median]:
-    """Return the median of ``response`` for every treatment that has a valid trial."""
+def typical_values(run: Run, response: str) -> dict[str, Estimate]:
+    """Return the typical ``response`` of every treatment with a valid trial, with its interval."""
     valid = run.valid_trials()
-    found = {}
-    for name, group in valid.groupby("treatment", sort=False) if len(valid) else ():
-        values = np.sort(group[response].dropna().to_numpy(float))
-        if len(values):
-            found[str(name)] = _median(values)
-    return found
+    if response not in valid:
+        return {}
+    found = {
+        str(name): across_trials(group[response].to_numpy(float))
+        for name, group in valid.groupby("treatment", sort=False)
+    }
+    return {name: estimate for name, estimate in found.items() if math.isfinite(estimate.value)}
 
 
-def _median(v):
-    n = len(v)
-    k = int(stats.binom.ppf(0.025, n, 0.5))
-    if k == 0:
-        return Median(float(np.median(v)), None, None, n)
-    return Median(float(np.median(v)), float(v[k - 1]), float(v[n - k]), n)
+def statistic(estimate: Estimate) -> str:
+    """Return what the estimate is: below 6 trials a median has no 95% interval."""
+    return "geometric mean" if estimate.method == "t on logs" else "median"
+
+
+def in_words(estimate: Estimate, form: str) -> str:
+    """Return three lines: value, interval (or why there is none), n."""
+    value = form.format(estimate.value)
+    if not estimate.supported:
+        return f"{value}\nno interval\nn = {estimate.n}"
+    interval = f"[{form.format(estimate.low)}, {form.format(estimate.high)}]"
+    return f"{value}\n{interval}\nn = {estimate.n}"
