@@ -1,0 +1,29 @@
+"""perflab: a performance laboratory whose every number is shown to be true or refused."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from perflab.laboratory import (
+        findings,
+        notebook_parameters,
+        open_run,
+        run,
+        runs,
+        save,
+        summary,
+        verdict,
+    )
+
+__all__ = [
+    "findings", "notebook_parameters", "open_run", "run", "runs", "save", "summary", "verdict",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    # Loaded on first use: load workers and the reaper import this package too, and must be light.
+    if name in __all__:
+        return getattr(importlib.import_module("perflab.laboratory"), name)
+    raise AttributeError(f"module 'perflab' has no attribute '{name}'")

@@ -1,1 +1,34 @@
-"""Statistics of recordings: pure functions whose unit is the trial, never the request."""
+"""Analysis: pure functions from recordings to numbers, verdicts and sentences."""
+
+from perflab.analysis.comparison import Effect, benjamini_hochberg, compare, interaction
+from perflab.analysis.correlation import Correlation, correlate, windows
+from perflab.analysis.decomposition import decompose, largest_phase, sum_check
+from perflab.analysis.evaluation import Finding, evaluate, findings_table, sentence
+from perflab.analysis.quantiles import Estimate, across_trials, quantile, smallest_n
+from perflab.analysis.summary import summary_table
+from perflab.analysis.verdict import Outcome, Verdict, judge
+
+__all__ = [
+    "Correlation",
+    "Effect",
+    "Estimate",
+    "Finding",
+    "Outcome",
+    "Verdict",
+    "across_trials",
+    "benjamini_hochberg",
+    "compare",
+    "correlate",
+    "decompose",
+    "evaluate",
+    "findings_table",
+    "interaction",
+    "judge",
+    "largest_phase",
+    "quantile",
+    "sentence",
+    "smallest_n",
+    "sum_check",
+    "summary_table",
+    "windows",
+]

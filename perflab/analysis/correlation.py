@@ -1,7 +1,8 @@
-"""Latency against CPU over time windows, correlated with the trial as the unit."""
+"""Latency against CPU over time windows: are they high together?"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,116 +10,170 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-SMALLEST_WINDOWS = 4
-PERMUTATIONS = 2000
+from perflab.analysis.comparison import CONFIDENCE, permutation_p
+from perflab.errors import AnalysisError
+
+WIDTH_S = 0.1
+SMALLEST_WINDOWS = 6
+# A rank correlation of 1 over few windows is no perfect one: keep Fisher's z finite.
+LARGEST_RHO = 0.995
 
 
 @dataclass(frozen=True)
 class Correlation:
-    """Spearman's rho over windows within trials, averaged over trials.
+    """A rank correlation within trials, averaged over trials, with its interval.
 
-    The interval is Student's t over the trials' Fisher-transformed correlations, since windows of
-    one trial are autocorrelated and cannot be counted as independent; ``n`` counts trials.
+    ``n`` is the number of trials, the unit; ``windows`` how many windows they hold. NaN where n
+    is too small: ``rho`` below 1 trial, the interval and ``p_value`` below 2.
     """
 
     rho: float
     low: float
     high: float
-    p_value: float
     n: int
     windows: int
-
-    def __str__(self) -> str:
-        if self.n < 2 or np.isnan(self.rho):
-            return f"n too small ({self.n} trials)"
-        return f"rho {self.rho:.2f} [{self.low:.2f}, {self.high:.2f}], n = {self.n} trials"
+    p_value: float
+    confidence: float
+    warnings: tuple[str, ...] = ()
 
 
 def windows(
-    requests: pd.DataFrame, samples: pd.DataFrame, services: Sequence[str], width_s: float = 0.1
+    requests: pd.DataFrame,
+    samples: pd.DataFrame,
+    services: Sequence[str],
+    width_s: float = WIDTH_S,
 ) -> pd.DataFrame:
-    """Return one row per trial and window.
+    """Cut every trial's measured stage into windows.
 
-    Columns: trial_id, treatment, block, begin_s, requests, throughput_rps, p50_ms, p95_ms of the
-    requests done in it, and ``cpu_<service>`` (1.0 = one core), interpolated from cumulative time.
+    A request belongs to the window in which it was done. CPU time is interpolated between
+    samples at the window's edges, so ``width_s`` should hold at least two samples. Only whole
+    windows are kept, and only successes count.
+
+    Parameters
+    ----------
+    requests, samples : DataFrame
+        From :meth:`perflab.recordings.Run.requests` (one stage) and ``.samples``.
+    services : sequence of str
+        Services whose CPU is wanted; NaN where one was not sampled.
+
+    Returns
+    -------
+    DataFrame
+        One row per window: trial_id, treatment, block, start_ns, count, throughput_rps, mean_ms,
+        p50_ms, p95_ms (response times, NaN in a window without an answer), and per service
+        ``cpu_<service>`` (1.0 = one core).
+
+    Raises
+    ------
+    AnalysisError
+        The width is not positive.
     """
-    rows = []
-    for trial, own in requests[requests["error"] == ""].groupby("trial_id", sort=False):
-        rows.extend(_trial_windows(own, samples[samples["trial_id"] == trial], services, width_s))
-    return pd.DataFrame(rows)
+    if not width_s > 0:
+        raise AnalysisError(f"width_s = {width_s} must be above 0")
+    columns = ["trial_id", "treatment", "block", "start_ns", "count", "throughput_rps", "mean_ms",
+               "p50_ms", "p95_ms", *(f"cpu_{service}" for service in services)]
+    good = requests[(requests["error"] == "") & (requests["done_ns"] > 0)]
+    parts = [
+        _of_trial(own, samples[samples["trial_id"] == trial], services, round(width_s * 1e9))
+        for trial, own in good.groupby("trial_id", sort=True)
+    ]
+    if not parts:
+        return pd.DataFrame(columns=columns)
+    return pd.concat(parts, ignore_index=True)[columns]
 
 
-def _trial_windows(
-    requests: pd.DataFrame, samples: pd.DataFrame, services: Sequence[str], width_s: float
-) -> list[dict[str, object]]:
-    begin, end = int(requests["planned_ns"].min()), int(requests["done_ns"].max())
-    count = int((end - begin) / (width_s * 1e9))
-    edges = begin + np.arange(count + 1) * int(width_s * 1e9)
-    cpu = {name: _cpu_between(samples[samples["service"] == name], edges) for name in services}
-    response_ms = (requests["done_ns"] - requests["planned_ns"]) / 1e6
-    place = np.searchsorted(edges, requests["done_ns"].to_numpy(), side="right") - 1
-    first = requests.iloc[0]
-    rows = []
-    for number, inside in response_ms.groupby(place):
-        window = int(str(number))
-        if window >= count:
-            continue
-        rows.append({
-            "trial_id": first["trial_id"], "treatment": first["treatment"],
-            "block": first["block"], "begin_s": window * width_s, "requests": len(inside),
-            "throughput_rps": len(inside) / width_s,
-            "p50_ms": float(inside.median()), "p95_ms": float(inside.quantile(0.95)),
-            **{f"cpu_{name}": float(shares[window]) for name, shares in cpu.items()},
-        })
-    return rows
+def _of_trial(
+    own: pd.DataFrame, samples: pd.DataFrame, services: Sequence[str], width_ns: int
+) -> pd.DataFrame:
+    begin, end = int(own["planned_ns"].min()), int(own["done_ns"].max())
+    edges = begin + width_ns * np.arange((end - begin) // width_ns + 1)
+    place = ((own["done_ns"] - begin) // width_ns).astype("int64").rename("window")
+    response_ms = ((own["done_ns"] - own["planned_ns"]) / 1e6).groupby(place)
+    index = pd.RangeIndex(len(edges) - 1)
+    count = response_ms.size().reindex(index, fill_value=0)
+    first = own.iloc[0]
+    found = pd.DataFrame(
+        {
+            "trial_id": first["trial_id"],
+            "treatment": first["treatment"],
+            "block": first["block"],
+            "start_ns": edges[:-1],
+            "count": count,
+            "throughput_rps": count / (width_ns / 1e9),
+            "mean_ms": response_ms.mean().reindex(index),
+            "p50_ms": response_ms.quantile(0.5).reindex(index),
+            "p95_ms": response_ms.quantile(0.95).reindex(index),
+        },
+        index=index,
+    )
+    for service in services:
+        found[f"cpu_{service}"] = _cpu_shares(samples[samples["service"] == service], edges)
+    return found
 
 
-def _cpu_between(own: pd.DataFrame, edges: np.ndarray) -> np.ndarray:
-    if len(own) < 2 or len(edges) < 2:
-        return np.full(max(len(edges) - 1, 0), np.nan)
-    used = np.interp(edges, own["t_ns"].to_numpy(), own["cpu_ns"].to_numpy())
+def _cpu_shares(samples: pd.DataFrame, edges: np.ndarray) -> np.ndarray:
+    """Return CPU over wall time between neighbouring edges; NaN beyond the samples."""
+    if len(samples) < 2:
+        return np.full(len(edges) - 1, np.nan)
+    ordered = samples.sort_values("t_ns")
+    used = np.interp(
+        edges, ordered["t_ns"].to_numpy(), ordered["cpu_ns"].to_numpy(), left=np.nan, right=np.nan
+    )
     shares: np.ndarray = np.diff(used) / np.diff(edges)
     return shares
 
 
-def correlate(table: pd.DataFrame, x: str, y: str) -> Correlation:
-    """Correlate two columns of a window table within trials.
+def correlate(
+    table: pd.DataFrame, x: str, y: str = "p50_ms", confidence: float = CONFIDENCE
+) -> Correlation:
+    """Return Spearman's correlation of two columns of :func:`windows`, within trials.
 
-    The p-value comes from circular shifts of y within each trial, which keep its autocorrelation
-    (block permutation; Good, Permutation, Parametric and Bootstrap Tests, 2005, section 9).
+    Windows of one trial are autocorrelated and treatments differ in both columns, so the trial is
+    the unit: one rank correlation per trial, averaged through Fisher's z, with a t interval over
+    trials. The p-value permutes signs of whole trials (exchangeable if there is no correlation),
+    which leaves the order of windows inside a trial alone. Pooling all windows would take their
+    number for n and mix in the difference between treatments.
+
+    Sources: C. Spearman, Am. J. Psychol. 15, 1904; for averaging through z, N. C. Silver,
+    W. P. Dunlap, J. Appl. Psychol. 72, 1987.
+
+    Raises
+    ------
+    AnalysisError
+        A column is not in the table.
     """
-    pairs = []
-    if not table.empty:
-        for _, own in table.groupby("trial_id", sort=False):
-            values = own[[x, y]].dropna().to_numpy(float)
-            if len(values) >= SMALLEST_WINDOWS and (np.ptp(values, axis=0) > 0).all():
-                pairs.append(values)
-    count = sum(len(values) for values in pairs)
-    if len(pairs) < 2:
-        nothing = float("nan")
-        return Correlation(nothing, nothing, nothing, nothing, len(pairs), count)
-    ranked = [np.apply_along_axis(stats.rankdata, 0, values) for values in pairs]
-    each = np.array([_rho(values[:, 0], values[:, 1]) for values in ranked])
-    scores = np.arctanh(np.clip(each, -0.999, 0.999))
-    half = float(stats.t.ppf(0.975, len(scores) - 1) * stats.sem(scores))
-    middle = float(scores.mean())
+    absent = [name for name in (x, y) if name not in table.columns]
+    if absent:
+        raise AnalysisError(f"the windows have no column {', '.join(absent)}")
+    known = table[["trial_id", x, y]].dropna()
+    z, counted, left_out = [], 0, []
+    for trial in pd.unique(table["trial_id"]):
+        own = known[known["trial_id"] == trial]
+        if len(own) < SMALLEST_WINDOWS or own[x].nunique() < 2 or own[y].nunique() < 2:
+            left_out.append(str(trial))
+            continue
+        rho = float(stats.spearmanr(own[x], own[y]).statistic)
+        z.append(math.atanh(max(-LARGEST_RHO, min(LARGEST_RHO, rho))))
+        counted += len(own)
+    return _over_trials(np.array(z), counted, left_out, confidence)
+
+
+def _over_trials(
+    z: np.ndarray, counted: int, left_out: list[str], confidence: float
+) -> Correlation:
+    n = len(z)
+    warnings: tuple[str, ...] = ()
+    if left_out:
+        warnings = (
+            f"{len(left_out)} trials have fewer than {SMALLEST_WINDOWS} windows or constant "
+            "values and are left out",
+        )
+    rho = math.tanh(float(z.mean())) if n else math.nan
+    if n < 2:
+        return Correlation(rho, math.nan, math.nan, n, counted, math.nan, confidence, warnings)
+    middle = float(z.mean())
+    margin = float(stats.t.ppf((1 + confidence) / 2, n - 1) * z.std(ddof=1) / math.sqrt(n))
     return Correlation(
-        float(np.tanh(middle)), float(np.tanh(middle - half)), float(np.tanh(middle + half)),
-        _shift_p(ranked, float(each.mean())), len(pairs), count,
+        rho, math.tanh(middle - margin), math.tanh(middle + margin), n, counted,
+        permutation_p(z), confidence, warnings,
     )
-
-
-def _rho(a: np.ndarray, b: np.ndarray) -> float:
-    return float(np.corrcoef(a, b)[0, 1])
-
-
-def _shift_p(ranked: Sequence[np.ndarray], observed: float) -> float:
-    random = np.random.default_rng(0)
-    reached = 1
-    for _ in range(PERMUTATIONS):
-        shifted = [
-            _rho(values[:, 0], np.roll(values[:, 1], random.integers(len(values))))
-            for values in ranked
-        ]
-        reached += abs(float(np.mean(shifted))) >= abs(observed) - 1e-12
-    return reached / (PERMUTATIONS + 1)

@@ -1,146 +1,145 @@
-"""A run's contrasts judged, as findings, a table and sentences."""
+"""From a run to its findings: every contrast measured, judged, and put into words."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from perflab.analysis.comparison import Effect, compare, false_discovery, interaction
-from perflab.analysis.verdict import Verdict, judge
+from perflab.analysis.comparison import Effect, benjamini_hochberg, compare, interaction
+from perflab.analysis.verdict import Outcome, Verdict, judge
 from perflab.errors import AnalysisError
-from perflab.recordings import Contrast, Run
+from perflab.recordings import Contrast, ContrastPair, Run
+
+TABLE_COLUMNS = [
+    "claim", "response", "published", "measured ratio", "95% low", "95% high", "n", "p",
+    "p (adjusted)", "verdict", "source",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One contrast of one run: effect (None when nothing could be compared) and verdict."""
+    """A contrast of a run with its effect (None: there is none), verdict and warnings.
 
-    run_id: str
-    experiment: str
-    backend: str
+    ``p_adjusted`` is corrected over the contrasts of the run (Benjamini-Hochberg);
+    ``left_out`` counts the blocks in which a side is missing.
+    """
+
     contrast: Contrast
     effect: Effect | None
-    p_adjusted: float
     verdict: Verdict
+    left_out: int = 0
+    p_adjusted: float = math.nan
+    warnings: tuple[str, ...] = ()
 
 
 def evaluate(run: Run) -> list[Finding]:
-    """Judge every contrast of a run on its valid, current trials."""
+    """Measure and judge every contrast of a run, on valid trials, paired within blocks."""
     trials = run.valid_trials()
-    effects = [_effect(trials, contrast) for contrast in run.record.contrasts]
-    known = [effect.p_value for effect in effects if effect is not None]
-    adjusted = iter(false_discovery(known))
-    return [
-        Finding(
-            run.run_id, run.record.experiment, run.record.backend, contrast, effect,
-            next(adjusted) if effect is not None else float("nan"), judge(effect, contrast),
-        )
-        for contrast, effect in zip(run.record.contrasts, effects, strict=True)
-    ]
-
-
-def _effect(trials: pd.DataFrame, contrast: Contrast) -> Effect | None:
-    if trials.empty or contrast.response not in trials:
-        return None
-    own = (
-        _by_block(trials, contrast.numerator, contrast.response),
-        _by_block(trials, contrast.denominator, contrast.response),
+    findings = [_finding(run, contrast, trials) for contrast in run.record.contrasts]
+    adjusted = benjamini_hochberg(
+        [math.nan if f.effect is None else f.effect.p_value for f in findings]
     )
+    return [replace(f, p_adjusted=p) for f, p in zip(findings, adjusted, strict=True)]
+
+
+def _finding(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Finding:
+    if contrast.not_testable:
+        return Finding(contrast, None, judge(None, contrast))
     try:
+        sides = _sides(run, contrast, trials)
+        complete = pd.concat(sides, axis=1).notna().all(axis=1)
+        left_out = int((~complete).sum())
         if contrast.interaction is None:
-            return compare(*own)
-        other = contrast.interaction
-        return interaction(
-            own,
-            (
-                _by_block(trials, other.numerator, contrast.response),
-                _by_block(trials, other.denominator, contrast.response),
-            ),
+            effect = compare(sides[0], sides[1])
+        else:
+            effect = interaction((sides[0], sides[1]), (sides[2], sides[3]))
+    except AnalysisError as error:
+        return Finding(
+            contrast, None, Verdict(Outcome.INCONCLUSIVE, str(error)), warnings=(str(error),)
         )
-    except AnalysisError:
-        return None
+    return Finding(contrast, effect, judge(effect, contrast), left_out, warnings=effect.warnings)
 
 
-def _by_block(trials: pd.DataFrame, levels: Mapping[str, str], response: str) -> pd.Series:
-    """Return the response by block of the trials with these levels (their mean if several)."""
-    chosen = pd.Series(True, index=trials.index)
-    for factor, level in levels.items():
-        chosen &= trials[f"factor_{factor}"] == level
-    return trials[chosen].groupby("block")[response].mean()
+def _sides(run: Run, contrast: Contrast, trials: pd.DataFrame) -> list[pd.Series[Any]]:
+    if contrast.response not in trials.columns:
+        raise AnalysisError(f"the trials have no column '{contrast.response}'")
+    pairs: list[ContrastPair] = [contrast]
+    if contrast.interaction is not None:
+        pairs.append(contrast.interaction)
+    selections = [levels for pair in pairs for levels in (pair.numerator, pair.denominator)]
+    return [_by_block(run, levels, contrast.response, trials) for levels in selections]
 
 
-def findings_table(findings: Sequence[Finding]) -> pd.DataFrame:
-    """Return findings as a table, one row each; numbers that do not exist are NaN."""
-    return pd.DataFrame([_row(finding) for finding in findings])
+def _by_block(
+    run: Run, levels: dict[str, str], response: str, trials: pd.DataFrame
+) -> pd.Series[Any]:
+    """Return the response per block: the geometric mean where several treatments are selected.
+
+    NaN in blocks that lack one of them.
+    """
+    names = run.record.selected(levels)
+    if not names:
+        wanted = ", ".join(f"{factor}={level}" for factor, level in levels.items())
+        raise AnalysisError(f"no treatment of the run has {wanted}")
+    own = trials[trials["treatment"].isin(names)]
+    wide = own.pivot(index="block", columns="treatment", values=response)
+    wide = wide.reindex(index=pd.RangeIndex(run.record.blocks), columns=names).astype(float)
+    if len(names) == 1:
+        return wide[names[0]]
+    if (wide <= 0).any(axis=None):
+        raise AnalysisError(f"{response} is not positive in every trial; a ratio needs that")
+    return wide.apply(lambda row: float(np.exp(np.log(row).mean(skipna=False))), axis=1)
 
 
-def _row(finding: Finding) -> dict[str, object]:
-    contrast, effect, nothing = finding.contrast, finding.effect, float("nan")
+def findings_table(findings: list[Finding]) -> pd.DataFrame:
+    """Return one row per finding, published beside measured; NaN where there is no effect."""
+    return pd.DataFrame([_row(finding) for finding in findings], columns=TABLE_COLUMNS)
+
+
+def _row(finding: Finding) -> dict[str, Any]:
+    contrast, effect = finding.contrast, finding.effect
     return {
-        "experiment": finding.experiment,
-        "backend": finding.backend,
         "claim": contrast.claim,
         "response": contrast.response,
-        "published": contrast.published_ratio if contrast.published_ratio else nothing,
-        "published direction": contrast.published_direction or "",
-        "measured ratio": effect.ratio if effect else nothing,
-        "95% low": effect.low if effect else nothing,
-        "95% high": effect.high if effect else nothing,
+        "published": published_text(contrast),
+        "measured ratio": effect.ratio if effect else math.nan,
+        "95% low": effect.low if effect else math.nan,
+        "95% high": effect.high if effect else math.nan,
         "n": effect.n if effect else 0,
-        "p": effect.p_value if effect else nothing,
+        "p": effect.p_value if effect else math.nan,
         "p (adjusted)": finding.p_adjusted,
-        "verdict": str(finding.verdict.outcome),
+        "verdict": str(finding.verdict),
         "source": contrast.source,
     }
 
 
+def published_text(contrast: Contrast) -> str:
+    """Return the published effect: a ratio, a direction, or an empty string."""
+    if contrast.published_ratio is not None:
+        return f"{contrast.published_ratio:.3g}"
+    words = {"greater": "greater than 1", "smaller": "smaller than 1", "none": "no effect"}
+    return words.get(contrast.published_direction or "", "")
+
+
 def sentence(finding: Finding) -> str:
-    """Return the verdict in one sentence, written from the data."""
-    contrast, effect = finding.contrast, finding.effect
+    """Return the verdict in one sentence written from the data."""
+    contrast, effect, verdict = finding.contrast, finding.effect, finding.verdict
+    head = f"{str(verdict).capitalize()} ({contrast.source}): {contrast.claim}"
     if effect is None:
-        return f"{contrast.name}: {finding.verdict.outcome} ({finding.verdict.reason})."
-    published = (
-        f"published {contrast.published_ratio:.2f}" if contrast.published_ratio
-        else f"published direction: {contrast.published_direction}"
-    )
-    warned = f" Note: {'; '.join(effect.warnings)}." if effect.warnings else ""
-    return (
-        f"{contrast.name}: {contrast.response} ratio {effect.ratio:.2f} "
-        f"[{effect.low:.2f}, {effect.high:.2f}], n = {effect.n} blocks, p = {effect.p_value:.3f} "
-        f"({published}): {finding.verdict.outcome}, because {finding.verdict.reason}.{warned}"
-    )
+        return f"{head}; {verdict.reason}."
+    published = published_text(contrast)
+    beside = f", published {published}" if published else ""
+    return f"{head}; measured ratio of {contrast.response} {_measured(effect)}{beside}; " \
+           f"{verdict.reason}."
 
 
-def summary_table(run: Run) -> pd.DataFrame:
-    """Return one row per treatment: trials by state, and medians over its valid trials."""
-    trials = run.trials()
-    if len(trials):
-        trials = trials[~trials["superseded"].astype(bool)]
-    rows = [_treatment_row(treatment.name, treatment.label, trials)
-            for treatment in run.record.treatments]
-    return pd.DataFrame(rows).set_index("treatment")
-
-
-def _treatment_row(name: str, label: str, trials: pd.DataFrame) -> dict[str, object]:
-    own = trials[trials["treatment"] == name]
-    valid = own[own["state"] == "valid"]
-    row: dict[str, object] = {"treatment": label}
-    row |= {state: int((own["state"] == state).sum()) for state in ("valid", "invalid", "failed")}
-    row["requests/s"] = _median(valid, "throughput_rps")
-    for column in ("mean_ms", "p50_ms", "p95_ms", "p99_ms"):
-        row[column.replace("_", " ")] = _median(valid, column)
-    for column in sorted(column for column in own if str(column).startswith("cpu_share_")):
-        row["cpu " + str(column).removeprefix("cpu_share_")] = _median(valid, str(column))
-    if "flush_p50_us" in own:
-        row["flush p50 us"] = _median(valid, "flush_p50_us")
-        row["flush p50 us, max"] = float(valid["flush_p50_us"].max()) if len(valid) else np.nan
-    return row
-
-
-def _median(trials: pd.DataFrame, column: str) -> float:
-    if column not in trials or trials[column].dropna().empty:
-        return float("nan")
-    return float(trials[column].median())
+def _measured(effect: Effect) -> str:
+    blocks = f"n = {effect.n} block{'s' if effect.n != 1 else ''}"
+    if not math.isfinite(effect.low):
+        return f"{effect.ratio:.3g} (no interval, {blocks})"
+    p = "p < 0.001" if effect.p_value < 0.001 else f"p = {effect.p_value:.2g}"
+    return f"{effect.ratio:.3g} [{effect.low:.3g}, {effect.high:.3g}] (95% interval, {blocks}, {p})"

@@ -1,60 +1,129 @@
-"""Percentiles of one trial, printed only where the sample can support them."""
+"""Quantiles of one trial and across trials, with intervals or the word that n is too small."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import stats
+
+from perflab.errors import AnalysisError
+
+CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
-class Quantile:
-    """A percentile with its order-statistic interval; unsupported ones hold NaN."""
+class Estimate:
+    """A value with its interval.
 
-    share: float
+    ``supported`` is False where the sample is too small for an interval at ``confidence``; then
+    ``low`` and ``high`` are NaN and the value must not be printed without saying so.
+    """
+
     value: float
     low: float
     high: float
     n: int
+    confidence: float
+    supported: bool
+    method: str
 
-    @property
-    def supported(self) -> bool:
-        """Return whether the sample is large enough for this percentile."""
-        return not math.isnan(self.value)
-
-    def __str__(self) -> str:
+    def text(self, form: str = "{:.3g}") -> str:
+        """Return ``value [low, high]``, or why there is no number."""
         if not self.supported:
-            return f"p{self.share * 100:g}: n too small ({self.n} of {smallest_n(self.share)})"
-        return f"p{self.share * 100:g}: {self.value:.3g} [{self.low:.3g}, {self.high:.3g}]"
+            return f"n too small (n = {self.n})"
+        low, high = form.format(self.low), form.format(self.high)
+        return f"{form.format(self.value)} [{low}, {high}]"
 
 
-def smallest_n(share: float, confidence: float = 0.95) -> int:
-    """Return the smallest sample whose order statistics bound the percentile on both sides.
+def smallest_n(p: float, confidence: float = CONFIDENCE) -> int:
+    """Return the smallest n whose extremes bound the p-quantile at ``confidence``.
 
-    The largest value is above the percentile with probability 1 - share**n, the smallest below it
-    with 1 - (1-share)**n; each must reach 1 - (1-confidence)/2 (David and Nagaraja, Order
-    Statistics, 2003, section 7.1). p99 needs 368, p99.9 needs 3,688.
+    Each tail gets half of 1 - confidence: the largest of n values lies below the p-quantile with
+    probability p^n and the smallest above it with (1 - p)^n; both must be at most that half. For
+    95% this gives 72 for p95, 368 for p99 and 3,688 for p99.9.
+
+    Raises
+    ------
+    AnalysisError
+        p or the confidence is not inside (0, 1).
     """
-    extreme = max(share, 1 - share)
-    return math.ceil(math.log((1 - confidence) / 2) / math.log(extreme))
+    _check(p, confidence)
+    tail = (1 - confidence) / 2
+    return math.ceil(math.log(tail) / math.log(max(p, 1 - p)))
 
 
-def quantile(values: Sequence[float] | np.ndarray, share: float) -> Quantile:
-    """Return a percentile of independent values with a 95% order-statistic interval.
+def quantile(values: ArrayLike, p: float, confidence: float = CONFIDENCE) -> Estimate:
+    """Estimate a quantile with its distribution-free order-statistic interval.
 
-    Requests within a trial are autocorrelated, so for requests the interval is too narrow; use
-    the trials' percentiles for comparisons. NaN values are left out.
+    The interval runs from the l-th to the u-th smallest value, with l and u from the binomial
+    distribution so that each tail holds at most (1 - confidence) / 2. It assumes independent
+    values: requests within one trial are autocorrelated and it is then too short, so that across
+    treatments only :func:`across_trials` may be used.
+
+    Parameters
+    ----------
+    values : array_like, shape (n,)
+        NaNs are left out.
+    p : float
+        Inside (0, 1).
+
+    Returns
+    -------
+    Estimate
+        ``confidence`` is the achieved one. Not supported where n < :func:`smallest_n`.
+
+    Source: H. A. David, H. N. Nagaraja, Order Statistics, 3rd ed. 2003, section 7.1.
     """
-    sample = np.sort(np.asarray(values, dtype=float))
-    sample = sample[~np.isnan(sample)]
-    n = len(sample)
-    if n < smallest_n(share):
-        nothing = float("nan")
-        return Quantile(share, nothing, nothing, nothing, n)
-    low = max(int(stats.binom.ppf(0.025, n, share)), 1)
-    high = min(int(stats.binom.ppf(0.975, n, share)) + 1, n)
-    value = float(np.quantile(sample, share))
-    return Quantile(share, value, float(sample[low - 1]), float(sample[high - 1]), n)
+    _check(p, confidence)
+    x = _finite(values)
+    n = len(x)
+    method = "order statistics"
+    value = float(np.quantile(x, p)) if n else math.nan
+    if n < smallest_n(p, confidence):
+        return Estimate(value, math.nan, math.nan, n, confidence, False, method)
+    tail = (1 - confidence) / 2
+    lower = max(1, int(stats.binom.ppf(tail, n, p)))
+    upper = min(n, int(stats.binom.ppf(1 - tail, n, p)) + 1)
+    achieved = float(stats.binom.cdf(upper - 1, n, p) - stats.binom.cdf(lower - 1, n, p))
+    return Estimate(value, float(x[lower - 1]), float(x[upper - 1]), n, achieved, True, method)
+
+
+def across_trials(values: ArrayLike, confidence: float = CONFIDENCE) -> Estimate:
+    """Estimate the typical value of a response over trials: the unit is the trial.
+
+    The median with its order-statistic (sign test) interval from 6 trials on; below that, where
+    such an interval cannot exist at 95%, the geometric mean with a t interval on logs; with fewer
+    than 2 trials, or values that have no logarithm, the median without an interval.
+
+    Parameters
+    ----------
+    values : array_like, shape (trials,)
+        One number per trial (a throughput, a trial's percentile...); NaNs are left out.
+
+    Source: David and Nagaraja as in :func:`quantile`.
+    """
+    x = _finite(values)
+    n = len(x)
+    if n >= smallest_n(0.5, confidence):
+        return quantile(x, 0.5, confidence)
+    if n < 2 or (x <= 0).any():
+        value = float(np.median(x)) if n else math.nan
+        return Estimate(value, math.nan, math.nan, n, confidence, False, "none")
+    logs = np.log(x)
+    middle = float(logs.mean())
+    margin = float(stats.t.ppf((1 + confidence) / 2, n - 1) * logs.std(ddof=1) / math.sqrt(n))
+    low, high = math.exp(middle - margin), math.exp(middle + margin)
+    return Estimate(math.exp(middle), low, high, n, confidence, True, "t on logs")
+
+
+def _finite(values: ArrayLike) -> np.ndarray:
+    x = np.asarray(values, dtype=float).ravel()
+    return np.sort(x[np.isfinite(x)])
+
+
+def _check(p: float, confidence: float) -> None:
+    if not 0 < p < 1 or not 0 < confidence < 1:
+        raise AnalysisError(f"p = {p} and confidence = {confidence} must lie between 0 and 1")

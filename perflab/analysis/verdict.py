@@ -1,5 +1,6 @@
 """The one rule that turns a measured effect and a published one into a verdict.
 
+The published studies give no intervals; 10% is granted to their numbers instead (the margin).
 With d the published direction, [L, H] the measured 95% interval of the log ratio times d, E its
 estimate and P the size of the published log ratio:
 
@@ -8,6 +9,7 @@ published                       verdict
 ==============================  ======================================================
 (marked so by the experiment)   not testable here
 anything, fewer than 3 blocks   inconclusive
+nothing                         inconclusive
 a ratio, H < 0                  not reproduced (the effect goes the other way)
 a ratio, L <= 0, H < P/2        not reproduced (absent, or less than half as large)
 a ratio, L <= 0, H >= P/2       inconclusive
@@ -45,19 +47,24 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Verdict:
-    """An outcome and the reason for it."""
+    """An outcome and the reason for it; as text, the outcome."""
 
     outcome: Outcome
     reason: str
 
+    def __str__(self) -> str:
+        return self.outcome.value
+
 
 def judge(effect: Effect | None, contrast: Contrast) -> Verdict:
-    """Apply the rule of this module."""
+    """Apply the rule of this module to a measured effect (None: there is none)."""
     if contrast.not_testable:
         return Verdict(Outcome.NOT_TESTABLE, contrast.not_testable)
     if effect is None or effect.n < SMALLEST_N:
         n = effect.n if effect else 0
         return Verdict(Outcome.INCONCLUSIVE, f"{n} usable blocks, at least {SMALLEST_N} needed")
+    if contrast.published_ratio is None and contrast.published_direction is None:
+        return Verdict(Outcome.INCONCLUSIVE, "nothing is published to compare with")
     if contrast.published_direction == "none" or contrast.published_ratio == 1:
         return _judge_absence(effect)
     sign = -1.0 if _goes_down(contrast) else 1.0
@@ -76,7 +83,7 @@ def _goes_down(contrast: Contrast) -> bool:
 
 def _judge_absence(effect: Effect) -> Verdict:
     low, high = math.log(effect.low), math.log(effect.high)
-    if -MARGIN <= low and high <= MARGIN:
+    if low >= -MARGIN and high <= MARGIN:
         return Verdict(Outcome.REPRODUCED, "any difference is within 10%")
     if low > MARGIN or high < -MARGIN:
         return Verdict(Outcome.NOT_REPRODUCED, "there is an effect larger than 10%")

@@ -24,7 +24,7 @@ from perflab.recordings import RunRecord
 
 WIDTH_IN = 7.2
 MARGIN_IN = 0.1
-TEXT_IN = (WIDTH_IN - 2 * MARGIN_IN) * 0.985  # drawn letters are hinted, measured ones are not
+TEXT_IN = (WIDTH_IN - 2 * MARGIN_IN) * 0.985  # drawn letters snap to pixels, measured ones do not
 TITLE_PT = 11.0
 SUBTITLE_PT = 8.0
 KEY_PT = 8.0
@@ -107,6 +107,8 @@ def _settings() -> dict[str, Any]:
         # A label may hold a dollar sign; it is never meant as mathematics.
         "text.parse_math": False,
         "text.usetex": False,
+        # Hinted letters change their widths with the resolution, and lines their length.
+        "text.hinting": "none",
         "figure.facecolor": "white",
         "savefig.facecolor": "white",
         "savefig.bbox": None,

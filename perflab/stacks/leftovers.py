@@ -15,7 +15,7 @@ import psutil
 
 from perflab.paths import lock_path, state_dir
 from perflab.stacks.labels import PROJECT
-from perflab.stacks.process_backend import end_tree
+from perflab.stacks.process_backend import end_tree, tail
 
 
 @dataclass(frozen=True)
@@ -149,3 +149,18 @@ def orphaned_folders() -> list[Path]:
     alive = {item.stack for item in everything()}
     root = state_dir() / "stacks"
     return [path for path in root.glob("*") if path.name not in alive] if root.exists() else []
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a stack's folder of logs and data."""
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def log_of(item: Found, lines: int) -> str:
+    """Return the last log lines of a service that is up."""
+    if item.backend == "process":
+        return tail(Path(item.log), lines)
+    client = docker_client()
+    if client is None:
+        return ""
+    return str(client.containers.get(item.identity).logs(tail=lines).decode(errors="replace"))

@@ -42,7 +42,10 @@ def test_every_plot_draws_every_kind_of_run(case, request) -> None:
 @pytest.mark.parametrize("case", ["normal", "all_failed", "eight"])
 @pytest.mark.parametrize("name", PLOTS)
 def test_no_text_is_cut_off_or_overlaps(case, name, request) -> None:
-    figure = PLOTS[name].draw(request.getfixturevalue(case))
+    figure = draw_all(request.getfixturevalue(case)).get(name)
+    if figure is None:
+        assert (case, name) == ("all_failed", "flush_cost")
+        return
     boxes = [(t.get_text(), t.get_window_extent()) for t in shown_texts(figure)]
     width, height = figure.bbox.width, figure.bbox.height
     cut = [

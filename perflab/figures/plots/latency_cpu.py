@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from perflab.figures.evidence import correlation_text, window_pairs
+from perflab.analysis.correlation import Correlation
+from perflab.figures.evidence import LATENCY, WINDOW_S, cpu_windows, latency_and_cpu
 from perflab.figures.origin import footer
 from perflab.figures.plots.milliseconds import log_axis
 from perflab.figures.style import MUTED, Look, canvas, finish, looks, only_grid, styled, tick_label
@@ -20,50 +22,66 @@ TABLE_ROWS = 400
 
 
 def table(run: Run) -> pd.DataFrame:
-    """Return the windows: service, treatment, trial, CPU share (1.0 = a core), response in ms.
+    """Return the windows: treatment, trial, begin in s, median ms, CPU by service (1.0 = a core).
 
     At most ``TABLE_ROWS`` rows, evenly thinned; the figure draws all windows.
     """
-    windows = window_pairs(run, SERVICES)
-    every = -(-len(windows) // TABLE_ROWS) if len(windows) else 1
-    return windows.iloc[::every].reset_index(drop=True)
+    found = cpu_windows(run, SERVICES)
+    every = max(1, -(-len(found) // TABLE_ROWS))
+    return found.iloc[::every].reset_index(drop=True)
 
 
 @styled
 def latency_cpu(run: Run) -> Figure:
     """Draw response time against CPU per time window, one panel per service."""
     look = looks(run.record)
-    windows = window_pairs(run, SERVICES)
-    services = [name for name in SERVICES if name in set(windows["service"])] or [SERVICES[0]]
+    found = cpu_windows(run, SERVICES)
+    services = [name for name in SERVICES if f"cpu_{name}" in found]
     figure = canvas(
         "Response time against CPU use of each service",
         footer(run),
         plot_height_in=3.4,
-        subtitle="Every point is one time window of a valid trial. ρ: Spearman's rank correlation"
-        " over windows, within trials where a treatment is constant.",
-        key=_key(look, windows),
+        subtitle=f"Every point is a window of {WINDOW_S:g} s in a valid trial. ρ: Spearman's rank"
+        " correlation of the windows within a trial, averaged over trials, with its 95% interval.",
+        key=_key(look, found),
     )
-    panels = figure.subplots(1, len(services), sharey=True, squeeze=False).ravel()
-    for axes, service in zip(panels, services, strict=True):
-        _draw_panel(axes, run, windows[windows["service"] == service], service, look)
-    panels[0].set_ylabel("mean response time, ms (log)")
+    panels = figure.subplots(1, max(1, len(services)), sharey=True, squeeze=False).ravel()
+    for axes, service in zip(panels, services, strict=False):
+        _draw_panel(axes, found, service, look)
+    if not len(found):
+        _say_nothing(panels)
+    panels[0].set_ylabel("median response time, ms (log)")
     return finish(figure)
 
 
 def _draw_panel(
-    axes: Axes, run: Run, windows: pd.DataFrame, service: str, look: Mapping[str, Look]
+    axes: Axes, found: pd.DataFrame, service: str, look: Mapping[str, Look]
 ) -> None:
-    for name, group in windows.groupby("treatment", sort=False):
+    for name, group in found.groupby("treatment", sort=False):
         each = look[str(name)]
-        axes.plot(group["cpu_share"], group["response_ms"], ls="", marker=each.marker, ms=3.4,
+        axes.plot(group[f"cpu_{service}"], group[LATENCY], ls="", marker=each.marker, ms=3.4,
                   mfc=each.color, mec="white", mew=0.3, alpha=0.75)
-    axes.set_title(f"{service}\n{correlation_text(run, service)}", size=8.5)
+    words = _in_words(latency_and_cpu(found, service))
+    axes.set_title(f"{service}\n{words}", size=8.5)
     axes.set_xlabel(f"CPU use of {service}, cores")
     log_axis(axes, "y")
     axes.set_xlim(left=0)
     only_grid(axes, "y")
-    if not len(windows):
+
+
+def _in_words(correlation: Correlation) -> str:
+    if not math.isfinite(correlation.rho):
+        return f"ρ: n too small ({correlation.n} trials)"
+    return (
+        f"ρ = {correlation.rho:.2f} [{correlation.low:.2f}, {correlation.high:.2f}],"
+        f" n = {correlation.n} trials"
+    )
+
+
+def _say_nothing(panels: Iterable[Axes]) -> None:
+    for axes in panels:
         axes.set_xticks([])
+        axes.set_yticks([])
         axes.text(0.5, 0.5, "no window of a valid trial", transform=axes.transAxes, ha="center",
                   color=MUTED)
 

@@ -26,14 +26,21 @@ from perflab.recordings import Run
 
 # Paul Tol's muted scheme: apart from the treatments' colours, and safe for colour-blind readers.
 COLORS = {
-    "unsent": "#DDDDDD",
-    "outside": "#B5B5B5",
+    "generator lag": "#E3E3E3",
+    "connect and wait": "#C4C4C4",
+    "queue and transport": "#8F8F8F",
     "threadpool": "#DDCC77",
     "inference": "#44AA99",
     "pool": "#88CCEE",
     "execute": "#5566AA",
     "commit": "#882255",
-    "rest": "#999933",
+    "other in app": "#999933",
+}
+MEANINGS = {
+    "threadpool": "thread-pool wait",
+    "pool": "connection-pool wait",
+    "execute": "execute statement",
+    "other in app": "other in the application",
 }
 SPARE = ("#CC6677", "#117733", "#AA4499", "#332288")
 BAR = 0.62
@@ -43,9 +50,8 @@ def table(run: Run) -> pd.DataFrame:
     """Return the mean time of every part of a request, in ms, by treatment (long form)."""
     labels = {name: look.label for name, look in looks(run.record).items()}
     found = parts(run)
-    return found.assign(label=found["treatment"].map(labels))[
-        ["treatment", "label", "part", "meaning", "mean_ms"]
-    ]
+    found = found.assign(label=found["treatment"].map(labels))
+    return found[["treatment", "label", "part", "mean_ms"]]
 
 
 @styled
@@ -59,8 +65,8 @@ def time_breakdown(run: Run) -> Figure:
         footer(run),
         plot_height_in=0.6 + len(look) * rows.height_in(look, 0.44),
         subtitle="Valid trials, successful responses. Phases from the service's Server-Timing;"
-        " the rest by subtraction. Number at the bar's end: mean response time.",
-        key=[Patch(fc=color, label=_meaning(drawn, part)) for part, color in colors.items()],
+        " grey: seen from outside. Number at the bar's end: mean response time.",
+        key=[Patch(fc=color, label=MEANINGS.get(part, part)) for part, color in colors.items()],
     )
     axes = figure.subplots()
     places = rows.frame(axes, look)
@@ -81,12 +87,9 @@ def time_breakdown(run: Run) -> Figure:
 def _colors(drawn: pd.DataFrame) -> dict[str, str]:
     """Return the colours of the parts that occur, in the order of the stack."""
     spare = iter(SPARE * 4)
-    present = drawn.groupby("part", sort=False)["mean_ms"].max()
-    return {str(part): COLORS.get(str(part)) or next(spare) for part in present[present > 0].index}
-
-
-def _meaning(drawn: pd.DataFrame, part: str) -> str:
-    return str(drawn.loc[drawn["part"] == part, "meaning"].iloc[0])
+    shown = [str(part) for part in drawn.loc[drawn["mean_ms"] > 0, "part"].unique()]
+    order = [*COLORS, *(part for part in shown if part not in COLORS)]
+    return {part: COLORS.get(part) or next(spare) for part in order if part in shown}
 
 
 def _draw_bar(axes: Axes, place: int, segments: pd.DataFrame, colors: dict[str, str]) -> None:
@@ -103,7 +106,8 @@ def _draw_bar(axes: Axes, place: int, segments: pd.DataFrame, colors: dict[str, 
             axes.text(left + value / 2, place, words, size=7.5, ha="center", va="center",
                       color="white" if _dark(color) else INK)
         left += value
-    axes.text(left + 0.06 * inch, place, f"{_number(left)} ms", size=8, va="center", weight="bold")
+    total = f"{_number(float(segments['mean_ms'].sum()))} ms"
+    axes.text(left + 0.06 * inch, place, total, size=8, va="center", weight="bold")
 
 
 def _number(value: float) -> str:

@@ -1,0 +1,62 @@
+"""A run in one table: what each treatment did, over its valid trials."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pandas as pd
+
+from perflab.analysis.quantiles import across_trials
+from perflab.recordings import Run
+
+RESPONSES = ("throughput_rps", "mean_ms", "p50_ms", "p95_ms", "p99_ms")
+
+
+def summary_table(run: Run) -> pd.DataFrame:
+    """Return one row per treatment, in the order of the record.
+
+    Columns: treatment, label; valid, invalid, failed (numbers of trials that were not
+    superseded); requests, errors (sums over valid trials); for every response in ``RESPONSES``
+    its typical value over valid trials with ``_low``, ``_high`` (95%, NaN where n is too small)
+    and ``_n`` (trials that have it); ``cpu_share_<service>`` (median, 1.0 = one core);
+    ``flush_p50_us_min`` and ``_max`` (range of the trials' median flushes).
+    """
+    trials = run.trials()
+    trials = trials[~trials["superseded"]]
+    shares = [name for name in trials.columns if str(name).startswith("cpu_share_")]
+    rows = []
+    for treatment in run.record.treatments:
+        own = trials[trials["treatment"] == treatment.name]
+        valid = own[own["state"] == "valid"]
+        rows.append(
+            {
+                "treatment": treatment.name,
+                "label": treatment.label or treatment.name,
+                **{state: int((own["state"] == state).sum())
+                   for state in ("valid", "invalid", "failed")},
+                "requests": int(valid["requests"].sum()),
+                "errors": int(valid["errors"].sum()),
+                **_responses(valid),
+                **{str(name): float(valid[name].median()) for name in shares},
+                **_flush_range(valid),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _responses(valid: pd.DataFrame) -> dict[str, Any]:
+    row: dict[str, Any] = {}
+    for name in RESPONSES:
+        found = across_trials(valid[name].to_numpy())
+        row |= {
+            name: found.value, f"{name}_low": found.low, f"{name}_high": found.high,
+            f"{name}_n": found.n,
+        }
+    return row
+
+
+def _flush_range(valid: pd.DataFrame) -> dict[str, float]:
+    flush = valid["flush_p50_us"].dropna()
+    low, high = (float(flush.min()), float(flush.max())) if len(flush) else (math.nan, math.nan)
+    return {"flush_p50_us_min": low, "flush_p50_us_max": high}

@@ -1,0 +1,25 @@
+"""``perflab ps``: the lab's services on this machine."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table
+
+
+def command() -> None:
+    """List services the lab has running, and who measures."""
+    from perflab.host.lock import holder
+    from perflab.stacks.leftovers import everything
+
+    found = everything()
+    busy = holder()
+    if busy:
+        print(f"measuring now: {busy}")
+    if not found:
+        print("no services are up")
+        return
+    table = Table("stack", "service", "kind", "backend", "address", "state")
+    for item in found:
+        address = f"127.0.0.1:{item.port}" if item.port else ""
+        table.add_row(item.stack, item.service, item.kind, item.backend, address, item.state)
+    Console().print(table)

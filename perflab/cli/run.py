@@ -1,0 +1,46 @@
+"""``perflab run``: one experiment from the command line."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from perflab.errors import ParameterError
+
+
+def command(
+    name: Annotated[str, typer.Argument(help="experiment; 'perflab experiments' lists them")] = "",
+    parameter: Annotated[
+        list[str] | None,
+        typer.Option("-p", "--parameter", help="key=value; a list as key=a,b; repeatable"),
+    ] = None,
+    backend: Annotated[
+        str, typer.Option(help="auto (Docker where an engine answers), docker or process")
+    ] = "",
+    resume: Annotated[str, typer.Option(help="finish this run instead of a new one")] = "",
+    wait: Annotated[
+        float, typer.Option(help="seconds to wait for another measurement to end")
+    ] = 0.0,
+) -> None:
+    """Run an experiment: verdicts, figures and a report section at the end."""
+    from perflab import laboratory
+    from perflab.parameters import parse_assignments
+    from perflab.reports.verdicts import to_terminal, verdict_table
+
+    values = parse_assignments(parameter or [])
+    values |= {"backend": backend} if backend else {}
+    values |= {"wait_s": wait} if wait else {}
+    if resume:
+        values["resume"] = resume
+        name = name or laboratory.open_run(resume).record.experiment
+    if not name:
+        raise ParameterError("perflab run", ["name an experiment, or --resume RUN"])
+    found = laboratory.run(name, values)
+    console = Console()
+    console.print(to_terminal(verdict_table([found])))
+    console.print(laboratory.verdict(found), markup=False, highlight=False)
+    for path in laboratory.save(found):
+        if path.suffix in (".svg", ".png", ".md"):
+            console.print(str(path), markup=False, highlight=False, soft_wrap=True)

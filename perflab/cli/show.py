@@ -1,0 +1,41 @@
+"""``perflab show``: one run's set-up, trials and verdicts."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+COLUMNS = ("trial_id", "treatment", "state", "throughput_rps", "mean_ms", "p99_ms", "flush_p50_us")
+
+
+def command(
+    reference: Annotated[
+        str, typer.Argument(metavar="RUN", help="id, prefix, path, latest or latest:EXPERIMENT")
+    ] = "latest",
+) -> None:
+    """Show one run: set-up, every trial, verdicts."""
+    from perflab import laboratory
+    from perflab.cli.runs import state_of
+    from perflab.reports.verdicts import to_terminal, verdict_table
+
+    run = laboratory.open_run(reference)
+    record, console = run.record, Console()
+    console.print(f"[bold]{record.title}[/bold]\n{record.question}")
+    console.print(f"{run.run_id}: {state_of(run)} {record.reason}", markup=False)
+    console.print(f"backend {record.backend} ({record.network_path}), seed {record.seed}")
+    for warning in [*record.warnings, *run.problems]:
+        console.print(f"warning: {warning}", markup=False)
+    trials = run.trials()
+    table = Table(*[column for column in COLUMNS if column in trials], "reasons")
+    for _, row in trials.iterrows():
+        cells = [_cell(row[column]) for column in COLUMNS if column in trials]
+        table.add_row(*cells, "; ".join(str(reason) for reason in row["reasons"])[:200])
+    console.print(table)
+    console.print(to_terminal(verdict_table([run])))
+
+
+def _cell(value: object) -> str:
+    return f"{value:.1f}" if isinstance(value, float) else str(value)

@@ -1,0 +1,35 @@
+"""``perflab up``: a stack that stays."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+
+def command(
+    stack: Annotated[str, typer.Argument(help="stack to start (inference)")],
+    backend: Annotated[str, typer.Option(help="auto, docker or process")] = "auto",
+) -> None:
+    """Start a stack and leave it running; 'perflab down' ends it."""
+    from perflab.errors import ParameterError
+    from perflab.experiments.inference_service import InferenceParameters
+    from perflab.experiments.inference_service import stack as inference_stack
+    from perflab.host.placement import placement
+    from perflab.parameters import did_you_mean
+    from perflab.stacks.backend import BACKENDS, choose
+    from perflab.stacks.standing import stand
+
+    stacks = {"inference": inference_stack}
+    problems = []
+    if stack not in stacks:
+        problems.append(f"no stack '{stack}'{did_you_mean(stack, stacks)}; stacks: {', '.join(stacks)}")
+    if backend not in BACKENDS:
+        problems.append(f"backend '{backend}' is not one of {', '.join(BACKENDS)}")
+    if problems:
+        raise ParameterError("perflab up", problems)
+    console = Console()
+    plan = stacks[stack](InferenceParameters())
+    for name, url in stand(plan, choose(backend), placement(), console.print).items():
+        console.print(f"{name}: {url}", highlight=False)

@@ -1,0 +1,138 @@
+"""Progress of a run: what runs, how long it will still take, live throughput."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TextIO
+
+from perflab.trials.client import Pace
+
+Event = dict[str, Any]
+PROGRESS_FILE = "PERFLAB_PROGRESS"
+
+
+def minutes(seconds: float) -> str:
+    """Return ``m:ss``."""
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
+
+
+class Narrator:
+    """Turns events into a standing line and lines that stay."""
+
+    def __init__(self) -> None:
+        self._pace = Pace()
+        self._trial: Event = {}
+
+    def line(self, event: Event) -> tuple[str, bool]:
+        """Return the text for an event, and whether it stays (empty: nothing to show)."""
+        kind = event["event"]
+        if kind == "run":
+            return f"run {event['run_id']} on the {event['backend']} backend", True
+        if kind == "note":
+            return f"  {event['text']}", True
+        if kind == "trial":
+            self._trial, self._pace = event, Pace()
+            return self._standing(""), False
+        if kind == "load":
+            rate = self._pace.update(event["finished"])
+            return self._standing(f"{event['finished']}/{event['of']} at {rate:.0f}/s"), False
+        if kind == "trial_done":
+            return self._done(event), True
+        return "", False
+
+    def _standing(self, load: str) -> str:
+        trial = self._trial
+        if not trial:
+            return ""
+        left = f", about {minutes(trial['left_s'])} left" if trial.get("left_s") else ""
+        text = f"  trial {trial['number']}/{trial['of']}, block {trial['block']}: {trial['label']}"
+        return f"{text}{left}  {load}"
+
+    def _done(self, event: Event) -> str:
+        trial = self._trial
+        rate = event.get("throughput_rps")
+        shown = f"{rate:.0f} requests/s" if rate is not None else "no result"
+        left = f"  (about {minutes(trial['left_s'])} left)" if trial.get("left_s") else ""
+        text = f"  {trial.get('number')}/{trial.get('of')} {trial.get('label')}: {shown}"
+        if event["state"] != "valid":
+            reason = str(event["reasons"][0]).splitlines()[0] if event["reasons"] else ""
+            text += f"  {event['state'].upper()}: {reason}"
+        return text + left
+
+
+class Terminal:
+    """Writes to a terminal (one standing line) or a plain stream (lines that stay only)."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._live = stream.isatty()
+        self._narrator = Narrator()
+
+    def __call__(self, event: Event) -> None:
+        """Show one event."""
+        text, stays = self._narrator.line(event)
+        if not text or not (stays or self._live):
+            return
+        if self._live:
+            width = os.get_terminal_size(self._stream.fileno()).columns
+            self._stream.write("\r\x1b[K" + (text if stays else text[: width - 1]))
+            self._stream.write("\n" if stays else "")
+        else:
+            self._stream.write(text + "\n")
+        self._stream.flush()
+
+
+class Cell:
+    """Shows one changing text below a notebook cell."""
+
+    def __init__(self) -> None:
+        from IPython.display import display
+
+        self._narrator = Narrator()
+        self._kept: list[str] = []
+        self._handle = display({"text/plain": ""}, raw=True, display_id=True)
+
+    def __call__(self, event: Event) -> None:
+        """Show one event."""
+        text, stays = self._narrator.line(event)
+        if not text:
+            return
+        if stays:
+            self._kept = [*self._kept, text][-12:]
+        shown = "\n".join(self._kept if stays else [*self._kept, text])
+        self._handle.update({"text/plain": shown}, raw=True)
+
+
+def _in_kernel() -> bool:
+    return "ipykernel" in sys.modules and "IPython" in sys.modules
+
+
+@contextlib.contextmanager
+def progress() -> Iterator[Callable[[Event], None]]:
+    """Yield what shows events, where the caller runs; a file may listen too.
+
+    The environment variable ``PERFLAB_PROGRESS`` names a file that every event is appended to as
+    a line of JSON, so that whoever runs a notebook can show its progress.
+    """
+    shows: list[Callable[[Event], None]] = [Cell() if _in_kernel() else Terminal(sys.stderr)]
+    with contextlib.ExitStack() as stack:
+        path = os.environ.get(PROGRESS_FILE)
+        if path:
+            file = stack.enter_context(Path(path).open("a"))
+
+            def write(event: Event) -> None:
+                file.write(json.dumps(event) + "\n")
+                file.flush()
+
+            shows.append(write)
+
+        def show(event: Event) -> None:
+            for each in shows:
+                each(event)
+
+        yield show
