@@ -37,7 +37,7 @@ class InferenceParameters(RunParameters):
     """
 
     preset: Literal["quick", "published"] = "quick"
-    requests: int = Field(default=400, ge=1, le=1_000_000)
+    requests: int = Field(default=1000, ge=1, le=1_000_000)
     warmup_requests: int = Field(default=100, ge=0, le=1_000_000)
     concurrency: int = Field(default=50, ge=1, le=2000)
     connection: Literal["per_request", "keep_alive"] = "per_request"

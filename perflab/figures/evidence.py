@@ -2,71 +2,65 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
 
-import numpy as np
 import pandas as pd
 
-from perflab.analysis.correlation import Correlation, correlate, windows
-from perflab.analysis.decomposition import time_parts
-from perflab.analysis.quantiles import quantile
+from perflab.analysis import (
+    Correlation,
+    Estimate,
+    across_trials,
+    correlate,
+    decompose,
+    windows,
+)
 from perflab.recordings import Run
 
 WINDOW_S = 0.1
 LATENCY = "p50_ms"
 
 
-@dataclass(frozen=True)
-class Median:
-    """Median over trials; ``low`` and ``high`` are None where n allows no 95% interval."""
-
-    value: float
-    low: float | None
-    high: float | None
-    n: int
-
-    def in_words(self, form: str) -> str:
-        """Return three lines: value, interval (or that there is none), n."""
-        if self.low is None or self.high is None:
-            return f"{form.format(self.value)}\nno interval:\nn = {self.n} < 6"
-        interval = f"[{form.format(self.low)}, {form.format(self.high)}]"
-        return f"{form.format(self.value)}\n{interval}\nn = {self.n}"
-
-
-def medians(run: Run, response: str) -> dict[str, Median]:
-    """Return the median ``response`` over the valid trials of every treatment that has one."""
+def typical_values(run: Run, response: str) -> dict[str, Estimate]:
+    """Return the typical ``response`` of every treatment with a valid trial, with its interval."""
     valid = run.valid_trials()
     if response not in valid:
         return {}
-    return {
-        str(name): _median(group[response].dropna().to_numpy(float))
-        for name, group in valid.dropna(subset=[response]).groupby("treatment", sort=False)
+    found = {
+        str(name): across_trials(group[response].to_numpy(float))
+        for name, group in valid.groupby("treatment", sort=False)
     }
+    return {name: estimate for name, estimate in found.items() if math.isfinite(estimate.value)}
 
 
-def _median(values: np.ndarray) -> Median:
-    bounds = quantile(values, 0.5)
-    value = float(np.median(values))
-    if not bounds.supported:
-        return Median(value, None, None, len(values))
-    return Median(value, bounds.low, bounds.high, len(values))
+def statistic(estimate: Estimate) -> str:
+    """Return what the estimate is: below 6 trials a median has no 95% interval."""
+    return "geometric mean" if estimate.method == "t on logs" else "median"
+
+
+def in_words(estimate: Estimate, form: str) -> str:
+    """Return three lines: value, interval (or that there is none), n."""
+    value = form.format(estimate.value)
+    if not estimate.supported:
+        return f"{value}\nno interval\nn = {estimate.n}"
+    interval = f"[{form.format(estimate.low)}, {form.format(estimate.high)}]"
+    return f"{value}\n{interval}\nn = {estimate.n}"
 
 
 def parts(run: Run) -> pd.DataFrame:
     """Return treatment, part and mean_ms, the parts in the order in which a request meets them."""
-    return time_parts(run.requests())[["treatment", "part", "mean_ms"]]
+    return decompose(run.requests())[["treatment", "part", "mean_ms"]]
 
 
 def cpu_windows(run: Run, services: tuple[str, ...]) -> pd.DataFrame:
-    """Return the time windows of valid trials: treatment, trial_id, begin_s, p50_ms, cpu_<service>.
+    """Return the time windows of valid trials that hold an answer, in the order they happened.
 
-    Services that were not sampled have no column.
+    Columns: treatment, trial_id, start_ns, p50_ms and ``cpu_<service>`` (1.0 = one core) of the
+    services that were sampled.
     """
     samples = run.samples()
     sampled = [name for name in services if name in set(samples["service"])]
-    columns = ["treatment", "trial_id", "begin_s", LATENCY, *(f"cpu_{name}" for name in sampled)]
-    found = windows(run.requests(), samples, sampled, WINDOW_S)
-    return found[columns] if len(found) else pd.DataFrame(columns=columns)
+    columns = ["treatment", "trial_id", "start_ns", LATENCY, *(f"cpu_{name}" for name in sampled)]
+    return windows(run.requests(), samples, sampled, WINDOW_S)[columns].dropna()
 
 
 def latency_and_cpu(table: pd.DataFrame, service: str) -> Correlation:

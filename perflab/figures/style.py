@@ -14,7 +14,7 @@ import numpy as np
 import seaborn as sns
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_agg import FigureCanvasAgg, RendererAgg
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -24,7 +24,7 @@ from perflab.recordings import RunRecord
 
 WIDTH_IN = 7.2
 MARGIN_IN = 0.1
-TEXT_IN = (WIDTH_IN - 2 * MARGIN_IN) * 0.985  # drawn letters snap to pixels, measured ones do not
+TEXT_IN = WIDTH_IN - 2 * MARGIN_IN
 TITLE_PT = 11.0
 SUBTITLE_PT = 8.0
 KEY_PT = 8.0
@@ -33,6 +33,7 @@ KEY_HANDLE_IN = 0.4
 FOOTER_PT = 6.5
 LINE_SPACING = 1.3
 SCREEN_DPI = 160
+COARSEST_DPI = 100
 
 INK = "#222222"
 MUTED = "#767676"
@@ -155,10 +156,20 @@ def looks(record: RunRecord) -> dict[str, Look]:
 
 
 def text_width_in(text: str, size_pt: float, weight: str = "normal") -> float:
-    """Return how wide one line of ``text`` is in the style's font, in inches."""
+    """Return how wide one line of ``text`` can become in the style's font, in inches.
+
+    The wider of its outlines (SVG, PDF) and its letters snapped to the coarsest pixels drawn.
+    """
     font = FontProperties(family="DejaVu Sans", size=size_pt, weight=weight)
-    width_pt, _, _ = TextToPath().get_text_width_height_descent(text, font, ismath=False)
-    return float(width_pt) / 72
+    outlined_pt, _, _ = TextToPath().get_text_width_height_descent(text, font, ismath=False)
+    with applied():
+        snapped_px, _, _ = _coarse().get_text_width_height_descent(text, font, ismath=False)
+    return max(float(outlined_pt) / 72, float(snapped_px) / COARSEST_DPI)
+
+
+@cache
+def _coarse() -> RendererAgg:
+    return RendererAgg(1, 1, COARSEST_DPI)
 
 
 def wrap(text: str, size_pt: float, width_in: float, weight: str = "normal") -> list[str]:
@@ -228,7 +239,7 @@ def canvas(
     head_in = sum(_line_in(size) for _, size, _, _ in head) + 1.5 * MARGIN_IN
     foot_in = len(foot) * _line_in(FOOTER_PT) + 1.5 * MARGIN_IN
     height = head_in + key_in + plot_height_in + foot_in
-    figure = LabFigure(figsize=(WIDTH_IN, height))
+    figure = LabFigure(figsize=(WIDTH_IN, height), dpi=COARSEST_DPI)
     FigureCanvasAgg(figure)
     rect = (0.0, foot_in / height, 1.0, plot_height_in / height)
     figure.set_layout_engine(

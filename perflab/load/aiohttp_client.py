@@ -73,19 +73,21 @@ class AiohttpClient:
         """Send the request, fill the record's instants and outcome, return the server's phases."""
         phases: dict[str, float] = {}
         try:
-            async with self._session.request(
+            # No context manager: its exit waits for the connection to close, which would delay
+            # the user's next request; reading to the end releases the connection as well.
+            response = await self._session.request(
                 self._request.method, self._url, data=self._body,
                 allow_redirects=False, trace_request_ctx=record,
-            ) as response:
-                record["first_byte_ns"] = time.monotonic_ns()
-                body = await response.read()
-                record["done_ns"] = time.monotonic_ns()
-                record["status"] = response.status
-                record["bytes"] = len(body)
-                record["error"] = self._judge(response.status, body)
-                header = response.headers.get("Server-Timing")
-                if header:
-                    phases = parse_server_timing(header)
+            )
+            record["first_byte_ns"] = time.monotonic_ns()
+            body = await response.read()
+            record["done_ns"] = time.monotonic_ns()
+            record["status"] = response.status
+            record["bytes"] = len(body)
+            record["error"] = self._judge(response.status, body)
+            header = response.headers.get("Server-Timing")
+            if header:
+                phases = parse_server_timing(header)
         except asyncio.CancelledError:
             record["error"] = ERROR_CODES["timeout"]
         except (aiohttp.ClientError, TimeoutError, OSError) as error:

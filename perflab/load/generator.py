@@ -30,7 +30,8 @@ START_DELAY_NS = 30_000_000
 class LoadResult:
     """What one trial's load left: every request, and what the workers know of themselves.
 
-    ``cpu_ns`` is the workers' CPU in the measure stage; ``loop_delay_ms`` how late their event
+    ``begin_ns`` and ``end_ns`` are the first and the last planned instant of the measure stage,
+    between which all users were active; ``cpu_ns`` is the workers' CPU in between; ``loop_delay_ms`` how late their event
     loops woke; ``unsent`` requests of the quota that were never sent.
     """
 
@@ -215,7 +216,7 @@ class Generator:
             reports[number] = message
         elif message["event"] == "failed":
             raise LoadError(f"a load worker failed: {message['reason']}")
-        elif message["event"] == "progress" and message["stage"] == "measure":
+        elif message["event"] == "progress":
             worker.finished = message["finished"]
 
 
@@ -230,8 +231,8 @@ def _merged(
     delays = tuple(delay for report in reports for delay in report["loop_delay_ms"])
     return LoadResult(
         requests=requests.sort_values("planned_ns", kind="stable", ignore_index=True),
-        begin_ns=min(report["begin_ns"] for report in reports),
-        end_ns=max(report["end_ns"] for report in reports),
+        begin_ns=max(report["begin_ns"] for report in reports),
+        end_ns=min(report["end_ns"] for report in reports),
         cpu_ns=sum(report["cpu_ns"] for report in reports),
         loop_delay_ms=delays,
         unsent=sum(report["unsent"] for report in reports),

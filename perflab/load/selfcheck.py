@@ -55,7 +55,7 @@ def check(result: LoadResult, users: int, expected: int, server_count: int) -> S
         loop_delay_max_ms=float(delays.max()),
         cpu_share=result.cpu_ns / wall_ns / result.cores,
         cpu_us_per_request=result.cpu_ns / 1e3 / max(1, len(measured)),
-        littles_law_ratio=littles_law_ratio(measured, users),
+        littles_law_ratio=littles_law_ratio(result, users),
         reasons=(),
     )
     reasons = [
@@ -65,20 +65,22 @@ def check(result: LoadResult, users: int, expected: int, server_count: int) -> S
     return SelfCheck(**{**found.__dict__, "reasons": tuple(reasons)})
 
 
-def littles_law_ratio(measured: pd.DataFrame, users: int) -> float:
-    """Return throughput times mean response time over the number of users, while all are active.
+def littles_law_ratio(result: LoadResult, users: int) -> float:
+    """Return throughput times mean response time over the number of users.
 
-    Source: J. D. C. Little, Operations Research 9(3), 1961. Without think time it must be 1 up to
-    the edges of the window.
+    Between the first and the last measured start all users are active, so without think time it
+    must be 1 up to the edges of that window. Source: J. D. C. Little, Operations Research 9(3),
+    1961.
     """
-    if measured.empty:
+    window_ns = result.end_ns - result.begin_ns
+    done = result.requests[
+        (result.requests["done_ns"] > result.begin_ns)
+        & (result.requests["done_ns"] <= result.end_ns)
+    ]
+    if done.empty or window_ns <= 0:
         return float("nan")
-    last = measured.groupby("user")["done_ns"].max()
-    begin, end = int(measured["planned_ns"].min()), int(last.min())
-    overlap = (
-        measured["done_ns"].clip(upper=end) - measured["planned_ns"].clip(lower=begin, upper=end)
-    ).clip(lower=0)
-    return float(overlap.sum() / max(1, end - begin) / min(users, len(last)))
+    response_ns = (done["done_ns"] - done["planned_ns"]).mean()
+    return float(len(done) / window_ns * response_ns / users)
 
 
 def _quantile(values: np.ndarray, share: float) -> float:

@@ -38,20 +38,36 @@ class Order:
         self.start_ns: int = words["start_ns"]
 
 
-class Stage:
-    """The closed loop of one stage: the users share a quota of requests."""
+class Loop:
+    """The closed loop: users share a quota of warm-up requests, then one of measured requests.
 
-    def __init__(self, order: Order, name: str, client: AiohttpClient, buffers: Buffers) -> None:
+    There is no pause between the two, so the first measured request meets a loaded system, and
+    the users' first, simultaneous start falls into the warm-up.
+    """
+
+    def __init__(self, order: Order, client: AiohttpClient, buffers: Buffers) -> None:
         self._arrivals = order.workload.arrivals
         self._client = client
         self._buffers = buffers
-        self._code = STAGES.index(name)
         self._users = order.users
-        self.left = order.quota[name]
+        self._left = dict(order.quota)
         self.finished = 0
+        self.delays_ms: list[float] = []
+        self.begin_ns = self.end_ns = 0
+        self._cpu_ns = [0, 0]
+
+    @property
+    def unsent(self) -> int:
+        """Return the requests of the quotas that were never sent."""
+        return sum(self._left.values())
+
+    @property
+    def cpu_ns(self) -> int:
+        """Return this process's CPU time between the first and the last measured start."""
+        return self._cpu_ns[1] - self._cpu_ns[0]
 
     async def run(self, start_ns: int) -> None:
-        """Let every user work until the quota or the time is used up."""
+        """Let every user work until the quotas or the time are used up."""
         users = [asyncio.create_task(self._user(number, start_ns)) for number in self._users]
         _, late = await asyncio.wait(users, timeout=self._arrivals.max_duration_s)
         for task in late:
@@ -59,20 +75,36 @@ class Stage:
         if late:
             await asyncio.wait(late)
 
+    def _take(self, planned_ns: int) -> str:
+        """Take one request from a quota and return its stage ('' when there is none left)."""
+        if self._left["warmup"]:
+            self._left["warmup"] -= 1
+            return "warmup"
+        if not self._left["measure"]:
+            return ""
+        self._left["measure"] -= 1
+        if not self.begin_ns:
+            self.begin_ns = planned_ns
+            self._cpu_ns[0] = time.process_time_ns()
+            self.delays_ms.clear()
+        self.end_ns = planned_ns
+        if not self._left["measure"]:
+            self._cpu_ns[1] = time.process_time_ns()
+        return "measure"
+
     async def _user(self, number: int, start_ns: int) -> None:
         planned_ns = start_ns
         think_ns = int(self._arrivals.think_time_s * 1e9)
-        while self.left > 0:
-            self.left -= 1
+        while stage := self._take(planned_ns):
             await _until(planned_ns)
             record = dict.fromkeys(
                 ("sent_ns", "first_byte_ns", "done_ns", "connect_ns", "status", "bytes", "error"), 0
             )
-            record |= {"stage": self._code, "user": number, "planned_ns": planned_ns}
+            record |= {"stage": STAGES.index(stage), "user": number, "planned_ns": planned_ns}
             record["started_ns"] = time.monotonic_ns()
             phases = await self._client.perform(record)
             self._buffers.append(record, phases)
-            self.finished += 1
+            self.finished += stage == "measure"
             planned_ns = record["done_ns"] + think_ns
             task = asyncio.current_task()
             if task is not None and task.cancelling():
@@ -93,10 +125,10 @@ async def _watch_loop(delays_ms: list[float]) -> None:
         delays_ms.append((time.monotonic() - due) * 1e3)
 
 
-async def _report_progress(stage: Stage, name: str) -> None:
+async def _report_progress(work: Loop) -> None:
     while True:
         await asyncio.sleep(REPORT_S)
-        _say({"event": "progress", "stage": name, "finished": stage.finished})
+        _say({"event": "progress", "finished": work.finished})
 
 
 async def carry_out(order: Order) -> dict[str, Any]:
@@ -106,31 +138,20 @@ async def carry_out(order: Order) -> dict[str, Any]:
         order.url, order.workload.request, arrivals.connection, arrivals.timeout_s
     )
     buffers = Buffers()
-    delays_ms: list[float] = []
-    report: dict[str, Any] = {}
-    start_ns = order.start_ns
+    work = Loop(order, client, buffers)
     gc.collect()
     gc.disable()
     try:
-        for name in STAGES:
-            if not order.quota[name]:
-                continue
-            stage = Stage(order, name, client, buffers)
-            delays_ms.clear()
-            cpu_ns = time.process_time_ns()
-            begin_ns = max(start_ns, time.monotonic_ns())
-            async with _company(_watch_loop(delays_ms), _report_progress(stage, name)):
-                await stage.run(begin_ns)
-            start_ns = time.monotonic_ns()
-            report = {
-                "begin_ns": begin_ns, "end_ns": start_ns, "unsent": stage.left,
-                "cpu_ns": time.process_time_ns() - cpu_ns, "loop_delay_ms": delays_ms[:],
-            }
+        async with _company(_watch_loop(work.delays_ms), _report_progress(work)):
+            await work.run(max(order.start_ns, time.monotonic_ns()))
     finally:
         gc.enable()
         await client.close()
     buffers.write(order.folder)
-    return report
+    return {
+        "begin_ns": work.begin_ns, "end_ns": work.end_ns, "unsent": work.unsent,
+        "cpu_ns": work.cpu_ns, "loop_delay_ms": work.delays_ms,
+    }
 
 
 @contextlib.asynccontextmanager

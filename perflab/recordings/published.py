@@ -41,7 +41,7 @@ def published(study: str) -> pd.DataFrame:
 
 
 def claims() -> pd.DataFrame:
-    """Return the published claims: study, place, claim_id and claim."""
+    """Return the published claims: study, place, claim_id and claim (in our words)."""
     path = _folder() / f"{CLAIMS}.csv"
     if not path.exists():
         raise RecordingError(f"{path}: is missing; it is part of the checkout")

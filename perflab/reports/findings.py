@@ -7,13 +7,17 @@ from typing import Any
 
 import pandas as pd
 
-from perflab.analysis.evaluation import evaluate, findings_table, sentence, summary_table
+from perflab.analysis.evaluation import evaluate, findings_table, sentence
+from perflab.analysis.summary import summary_table
 from perflab.recordings import Run
-from perflab.reports.numbers import MISSING, count, estimate, missing, number, p_value, ratio
+from perflab.reports.numbers import MISSING, count, estimate, missing, number, p_value
 
 COLUMNS = ["claim", "response", "published", "measured ratio [95%]", "n", "p", "verdict", "source"]
-COUNTS = ("valid", "invalid", "failed")
-DIRECTIONS = {"greater": "> 1", "smaller": "< 1", "none": "no effect"}
+COUNTS = ("valid", "invalid", "failed", "errors")
+RESPONSES = {
+    "throughput_rps": "requests/s", "mean_ms": "mean ms", "p50_ms": "p50 ms", "p95_ms": "p95 ms",
+    "p99_ms": "p99 ms",
+}  # fmt: skip
 
 
 def readable_findings(run: Run) -> pd.DataFrame:
@@ -30,7 +34,7 @@ def _finding(row: Mapping[Any, Any]) -> dict[str, str]:
     return {
         "claim": str(row["claim"]),
         "response": str(row["response"]),
-        "published": _published(row),
+        "published": str(row["published"]) or MISSING,
         "measured ratio [95%]": measured,
         "n": count(row["n"]),
         "p": p_value(row["p (adjusted)"]),
@@ -39,25 +43,27 @@ def _finding(row: Mapping[Any, Any]) -> dict[str, str]:
     }
 
 
-def _published(row: Mapping[Any, Any]) -> str:
-    if not missing(row["published"]):
-        return ratio(row["published"])
-    return DIRECTIONS.get(str(row["published direction"]), MISSING)
-
-
 def readable_summary(run: Run) -> pd.DataFrame:
-    """Return one row of text per treatment: trials by state and medians over the valid ones."""
-    table = summary_table(run).reset_index()
-    readable = {
-        name: [_cell(name, value) for value in table[name]] for name in table.columns
+    """Return one row of text per treatment: trials by state, and responses over the valid ones."""
+    return pd.DataFrame([_summary(row) for row in summary_table(run).to_dict("records")])
+
+
+def _summary(row: Mapping[Any, Any]) -> dict[str, str]:
+    states = {name: count(row[name]) for name in COUNTS}
+    responses = {
+        title: estimate(row[name], row[f"{name}_low"], row[f"{name}_high"])
+        for name, title in RESPONSES.items()
     }
-    return pd.DataFrame(readable)
-
-
-def _cell(name: str, value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    return count(value) if name in COUNTS else number(value)
+    cpu = {
+        f"CPU {str(name).removeprefix('cpu_share_')}": number(value)
+        for name, value in row.items()
+        if str(name).startswith("cpu_share_")
+    }
+    flush = {"flush p50 us": MISSING}
+    if not missing(row["flush_p50_us_min"]):
+        low, high = number(row["flush_p50_us_min"]), number(row["flush_p50_us_max"])
+        flush = {"flush p50 us": f"{low} to {high}"}
+    return {"treatment": str(row["label"]), **states, **responses, **cpu, **flush}
 
 
 def sentences(run: Run) -> list[str]:

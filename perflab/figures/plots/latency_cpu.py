@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from perflab.analysis.correlation import Correlation
+from perflab.analysis import Correlation
 from perflab.figures.evidence import LATENCY, WINDOW_S, cpu_windows, latency_and_cpu
 from perflab.figures.origin import footer
 from perflab.figures.plots.milliseconds import log_axis
@@ -22,7 +22,7 @@ TABLE_ROWS = 400
 
 
 def table(run: Run) -> pd.DataFrame:
-    """Return the windows: treatment, trial, begin in s, median ms, CPU by service (1.0 = a core).
+    """Return the windows: treatment, trial, start in ns, median ms, CPU by service (1.0 = a core).
 
     At most ``TABLE_ROWS`` rows, evenly thinned; the figure draws all windows.
     """
@@ -71,11 +71,11 @@ def _draw_panel(
 
 def _in_words(correlation: Correlation) -> str:
     if not math.isfinite(correlation.rho):
-        return f"ρ: n too small ({correlation.n} trials)"
-    return (
-        f"ρ = {correlation.rho:.2f} [{correlation.low:.2f}, {correlation.high:.2f}],"
-        f" n = {correlation.n} trials"
-    )
+        return "ρ: too few windows"
+    known = math.isfinite(correlation.low)
+    interval = f"[{correlation.low:.2f}, {correlation.high:.2f}]" if known else "(no interval)"
+    trials = f"{correlation.n} trial{'s' if correlation.n != 1 else ''}"
+    return f"ρ = {correlation.rho:.2f} {interval}, n = {trials}, {correlation.windows} windows"
 
 
 def _say_nothing(panels: Iterable[Axes]) -> None:

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from perflab.analysis.quantiles import smallest_n
+from perflab.analysis import smallest_n
 from perflab.figures.origin import footer
 from perflab.figures.plots.milliseconds import log_axis
 from perflab.figures.style import (

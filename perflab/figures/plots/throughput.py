@@ -10,14 +10,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from perflab.figures.evidence import Median, medians
+from perflab.analysis import Estimate
+from perflab.figures.evidence import in_words, statistic, typical_values
 from perflab.figures.origin import footer
 from perflab.figures.plots import rows
 from perflab.figures.style import FAINT, INK, MUTED, Look, canvas, finish, looks, only_grid, styled
 from perflab.recordings import Run
 
 BAND = (-0.34, 0.12)
-MEDIAN_AT = 0.32
+TYPICAL_AT = 0.32
 COLUMNS = [
     "treatment", "label", "block", "position", "attempt", "trial_id", "state", "reasons",
     "throughput_rps",
@@ -43,12 +44,13 @@ def throughput(run: Run) -> Figure:
     """Draw each trial's throughput by treatment; lines join the trials of a block."""
     look = looks(run.record)
     trials = table(run)
+    typical = typical_values(run, "throughput_rps")
     figure = canvas(
         "Throughput per treatment",
         footer(run),
         plot_height_in=0.55 + len(look) * rows.height_in(look, 0.62),
         subtitle="Every point is one trial; a grey line joins the trials of one block.",
-        key=_key(set(trials["state"])),
+        key=_key(set(trials["state"]), sorted({statistic(each) for each in typical.values()})),
     )
     axes = figure.subplots()
     places = rows.frame(axes, look)
@@ -56,8 +58,8 @@ def throughput(run: Run) -> Figure:
     _join_blocks(axes, trials)
     for name, group in trials.groupby("treatment", sort=False):
         _draw_trials(axes, group, look[str(name)])
-    for name, median in medians(run, "throughput_rps").items():
-        _draw_median(axes, places[name] + MEDIAN_AT, median, look[name])
+    for name, estimate in typical.items():
+        _draw_typical(axes, places[name] + TYPICAL_AT, estimate, look[name])
     axes.set_xlim(left=0)
     if not np.isfinite(trials["throughput_rps"]).any():
         axes.set_xlim(0, 1)
@@ -97,17 +99,17 @@ def _draw_trials(axes: Axes, trials: pd.DataFrame, look: Look) -> None:
     )
 
 
-def _draw_median(axes: Axes, y: float, median: Median, look: Look) -> None:
+def _draw_typical(axes: Axes, y: float, estimate: Estimate, look: Look) -> None:
     axes.text(
-        1.015, y - 0.18, median.in_words("{:,.0f}"), transform=axes.get_yaxis_transform(),
+        1.015, y - 0.18, in_words(estimate, "{:,.0f}"), transform=axes.get_yaxis_transform(),
         size=8, va="center", linespacing=1.35,
     )
-    if median.low is not None and median.high is not None:
-        axes.plot([median.low, median.high], [y, y], color=look.color, lw=2.2, zorder=2)
-    axes.plot([median.value] * 2, [y - 0.1, y + 0.1], color=INK, lw=1.6, zorder=3)
+    if estimate.supported:
+        axes.plot([estimate.low, estimate.high], [y, y], color=look.color, lw=2.2, zorder=2)
+    axes.plot([estimate.value] * 2, [y - 0.1, y + 0.1], color=INK, lw=1.6, zorder=3)
 
 
-def _key(states: set[str]) -> list[Line2D]:
+def _key(states: set[str], statistics: list[str]) -> list[Line2D]:
     point: dict[str, Any] = {"ls": "", "ms": 4.5, "mec": MUTED}
     handles = [Line2D([], [], marker="o", mfc=MUTED, label="valid trial", **point)]
     if "invalid" in states:
@@ -117,4 +119,5 @@ def _key(states: set[str]) -> list[Line2D]:
         label = "failed trial (not compared)"
         handles.append(Line2D([], [], marker="x", mew=1.4, label=label, **point))
     median: dict[str, Any] = {"color": MUTED, "lw": 2.2, "marker": "|", "ms": 8, "mec": INK, "mew": 1.6}
-    return [*handles, Line2D([], [], label="median and its 95% interval", **median)]
+    label = f"{' or '.join(statistics)} and its 95% interval"
+    return [*handles, Line2D([], [], label=label, **median)] if statistics else handles

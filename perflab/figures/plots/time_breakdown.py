@@ -27,20 +27,21 @@ from perflab.recordings import Run
 # Paul Tol's muted scheme: apart from the treatments' colours, and safe for colour-blind readers.
 COLORS = {
     "generator lag": "#E3E3E3",
-    "connect and wait": "#C4C4C4",
-    "queue and transport": "#8F8F8F",
+    "connection wait": "#C4C4C4",
+    "queue and other": "#8F8F8F",
     "threadpool": "#DDCC77",
     "inference": "#44AA99",
     "pool": "#88CCEE",
     "execute": "#5566AA",
     "commit": "#882255",
-    "other in app": "#999933",
+    "unaccounted app": "#999933",
 }
 MEANINGS = {
     "threadpool": "thread-pool wait",
     "pool": "connection-pool wait",
     "execute": "execute statement",
-    "other in app": "other in the application",
+    "queue and other": "accept queue, network, server",
+    "unaccounted app": "rest of the application",
 }
 SPARE = ("#CC6677", "#117733", "#AA4499", "#332288")
 BAR = 0.62
