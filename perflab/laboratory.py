@@ -58,7 +58,8 @@ def _existing(reference: str, experiment: str) -> Run:
     found = open_run(reference)
     if found.record.experiment != experiment:
         raise ParameterError(
-            "from_run", [f"run {found.run_id} is of '{found.record.experiment}', not '{experiment}'"]
+            "from_run",
+            [f"run {found.run_id} is of '{found.record.experiment}', not '{experiment}'"],
         )
     return found
 
@@ -66,13 +67,18 @@ def _existing(reference: str, experiment: str) -> Run:
 def _order(chosen: experiments.Experiment, checked: RunParameters) -> Order:
     if not checked.resume:
         return Order(
-            plan=chosen.plan(checked), backend=checked.backend, runs=runs_dir(),
+            plan=chosen.plan(checked),
+            backend=checked.backend,
+            runs=runs_dir(),
             wait_s=checked.wait_s,
         )
     found = _existing(checked.resume, chosen.name)
     return Order(
-        plan=_plan_of(found, chosen), backend=found.record.backend, runs=runs_dir(),
-        resume=found.path, wait_s=checked.wait_s,
+        plan=_plan_of(found, chosen),
+        backend=found.record.backend,
+        runs=runs_dir(),
+        resume=found.path,
+        wait_s=checked.wait_s,
     )
 
 

@@ -54,9 +54,13 @@ def execute(name: str, parameters: Mapping[str, Any]) -> Executed:
         with _watched(Path(folder) / "progress") as events:
             try:
                 papermill.execute_notebook(
-                    str(notebooks_dir() / f"{name}.ipynb"), str(output),
-                    parameters=dict(parameters), cwd=str(project_root()),
-                    progress_bar=False, autosave_cell_every=0, kernel_name="python3",
+                    str(notebooks_dir() / f"{name}.ipynb"),
+                    str(output),
+                    parameters=dict(parameters),
+                    cwd=str(project_root()),
+                    progress_bar=False,
+                    autosave_cell_every=0,
+                    kernel_name="python3",
                 )
             except PapermillExecutionError as error:
                 raise PerflabError(f"notebook '{name}': {error.ename}: {error.evalue}") from None

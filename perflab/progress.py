@@ -91,11 +91,12 @@ class Cell:
     """Shows one changing text below a notebook cell."""
 
     def __init__(self) -> None:
-        from IPython.display import display
+        from IPython.display import DisplayHandle
 
         self._narrator = Narrator()
         self._kept: list[str] = []
-        self._handle = display({"text/plain": ""}, raw=True, display_id=True)
+        self._handle: Any = DisplayHandle()  # type: ignore[no-untyped-call]
+        self._handle.display({"text/plain": ""}, raw=True)
 
     def __call__(self, event: Event) -> None:
         """Show one event."""

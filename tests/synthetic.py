@@ -164,26 +164,43 @@ def _record(
         backend="process",
         network_path="loopback",
         placement={
-            "services": [0], "database": [0], "link": [0], "client": [1], "sampler": [1],
+            "services": [0],
+            "database": [0],
+            "link": [0],
+            "client": [1],
+            "sampler": [1],
             "shared": "2 cores: service, database and link share core 0",
         },
         contrasts=list(contrasts),
         environment={"machine": {"cpu": "synthetic", "cores": 2}},
-        code={"commit": "0123456789abcdef0123456789abcdef01234567", "dirty": False,
-              "fingerprint": "planted"},
-        sessions=[{"boot_id": "synthetic", "monotonic_ns": HOUR_NS,
-                   "realtime_ns": 1_767_323_045_000_000_000, "pid": 1,
-                   "at": "2026-01-02T03:04:05Z"}],
+        code={
+            "commit": "0123456789abcdef0123456789abcdef01234567",
+            "dirty": False,
+            "fingerprint": "planted",
+        },
+        sessions=[
+            {
+                "boot_id": "synthetic",
+                "monotonic_ns": HOUR_NS,
+                "realtime_ns": 1_767_323_045_000_000_000,
+                "pid": 1,
+                "at": "2026-01-02T03:04:05Z",
+            }
+        ],
     )
 
 
 def _identity(block: int, position: int, planted: Planted) -> dict[str, Any]:
     return {
-        "trial_id": trial_id(block, position, 0), "block": block, "position": position,
-        "attempt": 0, "treatment": planted.name,
+        "trial_id": trial_id(block, position, 0),
+        "block": block,
+        "position": position,
+        "attempt": 0,
+        "treatment": planted.name,
         **{f"factor_{factor}": level for factor, level in planted.levels.items()},
         "started_at": f"2026-01-02T03:{block % 60:02d}:{position % 60:02d}Z",
-        "state": "valid", "reasons": [],
+        "state": "valid",
+        "reasons": [],
     }
 
 
@@ -212,9 +229,7 @@ class _Trial:
         self.waits = self._waited() if database else None
         self.flush_us = list(rng.lognormal(np.log(900), 0.3, 10)) if database else []
 
-    def _sent(
-        self, planted: Planted, rate_rps: float, count: int, start_ns: int
-    ) -> pd.DataFrame:
+    def _sent(self, planted: Planted, rate_rps: float, count: int, start_ns: int) -> pd.DataFrame:
         """Answers leave at exponential gaps; a user's next request is planned at its answer."""
         total = self._warmup + count
         gaps_s = self._rng.exponential(1.0, total)
@@ -231,11 +246,15 @@ class _Trial:
             "stage": np.where(measure, "measure", "warmup"),
             "worker": np.zeros(total, np.int16),
             "user": (np.arange(total) % USERS).astype(np.int32),
-            "planned_ns": planned, "started_ns": np.minimum(started, sent), "sent_ns": sent,
-            "first_byte_ns": np.maximum(sent, done - 20_000), "done_ns": done,
+            "planned_ns": planned,
+            "started_ns": np.minimum(started, sent),
+            "sent_ns": sent,
+            "first_byte_ns": np.maximum(sent, done - 20_000),
+            "done_ns": done,
             "connect_ns": sent - np.minimum(started, sent),
             "status": np.full(total, 200, np.int16),
-            "bytes": np.full(total, 64, np.int64), "error": np.full(total, ""),
+            "bytes": np.full(total, 64, np.int64),
+            "error": np.full(total, ""),
         }
         return pd.DataFrame({**frame, **self._phases(planted, service_ms)})
 
@@ -251,36 +270,57 @@ class _Trial:
     def _sampled(self, start_ns: int, cpu_follows_latency: float) -> pd.DataFrame:
         instants = np.arange(start_ns, self.end_ns + 50_000_000, 50_000_000)
         response = (self.requests["done_ns"] - self.requests["planned_ns"]).to_numpy()
-        local = np.interp(instants, self.requests["done_ns"], pd.Series(response).rolling(
-            USERS, min_periods=1).mean())
+        local = np.interp(
+            instants,
+            self.requests["done_ns"],
+            pd.Series(response).rolling(USERS, min_periods=1).mean(),
+        )
         relative = local / local.mean() - 1
         shares = {
             "inference": 0.5 + cpu_follows_latency * relative,
             "link": np.full(len(instants), 0.05),
-            "client": np.full(len(instants), 0.25), "lab": np.full(len(instants), 0.04),
-            "core 0": np.full(len(instants), 0.8), "core 1": np.full(len(instants), 0.3),
+            "client": np.full(len(instants), 0.25),
+            "lab": np.full(len(instants), 0.04),
+            "core 0": np.full(len(instants), 0.8),
+            "core 1": np.full(len(instants), 0.3),
         }
         if self._database:
             shares["postgres"] = 0.2 + 0.3 * cpu_follows_latency * relative
         frames = []
         for service, share in shares.items():
             noisy = np.clip(share + self._rng.normal(0, 0.03, len(instants)), 0.01, None)
-            frames.append(pd.DataFrame({
-                "t_ns": instants, "service": service,
-                "cpu_ns": np.cumsum(noisy * 50_000_000).astype(np.int64),
-                "memory_bytes": 0 if service.startswith("core") else 50_000_000,
-            }))
+            frames.append(
+                pd.DataFrame(
+                    {
+                        "t_ns": instants,
+                        "service": service,
+                        "cpu_ns": np.cumsum(noisy * 50_000_000).astype(np.int64),
+                        "memory_bytes": 0 if service.startswith("core") else 50_000_000,
+                    }
+                )
+            )
         return pd.concat(frames, ignore_index=True).sort_values("t_ns", ignore_index=True)
 
     def _waited(self) -> pd.DataFrame:
         instants = np.arange(self.begin_ns, self.end_ns, 100_000_000)
-        kinds = [("active", "IO", "WalSync"), ("active", "LWLock", "WALWrite"),
-                 ("idle", "Client", "ClientRead")]
-        return pd.DataFrame([
-            {"t_ns": t, "state": state, "wait_event_type": kind, "wait_event": event,
-             "count": int(self._rng.integers(1, 12))}
-            for t in instants for state, kind, event in kinds
-        ])
+        kinds = [
+            ("active", "IO", "WalSync"),
+            ("active", "LWLock", "WALWrite"),
+            ("idle", "Client", "ClientRead"),
+        ]
+        return pd.DataFrame(
+            [
+                {
+                    "t_ns": t,
+                    "state": state,
+                    "wait_event_type": kind,
+                    "wait_event": event,
+                    "count": int(self._rng.integers(1, 12)),
+                }
+                for t in instants
+                for state, kind, event in kinds
+            ]
+        )
 
     def row(self) -> dict[str, Any]:
         """Return the trial's row, computed from its tables as the lab does."""
@@ -292,16 +332,27 @@ class _Trial:
         lag_ms = (self.measured["started_ns"] - self.measured["planned_ns"]) / 1e6
         count = len(self.measured)
         row: dict[str, Any] = {
-            "begin_ns": edge_ns, "end_ns": self.end_ns, "requests": count, "errors": 0,
-            "throughput_rps": count / seconds, "mean_ms": response_ms.mean(),
+            "begin_ns": edge_ns,
+            "end_ns": self.end_ns,
+            "requests": count,
+            "errors": 0,
+            "throughput_rps": count / seconds,
+            "mean_ms": response_ms.mean(),
             **{f"p{p}_ms": float(np.percentile(response_ms, p)) for p in (50, 90, 95)},
             "p99_ms": float(np.percentile(response_ms, 99)) if count >= 368 else float("nan"),
             "service_mean_ms": service_ms.mean(),
-            "generator_lag_p50_ms": lag_ms.median(), "generator_lag_p99_ms": lag_ms.quantile(0.99),
-            "loop_delay_p99_ms": 0.4, "loop_delay_max_ms": 1.1, "unsent": 0,
-            "client_cpu_share": 0.25, "client_cpu_us_per_request": 90.0,
-            "littles_law_ratio": 1.0, "server_count": count if self._database else -1,
-            "paused_cpu_share": 0.0, "steal_share": 0.0, "cpu_probe_ms": 5.0,
+            "generator_lag_p50_ms": lag_ms.median(),
+            "generator_lag_p99_ms": lag_ms.quantile(0.99),
+            "loop_delay_p99_ms": 0.4,
+            "loop_delay_max_ms": 1.1,
+            "unsent": 0,
+            "client_cpu_share": 0.25,
+            "client_cpu_us_per_request": 90.0,
+            "littles_law_ratio": 1.0,
+            "server_count": count if self._database else -1,
+            "paused_cpu_share": 0.0,
+            "steal_share": 0.0,
+            "cpu_probe_ms": 5.0,
             "flush_us": self.flush_us,
             "flush_p50_us": float(np.percentile(self.flush_us, 50)) if self.flush_us else np.nan,
             "flush_p99_us": float(np.percentile(self.flush_us, 99)) if self.flush_us else np.nan,

@@ -149,8 +149,14 @@ def _effect(differences: pd.Series[Any], confidence: float) -> Effect:
         warnings.append("all blocks give the same ratio: the interval has no width")
     log_ratio, low, high, achieved, method = _interval(x, confidence)
     return Effect(
-        math.exp(log_ratio), math.exp(low), math.exp(high), achieved, len(x), permutation_p(x),
-        method, tuple(warnings),
+        math.exp(log_ratio),
+        math.exp(low),
+        math.exp(high),
+        achieved,
+        len(x),
+        permutation_p(x),
+        method,
+        tuple(warnings),
     )
 
 

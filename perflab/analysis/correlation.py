@@ -70,8 +70,18 @@ def windows(
     """
     if not width_s > 0:
         raise AnalysisError(f"width_s = {width_s} must be above 0")
-    columns = ["trial_id", "treatment", "block", "start_ns", "count", "throughput_rps", "mean_ms",
-               "p50_ms", "p95_ms", *(f"cpu_{service}" for service in services)]
+    columns = [
+        "trial_id",
+        "treatment",
+        "block",
+        "start_ns",
+        "count",
+        "throughput_rps",
+        "mean_ms",
+        "p50_ms",
+        "p95_ms",
+        *(f"cpu_{service}" for service in services),
+    ]
     good = requests[(requests["error"] == "") & (requests["done_ns"] > 0)]
     parts = [
         _of_trial(own, samples[samples["trial_id"] == trial], services, round(width_s * 1e9))
@@ -174,6 +184,12 @@ def _over_trials(
     middle = float(z.mean())
     margin = float(stats.t.ppf((1 + confidence) / 2, n - 1) * z.std(ddof=1) / math.sqrt(n))
     return Correlation(
-        rho, math.tanh(middle - margin), math.tanh(middle + margin), n, counted,
-        permutation_p(z), confidence, warnings,
+        rho,
+        math.tanh(middle - margin),
+        math.tanh(middle + margin),
+        n,
+        counted,
+        permutation_p(z),
+        confidence,
+        warnings,
     )

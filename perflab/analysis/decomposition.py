@@ -53,10 +53,13 @@ def decompose(requests: pd.DataFrame) -> pd.DataFrame:
         whole = float(means.sum())
         rows += [
             {
-                "treatment": treatment, "part": part, "mean_ms": float(means[part]),
+                "treatment": treatment,
+                "part": part,
+                "mean_ms": float(means[part]),
                 "median_ms": float(medians[part]),
                 "share": float(means[part]) / whole if whole > 0 else math.nan,
-                "trials": by_trial.ngroups, "requests": len(own),
+                "trials": by_trial.ngroups,
+                "requests": len(own),
             }
             for part in parts.columns
         ]

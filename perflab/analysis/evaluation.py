@@ -133,8 +133,10 @@ def sentence(finding: Finding) -> str:
         return f"{head}; {verdict.reason}."
     published = published_text(contrast)
     beside = f", published {published}" if published else ""
-    return f"{head}; measured ratio of {contrast.response} {_measured(effect)}{beside}; " \
-           f"{verdict.reason}."
+    return (
+        f"{head}; measured ratio of {contrast.response} {_measured(effect)}{beside}; "
+        f"{verdict.reason}."
+    )
 
 
 def _measured(effect: Effect) -> str:

@@ -33,8 +33,10 @@ def summary_table(run: Run) -> pd.DataFrame:
             {
                 "treatment": treatment.name,
                 "label": treatment.label or treatment.name,
-                **{state: int((own["state"] == state).sum())
-                   for state in ("valid", "invalid", "failed")},
+                **{
+                    state: int((own["state"] == state).sum())
+                    for state in ("valid", "invalid", "failed")
+                },
                 "requests": int(valid["requests"].sum()),
                 "errors": int(valid["errors"].sum()),
                 **_responses(valid),
@@ -50,7 +52,9 @@ def _responses(valid: pd.DataFrame) -> dict[str, Any]:
     for name in RESPONSES:
         found = across_trials(valid[name].to_numpy())
         row |= {
-            name: found.value, f"{name}_low": found.low, f"{name}_high": found.high,
+            name: found.value,
+            f"{name}_low": found.low,
+            f"{name}_high": found.high,
             f"{name}_n": found.n,
         }
     return row

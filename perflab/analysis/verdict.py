@@ -103,9 +103,7 @@ def _judge_size(low: float, high: float, estimate: float, size: float) -> Verdic
         return Verdict(Outcome.NOT_REPRODUCED, "the effect goes the other way")
     if low <= 0:
         if high < size / 2:
-            return Verdict(
-                Outcome.NOT_REPRODUCED, "absent, or less than half the published size"
-            )
+            return Verdict(Outcome.NOT_REPRODUCED, "absent, or less than half the published size")
         return Verdict(Outcome.INCONCLUSIVE, "the interval includes no effect and a large one")
     meets = low <= size + MARGIN and high >= size - MARGIN
     if meets and size / 2 <= estimate <= 2 * size:

@@ -23,8 +23,8 @@ def command(
         names = sorted({item.service for item in found})
         listed = ", ".join(names) or "none"
         raise ParameterError(
-            "perflab logs", [f"no service '{service}' is up{did_you_mean(service, names)}; "
-                             f"up: {listed}"]
+            "perflab logs",
+            [f"no service '{service}' is up{did_you_mean(service, names)}; up: {listed}"],
         )
     for item in chosen:
         print(log_of(item, lines))

@@ -30,7 +30,11 @@ def command() -> None:
         trials = run.trials()
         valid = len(run.valid_trials())
         table.add_row(
-            run.run_id, state_of(run), run.record.backend, str(run.record.blocks),
-            str(len(trials)), str(valid),
+            run.run_id,
+            state_of(run),
+            run.record.backend,
+            str(run.record.blocks),
+            str(len(trials)),
+            str(valid),
         )
     Console().print(table)

@@ -24,7 +24,9 @@ def command(
     stacks = {"inference": inference_stack}
     problems = []
     if stack not in stacks:
-        problems.append(f"no stack '{stack}'{did_you_mean(stack, stacks)}; stacks: {', '.join(stacks)}")
+        problems.append(
+            f"no stack '{stack}'{did_you_mean(stack, stacks)}; stacks: {', '.join(stacks)}"
+        )
     if backend not in BACKENDS:
         problems.append(f"backend '{backend}' is not one of {', '.join(BACKENDS)}")
     if problems:

@@ -27,8 +27,8 @@ def experiment(name: str) -> Experiment:
     known = names()
     if name not in known:
         raise ParameterError(
-            "experiment", [f"no experiment '{name}'{did_you_mean(name, known)}; "
-                           f"there are: {', '.join(known)}"]
+            "experiment",
+            [f"no experiment '{name}'{did_you_mean(name, known)}; there are: {', '.join(known)}"],
         )
     found: Experiment = importlib.import_module(f"{__name__}.{name}").EXPERIMENT
     return found

@@ -31,7 +31,8 @@ def _treatments(parameters: InferenceRuntimeParameters) -> list[Treatment]:
         levels = {"runtime": runtime, "database_write": write}
         path = service.endpoint(parameters.driver, database_write=write == "yes")
         plan = service.stack(
-            parameters, runtime=runtime,  # type: ignore[arg-type]
+            parameters,
+            runtime=runtime,  # type: ignore[arg-type]
             round_trip_ms=parameters.round_trip_ms,
         )
         if write == "no":
@@ -58,22 +59,27 @@ def _contrasts(_: InferenceRuntimeParameters) -> list[Contrast]:
             response="throughput_rps",
             numerator={"runtime": "onnx", "database_write": "no"},
             denominator={"runtime": "onnx", "database_write": "yes"},
-            published_ratio=1087 / 320, published_direction="greater",
+            published_ratio=1087 / 320,
+            published_direction="greater",
             source="inference study, results table (1087 against 320 requests/s)",
         ),
         Contrast(
             name="onnx against sklearn with write",
             claim="a faster runtime does not raise throughput while every request waits "
-                  "for a commit",
-            response="throughput_rps", **_pair("onnx", "sklearn", "yes"),
-            published_direction="none", source="inference study, claim 2",
+            "for a commit",
+            response="throughput_rps",
+            **_pair("onnx", "sklearn", "yes"),
+            published_direction="none",
+            source="inference study, claim 2",
         ),
         Contrast(
             name="runtime x database write",
             claim="the runtime's effect is smaller with the database write than without it",
-            response="throughput_rps", **_pair("onnx", "sklearn", "no"),
+            response="throughput_rps",
+            **_pair("onnx", "sklearn", "no"),
             interaction=ContrastPair(**_pair("onnx", "sklearn", "yes")),
-            published_direction="greater", source="inference study, claim 2 as an interaction",
+            published_direction="greater",
+            source="inference study, claim 2 as an interaction",
         ),
     ]
 

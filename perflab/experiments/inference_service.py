@@ -15,7 +15,11 @@ from perflab.trials.plan import Treatment
 
 STUDY = "inference"
 PUBLISHED = {
-    "requests": 1000, "concurrency": 50, "workers": 4, "pool_size": 50, "connection": "per_request"
+    "requests": 1000,
+    "concurrency": 50,
+    "workers": 4,
+    "pool_size": 50,
+    "connection": "per_request",
 }
 # One row of scikit-learn's breast cancer data set (its first), as any client would send it.
 FEATURES = (
@@ -81,7 +85,9 @@ def stack(
     return StackPlan(
         nodes=(
             Node(
-                name="postgres", service="postgres", placement="database",
+                name="postgres",
+                service="postgres",
+                placement="database",
                 settings={
                     "synchronous_commit": synchronous_commit,
                     "commit_delay_us": parameters.commit_delay_us,
@@ -89,15 +95,23 @@ def stack(
                 },
             ),
             Node(
-                name="link", service="link", placement="link", needs={"upstream": "postgres"},
+                name="link",
+                service="link",
+                placement="link",
+                needs={"upstream": "postgres"},
                 settings={"round_trip_ms": round_trip_ms},
             ),
             Node(
-                name="inference", service="inference", needs={"database": "link"},
+                name="inference",
+                service="inference",
+                needs={"database": "link"},
                 settings={
-                    "runtime": runtime, "workers": parameters.workers,
-                    "pool_size": parameters.pool_size, "pool_minconn": minconn,
-                    "transaction_style": parameters.transaction_style, "driver": driver,
+                    "runtime": runtime,
+                    "workers": parameters.workers,
+                    "pool_size": parameters.pool_size,
+                    "pool_minconn": minconn,
+                    "transaction_style": parameters.transaction_style,
+                    "driver": driver,
                 },
             ),
         ),
@@ -117,20 +131,23 @@ def workload(parameters: InferenceParameters, path: str) -> Workload:
     """Return the published closed loop towards an endpoint."""
     return Workload(
         request=Request(
-            node="inference", method="POST", path=path,
+            node="inference",
+            method="POST",
+            path=path,
             headers={"Content-Type": "application/json"},
-            body=json.dumps({"features": FEATURES}), expect_body='"label":',
+            body=json.dumps({"features": FEATURES}),
+            expect_body='"label":',
         ),
         arrivals=ClosedLoop(
-            users=parameters.concurrency, requests=parameters.requests,
-            warmup_requests=parameters.warmup_requests, connection=parameters.connection,
+            users=parameters.concurrency,
+            requests=parameters.requests,
+            warmup_requests=parameters.warmup_requests,
+            connection=parameters.connection,
         ),
     )
 
 
-def treatment(
-    levels: Mapping[str, str], label: str, plan: StackPlan, load: Workload
-) -> Treatment:
+def treatment(levels: Mapping[str, str], label: str, plan: StackPlan, load: Workload) -> Treatment:
     """Return a treatment named after its levels."""
     name = ",".join(f"{factor}={level}" for factor, level in levels.items())
     return Treatment(name=name, label=label, levels=dict(levels), stack=plan, workload=load)

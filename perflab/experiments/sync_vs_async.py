@@ -42,8 +42,11 @@ def _treatments(parameters: SyncVsAsyncParameters) -> list[Treatment]:
     for driver, round_trip, minconn in product(*_levels(parameters).values()):
         load = service.workload(parameters, service.endpoint(driver))  # type: ignore[arg-type]
         plan = service.stack(
-            parameters, runtime=parameters.runtime, minconn=minconn,
-            synchronous_commit=parameters.synchronous_commit, round_trip_ms=float(round_trip),
+            parameters,
+            runtime=parameters.runtime,
+            minconn=minconn,
+            synchronous_commit=parameters.synchronous_commit,
+            round_trip_ms=float(round_trip),
         )
         levels = {"driver": driver, "round_trip_ms": round_trip, "pool_minconn": minconn}
         label = f"{driver}, {round_trip} ms to the database"
@@ -62,11 +65,12 @@ def _contrasts(parameters: SyncVsAsyncParameters) -> list[Contrast]:
             Contrast(
                 name=f"async against sync, {round_trip} ms, minconn {minconn}",
                 claim="asyncpg gives about 1.5 times the throughput of psycopg2 "
-                      f"(round trip {round_trip} ms, pool minimum {minconn})",
+                f"(round trip {round_trip} ms, pool minimum {minconn})",
                 response="throughput_rps",
                 numerator={"driver": "asyncpg", **setting},
                 denominator={"driver": "psycopg2", **setting},
-                published_ratio=730 / 483, published_direction="greater",
+                published_ratio=730 / 483,
+                published_direction="greater",
                 source="inference study, results table (730 against 483 requests/s)",
             )
         )
@@ -77,7 +81,7 @@ EXPERIMENT = Experiment(
     name="sync_vs_async",
     title="Drivers: psycopg2 in threads against asyncpg",
     question="Does a non-blocking driver alone raise throughput, and at which distance from "
-             "the database?",
+    "the database?",
     parameters=SyncVsAsyncParameters,
     treatments=_treatments,
     factors=_levels,

@@ -25,9 +25,12 @@ def _treatments(parameters: SynchronousCommitParameters) -> list[Treatment]:
     load = service.workload(parameters, service.endpoint(parameters.driver))
     return [
         service.treatment(
-            {FACTOR: level}, f"synchronous_commit={level}",
+            {FACTOR: level},
+            f"synchronous_commit={level}",
             service.stack(
-                parameters, runtime=parameters.runtime, synchronous_commit=level,
+                parameters,
+                runtime=parameters.runtime,
+                synchronous_commit=level,
                 round_trip_ms=parameters.round_trip_ms,
             ),
             load,
@@ -42,8 +45,10 @@ def _contrasts(_: SynchronousCommitParameters) -> list[Contrast]:
             name="off against on",
             claim="synchronous_commit=off raises throughput by about 60%",
             response="throughput_rps",
-            numerator={FACTOR: "off"}, denominator={FACTOR: "on"},
-            published_ratio=511 / 320, published_direction="greater",
+            numerator={FACTOR: "off"},
+            denominator={FACTOR: "on"},
+            published_ratio=511 / 320,
+            published_direction="greater",
             source="inference study, results table (511 against 320 requests/s)",
         )
     ]

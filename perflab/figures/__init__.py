@@ -27,8 +27,19 @@ from perflab.paths import figures_dir
 from perflab.recordings import Run
 
 __all__ = [
-    "PLOTS", "Plot", "ProvenanceError", "draw_all", "flush_cost", "latency_cpu", "latency_ecdf",
-    "provenance", "save", "save_all", "save_table", "throughput", "time_breakdown",
+    "PLOTS",
+    "Plot",
+    "ProvenanceError",
+    "draw_all",
+    "flush_cost",
+    "latency_cpu",
+    "latency_ecdf",
+    "provenance",
+    "save",
+    "save_all",
+    "save_table",
+    "throughput",
+    "time_breakdown",
 ]
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import seaborn as sns
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg, RendererAgg
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -33,7 +33,8 @@ KEY_HANDLE_IN = 0.4
 FOOTER_PT = 6.5
 LINE_SPACING = 1.3
 SCREEN_DPI = 160
-COARSEST_DPI = 100
+LAYOUT_DPI = 100
+SNAPPED = 1.06
 
 INK = "#222222"
 MUTED = "#767676"
@@ -41,7 +42,14 @@ FAINT = "#D9D9D9"
 
 # Okabe and Ito's colours that keep their contrast on white, darkest first, and two neutrals.
 PALETTE = (
-    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#3B3B3B", "#8B6B2E",
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#E69F00",
+    "#56B4E9",
+    "#3B3B3B",
+    "#8B6B2E",
 )
 MARKERS = ("o", "s", "D", "^", "v", "P", "X", "h")
 
@@ -158,18 +166,11 @@ def looks(record: RunRecord) -> dict[str, Look]:
 def text_width_in(text: str, size_pt: float, weight: str = "normal") -> float:
     """Return how wide one line of ``text`` can become in the style's font, in inches.
 
-    The wider of its outlines (SVG, PDF) and its letters snapped to the coarsest pixels drawn.
+    Letters that are snapped to pixels or hinted take more room than their outlines: ``SNAPPED``.
     """
     font = FontProperties(family="DejaVu Sans", size=size_pt, weight=weight)
-    outlined_pt, _, _ = TextToPath().get_text_width_height_descent(text, font, ismath=False)
-    with applied():
-        snapped_px, _, _ = _coarse().get_text_width_height_descent(text, font, ismath=False)
-    return max(float(outlined_pt) / 72, float(snapped_px) / COARSEST_DPI)
-
-
-@cache
-def _coarse() -> RendererAgg:
-    return RendererAgg(1, 1, COARSEST_DPI)
+    width_pt, _, _ = TextToPath().get_text_width_height_descent(text, font, ismath=False)
+    return float(width_pt) / 72 * SNAPPED
 
 
 def wrap(text: str, size_pt: float, width_in: float, weight: str = "normal") -> list[str]:
@@ -239,7 +240,7 @@ def canvas(
     head_in = sum(_line_in(size) for _, size, _, _ in head) + 1.5 * MARGIN_IN
     foot_in = len(foot) * _line_in(FOOTER_PT) + 1.5 * MARGIN_IN
     height = head_in + key_in + plot_height_in + foot_in
-    figure = LabFigure(figsize=(WIDTH_IN, height), dpi=COARSEST_DPI)
+    figure = LabFigure(figsize=(WIDTH_IN, height), dpi=LAYOUT_DPI)
     FigureCanvasAgg(figure)
     rect = (0.0, foot_in / height, 1.0, plot_height_in / height)
     figure.set_layout_engine(
@@ -255,16 +256,24 @@ def canvas(
 def _head(title: str, subtitle: str) -> list[Line]:
     head = [(line, TITLE_PT, INK, "bold") for line in wrap(title, TITLE_PT, TEXT_IN, "bold")]
     if subtitle:
-        head += [(line, SUBTITLE_PT, MUTED, "normal")
-                 for line in wrap(subtitle, SUBTITLE_PT, TEXT_IN)]
+        head += [
+            (line, SUBTITLE_PT, MUTED, "normal") for line in wrap(subtitle, SUBTITLE_PT, TEXT_IN)
+        ]
     return head
 
 
 def _write(figure: Figure, lines: Sequence[Line], top_in: float) -> None:
     width, height = figure.get_size_inches()
     for text, size, color, weight in lines:
-        figure.text(MARGIN_IN / width, top_in / height, text, size=size, color=color,
-                    weight=weight, va="top")
+        figure.text(
+            MARGIN_IN / width,
+            top_in / height,
+            text,
+            size=size,
+            color=color,
+            weight=weight,
+            va="top",
+        )
         top_in -= _line_in(size)
 
 
@@ -281,9 +290,17 @@ def _columns(labels: Sequence[str]) -> int:
 def _set_key(figure: Figure, key: Sequence[Artist], columns: int, top_in: float) -> None:
     width, height = figure.get_size_inches()
     legend = figure.legend(
-        handles=list(key), loc="upper left", ncols=columns, fontsize=KEY_PT,
-        bbox_to_anchor=(MARGIN_IN / width, top_in / height), borderaxespad=0, borderpad=0.1,
-        handlelength=1.6, handletextpad=0.5, columnspacing=1.3, labelspacing=0.35,
+        handles=list(key),
+        loc="upper left",
+        ncols=columns,
+        fontsize=KEY_PT,
+        bbox_to_anchor=(MARGIN_IN / width, top_in / height),
+        borderaxespad=0,
+        borderpad=0.1,
+        handlelength=1.6,
+        handletextpad=0.5,
+        columnspacing=1.3,
+        labelspacing=0.35,
     )
     legend.set_in_layout(False)
 

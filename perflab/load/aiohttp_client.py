@@ -76,8 +76,11 @@ class AiohttpClient:
             # No context manager: its exit waits for the connection to close, which would delay
             # the user's next request; reading to the end releases the connection as well.
             response = await self._session.request(
-                self._request.method, self._url, data=self._body,
-                allow_redirects=False, trace_request_ctx=record,
+                self._request.method,
+                self._url,
+                data=self._body,
+                allow_redirects=False,
+                trace_request_ctx=record,
             )
             record["first_byte_ns"] = time.monotonic_ns()
             body = await response.read()

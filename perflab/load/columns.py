@@ -10,8 +10,13 @@ import pandas as pd
 
 INSTANTS = ("planned_ns", "started_ns", "sent_ns", "first_byte_ns", "done_ns")
 COLUMNS = {
-    "stage": "b", "user": "i", **dict.fromkeys(INSTANTS, "q"),
-    "connect_ns": "q", "status": "h", "bytes": "q", "error": "b",
+    "stage": "b",
+    "user": "i",
+    **dict.fromkeys(INSTANTS, "q"),
+    "connect_ns": "q",
+    "status": "h",
+    "bytes": "q",
+    "error": "b",
 }
 ERRORS = ("", "connect", "timeout", "reset", "protocol", "status", "body")
 STAGES = ("warmup", "measure")
@@ -40,7 +45,9 @@ class Buffers:
     """The records of one worker."""
 
     def __init__(self) -> None:
-        self._columns = {name: array(code) for name, code in COLUMNS.items()}
+        self._columns: dict[str, array[int]] = {
+            name: array(code) for name, code in COLUMNS.items()
+        }
         self._phases: dict[str, array[float]] = {}
 
     def __len__(self) -> int:
@@ -54,16 +61,16 @@ class Buffers:
         for name in phases:
             if name not in self._phases:
                 self._phases[name] = array("f", [float("nan")]) * rows
-        for name, column in self._phases.items():
-            column.append(phases.get(name, float("nan")))
+        for name, phase in self._phases.items():
+            phase.append(phases.get(name, float("nan")))
 
     def write(self, folder: Path) -> None:
         """Write every column as raw bytes."""
         folder.mkdir(parents=True, exist_ok=True)
         for name, column in self._columns.items():
             (folder / f"{name}.{column.typecode}").write_bytes(column.tobytes())
-        for name, column in self._phases.items():
-            (folder / f"{PHASE.format(name)}.f").write_bytes(column.tobytes())
+        for name, phase in self._phases.items():
+            (folder / f"{PHASE.format(name)}.f").write_bytes(phase.tobytes())
 
 
 def read(folder: Path, worker: int) -> pd.DataFrame:

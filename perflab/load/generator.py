@@ -51,8 +51,12 @@ class _Worker:
         try:
             self.child = subprocess.Popen(
                 [sys.executable, "-m", "perflab.load.worker"],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True,
-                cwd=project_root(), env={**os.environ, **environment}, bufsize=0,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                start_new_session=True,
+                cwd=project_root(),
+                env={**os.environ, **environment},
+                bufsize=0,
             )
         finally:
             os.sched_setaffinity(0, before)
@@ -224,9 +228,7 @@ def _share(total: int, number: int, count: int) -> int:
     return total // count + (number < total % count)
 
 
-def _merged(
-    frames: list[pd.DataFrame], reports: list[dict[str, Any]], cores: int
-) -> LoadResult:
+def _merged(frames: list[pd.DataFrame], reports: list[dict[str, Any]], cores: int) -> LoadResult:
     requests = pd.concat(frames, ignore_index=True)
     delays = tuple(delay for report in reports for delay in report["loop_delay_ms"])
     return LoadResult(

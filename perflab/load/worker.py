@@ -149,8 +149,11 @@ async def carry_out(order: Order) -> dict[str, Any]:
         await client.close()
     buffers.write(order.folder)
     return {
-        "begin_ns": work.begin_ns, "end_ns": work.end_ns, "unsent": work.unsent,
-        "cpu_ns": work.cpu_ns, "loop_delay_ms": work.delays_ms,
+        "begin_ns": work.begin_ns,
+        "end_ns": work.end_ns,
+        "unsent": work.unsent,
+        "cpu_ns": work.cpu_ns,
+        "loop_delay_ms": work.delays_ms,
     }
 
 

@@ -55,8 +55,9 @@ def typed_table(kind: str, table: pd.DataFrame | pa.Table | None, where: str) ->
     schema = TABLES[kind]
     if table is None:
         return schema.empty_table()
-    check_columns(kind, table.columns if isinstance(table, pd.DataFrame) else table.column_names,
-                  where)
+    check_columns(
+        kind, table.columns if isinstance(table, pd.DataFrame) else table.column_names, where
+    )
     try:
         given: Any = table
         if isinstance(table, pd.DataFrame):

@@ -46,8 +46,11 @@ def to_terminal(table: pd.DataFrame, title: str = "Verdicts") -> Table:
     for name in table.columns:
         right = name in RIGHT
         drawn.add_column(
-            str(name), justify="right" if right else "left", no_wrap=right,
-            overflow="fold", ratio=3 if name == "claim" else None,
+            str(name),
+            justify="right" if right else "left",
+            no_wrap=right,
+            overflow="fold",
+            ratio=3 if name == "claim" else None,
         )
     for row in table.to_dict("records"):
         style = VERDICT_STYLES.get(str(row.get("verdict")), "")

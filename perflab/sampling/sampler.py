@@ -102,9 +102,7 @@ class Sampler:
 
     def samples(self) -> pd.DataFrame:
         """Return t_ns, service, cpu_ns (cumulative) and memory_bytes."""
-        frame = pd.DataFrame(
-            self._samples, columns=["t_ns", "service", "cpu_ns", "memory_bytes"]
-        )
+        frame = pd.DataFrame(self._samples, columns=["t_ns", "service", "cpu_ns", "memory_bytes"])
         return frame.astype({"t_ns": "int64", "cpu_ns": "int64", "memory_bytes": "int64"})
 
     def waits(self) -> pd.DataFrame | None:

@@ -30,8 +30,13 @@ class Database:
     def __init__(self, port: int, secret: str, name: str = "postgres") -> None:
         self._name = name
         self._options: dict[str, Any] = {
-            "host": HOST, "port": port, "dbname": "perflab", "user": "perflab",
-            "password": secret, "connect_timeout": 5, "application_name": "perflab-lab",
+            "host": HOST,
+            "port": port,
+            "dbname": "perflab",
+            "user": "perflab",
+            "password": secret,
+            "connect_timeout": 5,
+            "application_name": "perflab-lab",
         }
         self._connection: Any = None
 
@@ -91,6 +96,7 @@ class Database:
             time.sleep(0.02)
 
     def _shown(self, wanted: Mapping[str, str]) -> dict[str, str]:
-        rows = self._rows("SELECT name, setting FROM pg_settings WHERE name = ANY(%s)",
-                          (list(wanted),))
-        return {name: setting for name, setting in rows}
+        rows = self._rows(
+            "SELECT name, setting FROM pg_settings WHERE name = ANY(%s)", (list(wanted),)
+        )
+        return {str(row[0]): str(row[1]) for row in rows}

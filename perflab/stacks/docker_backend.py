@@ -128,9 +128,7 @@ class DockerBackend:
         """Create and start the container on the host's network."""
         part = launch.spec.docker
         values = launch.placeholders() | part.placeholders()
-        environment = {
-            name: render(text, values) for name, text in launch.spec.environment.items()
-        }
+        environment = {name: render(text, values) for name, text in launch.spec.environment.items()}
         options: dict[str, Any] = {}
         if part.data:
             volume = _volume_name(launch)

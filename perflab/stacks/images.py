@@ -38,8 +38,13 @@ def ensure(client: Any, spec: ServiceSpec, tell: Callable[[str], None]) -> tuple
     _ensure_base(client, tell)
     try:
         image, _ = client.images.build(
-            fileobj=_context(spec.folder), custom_context=True, tag=tag, rm=True, forcerm=True,
-            network_mode="host", labels={"perflab.project": PROJECT},
+            fileobj=_context(spec.folder),
+            custom_context=True,
+            tag=tag,
+            rm=True,
+            forcerm=True,
+            network_mode="host",
+            labels={"perflab.project": PROJECT},
         )
     except BuildError as error:
         _remove_dangling(client)

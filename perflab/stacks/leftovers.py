@@ -56,9 +56,13 @@ def processes(scope: str | None = None) -> list[Found]:
     scope = scope or str(lock_path())
     return [
         Found(
-            labels.get("PERFLAB_STACK", ""), labels["PERFLAB_SERVICE"],
-            labels.get("PERFLAB_KIND", ""), "process", str(pid),
-            int(labels.get("PERFLAB_PORT", "0")), psutil.Process(pid).status(),
+            labels.get("PERFLAB_STACK", ""),
+            labels["PERFLAB_SERVICE"],
+            labels.get("PERFLAB_KIND", ""),
+            "process",
+            str(pid),
+            int(labels.get("PERFLAB_PORT", "0")),
+            psutil.Process(pid).status(),
             labels.get("PERFLAB_LOG", ""),
         )
         for pid, labels in _labelled_processes().items()
@@ -72,9 +76,13 @@ def containers(client: Any, scope: str | None = None) -> list[Found]:
     wanted = {"label": [f"perflab.project={PROJECT}", f"perflab.scope={scope}"]}
     return [
         Found(
-            container.labels.get("perflab.stack", ""), container.labels.get("perflab.service", ""),
-            container.labels.get("perflab.kind", ""), "docker", container.id,
-            int(container.labels.get("perflab.port", "0")), container.status,
+            container.labels.get("perflab.stack", ""),
+            container.labels.get("perflab.service", ""),
+            container.labels.get("perflab.kind", ""),
+            "docker",
+            container.id,
+            int(container.labels.get("perflab.port", "0")),
+            container.status,
         )
         for container in client.containers.list(all=True, filters=wanted)
     ]

@@ -106,7 +106,10 @@ class ProcessInstance:
         try:
             done = subprocess.run(
                 rendered(command, self._values),
-                capture_output=True, text=True, timeout=timeout_s, check=False,
+                capture_output=True,
+                text=True,
+                timeout=timeout_s,
+                check=False,
             )
         except subprocess.TimeoutExpired:
             raise StackError(f"'{command[0]}' took longer than {timeout_s:g} s") from None
@@ -159,7 +162,10 @@ class ProcessBackend:
         values = {"python": sys.executable, "artifacts": making, "source": spec.folder}
         done = subprocess.run(
             rendered(spec.process.prepare, values),
-            cwd=spec.folder, capture_output=True, text=True, check=False,
+            cwd=spec.folder,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         if done.returncode:
             shutil.rmtree(making, ignore_errors=True)
@@ -181,8 +187,12 @@ class ProcessBackend:
         with _bound_to(launch.cores), open(launch.labels.log, "ab") as log:
             child = subprocess.Popen(
                 rendered(launch.spec.command, values),
-                stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
-                cwd=str(values["source"]), env=environment, start_new_session=True,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                cwd=str(values["source"]),
+                env=environment,
+                start_new_session=True,
                 user=user.pw_uid if user else None,
                 group=user.pw_gid if user else None,
                 extra_groups=[] if user else None,
@@ -254,7 +264,9 @@ def _unprivileged() -> pwd.struct_passwd | None:
 def _environment(launch: Launch, values: dict[str, object]) -> dict[str, str]:
     kept = {name: os.environ[name] for name in ("PATH", "LANG", "TZ") if name in os.environ}
     own = {name: render(text, values) for name, text in launch.spec.environment.items()}
-    return kept | {"HOME": "/", "PYTHONDONTWRITEBYTECODE": "1"} | launch.labels.as_environment() | own
+    return (
+        kept | {"HOME": "/", "PYTHONDONTWRITEBYTECODE": "1"} | launch.labels.as_environment() | own
+    )
 
 
 @contextlib.contextmanager

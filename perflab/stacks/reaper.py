@@ -19,8 +19,11 @@ class Reaper:
     def __init__(self, stack: str) -> None:
         self._child = subprocess.Popen(
             [sys.executable, "-m", "perflab.stacks.reaper", stack],
-            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            start_new_session=True, cwd=project_root(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            cwd=project_root(),
         )
 
     def dismiss(self) -> None:

@@ -18,7 +18,7 @@ from perflab.stacks.database import Database
 from perflab.stacks.labels import Labels
 from perflab.stacks.plan import Residency, Resident, StackPlan, settle
 from perflab.stacks.process_backend import ProcessBackend
-from perflab.stacks.spec import ServiceSpec, Value, load_service
+from perflab.stacks.spec import Value, load_service
 
 Tell = Callable[[str], None]
 
@@ -81,7 +81,9 @@ class Residents:
         try:
             waiting = list(self.residency.residents)
             while waiting:
-                level = [item for item in waiting if set(item.needs.values()) <= set(self._instances)]
+                level = [
+                    item for item in waiting if set(item.needs.values()) <= set(self._instances)
+                ]
                 for resident in level:
                     self._tell(f"starting {resident.name}")
                     self._instances[resident.name] = self.backend.start(self._launch(resident))
@@ -148,8 +150,7 @@ class Residents:
     def active(self, treatment: str) -> dict[str, Instance]:
         """Return node name to instance for a treatment."""
         return {
-            node: self._instances[name]
-            for node, name in self.residency.serving[treatment].items()
+            node: self._instances[name] for node, name in self.residency.serving[treatment].items()
         }
 
     def idle(self, treatment: str) -> dict[str, Instance]:
@@ -164,9 +165,7 @@ class Residents:
             return None
         name = self.residency.serving[treatment][node]
         if name not in self._databases:
-            self._databases[name] = Database(
-                self._instances[name].launch.port, self._secret, name
-            )
+            self._databases[name] = Database(self._instances[name].launch.port, self._secret, name)
         return self._databases[name]
 
     def activate(self, treatment: str) -> None:
@@ -246,9 +245,7 @@ class Residents:
             self._instances.pop(name).stop()
 
 
-def _refuse_difference(
-    name: str, wanted: Mapping[str, Value], shown: Mapping[str, Any]
-) -> None:
+def _refuse_difference(name: str, wanted: Mapping[str, Value], shown: Mapping[str, Any]) -> None:
     different = [
         f"{key} is {shown[key]!r}, wanted {value!r}"
         for key, value in wanted.items()

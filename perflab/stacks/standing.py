@@ -26,6 +26,7 @@ def stand(
         raise
     return {
         name: f"http://{HOST}:{instance.launch.port}"
-        if instance.launch.spec.health.http else f"{HOST}:{instance.launch.port}"
+        if instance.launch.spec.health.http
+        else f"{HOST}:{instance.launch.port}"
         for name, instance in residents.active("up").items()
     }

@@ -29,7 +29,10 @@ class Conducted:
     def __init__(self, order: Order) -> None:
         self._child = subprocess.Popen(
             [sys.executable, "-m", "perflab.trials.conductor"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True, bufsize=0,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+            bufsize=0,
             cwd=project_root(),
         )
         assert self._child.stdin is not None

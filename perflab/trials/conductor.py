@@ -113,8 +113,15 @@ class Conductor:
     def _measure(self, stack: ExitStack, backend: Backend, places: Placement) -> None:
         writer, remaining = self._open(backend, places)
         run_id = writer.record.run_id
-        self.emit({"event": "run", "run_id": run_id, "path": str(writer.path),
-                   "backend": backend.name, "resumed": self._order.resume is not None})
+        self.emit(
+            {
+                "event": "run",
+                "run_id": run_id,
+                "path": str(writer.path),
+                "backend": backend.name,
+                "resumed": self._order.resume is not None,
+            }
+        )
         error: BaseException | None = None
         try:
             bench = self._bench(stack, backend, places, writer)
@@ -136,7 +143,8 @@ class Conductor:
         blocks, attempt, superseded = remaining_blocks(writer.record, writer.path)
         writer.supersede(superseded)
         writer.update(
-            state="running", reason="",
+            state="running",
+            reason="",
             sessions=[*writer.record.sessions, facts.session()],
         )
         return writer, Remaining(tuple(blocks), attempt)
@@ -162,9 +170,7 @@ class Conductor:
         )
 
 
-def _record(
-    plan: RunPlan, backend: Backend, places: Placement, code: dict[str, Any]
-) -> RunRecord:
+def _record(plan: RunPlan, backend: Backend, places: Placement, code: dict[str, Any]) -> RunRecord:
     session = facts.session()
     return RunRecord(
         run_id=new_run_id(plan.experiment),

@@ -58,8 +58,9 @@ class RunPlan(BaseModel):
         """
         names = [treatment.name for treatment in self.treatments]
         return [
-            [names[index] for index in np.random.default_rng((self.seed, block)).permutation(
-                len(names)
-            )]
+            [
+                names[index]
+                for index in np.random.default_rng((self.seed, block)).permutation(len(names))
+            ]
             for block in range(self.blocks)
         ]

@@ -80,31 +80,45 @@ class Session:
         began = time.monotonic()
 
         def progress(finished: int) -> None:
-            self._emit({
-                "event": "load", "finished": finished,
-                "of": treatment.workload.arrivals.requests,
-                "seconds": time.monotonic() - began,
-            })
+            self._emit(
+                {
+                    "event": "load",
+                    "finished": finished,
+                    "of": treatment.workload.arrivals.requests,
+                    "seconds": time.monotonic() - began,
+                }
+            )
 
         self._bench.on_progress = progress
         return measure(self._bench, treatment, identity)
 
     def _announce(self, number: int, total: int, block: int, name: str) -> None:
         mean_s = sum(self._spent_s) / len(self._spent_s) if self._spent_s else None
-        self._emit({
-            "event": "trial", "number": number + 1, "of": total, "block": block + 1,
-            "blocks": self._plan.blocks, "treatment": name,
-            "label": self._plan.treatment(name).label,
-            "left_s": mean_s * (total - number) if mean_s else None,
-        })
+        self._emit(
+            {
+                "event": "trial",
+                "number": number + 1,
+                "of": total,
+                "block": block + 1,
+                "blocks": self._plan.blocks,
+                "treatment": name,
+                "label": self._plan.treatment(name).label,
+                "left_s": mean_s * (total - number) if mean_s else None,
+            }
+        )
 
     def _commit(self, tables: TrialTables) -> None:
         self._writer.commit_trial(tables.row, tables.requests, tables.samples, tables.waits)
         row = tables.row
-        self._emit({
-            "event": "trial_done", "trial_id": row["trial_id"], "state": row["state"],
-            "reasons": row["reasons"], "throughput_rps": row.get("throughput_rps"),
-        })
+        self._emit(
+            {
+                "event": "trial_done",
+                "trial_id": row["trial_id"],
+                "state": row["state"],
+                "reasons": row["reasons"],
+                "throughput_rps": row.get("throughput_rps"),
+            }
+        )
 
     def _mend(self, tables: TrialTables, last: bool) -> None:
         """Start the services afresh after a failed trial, a bounded number of times."""
@@ -119,8 +133,12 @@ class Session:
                 f"{MAX_RESTARTS} times; committed trials are kept. The last reason: {reason}"
             )
         residents: Residents = self._bench.residents
-        self._emit({"event": "note", "text": f"a trial failed ({reason.splitlines()[0]}); "
-                                             "starting the services afresh"})
+        self._emit(
+            {
+                "event": "note",
+                "text": f"a trial failed ({reason.splitlines()[0]}); starting the services afresh",
+            }
+        )
         residents.stop()
         residents.start()
 

@@ -105,6 +105,10 @@ def identity_columns(
 ) -> dict[str, Any]:
     """Return who the trial is."""
     return {
-        "trial_id": trial_id, "block": block, "position": position, "attempt": attempt,
-        "treatment": name, **{f"factor_{factor}": level for factor, level in levels.items()},
+        "trial_id": trial_id,
+        "block": block,
+        "position": position,
+        "attempt": attempt,
+        "treatment": name,
+        **{f"factor_{factor}": level for factor, level in levels.items()},
     }

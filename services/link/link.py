@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import ctypes
 import os
 import signal
@@ -44,16 +45,12 @@ class Timer:
     def set(self, due_ns: int) -> None:
         """Fire at an instant."""
         value = _Itimerspec(_Timespec(0, 0), _Timespec(*divmod(max(1, due_ns), 1_000_000_000)))
-        self._libc.timerfd_settime(
-            self.descriptor, TFD_TIMER_ABSTIME, ctypes.byref(value), None
-        )
+        self._libc.timerfd_settime(self.descriptor, TFD_TIMER_ABSTIME, ctypes.byref(value), None)
 
     def acknowledge(self) -> None:
         """Take note of a firing."""
-        try:
+        with contextlib.suppress(BlockingIOError):
             os.read(self.descriptor, 8)
-        except BlockingIOError:
-            pass
 
 
 class Delays:

@@ -34,7 +34,8 @@ def test_another_process_rebuilds_every_file_byte_for_byte(normal, tmp_path) -> 
     environment = {**os.environ, "PYTHONHASHSEED": "7", "TZ": "Asia/Tokyo", "MPLBACKEND": "svg"}
     subprocess.run(
         [sys.executable, "-c", REBUILD, str(normal.path), str(tmp_path / "there")],
-        check=True, env=environment,
+        check=True,
+        env=environment,
     )
     here, there = contents(tmp_path / "here"), contents(tmp_path / "there")
     assert sorted(here) == sorted(f"{n}.{s}" for n in PLOTS for s in ("svg", "png", "csv"))

@@ -30,7 +30,9 @@ def all_words(figure: Figure) -> str:
     return "\n".join(text.get_text() for text in figure.findobj(Text)).replace("\u00a0", " ")
 
 
-@pytest.mark.parametrize("case", ["normal", "all_failed", "single", "no_database", "eight", "empty"])
+@pytest.mark.parametrize(
+    "case", ["normal", "all_failed", "single", "no_database", "eight", "empty"]
+)
 def test_every_plot_draws_every_kind_of_run(case, request) -> None:
     run = request.getfixturevalue(case)
     drawn = draw_all(run)
@@ -49,14 +51,18 @@ def test_no_text_is_cut_off_or_overlaps(case, name, request) -> None:
     boxes = [(t.get_text(), t.get_window_extent()) for t in shown_texts(figure)]
     width, height = figure.bbox.width, figure.bbox.height
     cut = [
-        words for words, box in boxes
+        words
+        for words, box in boxes
         if box.x0 < -0.5 or box.y0 < -0.5 or box.x1 > width + 0.5 or box.y1 > height + 0.5
     ]
     assert cut == []
     overlapping = [
-        (a, b) for (a, one), (b, two) in combinations(boxes, 2)
-        if one.x0 + 1 < two.x1 - 1 and two.x0 + 1 < one.x1 - 1
-        and one.y0 + 1 < two.y1 - 1 and two.y0 + 1 < one.y1 - 1
+        (a, b)
+        for (a, one), (b, two) in combinations(boxes, 2)
+        if one.x0 + 1 < two.x1 - 1
+        and two.x0 + 1 < one.x1 - 1
+        and one.y0 + 1 < two.y1 - 1
+        and two.y0 + 1 < one.y1 - 1
     ]
     assert overlapping == []
 

@@ -18,7 +18,7 @@ def test_no_wrapped_line_is_wider_than_asked(text: str) -> None:
 
 @given(st.lists(st.text("abc=", min_size=1, max_size=30), max_size=12))
 def test_wrapping_loses_no_letter(words: list[str]) -> None:
-    assert "".join(wrap(" ".join(words), 8, 1.0)) .replace(" ", "") == "".join(words)
+    assert "".join(wrap(" ".join(words), 8, 1.0)).replace(" ", "") == "".join(words)
 
 
 def test_a_long_label_keeps_its_beginning_and_its_end() -> None:

@@ -14,7 +14,11 @@ from perflab.reports.markdown import to_markdown
 from perflab.reports.numbers import count, estimate, number, p_value, ratio
 
 CELLS = st.one_of(
-    st.text(max_size=20), st.floats(), st.integers(), st.booleans(), st.none(),
+    st.text(max_size=20),
+    st.floats(),
+    st.integers(),
+    st.booleans(),
+    st.none(),
     st.lists(st.text(max_size=5), max_size=3),
 )
 
@@ -42,8 +46,17 @@ def test_a_table_without_rows_says_so() -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(1087.4, "1,087"), (46.21, "46.2"), (1.576, "1.58"), (0.01234, "0.0123"), (0, "0"),
-     (-3.14159, "-3.14"), (math.nan, "–"), (None, "–"), (math.inf, "∞")],
+    [
+        (1087.4, "1,087"),
+        (46.21, "46.2"),
+        (1.576, "1.58"),
+        (0.01234, "0.0123"),
+        (0, "0"),
+        (-3.14159, "-3.14"),
+        (math.nan, "–"),
+        (None, "–"),
+        (math.inf, "∞"),
+    ],
 )
 def test_numbers_have_three_significant_digits(value, text) -> None:
     assert number(value) == text

@@ -24,8 +24,17 @@ from perflab.figures.style import (
 from perflab.recordings import Run
 
 COLUMNS = [
-    "order", "trial_id", "block", "treatment", "label", "state", "flushes",
-    "flush_min_ms", "flush_p50_ms", "flush_max_ms", "commit_p50_ms",
+    "order",
+    "trial_id",
+    "block",
+    "treatment",
+    "label",
+    "state",
+    "flushes",
+    "flush_min_ms",
+    "flush_p50_ms",
+    "flush_max_ms",
+    "commit_p50_ms",
 ]
 
 
@@ -112,8 +121,17 @@ def _draw_flushes(axes: Axes, order: int, flushes_ms: np.ndarray) -> None:
 def _draw_commits(axes: Axes, trials: pd.DataFrame, look: Look) -> None:
     for state, fill in (("valid", look.color), ("invalid", "white"), ("failed", "white")):
         chosen = trials[(trials["state"] == state) & (trials["commit_p50_ms"] > 0)]
-        axes.plot(chosen["order"] + 0.3, chosen["commit_p50_ms"], ls="", marker=look.marker, ms=5,
-                  mfc=fill, mec=look.color, mew=1.0, zorder=4)
+        axes.plot(
+            chosen["order"] + 0.3,
+            chosen["commit_p50_ms"],
+            ls="",
+            marker=look.marker,
+            ms=5,
+            mfc=fill,
+            mec=look.color,
+            mew=1.0,
+            zorder=4,
+        )
 
 
 def _mark_blocks(axes: Axes, trials: pd.DataFrame) -> None:
@@ -131,8 +149,16 @@ def _key(look: dict[str, Look], trials: pd.DataFrame) -> list[Line2D]:
     flush = Line2D([], [], color=MUTED, lw=1.6, marker="o", ms=2.2, mec="none", label="disk flush")
     with_commit = set(trials.loc[trials["commit_p50_ms"] > 0, "treatment"])
     commits = [
-        Line2D([], [], ls="", marker=each.marker, ms=5, mfc=each.color, mec=each.color,
-               label=tick_label(f"commit, {each.label}", 6.4, 8, lines=1))
+        Line2D(
+            [],
+            [],
+            ls="",
+            marker=each.marker,
+            ms=5,
+            mfc=each.color,
+            mec=each.color,
+            label=tick_label(f"commit, {each.label}", 6.4, 8, lines=1),
+        )
         for name, each in look.items()
         if name in with_commit
     ]

@@ -54,13 +54,20 @@ def latency_cpu(run: Run) -> Figure:
     return finish(figure)
 
 
-def _draw_panel(
-    axes: Axes, found: pd.DataFrame, service: str, look: Mapping[str, Look]
-) -> None:
+def _draw_panel(axes: Axes, found: pd.DataFrame, service: str, look: Mapping[str, Look]) -> None:
     for name, group in found.groupby("treatment", sort=False):
         each = look[str(name)]
-        axes.plot(group[f"cpu_{service}"], group[LATENCY], ls="", marker=each.marker, ms=3.4,
-                  mfc=each.color, mec="white", mew=0.3, alpha=0.75)
+        axes.plot(
+            group[f"cpu_{service}"],
+            group[LATENCY],
+            ls="",
+            marker=each.marker,
+            ms=3.4,
+            mfc=each.color,
+            mec="white",
+            mew=0.3,
+            alpha=0.75,
+        )
     words = _in_words(latency_and_cpu(found, service))
     axes.set_title(f"{service}\n{words}", size=8.5)
     axes.set_xlabel(f"CPU use of {service}, cores")
@@ -82,15 +89,30 @@ def _say_nothing(panels: Iterable[Axes]) -> None:
     for axes in panels:
         axes.set_xticks([])
         axes.set_yticks([])
-        axes.text(0.5, 0.5, "no window of a valid trial", transform=axes.transAxes, ha="center",
-                  color=MUTED)
+        axes.text(
+            0.5,
+            0.5,
+            "no window of a valid trial",
+            transform=axes.transAxes,
+            ha="center",
+            color=MUTED,
+        )
 
 
 def _key(look: Mapping[str, Look], windows: pd.DataFrame) -> list[Line2D]:
     shown = set(windows["treatment"])
     return [
-        Line2D([], [], ls="", marker=each.marker, ms=4.5, mfc=each.color, mec="white", mew=0.3,
-               label=tick_label(each.label, 6.4, 8, lines=1))
+        Line2D(
+            [],
+            [],
+            ls="",
+            marker=each.marker,
+            ms=4.5,
+            mfc=each.color,
+            mec="white",
+            mew=0.3,
+            label=tick_label(each.label, 6.4, 8, lines=1),
+        )
         for name, each in look.items()
         if name in shown
     ]

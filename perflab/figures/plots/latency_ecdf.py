@@ -118,8 +118,9 @@ def _draw_panel(
         of_treatment = responses[responses["treatment"] == name]
         for _, trial in of_treatment.groupby("trial_id"):
             values = trial["response_ms"].to_numpy(float)
-            axes.plot(np.quantile(values, CURVE_GRID), CURVE_GRID, color=look.color, lw=0.5,
-                      alpha=0.45)
+            axes.plot(
+                np.quantile(values, CURVE_GRID), CURVE_GRID, color=look.color, lw=0.5, alpha=0.45
+            )
         axes.plot(np.quantile(pooled[name], CURVE_GRID), CURVE_GRID, color=look.color, lw=2.0)
         _mark(axes, run, name, look)
     axes.set_ylim(-0.02, 1.03)
@@ -138,8 +139,17 @@ def _mark(axes: Axes, run: Run, name: str, look: Look) -> None:
             continue
         at = float(trials[column].median())
         if np.isfinite(at):
-            axes.plot([at], [share], ls="", marker=look.marker, ms=5.5, mfc=look.color,
-                      mec="white", mew=0.8, zorder=5)
+            axes.plot(
+                [at],
+                [share],
+                ls="",
+                marker=look.marker,
+                ms=5.5,
+                mfc=look.color,
+                mec="white",
+                mew=0.8,
+                zorder=5,
+            )
 
 
 def _label_outer(figure: LabFigure, axes: np.ndarray, columns: int) -> None:
@@ -153,7 +163,15 @@ def _label_outer(figure: LabFigure, axes: np.ndarray, columns: int) -> None:
 
 def _key(look: Mapping[str, Look]) -> list[Line2D]:
     return [
-        Line2D([], [], color=each.color, lw=2, marker=each.marker, ms=5.5, mec="white",
-               label=tick_label(each.label, 6.4, 8, lines=1))
+        Line2D(
+            [],
+            [],
+            color=each.color,
+            lw=2,
+            marker=each.marker,
+            ms=5.5,
+            mec="white",
+            label=tick_label(each.label, 6.4, 8, lines=1),
+        )
         for each in look.values()
     ]

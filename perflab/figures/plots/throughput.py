@@ -20,7 +20,14 @@ from perflab.recordings import Run
 BAND = (-0.34, 0.12)
 TYPICAL_AT = 0.32
 COLUMNS = [
-    "treatment", "label", "block", "position", "attempt", "trial_id", "state", "reasons",
+    "treatment",
+    "label",
+    "block",
+    "position",
+    "attempt",
+    "trial_id",
+    "state",
+    "reasons",
     "throughput_rps",
 ]
 
@@ -72,7 +79,9 @@ def throughput(run: Run) -> Figure:
 def _heights(trials: pd.DataFrame, places: dict[str, int]) -> pd.Series[float]:
     """Spread a treatment's trials over its row by block, the first block on top."""
     blocks = sorted(trials["block"].unique())
-    span = np.linspace(*BAND, len(blocks)) if len(blocks) > 1 else np.full(len(blocks), sum(BAND) / 2)
+    span = (
+        np.linspace(*BAND, len(blocks)) if len(blocks) > 1 else np.full(len(blocks), sum(BAND) / 2)
+    )
     offset = dict(zip(blocks, span, strict=True))
     return trials["treatment"].map(places).astype(float) + trials["block"].map(offset).astype(float)
 
@@ -94,15 +103,27 @@ def _draw_trials(axes: Axes, trials: pd.DataFrame, look: Look) -> None:
     axes.scatter(valid["throughput_rps"], valid["y"], c=look.color, linewidths=0.5, **points)
     axes.scatter(invalid["throughput_rps"], invalid["y"], c="white", linewidths=1.1, **points)
     axes.scatter(
-        [0.0] * len(failed), failed["y"], marker="x", s=16, c=look.color, linewidths=1.4,
-        transform=axes.get_yaxis_transform(), clip_on=False, zorder=4,
+        [0.0] * len(failed),
+        failed["y"],
+        marker="x",
+        s=16,
+        c=look.color,
+        linewidths=1.4,
+        transform=axes.get_yaxis_transform(),
+        clip_on=False,
+        zorder=4,
     )
 
 
 def _draw_typical(axes: Axes, y: float, estimate: Estimate, look: Look) -> None:
     axes.text(
-        1.015, y - 0.18, in_words(estimate, "{:,.0f}"), transform=axes.get_yaxis_transform(),
-        size=8, va="center", linespacing=1.35,
+        1.015,
+        y - 0.18,
+        in_words(estimate, "{:,.0f}"),
+        transform=axes.get_yaxis_transform(),
+        size=8,
+        va="center",
+        linespacing=1.35,
     )
     if estimate.supported:
         axes.plot([estimate.low, estimate.high], [y, y], color=look.color, lw=2.2, zorder=2)
@@ -118,6 +139,13 @@ def _key(states: set[str], statistics: list[str]) -> list[Line2D]:
     if "failed" in states:
         label = "failed trial (not compared)"
         handles.append(Line2D([], [], marker="x", mew=1.4, label=label, **point))
-    median: dict[str, Any] = {"color": MUTED, "lw": 2.2, "marker": "|", "ms": 8, "mec": INK, "mew": 1.6}
+    median: dict[str, Any] = {
+        "color": MUTED,
+        "lw": 2.2,
+        "marker": "|",
+        "ms": 8,
+        "mec": INK,
+        "mew": 1.6,
+    }
     label = f"{' or '.join(statistics)} and its 95% interval"
     return [*handles, Line2D([], [], label=label, **median)] if statistics else handles

@@ -78,8 +78,14 @@ def time_breakdown(run: Run) -> Figure:
         if name in totals:
             _draw_bar(axes, place, drawn[drawn["treatment"] == name], colors)
         else:
-            axes.text(0.01, place, "no valid trial", transform=axes.get_yaxis_transform(),
-                      va="center", color=MUTED)
+            axes.text(
+                0.01,
+                place,
+                "no valid trial",
+                transform=axes.get_yaxis_transform(),
+                va="center",
+                color=MUTED,
+            )
     axes.set_xlabel("mean time, ms")
     only_grid(axes, "x")
     return finish(figure)
@@ -104,8 +110,15 @@ def _draw_bar(axes: Axes, place: int, segments: pd.DataFrame, colors: dict[str, 
         axes.barh(place, value, left=left, height=BAR, color=color, edgecolor="white", lw=0.8)
         words = _number(value)
         if value > (text_width_in(words, 7.5) + 0.08) * inch:
-            axes.text(left + value / 2, place, words, size=7.5, ha="center", va="center",
-                      color="white" if _dark(color) else INK)
+            axes.text(
+                left + value / 2,
+                place,
+                words,
+                size=7.5,
+                ha="center",
+                va="center",
+                color="white" if _dark(color) else INK,
+            )
         left += value
     total = f"{_number(float(segments['mean_ms'].sum()))} ms"
     axes.text(left + 0.06 * inch, place, total, size=8, va="center", weight="bold")

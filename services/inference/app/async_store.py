@@ -23,9 +23,14 @@ class AsyncStore:
     async def open(cls, settings: Settings) -> AsyncStore:
         """Open the pool with its minimum of connections."""
         pool = await asyncpg.create_pool(
-            host=settings.database_host, port=settings.database_port, database="perflab",
-            user="perflab", password=settings.database_password, timeout=10,
-            min_size=settings.minimum_per_worker, max_size=settings.pool_per_worker,
+            host=settings.database_host,
+            port=settings.database_port,
+            database="perflab",
+            user="perflab",
+            password=settings.database_password,
+            timeout=10,
+            min_size=settings.minimum_per_worker,
+            max_size=settings.pool_per_worker,
             server_settings={"application_name": "inference-asyncpg"},
         )
         return cls(pool, settings.transaction_style == "transaction")

@@ -6,7 +6,7 @@ import threading
 import time
 
 import psycopg2
-from psycopg2.extensions import connection as Connection
+from psycopg2 import extensions
 from psycopg2.pool import ThreadedConnectionPool
 
 from app.settings import Settings
@@ -25,9 +25,14 @@ class BlockingStore:
         self._in_transaction = settings.transaction_style == "transaction"
         self._free = threading.BoundedSemaphore(settings.pool_per_worker)
         self._pool = ThreadedConnectionPool(
-            settings.minimum_per_worker, settings.pool_per_worker,
-            host=settings.database_host, port=settings.database_port, dbname="perflab",
-            user="perflab", password=settings.database_password, connect_timeout=10,
+            settings.minimum_per_worker,
+            settings.pool_per_worker,
+            host=settings.database_host,
+            port=settings.database_port,
+            dbname="perflab",
+            user="perflab",
+            password=settings.database_password,
+            connect_timeout=10,
             application_name="inference-psycopg2",
         )
 
@@ -45,7 +50,7 @@ class BlockingStore:
                 self._pool.putconn(connection, close=broken)
 
     def _insert(
-        self, connection: Connection, label: int, probability: float, phases: Phases
+        self, connection: extensions.connection, label: int, probability: float, phases: Phases
     ) -> int:
         if connection.autocommit == self._in_transaction:
             connection.autocommit = not self._in_transaction
