@@ -95,7 +95,8 @@ class Cell:
 
         self._narrator = Narrator()
         self._kept: list[str] = []
-        self._handle: Any = DisplayHandle()  # type: ignore[no-untyped-call]
+        handle: Any = DisplayHandle()
+        self._handle = handle
         self._handle.display({"text/plain": ""}, raw=True)
 
     def __call__(self, event: Event) -> None:

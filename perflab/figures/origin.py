@@ -19,7 +19,7 @@ def perflab_version() -> str:
 def valid_counts(run: Run) -> dict[str, int]:
     """Return the number of valid trials of every treatment, zeros included."""
     valid = run.valid_trials()
-    counted = valid["treatment"].value_counts() if len(valid) else {}
+    counted: dict[str, int] = dict(valid["treatment"].value_counts()) if len(valid) else {}
     return {t.name: int(counted.get(t.name, 0)) for t in run.record.treatments}
 
 

@@ -45,9 +45,7 @@ class Buffers:
     """The records of one worker."""
 
     def __init__(self) -> None:
-        self._columns: dict[str, array[int]] = {
-            name: array(code) for name, code in COLUMNS.items()
-        }
+        self._columns: dict[str, array[int]] = {name: array(code) for name, code in COLUMNS.items()}
         self._phases: dict[str, array[float]] = {}
 
     def __len__(self) -> int:

@@ -31,8 +31,9 @@ class LoadResult:
     """What one trial's load left: every request, and what the workers know of themselves.
 
     ``begin_ns`` and ``end_ns`` are the first and the last planned instant of the measure stage,
-    between which all users were active; ``cpu_ns`` is the workers' CPU in between; ``loop_delay_ms`` how late their event
-    loops woke; ``unsent`` requests of the quota that were never sent.
+    between which all users were active; ``cpu_ns`` is the workers' CPU in between;
+    ``loop_delay_ms`` how late their event loops woke; ``unsent`` the requests of the
+    quota that were never sent.
     """
 
     requests: pd.DataFrame

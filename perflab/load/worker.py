@@ -13,6 +13,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import AsyncIterator, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -158,7 +159,7 @@ async def carry_out(order: Order) -> dict[str, Any]:
 
 
 @contextlib.asynccontextmanager
-async def _company(*coroutines: Any):  # type: ignore[no-untyped-def]
+async def _company(*coroutines: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
     """Run coroutines beside the block and end them with it."""
     tasks = [asyncio.create_task(coroutine) for coroutine in coroutines]
     try:

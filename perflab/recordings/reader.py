@@ -103,7 +103,7 @@ class Run:
         Parameters
         ----------
         trial_ids : sequence of str, optional
-            By default all trials that are not superseded, whatever their state.
+            By default those of :meth:`valid_trials`: what does not count must be asked for.
 
         Raises
         ------
@@ -143,7 +143,7 @@ class Run:
 
     def _joined(self, kind: str, trial_ids: Sequence[str] | None) -> pd.DataFrame:
         trials = self.trials().set_index("trial_id", drop=False)
-        chosen = trials.index[~trials["superseded"]] if trial_ids is None else list(trial_ids)
+        chosen = list(self.valid_trials()["trial_id"] if trial_ids is None else trial_ids)
         unknown = [name for name in chosen if name not in trials.index]
         if unknown:
             raise RecordingError(f"run {self.run_id} has no readable trial {', '.join(unknown)}")

@@ -22,6 +22,8 @@ VERDICT_STYLES = {
     "not testable here": "dim",
 }
 RIGHT = ("n", "p")
+# A terminal is narrow; the Markdown table has them.
+LEFT_OUT = ("response", "source")
 
 
 def verdict_table(runs: Iterable[Run]) -> pd.DataFrame:
@@ -43,6 +45,7 @@ def verdict_table(runs: Iterable[Run]) -> pd.DataFrame:
 def to_terminal(table: pd.DataFrame, title: str = "Verdicts") -> Table:
     """Return a :func:`verdict_table` as a rich table, verdicts coloured."""
     drawn = Table(title=title, title_justify="left", show_lines=True)
+    table = table.drop(columns=[name for name in LEFT_OUT if name in table.columns])
     for name in table.columns:
         right = name in RIGHT
         drawn.add_column(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -158,15 +157,3 @@ class DockerBackend:
 
 def _volume_name(launch: Launch) -> str:
     return f"perflab-{launch.labels.stack}-{launch.labels.service}"
-
-
-def wait_for_engine(timeout_s: float) -> bool:
-    """Return whether an engine answers within the time."""
-    deadline = time.monotonic() + timeout_s
-    while time.monotonic() < deadline:
-        try:
-            connect()
-            return True
-        except BackendUnavailable:
-            time.sleep(0.5)
-    return False

@@ -11,8 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import psutil
@@ -270,18 +269,11 @@ def _environment(launch: Launch, values: dict[str, object]) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def _bound_to(cores: Sequence[int]):  # type: ignore[no-untyped-def]
-    """Bind this thread while a child is made: the child inherits it before its first instruction."""
+def _bound_to(cores: Sequence[int]) -> Iterator[None]:
+    """Bind this thread while a child is made, which inherits it from its first instruction on."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, set(cores))
     try:
         yield
     finally:
         os.sched_setaffinity(0, before)
-
-
-def wait_gone(pids: Sequence[int], timeout_s: float) -> None:
-    """Wait until none of the processes exists."""
-    deadline = time.monotonic() + timeout_s
-    while time.monotonic() < deadline and any(psutil.pid_exists(pid) for pid in pids):
-        time.sleep(0.05)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import combinations
 
 import pytest
@@ -10,6 +11,9 @@ from matplotlib.text import Text
 
 from perflab.figures import PLOTS, draw_all
 from perflab.figures.plots import flush_cost, latency_ecdf, throughput, time_breakdown
+
+
+once = cache(draw_all)
 
 
 def shown_texts(figure: Figure) -> list[Text]:
@@ -35,7 +39,7 @@ def all_words(figure: Figure) -> str:
 )
 def test_every_plot_draws_every_kind_of_run(case, request) -> None:
     run = request.getfixturevalue(case)
-    drawn = draw_all(run)
+    drawn = once(run)
     assert set(drawn) >= {"throughput", "latency_ecdf", "time_breakdown", "latency_cpu"}
     for name in drawn:
         assert len(PLOTS[name].table(run)) <= 500
@@ -44,7 +48,7 @@ def test_every_plot_draws_every_kind_of_run(case, request) -> None:
 @pytest.mark.parametrize("case", ["normal", "all_failed", "eight"])
 @pytest.mark.parametrize("name", PLOTS)
 def test_no_text_is_cut_off_or_overlaps(case, name, request) -> None:
-    figure = draw_all(request.getfixturevalue(case)).get(name)
+    figure = once(request.getfixturevalue(case)).get(name)
     if figure is None:
         assert (case, name) == ("all_failed", "flush_cost")
         return
@@ -69,7 +73,7 @@ def test_no_text_is_cut_off_or_overlaps(case, name, request) -> None:
 
 @pytest.mark.parametrize("name", PLOTS)
 def test_every_figure_states_its_origin_in_small_print(normal, name) -> None:
-    words = " ".join(all_words(PLOTS[name].draw(normal)).split())
+    words = " ".join(all_words(once(normal)[name]).split())
     record = normal.record
     for part in (normal.run_id, record.backend, f"seed {record.seed}", "commit", "valid trials"):
         assert part in words

@@ -78,7 +78,7 @@ def latency_ecdf(run: Run) -> Figure:
         _draw_panel(panel, run, responses, shown, look)
         if not shared:
             panel.set_title(tick_label(look[name].label, 3.0, 8, lines=3), size=8)
-    _label_outer(figure, axes[:panels], columns)
+    _label_outer(axes[:panels], columns)
     return finish(figure)
 
 
@@ -152,7 +152,7 @@ def _mark(axes: Axes, run: Run, name: str, look: Look) -> None:
             )
 
 
-def _label_outer(figure: LabFigure, axes: np.ndarray, columns: int) -> None:
+def _label_outer(axes: np.ndarray, columns: int) -> None:
     for index, panel in enumerate(axes):
         if index % columns == 0:
             panel.set_ylabel("responses done, %")

@@ -1,0 +1,46 @@
+"""What many tests need: a state, recordings and lock of their own, and a backend to run on."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from perflab.errors import BackendUnavailable
+from perflab.stacks import leftovers
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_places() -> Iterator[Path]:
+    """Keep every test away from the user's runs, services and host lock."""
+    with tempfile.TemporaryDirectory(prefix="perflab-test-", dir="/var/tmp") as folder:
+        root = Path(folder)
+        root.chmod(0o755)
+        places = {
+            "PERFLAB_STATE": root / "state",
+            "PERFLAB_RUNS": root / "runs",
+            "PERFLAB_FIGURES": root / "figures",
+            "PERFLAB_LOCK": root / "host.lock",
+        }
+        os.environ.update({name: str(path) for name, path in places.items()})
+        yield root
+        leftovers.remove_of_kind(None)
+
+
+@pytest.fixture(params=["process", pytest.param("docker", marks=pytest.mark.docker)])
+def backend_name(request: pytest.FixtureRequest) -> str:
+    """Each backend in turn; Docker is left out only where no engine is required or running."""
+    name: str = request.param
+    if name == "docker":
+        from perflab.stacks.docker_backend import connect
+
+        try:
+            connect()
+        except BackendUnavailable:
+            if os.environ.get("PERFLAB_REQUIRE_DOCKER") == "1":
+                raise
+            pytest.skip("no Docker engine answers")
+    return name

@@ -1,0 +1,178 @@
+"""The generator against a server with known delays."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from perflab.errors import LoadError, TargetRefused
+from perflab.load.columns import parse_server_timing
+from perflab.load.generator import Generator
+from perflab.load.selfcheck import check
+from perflab.load.workload import ClosedLoop, Request, Workload
+
+Serve = Callable[[float, str], tuple[str, int]]
+
+
+@pytest.fixture
+def serve() -> Iterator[Serve]:
+    children = []
+
+    def start(delay_s: float = 0.0, mode: str = "good") -> tuple[str, int]:
+        child = subprocess.Popen(
+            [sys.executable, str(Path(__file__).with_name("server.py")), str(delay_s), mode],
+            stdout=subprocess.PIPE,
+        )
+        children.append(child)
+        assert child.stdout is not None
+        return f"http://127.0.0.1:{int(child.stdout.readline())}", child.pid
+
+    yield start
+    for child in children:
+        os.kill(child.pid, signal.SIGCONT)
+        child.kill()
+        child.wait()
+        if child.stdout is not None:
+            child.stdout.close()
+
+
+@pytest.fixture
+def generator() -> Iterator[Generator]:
+    made = Generator(sorted(os.sched_getaffinity(0))[-1:], {})
+    made.start()
+    yield made
+    made.close()
+
+
+def workload(**arrivals: object) -> Workload:
+    settings = {"users": 10, "requests": 200, "warmup_requests": 20, **arrivals}
+    request = Request(node="x", method="POST", body="{}", expect_body='"label":')
+    return Workload(request=request, arrivals=ClosedLoop.model_validate(settings))
+
+
+@pytest.mark.parametrize("connection", ["per_request", "keep_alive"])
+def test_every_request_is_recorded_with_its_instants_in_order(
+    serve: Serve, generator: Generator, connection: str
+) -> None:
+    url, _ = serve(0.01, "good")
+    result = generator.run(workload(connection=connection), url)
+    stages = result.requests["stage"].value_counts()
+    assert stages.to_dict() == {"measure": 200, "warmup": 20}
+    good = result.requests
+    assert (good["error"] == "").all()
+    order = good[["planned_ns", "started_ns", "sent_ns", "first_byte_ns", "done_ns"]]
+    assert order.diff(axis=1).iloc[:, 1:].min().min() >= 0
+    service_ms = (good["done_ns"] - good["sent_ns"]) / 1e6
+    assert service_ms.min() >= 10
+    assert (good["phase_app_ms"] == 10).all()
+    connected = (good["connect_ns"] > 0).sum()
+    assert connected == (220 if connection == "per_request" else 10)
+
+
+def test_throughput_of_a_known_server_agrees_with_littles_law(
+    serve: Serve, generator: Generator
+) -> None:
+    url, _ = serve(0.05, "good")
+    result = generator.run(workload(connection="keep_alive"), url)
+    found = check(result, users=10, expected=-1, server_count=-1)
+    assert found.reasons == ()
+    assert 0.9 < found.littles_law_ratio < 1.1
+
+
+def test_errors_are_recorded_by_class_and_make_the_trial_invalid(
+    serve: Serve, generator: Generator
+) -> None:
+    for mode, kind in (("fail", "status"), ("reset", "reset")):
+        url, _ = serve(0.0, mode)
+        result = generator.run(workload(), url)
+        assert set(result.requests["error"]) == {kind}
+        reasons = check(result, 10, -1, -1).reasons
+        assert any("200 of 200 requests failed" in reason for reason in reasons)
+
+
+def test_nobody_listening_is_a_connect_error(generator: Generator) -> None:
+    result = generator.run(workload(), "http://127.0.0.1:9")
+    assert set(result.requests["error"]) == {"connect"}
+
+
+def test_a_frozen_server_ends_in_time_and_unsent_requests_are_counted(
+    serve: Serve, generator: Generator
+) -> None:
+    url, pid = serve(0.0, "good")
+    os.kill(pid, signal.SIGSTOP)
+    begin = time.monotonic()
+    result = generator.run(workload(timeout_s=0.5, max_duration_s=1.2, requests=5000), url)
+    assert time.monotonic() - begin < 5
+    assert result.unsent > 0
+    assert set(result.requests["error"]) == {"timeout"}
+    assert any("never sent" in reason for reason in check(result, 10, -1, -1).reasons)
+
+
+def test_a_freeze_in_the_middle_is_charged_to_the_requests_it_hit(
+    serve: Serve, generator: Generator
+) -> None:
+    url, pid = serve(0.005, "good")
+    timers = [
+        threading.Timer(0.3, os.kill, (pid, signal.SIGSTOP)),
+        threading.Timer(0.8, os.kill, (pid, signal.SIGCONT)),
+    ]
+    for timer in timers:
+        timer.start()
+    result = generator.run(workload(requests=1000), url)
+    response_ms = (result.requests["done_ns"] - result.requests["planned_ns"]) / 1e6
+    assert (response_ms > 400).sum() == 10
+
+
+def test_a_dead_worker_is_an_error_not_a_hang(serve: Serve, generator: Generator) -> None:
+    url, _ = serve(0.05, "good")
+    threading.Timer(0.3, os.kill, (generator.pids[0], signal.SIGKILL)).start()
+    with pytest.raises(LoadError, match="died"):
+        generator.run(workload(), url)
+    assert generator.pids == []
+
+
+def test_foreign_targets_are_refused_before_anything_is_sent(generator: Generator) -> None:
+    with pytest.raises(TargetRefused, match=r"example\.org"):
+        generator.run(workload(), "http://example.org")
+
+
+def test_a_starved_client_is_flagged(serve: Serve, generator: Generator) -> None:
+    url, _ = serve(0.0, "good")
+    stop = threading.Event()
+
+    def starve() -> None:
+        while not stop.is_set():
+            os.kill(generator.pids[0], signal.SIGSTOP)
+            time.sleep(0.05)
+            os.kill(generator.pids[0], signal.SIGCONT)
+            time.sleep(0.02)
+
+    thread = threading.Thread(target=starve)
+    thread.start()
+    try:
+        result = generator.run(workload(requests=500), url)
+    finally:
+        stop.set()
+        thread.join()
+    assert check(result, 10, -1, -1).reasons
+
+
+def test_the_servers_own_count_is_held_against_the_clients(
+    serve: Serve, generator: Generator
+) -> None:
+    url, _ = serve(0.001, "good")
+    result = generator.run(workload(), url)
+    assert any("counted 219" in reason for reason in check(result, 10, 220, 219).reasons)
+
+
+def test_server_timing_is_read_leniently() -> None:
+    header = 'pool;dur=1.5, commit;desc="x";dur="2", broken;dur=x, cache'
+    assert parse_server_timing(header) == {"pool": 1.5, "commit": 2.0}

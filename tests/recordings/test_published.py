@@ -1,0 +1,92 @@
+"""The published results are tidy, numeric, and what the studies say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from perflab.errors import RecordingError
+from perflab.recordings import claims, published, studies
+from perflab.recordings.published import COLUMNS
+
+STUDIES = ["chat", "inference", "llm_proxy", "metricstream", "registry"]
+QUALIFIERS = {"", "~", ">", "<", ">="}
+
+
+def test_there_are_five_studies() -> None:
+    assert studies() == STUDIES
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_every_table_is_tidy(study) -> None:
+    table = published(study)
+    assert tuple(table.columns) == COLUMNS
+    assert (table["study"] == study).all()
+    assert np.isfinite(table["value"].astype(float)).all()
+    assert set(table["qualifier"]) <= QUALIFIERS
+    for column in ("place", "scenario", "measure", "unit"):
+        assert (table[column] == table[column].str.strip()).all()
+        assert (table[column] != "").all()
+    assert not table.duplicated(["place", "scenario", "measure"]).any()
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_every_range_has_two_ends_in_order(study) -> None:
+    table = published(study)
+    ends = table["measure"].str.extract(r"^(?P<name>.*)_(?P<end>low|high)$")
+    ranges = table[ends["end"].notna()].assign(name=ends["name"], end=ends["end"])
+    wide = ranges.pivot(index=["place", "scenario", "name"], columns="end", values="value")
+    if len(wide):
+        assert (wide["low"] < wide["high"]).all()
+
+
+@pytest.mark.parametrize(
+    ("study", "place", "scenario", "measure", "value"),
+    [
+        ("inference", "results table", "ONNX, no DB", "throughput", 1087),
+        ("inference", "published effects", "async driver against sync driver",
+         "mean_latency_change", -34),
+        ("registry", "results table", "optimised", "throughput_bytes", 39_296_264),
+        ("registry", "results table", "baseline", "p99_latency", 301_075.44),
+        ("metricstream", "phases table", "phase 6: thread pool of 16 workers", "success_after",
+         51.34),
+        ("metricstream", "expected, phase 7", "keep-alive", "throughput_high", 5000),
+        ("llm_proxy", "results table", "new", "failure_rate", 55.5),
+        ("chat", "published results", "JSON, with login", "p99_latency", 2162),
+        ("chat", "microbenchmark", "protobuf (upb)", "message_size", 64),
+    ],
+)
+def test_spot_values_are_the_studies_own(study, place, scenario, measure, value) -> None:
+    table = published(study)
+    chosen = table[(table["place"] == place) & (table["scenario"] == scenario)
+                   & (table["measure"] == measure)]
+    assert list(chosen["value"]) == [value]
+
+
+def test_the_chat_table_has_three_percentiles_for_each_of_nineteen_scenarios() -> None:
+    table = published("chat")
+    results = table[(table["place"] == "published results") & table["measure"].str.match("p9")]
+    assert (results.groupby("scenario").size() == 3).all()
+    assert results["scenario"].nunique() == 19
+
+
+def test_derived_numbers_follow_from_the_tables() -> None:
+    table = published("llm_proxy")
+    results = table[table["place"] == "results table"].pivot_table(
+        index="scenario", columns="measure", values="value"
+    ).loc[["old", "new"]]
+    successes = results["requests"] * (1 - results["failure_rate"] / 100)
+    derived = table[table["measure"] == "successes"].set_index("scenario")["value"]
+    assert (successes.round() == derived[successes.index]).all()
+
+
+def test_claims_have_unique_names_in_known_studies() -> None:
+    table = claims()
+    assert set(table["study"]) == set(STUDIES)
+    assert not table.duplicated(["study", "claim_id"]).any()
+    assert table["claim"].str.endswith(".").all()
+
+
+def test_an_unknown_study_gets_the_nearest_name() -> None:
+    with pytest.raises(RecordingError, match="did you mean 'inference'"):
+        published("inferense")

@@ -1,0 +1,168 @@
+"""A reader shows what can be read and names what cannot."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from perflab.errors import RecordingError, RunNotFound
+from perflab.recordings import Run, list_runs, open_run
+from tests.synthetic import variants, write_run
+
+
+@pytest.fixture
+def run(tmp_path) -> Run:
+    return write_run(tmp_path, blocks=2, requests=60, invalid=[(0, 0)], failed=[(1, 1)])
+
+
+def damage(path: Path, at: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[at] ^= 0xFF
+    path.write_bytes(bytes(content))
+
+
+def test_tables_carry_trial_treatment_and_block(run) -> None:
+    everything = list(run.trials()["trial_id"])
+    for table in (run.requests(trial_ids=everything), run.samples(), run.waits()):
+        assert {"trial_id", "treatment", "block"} <= set(table.columns)
+        assert len(table) > 0
+    joined = run.requests(trial_ids=everything).merge(run.trials(), on="trial_id")
+    assert (joined["treatment_x"] == joined["treatment_y"]).all()
+
+
+def test_what_does_not_count_must_be_asked_for(run) -> None:
+    valid = set(run.valid_trials()["trial_id"])
+    assert len(valid) == 2
+    assert set(run.requests()["trial_id"]) == set(run.samples()["trial_id"]) == valid
+
+
+def test_warm_up_is_read_only_on_demand(run) -> None:
+    assert set(run.requests()["stage"]) == {"measure"}
+    assert set(run.requests(stage=None)["stage"]) == {"measure", "warmup"}
+
+
+def test_without_a_database_waits_are_empty_and_typed(tmp_path) -> None:
+    run = write_run(tmp_path, blocks=1, requests=60, database=False)
+    assert run.waits().empty
+    assert {"wait_event", "count", "trial_id"} <= set(run.waits().columns)
+
+
+def test_changing_a_returned_table_does_not_change_the_run(run) -> None:
+    run.trials().loc[:, "throughput_rps"] = 0.0
+    run.requests().loc[:, "status"] = 0
+    assert (run.valid_trials()["throughput_rps"] > 0).all()
+    assert (run.requests()["status"] == 200).all()
+
+
+def test_an_unknown_trial_is_named(run) -> None:
+    with pytest.raises(RecordingError, match="b009-p00-a0"):
+        run.requests(trial_ids=["b009-p00-a0"])
+
+
+@pytest.mark.parametrize("table", ["trial", "requests", "samples"])
+def test_a_truncated_trial_is_left_out_and_reported(run, table) -> None:
+    victim = run.valid_trials()["trial_id"].iloc[0]
+    file = run.path / "trials" / victim / f"{table}.parquet"
+    file.write_bytes(file.read_bytes()[:-20])
+    again = Run(run.path)
+    assert victim not in set(again.trials()["trial_id"])
+    assert len(again.trials()) == 3
+    assert [victim in problem for problem in again.problems] == [True]
+
+
+def test_a_flipped_bit_in_the_data_is_found(run) -> None:
+    victim = run.valid_trials()["trial_id"].iloc[0]
+    damage(run.path / "trials" / victim / "requests.parquet", 300)
+    again = Run(run.path)
+    assert victim not in set(again.requests()["trial_id"])
+    assert victim in again.problems[0]
+    assert victim not in set(again.valid_trials()["trial_id"])
+
+
+def test_a_missing_table_is_reported_not_raised(run) -> None:
+    victim = run.valid_trials()["trial_id"].iloc[0]
+    (run.path / "trials" / victim / "requests.parquet").unlink()
+    assert len(Run(run.path).trials()) == 3
+
+
+def test_a_run_that_is_still_running_is_readable(tmp_path) -> None:
+    run = write_run(tmp_path, blocks=1, requests=60, state="running")
+    assert run.record.state == "running"
+    assert len(run.trials()) == 2
+
+
+def test_a_newer_schema_is_refused_with_the_way_out(run) -> None:
+    file = run.path / "run.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "schema_version": 99}))
+    with pytest.raises(RecordingError, match="newer perflab"):
+        Run(run.path)
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"schema_version": 1}', "\x00"])
+def test_a_damaged_record_is_a_recording_error(run, content) -> None:
+    (run.path / "run.json").write_text(content)
+    with pytest.raises(RecordingError, match=r"run\.json"):
+        Run(run.path)
+
+
+def test_a_folder_that_is_no_run_says_so(tmp_path) -> None:
+    with pytest.raises(RecordingError, match="not a run"):
+        Run(tmp_path)
+
+
+@pytest.fixture
+def three(tmp_path) -> Path:
+    for hour, experiment in ((1, "alpha"), (2, "beta"), (3, "alpha")):
+        write_run(tmp_path, treatments=variants(1), blocks=1, requests=40, experiment=experiment,
+                  run_id=f"2026010{hour}T000000Z-{experiment}-00000{hour}")
+    return tmp_path
+
+
+def test_runs_are_listed_oldest_first(three) -> None:
+    assert [run.run_id[-1] for run in list_runs(three)] == ["1", "2", "3"]
+
+
+def test_an_unreadable_run_does_not_hide_the_others(three) -> None:
+    next(three.glob("*beta*/run.json")).write_text("{")
+    problems: list[str] = []
+    assert len(list_runs(three, problems)) == 2
+    assert "beta" in problems[0]
+
+
+def test_a_folder_without_runs_lists_none(tmp_path) -> None:
+    assert list_runs(tmp_path / "nowhere") == []
+
+
+@pytest.mark.parametrize(
+    ("reference", "last"),
+    [("latest", "3"), ("latest:beta", "2"), ("20260101", "1"),
+     ("20260102T000000Z-beta-000002", "2")],
+)
+def test_a_run_is_found_by_name_prefix_or_age(three, reference, last) -> None:
+    assert open_run(reference, three).run_id[-1] == last
+
+
+def test_a_run_is_found_by_its_path(three) -> None:
+    path = next(three.glob("*beta*"))
+    assert open_run(path, three / "elsewhere").path == path
+
+
+def test_a_misspelt_id_gets_the_nearest(three) -> None:
+    with pytest.raises(RunNotFound, match=r"did you mean 20260102T000000Z-beta-000002"):
+        open_run("20260102T000000Z-bete-000002", three)
+
+
+@pytest.mark.parametrize(
+    ("reference", "words"),
+    [("202601", "fits 3 runs"), ("latest:gamma", "there are runs of alpha, beta"), ("", "no run")],
+)
+def test_an_unclear_reference_names_the_choice(three, reference, words) -> None:
+    with pytest.raises(RunNotFound, match=words):
+        open_run(reference, three)
+
+
+def test_latest_of_nothing_says_how_to_get_a_run(tmp_path) -> None:
+    with pytest.raises(RunNotFound, match="perflab run"):
+        open_run("latest", tmp_path)

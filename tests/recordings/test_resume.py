@@ -1,0 +1,94 @@
+"""A resumed run repeats no finished block, and refuses to mix what does not compare."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from perflab.errors import ResumeRefused
+from perflab.recordings import Run, RunWriter, check_same, remainder, remaining_blocks
+from tests.synthetic import write_run
+
+MACHINE = {"cpu": "synthetic", "cores": 2}
+
+
+@pytest.fixture(scope="module")
+def complete(tmp_path_factory) -> Run:
+    return write_run(tmp_path_factory.mktemp("runs"), blocks=4, requests=40, failed=[(3, 0)])
+
+
+def ids(*names: str) -> list[str]:
+    return [f"b{name[0].zfill(3)}-p{name[1].zfill(2)}-a{name[2]}" for name in names]
+
+
+def test_a_complete_run_has_nothing_left_failed_trials_included(complete) -> None:
+    assert remaining_blocks(complete.record, complete.path) == ([], 0, [])
+
+
+def test_a_run_without_trials_has_every_block_left(complete) -> None:
+    left = remainder(complete.record, [])
+    assert left.blocks == (0, 1, 2, 3)
+    assert set(left.attempts.values()) == {0}
+
+
+def test_the_broken_block_is_done_again_whole(complete) -> None:
+    left = remainder(complete.record, ids("000", "010", "100"))
+    assert left.blocks == (1, 2, 3)
+    assert left.attempts[1] == 1
+    assert left.attempts[2] == 0
+    assert left.superseded == ("b001-p00-a0",)
+
+
+def test_a_second_interruption_takes_a_third_attempt(complete) -> None:
+    record = complete.record.model_copy(update={"superseded": ["b000-p00-a0"]})
+    left = remainder(record, ids("000", "001"))
+    assert left.attempts[0] == 2
+    assert left.superseded == ("b000-p00-a1",)
+
+
+def test_a_crash_right_after_superseding_loses_no_attempt_number(complete) -> None:
+    record = complete.record.model_copy(update={"superseded": ["b000-p00-a0"]})
+    left = remainder(record, ids("000"))
+    assert left.blocks[0] == 0
+    assert left.attempts[0] == 1
+    assert left.superseded == ()
+
+
+def test_a_damaged_trial_leaves_its_block_to_do_and_its_id_taken(complete) -> None:
+    left = remainder(complete.record, ids("000", "010", "110"), unreadable=ids("100"))
+    assert left.blocks[0] == 1
+    assert left.attempts[1] == 1
+
+
+def test_what_is_on_disk_decides(tmp_path) -> None:
+    run = write_run(tmp_path, blocks=3, requests=40)
+    shutil.rmtree(run.path / "trials" / "b002-p01-a0")
+    blocks, attempt, superseded = remaining_blocks(run.record, run.path)
+    assert (blocks, attempt, superseded) == ([2], 1, ["b002-p00-a0"])
+    writer = RunWriter.reopen(run.path)
+    writer.supersede(superseded)
+    assert len(Run(run.path).valid_trials()) == 4
+
+
+def test_two_broken_blocks_are_refused_by_name(tmp_path) -> None:
+    run = write_run(tmp_path, blocks=3, requests=40)
+    for name in ("b000-p01-a0", "b002-p01-a0"):
+        shutil.rmtree(run.path / "trials" / name)
+    with pytest.raises(ResumeRefused, match="blocks 0, 2"):
+        remaining_blocks(run.record, run.path)
+
+
+def test_the_same_code_and_machine_may_go_on(complete) -> None:
+    check_same(complete.record, "planted", MACHINE, "process")
+
+
+@pytest.mark.parametrize(
+    ("fingerprint", "machine", "backend", "words"),
+    [("other", MACHINE, "process", "planted -> other"),
+     ("planted", {**MACHINE, "cores": 8}, "process", "cores \\(2 -> 8\\)"),
+     ("planted", MACHINE, "docker", "process -> docker")],
+)
+def test_a_change_is_refused_and_named(complete, fingerprint, machine, backend, words) -> None:
+    with pytest.raises(ResumeRefused, match=words):
+        check_same(complete.record, fingerprint, machine, backend)

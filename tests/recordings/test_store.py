@@ -1,0 +1,176 @@
+"""Trials are committed whole, once, and survive whatever happens to the next one."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from perflab.errors import RecordingError
+from perflab.recordings import Run, RunRecord, RunWriter, new_run_id, trial_id
+from tests.synthetic import write_run
+
+
+@pytest.fixture
+def model(tmp_path) -> Run:
+    """A complete run of one block, to take tables from."""
+    return write_run(tmp_path / "model", blocks=1, requests=60)
+
+
+@pytest.fixture
+def writer(model, tmp_path) -> RunWriter:
+    record = model.record.model_copy(update={"run_id": new_run_id("again"), "superseded": []})
+    return RunWriter.create(tmp_path / "runs", record)
+
+
+def row_of(model: Run, **changes) -> dict:
+    row = model.trials().iloc[0].drop("superseded").to_dict()
+    return {**row, "reasons": list(row["reasons"]), **changes}
+
+
+def commit(writer: RunWriter, model: Run, block: int = 0, requests=None) -> Path:
+    tables = [model.requests(stage=None), model.samples(), model.waits()]
+    tables = [table.drop(columns=["trial_id", "treatment", "block"]) for table in tables]
+    row = row_of(model, block=block, position=0, trial_id=trial_id(block, 0, 0))
+    return writer.commit_trial(row, tables[0] if requests is None else requests, *tables[1:])
+
+
+def test_what_was_committed_is_read_back_unchanged(writer, model) -> None:
+    commit(writer, model)
+    again = Run(writer.path)
+    ids = ["b000-p00-a0"]
+    assert again.trials().loc[0, "throughput_rps"] == model.trials().loc[0, "throughput_rps"]
+    written = model.requests(stage=None).drop(columns=["trial_id", "treatment", "block"])
+    read = again.requests(stage=None, trial_ids=ids).drop(
+        columns=["trial_id", "treatment", "block"]
+    )
+    pd.testing.assert_frame_equal(read, written)
+    assert read["phase_commit_ms"].dtype == np.float32
+    assert read["worker"].dtype == np.int16
+
+
+def test_a_trial_is_committed_only_once(writer, model) -> None:
+    commit(writer, model)
+    with pytest.raises(RecordingError, match="committed already"):
+        commit(writer, model)
+
+
+def test_a_failed_trial_needs_no_tables(writer, model) -> None:
+    treatment = model.record.treatments[0].name
+    writer.commit_trial(
+        {"trial_id": "b000-p00-a0", "block": 0, "position": 0, "attempt": 0,
+         "treatment": treatment, "state": "failed", "reasons": ["died"]}, None, None,
+    )
+    run = Run(writer.path)
+    row = run.trials().iloc[0]
+    assert row["state"] == "failed"
+    assert list(row["reasons"]) == ["died"]
+    assert np.isnan(row["throughput_rps"])
+    assert run.requests().empty
+    assert len(run.valid_trials()) == 0
+
+
+def test_a_table_without_a_column_is_refused_by_name(writer, model) -> None:
+    short = model.requests(stage=None).drop(columns=["done_ns"])
+    with pytest.raises(RecordingError, match="requests table lacks done_ns"):
+        commit(writer, model, requests=short)
+    assert len(Run(writer.path).trials()) == 0
+
+
+def test_a_column_of_the_wrong_kind_is_refused(writer, model) -> None:
+    wrong = model.requests(stage=None).assign(done_ns="soon")
+    with pytest.raises(RecordingError, match="do not fit their schema"):
+        commit(writer, model, requests=wrong)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [({"trial_id": "b000-p00-a7"}, "should be"), ({"state": "good"}, "none of"),
+     ({"treatment": "nobody"}, "not in the run"), ({"throughput_rps": "fast"}, "throughput_rps")],
+)
+def test_a_row_that_contradicts_itself_is_refused(writer, model, changes, words) -> None:
+    with pytest.raises(RecordingError, match=words):
+        writer.commit_trial(row_of(model, **changes), None, None)
+
+
+def test_an_aborted_commit_is_invisible_and_removed_on_reopen(writer, model) -> None:
+    commit(writer, model)
+    leftover = writer.path / "trials" / ".tmp-b001-p00-a0"
+    leftover.mkdir()
+    (leftover / "trial.parquet").write_bytes(b"half")
+    assert len(Run(writer.path).trials()) == 1
+    RunWriter.reopen(writer.path)
+    assert not leftover.exists()
+
+
+def test_an_update_that_fails_leaves_the_old_record(writer, monkeypatch) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(RecordingError, match="make room"):
+        writer.update(state="finished")
+    assert Run(writer.path).record.state == "running"
+    assert writer.record.state == "running"
+    assert [path.name for path in writer.path.glob(".tmp-*")] == []
+
+
+def test_a_full_disk_keeps_the_trials_before_it(model, tmp_path) -> None:
+    mount = tmp_path / "small"
+    mount.mkdir()
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=512k", "none", mount], check=False,
+                          capture_output=True)
+    if done.returncode:
+        pytest.skip("mounting a small disk needs root")
+    try:
+        record = model.record.model_copy(update={"run_id": "full", "blocks": 100})
+        writer = RunWriter.create(mount, record)
+        committed = 0
+        with pytest.raises(RecordingError, match=r"PERFLAB_RUNS") as caught:
+            for block in range(100):
+                commit(writer, model, block)
+                committed += 1
+        assert str(mount) in str(caught.value)
+        run = Run(writer.path)
+        assert 0 < committed == len(run.trials())
+        assert run.problems == []
+        assert len(run.requests(trial_ids=[trial_id(committed - 1, 0, 0)])) == 60
+    finally:
+        subprocess.run(["umount", mount], check=True)
+
+
+def test_an_update_is_validated_and_persists(writer) -> None:
+    writer.update(state="failed", reason="no power")
+    assert Run(writer.path).record.reason == "no power"
+    with pytest.raises(ValueError, match="state"):
+        writer.update(state="sleeping")
+
+
+def test_superseded_trials_stay_and_do_not_count(model) -> None:
+    RunWriter.reopen(model.path).supersede(["b000-p00-a0"])
+    run = Run(model.path)
+    assert list(run.trials()["superseded"]) == [True, False]
+    assert "b000-p00-a0" not in set(run.valid_trials()["trial_id"])
+    assert "b000-p00-a0" not in set(run.requests()["trial_id"])
+    assert set(run.requests(trial_ids=["b000-p00-a0"])["trial_id"]) == {"b000-p00-a0"}
+
+
+def test_a_run_id_is_used_once(model) -> None:
+    with pytest.raises(RecordingError, match="used once"):
+        RunWriter.create(model.path.parent, model.record)
+
+
+def test_run_ids_carry_time_and_experiment_and_differ() -> None:
+    first, second = new_run_id("sync_vs_async"), new_run_id("sync_vs_async")
+    assert first != second
+    assert first.split("-")[1] == "sync_vs_async"
+
+
+def test_a_record_survives_json(model) -> None:
+    text = model.record.model_dump_json()
+    assert RunRecord.model_validate_json(text) == model.record

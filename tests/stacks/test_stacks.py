@@ -1,0 +1,259 @@
+"""Services as data, in both backends, for real."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg2
+import pytest
+
+from perflab.errors import ServiceFailed, SettingRefused, StackError
+from perflab.experiments.inference_service import FEATURES, InferenceParameters, stack
+from perflab.host.placement import placement
+from perflab.paths import project_root, services_dir
+from perflab.sampling.meters import ProcessTable
+from perflab.stacks import leftovers
+from perflab.stacks.backend import choose
+from perflab.stacks.plan import settle
+from perflab.stacks.residents import Residents
+from perflab.stacks.spec import load_service, render, service_names
+
+SMALL = InferenceParameters(workers=1, pool_size=4)
+
+
+def plans(**levels: object) -> dict[str, object]:
+    return {"it": stack(SMALL, **levels)}  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def residents(backend_name: str) -> Iterator[Residents]:
+    made = Residents(
+        choose(backend_name),
+        {
+            "on": stack(SMALL),
+            "off": stack(SMALL, synchronous_commit="off", round_trip_ms=20.0),
+            "other": stack(SMALL, runtime="sklearn"),
+        },
+        placement(),
+        f"test-{os.getpid()}",
+    )
+    made.prepare()
+    made.start()
+    yield made
+    made.stop()
+    assert leftovers.everything() == []
+
+
+def post(port: int, path: str, features: object = FEATURES) -> tuple[int, dict[str, object], str]:
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{port}{path}",
+        data=json.dumps({"features": features}).encode(),
+        headers={"Content-Type": "application/json"},
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return answer.status, json.loads(answer.read()), answer.headers["Server-Timing"]
+    except urllib.error.HTTPError as error:
+        return error.code, json.loads(error.read()), ""
+
+
+def test_every_service_description_can_be_read() -> None:
+    assert service_names() == ["inference", "link", "postgres"]
+    for name in service_names():
+        spec = load_service(name)
+        assert spec.resolve({})
+        assert (services_dir() / name / "Dockerfile").exists()
+
+
+def test_wrong_settings_are_all_named() -> None:
+    with pytest.raises(StackError, match=r"did you mean 'workers'.*runtime = 'onxn' must be one"):
+        load_service("inference").resolve({"worker": 1, "runtime": "onxn"})
+
+
+def test_a_placeholder_without_value_is_an_error() -> None:
+    with pytest.raises(StackError, match="no value"):
+        render("{nothing}", {})
+
+
+def test_treatments_share_what_does_not_differ_at_start() -> None:
+    found = settle({
+        "on": stack(SMALL), "off": stack(SMALL, synchronous_commit="off"),
+        "sklearn": stack(SMALL, runtime="sklearn"),
+    })
+    assert [resident.name for resident in found.residents] == [
+        "postgres", "link", "inference", "inference-2"
+    ]
+    assert found.serving["sklearn"]["inference"] == "inference-2"
+    assert found.serving["sklearn"]["link"] == found.serving["on"]["link"]
+
+
+@pytest.mark.slow
+def test_a_stack_serves_pauses_reloads_and_leaves_nothing(residents: Residents) -> None:
+    residents.activate("on")
+    port = residents.instance("on", "inference").launch.port
+    database = residents.database("on")
+    assert database is not None
+    for path, phases in (
+        ("/inferences", {"threadpool", "inference", "pool", "execute", "commit", "app"}),
+        ("/inferences_async", {"inference", "pool", "execute", "commit", "app"}),
+        ("/inferences_no_db", {"threadpool", "inference", "app"}),
+        ("/inferences_no_db_async", {"inference", "app"}),
+    ):
+        status, body, timing = post(port, path)
+        assert status == 200
+        assert body["label"] == 0
+        assert {part.split(";")[0].strip() for part in timing.split(",")} == phases
+    assert database.count("SELECT count(*) FROM inferences") == 2
+    for wrong in ([1.0] * 29, [*FEATURES[:29], "x"], None):
+        assert post(port, "/inferences", wrong)[0] == 422
+
+    # A reload-scope setting and the link's delay change between treatments, and show.
+    residents.activate("off")
+    begin = time.monotonic()
+    post(port, "/inferences")
+    assert time.monotonic() - begin > 0.055  # three round trips of 20 ms, less timer rounding
+    residents.activate("on")
+    assert sum(count for *_, count in database.waits()) >= 1
+
+    # What is not under test is paused, and uses no CPU.
+    idle = residents.idle("on")["inference-2"]
+    before = idle.meter().read(ProcessTable())
+    time.sleep(0.5)
+    after = idle.meter().read(ProcessTable())
+    assert before is not None
+    assert after is not None
+    assert after.cpu_ns == before.cpu_ns
+    residents.activate("other")
+    other = residents.instance("other", "inference").launch.port
+    assert post(other, "/inferences")[1]["label"] == 0
+
+
+@pytest.mark.slow
+def test_listeners_are_on_loopback_only(residents: Residents) -> None:
+    listening = subprocess.run(["cat", "/proc/net/tcp"], capture_output=True, text=True).stdout
+    ports = {instance.launch.port for instance in residents.active("on").values()}
+    seen = set()
+    for line in listening.splitlines()[1:]:
+        address, state = line.split()[1], line.split()[3]
+        host, port = address.split(":")
+        if state == "0A" and int(port, 16) in ports:
+            seen.add(int(port, 16))
+            assert host == "0100007F"
+    assert seen == ports
+
+
+@pytest.mark.slow
+def test_a_dead_service_is_named_with_its_log(residents: Residents) -> None:
+    residents.activate("on")
+    instance = residents.instance("on", "postgres")
+    kill_service(instance)
+    deadline = time.monotonic() + 10
+    while not instance.exit_reason() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    with pytest.raises(ServiceFailed, match="postgres"):
+        residents.check_alive("on")
+    port = residents.instance("on", "inference").launch.port
+    status, body, _ = post(port, "/inferences")
+    assert status == 503
+    assert "database" in str(body["detail"])
+
+
+def kill_service(instance: object) -> None:
+    child = getattr(instance, "_child", None)
+    if child is not None:
+        os.kill(child.pid, signal.SIGKILL)
+    else:
+        instance._container.kill()  # type: ignore[attr-defined]
+
+
+@pytest.mark.slow
+def test_a_service_that_dies_while_starting_tells_why() -> None:
+    broken = Residents(choose("process"), plans(), placement(), "broken")  # type: ignore[arg-type]
+    broken.prepare()
+    artifacts = next(Path(os.environ["PERFLAB_STATE"], "artifacts").glob("inference-*"))
+    hidden = artifacts / "model.onnx"
+    hidden.rename(artifacts / "hidden")
+    try:
+        with pytest.raises(ServiceFailed, match=r"model\.onnx"):
+            broken.start()
+    finally:
+        (artifacts / "hidden").rename(hidden)
+    assert leftovers.everything() == []
+
+
+OWNER = """
+import os, sys, time
+from perflab.experiments.inference_service import InferenceParameters, stack
+from perflab.host.placement import placement
+from perflab.stacks.backend import choose
+from perflab.stacks.reaper import Reaper
+from perflab.stacks.residents import Residents
+reaper = Reaper("orphan") if sys.argv[2] == "reaper" else None
+plan = stack(InferenceParameters(workers=1, pool_size=4))
+residents = Residents(choose(sys.argv[1]), {"it": plan}, placement(), "orphan")
+residents.prepare()
+residents.start()
+print("up", flush=True)
+time.sleep(120)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("guard", ["reaper", "none"])
+def test_after_sigkill_the_reaper_or_down_removes_everything(backend_name: str, guard: str) -> None:
+    owner = subprocess.Popen(
+        [sys.executable, "-c", OWNER, backend_name, guard], stdout=subprocess.PIPE,
+        cwd=project_root(), start_new_session=True,
+    )
+    assert owner.stdout is not None
+    assert owner.stdout.readline() == b"up\n"
+    assert len(leftovers.everything()) == 3
+    owner.kill()
+    owner.wait()
+    owner.stdout.close()
+    if guard == "none":
+        assert len(leftovers.everything()) == 3
+        leftovers.remove_of_kind("run")
+        assert leftovers.everything() == []
+        return
+    deadline = time.monotonic() + 40
+    while leftovers.everything() and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert leftovers.everything() == []
+
+
+@pytest.mark.slow
+def test_the_password_is_shown_nowhere(residents: Residents) -> None:
+    secret = residents._secret
+    residents.activate("on")
+    for instance in residents.active("on").values():
+        assert secret not in instance.log(500)
+        assert secret not in repr(instance.launch)
+    port = residents.instance("on", "postgres").launch.port
+    with pytest.raises(psycopg2.OperationalError, match="password"):
+        psycopg2.connect(
+            host="127.0.0.1", port=port, user="perflab", dbname="perflab", password="wrong"
+        )
+
+
+@pytest.mark.slow
+def test_a_setting_the_service_does_not_have_is_refused(residents: Residents) -> None:
+    residents.activate("on")
+    database = residents.database("on")
+    assert database is not None
+    spec = load_service("postgres")
+    database.execute(["ALTER SYSTEM SET synchronous_commit = 'local'", "SELECT pg_reload_conf()"])
+    time.sleep(0.3)
+    with pytest.raises(SettingRefused, match="synchronous_commit"):
+        residents._verify("on", "inference")
+    database.apply(spec, {"synchronous_commit": "on"})
+    residents._verify("on", "inference")
