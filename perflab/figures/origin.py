@@ -53,7 +53,7 @@ def footer(run: Run) -> str:
 def _n_text(counts: dict[str, int]) -> str:
     if len(set(counts.values())) == 1:
         return f"n = {next(iter(counts.values()))} valid trials per treatment"
-    listed = ", ".join(f"{name} {count}" for name, count in counts.items())
+    listed = ", ".join(f"{name}: {count}" for name, count in counts.items())
     return f"n valid trials: {listed}"
 
 

@@ -113,9 +113,9 @@ class Loop:
 
 
 async def _until(instant_ns: int) -> None:
-    wait_s = (instant_ns - time.monotonic_ns()) / 1e9
-    if wait_s > 0:
-        await asyncio.sleep(wait_s)
+    # The loop's timers round to a millisecond, downwards too: a request must never start early.
+    while (wait_ns := instant_ns - time.monotonic_ns()) > 0:
+        await asyncio.sleep(wait_ns / 1e9)
 
 
 async def _watch_loop(delays_ms: list[float]) -> None:

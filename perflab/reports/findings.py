@@ -10,7 +10,7 @@ import pandas as pd
 from perflab.analysis.evaluation import evaluate, findings_table, sentence
 from perflab.analysis.summary import summary_table
 from perflab.recordings import Run
-from perflab.reports.numbers import MISSING, count, estimate, missing, number, p_value
+from perflab.reports.numbers import MISSING, count, estimate, measured, missing, number, p_value
 
 COLUMNS = ["claim", "response", "published", "measured ratio [95%]", "n", "p", "verdict", "source"]
 COUNTS = ("valid", "invalid", "failed", "errors")
@@ -30,12 +30,12 @@ def readable_findings(run: Run) -> pd.DataFrame:
 
 
 def _finding(row: Mapping[Any, Any]) -> dict[str, str]:
-    measured = estimate(row["measured ratio"], row["95% low"], row["95% high"])
+    interval = estimate(row["measured ratio"], row["95% low"], row["95% high"])
     return {
         "claim": str(row["claim"]),
         "response": str(row["response"]),
         "published": str(row["published"]) or MISSING,
-        "measured ratio [95%]": measured,
+        "measured ratio [95%]": interval,
         "n": count(row["n"]),
         "p": p_value(row["p (adjusted)"]),
         "verdict": str(row["verdict"]),
@@ -51,7 +51,7 @@ def readable_summary(run: Run) -> pd.DataFrame:
 def _summary(row: Mapping[Any, Any]) -> dict[str, str]:
     states = {name: count(row[name]) for name in COUNTS}
     responses = {
-        title: estimate(row[name], row[f"{name}_low"], row[f"{name}_high"])
+        title: measured(row[name], row[f"{name}_low"], row[f"{name}_high"])
         for name, title in RESPONSES.items()
     }
     cpu = {

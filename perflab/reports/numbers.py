@@ -47,6 +47,15 @@ def estimate(value: Any, low: Any, high: Any) -> str:
     return f"{ratio(value)} [{ratio(low)}, {ratio(high)}]"
 
 
+def measured(value: Any, low: Any, high: Any) -> str:
+    """Return a measured quantity with its interval: ``483 [471, 502]``."""
+    if missing(value):
+        return MISSING
+    if missing(low) or missing(high):
+        return f"{number(value)} (no interval)"
+    return f"{number(value)} [{number(low)}, {number(high)}]"
+
+
 def p_value(value: Any) -> str:
     """Return a p-value with two significant digits, ``< 0.001`` below that."""
     if missing(value):

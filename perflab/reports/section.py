@@ -106,7 +106,7 @@ def _set_up(run: Run) -> str:
         "placement": _placement(dict(record.placement)),
         "not separated on this machine": shared_note(record),
         "blocks, seed": f"{record.blocks}, {record.seed}",
-        "valid trials": ", ".join(f"{name} {count}" for name, count in counts.items()),
+        "valid trials": ", ".join(f"{name}: {count}" for name, count in counts.items()),
         "code": f"commit {commit(record)}, perflab {perflab_version()}",
     }
     listed = pd.DataFrame([(k, str(v)) for k, v in facts.items() if v], columns=["what", "value"])

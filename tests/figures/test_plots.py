@@ -12,7 +12,6 @@ from matplotlib.text import Text
 from perflab.figures import PLOTS, draw_all
 from perflab.figures.plots import flush_cost, latency_ecdf, throughput, time_breakdown
 
-
 once = cache(draw_all)
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perflab.reports.markdown import to_markdown
-from perflab.reports.numbers import count, estimate, number, p_value, ratio
+from perflab.reports.numbers import count, estimate, measured, number, p_value, ratio
 
 CELLS = st.one_of(
     st.text(max_size=20),
@@ -84,3 +84,8 @@ def test_small_ratios_keep_their_digits() -> None:
 def test_counts_are_whole() -> None:
     assert count(6.0) == "6"
     assert count(math.nan) == "–"
+
+
+def test_a_measured_quantity_has_three_digits_everywhere() -> None:
+    assert measured(482.71, 470.9, 502.2) == "483 [471, 502]"
+    assert measured(482.71, math.nan, math.nan) == "483 (no interval)"

@@ -16,7 +16,6 @@ from perflab.figures.plots.milliseconds import log_axis
 from perflab.figures.style import (
     FAINT,
     MUTED,
-    LabFigure,
     Look,
     canvas,
     finish,

@@ -1,0 +1,74 @@
+"""A run as a section of a design document: complete, linked relatively, honest about failures."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from perflab.recordings import Run, RunWriter
+from perflab.reports.section import section, write_section
+from tests.synthetic import ON_AND_OFF, write_run
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory) -> Run:
+    root = tmp_path_factory.mktemp("runs")
+    found = write_run(root, failed={(2, 0)}, invalid={(4, 1)})
+    RunWriter.reopen(found.path).update(warnings=["the disk's flush cost changed | by 4x"])
+    return Run(found.path)
+
+
+def test_a_section_holds_question_verdict_tables_set_up_and_warnings(run) -> None:
+    text = section(run, [])
+    for part in (
+        run.record.title, run.record.question, "## Verdict", "## Findings", "## Measured",
+        "## Set-up", run.run_id, "process", "loopback", run.record.placement["shared"],
+        "`concurrency`", "## Warnings", "flush cost changed",
+    ):  # fmt: skip
+        assert part in text
+
+
+def test_failed_and_invalid_trials_stand_with_their_reasons(run) -> None:
+    text = section(run, [])
+    assert re.search(r"\| failed \| service 'postgres': died \(planted\) \|", text)
+    assert re.search(r"\| invalid \| the client used 97% of its cores \|", text)
+
+
+def test_every_linked_figure_exists_relative_to_the_section(run, tmp_path) -> None:
+    path = write_section(run, tmp_path / "report")
+    links = re.findall(r"!\[.*?\]\(<(.*?)>\)", path.read_text())
+    assert len(links) == 5
+    for link in links:
+        assert not Path(link).is_absolute()
+        assert link.endswith(".svg")
+        assert (path.parent / link).is_file()
+
+
+def test_a_section_is_the_same_when_written_again(run, tmp_path) -> None:
+    first, second = write_section(run, tmp_path / "a"), write_section(run, tmp_path / "b")
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_a_png_is_linked_only_where_there_is_no_svg(run) -> None:
+    text = section(run, ["f/a.png", "f/a.svg", "f/b.png", "f/b.csv"])
+    assert "<f/a.svg>" in text
+    assert "<f/b.png>" in text
+    assert "a.png" not in text
+    assert "csv" not in text
+
+
+def test_a_run_whose_every_trial_failed_still_makes_a_section(tmp_path) -> None:
+    every = {(block, index) for block in range(2) for index in range(2)}
+    failed = write_run(tmp_path / "runs", blocks=2, failed=every, state="failed")
+    text = write_section(failed, tmp_path / "report").read_text()
+    assert "This run is failed (planted by a test)" in text
+    assert text.count("died (planted)") == 4
+    assert "nan" not in text.lower()
+
+
+def test_a_single_trial_without_claims_still_makes_a_section(tmp_path) -> None:
+    single = write_run(tmp_path / "runs", treatments=ON_AND_OFF[:1], blocks=1)
+    assert "No claim is attached" in section(single, [])
+    assert "Every trial is valid." in section(single, [])

@@ -1,0 +1,57 @@
+"""Verdicts of several runs stand in one table; numbers keep their interval and n."""
+
+from __future__ import annotations
+
+from io import StringIO
+
+import pytest
+from rich.console import Console
+
+from perflab.reports.verdicts import to_markdown, to_terminal, verdict_table
+from tests.synthetic import ON_AND_OFF, contrast_of, write_run
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    root = tmp_path_factory.mktemp("runs")
+    every = {(block, index) for block in range(2) for index in range(2)}
+    untestable = contrast_of(ON_AND_OFF[1], ON_AND_OFF[0], not_testable="needs 4 cores")
+    return [
+        write_run(root, noise=0.01, seed=1),
+        write_run(root, blocks=2, failed=every, state="failed", seed=2),
+        write_run(root, blocks=2, contrasts=[untestable], seed=3),
+        write_run(root, blocks=2, contrasts=[], seed=4),
+    ]
+
+
+def test_every_claim_of_every_run_has_a_row(runs) -> None:
+    table = verdict_table(runs)
+    assert list(table["verdict"]) == ["reproduced", "inconclusive", "not testable here"]
+    assert (table["experiment"] == "synchronous_commit").all()
+    assert (table["backend"] == "process").all()
+
+
+def test_the_planted_ratio_is_printed_with_interval_and_n(runs) -> None:
+    row = verdict_table(runs).iloc[0]
+    assert row["measured ratio [95%]"].startswith("1.")
+    assert row["measured ratio [95%]"].endswith("]")
+    assert row["n"] == "6"
+
+
+def test_what_was_not_measured_is_a_dash_and_never_nan(runs) -> None:
+    table = verdict_table(runs)
+    assert table.iloc[1]["measured ratio [95%]"] == "–"
+    assert "nan" not in to_markdown(table).lower()
+
+
+def test_no_runs_make_an_empty_table_with_the_same_columns(runs) -> None:
+    assert list(verdict_table([]).columns) == list(verdict_table(runs).columns)
+    assert verdict_table([]).empty
+
+
+def test_a_terminal_shows_intervals_as_they_are(runs) -> None:
+    console = Console(width=200, record=True, file=StringIO())
+    console.print(to_terminal(verdict_table(runs)))
+    text = console.export_text()
+    assert verdict_table(runs).iloc[0]["measured ratio [95%]"] in text
+    assert "not testable here" in text
