@@ -53,7 +53,7 @@ def variants(count: int, step: float = 1.15) -> tuple[Planted, ...]:
     )
 
 
-def contrast_of(numerator: Planted, denominator: Planted, **changes: Any) -> Contrast:
+def contrast_of(numerator: Planted, denominator: Planted, /, **changes: Any) -> Contrast:
     """Return a throughput contrast that claims the planted ratio."""
     fields: dict[str, Any] = {
         "name": f"{numerator.name} against {denominator.name}",

@@ -133,10 +133,9 @@ def sentence(finding: Finding) -> str:
         return f"{head}; {verdict.reason}."
     published = published_text(contrast)
     beside = f", published {published}" if published else ""
-    return (
-        f"{head}; measured ratio of {contrast.response} {_measured(effect)}{beside}; "
-        f"{verdict.reason}."
-    )
+    measured = f"measured ratio of {contrast.response} {_measured(effect)}{beside}"
+    left_out = f"; {finding.left_out} blocks left out" if finding.left_out else ""
+    return f"{head}; {measured}; {verdict.reason}{left_out}."
 
 
 def _measured(effect: Effect) -> str:

@@ -70,6 +70,23 @@ class Conducted:
             return self._child.wait()
 
 
+class _News:
+    """What the events so far say about the run, kept while they are shown."""
+
+    def __init__(self, show: Callable[[Event], None]) -> None:
+        self._show = show
+        self.path: Path | None = None
+        self.failure: Event | None = None
+
+    def take(self, event: Event) -> None:
+        """Note what matters, then show."""
+        if event["event"] == "run":
+            self.path = Path(event["path"])
+        if event["event"] == "error":
+            self.failure = event
+        self._show(event)
+
+
 def conduct(order: Order, show: Callable[[Event], None]) -> Path:
     """Run an order and return the run's folder.
 
@@ -86,28 +103,20 @@ def conduct(order: Order, show: Callable[[Event], None]) -> Path:
         What the conductor reported.
     """
     conducted = Conducted(order)
-    path: Path | None = None
-    failure: Event | None = None
-    stream = conducted.events()
+    news = _News(show)
     interrupted = False
     while True:
         try:
-            event = next(stream, None)
+            # A generator that an interrupt went through is finished; a new one goes on.
+            for event in conducted.events():
+                news.take(event)
+            break
         except KeyboardInterrupt:
             if not interrupted:
-                show({"event": "note", "text": "interrupted: ending the trial in order"})
                 conducted.ask_to_stop()
+                show({"event": "note", "text": "interrupted: ending the trial in order"})
             interrupted = True
-            # A generator that raised is finished; a new one goes on where it stopped.
-            stream = conducted.events()
-            continue
-        if event is None:
-            break
-        if event["event"] == "run":
-            path = Path(event["path"])
-        if event["event"] == "error":
-            failure = event
-        show(event)
+    path, failure = news.path, news.failure
     code = conducted.wait()
     if interrupted:
         raise RunInterrupted(_resume_hint("the run was interrupted", path))

@@ -2,28 +2,37 @@
 # Starts PostgreSQL on 127.0.0.1, after making its cluster and schema when there is none.
 # Environment: POSTGRES_BIN, PGDATA, PGPORT, DATABASE_PASSWORD, MAX_CONNECTIONS, SHARED_BUFFERS_MB.
 set -eu
-here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
-# The dynamic linker finds a relocated wheel's libraries beside its programs.
+here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 umask 077
 
+# Single-user mode opens no port and takes one statement per line; without exit_on_error a failed
+# statement would pass unnoticed.
+run_alone() {
+    "$POSTGRES_BIN/postgres" --single -c exit_on_error=on -D "$making" "$1" > /dev/null
+}
+
 if [ ! -s "$PGDATA/PG_VERSION" ]; then
+    # Made under another name and moved when complete: an interrupted start is simply begun again.
+    making=$PGDATA.making
+    rm -rf "$making"
     passwords=$(mktemp "$(dirname "$PGDATA")/password.XXXXXX")
     trap 'rm -f "$passwords"' EXIT
+    trap 'exit 1' HUP INT TERM
     printf '%s' "$DATABASE_PASSWORD" > "$passwords"
-    "$POSTGRES_BIN/initdb" --pgdata "$PGDATA" --username perflab --pwfile "$passwords" \
+    "$POSTGRES_BIN/initdb" --pgdata "$making" --username perflab --pwfile "$passwords" \
         --auth scram-sha-256 --encoding UTF8 --locale C --no-sync > /dev/null
     rm -f "$passwords"
-    trap - EXIT
-    # Single-user mode takes one statement per line and opens no port.
-    echo "CREATE DATABASE perflab;" |
-        "$POSTGRES_BIN/postgres" --single -D "$PGDATA" postgres > /dev/null
-    tr '\n' ' ' < "$here/schema.sql" |
-        "$POSTGRES_BIN/postgres" --single -D "$PGDATA" perflab > /dev/null
+    trap - EXIT HUP INT TERM
+    echo "CREATE DATABASE perflab;" | run_alone postgres
+    tr '\n' ' ' < "$here/schema.sql" | run_alone perflab
+    if [ -d "$PGDATA" ]; then rmdir "$PGDATA"; fi
+    mv "$making" "$PGDATA"
 fi
 unset DATABASE_PASSWORD
 
 # A checkpoint or autovacuum inside a trial of a second would be noise that hits one treatment and
 # not the other; the lab checkpoints between trials instead. fsync stays on: it is what is measured.
+# Settings that are changed by reload are not given here: the command line would win over them.
 exec "$POSTGRES_BIN/postgres" -D "$PGDATA" \
     -c listen_addresses=127.0.0.1 -c port="$PGPORT" -c unix_socket_directories= \
     -c max_connections="$MAX_CONNECTIONS" -c shared_buffers="${SHARED_BUFFERS_MB}MB" \

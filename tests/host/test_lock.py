@@ -52,8 +52,11 @@ def test_client_and_services_never_share_a_core(count: int) -> None:
     places = placement(range(count))
     assert not set(places.client) & set(places.services)
     assert not set(places.client) & set(places.database)
-    used = {core for role in ("services", "database", "link", "client") for core in
-            places.cores_of(role)}
+    used = {
+        core
+        for role in ("services", "database", "link", "client")
+        for core in places.cores_of(role)
+    }
     assert used <= set(range(count))
 
 

@@ -50,8 +50,9 @@ def test_without_a_database_waits_are_empty_and_typed(tmp_path) -> None:
 
 
 def test_changing_a_returned_table_does_not_change_the_run(run) -> None:
-    run.trials().loc[:, "throughput_rps"] = 0.0
-    run.requests().loc[:, "status"] = 0
+    trials, requests = run.trials(), run.requests()
+    trials.loc[:, "throughput_rps"] = 0.0
+    requests.loc[:, "status"] = 0
     assert (run.valid_trials()["throughput_rps"] > 0).all()
     assert (run.requests()["status"] == 200).all()
 

@@ -15,6 +15,9 @@ from perflab.errors import RecordingError
 from perflab.recordings import Run, RunRecord, RunWriter, new_run_id, trial_id
 from tests.synthetic import write_run
 
+FIRST = ["b000-p00-a0"]
+IDENTITY = ["trial_id", "treatment", "block"]
+
 
 @pytest.fixture
 def model(tmp_path) -> Run:
@@ -24,7 +27,7 @@ def model(tmp_path) -> Run:
 
 @pytest.fixture
 def writer(model, tmp_path) -> RunWriter:
-    record = model.record.model_copy(update={"run_id": new_run_id("again"), "superseded": []})
+    record = model.record.model_copy(update={"run_id": new_run_id("again"), "state": "running"})
     return RunWriter.create(tmp_path / "runs", record)
 
 
@@ -34,21 +37,23 @@ def row_of(model: Run, **changes) -> dict:
 
 
 def commit(writer: RunWriter, model: Run, block: int = 0, requests=None) -> Path:
-    tables = [model.requests(stage=None), model.samples(), model.waits()]
-    tables = [table.drop(columns=["trial_id", "treatment", "block"]) for table in tables]
+    tables = [model.requests(None, FIRST), model.samples(FIRST), model.waits(FIRST)]
+    tables = [table.drop(columns=IDENTITY) for table in tables]
     row = row_of(model, block=block, position=0, trial_id=trial_id(block, 0, 0))
     return writer.commit_trial(row, tables[0] if requests is None else requests, *tables[1:])
+
+
+def commit_until_full(writer: RunWriter, model: Run) -> None:
+    for block in range(100):
+        commit(writer, model, block)
 
 
 def test_what_was_committed_is_read_back_unchanged(writer, model) -> None:
     commit(writer, model)
     again = Run(writer.path)
-    ids = ["b000-p00-a0"]
     assert again.trials().loc[0, "throughput_rps"] == model.trials().loc[0, "throughput_rps"]
-    written = model.requests(stage=None).drop(columns=["trial_id", "treatment", "block"])
-    read = again.requests(stage=None, trial_ids=ids).drop(
-        columns=["trial_id", "treatment", "block"]
-    )
+    written = model.requests(None, FIRST).drop(columns=IDENTITY)
+    read = again.requests(None, FIRST).drop(columns=IDENTITY)
     pd.testing.assert_frame_equal(read, written)
     assert read["phase_commit_ms"].dtype == np.float32
     assert read["worker"].dtype == np.int16
@@ -130,14 +135,11 @@ def test_a_full_disk_keeps_the_trials_before_it(model, tmp_path) -> None:
     try:
         record = model.record.model_copy(update={"run_id": "full", "blocks": 100})
         writer = RunWriter.create(mount, record)
-        committed = 0
-        with pytest.raises(RecordingError, match=r"PERFLAB_RUNS") as caught:
-            for block in range(100):
-                commit(writer, model, block)
-                committed += 1
-        assert str(mount) in str(caught.value)
+        with pytest.raises(RecordingError, match=r"small/full/trials.*PERFLAB_RUNS"):
+            commit_until_full(writer, model)
         run = Run(writer.path)
-        assert 0 < committed == len(run.trials())
+        committed = len(run.trials())
+        assert 0 < committed < 100
         assert run.problems == []
         assert len(run.requests(trial_ids=[trial_id(committed - 1, 0, 0)])) == 60
     finally:

@@ -85,12 +85,18 @@ def test_a_placeholder_without_value_is_an_error() -> None:
 
 
 def test_treatments_share_what_does_not_differ_at_start() -> None:
-    found = settle({
-        "on": stack(SMALL), "off": stack(SMALL, synchronous_commit="off"),
-        "sklearn": stack(SMALL, runtime="sklearn"),
-    })
+    found = settle(
+        {
+            "on": stack(SMALL),
+            "off": stack(SMALL, synchronous_commit="off"),
+            "sklearn": stack(SMALL, runtime="sklearn"),
+        }
+    )
     assert [resident.name for resident in found.residents] == [
-        "postgres", "link", "inference", "inference-2"
+        "postgres",
+        "link",
+        "inference",
+        "inference-2",
     ]
     assert found.serving["sklearn"]["inference"] == "inference-2"
     assert found.serving["sklearn"]["link"] == found.serving["on"]["link"]
@@ -211,15 +217,19 @@ time.sleep(120)
 @pytest.mark.parametrize("guard", ["reaper", "none"])
 def test_after_sigkill_the_reaper_or_down_removes_everything(backend_name: str, guard: str) -> None:
     owner = subprocess.Popen(
-        [sys.executable, "-c", OWNER, backend_name, guard], stdout=subprocess.PIPE,
-        cwd=project_root(), start_new_session=True,
+        [sys.executable, "-c", OWNER, backend_name, guard],
+        stdout=subprocess.PIPE,
+        cwd=project_root(),
+        start_new_session=True,
     )
     assert owner.stdout is not None
-    assert owner.stdout.readline() == b"up\n"
-    assert len(leftovers.everything()) == 3
-    owner.kill()
-    owner.wait()
-    owner.stdout.close()
+    try:
+        assert owner.stdout.readline() == b"up\n"
+        assert len(leftovers.everything()) == 3
+    finally:
+        owner.kill()
+        owner.wait()
+        owner.stdout.close()
     if guard == "none":
         assert len(leftovers.everything()) == 3
         leftovers.remove_of_kind("run")

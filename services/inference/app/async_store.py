@@ -10,6 +10,7 @@ from app.settings import Settings
 from app.timing import Phases
 
 INSERT = "INSERT INTO inferences (label, probability) VALUES ($1, $2) RETURNING id"
+NEVER = 2**62
 
 
 class AsyncStore:
@@ -31,6 +32,10 @@ class AsyncStore:
             timeout=10,
             min_size=settings.minimum_per_worker,
             max_size=settings.pool_per_worker,
+            # No connection is replaced for its age or its number of queries: psycopg2's pool does
+            # not either, and a reconnect inside a trial would hit one driver only.
+            max_inactive_connection_lifetime=0,
+            max_queries=NEVER,
             server_settings={"application_name": "inference-asyncpg"},
         )
         return cls(pool, settings.transaction_style == "transaction")

@@ -46,8 +46,8 @@ class BlockingStore:
                 return self._insert(connection, label, probability, phases)
             finally:
                 # A connection in error is closed, never handed to the next request.
-                broken = connection.closed != 0 or connection.info.transaction_status != 0
-                self._pool.putconn(connection, close=broken)
+                idle = connection.info.transaction_status == extensions.TRANSACTION_STATUS_IDLE
+                self._pool.putconn(connection, close=not idle)
 
     def _insert(
         self, connection: extensions.connection, label: int, probability: float, phases: Phases

@@ -5,35 +5,21 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import anyio.to_thread
-from fastapi import Depends, FastAPI, Request
+from fastapi import Depends, FastAPI, HTTPException, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
 from app import async_store, blocking_store, runtimes
+from app.payload import Answer, Inference, refuse
+from app.readiness import Sign
 from app.settings import from_environment
 from app.timing import KEY, Phases, ServerTiming
 
-FEATURES = 30
+Store = TypeVar("Store")
 SHOWN = ("synchronous_commit", "server_version")
-
-
-class Inference(BaseModel):
-    """One row of features."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    features: Annotated[list[FiniteFloat], Field(min_length=FEATURES, max_length=FEATURES)]
-
-
-class Answer(BaseModel):
-    """The model's answer, and the row it was written to."""
-
-    label: int
-    probability: float
-    id: int | None = None
 
 
 @asynccontextmanager
@@ -47,7 +33,9 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         app.state.blocking = blocking_store.BlockingStore(settings)
     if settings.driver in ("both", "asyncpg"):
         app.state.nonblocking = await async_store.AsyncStore.open(settings)
+    app.state.sign = Sign(settings.port)
     yield
+    app.state.sign.take_down()
     if app.state.blocking:
         app.state.blocking.close()
     if app.state.nonblocking:
@@ -66,6 +54,13 @@ async def handed_over() -> int:
 HandedOver = Annotated[int, Depends(handed_over)]
 
 
+def opened(store: Store | None, driver: str) -> Store:
+    """Return a driver's store; refuse the request when its pool was not opened."""
+    if store is None:
+        raise HTTPException(409, f"the pool of {driver} is not open: see the setting 'driver'")
+    return store
+
+
 def predict(request: Request, body: Inference) -> Answer:
     """Run the model as a timed phase."""
     phases: Phases = request.scope[KEY]
@@ -79,16 +74,17 @@ def infer(request: Request, body: Inference, handed: HandedOver) -> Answer:
     """Predict, and write the result through the blocking driver."""
     phases: Phases = request.scope[KEY]
     phases.add("threadpool", handed)
+    store: blocking_store.BlockingStore = opened(request.app.state.blocking, "psycopg2")
     answer = predict(request, body)
-    answer.id = request.app.state.blocking.insert(answer.label, answer.probability, phases)
+    answer.id = store.insert(answer.label, answer.probability, phases)
     return answer
 
 
 @application.post("/inferences_async")
 async def infer_async(request: Request, body: Inference) -> Answer:
     """Predict, and write the result through the non-blocking driver."""
+    store: async_store.AsyncStore = opened(request.app.state.nonblocking, "asyncpg")
     answer = predict(request, body)
-    store = request.app.state.nonblocking
     answer.id = await store.insert(answer.label, answer.probability, request.scope[KEY])
     return answer
 
@@ -107,9 +103,12 @@ async def infer_no_db_async(request: Request, body: Inference) -> Answer:
 
 
 @application.get("/health")
-async def health() -> dict[str, str]:
-    """Answer once the model is loaded and the pools are open."""
-    return {"status": "ok"}
+async def health(request: Request) -> JSONResponse:
+    """Answer 200 once every worker has loaded the model and opened its pools."""
+    workers = request.app.state.settings.workers
+    ready = request.app.state.sign.count()
+    shown = {"ready": ready, "workers": workers}
+    return JSONResponse(shown, status_code=200 if ready >= workers else 503)
 
 
 @application.get("/settings")
@@ -133,5 +132,6 @@ async def database_failed(_request: Request, error: Exception) -> JSONResponse:
     return JSONResponse({"detail": detail}, status_code=503)
 
 
+application.add_exception_handler(RequestValidationError, refuse)
 for failure in (blocking_store.DatabaseError, *async_store.DatabaseError):
     application.add_exception_handler(failure, database_failed)

@@ -6,10 +6,9 @@ A module offers ``load(artifacts) -> Predict``. A compiled runtime is one more m
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-
-Predict = Callable[[Sequence[float]], tuple[int, float]]
+from typing import Protocol
 
 RUNTIMES = {
     "sklearn": "app.runtimes.sklearn_forest",
@@ -17,7 +16,22 @@ RUNTIMES = {
 }
 
 
+class Predict(Protocol):
+    """A loaded model: features to label and that label's probability."""
+
+    def __call__(self, features: Sequence[float], /) -> tuple[int, float]:
+        """Predict one row."""
+
+
 def load(name: str, artifacts: Path) -> Predict:
-    """Return the chosen runtime's function from features to label and probability."""
+    """Return the chosen runtime's model.
+
+    Raises
+    ------
+    ValueError
+        There is no runtime of that name.
+    """
+    if name not in RUNTIMES:
+        raise ValueError(f"INFERENCE_RUNTIME = {name!r} must be one of {', '.join(RUNTIMES)}")
     predict: Predict = importlib.import_module(RUNTIMES[name]).load(artifacts)
     return predict

@@ -1,0 +1,213 @@
+"""Ratios of paired trials: known answers, coverage, and refusal of what cannot be compared."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from perflab.analysis.comparison import benjamini_hochberg, compare, interaction, permutation_p
+from perflab.analysis.signed_rank import hodges_lehmann, interval, null_cdf, walsh_averages
+from perflab.errors import AnalysisError
+
+
+def series(values) -> pd.Series:
+    return pd.Series(np.asarray(values, dtype=float))
+
+
+def from_logs(logs) -> tuple[pd.Series, pd.Series]:
+    return series(np.exp(logs)), series(np.ones(len(logs)))
+
+
+def test_walsh_averages_by_hand() -> None:
+    assert list(walsh_averages(np.array([1.0, 2.0, 6.0]))) == [1.0, 1.5, 2.0, 3.5, 4.0, 6.0]
+    assert hodges_lehmann(np.array([1.0, 2.0, 6.0])) == 2.75
+
+
+@pytest.mark.parametrize("n", [1, 3, 6, 9])
+def test_the_null_distribution_equals_that_of_all_signs(n: int) -> None:
+    ranks = np.arange(1, n + 1)
+    sums = np.array([(np.array(signs) * ranks).sum() for signs in product((0, 1), repeat=n)])
+    by_hand = [(sums <= w).mean() for w in range(n * (n + 1) // 2 + 1)]
+    assert null_cdf(n) == pytest.approx(by_hand)
+
+
+@pytest.mark.parametrize("n", [6, 7, 10, 12])
+def test_the_interval_holds_exactly_the_centres_that_the_test_accepts(n: int) -> None:
+    x = np.random.default_rng(n).normal(0.3, 1, n)
+    found = interval(x, 0.95)
+    assert found is not None
+    low, high, _ = found
+    width = high - low
+
+    def p_value(centre: float) -> float:
+        return float(stats.wilcoxon(x - centre, method="exact").pvalue)
+
+    edge = 1e-9 * width
+    for inside in (low + edge, high - edge, (low + high) / 2):
+        assert p_value(inside) > 0.05
+    for outside in (low - edge, high + edge, low - width, high + width):
+        assert p_value(outside) <= 0.05
+
+
+def test_six_pairs_reach_97_percent_with_their_extremes() -> None:
+    logs = np.array([0.1, 0.4, 0.2, 0.6, 0.3, 0.5])
+    effect = compare(*from_logs(logs))
+    assert effect.low == pytest.approx(math.exp(0.1))
+    assert effect.high == pytest.approx(math.exp(0.6))
+    assert effect.confidence == pytest.approx(1 - 2 / 64)
+    assert effect.p_value == pytest.approx(2 / 64)
+    assert effect.n == 6
+
+
+def test_five_pairs_never_reach_95_percent_by_ranks() -> None:
+    assert interval(np.arange(5.0), 0.95) is None
+
+
+def test_below_six_pairs_it_is_student() -> None:
+    logs = np.array([0.1, 0.2, 0.4])
+    effect = compare(*from_logs(logs))
+    expected = stats.t.interval(0.95, 2, logs.mean(), stats.sem(logs))
+    assert (math.log(effect.low), math.log(effect.high)) == pytest.approx(expected)
+    assert effect.ratio == pytest.approx(math.exp(logs.mean()))
+    assert "t interval" in effect.method
+    assert any("no permutation p-value" in warning for warning in effect.warnings)
+
+
+@pytest.mark.parametrize("n", [3, 6, 12])
+@pytest.mark.parametrize("shape", ["normal", "heavy"])
+def test_intervals_cover_the_planted_ratio(n: int, shape: str) -> None:
+    random = np.random.default_rng(n)
+    truth, covered, runs = math.log(1.6), 0, 1000
+    for _ in range(runs):
+        noise = random.normal(size=n) if shape == "normal" else random.standard_t(3, n)
+        effect = compare(*from_logs(truth + 0.1 * noise))
+        covered += effect.low <= 1.6 <= effect.high
+    # 95% less three standard errors of 1000 runs.
+    assert covered / runs >= 0.93
+
+
+@pytest.mark.parametrize("n", [6, 12])
+def test_drift_of_5_percent_gives_no_false_effect_in_random_blocks(n: int) -> None:
+    random = np.random.default_rng(n)
+    false, p_false, runs = 0, 0, 1000
+    for _ in range(runs):
+        drift = np.linspace(0, math.log(1.05), 2 * n)
+        logs = drift + random.normal(0, 0.02, 2 * n)
+        first = random.integers(0, 2, n)
+        at = np.arange(n) * 2
+        effect = compare(series(np.exp(logs[at + first])), series(np.exp(logs[at + 1 - first])))
+        false += not effect.low <= 1 <= effect.high
+        p_false += effect.p_value <= 0.05
+    assert false / runs <= 0.05 + 0.021
+    assert p_false / runs <= 0.05 + 0.021
+
+
+positive = st.lists(st.floats(0.01, 1e4), min_size=2, max_size=12)
+
+
+@given(positive, st.integers(0, 2**32 - 1))
+def test_swapping_the_sides_inverts_everything(values: list[float], seed: int) -> None:
+    other = np.random.default_rng(seed).permutation(values)
+    one, back = compare(series(values), series(other)), compare(series(other), series(values))
+    assert one.ratio == pytest.approx(1 / back.ratio)
+    assert one.low == pytest.approx(1 / back.high)
+    assert one.high == pytest.approx(1 / back.low)
+    assert one.p_value == pytest.approx(back.p_value)
+    assert one.low <= one.ratio * (1 + 1e-9)
+    assert one.ratio <= one.high * (1 + 1e-9)
+
+
+@given(positive, st.floats(0.001, 1000), st.integers(0, 2**32 - 1))
+def test_another_unit_changes_nothing(values: list[float], factor: float, seed: int) -> None:
+    other = np.random.default_rng(seed).permutation(values)
+    plain = compare(series(values), series(other))
+    scaled = compare(series(values) * factor, series(other) * factor)
+    assert scaled.ratio == pytest.approx(plain.ratio)
+    assert scaled.low == pytest.approx(plain.low)
+    assert scaled.high == pytest.approx(plain.high)
+
+
+@given(positive, st.floats(0.1, 10))
+def test_a_factor_on_one_side_is_the_factor_in_the_ratio(values, factor: float) -> None:
+    effect = compare(series(values) * factor, series(values))
+    assert effect.ratio == pytest.approx(factor)
+
+
+def test_a_missing_side_is_left_out_and_named() -> None:
+    effect = compare(series([2, 2.2, math.nan, 2.4]), pd.Series([1.0, 1.0, 1.0], index=[0, 1, 2]))
+    assert effect.n == 2
+    assert "block 2, 3" in effect.warnings[0]
+
+
+def test_one_pair_has_a_ratio_and_no_interval() -> None:
+    effect = compare(series([3.0]), series([2.0]))
+    assert effect.ratio == pytest.approx(1.5)
+    assert math.isnan(effect.low)
+    assert math.isnan(effect.p_value)
+    assert "no interval" in effect.warnings[0]
+
+
+def test_equal_sides_are_no_effect() -> None:
+    effect = compare(series([5.0] * 6), series([5.0] * 6))
+    assert (effect.ratio, effect.low, effect.high, effect.p_value) == (1.0, 1.0, 1.0, 1.0)
+    assert any("no width" in warning for warning in effect.warnings)
+
+
+def test_tied_differences_are_handled() -> None:
+    effect = compare(*from_logs([0.1, 0.1, 0.1, 0.2, 0.2, 0.2]))
+    assert effect.ratio == pytest.approx(math.exp(0.15))
+    assert (effect.low, effect.high) == pytest.approx((math.exp(0.1), math.exp(0.2)))
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "words"),
+    [([], [], "nothing to compare"), ([math.nan], [1.0], "nothing to compare"),
+     ([0.0, 1.0], [1.0, 1.0], "block 0 has the value 0"), ([1.0], [-1.0], "block 0"),
+     ([math.inf], [1.0], "inf")],
+)
+def test_what_has_no_ratio_is_refused(one, two, words: str) -> None:
+    with pytest.raises(AnalysisError, match=words):
+        compare(series(one), series(two))
+
+
+def test_a_block_that_occurs_twice_is_refused() -> None:
+    with pytest.raises(AnalysisError, match="block 0 occurs more than once"):
+        compare(pd.Series([1.0, 2.0], index=[0, 0]), series([1.0]))
+
+
+def test_an_interaction_is_the_ratio_of_ratios() -> None:
+    base = np.array([1.0, 1.3, 0.9, 1.1, 1.2, 0.8])
+    effect = interaction((series(6 * base), series(2 * base)), (series(4 * base), series(2 * base)))
+    assert effect.ratio == pytest.approx(1.5)
+    assert effect.n == 6
+
+
+def test_an_interaction_needs_all_four_sides_of_a_block() -> None:
+    full, hole = series([1.0, 2.0, 3.0]), series([1.0, math.nan, 3.0])
+    assert interaction((full, full), (full, hole)).n == 2
+
+
+@pytest.mark.parametrize(("x", "p"), [([1, 2, 3], 2 / 8), ([1, -1], 1.0), ([0, 0, 0], 1.0)])
+def test_permutation_p_by_hand(x, p: float) -> None:
+    assert permutation_p(x) == pytest.approx(p)
+
+
+def test_drawn_permutations_agree_with_the_normal_approximation() -> None:
+    x = np.random.default_rng(3).normal(0.4, 1, 40)
+    z = x.sum() / math.sqrt((x**2).sum())
+    assert permutation_p(x) == pytest.approx(2 * stats.norm.sf(z), abs=0.01)
+
+
+def test_benjamini_hochberg_by_hand() -> None:
+    adjusted = benjamini_hochberg([0.01, math.nan, 0.04, 0.03])
+    assert adjusted[0] == pytest.approx(0.03)
+    assert math.isnan(adjusted[1])
+    assert adjusted[2:] == pytest.approx([0.04, 0.04])
+    assert benjamini_hochberg([]) == []

@@ -1,0 +1,84 @@
+"""The parts of a response time add up to it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perflab.analysis.decomposition import decompose, largest_phase, split, sum_check
+from tests.synthetic import write_run
+
+
+def one_request(**phases: float) -> pd.DataFrame:
+    base = {"trial_id": "t", "treatment": "x", "error": "", "planned_ns": 0,
+            "started_ns": 1_000_000, "sent_ns": 3_000_000, "done_ns": 13_000_000}
+    columns = {f"phase_{name}_ms": value for name, value in phases.items()}
+    return pd.DataFrame([{**base, **columns}])
+
+
+def test_parts_by_hand() -> None:
+    parts = split(one_request(app=8.0, inference=2.0, commit=5.0)).iloc[0].to_dict()
+    assert parts == {
+        "generator lag": 1.0, "connection wait": 2.0, "queue and other": 2.0, "inference": 2.0,
+        "commit": 5.0, "unaccounted app": 1.0,
+    }
+
+
+def test_without_an_application_time_the_rest_is_queue_and_other() -> None:
+    assert split(one_request(inference=2.0)).iloc[0]["queue and other"] == 8.0
+    assert "unaccounted app" not in split(one_request(inference=2.0))
+
+
+@given(st.lists(st.tuples(*[st.integers(0, 10**9)] * 3, st.floats(0, 100) | st.just(np.nan)),
+                min_size=1, max_size=20))
+def test_every_request_is_taken_apart_without_remainder(rows) -> None:
+    frame = pd.DataFrame(rows, columns=["lag", "wait", "service", "phase_app_ms"])
+    frame["planned_ns"] = 0
+    frame["started_ns"] = frame["lag"]
+    frame["sent_ns"] = frame["started_ns"] + frame["wait"]
+    frame["done_ns"] = frame["sent_ns"] + frame["service"]
+    assert split(frame).sum(axis=1).to_numpy() == pytest.approx(frame["done_ns"].to_numpy() / 1e6)
+
+
+def test_a_planted_run_adds_up_and_names_the_commit(tmp_path) -> None:
+    run = write_run(tmp_path, failed=[(1, 0)])
+    requests = run.requests()
+    table = decompose(requests)
+    assert sum_check(requests, table) == {}
+    commit = table[table["part"] == "commit"]
+    assert commit["share"].to_numpy() == pytest.approx(0.9 * 0.45, rel=0.05)
+    text = largest_phase(table, run.record.treatments[0].name, "with the flush")
+    assert text.startswith("with the flush: most of the time goes to commit, ")
+    assert "5 trials" in text
+
+
+def test_trials_count_alike_whatever_their_size() -> None:
+    short = one_request(app=8.0)
+    long = pd.concat([one_request(app=4.0).assign(trial_id="u")] * 9, ignore_index=True)
+    table = decompose(pd.concat([short, long], ignore_index=True)).set_index("part")
+    assert table.loc["unaccounted app", "mean_ms"] == 6.0
+
+
+def test_a_phase_that_a_treatment_never_reports_has_no_row(tmp_path) -> None:
+    run = write_run(tmp_path, database=False, blocks=1)
+    assert "commit" not in set(decompose(run.requests())["part"])
+
+
+def test_phases_that_overlap_are_found() -> None:
+    requests = one_request(app=8.0, inference=7.0, commit=5.0)
+    assert "overlap" in sum_check(requests, decompose(requests))["x"]
+
+
+def test_parts_that_do_not_add_up_are_found() -> None:
+    requests = one_request(app=8.0)
+    wrong = decompose(requests).assign(mean_ms=lambda table: table["mean_ms"] * 2)
+    assert "add up to 26" in sum_check(requests, wrong)["x"]
+
+
+def test_without_a_success_there_is_nothing_to_take_apart() -> None:
+    table = decompose(one_request().assign(error="timeout"))
+    assert table.empty
+    assert "no successful request" in largest_phase(table, "x")

@@ -1,0 +1,163 @@
+"""A run's contrasts are measured on its valid trials, and the words agree with the numbers."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from perflab.analysis import evaluate, findings_table, sentence, summary_table
+from perflab.analysis.evaluation import TABLE_COLUMNS
+from perflab.recordings import ContrastPair, Run, RunWriter
+from tests.synthetic import ON_AND_OFF, Planted, contrast_of, variants, write_run
+
+EVERY = [(block, index) for block in range(6) for index in range(2)]
+
+
+def test_the_planted_ratio_is_found_and_reproduced(tmp_path) -> None:
+    (finding,) = evaluate(write_run(tmp_path))
+    assert finding.effect is not None
+    assert finding.effect.low < 1.6 < finding.effect.high
+    assert str(finding.verdict) == "reproduced"
+    assert finding.effect.n == 6
+
+
+def test_pairing_removes_what_a_block_has_in_common(tmp_path) -> None:
+    (finding,) = evaluate(write_run(tmp_path, block_noise=1.0, noise=0.01))
+    assert finding.effect is not None
+    assert finding.effect.high / finding.effect.low < 1.15
+
+
+def test_invalid_failed_and_superseded_trials_do_not_count(tmp_path) -> None:
+    run = write_run(tmp_path, blocks=8, invalid=[(0, 0)], failed=[(1, 1)])
+    RunWriter.reopen(run.path).supersede(["b002-p00-a0"])
+    (finding,) = evaluate(Run(run.path))
+    assert finding.effect is not None
+    assert finding.effect.n == 5
+    assert finding.left_out == 3
+    assert "3 blocks left out" in sentence(finding)
+
+
+@pytest.mark.parametrize(("blocks", "failed"), [(6, EVERY), (1, [(0, 1)])])
+def test_without_a_complete_block_it_is_inconclusive(tmp_path, blocks, failed) -> None:
+    (finding,) = evaluate(write_run(tmp_path, blocks=blocks, failed=failed))
+    assert finding.effect is None
+    assert str(finding.verdict) == "inconclusive"
+    row = findings_table([finding]).iloc[0]
+    assert row["n"] == 0
+    assert math.isnan(row["measured ratio"])
+    assert "nothing to compare" in sentence(finding)
+
+
+def test_a_single_block_is_inconclusive_and_has_no_interval(tmp_path) -> None:
+    (finding,) = evaluate(write_run(tmp_path, blocks=1))
+    assert str(finding.verdict) == "inconclusive"
+    assert "no interval, n = 1 block" in sentence(finding)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [({"response": "p12_ms"}, "p12_ms"), ({"numerator": {"synchronous_commit": "local"}}, "local"),
+     ({"numerator": {"colour": "red"}}, "colour=red")],
+)
+def test_a_contrast_that_asks_for_what_is_not_there_says_so(tmp_path, changes, words) -> None:
+    contrast = contrast_of(ON_AND_OFF[1], ON_AND_OFF[0], **changes)
+    (finding,) = evaluate(write_run(tmp_path, contrasts=[contrast]))
+    assert str(finding.verdict) == "inconclusive"
+    assert words in finding.verdict.reason
+
+
+def test_a_percentile_that_n_is_too_small_for_is_inconclusive(tmp_path) -> None:
+    contrast = contrast_of(
+        ON_AND_OFF[1], ON_AND_OFF[0], response="p99_ms", published_ratio=None,
+        published_direction="smaller",
+    )
+    small = write_run(tmp_path / "small", requests=367, contrasts=[contrast])
+    large = write_run(tmp_path / "large", requests=368, contrasts=[contrast])
+    assert str(evaluate(small)[0].verdict) == "inconclusive"
+    assert str(evaluate(large)[0].verdict) == "reproduced in direction"
+
+
+def test_what_is_not_testable_is_said_and_not_measured(tmp_path) -> None:
+    contrast = contrast_of(*ON_AND_OFF[::-1], not_testable="needs four cores")
+    (finding,) = evaluate(write_run(tmp_path, contrasts=[contrast]))
+    assert finding.effect is None
+    assert sentence(finding).startswith("Not testable here")
+    assert "needs four cores" in sentence(finding)
+
+
+FOUR = tuple(
+    Planted({"runtime": runtime, "write": write}, ratio)
+    for runtime, write, ratio in [
+        ("slow", "yes", 1.0), ("slow", "no", 1.5), ("fast", "yes", 1.2), ("fast", "no", 3.6),
+    ]
+)
+
+
+def test_an_interaction_is_measured_within_blocks(tmp_path) -> None:
+    contrast = contrast_of(
+        FOUR[3], FOUR[1], published_ratio=None, interaction=ContrastPair(
+            numerator=FOUR[2].levels, denominator=FOUR[0].levels
+        ),
+    )
+    (finding,) = evaluate(write_run(tmp_path, treatments=FOUR, contrasts=[contrast], requests=100))
+    assert finding.effect is not None
+    assert finding.effect.low < (3.6 / 1.5) / 1.2 < finding.effect.high
+    assert str(finding.verdict) == "reproduced in direction"
+
+
+def test_levels_that_fit_several_treatments_take_their_geometric_mean(tmp_path) -> None:
+    contrast = contrast_of(FOUR[3], FOUR[1], numerator={"runtime": "fast"},
+                           denominator={"runtime": "slow"})
+    run = write_run(tmp_path, treatments=FOUR, contrasts=[contrast], requests=100,
+                    failed=[(0, 3)])
+    (finding,) = evaluate(run)
+    assert finding.effect is not None
+    assert finding.effect.low < math.sqrt(1.2 * 3.6 / 1.5) < finding.effect.high
+    assert finding.left_out == 1
+
+
+def test_p_values_are_corrected_over_the_family(tmp_path) -> None:
+    treatments = variants(4)
+    contrasts = [contrast_of(each, treatments[0]) for each in treatments[1:]]
+    contrasts.append(contrast_of(treatments[0], treatments[0], published_ratio=None,
+                                 published_direction="none"))
+    findings = evaluate(write_run(tmp_path, treatments=treatments, contrasts=contrasts))
+    assert findings[0].effect is not None
+    assert findings[0].p_adjusted == pytest.approx(findings[0].effect.p_value * 4 / 3)
+    assert str(findings[3].verdict) == "reproduced"
+
+
+def test_the_table_has_its_columns_also_without_findings(tmp_path) -> None:
+    run = write_run(tmp_path, treatments=ON_AND_OFF[:1], blocks=1, requests=40)
+    table = findings_table(evaluate(run))
+    assert list(table.columns) == TABLE_COLUMNS
+    assert table.empty
+
+
+def test_the_sentence_holds_number_interval_n_and_source(tmp_path) -> None:
+    (finding,) = evaluate(write_run(tmp_path))
+    text, effect = sentence(finding), finding.effect
+    assert effect is not None
+    assert f"{effect.ratio:.3g} [{effect.low:.3g}, {effect.high:.3g}]" in text
+    for part in ("n = 6 blocks", "published 1.6", finding.contrast.source, "p = 0.031"):
+        assert part in text
+    assert text.endswith(".")
+
+
+def test_the_summary_counts_trials_by_state(tmp_path) -> None:
+    run = write_run(tmp_path, invalid=[(0, 0)], failed=[(1, 1), (2, 1)])
+    table = summary_table(run)
+    assert list(table["treatment"]) == [treatment.name for treatment in run.record.treatments]
+    assert table[["valid", "invalid", "failed"]].to_numpy().tolist() == [[5, 1, 0], [4, 0, 2]]
+    assert list(table["requests"]) == [2000, 1600]
+    assert (table["throughput_rps_low"] < table["throughput_rps"]).all()
+    assert list(table["p99_ms_n"]) == [5, 4]
+    assert (table["flush_p50_us_min"] <= table["flush_p50_us_max"]).all()
+
+
+def test_the_summary_of_a_run_where_all_failed_has_rows_and_no_numbers(tmp_path) -> None:
+    table = summary_table(write_run(tmp_path, failed=EVERY))
+    assert list(table["failed"]) == [6, 6]
+    assert table["throughput_rps"].isna().all()
+    assert list(table["throughput_rps_n"]) == [0, 0]

@@ -1,0 +1,98 @@
+"""The one rule, case by case."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perflab.analysis.comparison import Effect
+from perflab.analysis.verdict import Outcome, judge
+from perflab.recordings import Contrast
+
+NAN = math.nan
+
+
+def effect(low: float, ratio: float, high: float, n: int = 6) -> Effect:
+    return Effect(ratio, low, high, 0.95, n, 0.03, "planted")
+
+
+def contrast(ratio=None, direction=None, not_testable: str = "") -> Contrast:
+    return Contrast(
+        name="c", claim="claim", response="throughput_rps", numerator={}, denominator={},
+        published_ratio=ratio, published_direction=direction, source="study",
+        not_testable=not_testable,
+    )
+
+
+CASES = [
+    # published ratio, direction, measured interval around its estimate, verdict
+    (1.6, "greater", (1.45, 1.58, 1.70), "reproduced"),
+    (1.6, None, (1.05, 1.30, 1.60), "reproduced"),
+    (1.6, "greater", (1.02, 1.05, 1.08), "reproduced in direction"),
+    (1.6, "greater", (1.20, 1.25, 1.50), "reproduced in direction"),  # E below P/2
+    (1.6, "greater", (3.0, 3.5, 4.0), "reproduced in direction"),
+    (1.6, "greater", (0.98, 1.05, 1.20), "not reproduced"),  # less than half the size
+    (1.6, "greater", (0.80, 1.10, 1.50), "inconclusive"),
+    (1.6, "greater", (0.60, 0.70, 0.90), "not reproduced"),
+    (0.66, "smaller", (0.60, 0.67, 0.70), "reproduced"),
+    (0.66, None, (0.90, 0.93, 0.96), "reproduced in direction"),
+    (0.66, "smaller", (0.95, 1.00, 1.05), "not reproduced"),
+    (0.66, "smaller", (0.70, 0.90, 1.05), "inconclusive"),
+    (0.66, "smaller", (1.20, 1.40, 1.50), "not reproduced"),
+    (None, "greater", (1.01, 1.2, 1.4), "reproduced in direction"),
+    (None, "greater", (0.9, 1.2, 1.4), "inconclusive"),
+    (None, "greater", (0.5, 0.6, 0.7), "not reproduced"),
+    (None, "smaller", (0.5, 0.6, 0.7), "reproduced in direction"),
+    (None, "smaller", (1.1, 1.2, 1.4), "not reproduced"),
+    (None, "none", (0.95, 1.0, 1.05), "reproduced"),
+    (1.0, None, (0.95, 1.0, 1.05), "reproduced"),
+    (None, "none", (1.2, 1.3, 1.4), "not reproduced"),
+    (None, "none", (0.5, 0.6, 0.7), "not reproduced"),
+    (None, "none", (1.05, 1.08, 1.2), "inconclusive"),
+    (None, "none", (0.5, 1.0, 2.0), "inconclusive"),
+    (None, None, (1.2, 1.3, 1.4), "inconclusive"),
+]
+
+
+@pytest.mark.parametrize(("ratio", "direction", "measured", "verdict"), CASES)
+def test_the_rule(ratio, direction, measured, verdict: str) -> None:
+    found = judge(effect(*measured), contrast(ratio, direction))
+    assert str(found) == verdict
+    assert found.reason
+
+
+def test_the_verdicts_are_exactly_the_five() -> None:
+    assert {outcome.value for outcome in Outcome} == {
+        "reproduced", "reproduced in direction", "not reproduced", "inconclusive",
+        "not testable here",
+    }
+
+
+def test_what_the_machine_cannot_test_is_not_judged() -> None:
+    found = judge(effect(1.5, 1.6, 1.7), contrast(1.6, not_testable="needs four cores"))
+    assert str(found) == "not testable here"
+    assert found.reason == "needs four cores"
+
+
+@pytest.mark.parametrize(
+    "measured", [None, effect(1.5, 1.6, 1.7, n=2), effect(NAN, 1.6, NAN, n=1)]
+)
+def test_too_little_data_is_inconclusive(measured) -> None:
+    assert str(judge(measured, contrast(1.6))) == "inconclusive"
+
+
+@given(st.floats(0.2, 5), st.floats(0.2, 5), st.floats(1.001, 2), st.floats(1.001, 2))
+def test_turning_ratio_and_claim_around_does_not_change_the_verdict(
+    published: float, ratio: float, down: float, up: float
+) -> None:
+    one = judge(effect(ratio / down, ratio, ratio * up), contrast(published))
+    other = judge(effect(1 / (ratio * up), 1 / ratio, down / ratio), contrast(1 / published))
+    assert one.outcome == other.outcome
+
+
+def test_a_contrast_that_contradicts_itself_is_refused() -> None:
+    with pytest.raises(ValueError, match="not 'smaller' than 1"):
+        contrast(1.6, "smaller")

@@ -1,0 +1,64 @@
+"""The command line as its user types it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PERFLAB = str(Path(sys.executable).with_name("perflab"))
+SMALL = ["-p", "blocks=3", "-p", "requests=60", "-p", "warmup_requests=10", "-p", "concurrency=5",
+         "-p", "workers=1", "-p", "pool_size=4"]  # fmt: skip
+
+
+def perflab(*words: str, code: int = 0) -> str:
+    done = subprocess.run([PERFLAB, *words], capture_output=True, text=True, timeout=280)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def test_help_names_every_command() -> None:
+    text = perflab("--help")
+    for command in ("lab", "run", "runs", "show", "up", "ps", "logs", "down"):
+        assert command in text
+        assert "--help" in perflab(command, "--help")
+
+
+def test_errors_are_sentences_not_tracebacks() -> None:
+    for words, expected in (
+        (["run", "synchronous_comit"], "did you mean 'synchronous_commit'"),
+        (["run", "synchronous_commit", "-p", "blokcs=2"], "did you mean 'blocks'"),
+        (["run"], "name an experiment"),
+        (["show", "nosuchrun"], "no run"),
+        (["up", "inferense"], "did you mean 'inference'"),
+        (["logs", "nothing"], "no service"),
+        (["run", "synchronous_commit", "--backend", "podman"], "backend"),
+    ):
+        text = perflab(*words, code=1)
+        assert expected in text
+        assert "Traceback" not in text
+
+
+@pytest.mark.slow
+def test_a_stack_can_be_put_up_looked_at_and_taken_down(backend_name: str) -> None:
+    try:
+        assert "http://127.0.0.1:" in perflab("up", "inference", "--backend", backend_name)
+        listed = perflab("ps")
+        for service in ("postgres", "link", "inference"):
+            assert service in listed
+        assert "ready to accept connections" in perflab("logs", "postgres")
+    finally:
+        removed = perflab("down")
+    assert "inference" in removed
+    assert "no services are up" in perflab("ps")
+
+
+@pytest.mark.slow
+def test_run_ends_with_a_verdict_and_figures_and_show_repeats_it() -> None:
+    text = perflab("run", "synchronous_commit", "--backend", "process", *SMALL)
+    assert "throughput.svg" in text
+    assert "process" in perflab("runs")
+    shown = perflab("show", "latest:synchronous_commit")
+    assert "b000-p00-a0" in shown

@@ -1,0 +1,81 @@
+"""Every notebook runs with small parameters, from measuring and from an existing run."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import papermill
+import pytest
+
+from perflab import laboratory
+from perflab.errors import ParameterError
+from perflab.experiments import experiment, names
+from perflab.paths import notebooks_dir, project_root
+
+SMALL = {
+    "backend": "process", "blocks": 3, "requests": 60, "warmup_requests": 10, "concurrency": 5,
+    "workers": 1, "pool_size": 4,
+}  # fmt: skip
+
+
+def parameters_cell(name: str) -> str:
+    notebook = nbformat.read(notebooks_dir() / f"{name}.ipynb", as_version=4)
+    cells = [c for c in notebook.cells if "parameters" in c.metadata.get("tags", [])]
+    assert len(cells) == 1
+    return str(cells[0].source)
+
+
+@pytest.mark.parametrize("name", names())
+def test_the_parameters_cell_agrees_with_the_experiment(name: str) -> None:
+    defaults: dict[str, object] = {}
+    exec(parameters_cell(name), defaults)
+    given = {key: value for key, value in defaults.items() if not key.startswith("__")}
+    assert set(given) == set(experiment(name).parameters.model_fields)
+    assert experiment(name).check(given) == experiment(name).check({})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", names())
+def test_a_notebook_measures_and_can_be_redone_from_its_run(name: str, tmp_path: Path) -> None:
+    first = tmp_path / "first.ipynb"
+    papermill.execute_notebook(
+        str(notebooks_dir() / f"{name}.ipynb"), str(first), parameters=SMALL,
+        cwd=str(project_root()), progress_bar=False, kernel_name="python3",
+    )  # fmt: skip
+    run = laboratory.runs()[-1]
+    assert run.record.experiment == name
+    assert run.record.state == "finished"
+    again = tmp_path / "again.ipynb"
+    # The plain command line of papermill, as its users type it.
+    subprocess.run(
+        [sys.executable, "-m", "papermill", str(notebooks_dir() / f"{name}.ipynb"), str(again),
+         "-p", "from_run", run.run_id, "--no-progress-bar", "-k", "python3"],
+        cwd=project_root(), check=True, capture_output=True,
+    )  # fmt: skip
+    assert laboratory.runs()[-1].run_id == run.run_id
+    assert verdict_of(first) == verdict_of(again)
+    saved = Path(laboratory.save(run)[0]).parent
+    assert len(list(saved.glob("*.svg"))) >= 4
+    assert len(list(saved.glob("*.png"))) >= 4
+
+
+def verdict_of(path: Path) -> str:
+    cells = json.loads(path.read_text())["cells"]
+    printed = [
+        "".join(output["text"])
+        for cell in cells
+        for output in cell.get("outputs", [])
+        if output["output_type"] == "stream" and output["name"] == "stdout"
+    ]
+    assert len(printed) == 1
+    return printed[0]
+
+
+def test_a_name_that_papermill_injected_and_nobody_knows_is_refused() -> None:
+    namespace = {"blocks": 2, "blokcs": 3, "In": ["", "# Parameters\nblokcs = 3\n"]}
+    with pytest.raises(ParameterError, match="did you mean 'blocks'"):
+        laboratory.notebook_parameters("synchronous_commit", namespace)

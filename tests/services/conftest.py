@@ -1,0 +1,38 @@
+"""Services started once for the tests that share them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from running import Service, start
+
+from perflab.paths import services_dir
+
+Start = Callable[..., Service]
+
+# Sources of the services are no packages of the project: they are found as their images find them.
+for name in ("inference", "link", "postgres"):
+    sys.path.insert(0, str(services_dir() / name))
+
+
+@pytest.fixture(scope="module")
+def started(own_places: Path) -> Iterator[Start]:  # noqa: ARG001
+    """Start services that are stopped at the module's end, dependents first."""
+    services: list[Service] = []
+
+    def begin(name: str, *arguments: object, **settings: object) -> Service:
+        service = start(name, *arguments, **settings)  # type: ignore[arg-type]
+        services.append(service)
+        return service.wait_healthy()
+
+    yield begin
+    for service in reversed(services):
+        service.instance.stop()
+
+
+@pytest.fixture(scope="module")
+def postgres(started: Start) -> Service:
+    return started("postgres", max_connections=30)

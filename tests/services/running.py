@@ -1,0 +1,135 @@
+"""A service under test, started from its own description as a plain process."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from perflab.errors import StackError
+from perflab.paths import state_dir
+from perflab.stacks.backend import HOST, Launch, free_port
+from perflab.stacks.labels import Labels
+from perflab.stacks.process_backend import ProcessBackend, ProcessInstance
+from perflab.stacks.spec import load_service
+
+SECRET = secrets.token_urlsafe(24)
+
+
+@dataclass
+class Service:
+    """One running service; ``again`` starts it anew on the data it left."""
+
+    backend: ProcessBackend
+    launch: Launch
+    instance: ProcessInstance
+
+    @property
+    def port(self) -> int:
+        return self.launch.port
+
+    @property
+    def control_port(self) -> int:
+        return self.launch.control_port
+
+    @property
+    def data(self) -> Path:
+        return state_dir() / "stacks" / self.launch.labels.stack / self.launch.labels.service
+
+    def is_healthy(self) -> bool:
+        health = self.launch.spec.health
+        if not health.command:
+            try:
+                return call(self.control_port, "GET", health.http).status == 200
+            except OSError:
+                return False
+        try:
+            self.instance.run(health.command)
+        except StackError:
+            return False
+        return True
+
+    def wait_healthy(self, timeout_s: float = 60.0) -> Service:
+        wait_until(
+            lambda: self.is_healthy() or bool(self.instance.exit_reason()), timeout_s=timeout_s
+        )
+        assert not self.instance.exit_reason(), self.instance.log()
+        return self
+
+    def wait_ended(self) -> str:
+        wait_until(lambda: bool(self.instance.exit_reason()), timeout_s=10)
+        return self.instance.exit_reason()
+
+    def again(self) -> Service:
+        self.instance = self.backend.start(self.launch)
+        return self
+
+
+def start(
+    name: str, addresses: dict[str, int] | None = None, core: int = 0, **settings: Any
+) -> Service:
+    """Start a service; ``addresses`` gives the port of each role that it needs."""
+    backend = ProcessBackend()
+    spec = load_service(name)
+    backend.prepare(spec, lambda _: None)
+    stack = f"services-{secrets.token_hex(4)}"
+    port = free_port()
+    launch = Launch(
+        spec=spec,
+        labels=Labels(stack, name, "run", port, str(backend.log_path(stack, name))),
+        settings=spec.resolve(settings),
+        addresses={role: (HOST, at) for role, at in (addresses or {}).items()},
+        port=port,
+        control_port=free_port() if spec.control else port,
+        cores=(core,),
+        secret=SECRET,
+    )
+    return Service(backend, launch, backend.start(launch))
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An HTTP answer; ``phases`` are its Server-Timing entries in ms."""
+
+    status: int
+    body: Any
+    phases: dict[str, float]
+
+
+def call(port: int, method: str, path: str, body: Any = None) -> Answer:
+    """Send a JSON body (a string is sent as it is) and return the answer, errors included."""
+    text = body if isinstance(body, str) or body is None else json.dumps(body)
+    request = urllib.request.Request(
+        f"http://{HOST}:{port}{path}",
+        data=None if text is None else text.encode(),
+        method=method,
+        headers={"Content-Type": "application/json"},
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return _answer(answer.status, answer)
+    except urllib.error.HTTPError as error:
+        with error:
+            return _answer(error.code, error)
+
+
+def _answer(status: int, answer: Any) -> Answer:
+    timing = answer.headers.get("Server-Timing") or ""
+    entries = (entry.split(";dur=") for entry in timing.split(", ") if entry)
+    return Answer(
+        status, json.loads(answer.read()), {name: float(duration) for name, duration in entries}
+    )
+
+
+def wait_until(true: Callable[[], bool], timeout_s: float) -> None:
+    """Wait for a condition; fail when it does not come."""
+    deadline = time.monotonic() + timeout_s
+    while not true():
+        assert time.monotonic() < deadline, f"not within {timeout_s:g} s"
+        time.sleep(0.02)

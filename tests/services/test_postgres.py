@@ -1,0 +1,139 @@
+"""The PostgreSQL service: its entrypoint, on a real server."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import Any
+
+import psycopg2
+import psycopg2.extensions
+import pytest
+from running import SECRET, Service, start
+
+
+def connect(service: Service, password: str = SECRET) -> psycopg2.extensions.connection:
+    connection = psycopg2.connect(
+        host="127.0.0.1", port=service.port, dbname="perflab", user="perflab", password=password
+    )
+    connection.autocommit = True
+    return connection
+
+
+def one(service: Service, statement: str) -> Any:
+    connection = connect(service)
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(statement)
+            row = cursor.fetchone()
+            return row[0] if row else None
+    finally:
+        connection.close()
+
+
+def server_pid(service: Service) -> int:
+    return int((service.data / "cluster" / "postmaster.pid").read_text().split()[0])
+
+
+def test_the_table_takes_a_row_and_numbers_it(postgres: Service) -> None:
+    inserted = "INSERT INTO inferences (label, probability) VALUES (1, 0.5) RETURNING id"
+    assert one(postgres, inserted) == 1
+    assert one(postgres, inserted) == 2
+    assert one(postgres, "SELECT count(*) FROM inferences WHERE created_at <= now()") == 2
+
+
+def test_a_wrong_password_is_refused(postgres: Service) -> None:
+    with pytest.raises(psycopg2.OperationalError, match="password authentication failed"):
+        connect(postgres, password="wrong")
+
+
+def test_the_password_is_neither_left_on_disk_nor_in_the_servers_environment(
+    postgres: Service,
+) -> None:
+    files = [path for path in postgres.data.rglob("*") if path.is_file()]
+    assert len(files) > 100
+    assert not [path for path in files if path.name.startswith("password.")]
+    assert not [path for path in files if SECRET.encode() in path.read_bytes()]
+    assert SECRET not in postgres.instance.log(lines=1000)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("listen_addresses", "127.0.0.1"),
+        ("unix_socket_directories", ""),
+        ("fsync", "on"),
+        ("full_page_writes", "on"),
+        ("synchronous_commit", "on"),
+        ("autovacuum", "off"),
+        ("jit", "off"),
+        ("max_connections", "30"),
+        ("shared_buffers", "128MB"),
+        ("server_encoding", "UTF8"),
+        ("lc_collate", "C"),
+        ("password_encryption", "scram-sha-256"),
+    ],
+)
+def test_the_server_runs_with(postgres: Service, name: str, value: str) -> None:
+    if name == "lc_collate":
+        shown = one(postgres, "SELECT datcollate FROM pg_database WHERE datname = 'perflab'")
+    else:
+        shown = one(postgres, f"SELECT current_setting('{name}')")
+    assert shown == value
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [("synchronous_commit", "off"), ("commit_delay", "700"), ("commit_siblings", "0")],
+)
+def test_reload_settings_can_be_changed_while_it_runs(
+    postgres: Service, parameter: str, value: str
+) -> None:
+    connection = connect(postgres)
+    with connection.cursor() as cursor:
+        cursor.execute(f"ALTER SYSTEM SET {parameter} = '{value}'")
+        cursor.execute("SELECT pg_reload_conf()")
+        cursor.execute("SELECT pg_sleep(0.2)")
+        cursor.execute("SELECT setting FROM pg_settings WHERE name = %s", (parameter,))
+        assert cursor.fetchone() == (value,)
+        cursor.execute("ALTER SYSTEM RESET ALL")
+        cursor.execute("SELECT pg_reload_conf()")
+    connection.close()
+
+
+def test_a_killed_server_comes_back_with_its_committed_rows() -> None:
+    service = start("postgres").wait_healthy()
+    try:
+        one(service, "INSERT INTO inferences (label, probability) VALUES (0, 1) RETURNING id")
+        os.kill(server_pid(service), signal.SIGKILL)
+        assert "SIGKILL" in service.wait_ended()
+        service.again().wait_healthy()
+        assert one(service, "SELECT count(*) FROM inferences") == 1
+    finally:
+        service.instance.stop()
+
+
+def test_sigint_ends_it_in_order_although_clients_are_connected() -> None:
+    service = start("postgres").wait_healthy()
+    try:
+        connection = connect(service)
+        os.kill(server_pid(service), signal.SIGINT)
+        assert service.wait_ended() == "ended with exit status 0"
+        connection.close()
+    finally:
+        service.instance.stop()
+
+
+def test_an_interrupted_first_start_is_begun_again() -> None:
+    service = start("postgres").wait_healthy()
+    try:
+        os.kill(server_pid(service), signal.SIGINT)
+        service.wait_ended()
+        # What an interruption between initdb and the schema leaves: a cluster not yet in place.
+        (service.data / "cluster").rename(service.data / "cluster.making")
+        (service.data / "cluster.making" / "global" / "pg_control").unlink()
+        service.again().wait_healthy()
+        assert one(service, "SELECT count(*) FROM inferences") == 0
+        assert not (service.data / "cluster.making").exists()
+    finally:
+        service.instance.stop()

@@ -1,0 +1,208 @@
+"""Whole runs: finished, interrupted, killed, resumed, and with a database that dies."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from perflab import laboratory
+from perflab.errors import HostBusy, ResumeRefused, RunInterrupted
+from perflab.experiments import experiment
+from perflab.host.lock import holder, measurement_lock
+from perflab.paths import project_root, runs_dir
+from perflab.recordings import Run, RunWriter
+from perflab.stacks import leftovers
+from perflab.trials.client import conduct
+from perflab.trials.conductor import Order
+
+SMALL = {
+    "blocks": 2, "requests": 60, "warmup_requests": 10, "concurrency": 5, "workers": 1,
+    "pool_size": 4, "seed": 7,
+}  # fmt: skip
+
+
+def order_of(backend: str = "process", **changes: object) -> Order:
+    chosen = experiment("synchronous_commit")
+    return Order(
+        plan=chosen.plan(chosen.check({**SMALL, **changes})), backend=backend, runs=runs_dir()
+    )
+
+
+def wait_until(condition: Callable[[], object], timeout_s: float = 60.0) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, "waited too long"
+        time.sleep(0.05)
+
+
+@pytest.mark.slow
+def test_a_run_is_recorded_whole_on_each_backend(backend_name: str) -> None:
+    run = Run(conduct(order_of(backend_name), lambda _: None))
+    assert run.record.state == "finished"
+    assert run.record.backend == backend_name
+    trials = run.trials()
+    assert len(trials) == 4
+    assert set(trials["state"]) <= {"valid", "invalid"}
+    assert trials["requests"].tolist() == [60] * 4
+    # The server's own count agrees with what the client was told, warm-up included.
+    assert trials["server_count"].tolist() == [70] * 4
+    for row in trials.itertuples():
+        assert row.flush_p50_us > 0
+        assert 0 < row.cpu_share_inference < 4
+        assert row.cpu_share_postgres > 0
+        assert row.memory_postgres_bytes > 1e6
+    ids = trials["trial_id"].tolist()
+    samples = run.samples(ids)
+    for (_, service), own in samples.groupby(["trial_id", "service"]):
+        assert (own["cpu_ns"].diff().dropna() >= 0).all(), service
+        seconds = (own["t_ns"].max() - own["t_ns"].min()) / 1e9
+        assert len(own) / max(seconds, 0.1) >= 10
+    assert len(run.waits(ids)) > 0
+    requests = run.requests(stage=None, trial_ids=ids)
+    assert len(requests) == 4 * 70
+    assert {"phase_commit_ms", "phase_pool_ms", "phase_app_ms"} <= set(requests.columns)
+    text = (run.path / "run.json").read_text()
+    assert "password" not in text.lower()
+    order = json.loads(text)["order"]
+    assert [trials["treatment"].tolist()[0:2], trials["treatment"].tolist()[2:4]] == order
+    assert leftovers.everything() == []
+    assert holder() is None
+
+
+@pytest.mark.slow
+def test_a_busy_host_refuses_and_says_who() -> None:
+    with (
+        measurement_lock("another run"),
+        pytest.raises(HostBusy, match="another run"),
+    ):
+        conduct(order_of(), lambda _: None)
+
+
+@pytest.mark.slow
+def test_interrupt_ends_the_trial_in_order_and_keeps_committed_ones() -> None:
+    done = 0
+    main = threading.main_thread().ident
+    assert main is not None
+
+    def show(event: dict[str, object]) -> None:
+        nonlocal done
+        done += event["event"] == "trial_done"
+        if event["event"] == "load" and done == 1:
+            signal.pthread_kill(main, signal.SIGINT)
+            done += 1
+
+    # Long enough trials that one is under way when the interrupt comes.
+    order = order_of(requests=1500)
+    with pytest.raises(RunInterrupted, match="--resume"):
+        conduct(order, show)
+    run = laboratory.runs()[-1]
+    assert run.record.state == "interrupted"
+    assert len(run.trials()) == 1
+    assert leftovers.everything() == []
+    assert holder() is None
+
+
+OWNER = """
+import sys
+from pathlib import Path
+from perflab.trials.client import conduct
+from perflab.trials.conductor import Order
+order = Order.model_validate_json(Path(sys.argv[1]).read_text())
+conduct(order, lambda event: print(event["event"], flush=True))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("victim", ["asker", "conductor"])
+def test_after_kill_nothing_is_left_and_resume_repeats_no_finished_block(
+    tmp_path: Path, victim: str
+) -> None:
+    file = tmp_path / "order.json"
+    file.write_text(order_of(blocks=3).model_dump_json())
+    asker = subprocess.Popen(
+        [sys.executable, "-c", OWNER, str(file)], stdout=subprocess.PIPE, text=True,
+        cwd=project_root(), stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert asker.stdout is not None
+    seen = 0
+    for line in asker.stdout:
+        seen += line.strip() == "trial_done"
+        if seen == 3:
+            break
+    conductors = [
+        child
+        for child in psutil.Process(asker.pid).children()
+        if "perflab.trials.conductor" in child.cmdline()
+    ]
+    (asker if victim == "asker" else conductors[0]).kill()
+    asker.wait(timeout=60)
+    asker.stdout.close()
+    wait_until(lambda: leftovers.everything() == [] and holder() is None)
+    run = laboratory.runs()[-1]
+    before = set(run.trials()["trial_id"])
+    assert len(before) >= 3
+    resumed = laboratory.run("synchronous_commit", {"resume": run.run_id})
+    assert resumed.record.state == "finished"
+    trials = resumed.trials()
+    current = trials[~trials["superseded"]]
+    assert len(current) == 6
+    assert {"b000-p00-a0", "b000-p01-a0"} <= set(current["trial_id"])
+    finished_before = len(before) // 2
+    assert set(current[current["block"] >= finished_before + 1]["attempt"]) <= {0}
+    assert len(resumed.record.sessions) == 2
+
+
+@pytest.mark.slow
+def test_resume_is_refused_when_the_code_changed() -> None:
+    run = Run(conduct(order_of(blocks=1), lambda _: None))
+    writer = RunWriter.reopen(run.path)
+    writer.update(code={**run.record.code, "fingerprint": "other"}, state="interrupted")
+    with pytest.raises(ResumeRefused, match="code"):
+        laboratory.run("synchronous_commit", {"resume": run.run_id})
+
+
+@pytest.mark.slow
+def test_a_database_killed_in_a_trial_fails_that_trial_and_the_run_goes_on(
+    backend_name: str,
+) -> None:
+    killed = False
+
+    def show(event: dict[str, object]) -> None:
+        nonlocal killed
+        if event["event"] == "load" and not killed:
+            killed = True
+            kill_postgres()
+
+    run = Run(conduct(order_of(backend_name, requests=3000), show))
+    trials = run.trials()
+    failed = trials[trials["state"] == "failed"]
+    assert len(failed) == 1
+    reason = failed["reasons"].iloc[0][0]
+    assert "service 'postgres'" in reason
+    assert "log lines" in reason
+    assert run.record.state == "finished"
+    assert (trials["state"] != "failed").sum() == 3
+    assert laboratory.verdict(run)
+    assert leftovers.everything() == []
+
+
+def kill_postgres() -> None:
+    for item in leftovers.everything():
+        if item.service != "postgres":
+            continue
+        if item.backend == "process":
+            os.kill(int(item.identity), signal.SIGKILL)
+        else:
+            client = leftovers.docker_client()
+            assert client is not None
+            client.containers.get(item.identity).kill()
