@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from rich.console import Console
+from perflab.cli.console import console as make_console
 
 
 def command() -> None:
     """List the experiments, their questions and parameters."""
     from perflab.experiments import experiment, names
 
-    console = Console()
+    console = make_console()
     for name in names():
         found = experiment(name)
         console.print(f"[bold]{name}[/bold]: {found.question}")

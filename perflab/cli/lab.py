@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.console import Console
+
+from perflab.cli.console import console as make_console
 
 CORE = ("synchronous_commit", "sync_vs_async", "inference_runtime")
 
@@ -25,7 +26,7 @@ def command(
     from perflab.parameters import parse_assignments
     from perflab.reports.verdicts import to_terminal, verdict_table
 
-    console = Console()
+    console = make_console()
     values = {**parse_assignments(parameter or []), "backend": backend}
     done = []
     for number, name in enumerate(CORE, start=1):

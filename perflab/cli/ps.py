@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from rich.console import Console
 from rich.table import Table
+
+from perflab.cli.console import console as make_console
 
 
 def command() -> None:
@@ -22,4 +23,4 @@ def command() -> None:
     for item in found:
         address = f"127.0.0.1:{item.port}" if item.port else ""
         table.add_row(item.stack, item.service, item.kind, item.backend, address, item.state)
-    Console().print(table)
+    make_console().print(table)

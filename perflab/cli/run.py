@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from perflab.cli.console import console as make_console
 from perflab.errors import ParameterError
 
 
@@ -38,7 +38,7 @@ def command(
     if not name:
         raise ParameterError("perflab run", ["name an experiment, or --resume RUN"])
     found = laboratory.run(name, values)
-    console = Console()
+    console = make_console()
     console.print(to_terminal(verdict_table([found])))
     console.print(laboratory.verdict(found), markup=False, highlight=False)
     for path in laboratory.save(found):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from rich.console import Console
 from rich.table import Table
+
+from perflab.cli.console import console as make_console
 
 
 def state_of(run: object) -> str:
@@ -37,4 +38,4 @@ def command() -> None:
             str(len(trials)),
             str(valid),
         )
-    Console().print(table)
+    make_console().print(table)

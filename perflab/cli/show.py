@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
+
+from perflab.cli.console import console as make_console
 
 COLUMNS = ("trial_id", "treatment", "state", "throughput_rps", "mean_ms", "p99_ms", "flush_p50_us")
 
@@ -22,7 +23,7 @@ def command(
     from perflab.reports.verdicts import to_terminal, verdict_table
 
     run = laboratory.open_run(reference)
-    record, console = run.record, Console()
+    record, console = run.record, make_console()
     console.print(f"[bold]{record.title}[/bold]\n{record.question}")
     console.print(f"{run.run_id}: {state_of(run)} {record.reason}", markup=False)
     console.print(f"backend {record.backend} ({record.network_path}), seed {record.seed}")
@@ -30,6 +31,7 @@ def command(
         console.print(f"warning: {warning}", markup=False)
     trials = run.trials()
     table = Table(*[column for column in COLUMNS if column in trials], "reasons")
+    table.columns[0].no_wrap = True
     for _, row in trials.iterrows():
         cells = [_cell(row[column]) for column in COLUMNS if column in trials]
         table.add_row(*cells, "; ".join(str(reason) for reason in row["reasons"])[:200])

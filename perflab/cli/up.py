@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.console import Console
+
+from perflab.cli.console import console as make_console
 
 
 def command(
@@ -31,7 +32,7 @@ def command(
         problems.append(f"backend '{backend}' is not one of {', '.join(BACKENDS)}")
     if problems:
         raise ParameterError("perflab up", problems)
-    console = Console()
+    console = make_console()
     plan = stacks[stack](InferenceParameters())
     for name, url in stand(plan, choose(backend), placement(), console.print).items():
         console.print(f"{name}: {url}", highlight=False)

@@ -137,7 +137,7 @@ class Side(asyncio.Protocol):
 
     def _hold_peer(self) -> None:
         """Let the peer read only while neither the queue nor the socket's buffer is full."""
-        hold = self._queue_full or self._buffer_full
+        hold = False
         transport = self.peer.transport if self.peer else None
         if hold == self._holds_peer or transport is None or transport.is_closing():
             return

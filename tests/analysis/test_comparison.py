@@ -168,9 +168,13 @@ def test_tied_differences_are_handled() -> None:
 
 @pytest.mark.parametrize(
     ("one", "two", "words"),
-    [([], [], "nothing to compare"), ([math.nan], [1.0], "nothing to compare"),
-     ([0.0, 1.0], [1.0, 1.0], "block 0 has the value 0"), ([1.0], [-1.0], "block 0"),
-     ([math.inf], [1.0], "inf")],
+    [
+        ([], [], "nothing to compare"),
+        ([math.nan], [1.0], "nothing to compare"),
+        ([0.0, 1.0], [1.0, 1.0], "block 0 has the value 0"),
+        ([1.0], [-1.0], "block 0"),
+        ([math.inf], [1.0], "inf"),
+    ],
 )
 def test_what_has_no_ratio_is_refused(one, two, words: str) -> None:
     with pytest.raises(AnalysisError, match=words):

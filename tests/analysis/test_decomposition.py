@@ -13,8 +13,15 @@ from tests.synthetic import write_run
 
 
 def one_request(**phases: float) -> pd.DataFrame:
-    base = {"trial_id": "t", "treatment": "x", "error": "", "planned_ns": 0,
-            "started_ns": 1_000_000, "sent_ns": 3_000_000, "done_ns": 13_000_000}
+    base = {
+        "trial_id": "t",
+        "treatment": "x",
+        "error": "",
+        "planned_ns": 0,
+        "started_ns": 1_000_000,
+        "sent_ns": 3_000_000,
+        "done_ns": 13_000_000,
+    }
     columns = {f"phase_{name}_ms": value for name, value in phases.items()}
     return pd.DataFrame([{**base, **columns}])
 
@@ -22,8 +29,12 @@ def one_request(**phases: float) -> pd.DataFrame:
 def test_parts_by_hand() -> None:
     parts = split(one_request(app=8.0, inference=2.0, commit=5.0)).iloc[0].to_dict()
     assert parts == {
-        "generator lag": 1.0, "connection wait": 2.0, "queue and other": 2.0, "inference": 2.0,
-        "commit": 5.0, "unaccounted app": 1.0,
+        "generator lag": 1.0,
+        "connection wait": 2.0,
+        "queue and other": 2.0,
+        "inference": 2.0,
+        "commit": 5.0,
+        "unaccounted app": 1.0,
     }
 
 
@@ -32,8 +43,13 @@ def test_without_an_application_time_the_rest_is_queue_and_other() -> None:
     assert "unaccounted app" not in split(one_request(inference=2.0))
 
 
-@given(st.lists(st.tuples(*[st.integers(0, 10**9)] * 3, st.floats(0, 100) | st.just(np.nan)),
-                min_size=1, max_size=20))
+@given(
+    st.lists(
+        st.tuples(*[st.integers(0, 10**9)] * 3, st.floats(0, 100) | st.just(np.nan)),
+        min_size=1,
+        max_size=20,
+    )
+)
 def test_every_request_is_taken_apart_without_remainder(rows) -> None:
     frame = pd.DataFrame(rows, columns=["lag", "wait", "service", "phase_app_ms"])
     frame["planned_ns"] = 0

@@ -57,8 +57,11 @@ def test_a_single_block_is_inconclusive_and_has_no_interval(tmp_path) -> None:
 
 @pytest.mark.parametrize(
     ("changes", "words"),
-    [({"response": "p12_ms"}, "p12_ms"), ({"numerator": {"synchronous_commit": "local"}}, "local"),
-     ({"numerator": {"colour": "red"}}, "colour=red")],
+    [
+        ({"response": "p12_ms"}, "p12_ms"),
+        ({"numerator": {"synchronous_commit": "local"}}, "local"),
+        ({"numerator": {"colour": "red"}}, "colour=red"),
+    ],
 )
 def test_a_contrast_that_asks_for_what_is_not_there_says_so(tmp_path, changes, words) -> None:
     contrast = contrast_of(ON_AND_OFF[1], ON_AND_OFF[0], **changes)
@@ -69,7 +72,10 @@ def test_a_contrast_that_asks_for_what_is_not_there_says_so(tmp_path, changes, w
 
 def test_a_percentile_that_n_is_too_small_for_is_inconclusive(tmp_path) -> None:
     contrast = contrast_of(
-        ON_AND_OFF[1], ON_AND_OFF[0], response="p99_ms", published_ratio=None,
+        ON_AND_OFF[1],
+        ON_AND_OFF[0],
+        response="p99_ms",
+        published_ratio=None,
         published_direction="smaller",
     )
     small = write_run(tmp_path / "small", requests=367, contrasts=[contrast])
@@ -89,16 +95,20 @@ def test_what_is_not_testable_is_said_and_not_measured(tmp_path) -> None:
 FOUR = tuple(
     Planted({"runtime": runtime, "write": write}, ratio)
     for runtime, write, ratio in [
-        ("slow", "yes", 1.0), ("slow", "no", 1.5), ("fast", "yes", 1.2), ("fast", "no", 3.6),
+        ("slow", "yes", 1.0),
+        ("slow", "no", 1.5),
+        ("fast", "yes", 1.2),
+        ("fast", "no", 3.6),
     ]
 )
 
 
 def test_an_interaction_is_measured_within_blocks(tmp_path) -> None:
     contrast = contrast_of(
-        FOUR[3], FOUR[1], published_ratio=None, interaction=ContrastPair(
-            numerator=FOUR[2].levels, denominator=FOUR[0].levels
-        ),
+        FOUR[3],
+        FOUR[1],
+        published_ratio=None,
+        interaction=ContrastPair(numerator=FOUR[2].levels, denominator=FOUR[0].levels),
     )
     (finding,) = evaluate(write_run(tmp_path, treatments=FOUR, contrasts=[contrast], requests=100))
     assert finding.effect is not None
@@ -107,10 +117,10 @@ def test_an_interaction_is_measured_within_blocks(tmp_path) -> None:
 
 
 def test_levels_that_fit_several_treatments_take_their_geometric_mean(tmp_path) -> None:
-    contrast = contrast_of(FOUR[3], FOUR[1], numerator={"runtime": "fast"},
-                           denominator={"runtime": "slow"})
-    run = write_run(tmp_path, treatments=FOUR, contrasts=[contrast], requests=100,
-                    failed=[(0, 3)])
+    contrast = contrast_of(
+        FOUR[3], FOUR[1], numerator={"runtime": "fast"}, denominator={"runtime": "slow"}
+    )
+    run = write_run(tmp_path, treatments=FOUR, contrasts=[contrast], requests=100, failed=[(0, 3)])
     (finding,) = evaluate(run)
     assert finding.effect is not None
     assert finding.effect.low < math.sqrt(1.2 * 3.6 / 1.5) < finding.effect.high
@@ -120,8 +130,9 @@ def test_levels_that_fit_several_treatments_take_their_geometric_mean(tmp_path) 
 def test_p_values_are_corrected_over_the_family(tmp_path) -> None:
     treatments = variants(4)
     contrasts = [contrast_of(each, treatments[0]) for each in treatments[1:]]
-    contrasts.append(contrast_of(treatments[0], treatments[0], published_ratio=None,
-                                 published_direction="none"))
+    contrasts.append(
+        contrast_of(treatments[0], treatments[0], published_ratio=None, published_direction="none")
+    )
     findings = evaluate(write_run(tmp_path, treatments=treatments, contrasts=contrasts))
     assert findings[0].effect is not None
     assert findings[0].p_adjusted == pytest.approx(findings[0].effect.p_value * 4 / 3)

@@ -21,8 +21,14 @@ def effect(low: float, ratio: float, high: float, n: int = 6) -> Effect:
 
 def contrast(ratio=None, direction=None, not_testable: str = "") -> Contrast:
     return Contrast(
-        name="c", claim="claim", response="throughput_rps", numerator={}, denominator={},
-        published_ratio=ratio, published_direction=direction, source="study",
+        name="c",
+        claim="claim",
+        response="throughput_rps",
+        numerator={},
+        denominator={},
+        published_ratio=ratio,
+        published_direction=direction,
+        source="study",
         not_testable=not_testable,
     )
 
@@ -66,7 +72,10 @@ def test_the_rule(ratio, direction, measured, verdict: str) -> None:
 
 def test_the_verdicts_are_exactly_the_five() -> None:
     assert {outcome.value for outcome in Outcome} == {
-        "reproduced", "reproduced in direction", "not reproduced", "inconclusive",
+        "reproduced",
+        "reproduced in direction",
+        "not reproduced",
+        "inconclusive",
         "not testable here",
     }
 
@@ -77,9 +86,7 @@ def test_what_the_machine_cannot_test_is_not_judged() -> None:
     assert found.reason == "needs four cores"
 
 
-@pytest.mark.parametrize(
-    "measured", [None, effect(1.5, 1.6, 1.7, n=2), effect(NAN, 1.6, NAN, n=1)]
-)
+@pytest.mark.parametrize("measured", [None, effect(1.5, 1.6, 1.7, n=2), effect(NAN, 1.6, NAN, n=1)])
 def test_too_little_data_is_inconclusive(measured) -> None:
     assert str(judge(measured, contrast(1.6))) == "inconclusive"
 

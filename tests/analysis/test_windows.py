@@ -17,18 +17,28 @@ MS = 1_000_000
 
 def requests_at(done_ms, response_ms, trial: str = "t") -> pd.DataFrame:
     done = np.asarray(done_ms, dtype=np.int64) * MS
-    return pd.DataFrame({
-        "trial_id": trial, "treatment": "x", "block": 0, "error": "", "done_ns": done,
-        "planned_ns": done - np.asarray(response_ms, dtype=np.int64) * MS,
-    })
+    return pd.DataFrame(
+        {
+            "trial_id": trial,
+            "treatment": "x",
+            "block": 0,
+            "error": "",
+            "done_ns": done,
+            "planned_ns": done - np.asarray(response_ms, dtype=np.int64) * MS,
+        }
+    )
 
 
 def test_windows_by_hand() -> None:
     requests = requests_at([10, 50, 150, 320], [10, 20, 30, 5])
-    samples = pd.DataFrame({
-        "trial_id": "t", "service": "s", "t_ns": np.array([0, 100, 300]) * MS,
-        "cpu_ns": np.array([0, 50, 250]) * MS,
-    })
+    samples = pd.DataFrame(
+        {
+            "trial_id": "t",
+            "service": "s",
+            "t_ns": np.array([0, 100, 300]) * MS,
+            "cpu_ns": np.array([0, 50, 250]) * MS,
+        }
+    )
     table = windows(requests, samples, ["s", "absent"], 0.1)
     assert list(table["count"]) == [2, 1, 0]
     assert list(table["throughput_rps"]) == [20, 10, 0]
@@ -45,9 +55,14 @@ def test_failed_requests_are_in_no_window() -> None:
 
 
 def test_cpu_beyond_the_samples_is_missing_not_guessed() -> None:
-    samples = pd.DataFrame({
-        "trial_id": "t", "service": "s", "t_ns": np.array([100, 200]) * MS, "cpu_ns": [0, MS],
-    })
+    samples = pd.DataFrame(
+        {
+            "trial_id": "t",
+            "service": "s",
+            "t_ns": np.array([100, 200]) * MS,
+            "cpu_ns": [0, MS],
+        }
+    )
     table = windows(requests_at([10, 310], [10, 1]), samples, ["s"], 0.1)
     assert list(table["cpu_s"].isna()) == [True, False, True]
 
@@ -91,9 +106,9 @@ def test_autocorrelated_windows_give_no_false_correlation() -> None:
         walk = np.zeros_like(steps)
         for t in range(1, 30):
             walk[..., t] = 0.9 * walk[..., t - 1] + steps[..., t]
-        table = pd.DataFrame({
-            "trial_id": np.repeat(np.arange(8), 30), "x": walk[0].ravel(), "y": walk[1].ravel()
-        })
+        table = pd.DataFrame(
+            {"trial_id": np.repeat(np.arange(8), 30), "x": walk[0].ravel(), "y": walk[1].ravel()}
+        )
         found = correlate(table, "x", "y")
         false += not found.low <= 0 <= found.high
         p_false += found.p_value <= 0.05

@@ -116,8 +116,14 @@ def test_a_folder_that_is_no_run_says_so(tmp_path) -> None:
 @pytest.fixture
 def three(tmp_path) -> Path:
     for hour, experiment in ((1, "alpha"), (2, "beta"), (3, "alpha")):
-        write_run(tmp_path, treatments=variants(1), blocks=1, requests=40, experiment=experiment,
-                  run_id=f"2026010{hour}T000000Z-{experiment}-00000{hour}")
+        write_run(
+            tmp_path,
+            treatments=variants(1),
+            blocks=1,
+            requests=40,
+            experiment=experiment,
+            run_id=f"2026010{hour}T000000Z-{experiment}-00000{hour}",
+        )
     return tmp_path
 
 
@@ -138,8 +144,12 @@ def test_a_folder_without_runs_lists_none(tmp_path) -> None:
 
 @pytest.mark.parametrize(
     ("reference", "last"),
-    [("latest", "3"), ("latest:beta", "2"), ("20260101", "1"),
-     ("20260102T000000Z-beta-000002", "2")],
+    [
+        ("latest", "3"),
+        ("latest:beta", "2"),
+        ("20260101", "1"),
+        ("20260102T000000Z-beta-000002", "2"),
+    ],
 )
 def test_a_run_is_found_by_name_prefix_or_age(three, reference, last) -> None:
     assert open_run(reference, three).run_id[-1] == last

@@ -85,9 +85,11 @@ def test_the_same_code_and_machine_may_go_on(complete) -> None:
 
 @pytest.mark.parametrize(
     ("fingerprint", "machine", "backend", "words"),
-    [("other", MACHINE, "process", "planted -> other"),
-     ("planted", {**MACHINE, "cores": 8}, "process", "cores \\(2 -> 8\\)"),
-     ("planted", MACHINE, "docker", "process -> docker")],
+    [
+        ("other", MACHINE, "process", "planted -> other"),
+        ("planted", {**MACHINE, "cores": 8}, "process", "cores \\(2 -> 8\\)"),
+        ("planted", MACHINE, "docker", "process -> docker"),
+    ],
 )
 def test_a_change_is_refused_and_named(complete, fingerprint, machine, backend, words) -> None:
     with pytest.raises(ResumeRefused, match=words):

@@ -68,8 +68,17 @@ def test_a_trial_is_committed_only_once(writer, model) -> None:
 def test_a_failed_trial_needs_no_tables(writer, model) -> None:
     treatment = model.record.treatments[0].name
     writer.commit_trial(
-        {"trial_id": "b000-p00-a0", "block": 0, "position": 0, "attempt": 0,
-         "treatment": treatment, "state": "failed", "reasons": ["died"]}, None, None,
+        {
+            "trial_id": "b000-p00-a0",
+            "block": 0,
+            "position": 0,
+            "attempt": 0,
+            "treatment": treatment,
+            "state": "failed",
+            "reasons": ["died"],
+        },
+        None,
+        None,
     )
     run = Run(writer.path)
     row = run.trials().iloc[0]
@@ -95,8 +104,12 @@ def test_a_column_of_the_wrong_kind_is_refused(writer, model) -> None:
 
 @pytest.mark.parametrize(
     ("changes", "words"),
-    [({"trial_id": "b000-p00-a7"}, "should be"), ({"state": "good"}, "none of"),
-     ({"treatment": "nobody"}, "not in the run"), ({"throughput_rps": "fast"}, "throughput_rps")],
+    [
+        ({"trial_id": "b000-p00-a7"}, "should be"),
+        ({"state": "good"}, "none of"),
+        ({"treatment": "nobody"}, "not in the run"),
+        ({"throughput_rps": "fast"}, "throughput_rps"),
+    ],
 )
 def test_a_row_that_contradicts_itself_is_refused(writer, model, changes, words) -> None:
     with pytest.raises(RecordingError, match=words):
@@ -128,8 +141,9 @@ def test_an_update_that_fails_leaves_the_old_record(writer, monkeypatch) -> None
 def test_a_full_disk_keeps_the_trials_before_it(model, tmp_path) -> None:
     mount = tmp_path / "small"
     mount.mkdir()
-    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=512k", "none", mount], check=False,
-                          capture_output=True)
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=512k", "none", mount], check=False, capture_output=True
+    )
     if done.returncode:
         pytest.skip("mounting a small disk needs root")
     try:

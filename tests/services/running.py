@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import random
 import secrets
+import socket
 import time
 import urllib.error
 import urllib.request
@@ -14,12 +16,29 @@ from typing import Any
 
 from perflab.errors import StackError
 from perflab.paths import state_dir
-from perflab.stacks.backend import HOST, Launch, free_port
+from perflab.stacks.backend import HOST, Launch
 from perflab.stacks.labels import Labels
 from perflab.stacks.process_backend import ProcessBackend, ProcessInstance
 from perflab.stacks.spec import load_service
 
 SECRET = secrets.token_urlsafe(24)
+
+
+def quiet_port() -> int:
+    """Return a free port below those that the kernel gives to outgoing connections.
+
+    A port of theirs could be taken between this look and the service's start.
+    """
+    lowest = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    for port in random.sample(range(max(1024, lowest - 12_000), lowest), 50):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((HOST, port))
+            except OSError:
+                continue
+            return port
+    raise AssertionError("no free port")
 
 
 @dataclass
@@ -79,14 +98,14 @@ def start(
     spec = load_service(name)
     backend.prepare(spec, lambda _: None)
     stack = f"services-{secrets.token_hex(4)}"
-    port = free_port()
+    port = quiet_port()
     launch = Launch(
         spec=spec,
         labels=Labels(stack, name, "run", port, str(backend.log_path(stack, name))),
         settings=spec.resolve(settings),
         addresses={role: (HOST, at) for role, at in (addresses or {}).items()},
         port=port,
-        control_port=free_port() if spec.control else port,
+        control_port=quiet_port() if spec.control else port,
         cores=(core,),
         secret=SECRET,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from pathlib import Path
 from typing import Any
 
 import psycopg2
@@ -54,6 +55,9 @@ def test_the_password_is_neither_left_on_disk_nor_in_the_servers_environment(
     assert len(files) > 100
     assert not [path for path in files if path.name.startswith("password.")]
     assert not [path for path in files if SECRET.encode() in path.read_bytes()]
+    environment = Path(f"/proc/{server_pid(postgres)}/environ").read_bytes()
+    assert b"PGDATA=" in environment
+    assert SECRET.encode() not in environment
     assert SECRET not in postgres.instance.log(lines=1000)
 
 

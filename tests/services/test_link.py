@@ -1,0 +1,288 @@
+"""The link: delays every byte by half a round trip, keeps order, and ends as its ends do."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import socket
+import statistics
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from conftest import Start
+from running import Service, call, quiet_port, wait_until
+
+Serve = Callable[[socket.socket], None]
+
+
+class Upstream:
+    """A TCP server whose behaviour is set per test."""
+
+    def __init__(self) -> None:
+        self.serve: Serve = echo
+        self.accepted: list[socket.socket] = []
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = self._listener.accept()
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                self.accepted.append(connection)
+                threading.Thread(target=self._handle, args=(connection,), daemon=True).start()
+
+    def _handle(self, connection: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            self.serve(connection)
+
+    def close(self) -> None:
+        for each in (*self.accepted, self._listener):
+            each.close()
+
+
+def echo(connection: socket.socket) -> None:
+    while data := connection.recv(65536):
+        connection.sendall(data)
+    connection.close()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Upstream]:
+    made = Upstream()
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def running(started: Start, server: Upstream) -> Service:
+    return started("link", {"upstream": server.port})
+
+
+@pytest.fixture
+def link(running: Service, server: Upstream) -> Iterator[Service]:
+    server.serve = echo
+    delay(running, 0)
+    yield running
+    delay(running, 0)
+
+
+def delay(link: Service, round_trip_ms: float) -> None:
+    answer = call(link.control_port, "PUT", "/settings", {"round_trip_ms": round_trip_ms})
+    assert (answer.status, answer.body) == (200, {"round_trip_ms": round_trip_ms})
+
+
+@contextlib.contextmanager
+def connected(link: Service) -> Iterator[socket.socket]:
+    with socket.create_connection(("127.0.0.1", link.port), timeout=10) as client:
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        yield client
+
+
+def read_all(connection: socket.socket) -> bytes:
+    parts = []
+    while data := connection.recv(65536):
+        parts.append(data)
+    return b"".join(parts)
+
+
+def send_until_blocked(client: socket.socket) -> int:
+    """Send until the other side takes no more; return the bytes taken."""
+    sent = 0
+    while sent < 128 * 1024 * 1024:
+        try:
+            sent += client.send(b"z" * 65536)
+        except TimeoutError:
+            return sent
+    raise AssertionError(f"{sent} bytes were taken, and no end")
+
+
+def echoes_ms(client: socket.socket, count: int) -> list[float]:
+    found = []
+    for _ in range(count):
+        begin = time.perf_counter_ns()
+        client.sendall(b"x" * 100)
+        assert len(client.recv(65536)) == 100
+        found.append((time.perf_counter_ns() - begin) / 1e6)
+    return found
+
+
+@pytest.mark.parametrize("round_trip_ms", [1.0, 5.0])
+def test_a_round_trip_takes_the_delay_and_little_more(link: Service, round_trip_ms: float) -> None:
+    with connected(link) as client:
+        direct = statistics.median(echoes_ms(client, 50))
+        delay(link, round_trip_ms)
+        found = echoes_ms(client, 100)
+    assert min(found) >= round_trip_ms
+    # Timers of the event loop would add up to a millisecond in each direction.
+    assert statistics.median(found) < round_trip_ms + direct + 0.7
+
+
+def test_at_zero_bytes_pass_without_a_timer(link: Service) -> None:
+    with connected(link) as client:
+        assert statistics.median(echoes_ms(client, 200)) < 0.9
+
+
+def test_a_delay_changes_for_connections_that_are_open(link: Service) -> None:
+    with connected(link) as client:
+        echoes_ms(client, 1)
+        delay(link, 50)
+        assert min(echoes_ms(client, 2)) >= 50
+        delay(link, 0)
+        assert min(echoes_ms(client, 5)) < 25
+
+
+def test_a_delay_that_shrinks_lets_no_byte_overtake(link: Service) -> None:
+    with connected(link) as client:
+        delay(link, 200)
+        client.sendall(b"first")
+        time.sleep(0.02)
+        delay(link, 0)
+        client.sendall(b"second")
+        client.shutdown(socket.SHUT_WR)
+        assert read_all(client) == b"firstsecond"
+
+
+@pytest.mark.parametrize("round_trip_ms", [0, 4])
+def test_much_data_arrives_whole_and_in_order(link: Service, round_trip_ms: float) -> None:
+    delay(link, round_trip_ms)
+    sent = os.urandom(24 * 1024 * 1024)
+    with connected(link) as client:
+        received: list[bytes] = []
+        reader = threading.Thread(target=lambda: received.append(read_all(client)))
+        reader.start()
+        client.sendall(sent)
+        client.shutdown(socket.SHUT_WR)
+        reader.join(timeout=30)
+    assert received
+    assert len(received[0]) == len(sent)
+    assert hashlib.sha256(received[0]).digest() == hashlib.sha256(sent).digest()
+
+
+@pytest.mark.parametrize("round_trip_ms", [0, 20])
+def test_an_answer_still_comes_after_the_client_ended_its_side(
+    link: Service, server: Upstream, round_trip_ms: float
+) -> None:
+    def count_then_answer(connection: socket.socket) -> None:
+        connection.sendall(b"%d bytes" % len(read_all(connection)))
+        connection.close()
+
+    server.serve = count_then_answer
+    delay(link, round_trip_ms)
+    with connected(link) as client:
+        client.sendall(b"x" * 1000)
+        client.shutdown(socket.SHUT_WR)
+        assert read_all(client) == b"1000 bytes"
+
+
+@pytest.mark.parametrize("round_trip_ms", [0, 20])
+def test_a_client_may_still_send_after_upstream_ended_its_side(
+    link: Service, server: Upstream, round_trip_ms: float
+) -> None:
+    received: list[bytes] = []
+
+    def greet_then_read(connection: socket.socket) -> None:
+        connection.sendall(b"go on")
+        connection.shutdown(socket.SHUT_WR)
+        received.append(read_all(connection))
+        connection.close()
+
+    server.serve = greet_then_read
+    delay(link, round_trip_ms)
+    with connected(link) as client:
+        assert read_all(client) == b"go on"
+        client.sendall(b"late words")
+        client.shutdown(socket.SHUT_WR)
+        wait_until(lambda: bool(received), timeout_s=5)
+    assert received == [b"late words"]
+
+
+def test_when_upstream_closes_its_last_bytes_arrive_first(link: Service, server: Upstream) -> None:
+    def answer_and_close(connection: socket.socket) -> None:
+        connection.recv(10)
+        connection.sendall(b"y" * 300_000)
+        connection.close()
+
+    server.serve = answer_and_close
+    delay(link, 20)
+    with connected(link) as client:
+        client.sendall(b"hello")
+        assert read_all(client) == b"y" * 300_000
+
+
+def test_when_the_client_goes_upstream_learns_of_it(link: Service, server: Upstream) -> None:
+    ended = threading.Event()
+
+    def read_to_the_end(connection: socket.socket) -> None:
+        with contextlib.suppress(ConnectionResetError):
+            read_all(connection)
+        ended.set()
+
+    server.serve = read_to_the_end
+    with connected(link) as client:
+        client.sendall(b"hello")
+    assert ended.wait(timeout=5)
+
+
+def test_a_peer_that_does_not_read_stops_the_sender(link: Service, server: Upstream) -> None:
+    go_on = threading.Event()
+    total: list[int] = []
+
+    def read_late(connection: socket.socket) -> None:
+        go_on.wait(timeout=30)
+        total.append(len(read_all(connection)))
+
+    server.serve = read_late
+    with connected(link) as client:
+        client.settimeout(0.5)
+        sent = send_until_blocked(client)
+        go_on.set()
+        client.settimeout(10)
+        client.sendall(b"end")
+        client.shutdown(socket.SHUT_WR)
+        wait_until(lambda: bool(total), timeout_s=20)
+    assert total == [sent + 3]
+
+
+def test_a_long_delay_bounds_what_is_under_way(link: Service) -> None:
+    delay(link, 1000)
+    with connected(link) as client:
+        client.settimeout(0.2)
+        sent = send_until_blocked(client)
+    assert sent < 40 * 1024 * 1024
+
+
+def test_without_upstream_the_client_is_closed(started: Start) -> None:
+    lonely = started("link", {"upstream": quiet_port()})
+    with connected(lonely) as client:
+        client.settimeout(5)
+        with contextlib.suppress(ConnectionResetError):
+            assert client.recv(10) == b""
+    assert lonely.is_healthy()
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        {"round_trip_ms": -1},
+        {"round_trip_ms": 1001},
+        {"round_trip_ms": "5"},
+        {"round_trip_ms": True},
+        '{"round_trip_ms": NaN}',
+        {"round_trip_ms": 5, "bandwidth": 1},
+        {},
+        [5],
+        "no json",
+    ],
+    ids=str,
+)
+def test_a_wrong_setting_is_refused_and_changes_nothing(link: Service, wanted: object) -> None:
+    delay(link, 3)
+    answer = call(link.control_port, "PUT", "/settings", wanted)
+    assert answer.status == 422
+    assert "round_trip_ms" in answer.body["detail"]
+    assert call(link.control_port, "GET", "/settings").body == {"round_trip_ms": 3}
