@@ -27,6 +27,7 @@ lock: ## pin the dependencies of pyproject.toml again (needs uv)
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
 	  --no-annotate --no-emit-index-url --no-emit-find-links --extra test pyproject.toml \
 	  -o requirements.lock
+	@$(BIN)/python scripts/conda_environment.py
 
 clean: ## remove the environment and caches; recordings stay
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -26,8 +26,8 @@ Parcel = bytes | Mark
 class Delays:
     """Parcels on their way, first in, first out.
 
-    One queue serves all connections: with one delay for all, due instants never decrease. A delay
-    that is shortened while parcels are under way holds new ones until those have arrived.
+    One queue serves all connections. Where a delay is shortened while parcels are under way, new
+    ones wait behind those.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -42,8 +42,6 @@ class Delays:
             to.deliver(parcel)
             return
         due_ns = time.monotonic_ns() + int(self.round_trip_ms * 500_000)
-        if self._queue:
-            due_ns = max(due_ns, self._queue[-1][0])
         self._queue.append((due_ns, to, parcel))
         if len(self._queue) == 1:
             self._timer.set(due_ns)
@@ -137,7 +135,7 @@ class Side(asyncio.Protocol):
 
     def _hold_peer(self) -> None:
         """Let the peer read only while neither the queue nor the socket's buffer is full."""
-        hold = False
+        hold = self._queue_full or self._buffer_full
         transport = self.peer.transport if self.peer else None
         if hold == self._holds_peer or transport is None or transport.is_closing():
             return

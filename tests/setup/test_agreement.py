@@ -1,0 +1,91 @@
+"""pyproject.toml, requirements.lock and environment.yml name the same set."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+
+from perflab.paths import project_root
+
+ROOT = project_root()
+# The part of conda's match specification that the file uses: a name and one version constraint.
+SPEC = re.compile(r"^[a-z0-9][a-z0-9._-]*( (=|>=|<=|<|>)[0-9][0-9a-z.*]*(,(<|>|<=|>=)[0-9.]+)*)?$")
+CONDA_NAMES = {
+    "docker-py": "docker",
+    "psycopg2": "psycopg2-binary",
+    "matplotlib-base": "matplotlib",
+}
+
+
+def requirements() -> list[Requirement]:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    return [
+        Requirement(text)
+        for text in [*project["dependencies"], *project["optional-dependencies"]["test"]]
+    ]
+
+
+def locked() -> dict[str, str]:
+    text = (ROOT / "requirements.lock").read_text()
+    return dict(re.findall(r"^([A-Za-z0-9._-]+)==([^ ;\\]+)", text, re.MULTILINE))
+
+
+def environment() -> dict[str, str]:
+    listed = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
+    specs = [item for item in listed if isinstance(item, str)]
+    for spec in specs:
+        assert SPEC.match(spec), spec
+    found = {}
+    for spec in specs:
+        name, _, version = spec.partition(" =")
+        found[CONDA_NAMES.get(name, name)] = version
+    for text in next(item for item in listed if isinstance(item, dict))["pip"]:
+        if text != "--editable .":
+            pinned = Requirement(text)
+            found[pinned.name] = str(pinned.specifier).removeprefix("==")
+    return found
+
+
+@pytest.mark.parametrize("requirement", requirements(), ids=lambda item: str(item.name))
+def test_every_direct_dependency_is_in_all_three_with_one_version(requirement: Requirement) -> None:
+    pinned = locked()[requirement.name]
+    assert requirement.specifier.contains(pinned)
+    assert environment()[requirement.name] == pinned
+
+
+def test_the_conda_file_names_nothing_else() -> None:
+    extra = {"pip"} | {name for name in environment() if name.startswith("python ")}
+    assert set(environment()) - extra == {item.name for item in requirements()}
+
+
+def test_the_lock_holds_hashes_and_no_address() -> None:
+    text = (ROOT / "requirements.lock").read_text()
+    assert "://" not in text
+    assert "index" not in text
+    for block in re.split(r"\n(?=[a-z])", text.strip()):
+        assert "--hash=sha256:" in block, block[:60]
+
+
+def test_the_users_packages_are_all_there() -> None:
+    fixed = [
+        "jupyterlab",
+        "pandas",
+        "matplotlib",
+        "seaborn",
+        "aiohttp",
+        "httpx",
+        "docker",
+        "papermill",
+        "scipy",
+    ]
+    assert set(fixed) <= {item.name for item in requirements()}
+
+
+def test_nothing_committed_names_an_absolute_home() -> None:
+    for path in [ROOT / "README.md", ROOT / "Makefile", ROOT / "pyproject.toml"]:
+        assert "/root/" not in Path(path).read_text()
