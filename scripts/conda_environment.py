@@ -40,7 +40,8 @@ def locked_versions() -> dict[str, str]:
     pins = re.findall(
         r"^([A-Za-z0-9._-]+)==([^ ;\\]+)", (ROOT / "requirements.lock").read_text(), re.MULTILINE
     )
-    return dict(pins)
+    # Where newer Pythons get a newer release, the older one serves them all.
+    return dict(reversed(pins))
 
 
 def environment() -> str:
