@@ -112,6 +112,11 @@ def start(
     return Service(backend, launch, backend.start(launch))
 
 
+def server_pid(postgres: Service) -> int:
+    """Return the process id of a PostgreSQL service's main process."""
+    return int((postgres.data / "cluster" / "postmaster.pid").read_text().split()[0])
+
+
 @dataclass(frozen=True)
 class Answer:
     """An HTTP answer; ``phases`` are its Server-Timing entries in ms."""

@@ -12,7 +12,7 @@ import psutil
 import psycopg2
 import pytest
 from conftest import Start
-from running import SECRET, Answer, Service, call, start, wait_until
+from running import SECRET, Answer, Service, call, server_pid, start, wait_until
 from wire import CountingProxy
 
 from perflab.experiments.inference_service import FEATURES
@@ -210,14 +210,28 @@ def test_a_driver_that_was_not_opened_is_refused_with_a_reason(
     assert "database" not in call(service.port, "GET", "/settings").body
 
 
+@pytest.mark.parametrize("path", WRITING.values())
+def test_connections_that_broke_while_idle_cost_no_request(path: str) -> None:
+    postgres = start("postgres").wait_healthy()
+    service = start("inference", {"database": postgres.port}, workers=1, pool_size=4)
+    try:
+        service.wait_healthy()
+        os.kill(server_pid(postgres), signal.SIGKILL)
+        postgres.wait_ended()
+        postgres.again().wait_healthy()
+        assert {infer(service, path).status for _ in range(8)} == {200}
+    finally:
+        service.instance.stop()
+        postgres.instance.stop()
+
+
 def test_the_service_survives_its_database() -> None:
     postgres = start("postgres").wait_healthy()
     service = start("inference", {"database": postgres.port}, workers=1, pool_size=3)
     try:
         service.wait_healthy()
         assert {infer(service, path).status for path in WRITING.values()} == {200}
-        pid = (postgres.data / "cluster" / "postmaster.pid").read_text().split()[0]
-        os.kill(int(pid), signal.SIGKILL)
+        os.kill(server_pid(postgres), signal.SIGKILL)
         postgres.wait_ended()
         for path in WRITING.values():
             for _ in range(4):
@@ -228,7 +242,6 @@ def test_the_service_survives_its_database() -> None:
         assert infer(service, "/inferences_no_db").status == 200
         postgres.again().wait_healthy()
         for path in WRITING.values():
-            wait_until(lambda path=path: infer(service, path).status == 200, timeout_s=10)  # type: ignore[misc]
             assert {infer(service, path).status for _ in range(5)} == {200}
     finally:
         service.instance.stop()

@@ -10,7 +10,7 @@ from typing import Any
 import psycopg2
 import psycopg2.extensions
 import pytest
-from running import SECRET, Service, start
+from running import SECRET, Service, server_pid, start
 
 
 def connect(service: Service, password: str = SECRET) -> psycopg2.extensions.connection:
@@ -30,10 +30,6 @@ def one(service: Service, statement: str) -> Any:
             return row[0] if row else None
     finally:
         connection.close()
-
-
-def server_pid(service: Service) -> int:
-    return int((service.data / "cluster" / "postmaster.pid").read_text().split()[0])
 
 
 def test_the_table_takes_a_row_and_numbers_it(postgres: Service) -> None:

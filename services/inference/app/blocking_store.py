@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import threading
 import time
 
@@ -13,6 +14,13 @@ from app.settings import Settings
 from app.timing import Phases
 
 INSERT = "INSERT INTO inferences (label, probability) VALUES (%s, %s) RETURNING id"
+
+
+def has_ended(connection: extensions.connection) -> bool:
+    """Look, without a round trip, whether an idle connection has anything to read: its end."""
+    poll = select.poll()
+    poll.register(connection.fileno(), select.POLLIN)
+    return bool(poll.poll(0))
 
 
 class BlockingStore:
@@ -40,7 +48,7 @@ class BlockingStore:
         """Write one row and return its id; raises psycopg2.Error."""
         begin = time.perf_counter_ns()
         with self._free:
-            connection = self._pool.getconn()
+            connection = self._take()
             phases.add("pool", begin)
             try:
                 return self._insert(connection, label, probability, phases)
@@ -48,6 +56,12 @@ class BlockingStore:
                 # A connection in error is closed, never handed to the next request.
                 idle = connection.info.transaction_status == extensions.TRANSACTION_STATUS_IDLE
                 self._pool.putconn(connection, close=not idle)
+
+    def _take(self) -> extensions.connection:
+        """Return a connection that the server has not ended meanwhile, as asyncpg's pool does."""
+        while has_ended(connection := self._pool.getconn()):
+            self._pool.putconn(connection, close=True)
+        return connection
 
     def _insert(
         self, connection: extensions.connection, label: int, probability: float, phases: Phases
@@ -66,7 +80,7 @@ class BlockingStore:
     def show(self, name: str) -> str:
         """Return a setting of the server as this pool's connections see it."""
         with self._free:
-            connection = self._pool.getconn()
+            connection = self._take()
             try:
                 with connection.cursor() as cursor:
                     cursor.execute("SELECT current_setting(%s)", (name,))
