@@ -18,7 +18,7 @@ check: setup ## lint, format and types
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
-	@$(BIN)/nbstripout --verify notebooks/*.ipynb
+	@$(BIN)/nbstripout --verify --keep-id notebooks/*.ipynb
 
 test: check ## check, then run all tests
 	@$(BIN)/python -m pytest $(ARGS)
