@@ -177,7 +177,9 @@ class ProcessBackend:
         """Start the service's command in a session of its own, bound to its cores."""
         folder = self.state / "stacks" / launch.labels.stack
         data = folder / launch.labels.service
-        data.mkdir(parents=True, exist_ok=True)
+        # What a crashed stack of this name left would come with its old password.
+        shutil.rmtree(data, ignore_errors=True)
+        data.mkdir(parents=True)
         user = _unprivileged() if launch.spec.process.unprivileged else None
         if user:
             os.chown(data, user.pw_uid, user.pw_gid)

@@ -19,7 +19,7 @@ import pytest
 from perflab.errors import ServiceFailed, SettingRefused, StackError
 from perflab.experiments.inference_service import FEATURES, InferenceParameters, stack
 from perflab.host.placement import placement
-from perflab.paths import project_root, services_dir
+from perflab.paths import project_root, state_dir, services_dir
 from perflab.sampling.meters import ProcessTable
 from perflab.stacks import leftovers
 from perflab.stacks.backend import choose
@@ -203,9 +203,10 @@ from perflab.host.placement import placement
 from perflab.stacks.backend import choose
 from perflab.stacks.reaper import Reaper
 from perflab.stacks.residents import Residents
-reaper = Reaper("orphan") if sys.argv[2] == "reaper" else None
+stack_name = "-".join(["orphan", *sys.argv[1:]])
+reaper = Reaper(stack_name) if sys.argv[2] == "reaper" else None
 plan = stack(InferenceParameters(workers=1, pool_size=4))
-residents = Residents(choose(sys.argv[1]), {"it": plan}, placement(), "orphan")
+residents = Residents(choose(sys.argv[1]), {"it": plan}, placement(), stack_name)
 residents.prepare()
 residents.start()
 print("up", flush=True)
@@ -235,10 +236,12 @@ def test_after_sigkill_the_reaper_or_down_removes_everything(backend_name: str, 
         leftovers.remove_of_kind("run")
         assert leftovers.everything() == []
         return
+    folder = state_dir() / "stacks" / f"orphan-{backend_name}-{guard}"
     deadline = time.monotonic() + 40
-    while leftovers.everything() and time.monotonic() < deadline:
+    while (leftovers.everything() or folder.exists()) and time.monotonic() < deadline:
         time.sleep(0.2)
     assert leftovers.everything() == []
+    assert not folder.exists()
 
 
 @pytest.mark.slow
