@@ -1,85 +1,245 @@
-"""Columnar buffers of a worker: one fixed set of arrays, written out as raw bytes."""
+"""The record of a worker: one packed row per request, spooled to disk while the load runs."""
 
 from __future__ import annotations
 
-from array import array
+import queue
+import struct
+import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 import pandas as pd
 
+from perflab.load.outcome import ERRORS, STAGES, Exchange
+
 INSTANTS = ("planned_ns", "started_ns", "sent_ns", "first_byte_ns", "done_ns")
-COLUMNS = {
-    "stage": "b",
-    "user": "i",
-    **dict.fromkeys(INSTANTS, "q"),
-    "connect_ns": "q",
-    "status": "h",
-    "bytes": "q",
-    "error": "b",
-}
-ERRORS = ("", "connect", "timeout", "reset", "protocol", "status", "body")
-STAGES = ("warmup", "measure")
+ROW = np.dtype(
+    [
+        *[(name, "<i8") for name in INSTANTS],
+        ("connect_ns", "<i8"),
+        ("bytes", "<i8"),
+        ("user", "<i4"),
+        ("status", "<i2"),
+        ("template", "<i2"),
+        ("error", "i1"),
+        ("stage", "i1"),
+    ]
+)
+PACK = struct.Struct("<7qihhbb")
+PHASE_ROW = np.dtype([("row", "<u4"), ("name", "<u2"), ("value_ms", "<f4")])
+PHASE_PACK = struct.Struct("<IHf")
 PHASE = "phase_{}_ms"
+ROWS_PER_BUFFER = 4096
+BUFFERS_WAITING = 64
+MAX_PHASES = 64
 
 
-def parse_server_timing(header: str) -> dict[str, float]:
-    """Read a ``Server-Timing`` header: metric name to duration in ms.
+class Spool:
+    """Writes buffers to a file in a thread of its own, so that no disk delays a request."""
 
-    Source: W3C Server Timing, the header field. Entries without ``dur`` are left out.
+    def __init__(self, path: Path) -> None:
+        self._file: IO[bytes] = path.open("wb", buffering=0)
+        self._queue: queue.Queue[bytes | memoryview | None] = queue.Queue(BUFFERS_WAITING)
+        self._error: OSError | None = None
+        self._thread = threading.Thread(target=self._write, daemon=True)
+        self._thread.start()
+
+    def put(self, data: bytes | memoryview) -> None:
+        """Hand over a buffer that is not changed any more.
+
+        Raises
+        ------
+        OSError
+            An earlier buffer could not be written (a full disk, say).
+        """
+        if self._error is not None:
+            raise self._error
+        if len(data):
+            self._queue.put(data)
+
+    def close(self) -> None:
+        """Write what is left; raises like :meth:`put`."""
+        self._queue.put(None)
+        self._thread.join()
+        self._file.close()
+        if self._error is not None:
+            raise self._error
+
+    def _write(self) -> None:
+        while (data := self._queue.get()) is not None:
+            if self._error is not None:
+                continue
+            try:
+                view = memoryview(data)
+                while view:
+                    view = view[self._file.write(view) :]
+            except OSError as error:
+                self._error = error
+
+
+class Recorder:
+    """Packs exchanges into rows of 66 bytes; full buffers go to the spool.
+
+    Parameters
+    ----------
+    folder : Path
+        Gets ``requests.rows``, ``phases.rows`` and ``phases.names``.
+    on_rows : callable
+        Receives every array of rows once, when its buffer is full or at :meth:`look`; for live
+        statistics that cost the request nothing.
     """
-    phases = {}
-    for entry in header.split(","):
-        name, *parameters = (part.strip() for part in entry.split(";"))
-        for parameter in parameters:
-            key, _, value = parameter.partition("=")
-            if key.strip() == "dur" and name:
-                try:
-                    phases[name] = float(value.strip().strip('"'))
-                except ValueError:
-                    continue
-    return phases
 
+    def __init__(self, folder: Path, on_rows: Callable[[np.ndarray], None]) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder = folder
+        self._on_rows = on_rows
+        self._rows = Spool(folder / "requests.rows")
+        self._phases = Spool(folder / "phases.rows")
+        self._names: dict[str, int] = {}
+        self._phase_buffer = bytearray()
+        self._flushed = 0
+        self.error: OSError | None = None
+        self._renew()
 
-class Buffers:
-    """The records of one worker."""
-
-    def __init__(self) -> None:
-        self._columns: dict[str, array[int]] = {name: array(code) for name, code in COLUMNS.items()}
-        self._phases: dict[str, array[float]] = {}
+    def _renew(self) -> None:
+        self._buffer = bytearray(ROW.itemsize * ROWS_PER_BUFFER)
+        self._used = 0
+        self._looked = 0
 
     def __len__(self) -> int:
-        return len(self._columns["stage"])
+        return self._flushed + self._used // ROW.itemsize
 
-    def append(self, record: dict[str, int], phases: dict[str, float]) -> None:
-        """Add one request; phases not seen before begin as NaN."""
-        rows = len(self)
-        for name, column in self._columns.items():
-            column.append(record[name])
-        for name in phases:
-            if name not in self._phases:
-                self._phases[name] = array("f", [float("nan")]) * rows
-        for name, phase in self._phases.items():
-            phase.append(phases.get(name, float("nan")))
+    def add(self, exchange: Exchange) -> None:
+        """Record a finished exchange."""
+        PACK.pack_into(
+            self._buffer,
+            self._used,
+            exchange.planned_ns,
+            exchange.started_ns,
+            exchange.sent_ns,
+            exchange.first_byte_ns,
+            exchange.done_ns,
+            exchange.connect_ns,
+            exchange.bytes,
+            exchange.user,
+            exchange.status,
+            exchange.template,
+            exchange.error,
+            exchange.stage,
+        )
+        if exchange.phases:
+            self._add_phases(exchange.phases)
+        self._used += 66
+        if self._used == len(self._buffer):
+            self._flush()
 
-    def write(self, folder: Path) -> None:
-        """Write every column as raw bytes."""
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, column in self._columns.items():
-            (folder / f"{name}.{column.typecode}").write_bytes(column.tobytes())
-        for name, phase in self._phases.items():
-            (folder / f"{PHASE.format(name)}.f").write_bytes(phase.tobytes())
+    def _add_phases(self, phases: dict[str, float]) -> None:
+        row = len(self)
+        for name, value in phases.items():
+            code = self._names.setdefault(name, len(self._names))
+            if code < MAX_PHASES:
+                self._phase_buffer += PHASE_PACK.pack(row, code, value)
+        if len(self._phase_buffer) > 1 << 18:
+            self._flush_phases()
+
+    def look(self) -> None:
+        """Hand the rows since the last look to ``on_rows``."""
+        if self._used > self._looked:
+            view = memoryview(self._buffer)[self._looked : self._used]
+            self._on_rows(np.frombuffer(view, dtype=ROW))
+            self._looked = self._used
+
+    def _flush(self) -> None:
+        self.look()
+        full = memoryview(self._buffer)[: self._used]
+        self._flushed += self._used // ROW.itemsize
+        self._renew()
+        self._spool(self._rows, full)
+
+    def _flush_phases(self) -> None:
+        full, self._phase_buffer = self._phase_buffer, bytearray()
+        self._spool(self._phases, memoryview(full))
+
+    def _spool(self, spool: Spool, full: memoryview) -> None:
+        # A full disk must not end in the middle of a parser's callback: it is told at the end.
+        if self.error is None:
+            try:
+                spool.put(full)
+            except OSError as error:
+                self.error = error
+
+    def close(self) -> None:
+        """Write everything.
+
+        Raises
+        ------
+        OSError
+            The record is not whole, because the disk did not take it.
+        """
+        self._flush()
+        self._flush_phases()
+        for spool in (self._rows, self._phases):
+            try:
+                spool.close()
+            except OSError as error:
+                self.error = self.error or error
+        if self.error is not None:
+            raise self.error
+        (self._folder / "phases.names").write_text("\n".join(self._names))
 
 
-def read(folder: Path, worker: int) -> pd.DataFrame:
-    """Read what :meth:`Buffers.write` wrote, with codes turned into words."""
-    data = {
-        path.stem: np.frombuffer(path.read_bytes(), dtype=path.suffix[1:])
-        for path in sorted(folder.iterdir())
+def rows(folder: Path) -> np.ndarray:
+    """Return the rows a worker wrote, mapped from disk, as a structured array."""
+    path = folder / "requests.rows"
+    if path.stat().st_size == 0:
+        return np.empty(0, dtype=ROW)
+    return np.memmap(path, dtype=ROW, mode="r")
+
+
+def phases(folder: Path, count: int) -> dict[str, np.ndarray]:
+    """Return phase name to its column of float32 ms, NaN where a response lacks it."""
+    names = (folder / "phases.names").read_text().split("\n")
+    table = np.fromfile(folder / "phases.rows", dtype=PHASE_ROW)
+    columns = {}
+    for code, name in enumerate(names[:MAX_PHASES]):
+        own = table[table["name"] == code]
+        if len(own):
+            columns[name] = np.full(count, np.nan, dtype=np.float32)
+            columns[name][own["row"]] = own["value_ms"]
+    return columns
+
+
+def frame(folder: Path, worker: int) -> pd.DataFrame:
+    """Return what a worker wrote as a table, codes turned into words."""
+    found = rows(folder)
+    data: dict[str, object] = {
+        "stage": words(STAGES, found["stage"]),
+        "worker": np.full(len(found), worker, dtype=np.int16),
+        "user": np.array(found["user"]),
+        **{name: np.array(found[name]) for name in (*INSTANTS, "connect_ns", "status", "bytes")},
+        "error": words(ERRORS, found["error"]),
     }
-    frame = pd.DataFrame(data)
-    frame["stage"] = np.array(STAGES, dtype=object)[frame["stage"]]
-    frame["error"] = np.array(ERRORS, dtype=object)[frame["error"]]
-    frame["worker"] = np.int16(worker)
-    first = ["stage", "worker", *[name for name in COLUMNS if name != "stage"]]
-    return frame[first + [name for name in frame.columns if name.startswith("phase_")]]
+    for name, column in phases(folder, len(found)).items():
+        data[PHASE.format(name)] = column
+    return pd.DataFrame(data)
+
+
+def words(names: tuple[str, ...], codes: np.ndarray) -> np.ndarray:
+    """Turn codes into words."""
+    return np.array(names, dtype=object)[codes]
+
+
+def latency_counts(response_ns: np.ndarray) -> dict[int, int]:
+    """Return a sparse histogram of times, in 200 bins per decade of ns (1.2% wide)."""
+    bins = np.rint(np.log10(np.maximum(response_ns, 1)) * 200).astype(np.int32)
+    values, counts = np.unique(bins, return_counts=True)
+    return dict(zip(values.tolist(), counts.tolist(), strict=True))
+
+
+def bin_ms(number: int) -> float:
+    """Return the middle of a bin of :func:`latency_counts`, in ms."""
+    return float(10 ** (number / 200) / 1e6)
+
+

@@ -13,36 +13,62 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from perflab.errors import LoadError
-from perflab.load.columns import read
-from perflab.load.workload import Workload, refuse_foreign
+from perflab.load.columns import frame, rows
+from perflab.load.stopping import Progress, StopLoad, Watch
+from perflab.load.targets import refuse_foreign
+from perflab.load.workload import Workload
 from perflab.paths import project_root
 
-START_DELAY_NS = 30_000_000
+START_DELAY_NS = 50_000_000
 
 
 @dataclass(frozen=True)
 class LoadResult:
-    """What one trial's load left: every request, and what the workers know of themselves.
+    """What one load left: every request, and what the workers know of themselves.
 
-    ``begin_ns`` and ``end_ns`` are the first and the last planned instant of the measure stage,
-    between which all users were active; ``cpu_ns`` is the workers' CPU in between;
-    ``loop_delay_ms`` how late their event loops woke; ``unsent`` the requests of the
-    quota that were never sent.
+    ``begin_ns`` and ``end_ns`` are the first and the last planned instant of the measure stage;
+    ``cpu_ns`` is the workers' CPU in between; ``loop_delay_ms`` how late their event loops woke;
+    ``run_delay_share`` the part of the time they were ready but had no core; ``unsent`` the
+    planned requests that were never started; ``capped`` those that waited because of the cap on
+    connections; ``stopped`` the reason why a rule or the user ended the load early.
     """
 
-    requests: pd.DataFrame
+    folder: Path
+    workers: int
     begin_ns: int
     end_ns: int
     cpu_ns: int
     loop_delay_ms: tuple[float, ...]
+    run_delay_share: float
     unsent: int
+    capped: int
+    stopped: str
+    peak_memory_bytes: int
     cores: int
+
+    @cached_property
+    def rows(self) -> list[np.ndarray]:
+        """Return each worker's rows, mapped from disk (see ``columns.ROW``)."""
+        return [rows(self.folder / str(number)) for number in range(self.workers)]
+
+    @cached_property
+    def requests(self) -> pd.DataFrame:
+        """Return every request of every worker, in the order of their planned instants."""
+        frames = [frame(self.folder / str(number), number) for number in range(self.workers)]
+        whole = pd.concat(frames, ignore_index=True)
+        return whole.sort_values("planned_ns", kind="stable", ignore_index=True)
+
+    def discard(self) -> None:
+        """Remove the raw rows; :attr:`requests` stays if it was read before."""
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 class _Worker:
@@ -62,7 +88,7 @@ class _Worker:
         finally:
             os.sched_setaffinity(0, before)
         self._pending = b""
-        self.finished = 0
+        self.progress = Progress()
 
     def order(self, words: dict[str, Any]) -> None:
         assert self.child.stdin is not None
@@ -117,7 +143,7 @@ class Generator:
     def start(self) -> None:
         """Start the workers and wait until they are ready."""
         self._workers = [_Worker(core, self._environment) for core in self._cores]
-        self._collect("ready", time.monotonic() + 60, lambda _: None, lambda: None)
+        self._collect("ready", time.monotonic() + 60)
 
     def close(self) -> None:
         """End the workers."""
@@ -129,67 +155,71 @@ class Generator:
         self,
         workload: Workload,
         address: str,
-        on_progress: Callable[[int], None] = lambda _: None,
+        on_progress: Callable[[Progress], None] = lambda _: None,
         check: Callable[[], None] = lambda: None,
+        allowed: Sequence[str] = (),
+        folder: Path | None = None,
     ) -> LoadResult:
         """Send a workload to ``http://host:port`` and return its record.
 
         Parameters
         ----------
         on_progress : callable
-            Receives the number of measured requests finished so far.
+            Receives the sums over all workers, about four times a second.
         check : callable
-            Called about four times a second; what it raises ends the load.
+            Called about four times a second; what it raises ends the load. ``StopLoad`` ends it
+            in order, and the record is returned.
+        allowed : sequence of str
+            Hosts besides loopback that the user named for this run.
+        folder : Path, optional
+            Where workers write their raw rows; a temporary one unless given.
 
         Raises
         ------
         TargetRefused
-            The address is not on this machine.
+            The address is neither on this machine nor allowed.
         LoadError
             A worker died or did not end within the workload's own bounds.
         """
-        refuse_foreign(address)
-        arrivals = workload.arrivals
-        folder = Path(tempfile.mkdtemp(prefix="perflab-load-"))
+        refuse_foreign(address, allowed)
+        place = folder or Path(tempfile.mkdtemp(prefix="perflab-load-"))
+        watch = Watch(workload.stop)
         try:
-            for number, words in enumerate(self._orders(workload, address, folder)):
-                self._workers[number].order(words)
-            bound_s = 2 * (arrivals.max_duration_s + arrivals.timeout_s) + 10
-            reports = self._collect("done", time.monotonic() + bound_s, on_progress, check)
-            frames = [read(folder / str(n), n) for n in range(len(self._workers))]
+            self._begin(workload, address, place, allowed)
+            bound_s = workload.bound_s + 2 * workload.timeout_s + 30
+            reports = self._collect("done", time.monotonic() + bound_s, on_progress, check, watch)
         except BaseException:
             # Workers with half an order cannot be used again.
             self.close()
+            shutil.rmtree(place, ignore_errors=True)
             raise
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
-        return _merged(frames, reports, len(self._cores))
+        return _merged(place, reports, len(self._cores), watch.reason)
 
-    def _orders(self, workload: Workload, address: str, folder: Path) -> list[dict[str, Any]]:
-        arrivals = workload.arrivals
-        count = len(self._workers)
-        start_ns = time.monotonic_ns() + START_DELAY_NS
-        return [
-            {
-                "workload": workload.model_dump(),
-                "url": address + workload.request.path,
-                "users": list(range(number, arrivals.users, count)),
-                "quota": {
-                    "warmup": _share(arrivals.warmup_requests, number, count),
-                    "measure": _share(arrivals.requests, number, count),
-                },
-                "folder": str(folder / str(number)),
-                "start_ns": start_ns,
-            }
-            for number in range(count)
-        ]
+    def _begin(
+        self, workload: Workload, address: str, folder: Path, allowed: Sequence[str]
+    ) -> None:
+        words = {
+            "workload": workload.model_dump(),
+            "url": address,
+            "workers": len(self._workers),
+            "allowed": list(allowed),
+            "start_ns": time.monotonic_ns() + START_DELAY_NS,
+        }
+        for number, worker in enumerate(self._workers):
+            worker.progress = Progress()
+            worker.order({**words, "worker": number, "folder": str(folder / str(number))})
+
+    def _stop(self, reason: str) -> None:
+        for worker in self._workers:
+            worker.order({"stop": reason})
 
     def _collect(
         self,
         wanted: str,
         deadline: float,
-        on_progress: Callable[[int], None],
-        check: Callable[[], None],
+        on_progress: Callable[[Progress], None] = lambda _: None,
+        check: Callable[[], None] = lambda: None,
+        watch: Watch | None = None,
     ) -> list[dict[str, Any]]:
         reports: dict[int, dict[str, Any]] = {}
         with selectors.DefaultSelector() as selector:
@@ -199,15 +229,27 @@ class Generator:
             while len(reports) < len(self._workers):
                 if time.monotonic() > deadline:
                     raise LoadError("the load workers did not end within the bounds of their load")
+                news = False
                 for key, _ in selector.select(timeout=0.25):
                     worker = self._workers[key.data]
                     for message in worker.messages():
-                        self._take(message, key.data, worker, wanted, reports)
-                    on_progress(sum(worker.finished for worker in self._workers))
-                check()
-        for worker in self._workers:
-            worker.finished = 0
+                        news |= self._take(message, key.data, worker, wanted, reports)
+                if news:
+                    self._tell(on_progress, watch)
+                try:
+                    check()
+                except StopLoad as stop:
+                    self._stop(str(stop))
+                    check = _nothing
         return [reports[number] for number in range(len(self._workers))]
+
+    def _tell(self, on_progress: Callable[[Progress], None], watch: Watch | None) -> None:
+        progress = Progress.total(worker.progress for worker in self._workers)
+        for worker in self._workers:
+            worker.progress.counts.clear()
+        on_progress(progress)
+        if watch is not None and watch.see(progress):
+            self._stop(watch.reason)
 
     @staticmethod
     def _take(
@@ -216,28 +258,41 @@ class Generator:
         worker: _Worker,
         wanted: str,
         reports: dict[int, dict[str, Any]],
-    ) -> None:
+    ) -> bool:
+        """Take one message; return whether it told of progress."""
         if message["event"] == wanted:
             reports[number] = message
         elif message["event"] == "failed":
             raise LoadError(f"a load worker failed: {message['reason']}")
         elif message["event"] == "progress":
-            worker.finished = message["finished"]
+            waiting = worker.progress.counts
+            worker.progress = Progress.of(message)
+            worker.progress.counts += waiting
+            return True
+        return False
 
 
-def _share(total: int, number: int, count: int) -> int:
-    return total // count + (number < total % count)
+def _nothing() -> None:
+    """Check nothing."""
 
 
-def _merged(frames: list[pd.DataFrame], reports: list[dict[str, Any]], cores: int) -> LoadResult:
-    requests = pd.concat(frames, ignore_index=True)
-    delays = tuple(delay for report in reports for delay in report["loop_delay_ms"])
+def _merged(
+    folder: Path, reports: list[dict[str, Any]], cores: int, stopped: str
+) -> LoadResult:
+    began = [report["begin_ns"] for report in reports if report["begin_ns"]]
+    ended = [report["end_ns"] for report in reports if report["end_ns"]]
+    wall_ns = sum(report["wall_ns"] for report in reports)
     return LoadResult(
-        requests=requests.sort_values("planned_ns", kind="stable", ignore_index=True),
-        begin_ns=max(report["begin_ns"] for report in reports),
-        end_ns=min(report["end_ns"] for report in reports),
+        folder=folder,
+        workers=len(reports),
+        begin_ns=max(began, default=0),
+        end_ns=min(ended, default=0),
         cpu_ns=sum(report["cpu_ns"] for report in reports),
-        loop_delay_ms=delays,
+        loop_delay_ms=tuple(delay for report in reports for delay in report["loop_delay_ms"]),
+        run_delay_share=sum(report["run_delay_ns"] for report in reports) / max(1, wall_ns),
         unsent=sum(report["unsent"] for report in reports),
+        capped=sum(report["capped"] for report in reports),
+        stopped=stopped or next((r["stopped"] for r in reports if r["stopped"]), ""),
+        peak_memory_bytes=max(report["peak_memory_bytes"] for report in reports),
         cores=cores,
     )

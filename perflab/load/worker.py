@@ -1,7 +1,7 @@
-"""A load worker: reads one order per line, sends the load, writes raw columns, reports.
+"""A load worker: reads one order per line, sends the load, writes raw rows, reports.
 
 It runs in a session of its own on the client's cores and ends when its standard input closes.
-Orders and reports are JSON objects, one per line.
+Orders and reports are JSON objects, one per line; a line while a load is under way ends it.
 """
 
 from __future__ import annotations
@@ -11,151 +11,183 @@ import contextlib
 import gc
 import json
 import os
+import resource
+import signal
 import sys
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Coroutine
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import uvloop
 
-from perflab.load.aiohttp_client import AiohttpClient
-from perflab.load.columns import STAGES, Buffers
-from perflab.load.workload import Workload
+from perflab.load.client import DEFAULT_CONNECTIONS, Client, LeanClient
+from perflab.load.columns import Recorder, latency_counts
+from perflab.load.drivers import ClosedDriver, Driver, OpenDriver
+from perflab.load.outcome import MEASURE, Exchange
+from perflab.load.prepared import Prepared
+from perflab.load.targets import refuse_foreign, split
+from perflab.load.timer import Timer
+from perflab.load.workload import ClosedLoop, Workload
 
 TICK_S = 0.005
 REPORT_S = 0.25
 
 
 class Order:
-    """One trial's load for this worker."""
+    """One load, as this worker is to carry it out."""
 
     def __init__(self, words: dict[str, Any]) -> None:
         self.workload = Workload.model_validate(words["workload"])
         self.url: str = words["url"]
-        self.users: list[int] = words["users"]
-        self.quota: dict[str, int] = words["quota"]
+        self.worker: int = words["worker"]
+        self.workers: int = words["workers"]
+        self.allowed: list[str] = words["allowed"]
         self.folder = Path(words["folder"])
         self.start_ns: int = words["start_ns"]
 
 
-class Loop:
-    """The closed loop: users share a quota of warm-up requests, then one of measured requests.
+def share(total: int, number: int, count: int) -> int:
+    """Return a worker's part of a total; the parts of all workers add up to it."""
+    return total // count + (number < total % count)
 
-    There is no pause between the two, so the first measured request meets a loaded system, and
-    the users' first, simultaneous start falls into the warm-up.
-    """
 
-    def __init__(self, order: Order, client: AiohttpClient, buffers: Buffers) -> None:
-        self._arrivals = order.workload.arrivals
-        self._client = client
-        self._buffers = buffers
-        self._users = order.users
-        self._left = dict(order.quota)
-        self.finished = 0
+class Live:
+    """What the worker knows while the load runs; taken from finished rows, many at a time."""
+
+    def __init__(self) -> None:
+        self.finished = self.failed = self.measured = 0
+        self._counts: Counter[int] = Counter()
+
+    def take(self, rows: np.ndarray) -> None:
+        """Count rows."""
+        good = rows["error"] == 0
+        self.finished += len(rows)
+        self.failed += len(rows) - int(good.sum())
+        self.measured += int((rows["stage"] == MEASURE).sum())
+        times = rows["done_ns"][good] - rows["planned_ns"][good]
+        self._counts.update(latency_counts(times))
+
+    def report(self) -> dict[str, Any]:
+        """Return the counts so far, and the response times since the last report."""
+        counts, self._counts = self._counts, Counter()
+        return {
+            "finished": self.finished,
+            "measured": self.measured,
+            "failed": self.failed,
+            "counts": {str(number): count for number, count in counts.items()},
+        }
+
+
+class Load:
+    """One order under way."""
+
+    def __init__(self, order: Order, loop: asyncio.AbstractEventLoop) -> None:
+        workload = order.workload
+        origin, _ = split(order.url)
+        refuse_foreign(order.url, order.allowed)
+        self.order = order
+        self.live = Live()
+        self.recorder = Recorder(order.folder, self.live.take)
+        self.timer = Timer(loop)
         self.delays_ms: list[float] = []
-        self.begin_ns = self.end_ns = 0
-        self._cpu_ns = [0, 0]
+        prepared = Prepared(workload.request, origin, workload.connection)
+        self.client = make_client(order, loop, prepared)
+        self.driver = self._driver(prepared)
+        self._failures_left = workload.stop.failures
+        self.stopped = ""
 
-    @property
-    def unsent(self) -> int:
-        """Return the requests of the quotas that were never sent."""
-        return sum(self._left.values())
-
-    @property
-    def cpu_ns(self) -> int:
-        """Return this process's CPU time between the first and the last measured start."""
-        return self._cpu_ns[1] - self._cpu_ns[0]
-
-    async def run(self, start_ns: int) -> None:
-        """Let every user work until the quotas or the time are used up."""
-        users = [asyncio.create_task(self._user(number, start_ns)) for number in self._users]
-        _, late = await asyncio.wait(users, timeout=self._arrivals.max_duration_s)
-        for task in late:
-            task.cancel()
-        if late:
-            await asyncio.wait(late)
-
-    def _take(self, planned_ns: int) -> str:
-        """Take one request from a quota and return its stage ('' when there is none left)."""
-        if self._left["warmup"]:
-            self._left["warmup"] -= 1
-            return "warmup"
-        if not self._left["measure"]:
-            return ""
-        self._left["measure"] -= 1
-        if not self.begin_ns:
-            self.begin_ns = planned_ns
-            self._cpu_ns[0] = time.process_time_ns()
-            self.delays_ms.clear()
-        self.end_ns = planned_ns
-        if not self._left["measure"]:
-            self._cpu_ns[1] = time.process_time_ns()
-        return "measure"
-
-    async def _user(self, number: int, start_ns: int) -> None:
-        planned_ns = start_ns
-        think_ns = int(self._arrivals.think_time_s * 1e9)
-        while stage := self._take(planned_ns):
-            await _until(planned_ns)
-            record = dict.fromkeys(
-                ("sent_ns", "first_byte_ns", "done_ns", "connect_ns", "status", "bytes", "error"), 0
+    def _driver(self, prepared: Prepared) -> Driver:
+        order, arrivals = self.order, self.order.workload.arrivals
+        record = self._record if order.workload.stop.failures else self.recorder.add
+        if isinstance(arrivals, ClosedLoop):
+            quota = (
+                share(arrivals.warmup_requests, order.worker, order.workers),
+                share(arrivals.requests, order.worker, order.workers),
             )
-            record |= {"stage": STAGES.index(stage), "user": number, "planned_ns": planned_ns}
-            record["started_ns"] = time.monotonic_ns()
-            phases = await self._client.perform(record)
-            self._buffers.append(record, phases)
-            self.finished += stage == "measure"
-            planned_ns = record["done_ns"] + think_ns
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
-                return
+            users = range(order.worker, arrivals.users, order.workers)
+            return ClosedDriver(arrivals, users, quota, self.client, prepared, self.timer, record)
+        return OpenDriver(
+            arrivals, order.worker, order.workers, self.client, prepared, self.timer, record
+        )
+
+    def _record(self, exchange: Exchange) -> None:
+        self.recorder.add(exchange)
+        if exchange.error:
+            self._failures_left -= 1
+            if self._failures_left == 0:
+                self.stop(f"{self.order.workload.stop.failures} requests failed")
+
+    def stop(self, reason: str) -> None:
+        """End the load: what is under way may end within the timeout."""
+        self.stopped = self.stopped or reason
+        self.driver.stop()
+
+    async def run(self) -> None:
+        """Send everything, then close the connections and write the record."""
+        workload = self.order.workload
+        try:
+            start_ns = max(self.order.start_ns, time.monotonic_ns())
+            async with _company(self._watch(), self._tell()):
+                async with asyncio.timeout(None) as bound:
+                    bound.reschedule(
+                        asyncio.get_running_loop().time() + workload.bound_s + workload.timeout_s + 5
+                    )
+                    await self.driver.run(start_ns)
+        except TimeoutError:
+            self.client.abort()
+        finally:
+            self.driver.stop()
+            self.client.abort()
+            await self.client.close()
+            self.timer.close()
+            self.recorder.close()
+
+    async def _watch(self) -> None:
+        """Note how late the event loop wakes a timer: its delay is the generator's own fault."""
+        delays: list[float] = self.delays_ms
+        due_ns = time.monotonic_ns()
+        woken = asyncio.Event()
+        while True:
+            due_ns = max(due_ns + round(TICK_S * 1e9), time.monotonic_ns())
+            self.timer.at(due_ns, woken.set)
+            await woken.wait()
+            woken.clear()
+            delays.append((time.monotonic_ns() - due_ns) / 1e6)
+
+    async def _tell(self) -> None:
+        while True:
+            await asyncio.sleep(REPORT_S)
+            self.recorder.look()
+            say({"event": "progress", "in_flight": self.driver.in_flight, **self.live.report()})
 
 
-async def _until(instant_ns: int) -> None:
-    # The loop's timers round to a millisecond, downwards too: a request must never start early.
-    while (wait_ns := instant_ns - time.monotonic_ns()) > 0:
-        await asyncio.sleep(wait_ns / 1e9)
-
-
-async def _watch_loop(delays_ms: list[float]) -> None:
-    """Note how late the event loop wakes a timer: its delay is the generator's own fault."""
-    while True:
-        due = time.monotonic() + TICK_S
-        await asyncio.sleep(TICK_S)
-        delays_ms.append((time.monotonic() - due) * 1e3)
-
-
-async def _report_progress(work: Loop) -> None:
-    while True:
-        await asyncio.sleep(REPORT_S)
-        _say({"event": "progress", "finished": work.finished})
-
-
-async def carry_out(order: Order) -> dict[str, Any]:
-    """Send one trial's load; return what the worker knows of itself."""
-    arrivals = order.workload.arrivals
-    client = AiohttpClient(
-        order.url, order.workload.request, arrivals.connection, arrivals.timeout_s
+def make_client(order: Order, loop: asyncio.AbstractEventLoop, prepared: Prepared) -> Client:
+    """Return the client a workload asks for, with addresses looked up."""
+    workload = order.workload
+    closed = isinstance(workload.arrivals, ClosedLoop)
+    connections = workload.connections or (
+        workload.arrivals.users if isinstance(workload.arrivals, ClosedLoop) else DEFAULT_CONNECTIONS
     )
-    buffers = Buffers()
-    work = Loop(order, client, buffers)
-    gc.collect()
-    gc.disable()
-    try:
-        async with _company(_watch_loop(work.delays_ms), _report_progress(work)):
-            await work.run(max(order.start_ns, time.monotonic_ns()))
-    finally:
-        gc.enable()
-        await client.close()
-    buffers.write(order.folder)
-    return {
-        "begin_ns": work.begin_ns,
-        "end_ns": work.end_ns,
-        "unsent": work.unsent,
-        "cpu_ns": work.cpu_ns,
-        "loop_delay_ms": work.delays_ms,
-    }
+    limit = max(1, share(connections, order.worker, order.workers))
+    if workload.client == "lean":
+        lean = LeanClient(
+            loop,
+            workload.connection,
+            limit,
+            workload.timeout_s,
+            sticky=closed and not workload.connections,
+            allowed=order.allowed,
+            verify_tls=workload.verify_tls,
+            ca_file=workload.ca_file,
+        )
+        lean.resolve(prepared.origin)
+        return lean
+    from perflab.load.library_clients import make
+
+    return make(workload, limit)
 
 
 @contextlib.asynccontextmanager
@@ -170,7 +202,46 @@ async def _company(*coroutines: Coroutine[Any, Any, None]) -> AsyncIterator[None
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _say(words: dict[str, Any]) -> None:
+def run_delay_ns() -> int:
+    """Return how long this process's main thread was ready to run but had no core.
+
+    Source: Linux, Documentation/scheduler/sched-stats.rst, /proc/<pid>/schedstat; 0 where the
+    kernel does not say.
+    """
+    try:
+        return int(Path("/proc/self/schedstat").read_text().split()[1])
+    except (OSError, IndexError, ValueError):
+        return 0
+
+
+async def carry_out(load: Load) -> dict[str, Any]:
+    """Send one load; return what the worker knows of itself."""
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    delayed_ns, began_ns = run_delay_ns(), time.monotonic_ns()
+    try:
+        await load.run()
+    finally:
+        gc.enable()
+        gc.unfreeze()
+    window = load.driver.window
+    return {
+        "begin_ns": window.begin_ns,
+        "end_ns": window.end_ns,
+        "unsent": load.driver.unsent,
+        "cpu_ns": window.cpu_ns,
+        "loop_delay_ms": load.delays_ms,
+        "run_delay_ns": run_delay_ns() - delayed_ns,
+        "wall_ns": time.monotonic_ns() - began_ns,
+        "capped": load.client.capped,
+        "stopped": load.stopped,
+        "peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+    }
+
+
+def say(words: dict[str, Any]) -> None:
+    """Write one report."""
     sys.stdout.write(json.dumps(words) + "\n")
     sys.stdout.flush()
 
@@ -178,25 +249,35 @@ def _say(words: dict[str, Any]) -> None:
 async def _serve() -> None:
     """Carry out orders until standard input closes; an order under way is then given up."""
     loop = asyncio.get_running_loop()
-    reader = asyncio.StreamReader(limit=16 * 1024 * 1024)
+    reader = asyncio.StreamReader(limit=256 * 1024 * 1024)
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    _say({"event": "ready", "pid": os.getpid()})
+    say({"event": "ready", "pid": os.getpid()})
     line = asyncio.create_task(reader.readline())
     while order_line := await line:
         line = asyncio.create_task(reader.readline())
-        work = asyncio.create_task(carry_out(Order(json.loads(order_line))))
-        await asyncio.wait({work, line}, return_when=asyncio.FIRST_COMPLETED)
-        if not work.done():
-            work.cancel()
-            return
+        words = json.loads(order_line)
+        if "stop" in words:  # it came when the load had just ended
+            continue
         try:
-            _say({"event": "done", **work.result()})
+            load = Load(Order(words), loop)
+            work = asyncio.create_task(carry_out(load))
+            while not work.done():
+                await asyncio.wait({work, line}, return_when=asyncio.FIRST_COMPLETED)
+                if line.done() and not work.done():
+                    stop = line.result()
+                    if not stop:
+                        work.cancel()
+                        return
+                    load.stop(str(json.loads(stop)["stop"]))
+                    line = asyncio.create_task(reader.readline())
+            say({"event": "done", **work.result()})
         except Exception as error:  # the parent must hear of it, whatever it was
-            _say({"event": "failed", "reason": f"{type(error).__name__}: {error}"})
+            say({"event": "failed", "reason": f"{type(error).__name__}: {error}"})
 
 
 def main() -> None:
     """Run the worker."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     uvloop.run(_serve())
 
 

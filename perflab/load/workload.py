@@ -1,74 +1,170 @@
-"""What is sent, and how it arrives."""
+"""What is sent, and how it arrives: the whole description of a load, as data."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
-from urllib.parse import urlsplit
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from perflab.errors import TargetRefused
+Connection = Literal["keep_alive", "per_request"]
+ClientName = Literal["lean", "aiohttp", "httpx"]
+TOKEN = r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"
+NO_CONTROLS = r"^[^\x00-\x08\x0a-\x1f\x7f]*$"
+HeaderName = Annotated[str, Field(pattern=TOKEN)]
+HeaderValue = Annotated[str, Field(pattern=NO_CONTROLS)]
 
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Request(BaseModel):
-    """One prepared request and what its answer must be.
+class Request(_Model):
+    """One request, prepared before the start, and what its answer must be.
 
-    ``node`` names the node of the stack that answers; the lab fills in its address.
-    ``expect_body`` must occur in the body of every successful response.
+    ``node`` names the node of the stack that answers; the lab fills in its address. With
+    ``data``, every row fills the ``$name`` placeholders of path, header values and body; rows are
+    used in turn. ``expect_body`` must occur in the body of every successful response,
+    ``expect_bytes`` is its length, ``expect_crc32`` its checksum; -1 leaves them open.
+    ``redirects`` is how many redirects are followed (0: none, a 3xx is an answer like others).
     """
 
-    model_config = ConfigDict(frozen=True)
-
-    node: str
-    method: str = "GET"
-    path: str = "/"
-    headers: Mapping[str, str] = Field(default_factory=dict)
+    node: str = ""
+    method: Annotated[str, Field(pattern=TOKEN)] = "GET"
+    path: Annotated[str, Field(pattern=r"^/[\x21-\x7e]*$")] = "/"
+    headers: Mapping[HeaderName, HeaderValue] = Field(default_factory=dict)
     body: str = ""
-    expect_status: int = 200
+    data: tuple[Mapping[str, Any], ...] = ()
+    expect_status: int = Field(default=200, ge=0, le=999)
     expect_body: str = ""
+    expect_bytes: int = Field(default=-1, ge=-1)
+    expect_crc32: int = Field(default=-1, ge=-1, le=0xFFFFFFFF)
+    redirects: int = Field(default=0, ge=0, le=20)
 
 
-class ClosedLoop(BaseModel):
+class ClosedLoop(_Model):
     """``users`` users, each of whom waits for its answer before the next request.
 
-    ``warmup_requests`` are sent first, by the same users, and recorded as stage ``warmup``.
-    ``max_duration_s`` bounds each stage; requests not sent by then count as unsent.
+    Bounded by ``requests`` in all, by ``duration_s``, or both (0 leaves one open).
+    ``warmup_requests`` or ``warmup_s`` come first, by the same users, without a pause between,
+    recorded as stage ``warmup``. A user waits ``think_time_s`` after an answer, or keeps a
+    constant pace of one request per ``pacing_s``. Users join evenly over ``ramp_s``.
+    ``max_duration_s`` is the bound on the whole; what was not sent by then counts as unsent.
     """
 
-    model_config = ConfigDict(frozen=True)
-
-    users: int = Field(ge=1)
-    requests: int = Field(ge=1)
+    kind: Literal["closed"] = "closed"
+    users: int = Field(ge=1, le=100_000)
+    requests: int = Field(default=0, ge=0)
+    duration_s: float = Field(default=0.0, ge=0, le=86_400)
     warmup_requests: int = Field(default=0, ge=0)
+    warmup_s: float = Field(default=0.0, ge=0, le=86_400)
     think_time_s: float = Field(default=0.0, ge=0)
-    connection: Literal["per_request", "keep_alive"] = "keep_alive"
-    timeout_s: float = Field(default=30.0, gt=0)
-    max_duration_s: float = Field(default=120.0, gt=0)
+    pacing_s: float = Field(default=0.0, ge=0)
+    ramp_s: float = Field(default=0.0, ge=0)
+    max_duration_s: float = Field(default=120.0, gt=0, le=172_800)
+
+    @model_validator(mode="after")
+    def _is_bounded(self) -> Self:
+        if not self.requests and not self.duration_s:
+            raise ValueError("give requests or duration_s: a load without an end is refused")
+        if self.think_time_s and self.pacing_s:
+            raise ValueError("give think_time_s or pacing_s, not both")
+        if self.warmup_requests and self.warmup_s:
+            raise ValueError("give warmup_requests or warmup_s, not both")
+        return self
 
 
-class Workload(BaseModel):
-    """A request and its arrival process."""
+class Stage(_Model):
+    """A stretch of an open loop: from one rate evenly to another (requests per second)."""
 
-    model_config = ConfigDict(frozen=True)
+    rate: float = Field(ge=0, le=1e6)
+    to_rate: float | None = Field(default=None, ge=0, le=1e6)
+    duration_s: float = Field(gt=0, le=86_400)
+
+    @property
+    def end_rate(self) -> float:
+        """Return the rate at the end of the stage."""
+        return self.rate if self.to_rate is None else self.to_rate
+
+
+class OpenLoop(_Model):
+    """Requests arrive by a schedule computed before the start, whatever the server does.
+
+    Constant gaps or a Poisson process (``seed``), in stages. The first ``warmup_s`` of the
+    schedule are recorded as stage ``warmup``. ``requests`` cuts the schedule short (0: whole).
+    """
+
+    kind: Literal["open"] = "open"
+    stages: tuple[Stage, ...] = Field(min_length=1)
+    arrivals: Literal["constant", "poisson"] = "constant"
+    seed: int = Field(default=0, ge=0)
+    requests: int = Field(default=0, ge=0)
+    warmup_s: float = Field(default=0.0, ge=0)
+
+    @model_validator(mode="after")
+    def _has_arrivals(self) -> Self:
+        if not any(stage.rate + stage.end_rate for stage in self.stages):
+            raise ValueError("every stage has rate 0: nothing would be sent")
+        return self
+
+    @property
+    def duration_s(self) -> float:
+        """Return the length of the schedule in seconds."""
+        return sum(stage.duration_s for stage in self.stages)
+
+
+class Burst(_Model):
+    """``size`` requests planned for one and the same instant, ``waves`` times."""
+
+    kind: Literal["burst"] = "burst"
+    size: int = Field(ge=1, le=100_000)
+    waves: int = Field(default=1, ge=1, le=10_000)
+    interval_s: float = Field(default=1.0, gt=0)
+
+
+class Objective(_Model):
+    """A bound on a percentile of response time over a window, in ms."""
+
+    percentile: float = Field(gt=0, le=100)
+    below_ms: float = Field(gt=0)
+    window_s: float = Field(default=5.0, gt=0)
+
+
+class StopRules(_Model):
+    """When a load ends before its time; 0 or nothing means never. Data is always kept."""
+
+    failures: int = Field(default=0, ge=0)
+    failure_share: float = Field(default=0.0, ge=0, le=1)
+    objectives: tuple[Objective, ...] = ()
+
+
+Arrivals = Annotated[ClosedLoop | OpenLoop | Burst, Field(discriminator="kind")]
+
+
+class Workload(_Model):
+    """A request, its arrivals, and the life cycle of connections.
+
+    ``connections`` caps the connections open at a time, over all workers (0: one per user in a
+    closed loop, else 2,000). A request that finds none free waits, and the wait is part of its
+    response time.
+    """
 
     request: Request
-    arrivals: ClosedLoop
+    arrivals: Arrivals
+    connection: Connection = "keep_alive"
+    connections: int = Field(default=0, ge=0, le=60_000)
+    timeout_s: float = Field(default=30.0, gt=0, le=3_600)
+    client: ClientName = "lean"
+    stop: StopRules = StopRules()
+    verify_tls: bool = True
+    ca_file: str = ""
 
-
-def refuse_foreign(url: str, allowed: tuple[str, ...] = ()) -> None:
-    """Refuse a target that is neither on this machine's loopback nor allowed by name.
-
-    Raises
-    ------
-    TargetRefused
-        Before anything is sent.
-    """
-    host = urlsplit(url).hostname or ""
-    if host not in LOOPBACK and host not in allowed:
-        raise TargetRefused(
-            f"'{host}' is not a target of this run: load goes to services the lab started, on "
-            "127.0.0.1"
-        )
+    @property
+    def bound_s(self) -> float:
+        """Return the longest time this load can take, in seconds."""
+        arrivals = self.arrivals
+        if isinstance(arrivals, ClosedLoop):
+            return arrivals.max_duration_s + arrivals.duration_s + arrivals.warmup_s
+        if isinstance(arrivals, Burst):
+            return arrivals.interval_s * arrivals.waves
+        return arrivals.duration_s

@@ -1,0 +1,276 @@
+"""The lean HTTP/1.1 client: connections per origin, waiting requests, timeouts, redirects."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import socket
+import ssl
+import time
+from collections import deque
+from collections.abc import Sequence
+from typing import Protocol
+from urllib.parse import urljoin
+
+from perflab.errors import TargetRefused
+from perflab.load.connection import Connection
+from perflab.load.outcome import CODES, Exchange
+from perflab.load.prepared import Prepared
+from perflab.load.targets import Origin, addresses, refuse_foreign, split
+
+DEFAULT_CONNECTIONS = 2_000
+SPARE_FILES = 64
+STATUS = CODES["status"]
+REDIRECTS = (301, 302, 303, 307, 308)
+clock = time.monotonic_ns
+
+
+class Client(Protocol):
+    """What every client does: take an exchange, fill it in, call its ``finish``."""
+
+    def submit(self, exchange: Exchange) -> None:
+        """Send the request of an exchange whose ``planned_ns`` and ``started_ns`` are set."""
+
+    def abort(self) -> None:
+        """Give up what is under way (``aborted``) and what waits (``unsent``)."""
+
+    async def close(self) -> None:
+        """Close every connection."""
+
+    @property
+    def capped(self) -> int:
+        """Return how many requests waited because of the cap on connections."""
+
+
+class LeanClient:
+    """Sends prepared requests over keep-alive connections or one connection each.
+
+    Parameters
+    ----------
+    connections : int
+        Cap on open connections; a request that finds none free waits in turn.
+    timeout_s : float
+        Bound from the take-up of a request to its end.
+    sticky : bool
+        A user keeps its connection between requests (closed loop); else idle ones are shared.
+    allowed : sequence of str
+        Hosts that redirects may lead to, besides loopback.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        connection: str = "keep_alive",
+        connections: int = DEFAULT_CONNECTIONS,
+        timeout_s: float = 30.0,
+        sticky: bool = False,
+        allowed: Sequence[str] = (),
+        verify_tls: bool = True,
+        ca_file: str = "",
+    ) -> None:
+        self.loop = loop
+        self.capped = 0
+        self.stray = 0
+        self._keep_alive = connection == "keep_alive"
+        self._mode = connection
+        self._limit = min(connections, allow_files(connections))
+        self._sticky = sticky and self._keep_alive
+        self._timeout_ns = round(timeout_s * 1e9)
+        self._allowed = allowed
+        self._tls: ssl.SSLContext | None = None
+        self._verify, self._ca_file = verify_tls, ca_file
+        self._idle: dict[Origin, list[Connection]] = {}
+        self._open: set[Connection] = set()
+        self._waiting: deque[Exchange] = deque()
+        self._addresses: dict[
+            Origin, OSError | tuple[socket.AddressFamily, tuple[str, int]]
+        ] = {}
+        self._sweep_s = min(0.1, max(0.001, timeout_s / 50))
+        self._sweeper = loop.call_later(self._sweep_s, self._sweep)
+
+    def resolve(self, origin: Origin) -> None:
+        """Look the origin's address up before the start; a failure becomes each request's."""
+        try:
+            self._addresses[origin] = addresses(origin)[0]
+        except OSError as error:
+            self._addresses[origin] = error
+
+    def address(self, origin: Origin) -> tuple[socket.AddressFamily, tuple[str, int]]:
+        """Return where to connect to.
+
+        Raises
+        ------
+        OSError
+            The name could not be resolved.
+        """
+        if origin not in self._addresses:
+            self.resolve(origin)
+        found = self._addresses[origin]
+        if isinstance(found, OSError):
+            raise found
+        return found
+
+    def tls(self) -> ssl.SSLContext:
+        """Return the TLS context, made at first use."""
+        if self._tls is None:
+            self._tls = ssl.create_default_context(cafile=self._ca_file or None)
+            if not self._verify:
+                self._tls.check_hostname = False
+                self._tls.verify_mode = ssl.CERT_NONE
+        return self._tls
+
+    # Sending.
+
+    def submit(self, exchange: Exchange) -> None:
+        """Send a request on the user's own connection, an idle one or a new one, or let it wait."""
+        connection = exchange.connection
+        if connection is not None:
+            if connection.usable and connection.origin == exchange.prepared.origin:
+                connection.send(exchange)
+                return
+            exchange.connection = None
+            if connection.usable:
+                connection.close()
+        idle = self._idle.get(exchange.prepared.origin)
+        if idle:
+            idle.pop().send(exchange)
+        elif len(self._open) < self._limit:
+            self._connect(exchange)
+        else:
+            self.capped += 1
+            self._waiting.append(exchange)
+
+    def _connect(self, exchange: Exchange) -> None:
+        connection = Connection(self, exchange.prepared.origin)
+        self._open.add(connection)
+        connection.open(exchange)
+
+    # Called by connections.
+
+    def finished(self, connection: Connection, exchange: Exchange, keep: bool) -> None:
+        """Take the connection back and hand the exchange to whoever waits for it."""
+        if exchange.prepared.redirects:
+            if exchange.status in REDIRECTS and exchange.error in (0, STATUS):
+                self._release(connection, exchange, keep, sticky=False)
+                self._redirect(connection, exchange)
+                return
+            exchange.end_chain()
+        self._release(connection, exchange, keep, self._sticky)
+        exchange.finish(exchange)
+
+    def _release(
+        self, connection: Connection, exchange: Exchange, keep: bool, sticky: bool
+    ) -> None:
+        if not keep or not self._keep_alive:
+            exchange.connection = None
+            connection.close()
+        elif sticky:
+            exchange.connection = connection
+        elif self._waiting and self._waiting[0].prepared.origin == connection.origin:
+            exchange.connection = None
+            connection.send(self._waiting.popleft())
+            return
+        else:
+            exchange.connection = None
+            self._idle.setdefault(connection.origin, []).append(connection)
+
+    def forget(self, connection: Connection) -> None:
+        """A connection has closed; one that waits may open its own."""
+        self._open.discard(connection)
+        idle = self._idle.get(connection.origin)
+        if idle and connection in idle:
+            idle.remove(connection)
+        if self._waiting and len(self._open) < self._limit:
+            self._connect(self._waiting.popleft())
+
+    def _redirect(self, connection: Connection, exchange: Exchange) -> None:
+        base = exchange.prepared
+        if exchange.chain is None:
+            exchange.chain = (base, exchange.sent_ns, exchange.connect_ns)
+        exchange.redirects += 1
+        try:
+            if exchange.redirects > base.redirects:
+                raise TargetRefused("too many redirects")
+            here = f"{base.origin.scheme}://{base.origin.authority}{base.request.path}"
+            url = urljoin(here, connection.location())
+            refuse_foreign(url, self._allowed)
+            origin, path = split(url)
+            if origin.scheme not in ("http", "https"):
+                raise TargetRefused(f"a redirect to {origin.scheme}")
+            exchange.prepared = _followed(base, exchange.status, origin, path, self._mode)
+        except (TargetRefused, ValueError):
+            self._give_up(exchange, "redirect")
+            return
+        exchange.error = exchange.status = 0
+        self.submit(exchange)
+
+    # Time and end.
+
+    def _sweep(self) -> None:
+        """Give up what has taken longer than the timeout."""
+        self._sweeper = self.loop.call_later(self._sweep_s, self._sweep)
+        before_ns = clock() - self._timeout_ns
+        late = [
+            connection
+            for connection in self._open
+            if connection.exchange is not None and connection.exchange.started_ns < before_ns
+        ]
+        for connection in late:
+            connection.abort("timeout")
+        while self._waiting and self._waiting[0].started_ns < before_ns:
+            self._give_up(self._waiting.popleft(), "timeout")
+
+    def _give_up(self, exchange: Exchange, kind: str) -> None:
+        exchange.done_ns = clock()
+        exchange.error = CODES[kind]
+        exchange.end_chain()
+        exchange.finish(exchange)
+
+    def abort(self) -> None:
+        """Give up what is under way (``aborted``) and what waits (``unsent``)."""
+        waiting = list(self._waiting)
+        self._waiting.clear()
+        for exchange in waiting:
+            self._give_up(exchange, "unsent")
+        for connection in list(self._open):
+            connection.abort("aborted")
+
+    async def close(self) -> None:
+        """Close every connection."""
+        self._sweeper.cancel()
+        self._waiting.clear()
+        for connection in list(self._open):
+            connection.exchange = None
+            connection.close()
+
+
+def _followed(base: Prepared, status: int, origin: Origin, path: str, mode: str) -> Prepared:
+    """Return the request that follows a redirect (RFC 9110, 15.4)."""
+    request = base.request
+    changed: dict[str, object] = {"path": path, "data": ()}
+    to_get = status == 303 and request.method != "HEAD"
+    if to_get or (status in (301, 302) and request.method == "POST"):
+        changed |= {"method": "GET", "body": ""}
+    if origin != base.origin:
+        # Secrets do not travel to another origin.
+        changed["headers"] = {
+            name: value
+            for name, value in request.headers.items()
+            if name.lower() not in ("authorization", "cookie", "proxy-authorization")
+        }
+    return Prepared(request.model_validate(request.model_dump() | changed), origin, mode)
+
+
+def allow_files(wanted: int) -> int:
+    """Raise this process's limit on open files if need be; return the connections it allows."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = wanted + SPARE_FILES
+    if soft < needed:
+        soft = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        except (OSError, ValueError):
+            soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return max(1, soft - SPARE_FILES)
+
+

@@ -1,0 +1,279 @@
+"""One connection of the lean client: a non-blocking socket on the event loop.
+
+Plain sockets, and not transports, because the instants must be true: ``send`` returns when the
+bytes are the kernel's, where a transport would queue them to the end of the loop's turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import socket
+import ssl
+import time
+from typing import TYPE_CHECKING
+
+from perflab.load.outcome import CODES, Exchange
+from perflab.load.response import BadResponse, ResponseReader
+from perflab.load.targets import Origin
+
+if TYPE_CHECKING:
+    from perflab.load.client import LeanClient
+
+READ_BYTES = 128 * 1024
+LONGEST_REMEMBERED = 32 * 1024
+WOULD_BLOCK = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+clock = time.monotonic_ns
+
+
+class Connection:
+    """A connection; at most one exchange is under way on it."""
+
+    def __init__(self, client: LeanClient, origin: Origin) -> None:
+        self.origin = origin
+        self.usable = True
+        self.exchange: Exchange | None = None
+        self._client = client
+        self._loop: asyncio.AbstractEventLoop = client.loop
+        self._reader: ResponseReader | None = None
+        self._unsent = b""
+        self._began_ns = 0
+        self._socket: socket.socket | None = None
+
+    # Opening and closing.
+
+    def open(self, exchange: Exchange) -> None:
+        """Connect, then send the exchange's request."""
+        self.exchange = exchange
+        self._began_ns = clock()
+        try:
+            family, address = self._client.address(self.origin)
+            self._socket = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            code = self._socket.connect_ex(address)
+            if code not in (0, errno.EINPROGRESS):
+                raise OSError(code, errno.errorcode.get(code, "?"))
+            if self.origin.encrypted:
+                self._socket = self._client.tls().wrap_socket(
+                    self._socket,
+                    do_handshake_on_connect=False,
+                    server_hostname=self.origin.host,
+                )
+        except OSError as error:
+            self._fail_soon(kind_of(error, "connect"))
+            return
+        self._recv = self._socket.recv
+        self._send = self._socket.send
+        self._fd = self._socket.fileno()
+        if self.origin.encrypted or not self._is_connected(self._socket):
+            self._loop.add_writer(self._fd, self._connected)
+        else:
+            self._ready(exchange)
+
+    @staticmethod
+    def _is_connected(opened: socket.socket) -> bool:
+        # Over loopback the handshake is over when connect returns: no need to wait a turn.
+        try:
+            opened.getpeername()
+        except OSError:
+            return False
+        return True
+
+    def _connected(self) -> None:
+        assert self._socket is not None
+        code = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if code:
+            self._fail(kind_of(OSError(code, ""), "connect"))
+            return
+        if isinstance(self._socket, ssl.SSLSocket) and not self._shake_hands(self._socket):
+            return
+        self._loop.remove_writer(self._fd)
+        if self.exchange is None:
+            self.close()
+        else:
+            self._ready(self.exchange)
+
+    def _ready(self, exchange: Exchange) -> None:
+        self._loop.add_reader(self._fd, self._readable)
+        exchange.connect_ns = clock() - self._began_ns
+        self._transmit(exchange)
+
+    def _shake_hands(self, encrypted: ssl.SSLSocket) -> bool:
+        self._loop.remove_writer(self._fd)
+        self._loop.remove_reader(self._fd)
+        try:
+            encrypted.do_handshake()
+        except ssl.SSLWantReadError:
+            self._loop.add_reader(self._fd, self._connected)
+            return False
+        except ssl.SSLWantWriteError:
+            self._loop.add_writer(self._fd, self._connected)
+            return False
+        except OSError as error:
+            self._fail(kind_of(error, "tls"))
+            return False
+        return True
+
+    def close(self) -> None:
+        """Close the socket; what is under way must have been taken off before."""
+        if not self.usable:
+            return
+        self.usable = False
+        if self._socket is not None:
+            self._loop.remove_reader(self._socket.fileno())
+            self._loop.remove_writer(self._socket.fileno())
+            self._socket.close()
+        if self._reader is not None:
+            self._reader.release()
+        self._client.forget(self)
+
+    # Sending.
+
+    def send(self, exchange: Exchange) -> None:
+        """Send a request on the idle connection."""
+        self.exchange = exchange
+        self._transmit(exchange)
+
+    def _transmit(self, exchange: Exchange) -> None:
+        prepared = exchange.prepared
+        data = prepared.next()
+        reader = self._reader
+        if reader is None or prepared.keep_body:
+            self._reader = reader = ResponseReader(prepared.keep_body)
+        reader.begin(prepared.bodiless)
+        try:
+            sent = self._send(data)
+        except WOULD_BLOCK:
+            sent = 0
+        except OSError as error:
+            self._fail_soon(kind_of(error, "reset"))
+            return
+        exchange.sent_ns = clock()
+        if sent != len(data):
+            self._unsent = data[sent:]
+            self._loop.add_writer(self._fd, self._writable)
+
+    def _writable(self) -> None:
+        try:
+            sent = self._send(self._unsent)
+        except WOULD_BLOCK:
+            return
+        except OSError as error:
+            self._fail(kind_of(error, "reset"))
+            return
+        self._unsent = self._unsent[sent:]
+        if not self._unsent:
+            self._loop.remove_writer(self._fd)
+
+    # Receiving.
+
+    def _readable(self) -> None:
+        try:
+            data = self._recv(READ_BYTES)
+        except WOULD_BLOCK:
+            return
+        except OSError as error:
+            self._fail(kind_of(error, "reset"))
+            return
+        now_ns = clock()
+        exchange = self.exchange
+        reader = self._reader
+        if exchange is None or reader is None:
+            # Closed while idle, or bytes nobody asked for: either way it is of no more use.
+            self.close()
+            return
+        if not data:
+            self._ended(exchange, reader, now_ns)
+            return
+        prepared = exchange.prepared
+        if reader.fresh:
+            exchange.first_byte_ns = now_ns
+            if data == prepared.last_bytes:
+                exchange.done_ns = now_ns
+                exchange.status, exchange.bytes, exchange.error, exchange.phases = (
+                    prepared.last_outcome
+                )
+                self.exchange = None
+                self._client.finished(self, exchange, True)
+                return
+        self._feed(exchange, reader, data, now_ns)
+
+    def _feed(self, exchange: Exchange, reader: ResponseReader, data: bytes, now_ns: int) -> None:
+        whole = reader.fresh
+        try:
+            complete = reader.feed(data)
+        except BadResponse as error:
+            self._fail(CODES[error.kind], reader)
+            return
+        if not complete:
+            if isinstance(self._socket, ssl.SSLSocket) and self._socket.pending():
+                self._readable()
+            return
+        self._complete(exchange, reader, now_ns)
+        prepared = exchange.prepared
+        if whole and reader.keep_alive and len(data) <= LONGEST_REMEMBERED:
+            prepared.last_bytes = data
+            prepared.last_outcome = (
+                exchange.status,
+                exchange.bytes,
+                exchange.error,
+                exchange.phases,
+            )
+        self.exchange = None
+        keep = reader.keep_alive and not self._unsent
+        self._client.finished(self, exchange, keep)
+
+    def _complete(self, exchange: Exchange, reader: ResponseReader, now_ns: int) -> None:
+        exchange.done_ns = now_ns
+        exchange.status, exchange.bytes = reader.status, reader.size
+        exchange.error = exchange.prepared.judge(reader)
+        exchange.phases = reader.phases()
+
+    def _ended(self, exchange: Exchange, reader: ResponseReader, now_ns: int) -> None:
+        kind = reader.end()
+        if kind:
+            self._fail(CODES[kind], reader)
+            return
+        self._complete(exchange, reader, now_ns)
+        self.exchange = None
+        self._client.finished(self, exchange, False)
+
+    def location(self) -> str:
+        """Return where the last response points to."""
+        return self._reader.header("location") if self._reader else ""
+
+    # Failing.
+
+    def abort(self, kind: str) -> None:
+        """Give up the exchange under way, if any, with an error class."""
+        self._fail(CODES[kind], self._reader)
+
+    def _fail_soon(self, code: int) -> None:
+        # Whoever submits a request must not get its end before submit has returned.
+        self._loop.call_soon(self._fail, code)
+
+    def _fail(self, code: int, reader: ResponseReader | None = None) -> None:
+        exchange, self.exchange = self.exchange, None
+        self.close()
+        if exchange is None:
+            return
+        exchange.done_ns = clock()
+        exchange.error = code
+        if reader is not None:
+            exchange.status, exchange.bytes = reader.status, reader.size
+        self._client.finished(self, exchange, False)
+
+
+def kind_of(error: OSError, otherwise: str) -> int:
+    """Return the error code of what a socket raised."""
+    if isinstance(error, socket.gaierror):
+        return CODES["dns"]
+    if isinstance(error, ssl.SSLError):
+        return CODES["tls"]
+    if error.errno == errno.EADDRNOTAVAIL:
+        return CODES["ports"]
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        return CODES["files"]
+    if error.errno == errno.ETIMEDOUT:
+        return CODES["timeout"]
+    return CODES[otherwise]

@@ -1,0 +1,296 @@
+"""Drivers: they decide when each request starts, and record it when it is done.
+
+Callbacks, not coroutines: a task per request would double what a request costs the client.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Protocol
+
+from perflab.load.client import Client
+from perflab.load.outcome import MEASURE, WARMUP, Exchange
+from perflab.load.prepared import Prepared
+from perflab.load.schedule import instants
+from perflab.load.timer import Timer
+from perflab.load.workload import Burst, ClosedLoop, OpenLoop
+
+clock = time.monotonic_ns
+
+
+class Window:
+    """The measure stage as a worker saw it: first and last planned instant, and the CPU between."""
+
+    def __init__(self) -> None:
+        self.begin_ns = self.end_ns = self.cpu_ns = 0
+        self._cpu_began_ns = 0
+
+    def enter(self, planned_ns: int) -> None:
+        """The first measured request is due."""
+        self.begin_ns = planned_ns
+        self._cpu_began_ns = time.process_time_ns()
+
+    def leave(self, planned_ns: int) -> None:
+        """The last measured request is due."""
+        self.end_ns = planned_ns
+        self.cpu_ns = time.process_time_ns() - self._cpu_began_ns
+
+
+class Driver(Protocol):
+    """Plans requests from a common start until its end or :meth:`stop`."""
+
+    window: Window
+    in_flight: int
+
+    @property
+    def unsent(self) -> int:
+        """Return the planned requests that were never started."""
+
+    async def run(self, start_ns: int) -> None:
+        """Return when every request that was started has ended."""
+
+    def stop(self) -> None:
+        """Start nothing more; what is under way may end."""
+
+
+class ClosedDriver:
+    """Users who wait for their answers; they share the quotas of this worker.
+
+    Warm-up and measurement follow each other without a pause, so the first measured request
+    meets a loaded system and the users' simultaneous start falls into the warm-up.
+    """
+
+    def __init__(
+        self,
+        arrivals: ClosedLoop,
+        users: Sequence[int],
+        quota: tuple[int, int],
+        client: Client,
+        prepared: Prepared,
+        timer: Timer,
+        record: Callable[[Exchange], None],
+    ) -> None:
+        self.window = Window()
+        self.in_flight = 0
+        self._submit = client.submit
+        self._timer = timer
+        self._record = record
+        self._think_ns = round(arrivals.think_time_s * 1e9)
+        self._pace_ns = round(arrivals.pacing_s * 1e9)
+        self._arrivals = arrivals
+        self._warmup, self._measure = quota
+        self._by_count = arrivals.requests > 0
+        self._users = [Exchange(prepared, number, self._finished) for number in users]
+        self._active = 0
+        self._stopping = False
+        self._over = asyncio.Event()
+        self._measure_from_ns = 0
+        self._end_ns = 0
+
+    @property
+    def unsent(self) -> int:
+        """Return the requests of the quotas that were never started."""
+        return self._warmup + self._measure if self._by_count else 0
+
+    def stop(self) -> None:
+        """Let no user start another request."""
+        if not self._stopping:
+            self._stopping = True
+            if self.window.begin_ns:
+                self.window.leave(max(self.window.end_ns, min(clock(), self._end_ns)))
+        if not self.in_flight:
+            self._over.set()
+
+    async def run(self, start_ns: int) -> None:
+        """Let every user work until the quotas or the time are used up."""
+        arrivals = self._arrivals
+        self._measure_from_ns = start_ns + round(arrivals.warmup_s * 1e9)
+        length_s = arrivals.warmup_s + arrivals.duration_s
+        bound_s = min(length_s, arrivals.max_duration_s) if arrivals.duration_s else 0
+        self._end_ns = start_ns + round((bound_s or arrivals.max_duration_s) * 1e9)
+        self._timer.at(self._end_ns, self.stop)
+        for user in self._users:
+            join_ns = round(arrivals.ramp_s * 1e9 * user.user / arrivals.users)
+            self._active += 1
+            user.done_ns = start_ns + join_ns
+            self._plan(user, start_ns + join_ns)
+        if not self._active:
+            self._over.set()
+        await self._over.wait()
+
+    def _take(self, planned_ns: int) -> int:
+        """Take one request and return its stage, or -1 when there is none left."""
+        if self._stopping or planned_ns >= self._end_ns:
+            return -1
+        if self._warmup:
+            self._warmup -= 1
+            return WARMUP
+        if planned_ns < self._measure_from_ns:
+            return WARMUP
+        if self._by_count:
+            if not self._measure:
+                return -1
+            self._measure -= 1
+        window = self.window
+        if not window.begin_ns:
+            window.enter(planned_ns)
+        window.end_ns = planned_ns
+        if self._by_count and not self._measure:
+            window.leave(planned_ns)
+        return MEASURE
+
+    def _plan(self, user: Exchange, planned_ns: int) -> None:
+        stage = self._take(planned_ns)
+        if stage < 0:
+            self._active -= 1
+            if not self._active:
+                self.stop()
+            return
+        user.renew()
+        user.stage = stage
+        user.planned_ns = planned_ns
+        now_ns = clock()
+        if planned_ns > now_ns:
+            self._timer.at(planned_ns, partial(self._start, user))
+        else:
+            user.started_ns = now_ns
+            self.in_flight += 1
+            self._submit(user)
+
+    def _start(self, user: Exchange) -> None:
+        if self._stopping:
+            self._give_back(user)
+            return
+        user.started_ns = clock()
+        self.in_flight += 1
+        self._submit(user)
+
+    def _give_back(self, user: Exchange) -> None:
+        if user.stage == WARMUP and self._by_count:
+            self._warmup += 1
+        elif self._by_count:
+            self._measure += 1
+
+    def _finished(self, user: Exchange) -> None:
+        self.in_flight -= 1
+        self._record(user)
+        if self._pace_ns:
+            planned_ns = max(user.planned_ns + self._pace_ns, user.done_ns)
+        else:
+            planned_ns = user.done_ns + self._think_ns
+        self._plan(user, planned_ns)
+        if self._stopping and not self.in_flight:
+            self._over.set()
+
+
+class OpenDriver:
+    """Starts requests by a schedule fixed before the start, whatever the server does.
+
+    A late start is a start all the same: its response time is charged from the planned instant.
+    """
+
+    def __init__(
+        self,
+        arrivals: OpenLoop | Burst,
+        worker: int,
+        workers: int,
+        client: Client,
+        prepared: Prepared,
+        timer: Timer,
+        record: Callable[[Exchange], None],
+    ) -> None:
+        self.window = Window()
+        self.in_flight = 0
+        self.unsent = 0
+        self._submit = client.submit
+        self._prepared = prepared
+        self._timer = timer
+        self._record = record
+        self._chunks: Iterator[list[int]] = (
+            chunk.tolist() for chunk in instants(arrivals, worker, workers)
+        )
+        self._warmup_ns = round(arrivals.warmup_s * 1e9) if isinstance(arrivals, OpenLoop) else 0
+        self._ready: list[int] = []
+        self._position = 0
+        self._free: list[Exchange] = []
+        self._slots = 0
+        self._start_ns = 0
+        self._planned_ns = 0
+        self._stopping = False
+        self._over = asyncio.Event()
+
+    async def run(self, start_ns: int) -> None:
+        """Keep the schedule; return when the last response has come."""
+        self._start_ns = start_ns
+        self._measure_from_ns = start_ns + self._warmup_ns
+        if self._next():
+            self._timer.at(self._planned_ns, self._advance)
+        else:
+            self.stop()
+        await self._over.wait()
+
+    def stop(self) -> None:
+        """Start nothing more; what the schedule still held is counted as unsent."""
+        if not self._stopping:
+            self._stopping = True
+            if self.window.begin_ns:
+                self.window.leave(self.window.end_ns)
+            if self._planned_ns:
+                rest = len(self._ready) - self._position + 1
+                self.unsent = rest + sum(len(chunk) for chunk in self._chunks)
+        if not self.in_flight:
+            self._over.set()
+
+    def _next(self) -> bool:
+        while self._position == len(self._ready):
+            chunk = next(self._chunks, None)
+            if chunk is None:
+                self._planned_ns = 0
+                return False
+            self._ready, self._position = chunk, 0
+        self._planned_ns = self._start_ns + self._ready[self._position]
+        self._position += 1
+        return True
+
+    def _advance(self) -> None:
+        if self._stopping:
+            return
+        now_ns = clock()
+        while self._planned_ns <= now_ns:
+            self._start(self._planned_ns)
+            if not self._next():
+                self.stop()
+                return
+        self._timer.at(self._planned_ns, self._advance)
+
+    def _start(self, planned_ns: int) -> None:
+        if self._free:
+            exchange = self._free.pop()
+            exchange.renew()
+        else:
+            exchange = Exchange(self._prepared, self._slots, self._finished)
+            self._slots += 1
+        exchange.planned_ns = planned_ns
+        if planned_ns < self._measure_from_ns:
+            exchange.stage = WARMUP
+        else:
+            exchange.stage = MEASURE
+            window = self.window
+            if not window.begin_ns:
+                window.enter(planned_ns)
+            window.end_ns = planned_ns
+        self.in_flight += 1
+        exchange.started_ns = clock()
+        self._submit(exchange)
+
+    def _finished(self, exchange: Exchange) -> None:
+        self.in_flight -= 1
+        self._record(exchange)
+        self._free.append(exchange)
+        if self._stopping and not self.in_flight:
+            self._over.set()
+
+

@@ -1,0 +1,118 @@
+"""A request made ready before the start: its bytes, and how an answer is judged."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from itertools import cycle
+from string import Template
+from typing import Any
+
+from perflab.errors import ParameterError
+from perflab.load.outcome import CODES
+from perflab.load.response import ResponseReader
+from perflab.load.targets import Origin
+from perflab.load.workload import Request
+
+STATUS, BODY = CODES["status"], CODES["body"]
+
+
+class Prepared:
+    """The bytes of a request, one per row of its data set, used in turn.
+
+    ``last_bytes`` and ``last_outcome`` hold the last response that arrived whole in one piece:
+    the same bytes again mean the same outcome, without parsing them again.
+    """
+
+    def __init__(self, request: Request, origin: Origin, connection: str = "keep_alive") -> None:
+        self.request = request
+        self.origin = origin
+        self.payloads = [
+            render(filled, origin, connection) for filled in fill(request, request.data)
+        ]
+        self.payload = self.payloads[0]
+        self.turn = cycle(self.payloads) if len(self.payloads) > 1 else None
+        self.redirects = request.redirects
+        self.bodiless = request.method == "HEAD"
+        self.keep_body = bool(request.expect_body) or request.expect_crc32 >= 0
+        self.last_bytes = b""
+        self.last_outcome: tuple[int, int, int, dict[str, float] | None] = (0, 0, 0, None)
+
+    def next(self) -> bytes:
+        """Return the bytes to send."""
+        return self.payload if self.turn is None else next(self.turn)
+
+    def judge(self, reader: ResponseReader) -> int:
+        """Return the error code of a complete response; 0 when it is as expected."""
+        request = self.request
+        if request.expect_status and reader.status != request.expect_status:
+            return STATUS
+        if request.expect_bytes >= 0 and reader.size != request.expect_bytes:
+            return BODY
+        if self.keep_body:
+            body = reader.body
+            if request.expect_body.encode() not in body:
+                return BODY
+            if 0 <= request.expect_crc32 != zlib.crc32(body):
+                return BODY
+        return 0
+
+
+def fill(request: Request, rows: Sequence[Mapping[str, Any]]) -> list[Request]:
+    """Fill the ``$name`` placeholders from each row.
+
+    Raises
+    ------
+    ParameterError
+        A row lacks a name, or the result is not a request.
+    """
+    if not rows:
+        return [request]
+    made, problems = [], []
+    for number, row in enumerate(rows, 1):
+        words = {
+            name: value if isinstance(value, str) else json.dumps(value)
+            for name, value in row.items()
+        }
+        try:
+            made.append(
+                Request.model_validate(
+                    {
+                        **request.model_dump(exclude={"data"}),
+                        "path": Template(request.path).substitute(words),
+                        "headers": {
+                            name: Template(value).substitute(words)
+                            for name, value in request.headers.items()
+                        },
+                        "body": Template(request.body).substitute(words),
+                    }
+                )
+            )
+        except KeyError as error:
+            problems.append(f"data row {number} has no {error}; it has {', '.join(row) or 'none'}")
+        except ValueError as error:
+            problems.append(f"data row {number}: {error}")
+        if len(problems) == 5:
+            break
+    if problems:
+        raise ParameterError("request data", problems)
+    return made
+
+
+def render(request: Request, origin: Origin, connection: str) -> bytes:
+    """Return the bytes of an HTTP/1.1 request (RFC 9112, 2.1)."""
+    given = {name.lower() for name in request.headers}
+    headers = dict(request.headers)
+    if "host" not in given:
+        headers = {"Host": origin.authority, **headers}
+    body = request.body.encode()
+    if (body or request.method in ("POST", "PUT", "PATCH")) and "content-length" not in given:
+        headers["Content-Length"] = str(len(body))
+    if body and "content-type" not in given:
+        headers["Content-Type"] = "application/json"
+    if connection == "per_request" and "connection" not in given:
+        headers["Connection"] = "close"
+    lines = [f"{request.method} {request.path} HTTP/1.1"]
+    lines += [f"{name}: {value}" for name, value in headers.items()]
+    return "\r\n".join([*lines, "", ""]).encode("utf-8") + body

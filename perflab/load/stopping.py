@@ -1,0 +1,120 @@
+"""When a load ends before its time: rules over what the workers report while it runs."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from perflab.load.columns import bin_ms
+from perflab.load.workload import Objective, StopRules
+
+# A share is judged on no fewer requests, and a percentile needs a sample that could support it.
+SMALLEST_SHARE_N = 50
+
+
+class StopLoad(Exception):
+    """Raised by a check to end a load in order: what was recorded is kept."""
+
+
+@dataclass
+class Progress:
+    """What is known while a load runs; ``counts`` is a histogram since the last report."""
+
+    finished: int = 0
+    measured: int = 0
+    failed: int = 0
+    in_flight: int = 0
+    counts: Counter[int] = field(default_factory=Counter)
+
+    @classmethod
+    def of(cls, report: Mapping[str, Any]) -> Progress:
+        """Read a worker's report."""
+        counts = Counter({int(number): count for number, count in report["counts"].items()})
+        return cls(
+            report["finished"],
+            report["measured"],
+            report["failed"],
+            report["in_flight"],
+            counts,
+        )
+
+    @classmethod
+    def total(cls, parts: Iterable[Progress]) -> Progress:
+        """Add the workers' reports up."""
+        whole = cls()
+        for part in parts:
+            whole.finished += part.finished
+            whole.measured += part.measured
+            whole.failed += part.failed
+            whole.in_flight += part.in_flight
+            whole.counts += part.counts
+        return whole
+
+
+def percentile_ms(counts: Mapping[int, int], percentile: float) -> float:
+    """Return a percentile of a histogram of ``columns.latency_counts``, within 0.6%."""
+    total = sum(counts.values())
+    if not total:
+        return float("nan")
+    wanted, seen = percentile / 100 * total, 0
+    for number in sorted(counts):
+        seen += counts[number]
+        if seen >= wanted:
+            return bin_ms(number)
+    raise AssertionError("the counts do not add up")
+
+
+class Watch:
+    """Applies stop rules to the progress of a load; ``reason`` says which rule held first."""
+
+    def __init__(self, rules: StopRules, clock: Callable[[], float] = time.monotonic) -> None:
+        self.reason = ""
+        self._rules = rules
+        self._clock = clock
+        self._began = clock()
+        self._recent: deque[tuple[float, Counter[int]]] = deque()
+
+    def see(self, progress: Progress) -> bool:
+        """Take a progress report; return whether the load is to end now."""
+        if self.reason:
+            return False
+        self.reason = self._judge(progress)
+        return bool(self.reason)
+
+    def _judge(self, progress: Progress) -> str:
+        rules = self._rules
+        if rules.failures and progress.failed >= rules.failures:
+            return f"{progress.failed} requests failed (the limit is {rules.failures})"
+        if rules.failure_share and progress.finished >= SMALLEST_SHARE_N:
+            share = progress.failed / progress.finished
+            if share > rules.failure_share:
+                return f"{share:.1%} of requests failed (the limit is {rules.failure_share:.1%})"
+        if not rules.objectives:
+            return ""
+        now = self._clock()
+        self._recent.append((now, progress.counts))
+        longest = max(objective.window_s for objective in rules.objectives)
+        while self._recent and self._recent[0][0] <= now - longest:
+            self._recent.popleft()
+        return next((text for item in rules.objectives if (text := self._missed(item, now))), "")
+
+    def _missed(self, objective: Objective, now: float) -> str:
+        if now - self._began < objective.window_s:
+            return ""
+        window: Counter[int] = Counter()
+        for at, counts in self._recent:
+            if at > now - objective.window_s:
+                window += counts
+        needed = 1 / (1 - objective.percentile / 100) if objective.percentile < 100 else 1
+        if window.total() < needed:
+            return ""
+        found = percentile_ms(window, objective.percentile)
+        if found <= objective.below_ms:
+            return ""
+        return (
+            f"p{objective.percentile:g} was {found:.4g} ms over the last {objective.window_s:g} s "
+            f"(the objective is {objective.below_ms:g} ms)"
+        )

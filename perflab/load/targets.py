@@ -1,0 +1,102 @@
+"""Where load may go: loopback, and hosts the user named for this run. Nothing else."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from perflab.errors import TargetRefused
+
+PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Scheme, host and port: what a connection is made to."""
+
+    scheme: str
+    host: str
+    port: int
+
+    @property
+    def encrypted(self) -> bool:
+        """Whether TLS is spoken."""
+        return self.scheme in ("https", "wss")
+
+    @property
+    def authority(self) -> str:
+        """Return what the Host header says; the default port is left out (RFC 9110, 7.2)."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
+
+
+def split(url: str) -> tuple[Origin, str]:
+    """Return origin and request target (path and query) of an absolute URL.
+
+    Raises
+    ------
+    TargetRefused
+        It is not an absolute http, https, ws or wss URL.
+    """
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise TargetRefused(f"'{url}' is not a URL: {error}") from None
+    if parts.scheme not in PORTS or not parts.hostname:
+        raise TargetRefused(
+            f"'{url}' is not an absolute URL; write it like http://127.0.0.1:8000/path"
+        )
+    if any(ord(letter) <= 32 or ord(letter) > 126 for letter in url):
+        raise TargetRefused(f"'{url}' holds characters that a URL must percent-encode")
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    return Origin(parts.scheme, parts.hostname, port or PORTS[parts.scheme]), target
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether a host is this machine's loopback, without asking a name server."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def refuse_foreign(url: str, allowed: Sequence[str] = ()) -> None:
+    """Refuse a target that is neither on this machine's loopback nor allowed by name.
+
+    Raises
+    ------
+    TargetRefused
+        Before anything is sent.
+    """
+    host = split(url)[0].host
+    if is_loopback(host) or host in {name.lower() for name in allowed}:
+        return
+    raise TargetRefused(
+        f"'{host}' is not a target of this run: load goes to services the lab started, on "
+        f"127.0.0.1. If the host is yours to load, name it: --allow-target {host} "
+        f"(parameter allow_targets=['{host}'])"
+    )
+
+
+def addresses(origin: Origin) -> list[tuple[socket.AddressFamily, tuple[str, int]]]:
+    """Resolve an origin; ``localhost`` keeps only addresses that are loopback.
+
+    Raises
+    ------
+    OSError
+        The name cannot be resolved.
+    """
+    found = socket.getaddrinfo(origin.host, origin.port, type=socket.SOCK_STREAM)
+    pairs = [(family, (str(where[0]), int(where[1]))) for family, _, _, _, where in found]
+    if origin.host == "localhost":
+        pairs = [pair for pair in pairs if is_loopback(pair[1][0])]
+    if not pairs:
+        raise socket.gaierror(socket.EAI_NONAME, f"'{origin.host}' has no loopback address")
+    # IPv4 first: the services of the lab listen on 127.0.0.1.
+    return sorted(pairs, key=lambda pair: pair[0] != socket.AF_INET)
