@@ -40,7 +40,8 @@ class Narrator:
             return self._standing(""), False
         if kind == "load":
             rate = self._pace.update(event["finished"])
-            return self._standing(f"{event['finished']}/{event['of']} at {rate:.0f}/s"), False
+            of = f"/{event['of']}" if event["of"] >= 0 else ""
+            return self._standing(f"{event['finished']}{of} at {rate:.0f}/s"), False
         if kind == "trial_done":
             return self._done(event), True
         return "", False

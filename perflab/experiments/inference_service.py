@@ -142,8 +142,8 @@ def workload(parameters: InferenceParameters, path: str) -> Workload:
             users=parameters.concurrency,
             requests=parameters.requests,
             warmup_requests=parameters.warmup_requests,
-            connection=parameters.connection,
         ),
+        connection=parameters.connection,
     )
 
 

@@ -82,9 +82,7 @@ class LeanClient:
         self._idle: dict[Origin, list[Connection]] = {}
         self._open: set[Connection] = set()
         self._waiting: deque[Exchange] = deque()
-        self._addresses: dict[
-            Origin, OSError | tuple[socket.AddressFamily, tuple[str, int]]
-        ] = {}
+        self._addresses: dict[Origin, OSError | tuple[socket.AddressFamily, tuple[str, int]]] = {}
         self._sweep_s = min(0.1, max(0.001, timeout_s / 50))
         self._sweeper = loop.call_later(self._sweep_s, self._sweep)
 
@@ -272,5 +270,3 @@ def allow_files(wanted: int) -> int:
         except (OSError, ValueError):
             soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     return max(1, soft - SPARE_FILES)
-
-

@@ -241,5 +241,3 @@ def latency_counts(response_ns: np.ndarray) -> dict[int, int]:
 def bin_ms(number: int) -> float:
     """Return the middle of a bin of :func:`latency_counts`, in ms."""
     return float(10 ** (number / 200) / 1e6)
-
-

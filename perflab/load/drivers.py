@@ -292,5 +292,3 @@ class OpenDriver:
         self._free.append(exchange)
         if self._stopping and not self.in_flight:
             self._over.set()
-
-

@@ -38,7 +38,7 @@ class LoadResult:
     ``cpu_ns`` is the workers' CPU in between; ``loop_delay_ms`` how late their event loops woke;
     ``run_delay_share`` the part of the time they were ready but had no core; ``unsent`` the
     planned requests that were never started; ``capped`` those that waited because of the cap on
-    connections; ``stopped`` the reason why a rule or the user ended the load early.
+    connections; ``clock_step_ms`` how unevenly the real-time clock ran; ``stopped`` the reason why a rule or the user ended the load early.
     """
 
     folder: Path
@@ -52,6 +52,7 @@ class LoadResult:
     capped: int
     stopped: str
     peak_memory_bytes: int
+    clock_step_ms: float
     cores: int
 
     @cached_property
@@ -276,9 +277,7 @@ def _nothing() -> None:
     """Check nothing."""
 
 
-def _merged(
-    folder: Path, reports: list[dict[str, Any]], cores: int, stopped: str
-) -> LoadResult:
+def _merged(folder: Path, reports: list[dict[str, Any]], cores: int, stopped: str) -> LoadResult:
     began = [report["begin_ns"] for report in reports if report["begin_ns"]]
     ended = [report["end_ns"] for report in reports if report["end_ns"]]
     wall_ns = sum(report["wall_ns"] for report in reports)
@@ -294,5 +293,6 @@ def _merged(
         capped=sum(report["capped"] for report in reports),
         stopped=stopped or next((r["stopped"] for r in reports if r["stopped"]), ""),
         peak_memory_bytes=max(report["peak_memory_bytes"] for report in reports),
+        clock_step_ms=max((report["clock_step_ms"] for report in reports), key=abs),
         cores=cores,
     )

@@ -11,7 +11,9 @@ from typing import Any
 import httptools
 
 MAX_HEAD_BYTES = 64 * 1024
-_FRAMING = re.compile(rb"\r\n(content-length|transfer-encoding)[ \t]*:[ \t]*([^\r]*)", re.IGNORECASE)
+_FRAMING = re.compile(
+    rb"\r\n(content-length|transfer-encoding)[ \t]*:[ \t]*([^\r]*)", re.IGNORECASE
+)
 _TIMING = re.compile(rb"\r\nserver-timing[ \t]*:[ \t]*([^\r]*)", re.IGNORECASE)
 
 
@@ -149,7 +151,9 @@ class ResponseReader:
     def header(self, name: str) -> str:
         """Return a header's first value, or an empty string."""
         found = re.search(
-            rb"\r\n" + re.escape(name.encode()) + rb"[ \t]*:[ \t]*([^\r]*)", self.head, re.IGNORECASE
+            rb"\r\n" + re.escape(name.encode()) + rb"[ \t]*:[ \t]*([^\r]*)",
+            self.head,
+            re.IGNORECASE,
         )
         return found[1].decode("latin-1").strip() if found else ""
 

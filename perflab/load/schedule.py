@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from perflab.load.workload import Burst, OpenLoop, Stage
+from perflab.load.workload import Arrivals, Burst, ClosedLoop, OpenLoop, Stage
 
 CHUNK = 1 << 16
 
@@ -81,3 +81,13 @@ def inverse(stages: Sequence[Stage], points: np.ndarray) -> np.ndarray:
             2 * inside, divisor, out=np.zeros_like(inside), where=divisor > 0
         )
     return times
+
+
+def planned_count(arrivals: Arrivals) -> int:
+    """Return how many requests are planned in all; -1 when answers decide (closed, by time)."""
+    if isinstance(arrivals, ClosedLoop):
+        by_count = arrivals.requests and not arrivals.duration_s and not arrivals.warmup_s
+        return arrivals.requests + arrivals.warmup_requests if by_count else -1
+    if isinstance(arrivals, (OpenLoop, Burst)):
+        return sum(len(chunk) for chunk in instants(arrivals))
+    return -1

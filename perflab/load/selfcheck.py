@@ -1,20 +1,36 @@
-"""The generator judges itself: reasons why a trial may not enter a comparison."""
+"""The generator judges itself: reasons why a load's numbers may not be used.
+
+A reason makes the trial invalid; a warning travels with its numbers. The thresholds are on what
+the client adds to the times it reports: a tenth of a response time is too much.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
+from perflab.load.columns import INSTANTS
 from perflab.load.generator import LoadResult
+from perflab.load.outcome import CODES, ERRORS, MEASURE
+from perflab.load.schedule import planned_count
+from perflab.load.workload import ClosedLoop, Workload
 
-MAX_LAG_MS = 5.0
 MAX_LAG_SHARE = 0.10
-MAX_LOOP_DELAY_MS = 20.0
+MIN_LAG_P50_MS = 0.2
+MIN_LAG_P99_MS = 2.0
+MIN_LOOP_DELAY_MS = 5.0
+MAX_RUN_DELAY_SHARE = 0.10
 MAX_CLIENT_CPU = 0.85
 MAX_ERROR_SHARE = 0.01
 LITTLE_RANGE = (0.85, 1.10)
+MIN_LITTLE_N = 100
+MAX_CLOCK_STEP_MS = 5.0
+MAX_PORTS_SHARE = 0.8
+CLIENT_FAULTS = ("ports", "files", "unsent", "script")
+# Under way when a load ends early: neither a success nor a fault of the server.
+CENSORED = ("aborted",)
 
 
 @dataclass(frozen=True)
@@ -25,102 +41,193 @@ class SelfCheck:
     lag_p99_ms: float
     loop_delay_p99_ms: float
     loop_delay_max_ms: float
+    run_delay_share: float
     cpu_share: float
     cpu_us_per_request: float
     littles_law_ratio: float
-    reasons: tuple[str, ...]
+    reasons: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def valid(self) -> bool:
+        """Whether the numbers may be used."""
+        return not self.reasons
 
 
-def check(result: LoadResult, users: int, expected: int, server_count: int) -> SelfCheck:
-    """Judge one trial's load.
+def check(
+    result: LoadResult, workload: Workload, expected: int = -1, server_count: int = -1
+) -> SelfCheck:
+    """Judge one load.
 
     Parameters
     ----------
-    users : int
-        Users of the closed loop, for Little's law.
+    workload : Workload
+        What was asked for.
     expected : int
         Acknowledged requests that the server must have counted (-1: it does not count).
     server_count : int
         What it did count.
     """
-    measured = result.requests[result.requests["stage"] == "measure"]
-    lag_ms = ((measured["started_ns"] - measured["planned_ns"]) / 1e6).to_numpy()
-    response_ms = ((measured["done_ns"] - measured["planned_ns"]) / 1e6).to_numpy()
+    measured = np.concatenate([rows[rows["stage"] == MEASURE] for rows in result.rows])
+    lag_ms = (measured["started_ns"] - measured["planned_ns"]) / 1e6
+    good = measured[measured["error"] == 0]
+    response_ms = (good["done_ns"] - good["planned_ns"]) / 1e6
     wall_ns = max(1, result.end_ns - result.begin_ns)
     delays = np.array(result.loop_delay_ms or (0.0,))
     found = SelfCheck(
         lag_p50_ms=_quantile(lag_ms, 0.5),
         lag_p99_ms=_quantile(lag_ms, 0.99),
-        loop_delay_p99_ms=float(np.quantile(delays, 0.99)),
+        loop_delay_p99_ms=_quantile(delays, 0.99),
         loop_delay_max_ms=float(delays.max()),
+        run_delay_share=result.run_delay_share,
         cpu_share=result.cpu_ns / wall_ns / result.cores,
         cpu_us_per_request=result.cpu_ns / 1e3 / max(1, len(measured)),
-        littles_law_ratio=littles_law_ratio(result, users),
-        reasons=(),
+        littles_law_ratio=littles_law_ratio(result, workload),
     )
     reasons = [
-        *_timing_reasons(found, _quantile(response_ms, 0.5)),
-        *_count_reasons(result, measured, found, expected, server_count),
+        *_timing_reasons(found, _quantile(response_ms, 0.5), _quantile(response_ms, 0.99)),
+        *_count_reasons(result, workload, measured),
+        *_record_reasons(result),
     ]
-    return SelfCheck(**{**found.__dict__, "reasons": tuple(reasons)})
+    low, high = LITTLE_RANGE
+    if len(good) >= MIN_LITTLE_N and not low <= found.littles_law_ratio <= high:
+        if not np.isnan(found.littles_law_ratio):
+            reasons.append(f"Little's law is off: ratio {found.littles_law_ratio:.2f}")
+    if server_count >= 0 and server_count != expected:
+        reasons.append(
+            f"the server counted {server_count} writes, the client was told of {expected}"
+        )
+    return replace(found, reasons=tuple(reasons), warnings=tuple(_warnings(result, workload)))
 
 
-def littles_law_ratio(result: LoadResult, users: int) -> float:
-    """Return throughput times mean response time over the number of users.
+def littles_law_ratio(result: LoadResult, workload: Workload) -> float:
+    """Return throughput times (mean response time + think time) over the number of users.
 
-    Between the first and the last measured start all users are active, so without think time it
-    must be 1 up to the edges of that window. Source: J. D. C. Little, Operations Research 9(3),
-    1961.
+    Between the first and the last measured start all users are active, so it must be 1 up to the
+    edges of that window. NaN where users do not simply wait and think (open loops, pacing, users
+    still joining). Source: J. D. C. Little, Operations Research 9(3), 1961.
     """
+    arrivals = workload.arrivals
     window_ns = result.end_ns - result.begin_ns
-    done = result.requests[
-        (result.requests["done_ns"] > result.begin_ns)
-        & (result.requests["done_ns"] <= result.end_ns)
-    ]
-    if done.empty or window_ns <= 0:
+    if not isinstance(arrivals, ClosedLoop) or arrivals.pacing_s or window_ns <= 0:
         return float("nan")
-    response_ns = (done["done_ns"] - done["planned_ns"]).mean()
-    return float(len(done) / window_ns * response_ns / users)
+    if arrivals.ramp_s > arrivals.warmup_s:
+        return float("nan")
+    rows = np.concatenate(result.rows)
+    done = rows[(rows["done_ns"] > result.begin_ns) & (rows["done_ns"] <= result.end_ns)]
+    # Over less than a few cycles the edges of the window decide, and not the law.
+    if len(done) < 3 * arrivals.users:
+        return float("nan")
+    cycle_ns = (done["done_ns"] - done["planned_ns"]).mean() + arrivals.think_time_s * 1e9
+    return float(len(done) / window_ns * cycle_ns / arrivals.users)
 
 
 def _quantile(values: np.ndarray, share: float) -> float:
     return float(np.quantile(values, share)) if len(values) else float("nan")
 
 
-def _timing_reasons(found: SelfCheck, median_ms: float) -> list[str]:
+def _timing_reasons(found: SelfCheck, median_ms: float, p99_ms: float) -> list[str]:
     reasons = []
-    allowed_ms = max(MAX_LAG_MS, MAX_LAG_SHARE * median_ms)
-    if found.lag_p99_ms > allowed_ms:
-        reasons.append(
-            f"generator lag p99 {found.lag_p99_ms:.1f} ms is above {allowed_ms:.1f} ms: "
-            "the client, not the server, was late"
-        )
-    if found.loop_delay_p99_ms > max(MAX_LOOP_DELAY_MS, MAX_LAG_SHARE * median_ms):
+    median_ms, p99_ms = np.nan_to_num(median_ms), np.nan_to_num(p99_ms)
+    for name, lag_ms, least_ms, response_ms in (
+        ("p50", found.lag_p50_ms, MIN_LAG_P50_MS, median_ms),
+        ("p99", found.lag_p99_ms, MIN_LAG_P99_MS, p99_ms),
+    ):
+        allowed_ms = max(least_ms, MAX_LAG_SHARE * response_ms)
+        if lag_ms > allowed_ms:
+            reasons.append(
+                f"generator lag {name} {lag_ms:.2f} ms is above {allowed_ms:.2f} ms: "
+                "the client, not the server, was late"
+            )
+    if found.loop_delay_p99_ms > max(MIN_LOOP_DELAY_MS, MAX_LAG_SHARE * median_ms):
         reasons.append(f"the client's event loop woke {found.loop_delay_p99_ms:.1f} ms late (p99)")
-    if found.cpu_share > MAX_CLIENT_CPU:
-        reasons.append(f"the client used {found.cpu_share:.0%} of its cores")
-    return reasons
-
-
-def _count_reasons(
-    result: LoadResult,
-    measured: pd.DataFrame,
-    found: SelfCheck,
-    expected: int,
-    server_count: int,
-) -> list[str]:
-    reasons = []
-    if result.unsent:
-        reasons.append(f"{result.unsent} planned requests were never sent")
-    errors = measured.loc[measured["error"] != "", "error"]
-    if len(errors) > MAX_ERROR_SHARE * len(measured):
-        kinds = ", ".join(f"{count} {name}" for name, count in errors.value_counts().items())
-        reasons.append(f"{len(errors)} of {len(measured)} requests failed ({kinds})")
-    low, high = LITTLE_RANGE
-    if not low <= found.littles_law_ratio <= high:
-        reasons.append(f"Little's law is off: ratio {found.littles_law_ratio:.2f}")
-    if server_count >= 0 and server_count != expected:
+    if found.run_delay_share > MAX_RUN_DELAY_SHARE:
         reasons.append(
-            f"the server counted {server_count} writes, the client was told of {expected}"
+            f"the client was ready but had no core for {found.run_delay_share:.0%} of the time: "
+            "something else runs on its cores"
+        )
+    if found.cpu_share > MAX_CLIENT_CPU:
+        reasons.append(
+            f"the client used {found.cpu_share:.0%} of its cores: the limit may be its own"
         )
     return reasons
+
+
+def _count_reasons(result: LoadResult, workload: Workload, measured: np.ndarray) -> list[str]:
+    reasons = []
+    if result.unsent and not result.stopped:
+        reasons.append(f"{result.unsent} planned requests were never sent")
+    recorded = sum(map(len, result.rows))
+    planned = planned_count(workload.arrivals)
+    if planned >= 0 and recorded + result.unsent != planned:
+        reasons.append(
+            f"{planned} requests were planned, but {recorded} recorded and {result.unsent} unsent"
+        )
+    if not len(measured):
+        reasons.append("no request was measured")
+    counts = np.bincount(measured["error"], minlength=len(ERRORS))
+    faults = {ERRORS[code]: int(n) for code, n in enumerate(counts) if code and n}
+    for name in CLIENT_FAULTS:
+        if faults.get(name):
+            reasons.append(f"{faults[name]} requests failed on the client's side ({name})")
+    failed = sum(n for name, n in faults.items() if name not in CENSORED)
+    if failed > MAX_ERROR_SHARE * len(measured):
+        kinds = ", ".join(f"{count} {name}" for name, count in faults.items())
+        reasons.append(f"{failed} of {len(measured)} requests failed ({kinds})")
+    return reasons
+
+
+def _record_reasons(result: LoadResult) -> list[str]:
+    """Check the record itself: instants in their order, clocks that ran evenly."""
+    wrong = 0
+    for rows in result.rows:
+        came = rows[rows["error"] == 0]
+        wrong += sum(
+            int((came[later] < came[earlier]).sum())
+            for earlier, later in zip(INSTANTS, INSTANTS[1:], strict=False)
+        )
+    reasons = []
+    if wrong:
+        reasons.append(f"{wrong} instants are out of order")
+    if abs(result.clock_step_ms) > MAX_CLOCK_STEP_MS:
+        reasons.append(
+            f"the machine slept or its clock was set during the load ({result.clock_step_ms:+.1f} ms)"
+        )
+    return reasons
+
+
+def _warnings(result: LoadResult, workload: Workload) -> list[str]:
+    warnings = []
+    if result.stopped:
+        warnings.append(f"the load was ended early: {result.stopped}")
+    if result.capped:
+        warnings.append(
+            f"{result.capped} requests waited for a free connection; see connection wait"
+        )
+    aborted = sum(int((rows["error"] == CODES["aborted"]).sum()) for rows in result.rows)
+    if aborted:
+        warnings.append(f"{aborted} requests were still under way at the end and given up")
+    share = ports_in_use() / port_range()
+    if workload.connection == "per_request" and share > MAX_PORTS_SHARE:
+        warnings.append(
+            f"{share:.0%} of the local ports are in TIME_WAIT; connections may soon fail"
+        )
+    return warnings
+
+
+def ports_in_use() -> int:
+    """Return the sockets of this network in TIME_WAIT (Linux, /proc/net/sockstat)."""
+    try:
+        words = Path("/proc/net/sockstat").read_text().split()
+    except OSError:
+        return 0
+    return int(words[words.index("tw") + 1]) if "tw" in words else 0
+
+
+def port_range() -> int:
+    """Return how many local ports connections can take."""
+    try:
+        low, high = Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()
+    except OSError:
+        return 28_232
+    return int(high) - int(low) + 1

@@ -133,7 +133,10 @@ class Load:
             async with _company(self._watch(), self._tell()):
                 async with asyncio.timeout(None) as bound:
                     bound.reschedule(
-                        asyncio.get_running_loop().time() + workload.bound_s + workload.timeout_s + 5
+                        asyncio.get_running_loop().time()
+                        + workload.bound_s
+                        + workload.timeout_s
+                        + 5
                     )
                     await self.driver.run(start_ns)
         except TimeoutError:
@@ -169,7 +172,9 @@ def make_client(order: Order, loop: asyncio.AbstractEventLoop, prepared: Prepare
     workload = order.workload
     closed = isinstance(workload.arrivals, ClosedLoop)
     connections = workload.connections or (
-        workload.arrivals.users if isinstance(workload.arrivals, ClosedLoop) else DEFAULT_CONNECTIONS
+        workload.arrivals.users
+        if isinstance(workload.arrivals, ClosedLoop)
+        else DEFAULT_CONNECTIONS
     )
     limit = max(1, share(connections, order.worker, order.workers))
     if workload.client == "lean":
@@ -214,12 +219,17 @@ def run_delay_ns() -> int:
         return 0
 
 
+def _realtime_ahead_ns() -> int:
+    """Return real time minus monotonic time: it moves when a clock is set, or a machine sleeps."""
+    return time.time_ns() - time.monotonic_ns()
+
+
 async def carry_out(load: Load) -> dict[str, Any]:
     """Send one load; return what the worker knows of itself."""
     gc.collect()
     gc.freeze()
     gc.disable()
-    delayed_ns, began_ns = run_delay_ns(), time.monotonic_ns()
+    delayed_ns, began_ns, ahead_ns = run_delay_ns(), time.monotonic_ns(), _realtime_ahead_ns()
     try:
         await load.run()
     finally:
@@ -234,6 +244,7 @@ async def carry_out(load: Load) -> dict[str, Any]:
         "loop_delay_ms": load.delays_ms,
         "run_delay_ns": run_delay_ns() - delayed_ns,
         "wall_ns": time.monotonic_ns() - began_ns,
+        "clock_step_ms": (_realtime_ahead_ns() - ahead_ns) / 1e6,
         "capped": load.client.capped,
         "stopped": load.stopped,
         "peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,

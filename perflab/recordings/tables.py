@@ -15,14 +15,15 @@ from perflab.recordings.schema import PHASE_COLUMN, TABLES, check_columns, trial
 REQUIRED = ("trial_id", "block", "position", "attempt", "treatment", "state")
 STATES = ("valid", "invalid", "failed")
 
-_TEXT = ("trial_id", "treatment", "state", "started_at")
+_TEXT = ("trial_id", "treatment", "state", "started_at", "stopped")
 _WHOLE = (
     "block", "position", "attempt", "begin_ns", "end_ns", "requests", "errors", "unsent",
-    "server_count",
+    "capped", "server_count",
 )  # fmt: skip
 _REAL = (
     "throughput_rps", "mean_ms", "p50_ms", "p90_ms", "p95_ms", "p99_ms", "service_mean_ms",
     "generator_lag_p50_ms", "generator_lag_p99_ms", "loop_delay_p99_ms", "loop_delay_max_ms",
+    "run_delay_share", "connection_wait_p50_ms", "connection_wait_p99_ms", "service_p99_ms",
     "client_cpu_share", "client_cpu_us_per_request", "littles_law_ratio", "paused_cpu_share",
     "flush_p50_us", "flush_p99_us", "cpu_probe_ms", "steal_share",
 )  # fmt: skip
@@ -32,13 +33,14 @@ TRIAL = pa.schema(
         *((name, pa.int64()) for name in _WHOLE),
         *((name, pa.float64()) for name in _REAL),
         ("reasons", pa.list_(pa.string())),
+        ("warnings", pa.list_(pa.string())),
         ("flush_us", pa.list_(pa.float64())),
     ]
 )
 # What a trial that failed before it measured has in a column.
 ABSENT: dict[str, Any] = {
     **dict.fromkeys(_TEXT, ""), **dict.fromkeys(_WHOLE, 0), "server_count": -1,
-    **dict.fromkeys(_REAL, math.nan), "reasons": [], "flush_us": [],
+    **dict.fromkeys(_REAL, math.nan), "reasons": [], "warnings": [], "flush_us": [],
 }  # fmt: skip
 
 

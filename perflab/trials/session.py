@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from perflab.errors import PerflabError, RunInterrupted, StackError
+from perflab.load.schedule import planned_count
+from perflab.load.stopping import Progress
 from perflab.recordings import RunWriter, trial_id
 from perflab.stacks.residents import Residents
 from perflab.trials import summary
@@ -79,12 +81,14 @@ class Session:
         )
         began = time.monotonic()
 
-        def progress(finished: int) -> None:
+        planned = planned_count(treatment.workload.arrivals)
+
+        def progress(so_far: Progress) -> None:
             self._emit(
                 {
                     "event": "load",
-                    "finished": finished,
-                    "of": treatment.workload.arrivals.requests,
+                    "finished": so_far.finished,
+                    "of": planned,
                     "seconds": time.monotonic() - began,
                 }
             )

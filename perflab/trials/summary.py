@@ -19,15 +19,16 @@ SMALLEST_N = {50: 6, 90: 36, 95: 72, 99: 368}
 def load_columns(result: LoadResult) -> dict[str, Any]:
     """Return throughput and response times of the measured stage.
 
-    Throughput counts successes that were done between the first and the last measured start,
-    while all users were active; the drain at the end is left out. Times are
-    those of measured successes, in ms.
+    Throughput counts successes that were done between the first and the last measured planned
+    instant; the drain at the end is left out. Times are those of measured successes, in ms.
+    Connection wait is from take-up to sending.
     """
     measured = result.requests[result.requests["stage"] == "measure"]
     good = measured[measured["error"] == ""]
     response_ms = ((good["done_ns"] - good["planned_ns"]) / 1e6).to_numpy()
     service = good[good["sent_ns"] > 0]
     service_ms = ((service["done_ns"] - service["sent_ns"]) / 1e6).to_numpy()
+    wait_ms = ((service["sent_ns"] - service["started_ns"]) / 1e6).to_numpy()
     done_ns = result.requests.loc[result.requests["error"] == "", "done_ns"]
     completed = int(((done_ns > result.begin_ns) & (done_ns <= result.end_ns)).sum())
     seconds = max(1, result.end_ns - result.begin_ns) / 1e9
@@ -40,7 +41,12 @@ def load_columns(result: LoadResult) -> dict[str, Any]:
         "mean_ms": _mean(response_ms),
         **{f"p{share}_ms": _percentile(response_ms, share) for share in SMALLEST_N},
         "service_mean_ms": _mean(service_ms),
+        "service_p99_ms": _percentile(service_ms, 99),
+        "connection_wait_p50_ms": _percentile(wait_ms, 50),
+        "connection_wait_p99_ms": _percentile(wait_ms, 99),
         "unsent": result.unsent,
+        "capped": result.capped,
+        "stopped": result.stopped,
     }
 
 
@@ -57,6 +63,7 @@ def _percentile(values: np.ndarray, share: int) -> float:
 def selfcheck_columns(check: SelfCheck) -> dict[str, Any]:
     """Return what the generator found about itself."""
     return {
+        "run_delay_share": check.run_delay_share,
         "generator_lag_p50_ms": check.lag_p50_ms,
         "generator_lag_p99_ms": check.lag_p99_ms,
         "loop_delay_p99_ms": check.loop_delay_p99_ms,

@@ -16,6 +16,7 @@ from perflab.host.placement import Placement
 from perflab.host.speed import cpu_probe_ms
 from perflab.load.generator import Generator, LoadResult
 from perflab.load.selfcheck import check
+from perflab.load.stopping import Progress
 from perflab.sampling.meters import ProcessTable, core_times
 from perflab.sampling.sampler import Sampler
 from perflab.stacks.backend import HOST
@@ -40,14 +41,14 @@ class TrialTables:
 class Bench:
     """What a trial is made with: services, load workers, cores, and ears for progress.
 
-    ``interrupted`` is asked during the load; ``on_progress`` gets the requests finished so far.
+    ``interrupted`` is asked during the load; ``on_progress`` gets what is known so far.
     """
 
     residents: Residents
     generator: Generator
     placement: Placement
     interrupted: Callable[[], bool] = lambda: False
-    on_progress: Callable[[int], None] = lambda _: None
+    on_progress: Callable[[Progress], None] = lambda _: None
     cooldown_s: float = 0.1
 
 
@@ -97,7 +98,7 @@ def _measured(bench: Bench, treatment: Treatment, row: dict[str, Any]) -> TrialT
     time.sleep(bench.cooldown_s)
     _probe(bench, name, around)
     server_count, expected = _server_count(residents, treatment, result)
-    found = check(result, treatment.workload.arrivals.users, expected, server_count)
+    found = check(result, treatment.workload, expected, server_count)
     reasons = list(found.reasons)
     if paused_share > MAX_PAUSED_CPU_SHARE:
         reasons.append(f"paused services used {paused_share:.1%} of a core")
@@ -114,8 +115,11 @@ def _measured(bench: Bench, treatment: Treatment, row: dict[str, Any]) -> TrialT
         "cpu_probe_ms": sum(around.cpu_probe_ms) / len(around.cpu_probe_ms),
         "state": "invalid" if reasons else "valid",
         "reasons": reasons,
+        "warnings": list(found.warnings),
     }
-    return TrialTables(row, result.requests, samples, sampler.waits())
+    requests = result.requests
+    result.discard()
+    return TrialTables(row, requests, samples, sampler.waits())
 
 
 def _reset(residents: Residents, name: str) -> None:

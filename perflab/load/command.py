@@ -1,0 +1,252 @@
+"""From the options of ``perflab load`` to a workload; every problem is told at once."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from perflab.errors import ParameterError, TargetRefused
+from perflab.load.prepared import Prepared
+from perflab.load.targets import refuse_foreign, split
+from perflab.load.workload import Workload
+
+DEFAULT_DURATION_S = 10.0
+OBJECTIVE = re.compile(r"p(\d+(?:\.\d+)?)\s*<=?\s*(\d+(?:\.\d+)?)\s*(ms|s)?(?:/(\d+(?:\.\d+)?)s?)?")
+STAGE = re.compile(r"(\d+(?:\.\d+)?)(?:-(\d+(?:\.\d+)?))?:(\d+(?:\.\d+)?)s?")
+
+
+@dataclass
+class Options:
+    """The options as they were given; 0, empty or None means not given."""
+
+    url: str
+    users: int = 0
+    rate: float = 0.0
+    stages: str = ""
+    burst: int = 0
+    arrivals: str = "constant"
+    seed: int = 0
+    requests: int = 0
+    duration: float = 0.0
+    warmup: float = 0.0
+    think_time: float = 0.0
+    pacing: float = 0.0
+    ramp: float = 0.0
+    connection: str = "keep_alive"
+    connections: int = 0
+    timeout: float = 30.0
+    method: str = ""
+    headers: Sequence[str] = ()
+    body: str = ""
+    data: str = ""
+    expect_status: int = 0
+    expect_body: str = ""
+    redirects: int = 0
+    client: str = "lean"
+    insecure: bool = False
+    ca_file: str = ""
+    stop_failures: int = 0
+    stop_failure_share: float = 0.0
+    objectives: Sequence[str] = ()
+    allow_targets: Sequence[str] = ()
+    problems: list[str] = field(default_factory=list)
+
+
+def workload(options: Options) -> Workload:
+    """Return the workload that options describe.
+
+    Raises
+    ------
+    ParameterError
+        Lists every problem; nothing was started.
+    TargetRefused
+        The host is neither loopback nor allowed.
+    """
+    refuse_foreign(options.url, options.allow_targets)
+    origin, path = split(options.url)
+    if origin.scheme not in ("http", "https"):
+        raise TargetRefused(f"'{options.url}': load goes to http and https addresses")
+    problems = options.problems
+    words = {
+        "request": _request(options, path),
+        "arrivals": _arrivals(options),
+        "connection": options.connection.replace("-", "_"),
+        "connections": options.connections,
+        "timeout_s": options.timeout,
+        "client": options.client,
+        "verify_tls": not options.insecure,
+        "ca_file": options.ca_file,
+        "stop": {
+            "failures": options.stop_failures,
+            "failure_share": options.stop_failure_share,
+            "objectives": [_objective(text, problems) for text in options.objectives],
+        },
+    }
+    if options.ca_file and not Path(options.ca_file).is_file():
+        problems.append(f"--ca-file {options.ca_file}: no such file")
+    made = None
+    if not problems:
+        try:
+            made = Workload.model_validate(words)
+            Prepared(made.request, origin, made.connection)
+        except ValidationError as error:
+            problems.extend(_readable(error))
+        except ParameterError as error:
+            problems.extend(error.problems)
+    if problems or made is None:
+        raise ParameterError("perflab load", problems)
+    return made
+
+
+def _request(options: Options, path: str) -> dict[str, Any]:
+    rows = _rows(options.data, options.problems) if options.data else []
+    body = options.body
+    if body.startswith("@"):
+        try:
+            body = Path(body[1:]).read_text()
+        except (OSError, UnicodeDecodeError) as error:
+            options.problems.append(f"--body {body}: {error}")
+    headers = {}
+    for text in options.headers:
+        name, colon, value = text.partition(":")
+        if not colon:
+            options.problems.append(f"--header '{text}' is not 'Name: value'")
+        headers[name.strip()] = value.strip()
+    if rows and not body and "$" not in path + "".join(headers.values()):
+        # Rows without a template are the bodies themselves.
+        rows, body = [{"row": json.dumps(row)} for row in rows], "${row}"
+    return {
+        "method": (options.method or ("POST" if body else "GET")).upper(),
+        "path": path,
+        "headers": headers,
+        "body": body,
+        "data": rows,
+        "expect_status": options.expect_status or 200,
+        "expect_body": options.expect_body,
+        "redirects": options.redirects,
+    }
+
+
+def _rows(name: str, problems: list[str]) -> list[dict[str, Any]]:
+    try:
+        lines = Path(name).read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        problems.append(f"--data {name}: {error}")
+        return []
+    rows = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            problems.append(f"--data {name}, line {number}: not JSON ({error})")
+            break
+        if not isinstance(row, dict):
+            problems.append(f"--data {name}, line {number}: not a JSON object")
+            break
+        rows.append(row)
+    if not rows and not problems:
+        problems.append(f"--data {name}: no rows")
+    return rows
+
+
+def _arrivals(options: Options) -> Mapping[str, Any]:
+    problems = options.problems
+    kinds = {
+        "--users": options.users,
+        "--rate": options.rate,
+        "--stages": options.stages,
+        "--burst": options.burst,
+    }
+    given = [name for name, value in kinds.items() if value]
+    if len(given) != 1:
+        problems.append(
+            f"give one of {', '.join(kinds)}" + (f", not {' and '.join(given)}" if given else "")
+        )
+        return {}
+    if options.arrivals not in ("constant", "poisson"):
+        problems.append(f"--arrivals '{options.arrivals}' is not constant or poisson")
+    if not options.users:
+        for name in ("think_time", "pacing", "ramp"):
+            if getattr(options, name):
+                problems.append(f"--{name.replace('_', '-')} needs --users")
+    duration = options.duration or (0.0 if options.requests else DEFAULT_DURATION_S)
+    if options.users:
+        bound_s = duration + options.warmup if duration else 3_600.0
+        return {
+            "kind": "closed",
+            "users": options.users,
+            "requests": options.requests,
+            "duration_s": duration,
+            "warmup_s": options.warmup,
+            "think_time_s": options.think_time,
+            "pacing_s": options.pacing,
+            "ramp_s": options.ramp,
+            "max_duration_s": bound_s,
+        }
+    if options.burst:
+        return {"kind": "burst", "size": options.burst}
+    stages = _stages(options.stages, problems) if options.stages else []
+    if options.rate:
+        # A Poisson process may need longer for its requests; the count then ends it.
+        slack_s = (10 * options.requests**0.5 + 10) / options.rate
+        exact = options.arrivals == "constant"
+        needed_s = options.requests / options.rate + (0.0 if exact else slack_s)
+        length_s = min(duration or needed_s, needed_s or duration)
+        stages = [{"rate": options.rate, "duration_s": length_s + options.warmup}]
+    return {
+        "kind": "open",
+        "stages": stages,
+        "arrivals": options.arrivals,
+        "seed": options.seed,
+        "requests": 0 if options.warmup else options.requests,
+        "warmup_s": options.warmup,
+    }
+
+
+def _stages(text: str, problems: list[str]) -> list[dict[str, float]]:
+    stages = []
+    for part in text.split(","):
+        match = STAGE.fullmatch(part.strip())
+        if match is None:
+            problems.append(
+                f"--stages '{part}' is not RATE:SECONDS or FROM-TO:SECONDS, like 100:10,100-500:30"
+            )
+            continue
+        start, end, duration = match.groups()
+        stage = {"rate": float(start), "duration_s": float(duration)}
+        stages.append(stage | ({"to_rate": float(end)} if end else {}))
+    return stages
+
+
+def _objective(text: str, problems: list[str]) -> dict[str, float]:
+    match = OBJECTIVE.fullmatch(text.strip())
+    if match is None:
+        problems.append(f"--objective '{text}' is not like 'p99<1000ms' or 'p95<500ms/5s'")
+        return {}
+    percentile, bound, unit, window = match.groups()
+    scale = 1000.0 if unit == "s" else 1.0
+    return {
+        "percentile": float(percentile),
+        "below_ms": float(bound) * scale,
+        **({"window_s": float(window)} if window else {}),
+    }
+
+
+def _readable(error: ValidationError) -> list[str]:
+    names = {"timeout_s": "--timeout", "duration_s": "--duration", "max_duration_s": "--duration"}
+    problems = []
+    for item in error.errors():
+        place = [str(part) for part in item["loc"] if part not in ("closed", "open", "burst")]
+        name = names.get(place[-1], "--" + place[-1].replace("_", "-")) if place else ""
+        given = item["input"] if isinstance(item["input"], (str, int, float)) else None
+        shown = f" (given: {given!r})" if given is not None else ""
+        problems.append(f"{name}: {item['msg'].removeprefix('Value error, ')}{shown}".strip(": "))
+    return problems
