@@ -8,7 +8,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,7 +18,10 @@ import typer
 from perflab.errors import LoadError, ParameterError
 
 if TYPE_CHECKING:
+    from perflab.load.command import Options
+    from perflab.load.generator import Generator
     from perflab.load.stopping import Progress
+    from perflab.load.workload import Workload
 
 ARRIVALS, REQUEST, ENDING, OUTPUT = "Arrivals", "Request", "Ending", "Output"
 
@@ -73,13 +76,14 @@ def command(
     ] = None,
     find_capacity: Annotated[
         bool,
-        _option("search the highest --rate or --users that meets the objectives", ENDING,
-                "--find-capacity"),
+        _option(
+            "search the highest --rate or --users that meets the objectives",
+            ENDING,
+            "--find-capacity",
+        ),
     ] = False,
     workers: Annotated[int, _option("processes (0: one per client core)", OUTPUT)] = 0,
-    out: Annotated[
-        str, _option("new folder for requests.parquet and load.json", OUTPUT)
-    ] = "",
+    out: Annotated[str, _option("new folder for requests.parquet and load.json", OUTPUT)] = "",
     as_json: Annotated[bool, _option("print one JSON object", OUTPUT, "--json")] = False,
     strict: Annotated[
         bool, _option("exit status 3 when the numbers are not valid", OUTPUT, "--strict")
@@ -112,16 +116,15 @@ def command(
         options.problems.append(f"--out {out} exists; name a new folder, nothing is overwritten")
     made = workload(options)
     if find_capacity:
-        raise ParameterError("perflab load", ["--find-capacity is not here yet"])
+        _find_capacity(made, options, workers, wait, as_json)
+        return
     from perflab.load import report
     from perflab.load.selfcheck import check
 
     with _place(folder) as place, _ready(workers, wait) as generator:
         with _interrupt() as look:
             show = _Live()
-            result = generator.run(
-                made, url, show, look, options.allow_targets, place / "raw"
-            )
+            result = generator.run(made, url, show, look, options.allow_targets, place / "raw")
             show.end()
         found = check(result, made)
         shown = report.summary(result, made, found)
@@ -133,6 +136,58 @@ def command(
         print(f"\n{folder / 'requests.parquet'}\n{folder / 'load.json'}")
     if strict and not shown["valid"]:
         raise typer.Exit(3)
+
+
+def _find_capacity(
+    made: Workload, options: Options, workers: int, wait: float, as_json: bool
+) -> None:
+    """Search the highest level, tell of every probe, and say where the limit lies."""
+    from perflab.load import capacity, report
+    from perflab.load.command import DEFAULT_PROBE_S, HIGHEST_RATE, HIGHEST_USERS
+    from perflab.load.selfcheck import check
+
+    problems = []
+    if not made.stop.objectives:
+        problems.append("--find-capacity needs an --objective, like 'p99<100ms'")
+    if not (options.users or options.rate):
+        problems.append("--find-capacity needs --users or --rate, where the search begins")
+    if problems:
+        raise ParameterError("perflab load", problems)
+    length_s = options.duration or DEFAULT_PROBE_S
+    by_users = options.users > 0
+
+    with _place(None) as place, _ready(workers, wait) as generator, _interrupt() as look:
+
+        def probe(level: float) -> capacity.Probe:
+            load = capacity.at_level(made, level, length_s, options.warmup or 0.2 * length_s)
+            result = generator.run(
+                load, options.url, check=look, allowed=options.allow_targets, folder=place / "raw"
+            )
+            found = capacity.judged(
+                level, report.summary(result, load, check(result, load)), made.stop.objectives
+            )
+            result.discard()
+            if result.stopped:
+                raise KeyboardInterrupt
+            state = "; ".join(found.faults or found.missed) or "held"
+            print(f"{level:12.5g}  {state}", file=sys.stderr, flush=True)
+            return found
+
+        limit = capacity.search(
+            probe,
+            options.users or options.rate,
+            HIGHEST_USERS if by_users else HIGHEST_RATE,
+            whole=by_users,
+        )
+    if as_json:
+        shown = {"low": limit.low, "high": limit.high, "limit": limit.limit}
+        probes = [
+            {"level": item.level, "missed": item.missed, "faults": item.faults, **item.shown}
+            for item in limit.probes
+        ]
+        print(json.dumps({**shown, "sentence": limit.sentence, "probes": probes}))
+        return
+    print(f"capacity in {'users' if by_users else 'requests/s'}: {limit.sentence}")
 
 
 @contextmanager
@@ -171,7 +226,7 @@ def _ready(workers: int, wait_s: float) -> Iterator[Generator]:
 
 
 @contextmanager
-def _interrupt() -> Iterator[object]:
+def _interrupt() -> Iterator[Callable[[], None]]:
     """Yield a check that ends the load in order once SIGINT or SIGTERM has come."""
     from perflab.load.stopping import StopLoad
 

@@ -228,7 +228,8 @@ def frame(folder: Path, worker: int) -> pd.DataFrame:
 
 def words(names: tuple[str, ...], codes: np.ndarray) -> np.ndarray:
     """Turn codes into words."""
-    return np.array(names, dtype=object)[codes]
+    chosen: np.ndarray = np.array(names, dtype=object)[codes]
+    return chosen
 
 
 def latency_counts(response_ns: np.ndarray) -> dict[int, int]:

@@ -17,6 +17,9 @@ from perflab.load.targets import refuse_foreign, split
 from perflab.load.workload import Workload
 
 DEFAULT_DURATION_S = 10.0
+DEFAULT_PROBE_S = 3.0
+HIGHEST_RATE = 200_000.0
+HIGHEST_USERS = 20_000
 OBJECTIVE = re.compile(r"p(\d+(?:\.\d+)?)\s*<=?\s*(\d+(?:\.\d+)?)\s*(ms|s)?(?:/(\d+(?:\.\d+)?)s?)?")
 STAGE = re.compile(r"(\d+(?:\.\d+)?)(?:-(\d+(?:\.\d+)?))?:(\d+(?:\.\d+)?)s?")
 

@@ -38,7 +38,8 @@ class LoadResult:
     ``cpu_ns`` is the workers' CPU in between; ``loop_delay_ms`` how late their event loops woke;
     ``run_delay_share`` the part of the time they were ready but had no core; ``unsent`` the
     planned requests that were never started; ``capped`` those that waited because of the cap on
-    connections; ``clock_step_ms`` how unevenly the real-time clock ran; ``stopped`` the reason why a rule or the user ended the load early.
+    connections; ``clock_step_ms`` how far real time moved against monotonic time; ``stopped`` the
+    reason why a rule or the user ended the load early.
     """
 
     folder: Path

@@ -151,9 +151,7 @@ def write(
     """Write ``requests.parquet`` and ``load.json``; both appear whole or not at all."""
     table_file = folder / "requests.parquet"
     making = folder / "requests.parquet.making"
-    columns = [
-        (result.folder / str(number), rows) for number, rows in enumerate(result.rows)
-    ]
+    columns = [(result.folder / str(number), rows) for number, rows in enumerate(result.rows)]
     names = sorted({name for place, rows in columns for name in phases(place, len(rows))})
     writer: pq.ParquetWriter | None = None
     for number, (place, rows) in enumerate(columns):

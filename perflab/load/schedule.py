@@ -13,7 +13,7 @@ import numpy as np
 
 from perflab.load.workload import Arrivals, Burst, ClosedLoop, OpenLoop, Stage
 
-CHUNK = 1 << 16
+CHUNK = 1 << 12
 
 
 def instants(arrivals: OpenLoop | Burst, worker: int = 0, workers: int = 1) -> Iterator[np.ndarray]:

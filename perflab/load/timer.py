@@ -7,6 +7,7 @@ is due. ``os.timerfd_create`` exists from Python 3.13 on, so the C library is ca
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ctypes
 import heapq
 import os
@@ -78,7 +79,5 @@ class Timer:
             self._arm(due[0][0])
             return
         self._armed_ns = 0
-        try:
+        with contextlib.suppress(BlockingIOError):
             os.read(self._fd, 8)
-        except BlockingIOError:
-            pass

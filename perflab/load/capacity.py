@@ -1,0 +1,187 @@
+"""Capacity: the highest load that meets an objective, with an interval, by steps and bisection.
+
+A probe is one load at one level. Probes are noisy, so the bounds of the interval are levels whose
+repeats agreed: all met the objective below, none met it above.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from perflab.load.workload import ClosedLoop, Objective, OpenLoop, Stage, Workload
+
+Limit = Literal["server", "client", "range"]
+MAX_ERROR_SHARE = 0.01
+MIN_SHARE_OF_OFFERED = 0.97
+
+
+@dataclass(frozen=True)
+class Probe:
+    """One load: ``missed`` lists which objectives it missed, ``faults`` what the client did."""
+
+    level: float
+    missed: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
+    shown: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """Where the limit lies: between ``low`` (held) and ``high`` (did not hold; None: not found).
+
+    ``limit`` says whose limit it is: the server's, the client's own, or the end of the range.
+    """
+
+    low: float
+    high: float | None
+    limit: Limit
+    probes: tuple[Probe, ...]
+
+    @property
+    def sentence(self) -> str:
+        """Say it in words."""
+        if self.limit == "client":
+            why = next(probe.faults[0] for probe in self.probes if probe.faults)
+            return f"at least {self.low:g}: beyond it the client is the limit ({why})"
+        if self.limit == "range" or self.high is None:
+            return f"at least {self.low:g}, the highest level tried"
+        if not self.low:
+            return f"below {self.high:g}: the lowest level tried missed the objective"
+        return f"between {self.low:g} (held) and {self.high:g} (did not hold); the server's limit"
+
+
+def search(
+    probe: Callable[[float], Probe],
+    start: float,
+    most: float,
+    tolerance: float = 0.05,
+    repeats: int = 3,
+    whole: bool = False,
+) -> Capacity:
+    """Search the highest level that holds.
+
+    Parameters
+    ----------
+    probe : callable
+        Measures one level.
+    start, most : float
+        First level, and the highest that may be tried.
+    tolerance : float
+        Bisect until the bounds are this close (relative).
+    repeats : int
+        Probes a bound must agree on; a level holds when most of its probes do.
+    whole : bool
+        Levels are whole numbers (users).
+
+    Returns
+    -------
+    Capacity
+        With every probe in the order it was made.
+    """
+    made: list[Probe] = []
+
+    def level_of(value: float) -> float:
+        return max(1.0, float(round(value))) if whole else value
+
+    def holds(level: float) -> bool:
+        """Probe until a majority is certain."""
+        good = bad = 0
+        while max(good, bad) <= repeats // 2:
+            made.append(probe(level))
+            if made[-1].faults:
+                raise _ClientLimit(level)
+            good, bad = good + (not made[-1].missed), bad + bool(made[-1].missed)
+        return good > bad
+
+    low, high, level = 0.0, None, level_of(start)
+    try:
+        while high is None:
+            if holds(level):
+                low = level
+                if level >= most:
+                    return Capacity(low, None, "range", tuple(made))
+                level = min(most, level_of(level * 2))
+            else:
+                high = level
+        while high > low * (1 + tolerance) and (high - low > 1 or not whole):
+            middle = level_of((low * high) ** 0.5 if low else high / 2)
+            if middle in (low, high) or middle < start * tolerance:
+                break
+            if holds(middle):
+                low = middle
+            else:
+                high = middle
+    except _ClientLimit as limit:
+        return Capacity(low, limit.level, "client", tuple(made))
+    low, high = _agreed(made, low, high)
+    return Capacity(low, high, "server", tuple(made))
+
+
+class _ClientLimit(Exception):
+    def __init__(self, level: float) -> None:
+        super().__init__(level)
+        self.level = level
+
+
+def _agreed(made: Sequence[Probe], low: float, high: float) -> tuple[float, float]:
+    """Widen the bounds to levels whose probes all agreed."""
+    levels: dict[float, list[bool]] = {}
+    for probe in made:
+        levels.setdefault(probe.level, []).append(not probe.missed)
+    held = [level for level, seen in levels.items() if level <= low and all(seen)]
+    missed = [level for level, seen in levels.items() if level >= high and not any(seen)]
+    return max(held, default=0.0), min(missed, default=high)
+
+
+def at_level(workload: Workload, level: float, duration_s: float, warmup_s: float) -> Workload:
+    """Return the workload with another rate or number of users, and without stop rules."""
+    arrivals = workload.arrivals
+    changed: ClosedLoop | OpenLoop
+    if isinstance(arrivals, ClosedLoop):
+        changed = arrivals.model_copy(
+            update={
+                "users": int(level),
+                "requests": 0,
+                "duration_s": duration_s,
+                "warmup_requests": 0,
+                "warmup_s": warmup_s,
+                "max_duration_s": duration_s + warmup_s,
+            }
+        )
+    else:
+        seed = arrivals.seed if isinstance(arrivals, OpenLoop) else 0
+        kind = arrivals.arrivals if isinstance(arrivals, OpenLoop) else "constant"
+        changed = OpenLoop(
+            stages=(Stage(rate=level, duration_s=duration_s + warmup_s),),
+            arrivals=kind,
+            seed=seed,
+            warmup_s=warmup_s,
+        )
+    rules = workload.stop.model_copy(update={"objectives": (), "failures": 0, "failure_share": 0.0})
+    return workload.model_copy(update={"arrivals": changed, "stop": rules})
+
+
+def judged(level: float, shown: Mapping[str, Any], objectives: Sequence[Objective]) -> Probe:
+    """Turn a load's summary into a probe.
+
+    The client's faults are those of its self-check, but for errors, which are the server's. When
+    the objectives are missed and the client was late as well, the fault is the client's: the
+    server's share cannot be told.
+    """
+    missed = []
+    for objective in objectives:
+        name = f"p{objective.percentile:g}"
+        found = shown["response_time_ms"].get(name)
+        if found is None:
+            missed.append(f"{name} unknown: too few answers")
+        elif found > objective.below_ms:
+            missed.append(f"{name} {found:.4g} ms > {objective.below_ms:g} ms")
+    if shown["requests"] and shown["errors"] > MAX_ERROR_SHARE * shown["requests"]:
+        missed.append(f"{shown['errors']} of {shown['requests']} requests failed")
+    offered, reached = shown.get("offered_rps"), shown.get("throughput_rps") or 0.0
+    if offered and reached < MIN_SHARE_OF_OFFERED * offered:
+        missed.append(f"{reached:.4g}/s answered of {offered:.4g}/s offered")
+    faults = tuple(text for text in shown["reasons"] if "requests failed (" not in text)
+    return Probe(level, tuple(missed), faults, shown)
