@@ -126,7 +126,8 @@ class LeanClient:
         """Send a request on the user's own connection, an idle one or a new one, or let it wait."""
         connection = exchange.connection
         if connection is not None:
-            if connection.usable and connection.origin == exchange.prepared.origin:
+            ours, wanted = connection.origin, exchange.prepared.origin
+            if connection.usable and (ours is wanted or ours == wanted):
                 connection.send(exchange)
                 return
             exchange.connection = None
@@ -236,7 +237,8 @@ class LeanClient:
 
     def _give_up(self, exchange: Exchange, kind: str) -> None:
         exchange.done_ns = clock()
-        exchange.error = CODES[kind]
+        exchange.error, exchange.phases = CODES[kind], None
+        exchange.status = exchange.bytes = 0
         exchange.end_chain()
         exchange.finish(exchange)
 

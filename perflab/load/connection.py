@@ -96,7 +96,7 @@ class Connection:
     def _ready(self, exchange: Exchange) -> None:
         self._loop.add_reader(self._fd, self._readable)
         exchange.connect_ns = clock() - self._began_ns
-        self._transmit(exchange)
+        self.send(exchange)
 
     def _shake_hands(self, encrypted: ssl.SSLSocket) -> bool:
         self._loop.remove_writer(self._fd)
@@ -130,17 +130,16 @@ class Connection:
     # Sending.
 
     def send(self, exchange: Exchange) -> None:
-        """Send a request on the idle connection."""
+        """Send a request on the connection, which is idle."""
         self.exchange = exchange
-        self._transmit(exchange)
-
-    def _transmit(self, exchange: Exchange) -> None:
         prepared = exchange.prepared
-        data = prepared.next()
+        data = prepared.payload if prepared.turn is None else next(prepared.turn)
         reader = self._reader
-        if reader is None or prepared.keep_body:
+        if reader is None or prepared.keep_body != reader.keep_body:
             self._reader = reader = ResponseReader(prepared.keep_body)
-        reader.begin(prepared.bodiless)
+        # A reader that has read nothing since it began is as good as new.
+        if not reader.fresh or prepared.bodiless:
+            reader.begin(prepared.bodiless)
         try:
             sent = self._send(data)
         except WOULD_BLOCK:
@@ -194,7 +193,11 @@ class Connection:
                     prepared.last_outcome
                 )
                 self.exchange = None
-                self._client.finished(self, exchange, True)
+                if exchange.connection is self and not prepared.redirects:
+                    # The user keeps its connection: nobody else has to know.
+                    exchange.finish(exchange)
+                else:
+                    self._client.finished(self, exchange, True)
                 return
         self._feed(exchange, reader, data, now_ns)
 
@@ -258,9 +261,9 @@ class Connection:
         if exchange is None:
             return
         exchange.done_ns = clock()
-        exchange.error = code
-        if reader is not None:
-            exchange.status, exchange.bytes = reader.status, reader.size
+        exchange.error, exchange.phases = code, None
+        exchange.status = reader.status if reader is not None else 0
+        exchange.bytes = reader.size if reader is not None else 0
         self._client.finished(self, exchange, False)
 
 

@@ -21,28 +21,31 @@ from perflab.load.workload import Burst, ClosedLoop, OpenLoop
 clock = time.monotonic_ns
 
 
-class Window:
-    """The measure stage as a worker saw it: first and last planned instant, and the CPU between."""
+class CpuWindow:
+    """This process's CPU time over the measure stage, from its first to its last start."""
 
     def __init__(self) -> None:
-        self.begin_ns = self.end_ns = self.cpu_ns = 0
-        self._cpu_began_ns = 0
+        self.began = False
+        self.used_ns = 0
+        self._ended = False
+        self._began_ns = 0
 
-    def enter(self, planned_ns: int) -> None:
+    def begin(self) -> None:
         """The first measured request is due."""
-        self.begin_ns = planned_ns
-        self._cpu_began_ns = time.process_time_ns()
+        self.began = True
+        self._began_ns = time.process_time_ns()
 
-    def leave(self, planned_ns: int) -> None:
-        """The last measured request is due."""
-        self.end_ns = planned_ns
-        self.cpu_ns = time.process_time_ns() - self._cpu_began_ns
+    def end(self) -> None:
+        """The last measured request is due; only the first call counts."""
+        if self.began and not self._ended:
+            self._ended = True
+            self.used_ns = time.process_time_ns() - self._began_ns
 
 
 class Driver(Protocol):
     """Plans requests from a common start until its end or :meth:`stop`."""
 
-    window: Window
+    cpu: CpuWindow
     in_flight: int
 
     @property
@@ -73,7 +76,7 @@ class ClosedDriver:
         timer: Timer,
         record: Callable[[Exchange], None],
     ) -> None:
-        self.window = Window()
+        self.cpu = CpuWindow()
         self.in_flight = 0
         self._submit = client.submit
         self._timer = timer
@@ -85,6 +88,7 @@ class ClosedDriver:
         self._by_count = arrivals.requests > 0
         self._users = [Exchange(prepared, number, self._finished) for number in users]
         self._active = 0
+        self._steady = False
         self._stopping = False
         self._over = asyncio.Event()
         self._measure_from_ns = 0
@@ -99,8 +103,7 @@ class ClosedDriver:
         """Let no user start another request."""
         if not self._stopping:
             self._stopping = True
-            if self.window.begin_ns:
-                self.window.leave(max(self.window.end_ns, min(clock(), self._end_ns)))
+            self.cpu.end()
         if not self.in_flight:
             self._over.set()
 
@@ -134,12 +137,11 @@ class ClosedDriver:
             if not self._measure:
                 return -1
             self._measure -= 1
-        window = self.window
-        if not window.begin_ns:
-            window.enter(planned_ns)
-        window.end_ns = planned_ns
+        if not self.cpu.began:
+            self.cpu.begin()
+            self._steady = not self._by_count
         if self._by_count and not self._measure:
-            window.leave(planned_ns)
+            self.cpu.end()
         return MEASURE
 
     def _plan(self, user: Exchange, planned_ns: int) -> None:
@@ -175,12 +177,21 @@ class ClosedDriver:
             self._measure += 1
 
     def _finished(self, user: Exchange) -> None:
-        self.in_flight -= 1
         self._record(user)
         if self._pace_ns:
             planned_ns = max(user.planned_ns + self._pace_ns, user.done_ns)
         else:
             planned_ns = user.done_ns + self._think_ns
+        # The short way, taken most: the next request is due now and none has to be counted.
+        if self._steady and planned_ns < self._end_ns and not self._stopping:
+            now_ns = clock()
+            if planned_ns <= now_ns:
+                user.planned_ns = planned_ns
+                user.sent_ns = user.first_byte_ns = user.connect_ns = 0
+                user.started_ns = now_ns
+                self._submit(user)
+                return
+        self.in_flight -= 1
         self._plan(user, planned_ns)
         if self._stopping and not self.in_flight:
             self._over.set()
@@ -202,7 +213,7 @@ class OpenDriver:
         timer: Timer,
         record: Callable[[Exchange], None],
     ) -> None:
-        self.window = Window()
+        self.cpu = CpuWindow()
         self.in_flight = 0
         self.unsent = 0
         self._submit = client.submit
@@ -236,8 +247,7 @@ class OpenDriver:
         """Start nothing more; what the schedule still held is counted as unsent."""
         if not self._stopping:
             self._stopping = True
-            if self.window.begin_ns:
-                self.window.leave(self.window.end_ns)
+            self.cpu.end()
             if self._planned_ns:
                 rest = len(self._ready) - self._position + 1
                 self.unsent = rest + sum(len(chunk) for chunk in self._chunks)
@@ -278,10 +288,8 @@ class OpenDriver:
             exchange.stage = WARMUP
         else:
             exchange.stage = MEASURE
-            window = self.window
-            if not window.begin_ns:
-                window.enter(planned_ns)
-            window.end_ns = planned_ns
+            if not self.cpu.began:
+                self.cpu.begin()
         self.in_flight += 1
         exchange.started_ns = clock()
         self._submit(exchange)

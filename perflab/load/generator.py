@@ -22,6 +22,7 @@ import pandas as pd
 
 from perflab.errors import LoadError
 from perflab.load.columns import frame, rows
+from perflab.load.outcome import MEASURE
 from perflab.load.stopping import Progress, StopLoad, Watch
 from perflab.load.targets import refuse_foreign
 from perflab.load.workload import Workload
@@ -34,8 +35,7 @@ START_DELAY_NS = 50_000_000
 class LoadResult:
     """What one load left: every request, and what the workers know of themselves.
 
-    ``begin_ns`` and ``end_ns`` are the first and the last planned instant of the measure stage;
-    ``cpu_ns`` is the workers' CPU in between; ``loop_delay_ms`` how late their event loops woke;
+    ``cpu_ns`` is the workers' CPU over the measure stage; ``loop_delay_ms`` how late their event loops woke;
     ``run_delay_share`` the part of the time they were ready but had no core; ``unsent`` the
     planned requests that were never started; ``capped`` those that waited because of the cap on
     connections; ``clock_step_ms`` how far real time moved against monotonic time; ``stopped`` the
@@ -44,8 +44,6 @@ class LoadResult:
 
     folder: Path
     workers: int
-    begin_ns: int
-    end_ns: int
     cpu_ns: int
     loop_delay_ms: tuple[float, ...]
     run_delay_share: float
@@ -60,6 +58,24 @@ class LoadResult:
     def rows(self) -> list[np.ndarray]:
         """Return each worker's rows, mapped from disk (see ``columns.ROW``)."""
         return [rows(self.folder / str(number)) for number in range(self.workers)]
+
+    @cached_property
+    def _bounds(self) -> tuple[int, int]:
+        planned = [part["planned_ns"][part["stage"] == MEASURE] for part in self.rows]
+        return (
+            int(max((part.min() for part in planned if len(part)), default=0)),
+            int(min((part.max() for part in planned if len(part)), default=0)),
+        )
+
+    @property
+    def begin_ns(self) -> int:
+        """Return the first planned instant of the measure stage (of the last worker to begin)."""
+        return self._bounds[0]
+
+    @property
+    def end_ns(self) -> int:
+        """Return the last planned instant of the measure stage (of the first worker to end)."""
+        return self._bounds[1]
 
     @cached_property
     def requests(self) -> pd.DataFrame:
@@ -279,14 +295,10 @@ def _nothing() -> None:
 
 
 def _merged(folder: Path, reports: list[dict[str, Any]], cores: int, stopped: str) -> LoadResult:
-    began = [report["begin_ns"] for report in reports if report["begin_ns"]]
-    ended = [report["end_ns"] for report in reports if report["end_ns"]]
     wall_ns = sum(report["wall_ns"] for report in reports)
     return LoadResult(
         folder=folder,
         workers=len(reports),
-        begin_ns=max(began, default=0),
-        end_ns=min(ended, default=0),
         cpu_ns=sum(report["cpu_ns"] for report in reports),
         loop_delay_ms=tuple(delay for report in reports for delay in report["loop_delay_ms"]),
         run_delay_share=sum(report["run_delay_ns"] for report in reports) / max(1, wall_ns),

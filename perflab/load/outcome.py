@@ -69,18 +69,19 @@ class Exchange:
         self.stage = MEASURE
         self.template = 0
         self.connection: Connection | None = None
-        self.planned_ns = 0
+        self.planned_ns = self.started_ns = self.done_ns = 0
+        self.status = self.bytes = self.error = self.redirects = 0
+        self.phases: dict[str, float] | None = None
+        self.chain: tuple[Prepared, int, int] | None = None
         self.renew()
 
     def renew(self) -> None:
-        """Forget the last outcome."""
-        self.started_ns = self.sent_ns = self.first_byte_ns = self.done_ns = 0
-        self.connect_ns = self.status = self.bytes = self.error = self.redirects = 0
-        self.phases: dict[str, float] | None = None
-        self.chain: tuple[Prepared, int, int] | None = None
+        """Forget the instants that the next request may not come to; its end sets the rest."""
+        self.sent_ns = self.first_byte_ns = self.connect_ns = 0
 
     def end_chain(self) -> None:
         """Give a chain of redirects the request it began with, and the instant of its sending."""
         if self.chain is not None:
             self.prepared, self.sent_ns, self.connect_ns = self.chain
             self.chain = None
+            self.redirects = 0

@@ -19,7 +19,7 @@ STATUS, BODY = CODES["status"], CODES["body"]
 
 
 class Prepared:
-    """The bytes of a request, one per row of its data set, used in turn.
+    """The bytes of a request (``payload``), or of one per row of its data set (``turn``).
 
     ``last_bytes`` and ``last_outcome`` hold the last response that arrived whole in one piece:
     the same bytes again mean the same outcome, without parsing them again.
@@ -38,10 +38,6 @@ class Prepared:
         self.keep_body = bool(request.expect_body) or request.expect_crc32 >= 0
         self.last_bytes = b""
         self.last_outcome: tuple[int, int, int, dict[str, float] | None] = (0, 0, 0, None)
-
-    def next(self) -> bytes:
-        """Return the bytes to send."""
-        return self.payload if self.turn is None else next(self.turn)
 
     def judge(self, reader: ResponseReader) -> int:
         """Return the error code of a complete response; 0 when it is as expected."""

@@ -61,7 +61,7 @@ class ResponseReader:
 
     def __init__(self, keep_body: bool = False) -> None:
         self._parser: Any = None
-        self._keep_body = keep_body
+        self.keep_body = keep_body
         self.begin()
 
     def begin(self, bodiless: bool = False) -> None:
@@ -184,7 +184,7 @@ class ResponseReader:
         """A part of the body, with its chunk framing removed."""
         if not self._again:
             self.size += len(data)
-            if self._keep_body:
+            if self.keep_body:
                 self._chunks.append(data)
 
     def on_message_complete(self) -> None:

@@ -235,12 +235,9 @@ async def carry_out(load: Load) -> dict[str, Any]:
     finally:
         gc.enable()
         gc.unfreeze()
-    window = load.driver.window
     return {
-        "begin_ns": window.begin_ns,
-        "end_ns": window.end_ns,
         "unsent": load.driver.unsent,
-        "cpu_ns": window.cpu_ns,
+        "cpu_ns": load.driver.cpu.used_ns,
         "loop_delay_ms": load.delays_ms,
         "run_delay_ns": run_delay_ns() - delayed_ns,
         "wall_ns": time.monotonic_ns() - began_ns,
