@@ -19,7 +19,7 @@ import pytest
 from perflab.errors import ServiceFailed, SettingRefused, StackError
 from perflab.experiments.inference_service import FEATURES, InferenceParameters, stack
 from perflab.host.placement import placement
-from perflab.paths import project_root, state_dir, services_dir
+from perflab.paths import project_root, services_dir, state_dir
 from perflab.sampling.meters import ProcessTable
 from perflab.stacks import leftovers
 from perflab.stacks.backend import choose
