@@ -107,10 +107,12 @@ def command(
         stop_failure_share=stop_failure_share, objectives=objective or (),
         allow_targets=allow_target or (),
     )  # fmt: skip
-    for name, value in (("users", users), ("rate", rate), ("requests", requests),
-                        ("duration", duration), ("workers", workers), ("burst", burst)):  # fmt: skip
+    for name in ("users", "rate", "requests", "duration", "burst"):
+        value = getattr(options, name)
         if value < 0:
             options.problems.append(f"--{name} {value:g} is negative")
+    if workers < 0:
+        options.problems.append(f"--workers {workers} is negative")
     folder = Path(out) if out else None
     if folder is not None and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         options.problems.append(f"--out {out} exists; name a new folder, nothing is overwritten")

@@ -229,7 +229,7 @@ class Connection:
     def _complete(self, exchange: Exchange, reader: ResponseReader, now_ns: int) -> None:
         exchange.done_ns = now_ns
         exchange.status, exchange.bytes = reader.status, reader.size
-        exchange.error = exchange.prepared.judge(reader)
+        exchange.error = exchange.prepared.judge(reader.status, reader.size, reader.body)
         exchange.phases = reader.phases()
 
     def _ended(self, exchange: Exchange, reader: ResponseReader, now_ns: int) -> None:

@@ -35,11 +35,11 @@ START_DELAY_NS = 50_000_000
 class LoadResult:
     """What one load left: every request, and what the workers know of themselves.
 
-    ``cpu_ns`` is the workers' CPU over the measure stage; ``loop_delay_ms`` how late their event loops woke;
-    ``run_delay_share`` the part of the time they were ready but had no core; ``unsent`` the
-    planned requests that were never started; ``capped`` those that waited because of the cap on
-    connections; ``clock_step_ms`` how far real time moved against monotonic time; ``stopped`` the
-    reason why a rule or the user ended the load early.
+    ``cpu_ns`` is the workers' CPU over the measure stage; ``loop_delay_ms`` how late their event
+    loops woke; ``run_delay_share`` the part of the time they were ready but had no core;
+    ``unsent`` the planned requests that were never started; ``capped`` those that waited because
+    of the cap on connections; ``clock_step_ms`` how far real time moved against monotonic time;
+    ``stopped`` the reason why a rule or the user ended the load early.
     """
 
     folder: Path

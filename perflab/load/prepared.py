@@ -11,7 +11,6 @@ from typing import Any
 
 from perflab.errors import ParameterError
 from perflab.load.outcome import CODES
-from perflab.load.response import ResponseReader
 from perflab.load.targets import Origin
 from perflab.load.workload import Request
 
@@ -39,15 +38,17 @@ class Prepared:
         self.last_bytes = b""
         self.last_outcome: tuple[int, int, int, dict[str, float] | None] = (0, 0, 0, None)
 
-    def judge(self, reader: ResponseReader) -> int:
-        """Return the error code of a complete response; 0 when it is as expected."""
+    def judge(self, status: int, size: int, body: bytes) -> int:
+        """Return the error code of a complete response; 0 when it is as expected.
+
+        ``body`` is looked at only when ``keep_body`` is set.
+        """
         request = self.request
-        if request.expect_status and reader.status != request.expect_status:
+        if request.expect_status and status != request.expect_status:
             return STATUS
-        if request.expect_bytes >= 0 and reader.size != request.expect_bytes:
+        if request.expect_bytes >= 0 and size != request.expect_bytes:
             return BODY
         if self.keep_body:
-            body = reader.body
             if request.expect_body.encode() not in body:
                 return BODY
             if 0 <= request.expect_crc32 != zlib.crc32(body):

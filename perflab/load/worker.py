@@ -192,7 +192,7 @@ def make_client(order: Order, loop: asyncio.AbstractEventLoop, prepared: Prepare
         return lean
     from perflab.load.library_clients import make
 
-    return make(workload, limit)
+    return make(workload, limit, prepared)
 
 
 @contextlib.asynccontextmanager

@@ -1,0 +1,253 @@
+"""aiohttp and httpx behind the interface of the lean client, so that clients can be compared.
+
+Each request is a task, as users of these libraries write it. Instants come from the libraries'
+own tracing hooks, error classes from their exceptions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+import time
+from collections.abc import Mapping
+from itertools import cycle
+from types import SimpleNamespace
+from typing import Any
+
+import aiohttp
+import httpx
+
+from perflab.errors import ParameterError
+from perflab.load.client import Client
+from perflab.load.outcome import CODES, Exchange
+from perflab.load.prepared import Prepared, fill
+from perflab.load.response import parse_server_timing
+from perflab.load.workload import Request, Workload
+
+clock = time.monotonic_ns
+
+
+class LibraryClient:
+    """What the two have in common: a task per exchange, a cap, and one end for each."""
+
+    def __init__(self, workload: Workload, connections: int) -> None:
+        if workload.request.redirects:
+            raise ParameterError(
+                "workload", [f"the {workload.client} client does not follow redirects here"]
+            )
+        self.capped = 0
+        self._timeout_s = workload.timeout_s
+        self._rows = cycle(fill(workload.request, workload.request.data))
+        self._free = asyncio.Semaphore(connections)
+        self._tasks: dict[asyncio.Task[None], Exchange] = {}
+
+    def submit(self, exchange: Exchange) -> None:
+        """Start a task that sends the request; see ``client.Client``."""
+        self.capped += self._free.locked()
+        task = asyncio.create_task(self._perform(exchange, next(self._rows)))
+        self._tasks[task] = exchange
+
+    async def _perform(self, exchange: Exchange, request: Request) -> None:
+        exchange.status = exchange.bytes = exchange.error = 0
+        exchange.phases = None
+        try:
+            async with asyncio.timeout(self._timeout_s), self._free:
+                await self._send(exchange, request)
+        except asyncio.CancelledError:
+            exchange.error = CODES["aborted"]
+        except Exception as error:  # whatever a library raises is the outcome of this request
+            exchange.error = CODES[self._class_of(error)]
+        if not exchange.done_ns or exchange.error:
+            exchange.done_ns = clock()
+        task = asyncio.current_task()
+        if task is not None:
+            self._tasks.pop(task, None)
+        exchange.finish(exchange)
+
+    async def _send(self, exchange: Exchange, request: Request) -> None:
+        raise NotImplementedError
+
+    @staticmethod
+    def _class_of(error: Exception) -> str:
+        raise NotImplementedError
+
+    def _complete(
+        self, exchange: Exchange, status: int, body: bytes, headers: Mapping[str, str]
+    ) -> None:
+        exchange.done_ns = clock()
+        exchange.status, exchange.bytes = status, len(body)
+        exchange.error = exchange.prepared.judge(status, len(body), body)
+        timing = headers.get("Server-Timing")
+        exchange.phases = parse_server_timing(timing) if timing else None
+
+    def abort(self) -> None:
+        """Cancel what is under way; each ends as ``aborted``."""
+        for task in list(self._tasks):
+            task.cancel()
+
+    async def close(self) -> None:
+        """Cancel what is under way and close every connection."""
+        self.abort()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._close()
+
+    async def _close(self) -> None:
+        raise NotImplementedError
+
+
+class AiohttpClient(LibraryClient):
+    """aiohttp's ClientSession."""
+
+    def __init__(self, workload: Workload, connections: int, prepared: Prepared) -> None:
+        super().__init__(workload, connections)
+        self._origin = f"{prepared.origin.scheme}://{prepared.origin.authority}"
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(
+                limit=0,
+                force_close=workload.connection == "per_request",
+                ssl=tls(workload),
+            ),
+            timeout=aiohttp.ClientTimeout(total=None),
+            trace_configs=[_tracing()],
+        )
+
+    async def _send(self, exchange: Exchange, request: Request) -> None:
+        # No context manager: its exit waits for the connection to close, which would delay
+        # the user's next request; reading to the end releases the connection as well.
+        response = await self._session.request(
+            request.method,
+            self._origin + request.path,
+            data=request.body.encode() or None,
+            headers=_headers(request),
+            allow_redirects=False,
+            trace_request_ctx=exchange,
+        )
+        exchange.first_byte_ns = clock()
+        self._complete(exchange, response.status, await response.read(), response.headers)
+
+    @staticmethod
+    def _class_of(error: Exception) -> str:
+        if isinstance(error, TimeoutError):
+            return "timeout"
+        if isinstance(error, aiohttp.ClientConnectorDNSError):
+            return "dns"
+        if isinstance(error, (aiohttp.ClientSSLError, ssl.SSLError)):
+            return "tls"
+        if isinstance(error, aiohttp.ClientConnectorError):
+            return "connect"
+        if isinstance(error, aiohttp.ServerDisconnectedError):
+            return "closed"
+        if isinstance(error, aiohttp.ClientPayloadError):
+            return "truncated"
+        if isinstance(error, OSError):
+            return "reset"
+        return "protocol"
+
+    async def _close(self) -> None:
+        await self._session.close()
+
+
+async def _note_sent(_session: Any, context: SimpleNamespace, _parameters: Any) -> None:
+    context.trace_request_ctx.sent_ns = clock()
+
+
+async def _note_connect_start(_session: Any, context: SimpleNamespace, _parameters: Any) -> None:
+    context.connect_began_ns = clock()
+
+
+async def _note_connect_end(_session: Any, context: SimpleNamespace, _parameters: Any) -> None:
+    context.trace_request_ctx.connect_ns = clock() - context.connect_began_ns
+
+
+def _tracing() -> aiohttp.TraceConfig:
+    tracing = aiohttp.TraceConfig()
+    tracing.on_request_headers_sent.append(_note_sent)
+    tracing.on_connection_create_start.append(_note_connect_start)
+    tracing.on_connection_create_end.append(_note_connect_end)
+    return tracing
+
+
+class HttpxClient(LibraryClient):
+    """httpx's AsyncClient, HTTP/1.1."""
+
+    def __init__(self, workload: Workload, connections: int, prepared: Prepared) -> None:
+        super().__init__(workload, connections)
+        self._origin = f"{prepared.origin.scheme}://{prepared.origin.authority}"
+        keep_alive = connections if workload.connection == "keep_alive" else 0
+        self._client = httpx.AsyncClient(
+            verify=tls(workload),
+            timeout=None,
+            limits=httpx.Limits(max_connections=None, max_keepalive_connections=keep_alive),
+            trust_env=False,
+        )
+
+    async def _send(self, exchange: Exchange, request: Request) -> None:
+        began: list[int] = [0]
+
+        async def trace(event: str, _information: Any) -> None:
+            if event == "http11.send_request_headers.complete":
+                exchange.sent_ns = clock()
+            elif event == "http11.receive_response_headers.complete":
+                exchange.first_byte_ns = clock()
+            elif event == "connection.connect_tcp.started":
+                began[0] = clock()
+            elif event == "connection.connect_tcp.complete":
+                exchange.connect_ns = clock() - began[0]
+
+        response = await self._client.request(
+            request.method,
+            self._origin + request.path,
+            content=request.body.encode() or None,
+            headers=_headers(request),
+            extensions={"trace": trace},
+        )
+        self._complete(exchange, response.status_code, response.content, response.headers)
+
+    @staticmethod
+    def _class_of(error: Exception) -> str:
+        cause: BaseException | None = error
+        while cause is not None:
+            if isinstance(cause, socket.gaierror):
+                return "dns"
+            if isinstance(cause, ssl.SSLError):
+                return "tls"
+            cause = cause.__cause__ or cause.__context__
+        if isinstance(error, (TimeoutError, httpx.TimeoutException)):
+            return "timeout"
+        if isinstance(error, httpx.ConnectError):
+            return "connect"
+        if isinstance(error, httpx.RemoteProtocolError):
+            text = str(error)
+            if "without sending a response" in text:
+                return "closed"
+            return "truncated" if "incomplete" in text or "without sending" in text else "protocol"
+        if isinstance(error, (httpx.NetworkError, OSError)):
+            return "reset"
+        return "protocol"
+
+    async def _close(self) -> None:
+        await self._client.aclose()
+
+
+def _headers(request: Request) -> dict[str, str]:
+    names = {name.lower() for name in request.headers}
+    default = {"Content-Type": "application/json"} if request.body else {}
+    return {**({} if "content-type" in names else default), **request.headers}
+
+
+def tls(workload: Workload) -> ssl.SSLContext:
+    """Return the TLS context that a workload asks for."""
+    context = ssl.create_default_context(cafile=workload.ca_file or None)
+    if not workload.verify_tls:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+CLIENTS = {"aiohttp": AiohttpClient, "httpx": HttpxClient}
+
+
+def make(workload: Workload, connections: int, prepared: Prepared) -> Client:
+    """Return the library client that a workload names."""
+    return CLIENTS[workload.client](workload, connections, prepared)
