@@ -11,6 +11,7 @@ from typing import Any
 import httptools
 
 MAX_HEAD_BYTES = 64 * 1024
+MAX_INTERIMS = 20
 _FRAMING = re.compile(
     rb"\r\n(content-length|transfer-encoding)[ \t]*:[ \t]*([^\r]*)", re.IGNORECASE
 )
@@ -76,6 +77,8 @@ class ResponseReader:
         self._pieces: list[bytes] = []
         self._head_done = self._again = False
         self._chunks: list[bytes] = []
+        self._interims = 0
+        self._version = ""
 
     def release(self) -> None:
         """Let go of the parser, which refers back to here: the collector is off under load."""
@@ -100,6 +103,10 @@ class ResponseReader:
             if self._bodiless and self._head_done:
                 raise BadResponse("protocol", "a body came in answer to HEAD") from None
             raise BadResponse("protocol", str(error)) from None
+        if self._interims > MAX_INTERIMS:
+            raise BadResponse("protocol", f"more than {MAX_INTERIMS} interim responses")
+        if self._version not in ("", "1.1", "1.0"):
+            raise BadResponse("protocol", f"HTTP/{self._version} in answer to HTTP/1.1")
         if not self._head_done:
             if sum(map(len, self._pieces)) > MAX_HEAD_BYTES:
                 raise BadResponse("head_too_large", f"no end of headers in {MAX_HEAD_BYTES} bytes")
@@ -108,15 +115,15 @@ class ResponseReader:
             raise BadResponse("head_too_large", f"headers of more than {MAX_HEAD_BYTES} bytes")
         if self._again:
             raise BadResponse("protocol", "bytes came after the end of the response")
-        if self._bodiless and not self.complete:
+        if self._bodiless:
             self._end_bodiless()
         return self.complete
 
     def _end_bodiless(self) -> None:
-        # The parser waits for the body that the headers announce; a new one takes its place.
         if self.size:
             raise BadResponse("protocol", "a body came in answer to HEAD")
         self.complete, self.keep_alive = True, bool(self._parser.should_keep_alive())
+        # The parser waits for the body that the headers announce; a new one takes its place.
         self._parser = None
 
     def end(self) -> str:
@@ -178,6 +185,7 @@ class ResponseReader:
         status = self._parser.get_status_code()
         if not self._again:
             self.status = status
+            self._version = self._parser.get_http_version()
             self._head_done = status >= 200 or status == 101
 
     def on_body(self, data: bytes) -> None:
@@ -194,6 +202,7 @@ class ResponseReader:
         if self.status < 200 and self.status != 101:
             end = b"".join(self._pieces).find(b"\r\n\r\n")
             self._pieces = [b"".join(self._pieces)[end + 4 :]]
+            self._interims += 1
             return
         self.complete = True
         self.keep_alive = bool(self._parser.should_keep_alive())
