@@ -13,6 +13,7 @@ import asyncio
 import time
 from array import array
 from collections import deque
+from typing import cast
 
 import numpy as np
 import uvloop
@@ -81,8 +82,8 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep the transport."""
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
+        # uvloop's transports do not inherit from asyncio's.
+        self.transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
         """Take one whole request; the benchmarks' clients do not split or pipeline them."""

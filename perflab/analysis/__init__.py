@@ -6,6 +6,7 @@ from perflab.analysis.decomposition import decompose, largest_phase, sum_check
 from perflab.analysis.evaluation import Finding, evaluate, findings_table, sentence
 from perflab.analysis.quantiles import Estimate, across_trials, quantile, smallest_n
 from perflab.analysis.summary import summary_table
+from perflab.analysis.validity import validity_table
 from perflab.analysis.verdict import Outcome, Verdict, judge
 
 __all__ = [
@@ -30,5 +31,6 @@ __all__ = [
     "smallest_n",
     "sum_check",
     "summary_table",
+    "validity_table",
     "windows",
 ]

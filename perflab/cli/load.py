@@ -36,6 +36,12 @@ def command(
     rate: Annotated[float, _option("open loop: requests per second", ARRIVALS)] = 0.0,
     stages: Annotated[str, _option("open loop in stages: 100:10,100-500:30", ARRIVALS)] = "",
     burst: Annotated[int, _option("this many requests at one instant", ARRIVALS)] = 0,
+    script: Annotated[
+        str, _option("users of a Python class: FILE.py:Class (see perflab.load.users)", ARRIVALS)
+    ] = "",
+    script_parameter: Annotated[
+        list[str] | None, _option("key=value for the script; repeatable", ARRIVALS)
+    ] = None,
     arrivals: Annotated[str, _option("gaps: constant or poisson", ARRIVALS)] = "constant",
     seed: Annotated[int, _option("of Poisson arrivals", ARRIVALS)] = 0,
     think_time: Annotated[float, _option("seconds between answer and request", ARRIVALS)] = 0.0,
@@ -98,7 +104,8 @@ def command(
     from perflab.load.command import Options, workload
 
     options = Options(
-        url=url, users=users, rate=rate, stages=stages, burst=burst, arrivals=arrivals, seed=seed,
+        url=url, users=users, rate=rate, stages=stages, burst=burst, script=script,
+        script_parameters=script_parameter or (), arrivals=arrivals, seed=seed,
         requests=requests, duration=duration, warmup=warmup, think_time=think_time,
         pacing=pacing, ramp=ramp, connection=connection, connections=connections,
         timeout=timeout, method=method, headers=header or (), body=body, data=data,
@@ -132,6 +139,8 @@ def command(
         shown = report.summary(result, made, found)
         if folder is not None:
             report.write(folder, result, made, shown, url)
+        for text in result.failures:
+            print(f"the script failed:\n{text}", file=sys.stderr)
         result.discard()
     print(json.dumps(shown) if as_json else report.table(shown))
     if folder is not None and not as_json:

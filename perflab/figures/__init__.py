@@ -13,6 +13,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from perflab.figures.export import ProvenanceError, provenance, save, save_table
+from perflab.figures.plots.client_cost import client_cost
+from perflab.figures.plots.client_cost import table as client_cost_table
 from perflab.figures.plots.flush_cost import flush_cost
 from perflab.figures.plots.flush_cost import table as flush_cost_table
 from perflab.figures.plots.latency_cpu import latency_cpu
@@ -30,6 +32,7 @@ __all__ = [
     "PLOTS",
     "Plot",
     "ProvenanceError",
+    "client_cost",
     "draw_all",
     "flush_cost",
     "latency_cpu",
@@ -57,6 +60,7 @@ PLOTS: dict[str, Plot] = {
     "time_breakdown": Plot(time_breakdown, time_breakdown_table),
     "latency_cpu": Plot(latency_cpu, latency_cpu_table),
     "flush_cost": Plot(flush_cost, flush_cost_table),
+    "client_cost": Plot(client_cost, client_cost_table),
 }
 
 

@@ -221,6 +221,9 @@ def frame(folder: Path, worker: int) -> pd.DataFrame:
         **{name: np.array(found[name]) for name in (*INSTANTS, "connect_ns", "status", "bytes")},
         "error": words(ERRORS, found["error"]),
     }
+    names = folder / "templates.names"
+    if names.exists():
+        data["template"] = words(tuple(names.read_text().split("\n")), found["template"])
     for name, column in phases(folder, len(found)).items():
         data[PHASE.format(name)] = column
     return pd.DataFrame(data)

@@ -14,7 +14,9 @@ from pydantic import ValidationError
 from perflab.errors import ParameterError, TargetRefused
 from perflab.load.prepared import Prepared
 from perflab.load.targets import refuse_foreign, split
+from perflab.load.users import find
 from perflab.load.workload import Workload
+from perflab.parameters import parse_assignments
 
 DEFAULT_DURATION_S = 10.0
 DEFAULT_PROBE_S = 3.0
@@ -33,6 +35,8 @@ class Options:
     rate: float = 0.0
     stages: str = ""
     burst: int = 0
+    script: str = ""
+    script_parameters: Sequence[str] = ()
     arrivals: str = "constant"
     seed: int = 0
     requests: int = 0
@@ -162,6 +166,8 @@ def _rows(name: str, problems: list[str]) -> list[dict[str, Any]]:
 
 def _arrivals(options: Options) -> Mapping[str, Any]:
     problems = options.problems
+    if options.script:
+        return _scripted(options)
     kinds = {
         "--users": options.users,
         "--rate": options.rate,
@@ -211,6 +217,35 @@ def _arrivals(options: Options) -> Mapping[str, Any]:
         "seed": options.seed,
         "requests": 0 if options.warmup else options.requests,
         "warmup_s": options.warmup,
+    }
+
+
+def _scripted(options: Options) -> Mapping[str, Any]:
+    if not options.users:
+        options.problems.append("--script needs --users")
+        return {}
+    for name in ("requests", "think_time", "pacing", "rate", "stages", "burst"):
+        if getattr(options, name):
+            shown = name.replace("_", "-")
+            options.problems.append(f"--{shown} does not go with --script: the script decides")
+    place, colon, name = options.script.rpartition(":")
+    # The workers run elsewhere: a file is found from here.
+    script = f"{Path(place).resolve()}{colon}{name}" if place.endswith(".py") else options.script
+    parameters: dict[str, Any] = {}
+    try:
+        find(script)
+        parameters = parse_assignments(options.script_parameters)
+    except ParameterError as error:
+        options.problems.extend(error.problems)
+    return {
+        "kind": "scripted",
+        "script": script,
+        "users": options.users,
+        "duration_s": options.duration or DEFAULT_DURATION_S,
+        "warmup_s": options.warmup,
+        "join_s": options.ramp / options.users,
+        "seed": options.seed,
+        "parameters": parameters,
     }
 
 

@@ -231,6 +231,8 @@ class Connection:
         exchange.status, exchange.bytes = reader.status, reader.size
         exchange.error = exchange.prepared.judge(reader.status, reader.size, reader.body)
         exchange.phases = reader.phases()
+        if exchange.prepared.wants_answer:
+            exchange.answer = (reader.head, reader.body)
 
     def _ended(self, exchange: Exchange, reader: ResponseReader, now_ns: int) -> None:
         kind = reader.end()

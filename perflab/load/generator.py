@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +23,7 @@ import pandas as pd
 
 from perflab.errors import LoadError
 from perflab.load.columns import frame, rows
+from perflab.load.messages import messages
 from perflab.load.outcome import MEASURE
 from perflab.load.stopping import Progress, StopLoad, Watch
 from perflab.load.targets import refuse_foreign
@@ -83,6 +85,19 @@ class LoadResult:
         frames = [frame(self.folder / str(number), number) for number in range(self.workers)]
         whole = pd.concat(frames, ignore_index=True)
         return whole.sort_values("planned_ns", kind="stable", ignore_index=True)
+
+    @cached_property
+    def messages(self) -> pd.DataFrame:
+        """Return the messages of all streams, in the order of their instants."""
+        frames = [messages(self.folder / str(number), number) for number in range(self.workers)]
+        whole = pd.concat(frames, ignore_index=True)
+        return whole.sort_values("at_ns", kind="stable", ignore_index=True)
+
+    @property
+    def failures(self) -> list[str]:
+        """Return the tracebacks of scripted users, one per kind of failure and worker."""
+        places = [self.folder / str(number) / "failures.txt" for number in range(self.workers)]
+        return [text for place in places if place.exists() and (text := place.read_text())]
 
     def discard(self) -> None:
         """Remove the raw rows; :attr:`requests` stays if it was read before."""
@@ -205,7 +220,13 @@ class Generator:
         try:
             self._begin(workload, address, place, allowed)
             bound_s = workload.bound_s + 2 * workload.timeout_s + 30
-            reports = self._collect("done", time.monotonic() + bound_s, on_progress, check, watch)
+            # On few cores this process shares the client's, and a scheduler may let it run for a
+            # millisecond before the client is woken. At idle priority it gives way at once; a
+            # thread of its own takes that priority, because there is no way back from it.
+            with ThreadPoolExecutor(1, initializer=_give_way) as watcher:
+                reports = watcher.submit(
+                    self._collect, "done", time.monotonic() + bound_s, on_progress, check, watch
+                ).result()
         except BaseException:
             # Workers with half an order cannot be used again.
             self.close()
@@ -288,6 +309,11 @@ class Generator:
             worker.progress.counts += waiting
             return True
         return False
+
+
+def _give_way() -> None:
+    with contextlib.suppress(OSError, AttributeError):
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
 
 def _nothing() -> None:

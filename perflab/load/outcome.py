@@ -29,6 +29,9 @@ ERRORS = (
     "aborted",  # under way when the load was stopped
     "unsent",  # planned, but the load was stopped before it was sent
     "script",  # a scripted user's own code failed
+    "handshake",  # the server did not agree to speak WebSocket
+    "message_too_big",  # a WebSocket message above the limit
+    "ws_closed",  # the server ended a WebSocket that was in use
 )
 CODES = {name: code for code, name in enumerate(ERRORS)}
 STAGES = ("warmup", "measure")
@@ -38,10 +41,12 @@ WARMUP, MEASURE = 0, 1
 class Exchange:
     """One request under way: its instants (CLOCK_MONOTONIC, ns; 0: never came) and outcome.
 
-    Made once per user or slot and used again; ``finish`` is called when it is done.
+    Made once per user or slot and used again; ``finish`` is called when it is done. ``answer`` is
+    head and body of the response, where the request wants them.
     """
 
     __slots__ = (
+        "answer",
         "bytes",
         "chain",
         "connect_ns",
@@ -73,6 +78,7 @@ class Exchange:
         self.status = self.bytes = self.error = self.redirects = 0
         self.phases: dict[str, float] | None = None
         self.chain: tuple[Prepared, int, int] | None = None
+        self.answer: tuple[bytes, bytes] | None = None
         self.renew()
 
     def renew(self) -> None:

@@ -32,6 +32,7 @@ class Prepared:
         ]
         self.payload = self.payloads[0]
         self.turn = cycle(self.payloads) if len(self.payloads) > 1 else None
+        self.wants_answer = False
         self.redirects = request.redirects
         self.bodiless = request.method == "HEAD"
         self.keep_body = bool(request.expect_body) or request.expect_crc32 >= 0

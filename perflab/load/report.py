@@ -168,6 +168,10 @@ def write(
     if writer is not None:
         writer.close()
         making.rename(table_file)
+    messages = result.messages
+    if len(messages):
+        pq.write_table(pa.Table.from_pandas(messages, preserve_index=False), making)
+        making.rename(folder / "messages.parquet")
     record = {"url": url, "workload": workload.model_dump(mode="json"), **shown}
     part_file = folder / "load.json.making"
     part_file.write_text(json.dumps(record, indent=1) + "\n")

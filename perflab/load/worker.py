@@ -30,7 +30,7 @@ from perflab.load.outcome import MEASURE, Exchange
 from perflab.load.prepared import Prepared
 from perflab.load.targets import refuse_foreign, split
 from perflab.load.timer import Timer
-from perflab.load.workload import ClosedLoop, Workload
+from perflab.load.workload import ClosedLoop, Scripted, Workload
 
 TICK_S = 0.005
 REPORT_S = 0.25
@@ -109,6 +109,21 @@ class Load:
             )
             users = range(order.worker, arrivals.users, order.workers)
             return ClosedDriver(arrivals, users, quota, self.client, prepared, self.timer, record)
+        if isinstance(arrivals, Scripted):
+            from perflab.load.scripted import ScriptedDriver
+
+            users = range(order.worker, arrivals.users, order.workers)
+            return ScriptedDriver(
+                arrivals,
+                users,
+                self.client,
+                prepared.origin,
+                order.workload.connection,
+                self.timer,
+                record,
+                order.folder,
+                order.allowed,
+            )
         return OpenDriver(
             arrivals, order.worker, order.workers, self.client, prepared, self.timer, record
         )
@@ -170,11 +185,10 @@ class Load:
 def make_client(order: Order, loop: asyncio.AbstractEventLoop, prepared: Prepared) -> Client:
     """Return the client a workload asks for, with addresses looked up."""
     workload = order.workload
-    closed = isinstance(workload.arrivals, ClosedLoop)
+    arrivals = workload.arrivals
+    by_users = isinstance(arrivals, (ClosedLoop, Scripted))
     connections = workload.connections or (
-        workload.arrivals.users
-        if isinstance(workload.arrivals, ClosedLoop)
-        else DEFAULT_CONNECTIONS
+        arrivals.users if isinstance(arrivals, (ClosedLoop, Scripted)) else DEFAULT_CONNECTIONS
     )
     limit = max(1, share(connections, order.worker, order.workers))
     if workload.client == "lean":
@@ -183,7 +197,7 @@ def make_client(order: Order, loop: asyncio.AbstractEventLoop, prepared: Prepare
             workload.connection,
             limit,
             workload.timeout_s,
-            sticky=closed and not workload.connections,
+            sticky=by_users and not workload.connections,
             allowed=order.allowed,
             verify_tls=workload.verify_tls,
             ca_file=workload.ca_file,

@@ -122,6 +122,25 @@ class Burst(_Model):
     interval_s: float = Field(default=1.0, gt=0)
 
 
+class Scripted(_Model):
+    """Users whose actions are a Python class (see ``users.User``).
+
+    ``script`` names it: ``path/to/file.py:Class`` or ``module:Class``; ``parameters`` are its own.
+    User k joins after k times ``join_s``. Everyone acts until ``duration_s`` is over, or for
+    ``actions`` actions (0: no limit).
+    """
+
+    kind: Literal["scripted"] = "scripted"
+    script: str
+    users: int = Field(ge=1, le=100_000)
+    duration_s: float = Field(gt=0, le=86_400)
+    actions: int = Field(default=0, ge=0)
+    join_s: float = Field(default=0.0, ge=0)
+    warmup_s: float = Field(default=0.0, ge=0)
+    seed: int = Field(default=0, ge=0)
+    parameters: Mapping[str, Any] = Field(default_factory=dict)
+
+
 class Objective(_Model):
     """A bound on a percentile of response time over a window, in ms."""
 
@@ -138,7 +157,7 @@ class StopRules(_Model):
     objectives: tuple[Objective, ...] = ()
 
 
-Arrivals = Annotated[ClosedLoop | OpenLoop | Burst, Field(discriminator="kind")]
+Arrivals = Annotated[ClosedLoop | OpenLoop | Burst | Scripted, Field(discriminator="kind")]
 
 
 class Workload(_Model):
@@ -167,4 +186,6 @@ class Workload(_Model):
             return arrivals.max_duration_s + arrivals.duration_s + arrivals.warmup_s
         if isinstance(arrivals, Burst):
             return arrivals.interval_s * arrivals.waves
+        if isinstance(arrivals, Scripted):
+            return arrivals.warmup_s + arrivals.duration_s
         return arrivals.duration_s

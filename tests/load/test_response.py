@@ -185,16 +185,12 @@ def test_endless_headers_are_given_up_at_the_limit() -> None:
     reader = ResponseReader()
     reader.feed(b"HTTP/1.1 200 OK\r\n")
     line = b"X-Again: " + b"y" * 91 + b"\r\n"
-    with pytest.raises(BadResponse, match="headers"):
-        for _ in range(MAX_HEAD_BYTES // len(line) + 2):
-            reader.feed(line)
+    lines = [line] * (MAX_HEAD_BYTES // len(line) + 2)
+    assert read(reader, lines) == "head_too_large"
 
 
 def test_endless_interim_responses_are_given_up_at_the_limit() -> None:
-    reader = ResponseReader()
-    with pytest.raises(BadResponse):
-        for _ in range(10_000):
-            reader.feed(b"HTTP/1.1 100 Continue\r\n\r\n")
+    assert read(ResponseReader(), [b"HTTP/1.1 100 Continue\r\n\r\n"] * 1000) == "protocol"
 
 
 def test_an_answer_to_head_has_no_body() -> None:

@@ -1,0 +1,96 @@
+"""What does each HTTP client report for the same server and load, and from where on does it lie?"""
+
+from __future__ import annotations
+
+from itertools import product
+
+from pydantic import Field
+
+from perflab.experiments.experiment import Experiment, RunParameters
+from perflab.load.workload import ClientName, OpenLoop, Request, Stage, Workload
+from perflab.recordings import Contrast
+from perflab.stacks.plan import Node, StackPlan
+from perflab.trials.plan import Treatment
+
+SOURCE = "metricstream study, claim 4 (the load generator's own design was the bottleneck)"
+
+
+class ClientOverheadParameters(RunParameters):
+    """Parameters of the client study.
+
+    ``client`` and ``rate`` (requests per second, an open loop) are factors. The server answers
+    every request after ``delay_ms``; whatever a client reports beyond that is its own and the
+    network's.
+    """
+
+    client: tuple[ClientName, ...] = Field(default=("lean", "aiohttp", "httpx"), min_length=1)
+    rate: tuple[float, ...] = Field(default=(200.0, 1000.0, 3000.0), min_length=1)
+    duration_s: float = Field(default=1.0, ge=0.1, le=600)
+    warmup_s: float = Field(default=0.3, ge=0, le=60)
+    delay_ms: float = Field(default=5.0, ge=0, le=1000)
+    body_bytes: int = Field(default=100, ge=0, le=10_000_000)
+    timeout_s: float = Field(default=5.0, gt=0, le=600)
+
+
+def _levels(parameters: ClientOverheadParameters) -> dict[str, tuple[str, ...]]:
+    return {
+        "client": tuple(dict.fromkeys(parameters.client)),
+        "rate": tuple(dict.fromkeys(f"{rate:g}" for rate in sorted(parameters.rate))),
+    }
+
+
+def _treatments(parameters: ClientOverheadParameters) -> list[Treatment]:
+    settings = {"delay_ms": parameters.delay_ms, "body_bytes": parameters.body_bytes}
+    plan = StackPlan(nodes=(Node(name="echo", service="echo", settings=settings),))
+    treatments = []
+    for client, rate in product(*_levels(parameters).values()):
+        stage = Stage(rate=float(rate), duration_s=parameters.warmup_s + parameters.duration_s)
+        load = Workload(
+            request=Request(node="echo", expect_bytes=parameters.body_bytes),
+            arrivals=OpenLoop(stages=(stage,), warmup_s=parameters.warmup_s),
+            timeout_s=parameters.timeout_s,
+            client=client,  # type: ignore[arg-type]
+        )
+        treatments.append(
+            Treatment(
+                name=f"client={client},rate={rate}",
+                label=f"{client}, {rate}/s",
+                levels={"client": client, "rate": rate},
+                stack=plan,
+                workload=load,
+            )
+        )
+    return treatments
+
+
+def _contrasts(parameters: ClientOverheadParameters) -> list[Contrast]:
+    levels = _levels(parameters)
+    lowest = levels["rate"][0]
+    if "lean" not in levels["client"]:
+        return []
+    return [
+        Contrast(
+            name=f"{client} against lean at {lowest}/s",
+            claim=f"a client's design decides what load it can make: a request costs {client} "
+            f"more CPU than the lean client (at {lowest}/s)",
+            response="client_cpu_us_per_request",
+            numerator={"client": client, "rate": lowest},
+            denominator={"client": "lean", "rate": lowest},
+            published_direction="greater",
+            source=SOURCE,
+        )
+        for client in levels["client"]
+        if client != "lean"
+    ]
+
+
+EXPERIMENT = Experiment(
+    name="client_overhead",
+    title="HTTP clients as load generators",
+    question="What does each client report for the same server and load, what does it cost, and "
+    "from which load on does it lie?",
+    parameters=ClientOverheadParameters,
+    treatments=_treatments,
+    factors=_levels,
+    contrasts=_contrasts,
+)

@@ -1,0 +1,178 @@
+"""The driver of scripted users: when each acts, and that one's failure does not end the others."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from perflab.load.client import Client
+from perflab.load.drivers import CpuWindow
+from perflab.load.messages import MessageRecorder
+from perflab.load.outcome import CODES, MEASURE, WARMUP, Exchange
+from perflab.load.prepared import Prepared
+from perflab.load.targets import Origin
+from perflab.load.timer import Timer
+from perflab.load.users import User, actions, find
+from perflab.load.workload import Request, Scripted
+
+STOP_TIMEOUT_S = 5.0
+clock = time.monotonic_ns
+
+
+class ScriptedDriver:
+    """Lets users of one class act until the time or their actions are used up."""
+
+    def __init__(
+        self,
+        arrivals: Scripted,
+        users: Sequence[int],
+        client: Client,
+        origin: Origin,
+        connection: str,
+        timer: Timer,
+        record: Callable[[Exchange], None],
+        folder: Path,
+        allowed: Sequence[str] = (),
+    ) -> None:
+        self.cpu = CpuWindow()
+        self.in_flight = 0
+        self.unsent = 0
+        self.origin = origin
+        self.connection = connection
+        self.allowed = allowed
+        self.sockets: set[Any] = set()
+        self.messages = MessageRecorder(folder)
+        self._arrivals = arrivals
+        self._client = client
+        self._timer = timer
+        self._record = record
+        self._folder = folder
+        self._names: dict[str, int] = {}
+        self._failures: dict[str, str] = {}
+        self._stopping = asyncio.Event()
+        self._end_ns = self._measure_from_ns = 0
+        kind = find(arrivals.script)
+        self._actions, self._weights = actions(kind)
+        self._users = [kind(number, arrivals.seed, arrivals.parameters) for number in users]
+        self._nothing = Prepared(Request(), origin, connection)
+        for user in self._users:
+            user._driver = self
+
+    def stop(self) -> None:
+        """Let no user begin another action."""
+        self._stopping.set()
+        self.cpu.end()
+
+    async def run(self, start_ns: int) -> None:
+        """Let every user live; then close what they left open and write names and failures."""
+        arrivals = self._arrivals
+        self._measure_from_ns = start_ns + round(arrivals.warmup_s * 1e9)
+        length_s = arrivals.warmup_s + arrivals.duration_s
+        self._end_ns = start_ns + round(length_s * 1e9)
+        self._timer.at(self._end_ns, self.stop)
+        lives = [asyncio.create_task(self._life(user, start_ns)) for user in self._users]
+        try:
+            await asyncio.gather(*lives)
+        finally:
+            for life in lives:
+                life.cancel()
+            await asyncio.gather(*(each.close() for each in self.sockets), return_exceptions=True)
+            self.stop()
+            self.messages.close()
+            (self._folder / "templates.names").write_text("\n".join(self._names))
+            (self._folder / "failures.txt").write_text("\n\n".join(self._failures.values()))
+
+    async def _life(self, user: User, start_ns: int) -> None:
+        due_ns = start_ns + round(self._arrivals.join_s * 1e9 * user.number)
+        if not await self._until(due_ns):
+            return
+        user._due_ns = due_ns
+        if not await self._guarded(user, user.on_start):
+            return
+        left = self._arrivals.actions or -1
+        due_ns = max(due_ns, clock())
+        while left and not self._stopping.is_set():
+            if user.pacing_s:
+                due_ns = max(due_ns + round(user.pacing_s * 1e9), clock())
+            else:
+                due_ns = clock() + round(user.wait() * 1e9)
+            if due_ns >= self._end_ns or not await self._until(due_ns):
+                break
+            user._due_ns = due_ns
+            name = user.random.choices(self._actions, self._weights)[0]
+            await self._guarded(user, getattr(user, name))
+            # An action that never waits must not keep the others from their turn.
+            await asyncio.sleep(0)
+            left -= 1
+        await self._guarded(user, user.on_stop, STOP_TIMEOUT_S)
+
+    async def _guarded(
+        self, user: User, step: Callable[[], Any], timeout_s: float | None = None
+    ) -> bool:
+        """Run a step of a user's script; a failure is recorded and ends nothing else."""
+        began_ns = user._due_ns
+        try:
+            async with asyncio.timeout(timeout_s):
+                await step()
+        except Exception as error:  # the script is the user's: whatever it raises is an outcome
+            kind = f"{type(error).__name__} in {getattr(step, '__name__', 'a step')}"
+            self._failures.setdefault(kind, traceback.format_exc())
+            self._note_failure(user, began_ns)
+            return False
+        return True
+
+    def _note_failure(self, user: User, began_ns: int) -> None:
+        exchange = Exchange(self._nothing, user.number, lambda _: None)
+        exchange.planned_ns = exchange.started_ns = began_ns
+        exchange.done_ns = clock()
+        exchange.error = CODES["script"]
+        exchange.stage = self._stage(began_ns)
+        exchange.template = self._names.setdefault("script", len(self._names))
+        self._record(exchange)
+
+    async def _until(self, due_ns: int) -> bool:
+        """Wait for an instant; return whether it came before the load was stopped."""
+        if due_ns <= clock():
+            return not self._stopping.is_set()
+        due: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def wake() -> None:
+            if not due.done():
+                due.set_result(None)
+
+        self._timer.at(due_ns, wake)
+        stopped = asyncio.create_task(self._stopping.wait())
+        try:
+            await asyncio.wait({due, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stopped.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await stopped
+        return not self._stopping.is_set()
+
+    def _stage(self, planned_ns: int) -> int:
+        return WARMUP if planned_ns < self._measure_from_ns else MEASURE
+
+    def send(self, exchange: Exchange, name: str, planned_ns: int) -> None:
+        """Send a user's request; called by :class:`~perflab.load.users.User`."""
+        exchange.template = self._names.setdefault(name, len(self._names))
+        exchange.planned_ns = planned_ns
+        exchange.stage = self._stage(planned_ns)
+        if exchange.stage == MEASURE and not self.cpu.began:
+            self.cpu.begin()
+        self.in_flight += 1
+        exchange.started_ns = clock()
+        self._client.submit(exchange)
+
+    def ended(self, exchange: Exchange) -> None:
+        """Record a user's request that is done (or was given up)."""
+        self.in_flight -= 1
+        if not exchange.done_ns:
+            exchange.done_ns = clock()
+            exchange.error = CODES["aborted"]
+        self._record(exchange)

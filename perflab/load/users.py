@@ -1,0 +1,275 @@
+"""Scripted users: what one user does, as a Python class.
+
+    class Shopper(User):
+        wait_s = (1.0, 3.0)
+
+        async def on_start(self):
+            answer = await self.post("/login", {"name": f"user{self.number}"})
+            self.headers["Authorization"] = f"Bearer {answer.json()['token']}"
+
+        @action(weight=9)
+        async def browse(self):
+            await self.get("/items", name="items")
+
+        @action
+        async def buy(self):
+            await self.post("/orders", {"item": self.random.randrange(100)})
+
+Every request is recorded like any other. The first request of an action is planned for the
+instant the action was due, so a client that is late is charged for it; each further one for the
+instant the one before was done.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import importlib.util
+import json
+import random
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from perflab.errors import ParameterError
+from perflab.load.outcome import ERRORS, Exchange
+from perflab.load.prepared import Prepared
+from perflab.load.workload import Request
+
+if TYPE_CHECKING:
+    from perflab.load.scripted import ScriptedDriver
+    from perflab.load.websocket import WebSocket
+
+Action = TypeVar("Action", bound=Callable[..., Awaitable[None]])
+WEIGHT = "_perflab_weight"
+
+
+@overload
+def action(weight: Action) -> Action: ...
+@overload
+def action(weight: float = 1.0) -> Callable[[Action], Action]: ...
+def action(weight: Any = 1.0) -> Any:
+    """Mark a method as an action, chosen in proportion to its weight."""
+    if callable(weight):
+        setattr(weight, WEIGHT, 1.0)
+        return weight
+
+    def mark(method: Action) -> Action:
+        if not weight > 0:
+            raise ParameterError("action", [f"weight {weight!r} is not above 0"])
+        setattr(method, WEIGHT, float(weight))
+        return method
+
+    return mark
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer to a user's request; ``error`` is its error class, empty when it is as expected."""
+
+    status: int
+    error: str
+    head: bytes = b""
+    body: bytes = b""
+
+    @property
+    def ok(self) -> bool:
+        """Whether the request succeeded."""
+        return not self.error
+
+    def json(self) -> Any:
+        """Return the body's JSON; raises ValueError when it is none."""
+        return json.loads(self.body)
+
+    def header(self, name: str) -> str:
+        """Return a header's first value, or an empty string."""
+        for line in self.head.decode("latin-1").split("\r\n")[1:]:
+            key, _, value = line.partition(":")
+            if key.lower() == name.lower():
+                return value.strip()
+        return ""
+
+
+class User:
+    """One user; subclass it and mark actions with :func:`action`.
+
+    Attributes
+    ----------
+    wait_s : float or (float, float)
+        Seconds between the end of an action and the next: constant, or uniform between two.
+    pacing_s : float
+        Instead: seconds from one action's planned instant to the next.
+    number : int
+        The user's own number, from 0.
+    random : random.Random
+        Seeded by the workload's seed and the user's number.
+    parameters : Mapping
+        The workload's parameters for the script.
+    headers : dict
+        Sent with every request of this user.
+    """
+
+    wait_s: float | tuple[float, float] = 0.0
+    pacing_s: float = 0.0
+
+    def __init__(self, number: int, seed: int, parameters: Mapping[str, Any]) -> None:
+        self.number = number
+        self.random = random.Random(f"{seed}/{number}")
+        self.parameters = parameters
+        self.headers: dict[str, str] = {}
+        self._driver: ScriptedDriver
+        self._due_ns = 0
+        self._connection: Any = None
+
+    async def on_start(self) -> None:
+        """Run once, before the first action (a login, say)."""
+
+    async def on_stop(self) -> None:
+        """Run once, at the user's end."""
+
+    def wait(self) -> float:
+        """Return the seconds until the next action; override it for other distributions."""
+        if isinstance(self.wait_s, tuple):
+            return self.random.uniform(*self.wait_s)
+        return self.wait_s
+
+    async def get(self, path: str, **options: Any) -> Answer:
+        """Send a GET; see :meth:`request`."""
+        return await self.request("GET", path, **options)
+
+    async def post(self, path: str, body: Any = "", **options: Any) -> Answer:
+        """Send a POST; what is not text is sent as JSON; see :meth:`request`."""
+        text = body if isinstance(body, str) else json.dumps(body)
+        return await self.request("POST", path, body=text, **options)
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        name: str = "",
+        body: str = "",
+        headers: Mapping[str, str] | None = None,
+        expect_status: int = 200,
+        expect_body: str = "",
+    ) -> Answer:
+        """Send a request and record it under ``name`` (default: method and path)."""
+        request = Request(
+            method=method,
+            path=path,
+            headers={**self.headers, **(headers or {})},
+            body=body,
+            expect_status=expect_status,
+            expect_body=expect_body,
+        )
+        driver = self._driver
+        prepared = Prepared(request, driver.origin, driver.connection)
+        prepared.wants_answer = prepared.keep_body = True
+        over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def finished(_: Exchange) -> None:
+            if not over.done():
+                over.set_result(None)
+
+        exchange = Exchange(prepared, self.number, finished)
+        exchange.connection, self._connection = self._connection, None
+        driver.send(exchange, name or f"{method} {path}", self._due_ns)
+        try:
+            await over
+        finally:
+            driver.ended(exchange)
+        self._due_ns = exchange.done_ns
+        kept, exchange.connection = exchange.connection, None
+        if self._connection is None:
+            self._connection = kept
+        elif kept is not None:
+            kept.close()
+        head, content = exchange.answer or (b"", b"")
+        return Answer(exchange.status, ERRORS[exchange.error], head, content)
+
+    async def websocket(
+        self,
+        path: str,
+        on_message: Callable[[bytes, int], None],
+        *,
+        deflate: bool = False,
+        headers: Mapping[str, str] | None = None,
+        on_closed: Callable[[str, int], None] = lambda kind, code: None,
+    ) -> WebSocket:
+        """Open a WebSocket to the load's target.
+
+        ``on_message`` gets each message and the instant (ns) at which its bytes were read;
+        ``on_closed`` the error class and code of the end. Raises WebSocketError.
+        """
+        from perflab.load.websocket import connect
+
+        origin = self._driver.origin
+        scheme = "wss" if origin.encrypted else "ws"
+        opened = await connect(
+            f"{scheme}://{origin.authority}{path}",
+            _Ears(on_message, on_closed),
+            deflate=deflate,
+            headers={**self.headers, **(headers or {})},
+            allowed=self._driver.allowed,
+        )
+        self._driver.sockets.add(opened)
+        return opened
+
+    def note(self, direction: int, size: int, at_ns: int, key: int = 0, kind: int = 0) -> None:
+        """Record a message of a stream (``messages.SENT`` or ``messages.RECEIVED``)."""
+        self._driver.messages.add(at_ns, self.number, direction, size, key, kind)
+
+
+class _Ears:
+    def __init__(
+        self, message: Callable[[bytes, int], None], closed: Callable[[str, int], None]
+    ) -> None:
+        self.message = message
+        self.closed = closed
+
+
+def actions(kind: type[User]) -> tuple[list[str], list[float]]:
+    """Return the names of a class's actions and their weights.
+
+    Raises
+    ------
+    ParameterError
+        It has none.
+    """
+    found = {name: getattr(getattr(kind, name), WEIGHT, 0.0) for name in dir(kind)}
+    names = [name for name, weight in found.items() if weight]
+    if not names:
+        raise ParameterError("script", [f"{kind.__name__} has no method marked with @action"])
+    return names, [found[name] for name in names]
+
+
+def find(script: str) -> type[User]:
+    """Return the class that ``path/to/file.py:Class`` or ``module:Class`` names.
+
+    Raises
+    ------
+    ParameterError
+        It cannot be found or imported, or is not a User with actions.
+    """
+    place, _, name = script.rpartition(":")
+    if not place or not name:
+        raise ParameterError("script", [f"'{script}' is not FILE.py:Class or module:Class"])
+    try:
+        if place.endswith(".py"):
+            spec = importlib.util.spec_from_file_location(Path(place).stem, place)
+            if spec is None or spec.loader is None:
+                raise ImportError(f"cannot load {place}")
+            module = importlib.util.module_from_spec(spec)
+            sys.modules[Path(place).stem] = module
+            spec.loader.exec_module(module)
+        else:
+            module = importlib.import_module(place)
+    except Exception as error:  # whatever the user's module raises is told to the user
+        raise ParameterError("script", [f"{place}: {type(error).__name__}: {error}"]) from None
+    found = getattr(module, name, None)
+    if not (isinstance(found, type) and issubclass(found, User)):
+        raise ParameterError("script", [f"{place} has no class {name} that is a perflab User"])
+    actions(found)
+    return found

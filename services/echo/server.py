@@ -1,0 +1,128 @@
+"""An HTTP/1.1 server as lean as Python allows: a known body after a known delay.
+
+``Server-Timing: app`` is the delay it really gave, by its own clock. GET /stats tells how many
+requests it has answered; GET /settings how it was started.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import signal
+import time
+from typing import cast
+
+import httptools
+import uvloop
+
+clock = time.monotonic_ns
+
+
+class Echo:
+    """What all connections share."""
+
+    def __init__(self, body_bytes: int, delay_ms: float, loop: asyncio.AbstractEventLoop) -> None:
+        self.settings = {"body_bytes": body_bytes, "delay_ms": delay_ms}
+        self.loop = loop
+        self.delay_s = delay_ms / 1e3
+        self.answered = 0
+        self.body = b"x" * body_bytes
+
+    def page(self, path: bytes) -> bytes | None:
+        """Return a page about the server itself, or None for a path that is answered with load."""
+        if path == b"/health":
+            return b"{}"
+        if path == b"/settings":
+            return json.dumps(self.settings).encode()
+        if path == b"/stats":
+            return json.dumps({"answered": self.answered}).encode()
+        return None
+
+
+class Connection(asyncio.Protocol):
+    """One connection; pipelined requests are answered in their order."""
+
+    def __init__(self, echo: Echo) -> None:
+        self._echo = echo
+        self._parser = httptools.HttpRequestParser(self)
+        self._path = b"/"
+        self._transport: asyncio.Transport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep the transport."""
+        # uvloop's transports do not inherit from asyncio's.
+        self._transport = cast(asyncio.Transport, transport)
+
+    def connection_lost(self, _error: Exception | None) -> None:
+        """Forget the transport."""
+        self._transport = None
+
+    def data_received(self, data: bytes) -> None:
+        """Parse; what is not HTTP is refused."""
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserError:
+            if self._transport is not None:
+                self._transport.write(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+                self._transport.close()
+
+    def on_url(self, url: bytes) -> None:
+        """Keep the path."""
+        self._path = url.partition(b"?")[0]
+
+    def on_message_complete(self) -> None:
+        """Answer, now or after the delay."""
+        keep = self._parser.should_keep_alive()
+        page = self._echo.page(self._path)
+        if page is not None:
+            self._write(page, b"", keep)
+            return
+        came_ns = clock()
+        if self._echo.delay_s:
+            self._echo.loop.call_later(self._echo.delay_s, self._answer, came_ns, keep)
+        else:
+            self._answer(came_ns, keep)
+
+    def _answer(self, came_ns: int, keep: bool) -> None:
+        self._echo.answered += 1
+        took_ms = (clock() - came_ns) / 1e6
+        self._write(self._echo.body, b"Server-Timing: app;dur=%.4f\r\n" % took_ms, keep)
+
+    def _write(self, body: bytes, header: bytes, keep: bool) -> None:
+        if self._transport is None:
+            return
+        connection = b"" if keep else b"Connection: close\r\n"
+        self._transport.write(
+            b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n%s%s\r\n%s"
+            % (len(body), header, connection, body)
+        )
+        if not keep:
+            self._transport.close()
+
+
+async def serve(host: str, port: int, body_bytes: int, delay_ms: float) -> None:
+    """Run until SIGINT or SIGTERM."""
+    loop = asyncio.get_running_loop()
+    ended = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, ended.set)
+    echo = Echo(body_bytes, delay_ms, loop)
+    server = await loop.create_server(lambda: Connection(echo), host, port, backlog=4096)
+    await ended.wait()
+    server.close()
+
+
+def main() -> None:
+    """Read the settings and serve."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--listen", required=True, help="host:port")
+    parser.add_argument("--body-bytes", type=int, default=100)
+    parser.add_argument("--delay-ms", type=float, default=0.0)
+    options = parser.parse_args()
+    host, _, port = options.listen.rpartition(":")
+    uvloop.run(serve(host, int(port), options.body_bytes, options.delay_ms))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,232 @@
+"""WebSocket connections: both ways, against a server of another make and a hostile one."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import uvloop
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from perflab.errors import TargetRefused
+from perflab.load.outcome import CODES
+from perflab.load.websocket import WebSocketError, connect
+
+BOTH = pytest.mark.parametrize("deflate", [False, True], ids=["plain", "deflate"])
+
+
+class Ears:
+    """Keeps what it hears."""
+
+    def __init__(self) -> None:
+        self.messages: list[tuple[bytes, int]] = []
+        self.ends: list[tuple[str, int]] = []
+        self.news = asyncio.Event()
+
+    def message(self, data: bytes, at_ns: int) -> None:
+        self.messages.append((data, at_ns))
+        self.news.set()
+
+    def closed(self, kind: str, code: int) -> None:
+        self.ends.append((kind, code))
+        self.news.set()
+
+    async def until(self, count: int = 0, ends: int = 0, bound_s: float = 10.0) -> None:
+        async with asyncio.timeout(bound_s):
+            while len(self.messages) < count or len(self.ends) < ends:
+                self.news.clear()
+                await self.news.wait()
+
+
+@pytest.fixture(scope="module", params=["deflate"])
+def server() -> Iterator[str]:
+    program = Path(__file__).with_name("websocket_server.py")
+    child = subprocess.Popen(
+        [sys.executable, str(program), "deflate"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    assert child.stdout is not None
+    yield f"ws://127.0.0.1:{int(child.stdout.readline())}"
+    child.kill()
+    child.wait()
+    child.stdout.close()
+
+
+@BOTH
+def test_messages_come_back_whole_with_their_instants(server: str, deflate: bool) -> None:
+    async def work() -> None:
+        ears = Ears()
+        opened = await connect(f"{server}/echo", ears, deflate=deflate)
+        texts = [b"a", b"", "h\u00e9".encode(), b"x" * 200_000]
+        before = time.monotonic_ns()
+        for text in texts:
+            assert opened.send(text) >= before
+        await ears.until(len(texts))
+        assert [data for data, _ in ears.messages] == texts
+        instants = [at for _, at in ears.messages]
+        assert instants == sorted(instants)
+        assert before < instants[0] < time.monotonic_ns()
+        await opened.close()
+        await ears.until(ends=1)
+        assert ears.ends[0][0] == ""
+        with pytest.raises(WebSocketError) as caught:
+            opened.send(b"too late")
+        assert caught.value.kind == "ws_closed"
+
+    uvloop.run(work())
+
+
+def test_deflate_is_negotiated_and_saves_bytes_on_the_wire(server: str) -> None:
+    async def bytes_for(deflate: bool) -> int:
+        ears = Ears()
+        opened = await connect(f"{server}/flood?n=50&bytes=5000", ears, deflate=deflate)
+        await ears.until(50)
+        assert all(len(data) == 5000 for data, _ in ears.messages)
+        await opened.close()
+        return opened.wire_bytes
+
+    plain, small = uvloop.run(bytes_for(False)), uvloop.run(bytes_for(True))
+    assert plain > 250_000
+    assert small < plain / 20
+
+
+def test_a_server_without_deflate_is_a_handshake_error() -> None:
+    program = Path(__file__).with_name("websocket_server.py")
+    child = subprocess.Popen([sys.executable, str(program)], stdout=subprocess.PIPE)
+    assert child.stdout is not None
+    url = f"ws://127.0.0.1:{int(child.stdout.readline())}/echo"
+    try:
+        with pytest.raises(WebSocketError, match="permessage-deflate") as caught:
+            uvloop.run(connect(url, Ears(), deflate=True))
+        assert caught.value.kind == "handshake"
+    finally:
+        child.kill()
+        child.wait()
+        child.stdout.close()
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("path", "kind", "code"),
+    [
+        ("/close?code=1000", "", 1000),
+        ("/close?code=4001", "", 4001),
+        ("/vanish", "ws_closed", 0),
+        ("/garbage", "protocol", 0),
+        ("/big", "message_too_big", 0),
+    ],
+)
+def test_each_end_has_its_class(
+    server: str, deflate: bool, path: str, kind: str, code: int
+) -> None:
+    async def work() -> None:
+        ears = Ears()
+        await connect(server + path, ears, deflate=deflate)
+        await ears.until(ends=1)
+        assert ears.messages == []
+        found, seen = ears.ends[0]
+        assert found in ({kind, "reset"} if path == "/vanish" else {kind})
+        if code:
+            assert seen == code
+        assert len(ears.ends) == 1
+
+    uvloop.run(work())
+
+
+@BOTH
+def test_refusals_have_their_class(server: str, deflate: bool) -> None:
+    async def kind_of(url: str) -> str:
+        with pytest.raises(WebSocketError) as caught:
+            await connect(url, Ears(), deflate=deflate, timeout_s=1.0)
+        return caught.value.kind
+
+    assert uvloop.run(kind_of(f"{server}/refuse")) == "handshake"
+    assert uvloop.run(kind_of("ws://127.0.0.1:9/")) == "connect"
+    with pytest.raises(TargetRefused):
+        uvloop.run(connect("ws://example.org/", Ears()))
+
+
+@BOTH
+def test_a_slow_reader_gets_everything_later(server: str, deflate: bool) -> None:
+    async def work() -> None:
+        ears = Ears()
+        opened = await connect(f"{server}/flood?n=200&bytes=2000&every=0.001", ears, deflate=deflate)
+        await ears.until(1)
+        opened.pause()
+        await asyncio.sleep(0.05)
+        before = len(ears.messages)
+        await asyncio.sleep(0.2)
+        assert len(ears.messages) == before
+        opened.resume()
+        await ears.until(200)
+        await opened.close()
+
+    uvloop.run(work())
+
+
+FRAMES = st.lists(
+    st.one_of(
+        st.binary(max_size=12),
+        st.sampled_from(
+            [b"\x81\x02ok", b"\x01\x01a", b"\x80\x01b", b"\x89\x00", b"\x88\x02\x03\xe8", b"\x8a\x00",
+             b"\x82\x7e\x01\x00", b"\x82\x7f\x7f\xff\xff\xff\xff\xff\xff\xff", b"\xc1\x01a",
+             b"\x88\x01x", b"\x81\x02\xff\xfe"]
+        ),
+    ),
+    max_size=6,
+)  # fmt: skip
+
+
+@BOTH
+@settings(max_examples=150, deadline=None)
+@given(FRAMES, st.booleans())
+def test_whatever_frames_come_the_end_has_a_class(
+    deflate: bool, frames: list[bytes], agrees: bool
+) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        key = next(
+            line.split(b":")[1].strip()
+            for line in head.split(b"\r\n")
+            if line.lower().startswith(b"sec-websocket-key")
+        )
+        accept = base64.b64encode(
+            hashlib.sha1(key + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest()
+        )
+        extra = b"Sec-WebSocket-Extensions: permessage-deflate\r\n" if deflate else b""
+        answer = (
+            b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            b"Sec-WebSocket-Accept: %s\r\n%s\r\n" % (accept, extra)
+        )
+        writer.write(answer if agrees else b"".join(frames))
+        writer.write(b"".join(frames))
+        await asyncio.sleep(0.002)
+        writer.close()
+
+    async def work() -> None:
+        complaints: list[object] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, what: complaints.append(what))
+        listening = await asyncio.start_server(serve, "127.0.0.1", 0)
+        url = f"ws://127.0.0.1:{listening.sockets[0].getsockname()[1]}/"
+        ears = Ears()
+        try:
+            opened = await connect(url, ears, deflate=deflate, timeout_s=0.5)
+        except WebSocketError as error:
+            assert error.kind in CODES
+        else:
+            await ears.until(ends=1, bound_s=5)
+            assert len(ears.ends) == 1
+            assert ears.ends[0][0] in CODES
+            await opened.close()
+        finally:
+            listening.close()
+        assert complaints == []
+
+    uvloop.run(work())
