@@ -17,14 +17,21 @@ from perflab.load.connection import Connection
 from perflab.load.outcome import CODES, Exchange
 from perflab.load.prepared import Prepared
 from perflab.load.targets import Origin, addresses, refuse_foreign, split
+from perflab.load.workload import Request
 
 DEFAULT_CONNECTIONS = 2_000
 SPARE_FILES = 64
+MAX_ORIGINS = 1_000
 # Opening costs ten times as much as sending: after a stall, answers that have come are read, and
 # their connections used again, before yet more connections are opened.
 OPENED_PER_TURN = 16
-STATUS = CODES["status"]
+STATUS, BODY = CODES["status"], CODES["body"]
 REDIRECTS = (301, 302, 303, 307, 308)
+# Headers that a redirect leaves behind: with the body, and with the origin (secrets, above all).
+OF_BODIES = frozenset(
+    f"content-{name}" for name in ("encoding", "language", "length", "location", "type")
+) | {"transfer-encoding", "expect"}
+OF_ORIGINS = frozenset({"authorization", "cookie", "host", "proxy-authorization"})
 clock = time.monotonic_ns
 
 
@@ -77,12 +84,14 @@ class LeanClient:
         self._keep_alive = connection == "keep_alive"
         self._mode = connection
         self._limit = min(connections, allow_files(connections))
-        self._sticky = sticky and self._keep_alive
+        # Where files are short, users who keep theirs would leave none for the others.
+        self._sticky = sticky and self._keep_alive and self._limit >= connections
         self._timeout_ns = round(timeout_s * 1e9)
         self._allowed = allowed
         self._tls: ssl.SSLContext | None = None
         self._verify, self._ca_file = verify_tls, ca_file
-        self._idle: dict[Origin, list[Connection]] = {}
+        # Last in, first out; a dictionary, because any of them may close.
+        self._idle: dict[Origin, dict[Connection, None]] = {}
         self._open: set[Connection] = set()
         self._waiting: deque[Exchange] = deque()
         self._addresses: dict[Origin, OSError | tuple[socket.AddressFamily, tuple[str, int]]] = {}
@@ -91,6 +100,10 @@ class LeanClient:
 
     def resolve(self, origin: Origin) -> None:
         """Look the origin's address up before the start; a failure becomes each request's."""
+        if len(self._addresses) >= MAX_ORIGINS:
+            # Only redirects lead to so many, each to another port.
+            self._addresses.clear()
+            self._idle = {known: kept for known, kept in self._idle.items() if kept}
         try:
             self._addresses[origin] = addresses(origin)[0]
         except OSError as error:
@@ -135,14 +148,34 @@ class LeanClient:
                 connection.close()
         idle = self._idle.get(exchange.prepared.origin)
         if idle:
-            idle.pop().send(exchange)
-        elif len(self._open) >= self._limit:
-            self.capped += 1
-            self._waiting.append(exchange)
-        elif self._opened_now < OPENED_PER_TURN:
+            idle.popitem()[0].send(exchange)
+            return
+        room = self._limit - len(self._open) - len(self._waiting)
+        if room <= 0 and not self._waiting and self._close_idle():
+            room = 1
+        if room > 0 and not self._waiting and self._opened_now < OPENED_PER_TURN:
             self._connect(exchange)
-        else:
-            self._waiting.append(exchange)
+            return
+        if room <= 0:
+            self.capped += 1
+        self._wait(exchange)
+
+    def _wait(self, exchange: Exchange) -> None:
+        waiting = self._waiting
+        if not waiting or waiting[-1].started_ns <= exchange.started_ns:
+            waiting.append(exchange)
+            return
+        # It follows a redirect: what was taken up before comes before, or it would time out late.
+        later = (n for n, other in enumerate(waiting) if other.started_ns > exchange.started_ns)
+        waiting.insert(next(later), exchange)
+
+    def _close_idle(self) -> bool:
+        """Close an idle connection, to whatever origin, so that another can be opened."""
+        for idle in self._idle.values():
+            if idle:
+                next(iter(idle)).close()
+                return True
+        return False
 
     def _connect(self, exchange: Exchange) -> None:
         if not self._opened_now:
@@ -155,7 +188,11 @@ class LeanClient:
     def _next_turn(self) -> None:
         self._opened_now = 0
         while self._waiting and self._opened_now < OPENED_PER_TURN:
-            if len(self._open) >= self._limit:
+            idle = self._idle.get(self._waiting[0].prepared.origin)
+            if idle:
+                idle.popitem()[0].send(self._waiting.popleft())
+                continue
+            if len(self._open) >= self._limit and not self._close_idle():
                 return
             self._connect(self._waiting.popleft())
 
@@ -164,9 +201,11 @@ class LeanClient:
     def finished(self, connection: Connection, exchange: Exchange, keep: bool) -> None:
         """Take the connection back and hand the exchange to whoever waits for it."""
         if exchange.prepared.redirects:
-            if exchange.status in REDIRECTS and exchange.error in (0, STATUS):
+            if exchange.status in REDIRECTS and exchange.error in (0, STATUS, BODY):
+                # Read before the connection goes to another request.
+                request, location = connection.sent(exchange.prepared), connection.location()
                 self._release(connection, exchange, keep, sticky=False)
-                self._redirect(connection, exchange)
+                self._redirect(exchange, request, location)
                 return
             exchange.end_chain()
         self._release(connection, exchange, keep, self._sticky)
@@ -183,22 +222,27 @@ class LeanClient:
         elif self._waiting and self._waiting[0].prepared.origin == connection.origin:
             exchange.connection = None
             connection.send(self._waiting.popleft())
-            return
         else:
             exchange.connection = None
-            self._idle.setdefault(connection.origin, []).append(connection)
+            self._idle.setdefault(connection.origin, {})[connection] = None
+            if self._waiting:
+                self._serve_waiting()
 
     def forget(self, connection: Connection) -> None:
         """A connection has closed; one that waits may open its own."""
         self._open.discard(connection)
         idle = self._idle.get(connection.origin)
-        if idle and connection in idle:
-            idle.remove(connection)
-        if self._waiting and not self._opened_now:
+        if idle:
+            idle.pop(connection, None)
+        if self._waiting:
+            self._serve_waiting()
+
+    def _serve_waiting(self) -> None:
+        if not self._opened_now:
             self._opened_now = 1
             self.loop.call_soon(self._next_turn)
 
-    def _redirect(self, connection: Connection, exchange: Exchange) -> None:
+    def _redirect(self, exchange: Exchange, request: Request, location: str) -> None:
         base = exchange.prepared
         if exchange.chain is None:
             exchange.chain = (base, exchange.sent_ns, exchange.connect_ns)
@@ -206,13 +250,15 @@ class LeanClient:
         try:
             if exchange.redirects > base.redirects:
                 raise TargetRefused("too many redirects")
-            here = f"{base.origin.scheme}://{base.origin.authority}{base.request.path}"
-            url = urljoin(here, connection.location())
+            if not location:
+                raise TargetRefused("a redirect to nowhere")
+            here = f"{base.origin.scheme}://{base.origin.authority}{request.path}"
+            url = urljoin(here, location)
             refuse_foreign(url, self._allowed)
             origin, path = split(url)
             if origin.scheme not in ("http", "https"):
                 raise TargetRefused(f"a redirect to {origin.scheme}")
-            exchange.prepared = _followed(base, exchange.status, origin, path, self._mode)
+            exchange.prepared = _followed(base, request, exchange.status, origin, path, self._mode)
         except (TargetRefused, ValueError):
             self._give_up(exchange, "redirect")
             return
@@ -260,21 +306,25 @@ class LeanClient:
             connection.close()
 
 
-def _followed(base: Prepared, status: int, origin: Origin, path: str, mode: str) -> Prepared:
+def _followed(
+    base: Prepared, request: Request, status: int, origin: Origin, path: str, mode: str
+) -> Prepared:
     """Return the request that follows a redirect (RFC 9110, 15.4)."""
-    request = base.request
     changed: dict[str, object] = {"path": path, "data": ()}
+    dropped: frozenset[str] = frozenset()
     to_get = status == 303 and request.method != "HEAD"
     if to_get or (status in (301, 302) and request.method == "POST"):
         changed |= {"method": "GET", "body": ""}
+        dropped |= OF_BODIES
     if origin != base.origin:
-        # Secrets do not travel to another origin.
-        changed["headers"] = {
-            name: value
-            for name, value in request.headers.items()
-            if name.lower() not in ("authorization", "cookie", "proxy-authorization")
-        }
-    return Prepared(request.model_validate(request.model_dump() | changed), origin, mode)
+        dropped |= OF_ORIGINS
+    changed["headers"] = {
+        name: value for name, value in request.headers.items() if name.lower() not in dropped
+    }
+    followed = Prepared(request.model_validate(request.model_dump() | changed), origin, mode)
+    followed.wants_answer = base.wants_answer
+    followed.keep_body = base.keep_body
+    return followed
 
 
 def allow_files(wanted: int) -> int:

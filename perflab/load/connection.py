@@ -19,6 +19,8 @@ from perflab.load.targets import Origin
 
 if TYPE_CHECKING:
     from perflab.load.client import LeanClient
+    from perflab.load.prepared import Prepared
+    from perflab.load.workload import Request
 
 READ_BYTES = 128 * 1024
 LONGEST_REMEMBERED = 32 * 1024
@@ -36,7 +38,9 @@ class Connection:
         self._client = client
         self._loop: asyncio.AbstractEventLoop = client.loop
         self._reader: ResponseReader | None = None
-        self._unsent = b""
+        self._unsent: bytes | memoryview = b""
+        self._sent = b""
+        self._broken = 0
         self._began_ns = 0
         self._socket: socket.socket | None = None
 
@@ -53,22 +57,14 @@ class Connection:
             code = self._socket.connect_ex(address)
             if code not in (0, errno.EINPROGRESS):
                 raise OSError(code, errno.errorcode.get(code, "?"))
-            if self.origin.encrypted:
-                self._socket = self._client.tls().wrap_socket(
-                    self._socket,
-                    do_handshake_on_connect=False,
-                    server_hostname=self.origin.host,
-                )
         except OSError as error:
             self._fail_soon(kind_of(error, "connect"))
             return
-        self._recv = self._socket.recv
-        self._send = self._socket.send
         self._fd = self._socket.fileno()
         if self.origin.encrypted or not self._is_connected(self._socket):
             self._loop.add_writer(self._fd, self._connected)
         else:
-            self._ready(exchange)
+            self._ready(exchange, self._socket)
 
     @staticmethod
     def _is_connected(opened: socket.socket) -> bool:
@@ -85,34 +81,42 @@ class Connection:
         if code:
             self._fail(kind_of(OSError(code, ""), "connect"))
             return
-        if isinstance(self._socket, ssl.SSLSocket) and not self._shake_hands(self._socket):
-            return
         self._loop.remove_writer(self._fd)
-        if self.exchange is None:
-            self.close()
-        else:
-            self._ready(self.exchange)
+        assert self.exchange is not None
+        if not self.origin.encrypted:
+            self._ready(self.exchange, self._socket)
+            return
+        try:
+            # Not before it is connected: wrapping reads from the socket.
+            self._socket = encrypted = self._client.tls().wrap_socket(
+                self._socket, do_handshake_on_connect=False, server_hostname=self.origin.host
+            )
+        except (OSError, ValueError) as error:
+            self._fail(kind_of(error, "tls"))
+            return
+        self._shake_hands(encrypted)
 
-    def _ready(self, exchange: Exchange) -> None:
-        self._loop.add_reader(self._fd, self._readable)
-        exchange.connect_ns = clock() - self._began_ns
-        self.send(exchange)
-
-    def _shake_hands(self, encrypted: ssl.SSLSocket) -> bool:
+    def _shake_hands(self, encrypted: ssl.SSLSocket) -> None:
         self._loop.remove_writer(self._fd)
         self._loop.remove_reader(self._fd)
         try:
             encrypted.do_handshake()
         except ssl.SSLWantReadError:
-            self._loop.add_reader(self._fd, self._connected)
-            return False
+            self._loop.add_reader(self._fd, self._shake_hands, encrypted)
         except ssl.SSLWantWriteError:
-            self._loop.add_writer(self._fd, self._connected)
-            return False
+            self._loop.add_writer(self._fd, self._shake_hands, encrypted)
         except OSError as error:
             self._fail(kind_of(error, "tls"))
-            return False
-        return True
+        else:
+            assert self.exchange is not None
+            self._ready(self.exchange, encrypted)
+
+    def _ready(self, exchange: Exchange, opened: socket.socket) -> None:
+        self._recv = opened.recv
+        self._send = opened.send
+        self._loop.add_reader(self._fd, self._readable)
+        exchange.connect_ns = clock() - self._began_ns
+        self.send(exchange)
 
     def close(self) -> None:
         """Close the socket; what is under way must have been taken off before."""
@@ -120,8 +124,10 @@ class Connection:
             return
         self.usable = False
         if self._socket is not None:
-            self._loop.remove_reader(self._socket.fileno())
-            self._loop.remove_writer(self._socket.fileno())
+            # A socket that could not be wrapped has no descriptor any more.
+            if self._socket.fileno() >= 0:
+                self._loop.remove_reader(self._socket.fileno())
+                self._loop.remove_writer(self._socket.fileno())
             self._socket.close()
         if self._reader is not None:
             self._reader.release()
@@ -133,7 +139,10 @@ class Connection:
         """Send a request on the connection, which is idle."""
         self.exchange = exchange
         prepared = exchange.prepared
-        data = prepared.payload if prepared.turn is None else next(prepared.turn)
+        if prepared.turn is None:
+            data = prepared.payload
+        else:
+            data = self._sent = next(prepared.turn)
         reader = self._reader
         if reader is None or prepared.keep_body != reader.keep_body:
             self._reader = reader = ResponseReader(prepared.keep_body)
@@ -149,13 +158,19 @@ class Connection:
             return
         exchange.sent_ns = clock()
         if sent != len(data):
-            self._unsent = data[sent:]
+            self._unsent = memoryview(data)[sent:]
             self._loop.add_writer(self._fd, self._writable)
 
     def _writable(self) -> None:
         try:
             sent = self._send(self._unsent)
         except WOULD_BLOCK:
+            return
+        except ConnectionError as error:
+            # The peer may have answered before it gave up reading: what it sent is still to come,
+            # and then the end.
+            self._broken = kind_of(error, "reset")
+            self._loop.remove_writer(self._fd)
             return
         except OSError as error:
             self._fail(kind_of(error, "reset"))
@@ -187,7 +202,7 @@ class Connection:
         prepared = exchange.prepared
         if reader.fresh:
             exchange.first_byte_ns = now_ns
-            if data == prepared.last_bytes:
+            if data == prepared.last_bytes and not self._unsent:
                 exchange.done_ns = now_ns
                 exchange.status, exchange.bytes, exchange.error, exchange.phases = (
                     prepared.last_outcome
@@ -214,7 +229,13 @@ class Connection:
             return
         self._complete(exchange, reader, now_ns)
         prepared = exchange.prepared
-        if whole and reader.keep_alive and len(data) <= LONGEST_REMEMBERED:
+        if (
+            whole
+            and reader.keep_alive
+            and len(data) <= LONGEST_REMEMBERED
+            # To follow a redirect takes its headers, and to hand an answer on its bytes.
+            and not (prepared.redirects or prepared.wants_answer)
+        ):
             prepared.last_bytes = data
             prepared.last_outcome = (
                 exchange.status,
@@ -237,7 +258,7 @@ class Connection:
     def _ended(self, exchange: Exchange, reader: ResponseReader, now_ns: int) -> None:
         kind = reader.end()
         if kind:
-            self._fail(CODES[kind], reader)
+            self._fail(self._broken or CODES[kind], reader)
             return
         self._complete(exchange, reader, now_ns)
         self.exchange = None
@@ -246,6 +267,10 @@ class Connection:
     def location(self) -> str:
         """Return where the last response points to."""
         return self._reader.header("location") if self._reader else ""
+
+    def sent(self, prepared: Prepared) -> Request:
+        """Return the request that was sent last."""
+        return prepared.sent(self._sent)
 
     # Failing.
 
@@ -269,12 +294,14 @@ class Connection:
         self._client.finished(self, exchange, False)
 
 
-def kind_of(error: OSError, otherwise: str) -> int:
+def kind_of(error: OSError | ValueError, otherwise: str) -> int:
     """Return the error code of what a socket raised."""
     if isinstance(error, socket.gaierror):
         return CODES["dns"]
     if isinstance(error, ssl.SSLError):
         return CODES["tls"]
+    if isinstance(error, ValueError):
+        return CODES[otherwise]
     if error.errno == errno.EADDRNOTAVAIL:
         return CODES["ports"]
     if error.errno in (errno.EMFILE, errno.ENFILE):

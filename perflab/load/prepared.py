@@ -27,17 +27,23 @@ class Prepared:
     def __init__(self, request: Request, origin: Origin, connection: str = "keep_alive") -> None:
         self.request = request
         self.origin = origin
-        self.payloads = [
-            render(filled, origin, connection) for filled in fill(request, request.data)
-        ]
+        requests = fill(request, request.data)
+        self.payloads = [render(filled, origin, connection) for filled in requests]
         self.payload = self.payloads[0]
         self.turn = cycle(self.payloads) if len(self.payloads) > 1 else None
+        self._first = requests[0]
+        repeated = request.redirects and self.turn is not None
+        self._filled = dict(zip(self.payloads, requests, strict=True)) if repeated else {}
         self.wants_answer = False
         self.redirects = request.redirects
         self.bodiless = request.method == "HEAD"
         self.keep_body = bool(request.expect_body) or request.expect_crc32 >= 0
         self.last_bytes = b""
         self.last_outcome: tuple[int, int, int, dict[str, float] | None] = (0, 0, 0, None)
+
+    def sent(self, payload: bytes) -> Request:
+        """Return the request whose bytes were sent, filled: a redirect may repeat it."""
+        return self._filled.get(payload, self._first)
 
     def judge(self, status: int, size: int, body: bytes) -> int:
         """Return the error code of a complete response; 0 when it is as expected.
@@ -69,11 +75,11 @@ def fill(request: Request, rows: Sequence[Mapping[str, Any]]) -> list[Request]:
         return [request]
     made, problems = [], []
     for number, row in enumerate(rows, 1):
-        words = {
-            name: value if isinstance(value, str) else json.dumps(value)
-            for name, value in row.items()
-        }
         try:
+            words = {
+                name: value if isinstance(value, str) else json.dumps(value)
+                for name, value in row.items()
+            }
             made.append(
                 Request.model_validate(
                     {
@@ -89,7 +95,7 @@ def fill(request: Request, rows: Sequence[Mapping[str, Any]]) -> list[Request]:
             )
         except KeyError as error:
             problems.append(f"data row {number} has no {error}; it has {', '.join(row) or 'none'}")
-        except ValueError as error:
+        except (TypeError, ValueError) as error:
             problems.append(f"data row {number}: {error}")
         if len(problems) == 5:
             break

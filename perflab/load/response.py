@@ -12,10 +12,15 @@ import httptools
 
 MAX_HEAD_BYTES = 64 * 1024
 MAX_INTERIMS = 20
-_FRAMING = re.compile(
-    rb"\r\n(content-length|transfer-encoding)[ \t]*:[ \t]*([^\r]*)", re.IGNORECASE
-)
-_TIMING = re.compile(rb"\r\nserver-timing[ \t]*:[ \t]*([^\r]*)", re.IGNORECASE)
+# A body is kept to be looked at; one without an end must not take the client's memory.
+MAX_KEPT_BYTES = 64 * 1024 * 1024
+MAX_PHASES = 64
+LONGEST_PHASE_MS = 1e9
+LINE_ENDS = b"\r\n"
+CODING = b"\r\ntransfer-encoding:"
+_LENGTH = re.compile(rb"\r\ncontent-length:", re.IGNORECASE)
+_CONNECTION = re.compile(rb"\r\nconnection:([^\r]*)", re.IGNORECASE)
+_TIMING = re.compile(rb"\r\nserver-timing:[ \t]*([^\r]*)", re.IGNORECASE)
 
 
 class BadResponse(Exception):
@@ -29,18 +34,24 @@ class BadResponse(Exception):
 def parse_server_timing(header: str) -> dict[str, float]:
     """Read a ``Server-Timing`` header: metric name to duration in ms.
 
-    Source: W3C Server Timing, the header field. Entries without ``dur`` are left out.
+    Source: W3C Server Timing, the header field. Left out are entries without ``dur``, names beyond
+    printable ASCII, durations that are none (negative, infinite, above 11 days), and all phases
+    after the first 64.
     """
-    phases = {}
+    phases: dict[str, float] = {}
     for entry in header.split(","):
+        if len(phases) == MAX_PHASES:
+            break
         name, *parameters = (part.strip() for part in entry.split(";"))
         for parameter in parameters:
             key, _, value = parameter.partition("=")
-            if key.strip().lower() == "dur" and name:
+            if key.strip().lower() == "dur" and name and name.isascii() and name.isprintable():
                 try:
-                    phases[name] = float(value.strip().strip('"'))
+                    duration_ms = float(value.strip().strip('"'))
                 except ValueError:
                     continue
+                if 0 <= duration_ms <= LONGEST_PHASE_MS:
+                    phases[name] = duration_ms
     return phases
 
 
@@ -75,10 +86,12 @@ class ResponseReader:
         self.status = self.size = 0
         self._head: bytes | None = None
         self._pieces: list[bytes] = []
-        self._head_done = self._again = False
+        self._head_done = self._chunked = False
         self._chunks: list[bytes] = []
-        self._interims = 0
-        self._version = ""
+        # Bytes that arrived, and those of interim responses among them.
+        self._received = self._interim = self._interims = 0
+        self._tail = b""
+        self._refused = ""
 
     def release(self) -> None:
         """Let go of the parser, which refers back to here: the collector is off under load."""
@@ -93,8 +106,10 @@ class ResponseReader:
             The bytes are not a response, or go on after its end.
         """
         self.fresh = False
-        if not self._head_done:
+        in_head = not self._head_done
+        if in_head:
             self._pieces.append(data)
+        self._received += len(data)
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
@@ -103,28 +118,69 @@ class ResponseReader:
             if self._bodiless and self._head_done:
                 raise BadResponse("protocol", "a body came in answer to HEAD") from None
             raise BadResponse("protocol", str(error)) from None
-        if self._interims > MAX_INTERIMS:
-            raise BadResponse("protocol", f"more than {MAX_INTERIMS} interim responses")
-        if self._version not in ("", "1.1", "1.0"):
-            raise BadResponse("protocol", f"HTTP/{self._version} in answer to HTTP/1.1")
-        if not self._head_done:
-            if sum(map(len, self._pieces)) > MAX_HEAD_BYTES:
-                raise BadResponse("head_too_large", f"no end of headers in {MAX_HEAD_BYTES} bytes")
-            return False
-        if self._pieces and len(self.head) > MAX_HEAD_BYTES:
-            raise BadResponse("head_too_large", f"headers of more than {MAX_HEAD_BYTES} bytes")
-        if self._again:
-            raise BadResponse("protocol", "bytes came after the end of the response")
-        if self._bodiless:
+        if self._refused:
+            raise BadResponse("protocol", self._refused)
+        if in_head and (self._head_done or self._received - self._interim > MAX_HEAD_BYTES):
+            self._check_head()
+        if self._bodiless and self._head_done:
             self._end_bodiless()
+        elif self.complete:
+            # The parser skips line ends after a response in silence.
+            if data[-1] in LINE_ENDS:
+                self._check_end(data)
+        elif self._chunked:
+            self._tail = (self._tail + data[-5:])[-5:]
+        if self.keep_body and self.size > MAX_KEPT_BYTES:
+            raise BadResponse("body", f"a body of more than {MAX_KEPT_BYTES} bytes is not kept")
         return self.complete
 
+    def _check_head(self) -> None:
+        """Refuse what the parser lets pass, though it is no head of a response to us."""
+        if not self._head_done:
+            raise BadResponse("head_too_large", f"no end of headers in {MAX_HEAD_BYTES} bytes")
+        head = self.head
+        if len(head) > MAX_HEAD_BYTES:
+            raise BadResponse("head_too_large", f"headers of more than {MAX_HEAD_BYTES} bytes")
+        # The parser also reads RTSP and ICE, and empty lines before the status line.
+        if head[:5] != b"HTTP/":
+            raise BadResponse("protocol", "the response does not begin with HTTP/")
+        if 0 in head:
+            raise BadResponse("protocol", "a NUL in the head")
+        if not (self.complete or self._chunked or self._bodiless) and CODING in head.lower():
+            self._begin_chunks()
+            if self._refused:
+                raise BadResponse("protocol", self._refused)
+
+    def _begin_chunks(self) -> None:
+        # We send no TE, so no other coding may come (RFC 9112, 7.4). The parser would take a body
+        # in another one, or with a tab after the name, for one that ends with the stream.
+        self._chunked = True
+        codings = self.head.lower().split(CODING)[1:]
+        if len(codings) != 1 or codings[0].partition(b"\r")[0].strip(b" ") != b"chunked":
+            self._refused = "a transfer coding other than chunked"
+
+    def _check_end(self, data: bytes) -> None:
+        if self._chunked:
+            # The last line is empty, and the one before it is not.
+            tail = (self._tail + data[-5:])[-5:]
+            whole = tail[1:] == b"\r\n\r\n" and tail[0] not in LINE_ENDS
+        else:
+            whole = self._received == self._interim + len(self.head) + 4 + self.size
+        if not whole:
+            raise BadResponse("protocol", "bytes came after the end of the response")
+
     def _end_bodiless(self) -> None:
-        if self.size:
+        if self._received != self._interim + len(self.head) + 4:
             raise BadResponse("protocol", "a body came in answer to HEAD")
-        self.complete, self.keep_alive = True, bool(self._parser.should_keep_alive())
+        self.complete = True
+        self.keep_alive = bool(self._parser.should_keep_alive()) or self._may_stay()
         # The parser waits for the body that the headers announce; a new one takes its place.
         self._parser = None
+
+    def _may_stay(self) -> bool:
+        # Without a length the parser expects a body up to the end of the stream; HEAD has none.
+        options = b",".join(_CONNECTION.findall(self.head)).lower().split(b",")
+        return self.head.startswith(b"HTTP/1.1") and b"close" not in map(bytes.strip, options)
 
     def end(self) -> str:
         """The peer closed: return the error class, or '' when the response ends with it."""
@@ -132,10 +188,7 @@ class ResponseReader:
             return "closed"
         if not self._head_done:
             return "truncated"
-        framing = {name.lower(): value.lower() for name, value in _FRAMING.findall(self.head)}
-        if b"content-length" in framing or framing.get(b"transfer-encoding", b"").endswith(
-            b"chunked"
-        ):
+        if self._chunked or _LENGTH.search(self.head):
             return "truncated"
         self.complete, self.keep_alive = True, False
         return ""
@@ -177,32 +230,52 @@ class ResponseReader:
     # What the parser calls.
 
     def on_message_begin(self) -> None:
-        """A second message begins: nobody asked for it."""
-        self._again = self.complete
+        """A message begins; nobody asked for a second one."""
+        if self.complete:
+            self._refused = "bytes came after the end of the response"
 
     def on_headers_complete(self) -> None:
         """The headers have ended."""
-        status = self._parser.get_status_code()
-        if not self._again:
-            self.status = status
-            self._version = self._parser.get_http_version()
-            self._head_done = status >= 200 or status == 101
+        if self._refused:
+            return
+        self.status = self._parser.get_status_code()
+        version = self._parser.get_http_version()
+        if version not in ("1.1", "1.0"):
+            self._refused = f"HTTP/{version} in answer to HTTP/1.1"
+        elif self.status < 100:
+            self._refused = f"{self.status:03} is not a status code"
+        self._head_done = self.status >= 200 or self.status == 101
+
+    def on_chunk_header(self) -> None:
+        """A chunk begins."""
+        if not self._chunked and not self._refused:
+            self._begin_chunks()
 
     def on_body(self, data: bytes) -> None:
         """A part of the body, with its chunk framing removed."""
-        if not self._again:
+        if not self._refused:
             self.size += len(data)
             if self.keep_body:
                 self._chunks.append(data)
 
     def on_message_complete(self) -> None:
         """The message has ended; after an interim one (1xx) the response is still to come."""
-        if self._again:
+        if self._refused:
             return
-        if self.status < 200 and self.status != 101:
-            end = b"".join(self._pieces).find(b"\r\n\r\n")
-            self._pieces = [b"".join(self._pieces)[end + 4 :]]
-            self._interims += 1
+        if self._head_done:
+            self.complete = True
+            self.keep_alive = bool(self._parser.should_keep_alive())
             return
-        self.complete = True
-        self.keep_alive = bool(self._parser.should_keep_alive())
+        self._interims += 1
+        if self._interims > MAX_INTERIMS:
+            self._refused = f"more than {MAX_INTERIMS} interim responses"
+            return
+        pieces = b"".join(self._pieces)
+        if pieces[:5] != b"HTTP/":
+            self._refused = "the response does not begin with HTTP/"
+            return
+        rest = pieces[pieces.find(b"\r\n\r\n") + 4 :]
+        self._interim += len(pieces) - len(rest)
+        self._pieces = [rest]
+        self.size = 0
+        self._chunks.clear()

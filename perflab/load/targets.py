@@ -52,6 +52,10 @@ def split(url: str) -> tuple[Origin, str]:
         )
     if any(ord(letter) <= 32 or ord(letter) > 126 for letter in url):
         raise TargetRefused(f"'{url}' holds characters that a URL must percent-encode")
+    if "@" in parts.netloc:
+        raise TargetRefused(f"'{url}' holds a user name or password, which are not sent")
+    if port == 0:
+        raise TargetRefused(f"'{url}' has port 0, where nothing can listen")
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return Origin(parts.scheme, parts.hostname, port or PORTS[parts.scheme]), target
 
@@ -92,7 +96,10 @@ def addresses(origin: Origin) -> list[tuple[socket.AddressFamily, tuple[str, int
     OSError
         The name cannot be resolved.
     """
-    found = socket.getaddrinfo(origin.host, origin.port, type=socket.SOCK_STREAM)
+    try:
+        found = socket.getaddrinfo(origin.host, origin.port, type=socket.SOCK_STREAM)
+    except UnicodeError as error:  # a label that is empty or too long for a name server
+        raise socket.gaierror(socket.EAI_NONAME, f"'{origin.host}': {error}") from None
     pairs = [(family, (str(where[0]), int(where[1]))) for family, _, _, _, where in found]
     if origin.host == "localhost":
         pairs = [pair for pair in pairs if is_loopback(pair[1][0])]
