@@ -22,13 +22,22 @@ class Prepared:
 
     ``last_bytes`` and ``last_outcome`` hold the last response that arrived whole in one piece:
     the same bytes again mean the same outcome, without parsing them again.
+
+    Raises
+    ------
+    ParameterError
+        A row of data does not fill the request, or it is no text.
     """
 
     def __init__(self, request: Request, origin: Origin, connection: str = "keep_alive") -> None:
         self.request = request
         self.origin = origin
         requests = fill(request, request.data)
-        self.payloads = [render(filled, origin, connection) for filled in requests]
+        try:
+            self.payloads = [render(filled, origin, connection) for filled in requests]
+            self._expected_body = request.expect_body.encode()
+        except UnicodeEncodeError as error:
+            raise ParameterError("request", [f"it holds what UTF-8 cannot: {error}"]) from None
         self.payload = self.payloads[0]
         self.turn = cycle(self.payloads) if len(self.payloads) > 1 else None
         self._first = requests[0]
@@ -56,7 +65,7 @@ class Prepared:
         if request.expect_bytes >= 0 and size != request.expect_bytes:
             return BODY
         if self.keep_body:
-            if request.expect_body.encode() not in body:
+            if self._expected_body not in body:
                 return BODY
             if 0 <= request.expect_crc32 != zlib.crc32(body):
                 return BODY

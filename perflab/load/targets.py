@@ -50,7 +50,8 @@ def split(url: str) -> tuple[Origin, str]:
         raise TargetRefused(
             f"'{url}' is not an absolute URL; write it like http://127.0.0.1:8000/path"
         )
-    if any(ord(letter) <= 32 or ord(letter) > 126 for letter in url):
+    # Browsers read a backslash as a slash, and may so see another host than this does.
+    if "\\" in url or any(ord(letter) <= 32 or ord(letter) > 126 for letter in url):
         raise TargetRefused(f"'{url}' holds characters that a URL must percent-encode")
     if "@" in parts.netloc:
         raise TargetRefused(f"'{url}' holds a user name or password, which are not sent")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Literal
 
 import uvloop
@@ -30,11 +32,15 @@ class Part:
 
 @dataclass(frozen=True)
 class Script:
-    """What a connection does: read a request (or not), send its parts, and end."""
+    """What a connection does: read a request (or not), send its parts, and end.
+
+    ``routes`` holds answers by path; the parts follow for a path that is none of them.
+    """
 
     parts: tuple[Part, ...] = ()
     end: End = "close"
     reads: bool = True
+    routes: Mapping[bytes, bytes] = field(default_factory=dict)
 
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -51,6 +57,7 @@ class Hostile:
         self.connections = 0
         self.requests: list[bytes] = []
         self._server: asyncio.Server | None = None
+        self._playing: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> str:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, backlog=512)
@@ -59,15 +66,27 @@ class Hostile:
     async def __aexit__(self, *_: object) -> None:
         assert self._server is not None
         self._server.close()
+        for task in self._playing:
+            task.cancel()
+        await asyncio.gather(*self._playing, return_exceptions=True)
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        # A task of our own: asyncio complains of those it made itself when they are cancelled.
+        task = asyncio.create_task(self._play(reader, writer))
+        self._playing.add(task)
+        task.add_done_callback(self._playing.discard)
+
+    async def _play(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         script = self._scripts[min(self.connections, len(self._scripts) - 1)]
         self.connections += 1
         try:
             while True:
+                path = b""
                 if script.reads:
-                    self.requests.append(await reader.readuntil(b"\r\n\r\n"))
-                for part in script.parts:
+                    self.requests.append(await read_request(reader))
+                    path = self.requests[-1].split(b" ")[1]
+                routed = script.routes.get(path)
+                for part in script.parts if routed is None else [Part(routed)]:
                     if part.pause_s:
                         await asyncio.sleep(part.pause_s)
                     writer.write(part.data)
@@ -85,6 +104,14 @@ class Hostile:
             writer.close()
 
 
+async def read_request(reader: asyncio.StreamReader) -> bytes:
+    """Return head and body of a request."""
+    head = await reader.readuntil(b"\r\n\r\n")
+    lines = head.lower().split(b"\r\n")
+    lengths = [line.split(b":")[1] for line in lines if line.startswith(b"content-length:")]
+    return head + await reader.readexactly(int(lengths[0]) if lengths else 0)
+
+
 @dataclass
 class Seen:
     """What the client made of its requests, and what the loop complained of."""
@@ -93,6 +120,7 @@ class Seen:
     exchanges: list[Exchange]
     complaints: list[dict[str, Any]]
     left_open: int
+    capped: int = 0
 
     @property
     def errors(self) -> list[str]:
@@ -100,13 +128,14 @@ class Seen:
         return [error for error, _, _ in self.outcomes]
 
 
-def on_uvloop(work: Callable[[], Awaitable[Any]]) -> Any:
-    """Run a coroutine as a worker would, on uvloop."""
-    return uvloop.run(_outer(work))
+@cache
+def _runner() -> asyncio.Runner:
+    return asyncio.Runner(loop_factory=uvloop.new_event_loop)
 
 
-async def _outer(work: Callable[[], Awaitable[Any]]) -> Any:
-    return await work()
+def on_uvloop(work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+    """Run a coroutine as a worker would, on uvloop; one loop serves all tests."""
+    return _runner().run(work())
 
 
 async def send(
@@ -115,6 +144,8 @@ async def send(
     request: Request | None = None,
     together: bool = False,
     bound_s: float = 5.0,
+    pause_s: float = 0.0,
+    abort_after_s: float = -1,
     **client: Any,
 ) -> Seen:
     """Send requests one after another (or together); every one must end once, and in time."""
@@ -130,33 +161,35 @@ async def send(
         seen.outcomes.append((ERRORS[exchange.error], exchange.status, exchange.bytes))
         over.set()
 
-    exchanges = [Exchange(prepared, number, finished) for number in range(count if together else 1)]
+    async def ended(number: int) -> None:
+        while len(seen.outcomes) < number:
+            over.clear()
+            await over.wait()
+
+    seen.exchanges = [
+        Exchange(prepared, user, finished) for user in range(count if together else 1)
+    ]
+    if abort_after_s >= 0:
+        loop.call_later(abort_after_s, lean.abort)
     try:
         async with asyncio.timeout(bound_s):
             for number in range(count):
-                exchange = exchanges[number if together else 0]
+                exchange = seen.exchanges[number if together else 0]
                 exchange.renew()
-                exchange.planned_ns = exchange.started_ns = loop_ns()
+                exchange.planned_ns = exchange.started_ns = time.monotonic_ns()
                 lean.submit(exchange)
-                while not together and len(seen.outcomes) <= number:
-                    over.clear()
-                    await over.wait()
-            while len(seen.outcomes) < count:
-                over.clear()
-                await over.wait()
+                # Its end must not come before submit has returned.
+                assert len(seen.outcomes) <= number
+                if not together:
+                    await ended(number + 1)
+                    await asyncio.sleep(pause_s)
+            await ended(count)
     finally:
-        seen.exchanges = exchanges
+        seen.capped = lean.capped
         await lean.close()
         seen.left_open = len(lean._open)
     await asyncio.sleep(0)
     return seen
-
-
-def loop_ns() -> int:
-    """Return now on the clock of all instants."""
-    import time
-
-    return time.monotonic_ns()
 
 
 async def play(scripts: Sequence[Script], count: int = 1, **options: Any) -> Seen:

@@ -1,0 +1,156 @@
+"""Requests made ready before the start: their bytes are one request, whatever they are made of."""
+
+from __future__ import annotations
+
+import datetime
+import zlib
+from typing import Any
+
+import h11
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from perflab.errors import ParameterError
+from perflab.load.outcome import ERRORS
+from perflab.load.prepared import Prepared
+from perflab.load.targets import Origin
+from perflab.load.workload import Request
+
+HOME = Origin("http", "127.0.0.1", 8000)
+
+
+def parsed(payload: bytes) -> tuple[h11.Request, bytes, bytes]:
+    """Read a request as a server would; return it, its body, and what follows."""
+    server = h11.Connection(h11.SERVER)
+    server.receive_data(payload)
+    request = server.next_event()
+    assert isinstance(request, h11.Request)
+    body = b""
+    while isinstance(event := server.next_event(), h11.Data):
+        body += bytes(event.data)
+    assert isinstance(event, h11.EndOfMessage)
+    return request, body, server.trailing_data[0]
+
+
+ROW = st.dictionaries(st.just("v"), st.text(max_size=20), min_size=1)
+
+
+@settings(max_examples=1000, deadline=None)
+@given(st.sampled_from(["GET", "POST", "PUT", "DELETE"]), st.text(max_size=20), st.lists(ROW))
+def test_whatever_is_not_refused_is_exactly_one_request(
+    method: str, word: str, rows: list[dict[str, str]]
+) -> None:
+    try:
+        request = Request(
+            method=method, path=f"/p{word}$v", headers={"X": f"{word}$v"}, body="$v", data=rows
+        )
+        prepared = Prepared(request, HOME)
+    except (ValidationError, ParameterError):
+        return
+    for payload, row in zip(prepared.payloads, rows or [{"v": "$v"}], strict=True):
+        read, body, rest = parsed(payload)
+        assert rest == b""
+        assert read.method == method.encode()
+        assert body == row["v"].encode()
+        assert dict(read.headers)[b"host"] == b"127.0.0.1:8000"
+        assert len(read.headers) <= 4
+
+
+@pytest.mark.parametrize("value", ["a\r\nX-Evil: 1", "a\nb", "a\rb", "a\x00b", "\x7f"])
+def test_a_row_cannot_add_a_header(value: str) -> None:
+    request = Request(headers={"X": "$v"}, data=({"v": value},))
+    with pytest.raises(ParameterError, match="row 1"):
+        Prepared(request, HOME)
+    with pytest.raises(ValidationError):
+        Request(headers={"X": value})
+
+
+@pytest.mark.parametrize("value", ["a b", "a\r\n\r\nGET /evil", " HTTP/1.1\r\nX: 1", "\x00", "é"])
+def test_a_row_cannot_end_the_path(value: str) -> None:
+    with pytest.raises(ParameterError, match="row 1"):
+        Prepared(Request(path="/$v", data=({"v": value},)), HOME)
+    with pytest.raises(ValidationError):
+        Request(path=f"/{value}")
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a:", "a\r\nb", "ä", "a\n"])
+def test_a_header_has_a_name_that_is_one(name: str) -> None:
+    with pytest.raises(ValidationError):
+        Request(headers={name: "1"})
+
+
+@pytest.mark.parametrize("method", ["", "GET /", "G\r\n", "GÉT", "GET\n"])
+def test_a_method_is_one_word(method: str) -> None:
+    with pytest.raises(ValidationError):
+        Request(method=method)
+
+
+def test_text_that_is_no_unicode_is_refused_before_the_start() -> None:
+    for request in (Request(method="POST", body="\ud800"), Request(expect_body="\ud800")):
+        with pytest.raises(ParameterError, match="UTF-8"):
+            Prepared(request, HOME)
+
+
+def test_rows_are_used_in_turn_and_values_that_are_no_text_are_json() -> None:
+    rows = tuple({"v": value} for value in ("a", 1, True, None, [1, "x"]))
+    prepared = Prepared(Request(method="POST", body="$v ${v}", data=rows), HOME)
+    bodies = [parsed(payload)[1] for payload in prepared.payloads]
+    assert bodies == [b"a a", b"1 1", b"true true", b"null null", b'[1, "x"] [1, "x"]']
+    assert prepared.turn is not None
+    assert [next(prepared.turn) for _ in range(10)] == prepared.payloads * 2
+
+
+def test_every_row_that_is_wrong_is_named_up_to_five() -> None:
+    rows = ({"a": 1}, {"b": 2}, {}, {"a": datetime.date(2026, 1, 1)}, {"c": 1}, {"c": 2}, {"c": 3})
+    with pytest.raises(ParameterError) as refused:
+        Prepared(Request(path="/$a", data=rows), HOME)
+    assert len(refused.value.problems) == 5
+    assert "row 2 has no 'a'; it has b" in refused.value.problems[0]
+    assert "row 3 has no 'a'; it has none" in refused.value.problems[1]
+    assert "row 4" in refused.value.problems[2]
+
+
+def test_a_placeholder_that_is_none_is_refused_with_rows_and_literal_without() -> None:
+    with pytest.raises(ParameterError, match="row 1"):
+        Prepared(Request(method="POST", body="5 $", data=({"a": 1},)), HOME)
+    assert Prepared(Request(method="POST", body="5 $"), HOME).payload.endswith(b"\r\n\r\n5 $")
+
+
+def test_what_the_request_says_itself_is_not_said_again() -> None:
+    headers = {"hOST": "other", "Content-type": "text/plain", "connection": "keep-alive"}
+    request = Request(method="POST", headers=headers, body="x")
+    read, _, _ = parsed(Prepared(request, HOME, "per_request").payload)
+    names = [b"connection", b"content-length", b"content-type", b"host"]
+    assert sorted(name for name, _ in read.headers) == names
+    assert dict(read.headers)[b"host"] == b"other"
+
+
+def test_a_connection_per_request_says_so() -> None:
+    assert b"Connection: close" in Prepared(Request(), HOME, "per_request").payload
+    assert b"Connection" not in Prepared(Request(), HOME).payload
+
+
+@pytest.mark.parametrize(
+    ("expected", "answer", "kind"),
+    [
+        ({}, (200, b"x"), ""),
+        ({}, (201, b"x"), "status"),
+        ({"expect_status": 0}, (503, b"x"), ""),
+        ({"expect_bytes": 2}, (200, b"x"), "body"),
+        ({"expect_bytes": 0}, (200, b""), ""),
+        ({"expect_body": "é"}, (200, "aéb".encode()), ""),
+        ({"expect_body": "é"}, (200, b"e"), "body"),
+        ({"expect_crc32": zlib.crc32(b"x")}, (200, b"x"), ""),
+        ({"expect_crc32": 0}, (200, b""), ""),
+        ({"expect_crc32": 0}, (200, b"x"), "body"),
+        ({"expect_bytes": 9}, (404, b"x"), "status"),
+    ],
+)
+def test_an_answer_is_judged_by_what_was_expected(
+    expected: dict[str, Any], answer: tuple[int, bytes], kind: str
+) -> None:
+    prepared = Prepared(Request(**expected), HOME)
+    status, body = answer
+    assert ERRORS[prepared.judge(status, len(body), body)] == kind

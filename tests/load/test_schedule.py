@@ -1,0 +1,180 @@
+"""Arrival schedules: exact where they are fixed, of the right law where they are random."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from perflab.load import schedule
+from perflab.load.schedule import cumulative, instants, inverse, planned_count
+from perflab.load.workload import Burst, ClosedLoop, OpenLoop, Stage
+
+
+def whole(arrivals: OpenLoop | Burst) -> np.ndarray:
+    return np.concatenate(list(instants(arrivals)))
+
+
+def constant(*stages: Stage, **options: int) -> OpenLoop:
+    return OpenLoop(stages=stages, **options)
+
+
+def poisson(*stages: Stage, **options: int) -> OpenLoop:
+    return OpenLoop(stages=stages, arrivals="poisson", **options)
+
+
+@pytest.mark.parametrize("rate", [1, 7, 100, 1_000, 12_345, 100_000])
+def test_constant_gaps_are_exact_to_the_nanosecond(rate: int) -> None:
+    planned = whole(constant(Stage(rate=rate, duration_s=2)))
+    expected = np.array([round(number * 1_000_000_000 / rate) for number in range(2 * rate)])
+    assert len(planned) == 2 * rate
+    assert np.abs(planned - expected).max() <= 1
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_poisson_gaps_are_exponential_and_independent(seed: int) -> None:
+    planned = whole(poisson(Stage(rate=5_000, duration_s=4), seed=seed))
+    gaps = np.diff(planned) / 1e9
+    assert stats.kstest(gaps, "expon", args=(0, 1 / 5_000)).pvalue > 0.001
+    assert abs(stats.pearsonr(gaps[:-1], gaps[1:]).statistic) < 4 / np.sqrt(len(gaps))
+
+
+def test_poisson_counts_vary_as_a_poisson_process_says() -> None:
+    counts = [planned_count(poisson(Stage(rate=200, duration_s=1), seed=s)) for s in range(300)]
+    # Mean and variance of the count are both 200; 300 counts know the mean to 0.8.
+    assert abs(np.mean(counts) - 200) < 4
+    assert 140 < np.var(counts) < 280
+
+
+def test_the_seed_alone_decides_a_poisson_schedule() -> None:
+    stage = Stage(rate=100, duration_s=5)
+    assert np.array_equal(whole(poisson(stage, seed=3)), whole(poisson(stage, seed=3)))
+    assert not np.array_equal(whole(poisson(stage, seed=3)), whole(poisson(stage, seed=4)))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_poisson_ramp_has_its_rate_at_every_instant(seed: int) -> None:
+    stages = (Stage(rate=0, to_rate=4_000, duration_s=3), Stage(rate=4_000, duration_s=1))
+    planned = whole(poisson(*stages, seed=seed)) / 1e9
+    # Given their number, the points of a Poisson process are independent with density rate(t).
+    law = np.where(planned < 3, 4_000 / 3 * planned**2 / 2, 6_000 + 4_000 * (planned - 3)) / 10_000
+    assert stats.kstest(law, "uniform").pvalue > 0.001
+
+
+RATES = st.one_of(st.just(0.0), st.floats(0.5, 500))
+STAGES = st.lists(
+    st.builds(
+        Stage,
+        rate=RATES,
+        to_rate=st.one_of(st.none(), RATES),
+        duration_s=st.floats(0.01, 3),
+    ),
+    min_size=1,
+    max_size=4,
+).filter(lambda stages: any(stage.rate + stage.end_rate for stage in stages))
+LOOPS = st.builds(
+    OpenLoop,
+    stages=STAGES.map(tuple),
+    arrivals=st.sampled_from(["constant", "poisson"]),
+    seed=st.integers(0, 1000),
+    requests=st.sampled_from([0, 0, 1, 50]),
+)
+BURSTS = st.builds(
+    Burst, size=st.integers(1, 40), waves=st.integers(1, 10), interval_s=st.floats(0.001, 2)
+)
+ARRIVALS = st.one_of(LOOPS, LOOPS, BURSTS)
+
+
+@settings(max_examples=300, deadline=None)
+@given(ARRIVALS, st.integers(1, 9))
+def test_the_parts_of_the_workers_are_the_whole_schedule(
+    arrivals: OpenLoop | Burst, workers: int
+) -> None:
+    parts = [np.concatenate(list(instants(arrivals, number, workers))) for number in range(workers)]
+    together = np.full(sum(map(len, parts)), -1)
+    for number, part in enumerate(parts):
+        together[number::workers] = part
+    assert np.array_equal(together, whole(arrivals))
+    assert max(map(len, parts)) - min(map(len, parts)) <= 1
+
+
+@settings(max_examples=300, deadline=None)
+@given(ARRIVALS)
+def test_a_schedule_is_in_order_and_within_its_stages(arrivals: OpenLoop | Burst) -> None:
+    planned = whole(arrivals)
+    assert planned.dtype == np.int64
+    assert (np.diff(planned) >= 0).all()
+    assert (planned >= 0).all()
+    assert planned_count(arrivals) == len(planned)
+    if isinstance(arrivals, OpenLoop):
+        assert (planned <= arrivals.duration_s * 1e9 + 1).all()
+        if arrivals.requests:
+            assert len(planned) <= arrivals.requests
+
+
+@settings(max_examples=300, deadline=None)
+@given(STAGES, st.lists(st.floats(0, 1, exclude_max=True), min_size=1, max_size=20))
+def test_the_inverse_undoes_the_cumulative_rate(stages: list[Stage], shares: list[float]) -> None:
+    points = np.sort(np.array(shares)) * cumulative(stages)[-1]
+    back = [expected_until(stages, time_s) for time_s in inverse(stages, points)]
+    assert np.allclose(back, points, rtol=1e-9, atol=1e-6)
+
+
+def expected_until(stages: list[Stage], time_s: float) -> float:
+    """Integrate the rate up to an instant."""
+    total = 0.0
+    for stage in stages:
+        inside = min(max(time_s, 0.0), stage.duration_s)
+        rate = stage.rate + (stage.end_rate - stage.rate) * inside / stage.duration_s
+        total += (stage.rate + rate) / 2 * inside
+        time_s -= stage.duration_s
+    return total
+
+
+def test_a_stage_without_arrivals_is_a_pause() -> None:
+    stages = [
+        Stage(rate=10, duration_s=1),
+        Stage(rate=0, duration_s=2),
+        Stage(rate=10, duration_s=1),
+    ]
+    planned = whole(constant(*stages)) / 1e9
+    assert np.allclose(planned, [*np.arange(10) / 10, *(3 + np.arange(10) / 10)])
+
+
+def test_the_number_of_requests_cuts_a_schedule_and_changes_nothing_before() -> None:
+    stage = Stage(rate=1_000, duration_s=10)
+    for make in (constant, poisson):
+        cut = whole(make(stage, requests=4_097))
+        assert len(cut) == 4_097
+        assert np.array_equal(cut, whole(make(stage))[:4_097])
+    assert len(whole(constant(Stage(rate=10, duration_s=1), requests=100))) == 10
+
+
+@pytest.mark.parametrize("size", [1, 3, 100, 1 << 16])
+def test_chunks_do_not_change_the_numbers(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    loops = [
+        make(Stage(rate=50, to_rate=300, duration_s=5), requests=requests)
+        for make in (constant, poisson)
+        for requests in (0, 500)
+    ]
+    before = [[list(instants(loop, worker, 3)) for worker in range(3)] for loop in loops]
+    monkeypatch.setattr(schedule, "CHUNK", size)
+    for loop, parts in zip(loops, before, strict=True):
+        for worker, part in enumerate(parts):
+            again = np.concatenate(list(instants(loop, worker, 3)))
+            # A sum taken in other pieces may round otherwise in its last digit.
+            assert np.abs(again - np.concatenate(part)).max() <= 1
+
+
+def test_a_burst_is_planned_for_one_instant_and_comes_in_waves() -> None:
+    planned = whole(Burst(size=3, waves=2, interval_s=0.5))
+    assert planned.tolist() == [0, 0, 0, 500_000_000, 500_000_000, 500_000_000]
+
+
+def test_how_many_requests_are_planned_is_known_unless_answers_decide() -> None:
+    assert planned_count(ClosedLoop(users=3, requests=10, warmup_requests=5)) == 15
+    assert planned_count(ClosedLoop(users=3, duration_s=1)) == -1
+    assert planned_count(Burst(size=3, waves=2)) == 6
+    assert planned_count(constant(Stage(rate=100, duration_s=2))) == 200

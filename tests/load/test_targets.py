@@ -1,0 +1,110 @@
+"""Where load may go: what looks like this machine, but is not, is refused before a packet."""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from perflab.errors import TargetRefused
+from perflab.load.targets import PORTS, Origin, addresses, is_loopback, refuse_foreign, split
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1:8000/", "http://127.0.0.2/", "http://127.255.255.254/a?b=c",
+        "http://[::1]:8000/", "http://localhost:1/", "http://LOCALHOST/", "HTTPS://LocalHost",
+        "ws://127.0.0.1:9/", "wss://[::1]/",
+    ],
+)  # fmt: skip
+def test_this_machine_is_a_target(url: str) -> None:
+    refuse_foreign(url)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://localhost.evil.org/", "http://127.0.0.1.evil.org/", "http://evil.org/127.0.0.1",
+        "http://evil.org/?http://127.0.0.1/", "http://evil.org#@127.0.0.1/", "http://evil.org;127.0.0.1/",
+        "http://127.0.0.1@evil.org/", "http://127.0.0.1:80@evil.org/", "http://evil.org@127.0.0.1/",
+        "http://user:secret@127.0.0.1/", "http://@127.0.0.1/", "http://127.0.0.1\\@evil.org/",
+        "http://evil.org\\@127.0.0.1/", "http://evil.org\\.localhost/", "http://127.0.0.1%2eevil.org/",
+        "http://2130706433/", "http://0x7f000001/", "http://0x7f.1/", "http://0177.0.0.1/",
+        "http://127.1/", "http://127.0.1/", "http://127.0.0.1./", "http://127.00.0.1/",
+        "http://0.0.0.0/", "http://0/", "http://[::]/", "http://128.0.0.1/", "http://10.0.0.1/",
+        "http://169.254.169.254/", "http://[fe80::1]/", "http://[::ffff:10.0.0.1]/",
+        "http:///path", "http://:8000/", "http://", "http:", "", "/path", "//127.0.0.1/",
+        "127.0.0.1:8000", "localhost", "file:///etc/passwd", "ftp://127.0.0.1/", "unix:/tmp/socket",
+        "http://１２７.0.0.1/", "http://ⓛocalhost/", "http://lоcalhost/", "http://localhost。evil.org/",
+        "http://127.0.0.1/\r\nHost: evil.org", "http://127.0.0.1/a b", "http://127.0.0.1\t.evil.org/",
+        " http://127.0.0.1/", "http://127.0.0.1/\x00", "http://127.0.0.1:0/", "http://127.0.0.1:65536/",
+        "http://127.0.0.1:-1/", "http://127.0.0.1:8o/", "http://[::1/", "http://[localhost]/",
+        "http://[127.0.0.1]/",
+    ],
+)  # fmt: skip
+def test_what_only_looks_like_this_machine_is_refused(url: str) -> None:
+    with pytest.raises(TargetRefused):
+        refuse_foreign(url)
+
+
+def test_a_host_that_was_named_is_a_target_and_its_neighbours_are_not() -> None:
+    refuse_foreign("http://Bench.Example.org:8080/", ["bench.EXAMPLE.org"])
+    for url in ("http://example.org/", "http://a.bench.example.org/", "http://bench.example.org./"):
+        with pytest.raises(TargetRefused, match="--allow-target"):
+            refuse_foreign(url, ["bench.example.org"])
+
+
+ALPHABET = st.sampled_from([*"htps:/@[]%\\?#.;0127xflocahsevirg-", "localhost", "127.0.0.1", "::1"])
+
+
+@settings(max_examples=1500, deadline=None)
+@given(st.one_of(st.text(max_size=40), st.lists(ALPHABET, max_size=20).map("".join)))
+def test_whatever_is_not_refused_leads_to_loopback(rest: str) -> None:
+    for url in (rest, f"http://{rest}"):
+        try:
+            refuse_foreign(url)
+        except TargetRefused:
+            continue
+        origin, target = split(url)
+        assert is_loopback(origin.host)
+        assert target.startswith("/")
+        assert 0 < origin.port < 65536
+        # What is connected to is what was looked at.
+        assert all(is_loopback(address[0]) for _, address in addresses(origin))
+
+
+@given(st.sampled_from(sorted(PORTS)), st.integers(1, 65535), st.sampled_from(["a.b", "::1"]))
+def test_an_origin_is_split_from_its_own_url(scheme: str, port: int, host: str) -> None:
+    origin = Origin(scheme, host, port)
+    assert split(f"{scheme}://{origin.authority}/p?q") == (origin, "/p?q")
+    assert origin.authority.endswith(str(port)) or port == PORTS[scheme]
+
+
+def test_a_localhost_that_resolves_to_another_machine_is_not_connected_to(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def resolve(_: str, port: int, **__: Any) -> list[Any]:
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("10.0.0.1", port))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    with pytest.raises(socket.gaierror):
+        addresses(Origin("http", "localhost", 80))
+
+
+@pytest.mark.parametrize("host", ["a..b", "x" * 64 + ".org", "." * 5])
+def test_a_name_that_no_server_could_be_asked_for_is_not_resolved(host: str) -> None:
+    with pytest.raises(OSError, match=r".+"):
+        addresses(Origin("http", host, 80))
+
+
+def test_ipv4_comes_first_because_services_listen_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [
+        (socket.AF_INET6, socket.SOCK_STREAM, 6, "", ("::1", 80, 0, 0)),
+        (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", 80)),
+    ]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+    assert addresses(Origin("http", "localhost", 80))[0] == (socket.AF_INET, ("127.0.0.1", 80))

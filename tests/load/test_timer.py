@@ -1,0 +1,205 @@
+"""The timer: never early, in order, and indifferent to what its callbacks do to it."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perflab.load.timer import Timer
+from tests.load.hostile import on_uvloop
+
+MS = 1_000_000
+now = time.monotonic_ns
+
+
+def with_timer(work: Callable[[Timer], Coroutine[Any, Any, Any]]) -> Any:
+    async def outer() -> Any:
+        complaints: list[dict[str, Any]] = []
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: complaints.append(context))
+        timer = Timer(loop)
+        try:
+            return await work(timer)
+        finally:
+            timer.close()
+            assert complaints == []
+
+    return on_uvloop(outer)
+
+
+def test_nothing_is_called_early_or_out_of_order() -> None:
+    async def work(timer: Timer) -> list[tuple[int, int]]:
+        start, called = now(), []
+        chance = random.Random(1)
+        instants = [start + chance.randrange(50 * MS) for _ in range(5_000)]
+        for instant in instants:
+            timer.at(instant, lambda due=instant: called.append((due, now())))
+        await asyncio.sleep(0.08)
+        assert sorted(instants) == [due for due, _ in called]
+        return called
+
+    assert all(at >= due for due, at in with_timer(work))
+
+
+def test_equal_instants_keep_the_order_in_which_they_were_asked_for() -> None:
+    async def work(timer: Timer) -> list[int]:
+        called: list[int] = []
+        instant = now() + 2 * MS
+        for number in range(1_000):
+            timer.at(instant, lambda number=number: called.append(number))
+        await asyncio.sleep(0.02)
+        return called
+
+    assert with_timer(work) == list(range(1_000))
+
+
+def test_it_is_finer_than_the_millisecond_of_the_loop() -> None:
+    async def work(timer: Timer) -> list[int]:
+        late: list[int] = []
+        start = now() + 5 * MS
+        for number in range(200):
+            timer.at(
+                start + number * MS // 4,
+                lambda due=start + number * MS // 4: late.append(now() - due),
+            )
+        await asyncio.sleep(0.08)
+        return late
+
+    late = sorted(with_timer(work))
+    assert len(late) == 200
+    assert late[100] < MS / 2
+
+
+@pytest.mark.parametrize("instant", [-5, 0, 1])
+def test_an_instant_that_has_passed_is_due_at_once(instant: int) -> None:
+    async def work(timer: Timer) -> int:
+        over = asyncio.Event()
+        began = now()
+        timer.at(instant, over.set)
+        async with asyncio.timeout(1):
+            await over.wait()
+        return now() - began
+
+    assert with_timer(work) < 50 * MS
+
+
+def test_an_earlier_instant_asked_for_later_comes_first() -> None:
+    async def work(timer: Timer) -> list[str]:
+        called: list[str] = []
+        start = now()
+        timer.at(start + 30 * MS, lambda: called.append("late"))
+        timer.at(start + 5 * MS, lambda: called.append("early"))
+        await asyncio.sleep(0.015)
+        assert called == ["early"]
+        await asyncio.sleep(0.03)
+        return called
+
+    assert with_timer(work) == ["early", "late"]
+
+
+def test_a_callback_may_ask_for_more() -> None:
+    async def work(timer: Timer) -> int:
+        times = 0
+        over = asyncio.Event()
+
+        def again() -> None:
+            nonlocal times
+            times += 1
+            if times == 500:
+                over.set()
+            else:
+                timer.at(now() + (times % 3) * 20_000, again)
+
+        timer.at(now(), again)
+        async with asyncio.timeout(2):
+            await over.wait()
+        return times
+
+    assert with_timer(work) == 500
+
+
+def test_callbacks_that_ask_for_more_at_once_leave_the_loop_its_turns() -> None:
+    async def work(timer: Timer) -> int:
+        def again() -> None:
+            timer.at(now(), again)
+
+        timer.at(now(), again)
+        turns = 0
+        until = now() + 20 * MS
+        while now() < until:
+            await asyncio.sleep(0)
+            turns += 1
+        return turns
+
+    assert with_timer(work) > 10
+
+
+def test_a_callback_may_close_the_timer() -> None:
+    async def work(timer: Timer) -> list[str]:
+        called: list[str] = []
+        instant = now() + MS
+        timer.at(instant, lambda: called.append("first"))
+        timer.at(instant, timer.close)
+        timer.at(instant, lambda: called.append("never"))
+        timer.at(instant + MS, lambda: called.append("never"))
+        await asyncio.sleep(0.01)
+        return called
+
+    assert with_timer(work) == ["first"]
+
+
+def test_one_callback_that_fails_does_not_stop_the_others() -> None:
+    async def work(timer: Timer) -> list[str]:
+        called: list[str] = []
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: called.append(str(context["exception"])))
+        instant = now() + MS
+
+        def fail() -> None:
+            raise ValueError("mine")
+
+        timer.at(instant, fail)
+        timer.at(instant, lambda: called.append("second"))
+        timer.at(instant + 3 * MS, lambda: called.append("third"))
+        await asyncio.sleep(0.02)
+        return called
+
+    assert with_timer(work) == ["mine", "second", "third"]
+
+
+def test_it_sleeps_when_nothing_is_due_and_wakes_again() -> None:
+    async def work(timer: Timer) -> float:
+        for _ in range(3):
+            over = asyncio.Event()
+            timer.at(now() + MS, over.set)
+            async with asyncio.timeout(1):
+                await over.wait()
+            await asyncio.sleep(0.005)
+        before = time.process_time()
+        await asyncio.sleep(0.1)
+        return time.process_time() - before
+
+    assert with_timer(work) < 0.05
+
+
+def test_closing_twice_or_asking_after_the_end_harms_nobody() -> None:
+    def files() -> int:
+        return len(list(Path("/proc/self/fd").iterdir()))
+
+    async def work() -> None:
+        before = files()
+        for _ in range(20):
+            timer = Timer(asyncio.get_running_loop())
+            timer.at(now() + MS, lambda: None)
+            timer.close()
+            timer.close()
+        await asyncio.sleep(0.005)
+        assert files() == before
+
+    on_uvloop(work)
