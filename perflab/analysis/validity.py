@@ -22,7 +22,9 @@ def validity_table(run: Run) -> pd.DataFrame:
         own = trials[trials["treatment"] == treatment.name]
         counts = {state: int((own["state"] == state).sum()) for state in ("valid", "invalid")}
         failed = int((own["state"] == "failed").sum())
-        kinds = Counter(kind for given in own["reasons"] for kind in {_kind(each) for each in given})
+        kinds = Counter(
+            kind for given in own["reasons"] for kind in {_kind(each) for each in given}
+        )
         rows.append(
             {
                 "treatment": treatment.name,

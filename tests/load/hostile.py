@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -51,6 +52,8 @@ class Hostile:
         self.connections = 0
         self.requests: list[bytes] = []
         self._server: asyncio.Server | None = None
+        self._over = asyncio.Event()
+        self._serving: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> str:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, backlog=512)
@@ -59,8 +62,13 @@ class Hostile:
     async def __aexit__(self, *_: object) -> None:
         assert self._server is not None
         self._server.close()
+        self._over.set()
+        await asyncio.wait(self._serving, timeout=1) if self._serving else None
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._serving.add(task)
         script = self._scripts[min(self.connections, len(self._scripts) - 1)]
         self.connections += 1
         try:
@@ -75,7 +83,7 @@ class Hostile:
                 if script.end != "keep":
                     break
             if script.end == "hang":
-                await asyncio.sleep(3600)
+                await self._over.wait()
             if script.end == "reset":
                 opened: Any = writer.get_extra_info("socket")
                 opened.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -136,7 +144,7 @@ async def send(
             for number in range(count):
                 exchange = exchanges[number if together else 0]
                 exchange.renew()
-                exchange.planned_ns = exchange.started_ns = loop_ns()
+                exchange.planned_ns = exchange.started_ns = time.monotonic_ns()
                 lean.submit(exchange)
                 while not together and len(seen.outcomes) <= number:
                     over.clear()
@@ -150,13 +158,6 @@ async def send(
         seen.left_open = len(lean._open)
     await asyncio.sleep(0)
     return seen
-
-
-def loop_ns() -> int:
-    """Return now on the clock of all instants."""
-    import time
-
-    return time.monotonic_ns()
 
 
 async def play(scripts: Sequence[Script], count: int = 1, **options: Any) -> Seen:

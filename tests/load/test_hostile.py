@@ -45,9 +45,7 @@ SCRIPTS = st.builds(
 )
 
 
-@settings(
-    max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(SCRIPTS, min_size=1, max_size=4),
     st.sampled_from(["keep_alive", "per_request"]),
@@ -100,8 +98,7 @@ def test_a_connection_closed_between_requests_is_opened_again() -> None:
         async with Hostile([Script((Part(OK),), "close")]) as url:
             first = await send(url, 1)
             assert first.errors == [""]
-            seen = await send(url, 1)
-            return seen
+            return await send(url, 1)
 
     assert on_uvloop(work).errors == [""]
 
@@ -168,8 +165,7 @@ def test_requests_above_the_cap_wait_their_turn() -> None:
     check(seen, 6)
     assert seen.errors == [""] * 6
     waits = [exchange.sent_ns - exchange.started_ns for exchange in seen.exchanges]
-    assert sorted(waits) == waits
-    assert waits[-1] > 80_000_000
+    assert [round(wait / 50e6) for wait in waits] == [0, 0, 1, 1, 2, 2]
 
 
 def test_a_request_may_time_out_while_it_waits_for_a_connection() -> None:
@@ -180,9 +176,14 @@ def test_a_request_may_time_out_while_it_waits_for_a_connection() -> None:
     assert set(seen.errors) == {"timeout"}
 
 
+def redirect(where: str, more: str = "") -> Part:
+    head = f"HTTP/1.1 302 Found\r\nLocation: {where}\r\nContent-Length: 0\r\n{more}\r\n"
+    return Part(head.encode())
+
+
 def test_redirects_are_followed_only_when_asked_and_never_off_the_list() -> None:
-    away = Script((Part(b"HTTP/1.1 302 F\r\nLocation: http://example.org/\r\nContent-Length: 0\r\n\r\n"),), "keep")
-    home = Script((Part(b"HTTP/1.1 302 F\r\nLocation: /next\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"),), "close")
+    away = Script((redirect("http://example.org/"),), "keep")
+    home = Script((redirect("/next", "Connection: close\r\n"),), "close")
     fine = Script((Part(OK),), "keep")
     assert on_uvloop(lambda: play([home, fine])).errors == ["status"]
     assert on_uvloop(lambda: play([away], request=Request(redirects=3))).errors == ["redirect"]
@@ -209,8 +210,12 @@ def test_see_other_turns_a_post_into_a_get_and_secrets_stay_at_home() -> None:
 
 
 def test_a_chain_of_redirects_is_one_request_from_its_first_sending_on() -> None:
-    home = Script((Part(b"HTTP/1.1 302 F\r\nLocation: /next\r\nContent-Length: 0\r\n\r\n", 0.1),), "close")
-    seen = on_uvloop(lambda: play([home, Script((Part(OK),), "keep")], 1, request=Request(redirects=1)))
+    home = Script(
+        (Part(b"HTTP/1.1 302 F\r\nLocation: /next\r\nContent-Length: 0\r\n\r\n", 0.1),), "close"
+    )
+    seen = on_uvloop(
+        lambda: play([home, Script((Part(OK),), "keep")], 1, request=Request(redirects=1))
+    )
     exchange = seen.exchanges[0]
     assert exchange.done_ns - exchange.sent_ns > 0.1e9
     assert exchange.prepared.request.path == "/"
