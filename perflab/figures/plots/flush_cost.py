@@ -8,19 +8,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from perflab.figures.canvas import canvas, finish, only_grid
+from perflab.figures.looks import Look, looks
 from perflab.figures.origin import footer
 from perflab.figures.plots.milliseconds import log_axis
-from perflab.figures.style import (
-    FAINT,
-    MUTED,
-    Look,
-    canvas,
-    finish,
-    looks,
-    only_grid,
-    styled,
-    tick_label,
-)
+from perflab.figures.theme import FAINT, MUTED, styled
+from perflab.figures.words import tick_label
 from perflab.recordings import Run
 
 COLUMNS = [

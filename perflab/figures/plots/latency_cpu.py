@@ -11,10 +11,13 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from perflab.analysis import Correlation
+from perflab.figures.canvas import canvas, finish, only_grid
 from perflab.figures.evidence import LATENCY, WINDOW_S, cpu_windows, latency_and_cpu
+from perflab.figures.looks import Look, looks
 from perflab.figures.origin import footer
 from perflab.figures.plots.milliseconds import log_axis
-from perflab.figures.style import MUTED, Look, canvas, finish, looks, only_grid, styled, tick_label
+from perflab.figures.theme import MUTED, styled
+from perflab.figures.words import tick_label
 from perflab.recordings import Run
 
 SERVICES = ("inference", "postgres")

@@ -11,19 +11,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from perflab.analysis import smallest_n
+from perflab.figures.canvas import canvas, finish, only_grid
+from perflab.figures.looks import Look, looks
 from perflab.figures.origin import footer
 from perflab.figures.plots.milliseconds import log_axis
-from perflab.figures.style import (
-    FAINT,
-    MUTED,
-    Look,
-    canvas,
-    finish,
-    looks,
-    only_grid,
-    styled,
-    tick_label,
-)
+from perflab.figures.theme import FAINT, MUTED, styled
+from perflab.figures.words import tick_label
 from perflab.recordings import Run
 
 # Above this many treatments the curves hide each other: one panel each, the others in grey.

@@ -11,10 +11,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from perflab.analysis import Estimate
+from perflab.figures.canvas import canvas, finish, only_grid
 from perflab.figures.evidence import in_words, statistic, typical_values
+from perflab.figures.looks import Look, looks
 from perflab.figures.origin import footer
 from perflab.figures.plots import rows
-from perflab.figures.style import FAINT, INK, MUTED, Look, canvas, finish, looks, only_grid, styled
+from perflab.figures.theme import FAINT, INK, MUTED, styled
 from perflab.recordings import Run
 
 BAND = (-0.34, 0.12)

@@ -8,20 +8,13 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from perflab.figures.canvas import WIDTH_IN, canvas, finish, only_grid
 from perflab.figures.evidence import parts
+from perflab.figures.looks import looks
 from perflab.figures.origin import footer
 from perflab.figures.plots import rows
-from perflab.figures.style import (
-    INK,
-    MUTED,
-    WIDTH_IN,
-    canvas,
-    finish,
-    looks,
-    only_grid,
-    styled,
-    text_width_in,
-)
+from perflab.figures.theme import INK, MUTED, styled
+from perflab.figures.words import text_width_in
 from perflab.recordings import Run
 
 # Paul Tol's muted scheme: apart from the treatments' colours, and safe for colour-blind readers.
