@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from perflab.analysis import smallest_n
-from perflab.figures.canvas import canvas, finish, only_grid
+from perflab.figures.canvas import canvas, finish
 from perflab.figures.looks import Look, looks
 from perflab.figures.origin import footer
 from perflab.figures.plots.milliseconds import log_axis
@@ -118,7 +118,7 @@ def _draw_panel(
     axes.set_ylim(-0.02, 1.03)
     axes.set_yticks([0, 0.25, 0.5, 0.75, 1.0], ["0", "25", "50", "75", "100"])
     log_axis(axes, "x")
-    only_grid(axes, "y")
+    axes.set_axisbelow(True)
     if not any(name in pooled for name in shown):
         axes.text(0.5, 0.5, "no valid trial", transform=axes.transAxes, ha="center", color=MUTED)
 
