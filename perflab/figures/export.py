@@ -21,7 +21,7 @@ from PIL import Image
 
 from perflab.errors import PerflabError
 from perflab.figures.origin import perflab_version, provenance_of
-from perflab.figures.style import applied
+from perflab.figures.theme import applied
 from perflab.recordings import Run
 
 PRINT_DPI = 200
