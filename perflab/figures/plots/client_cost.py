@@ -8,8 +8,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from perflab.figures.canvas import canvas, finish, only_grid
+from perflab.figures.looks import MARKERS, PALETTE
 from perflab.figures.origin import footer
-from perflab.figures.style import MARKERS, MUTED, PALETTE, canvas, finish, only_grid, styled
+from perflab.figures.theme import MUTED, styled
 from perflab.recordings import Run
 
 PANELS = {
