@@ -40,10 +40,10 @@ def footer(run: Run) -> str:
     """Return the small print below every figure: run, path, n, seed, commit, and what is shared."""
     record = run.record
     lines = [
-        f"run {run.run_id} · backend {record.backend} · network path {record.network_path}",
-        f"{n_text(run)} · seed\N{NO-BREAK SPACE}{record.seed}"
-        f" · commit\N{NO-BREAK SPACE}{commit(record)}"
-        f" · perflab\N{NO-BREAK SPACE}{perflab_version()}",
+        f"run {run.run_id} · seed {record.seed} · commit {commit(record)}"
+        f" · perflab {perflab_version()}",
+        f"backend {record.backend} · network path {record.network_path}",
+        n_text(run),
     ]
     if record.state != "finished":
         lines.append(f"run {record.state}" + (f": {record.reason}" if record.reason else ""))

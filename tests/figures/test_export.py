@@ -15,6 +15,7 @@ from PIL import Image
 
 from perflab.figures import PLOTS, provenance, save, save_all
 from perflab.figures.export import ProvenanceError, write_whole
+from perflab.figures.looks import looks
 
 REBUILD = """
 import sys
@@ -71,6 +72,16 @@ def test_both_formats_carry_the_same_complete_origin(normal, tmp_path) -> None:
     assert found["parameters"] == json.loads(json.dumps(record.parameters))
     assert set(found["n"]) == {treatment.name for treatment in record.treatments}
     assert {"commit", "dirty", "perflab", "backend", "network_path"} <= set(found)
+
+
+def test_a_png_keeps_white_and_the_treatments_colours_exact(normal, tmp_path) -> None:
+    _, png = save(PLOTS["throughput"].draw(normal), "f", normal, tmp_path)
+    with Image.open(png) as picture:
+        shown = {color for _, color in picture.convert("RGB").getcolors(1 << 20)}
+        assert picture.mode == "P"
+    wanted = [look.color for look in looks(normal.record).values()]
+    for name in (*wanted, "white"):
+        assert tuple(round(255 * part) for part in mpl.colors.to_rgb(name)) in shown
 
 
 def test_letters_in_an_svg_are_paths(normal, tmp_path) -> None:

@@ -85,7 +85,7 @@ def _in_words(correlation: Correlation) -> str:
     known = math.isfinite(correlation.low)
     interval = f"[{correlation.low:.2f}, {correlation.high:.2f}]" if known else "(no interval)"
     trials = f"{correlation.n} trial{'s' if correlation.n != 1 else ''}"
-    words = f"ρ = {correlation.rho:.2f} {interval}, n = {trials}, {correlation.windows:,} windows"
+    words = f"ρ = {correlation.rho:.2f} {interval}\nn = {trials}, {correlation.windows:,} windows"
     return words.replace("-", "\N{MINUS SIGN}")
 
 
