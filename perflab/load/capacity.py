@@ -15,6 +15,8 @@ from perflab.load.workload import ClosedLoop, Objective, OpenLoop, Stage, Worklo
 Limit = Literal["server", "client", "range"]
 MAX_ERROR_SHARE = 0.01
 MIN_SHARE_OF_OFFERED = 0.97
+MIN_GROWN_MS = 1.0
+MAX_GROWN_SHARE = 0.5
 
 
 @dataclass(frozen=True)
@@ -45,8 +47,8 @@ class Capacity:
         if self.limit == "client":
             why = next(probe.faults[0] for probe in self.probes if probe.faults)
             return f"at least {self.low:g}: beyond it the client is the limit ({why})"
-        if self.limit == "range" or self.high is None:
-            return f"at least {self.low:g}, the highest level tried"
+        if self.high is None:
+            return f"at least {self.low:g}; no higher level was surely too much"
         if not self.low:
             return f"below {self.high:g}: the lowest level tried missed the objective"
         return f"between {self.low:g} (held) and {self.high:g} (did not hold); the server's limit"
@@ -113,9 +115,23 @@ def search(
                 low = middle
             else:
                 high = middle
+
+        def agreed(level: float, held: bool) -> bool:
+            """Probe a level until it has all its repeats or one disagrees."""
+            while True:
+                seen = [not each.missed for each in made if each.level == level]
+                if any(each != held for each in seen):
+                    return False
+                if len(seen) >= repeats:
+                    return True
+                made.append(probe(level))
+
+        levels = sorted({each.level for each in made})
+        below = (level for level in reversed(levels) if level <= low and agreed(level, True))
+        above = (level for level in levels if level >= high and agreed(level, False))
+        low, high = next(below, 0.0), next(above, None)
     except _ClientLimit as limit:
         return Capacity(low, limit.level, "client", tuple(made))
-    low, high = _agreed(made, low, high)
     return Capacity(low, high, "server", tuple(made))
 
 
@@ -123,16 +139,6 @@ class _ClientLimit(Exception):
     def __init__(self, level: float) -> None:
         super().__init__(level)
         self.level = level
-
-
-def _agreed(made: Sequence[Probe], low: float, high: float) -> tuple[float, float]:
-    """Widen the bounds to levels whose probes all agreed."""
-    levels: dict[float, list[bool]] = {}
-    for probe in made:
-        levels.setdefault(probe.level, []).append(not probe.missed)
-    held = [level for level, seen in levels.items() if level <= low and all(seen)]
-    missed = [level for level, seen in levels.items() if level >= high and not any(seen)]
-    return max(held, default=0.0), min(missed, default=high)
 
 
 def at_level(workload: Workload, level: float, duration_s: float, warmup_s: float) -> Workload:
@@ -180,6 +186,10 @@ def judged(level: float, shown: Mapping[str, Any], objectives: Sequence[Objectiv
             missed.append(f"{name} {found:.4g} ms > {objective.below_ms:g} ms")
     if shown["requests"] and shown["errors"] > MAX_ERROR_SHARE * shown["requests"]:
         missed.append(f"{shown['errors']} of {shown['requests']} requests failed")
+    growth, middle = shown["response_growth_ms_per_s"], shown["response_time_ms"]["p50"] or 0.0
+    grown_ms = growth * shown["duration_s"]
+    if grown_ms > max(MIN_GROWN_MS, MAX_GROWN_SHARE * middle):
+        missed.append(f"response time grows by {growth:.3g} ms per second: a queue builds up")
     offered, reached = shown.get("offered_rps"), shown.get("throughput_rps") or 0.0
     if offered and reached < MIN_SHARE_OF_OFFERED * offered:
         missed.append(f"{reached:.4g}/s answered of {offered:.4g}/s offered")
