@@ -39,7 +39,8 @@ def test_another_process_rebuilds_every_file_byte_for_byte(normal, tmp_path) -> 
         env=environment,
     )
     here, there = contents(tmp_path / "here"), contents(tmp_path / "there")
-    assert sorted(here) == sorted(f"{n}.{s}" for n in PLOTS for s in ("svg", "png", "csv"))
+    drawn = set(PLOTS) - {"client_cost"}
+    assert sorted(here) == sorted(f"{n}.{s}" for n in drawn for s in ("svg", "png", "csv"))
     assert [name for name in here if here[name] != there.get(name)] == []
 
 
@@ -52,7 +53,11 @@ def test_settings_of_the_notebook_do_not_change_the_bytes(normal, tmp_path) -> N
 
 
 @pytest.mark.parametrize("name", PLOTS)
-def test_having_been_shown_in_a_notebook_does_not_change_the_bytes(normal, name, tmp_path) -> None:
+def test_having_been_shown_in_a_notebook_does_not_change_the_bytes(
+    normal, clients, name, tmp_path
+) -> None:
+    if name == "client_cost":
+        normal = clients
     fresh, shown = PLOTS[name].draw(normal), PLOTS[name].draw(normal)
     picture, _ = shown._repr_png_()
     assert picture.startswith(b"\x89PNG")
