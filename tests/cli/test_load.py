@@ -15,6 +15,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+import perflab as perflab_package
+from perflab.errors import TargetRefused
 from perflab.paths import project_root
 
 SERVER = project_root() / "tests" / "load" / "server.py"
@@ -148,6 +150,13 @@ def test_a_freeze_is_charged_to_the_requests_that_it_kept_waiting(server: tuple[
     assert shown["response_time_ms"]["p95"] == pytest.approx(300, rel=0.25)
     assert shown["response_time_ms"]["p99"] == pytest.approx(540, rel=0.15)
     assert shown["service_time_ms"]["max"] >= 500
+
+
+def test_a_notebook_sends_load_under_the_same_rules(server: tuple[str, int]) -> None:
+    shown = perflab_package.send_load(server[0], users=2, requests=50)
+    assert (shown["requests"], shown["errors"], shown["failures"]) == (50, 0, [])
+    with pytest.raises(TargetRefused, match="allow_targets"):
+        perflab_package.send_load("http://example.org/", users=2, requests=50)
 
 
 def test_capacity_of_a_server_that_answers_one_at_a_time(server: tuple[str, int]) -> None:
