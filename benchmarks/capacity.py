@@ -13,7 +13,7 @@ import bench
 
 from perflab.load import capacity, report
 from perflab.load.selfcheck import check
-from perflab.load.workload import Objective, OpenLoop, Request, Stage, Workload
+from perflab.load.workload import Objective, OpenLoop, Request, Stage, StopRules, Workload
 
 
 def main() -> None:
@@ -30,7 +30,8 @@ def main() -> None:
 
             def probe(level: float, url: str = url, made: bench.Generator = made) -> capacity.Probe:
                 arrivals = OpenLoop(stages=(Stage(rate=level, duration_s=1),))
-                base = Workload(request=Request(), arrivals=arrivals, timeout_s=5)
+                rules = StopRules(objectives=(objective,))
+                base = Workload(request=Request(), arrivals=arrivals, timeout_s=5, stop=rules)
                 load = capacity.at_level(base, level, given.seconds, 0.3)
                 result = made.run(load, url)
                 shown = report.summary(result, load, check(result, load))
@@ -38,7 +39,7 @@ def main() -> None:
                 return capacity.judged(level, shown, [objective])
 
             began = time.monotonic()
-            found = capacity.search(probe, 50, most=1e5)
+            found = capacity.search(probe, 80, most=1e5)
             took = time.monotonic() - began
         high = f"{found.high:.0f}" if found.high else "-"
         print(

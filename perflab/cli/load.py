@@ -159,6 +159,10 @@ def _find_capacity(
     problems = []
     if not made.stop.objectives:
         problems.append("--find-capacity needs an --objective, like 'p99<100ms'")
+    for objective in made.stop.objectives:
+        if objective.percentile not in report.SMALLEST_N:
+            known = ", ".join(f"p{share}" for share in report.SMALLEST_N)
+            problems.append(f"--find-capacity judges {known}, not p{objective.percentile:g}")
     if not (options.users or options.rate):
         problems.append("--find-capacity needs --users or --rate, where the search begins")
     if problems:

@@ -10,9 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from perflab.errors import LoadError
+from perflab.load.report import SMALLEST_N
 from perflab.load.workload import ClosedLoop, Objective, OpenLoop, Stage, Workload
 
 Limit = Literal["server", "client", "range"]
+LONGEST_PROBE_S = 60.0
 MAX_ERROR_SHARE = 0.01
 MIN_SHARE_OF_OFFERED = 0.97
 MIN_GROWN_MS = 1.0
@@ -142,7 +145,11 @@ class _ClientLimit(Exception):
 
 
 def at_level(workload: Workload, level: float, duration_s: float, warmup_s: float) -> Workload:
-    """Return the workload with another rate or number of users, and without stop rules."""
+    """Return the workload with another rate or number of users, and without stop rules.
+
+    A probe at a low rate is made longer, up to a minute, until its sample can support the
+    percentiles of the objectives.
+    """
     arrivals = workload.arrivals
     changed: ClosedLoop | OpenLoop
     if isinstance(arrivals, ClosedLoop):
@@ -157,6 +164,9 @@ def at_level(workload: Workload, level: float, duration_s: float, warmup_s: floa
             }
         )
     else:
+        wanted = (SMALLEST_N.get(int(each.percentile), 0) for each in workload.stop.objectives)
+        needed_s = 1.1 * max(wanted, default=0) / level
+        duration_s = max(duration_s, min(needed_s, LONGEST_PROBE_S))
         seed = arrivals.seed if isinstance(arrivals, OpenLoop) else 0
         kind = arrivals.arrivals if isinstance(arrivals, OpenLoop) else "constant"
         changed = OpenLoop(
@@ -175,13 +185,23 @@ def judged(level: float, shown: Mapping[str, Any], objectives: Sequence[Objectiv
     The client's faults are those of its self-check, but for errors, which are the server's. When
     the objectives are missed and the client was late as well, the fault is the client's: the
     server's share cannot be told.
+
+    Raises
+    ------
+    LoadError
+        Too few answers to judge an objective, although none failed.
     """
-    missed = []
+    missed: list[str] = []
     for objective in objectives:
         name = f"p{objective.percentile:g}"
         found = shown["response_time_ms"].get(name)
+        if found is None and not missed and not shown["errors"]:
+            raise LoadError(
+                f"{shown['requests']} answers at a level of {level:g} are too few to know {name}: "
+                "make the probes longer (--duration), or begin higher"
+            )
         if found is None:
-            missed.append(f"{name} unknown: too few answers")
+            missed.append(f"{name} unknown")
         elif found > objective.below_ms:
             missed.append(f"{name} {found:.4g} ms > {objective.below_ms:g} ms")
     if shown["requests"] and shown["errors"] > MAX_ERROR_SHARE * shown["requests"]:

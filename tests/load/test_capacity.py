@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from perflab.errors import LoadError
 from perflab.load.capacity import Capacity, Probe, at_level, judged, search
 from perflab.load.report import growth_ms_per_s
 from perflab.load.workload import ClosedLoop, Objective, OpenLoop, Request, Stage, Workload
@@ -92,6 +93,12 @@ def test_a_probe_misses_by_objective_errors_throughput_or_growth() -> None:
     assert "grows" in judged(100, shown(response_growth_ms_per_s=1.0), objectives).missed[0]
     faults = ["the client was late", "20 of 1000 requests failed (20 status)"]
     assert judged(100, shown(reasons=faults), objectives).faults == ("the client was late",)
+
+
+def test_too_few_answers_are_no_verdict() -> None:
+    few = shown(response_time_ms={"p50": 10.0, "p99": None})
+    with pytest.raises(LoadError, match="too few to know p99"):
+        judged(5, few, [Objective(percentile=99, below_ms=45)])
 
 
 def test_growth_is_found_in_a_queue_and_not_in_noise() -> None:
