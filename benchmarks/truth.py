@@ -36,7 +36,8 @@ def main() -> None:
                 arrivals = OpenLoop(stages=(stage,), arrivals="poisson", warmup_s=1.0)
                 work = Workload(request=Request(), arrivals=arrivals)
                 result, rows = bench.measured(made, work, url)
-                notes = bench.notes(url)[-len(rows) :]
+                notes = bench.notes(url)
+                notes = notes[np.argsort(notes[:, 0])][-len(rows) :]
                 true_ms = (notes[:, 1] - notes[:, 0]) / 1e6
                 told_ms = (rows["done_ns"] - rows["planned_ns"]) / 1e6
                 valid = check(result, work).valid

@@ -13,12 +13,14 @@ if TYPE_CHECKING:
         run,
         runs,
         save,
+        send_load,
         summary,
         verdict,
     )
 
 __all__ = [
-    "findings", "notebook_parameters", "open_run", "run", "runs", "save", "summary", "verdict",
+    "findings", "notebook_parameters", "open_run", "run", "runs", "save", "send_load",
+    "summary", "verdict",
 ]  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from perflab import experiments, figures, recordings
 from perflab.analysis.evaluation import evaluate, sentence
 from perflab.errors import ParameterError
 from perflab.experiments.experiment import RunParameters
+from perflab.load import once
 from perflab.notebook import assigned_names
 from perflab.parameters import did_you_mean
 from perflab.paths import figures_dir, runs_dir
@@ -137,3 +138,8 @@ def save(run: Run) -> Sequence[Path]:
     folder = figures_dir() / run.run_id
     paths = list(figures.save_all(run, folder))
     return [*paths, write_section(run, folder)]
+
+
+def send_load(url: str, **options: Any) -> dict[str, Any]:
+    """Send load to an address without an experiment; see :func:`perflab.load.once.send`."""
+    return once.send(url, **options)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 import pandas as pd
 
 from perflab.recordings import Run
+
+NUMBER = re.compile(r"(?<!\w)\d[\d.]*%?")
 
 
 def validity_table(run: Run) -> pd.DataFrame:
@@ -22,7 +25,9 @@ def validity_table(run: Run) -> pd.DataFrame:
         own = trials[trials["treatment"] == treatment.name]
         counts = {state: int((own["state"] == state).sum()) for state in ("valid", "invalid")}
         failed = int((own["state"] == "failed").sum())
-        kinds = Counter(kind for given in own["reasons"] for kind in {_kind(each) for each in given})
+        kinds = Counter(
+            kind for given in own["reasons"] for kind in {_kind(each) for each in given}
+        )
         rows.append(
             {
                 "treatment": treatment.name,
@@ -37,5 +42,4 @@ def validity_table(run: Run) -> pd.DataFrame:
 
 def _kind(reason: str) -> str:
     """Return a reason without its numbers, so that equal kinds can be counted."""
-    words = [word for word in reason.splitlines()[0].split() if not word[:1].isdigit()]
-    return " ".join(words).replace(" ms is above ms", " is too large").replace("  ", " ")
+    return NUMBER.sub("...", reason.splitlines()[0])

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import shutil
 import signal
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,11 +13,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from perflab.errors import LoadError, ParameterError
+from perflab.errors import ParameterError
 
 if TYPE_CHECKING:
     from perflab.load.command import Options
-    from perflab.load.generator import Generator
     from perflab.load.stopping import Progress
     from perflab.load.workload import Workload
 
@@ -127,21 +124,23 @@ def command(
     if find_capacity:
         _find_capacity(made, options, workers, wait, as_json)
         return
-    from perflab.load import report
-    from perflab.load.selfcheck import check
+    from perflab.load import once, report
 
-    with _place(folder) as place, _ready(workers, wait) as generator:
-        with _interrupt() as look:
-            show = _Live()
-            result = generator.run(made, url, show, look, options.allow_targets, place / "raw")
-            show.end()
-        found = check(result, made)
-        shown = report.summary(result, made, found)
-        if folder is not None:
-            report.write(folder, result, made, shown, url)
-        for text in result.failures:
-            print(f"the script failed:\n{text}", file=sys.stderr)
-        result.discard()
+    show = _Live()
+    with _interrupt() as look:
+        shown, failures = once.carry_out(
+            made,
+            url,
+            allowed=options.allow_targets,
+            workers=workers,
+            wait_s=wait,
+            out=folder,
+            on_progress=show,
+            look=look,
+        )
+    show.end()
+    for text in failures:
+        print(f"the script failed:\n{text}", file=sys.stderr)
     print(json.dumps(shown) if as_json else report.table(shown))
     if folder is not None and not as_json:
         print(f"\n{folder / 'requests.parquet'}\n{folder / 'load.json'}")
@@ -153,13 +152,17 @@ def _find_capacity(
     made: Workload, options: Options, workers: int, wait: float, as_json: bool
 ) -> None:
     """Search the highest level, tell of every probe, and say where the limit lies."""
-    from perflab.load import capacity, report
+    from perflab.load import capacity, once, report
     from perflab.load.command import DEFAULT_PROBE_S, HIGHEST_RATE, HIGHEST_USERS
     from perflab.load.selfcheck import check
 
     problems = []
     if not made.stop.objectives:
         problems.append("--find-capacity needs an --objective, like 'p99<100ms'")
+    for objective in made.stop.objectives:
+        if objective.percentile not in report.SMALLEST_N:
+            known = ", ".join(f"p{share}" for share in report.SMALLEST_N)
+            problems.append(f"--find-capacity judges {known}, not p{objective.percentile:g}")
     if not (options.users or options.rate):
         problems.append("--find-capacity needs --users or --rate, where the search begins")
     if problems:
@@ -167,7 +170,7 @@ def _find_capacity(
     length_s = options.duration or DEFAULT_PROBE_S
     by_users = options.users > 0
 
-    with _place(None) as place, _ready(workers, wait) as generator, _interrupt() as look:
+    with once.place() as place, once.ready(workers, wait) as generator, _interrupt() as look:
 
         def probe(level: float) -> capacity.Probe:
             load = capacity.at_level(made, level, length_s, options.warmup or 0.2 * length_s)
@@ -199,41 +202,6 @@ def _find_capacity(
         print(json.dumps({**shown, "sentence": limit.sentence, "probes": probes}))
         return
     print(f"capacity in {'users' if by_users else 'requests/s'}: {limit.sentence}")
-
-
-@contextmanager
-def _place(folder: Path | None) -> Iterator[Path]:
-    """Yield where raw rows go: the result's own disk, or a temporary folder."""
-    try:
-        if folder is not None:
-            folder.mkdir(parents=True, exist_ok=True)
-            yield folder
-            return
-        place = Path(tempfile.mkdtemp(prefix="perflab-load-"))
-    except OSError as error:
-        raise LoadError(f"cannot write {error.filename}: {error.strerror}") from None
-    try:
-        yield place
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
-
-
-@contextmanager
-def _ready(workers: int, wait_s: float) -> Iterator[Generator]:
-    """Hold the host's lock and keep load workers on the client's cores."""
-    from perflab.host.lock import measurement_lock
-    from perflab.host.placement import placement
-    from perflab.load.generator import Generator
-
-    cores = placement().client
-    bound = [cores[number % len(cores)] for number in range(workers or len(cores))]
-    with measurement_lock("perflab load", wait_s):
-        generator = Generator(bound, {})
-        try:
-            generator.start()
-            yield generator
-        finally:
-            generator.close()
 
 
 @contextmanager

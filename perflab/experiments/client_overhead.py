@@ -49,7 +49,7 @@ def _treatments(parameters: ClientOverheadParameters) -> list[Treatment]:
             request=Request(node="echo", expect_bytes=parameters.body_bytes),
             arrivals=OpenLoop(stages=(stage,), warmup_s=parameters.warmup_s),
             timeout_s=parameters.timeout_s,
-            client=client,  # type: ignore[arg-type]
+            client=client,
         )
         treatments.append(
             Treatment(

@@ -47,7 +47,7 @@ def in_words(estimate: Estimate, form: str) -> str:
 
 
 def parts(run: Run) -> pd.DataFrame:
-    """Return treatment, part and mean_ms, the parts in the order in which a request meets them."""
+    """Return treatment, part and mean_ms, the parts not in any order."""
     return decompose(run.requests())[["treatment", "part", "mean_ms"]]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -39,9 +40,10 @@ def footer(run: Run) -> str:
     """Return the small print below every figure: run, path, n, seed, commit, and what is shared."""
     record = run.record
     lines = [
-        f"run {run.run_id} · backend {record.backend} · network path {record.network_path}",
-        f"{_n_text(valid_counts(run))} · seed {record.seed} · commit {commit(record)}"
+        f"run {run.run_id} · seed {record.seed} · commit {commit(record)}"
         f" · perflab {perflab_version()}",
+        f"backend {record.backend} · network path {record.network_path}",
+        n_text(run),
     ]
     if record.state != "finished":
         lines.append(f"run {record.state}" + (f": {record.reason}" if record.reason else ""))
@@ -50,11 +52,14 @@ def footer(run: Run) -> str:
     return "\n".join(lines)
 
 
-def _n_text(counts: dict[str, int]) -> str:
-    if len(set(counts.values())) == 1:
-        return f"n = {next(iter(counts.values()))} valid trials per treatment"
-    listed = ", ".join(f"{name}: {count}" for name, count in counts.items())
-    return f"n valid trials: {listed}"
+def n_text(run: Run) -> str:
+    """Return how many valid trials the treatments have, those that differ by their label."""
+    counts = valid_counts(run)
+    usual, _ = max(Counter(counts.values()).items(), key=lambda item: (item[1], item[0]))
+    labels = {t.name: t.label or t.name for t in run.record.treatments}
+    others = [f"{count} of {labels[name]}" for name, count in counts.items() if count != usual]
+    exceptions = f" (except {'; '.join(others)})" if others else ""
+    return f"n = {usual} valid trials per treatment{exceptions}"
 
 
 def provenance_of(run: Run, name: str) -> dict[str, Any]:

@@ -10,11 +10,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from perflab.errors import LoadError
+from perflab.load.report import SMALLEST_N
 from perflab.load.workload import ClosedLoop, Objective, OpenLoop, Stage, Workload
 
 Limit = Literal["server", "client", "range"]
+LONGEST_PROBE_S = 60.0
 MAX_ERROR_SHARE = 0.01
 MIN_SHARE_OF_OFFERED = 0.97
+MIN_GROWN_MS = 1.0
+MAX_GROWN_SHARE = 0.5
 
 
 @dataclass(frozen=True)
@@ -45,8 +50,8 @@ class Capacity:
         if self.limit == "client":
             why = next(probe.faults[0] for probe in self.probes if probe.faults)
             return f"at least {self.low:g}: beyond it the client is the limit ({why})"
-        if self.limit == "range" or self.high is None:
-            return f"at least {self.low:g}, the highest level tried"
+        if self.high is None:
+            return f"at least {self.low:g}; no higher level was surely too much"
         if not self.low:
             return f"below {self.high:g}: the lowest level tried missed the objective"
         return f"between {self.low:g} (held) and {self.high:g} (did not hold); the server's limit"
@@ -113,9 +118,23 @@ def search(
                 low = middle
             else:
                 high = middle
+
+        def agreed(level: float, held: bool) -> bool:
+            """Probe a level until it has all its repeats or one disagrees."""
+            while True:
+                seen = [not each.missed for each in made if each.level == level]
+                if any(each != held for each in seen):
+                    return False
+                if len(seen) >= repeats:
+                    return True
+                made.append(probe(level))
+
+        levels = sorted({each.level for each in made})
+        below = (level for level in reversed(levels) if level <= low and agreed(level, True))
+        above = (level for level in levels if level >= high and agreed(level, False))
+        low, high = next(below, 0.0), next(above, None)
     except _ClientLimit as limit:
         return Capacity(low, limit.level, "client", tuple(made))
-    low, high = _agreed(made, low, high)
     return Capacity(low, high, "server", tuple(made))
 
 
@@ -125,18 +144,12 @@ class _ClientLimit(Exception):
         self.level = level
 
 
-def _agreed(made: Sequence[Probe], low: float, high: float) -> tuple[float, float]:
-    """Widen the bounds to levels whose probes all agreed."""
-    levels: dict[float, list[bool]] = {}
-    for probe in made:
-        levels.setdefault(probe.level, []).append(not probe.missed)
-    held = [level for level, seen in levels.items() if level <= low and all(seen)]
-    missed = [level for level, seen in levels.items() if level >= high and not any(seen)]
-    return max(held, default=0.0), min(missed, default=high)
-
-
 def at_level(workload: Workload, level: float, duration_s: float, warmup_s: float) -> Workload:
-    """Return the workload with another rate or number of users, and without stop rules."""
+    """Return the workload with another rate or number of users, and without stop rules.
+
+    A probe at a low rate is made longer, up to a minute, until its sample can support the
+    percentiles of the objectives.
+    """
     arrivals = workload.arrivals
     changed: ClosedLoop | OpenLoop
     if isinstance(arrivals, ClosedLoop):
@@ -151,6 +164,9 @@ def at_level(workload: Workload, level: float, duration_s: float, warmup_s: floa
             }
         )
     else:
+        wanted = (SMALLEST_N.get(int(each.percentile), 0) for each in workload.stop.objectives)
+        needed_s = 1.1 * max(wanted, default=0) / level
+        duration_s = max(duration_s, min(needed_s, LONGEST_PROBE_S))
         seed = arrivals.seed if isinstance(arrivals, OpenLoop) else 0
         kind = arrivals.arrivals if isinstance(arrivals, OpenLoop) else "constant"
         changed = OpenLoop(
@@ -169,17 +185,31 @@ def judged(level: float, shown: Mapping[str, Any], objectives: Sequence[Objectiv
     The client's faults are those of its self-check, but for errors, which are the server's. When
     the objectives are missed and the client was late as well, the fault is the client's: the
     server's share cannot be told.
+
+    Raises
+    ------
+    LoadError
+        Too few answers to judge an objective, although none failed.
     """
-    missed = []
+    missed: list[str] = []
     for objective in objectives:
         name = f"p{objective.percentile:g}"
         found = shown["response_time_ms"].get(name)
+        if found is None and not missed and not shown["errors"]:
+            raise LoadError(
+                f"{shown['requests']} answers at a level of {level:g} are too few to know {name}: "
+                "make the probes longer (--duration), or begin higher"
+            )
         if found is None:
-            missed.append(f"{name} unknown: too few answers")
+            missed.append(f"{name} unknown")
         elif found > objective.below_ms:
             missed.append(f"{name} {found:.4g} ms > {objective.below_ms:g} ms")
     if shown["requests"] and shown["errors"] > MAX_ERROR_SHARE * shown["requests"]:
         missed.append(f"{shown['errors']} of {shown['requests']} requests failed")
+    growth, middle = shown["response_growth_ms_per_s"], shown["response_time_ms"]["p50"] or 0.0
+    grown_ms = growth * shown["duration_s"]
+    if grown_ms > max(MIN_GROWN_MS, MAX_GROWN_SHARE * middle):
+        missed.append(f"response time grows by {growth:.3g} ms per second: a queue builds up")
     offered, reached = shown.get("offered_rps"), shown.get("throughput_rps") or 0.0
     if offered and reached < MIN_SHARE_OF_OFFERED * offered:
         missed.append(f"{reached:.4g}/s answered of {offered:.4g}/s offered")

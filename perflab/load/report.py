@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from scipy import stats
 
 from perflab.load.columns import PHASE, ROW, phases, words
 from perflab.load.generator import LoadResult
@@ -21,6 +22,8 @@ from perflab.load.workload import OpenLoop, Workload
 # 1 - p**n >= 0.975. Below them a percentile is refused.
 SMALLEST_N = {50: 6, 90: 36, 95: 72, 99: 368}
 ROWS_PER_GROUP = 1 << 20
+GROWTH_WINDOWS = 10
+GROWTH_TAU = 0.6
 
 
 def percentiles_ms(values_ns: np.ndarray, shares: tuple[int, ...]) -> dict[str, float | None]:
@@ -68,6 +71,7 @@ def summary(result: LoadResult, workload: Workload, found: SelfCheck) -> dict[st
         "bytes_received": int(measured["bytes"].sum()),
         "response_time_ms": _times(response),
         "service_time_ms": _times(service),
+        "response_growth_ms_per_s": growth_ms_per_s(good["planned_ns"], response),
         "generator_lag_ms": percentiles_ms(
             measured["started_ns"] - measured["planned_ns"], (50, 99)
         ),
@@ -85,6 +89,25 @@ def summary(result: LoadResult, workload: Workload, found: SelfCheck) -> dict[st
         "reasons": list(found.reasons),
         "warnings": [*found.reasons, *warnings],
     }
+
+
+def growth_ms_per_s(planned_ns: np.ndarray, response_ns: np.ndarray) -> float:
+    """Return how fast response times grow over a load, in ms per second; 0 without a clear trend.
+
+    Theil-Sen slope of the medians of ten equal windows of planned time, if Kendall's tau between
+    window and median is at least 0.6 (one-sided p < 0.01 for ten windows). A queue that grows
+    without bound shows itself so long before it misses an objective. Sources: P. K. Sen, JASA
+    63(324), 1968; M. G. Kendall, Biometrika 30, 1938.
+    """
+    if len(planned_ns) < GROWTH_WINDOWS * 5:
+        return 0.0
+    order = np.argsort(planned_ns, kind="stable")
+    parts = np.array_split(order, GROWTH_WINDOWS)
+    times = np.array([planned_ns[part].mean() for part in parts]) / 1e9
+    middles = np.array([np.median(response_ns[part]) for part in parts]) / 1e6
+    if np.ptp(middles) == 0 or stats.kendalltau(times, middles).statistic < GROWTH_TAU:
+        return 0.0
+    return float(stats.theilslopes(middles, times).slope)
 
 
 def _seconds(measured: np.ndarray, result: LoadResult) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 import traceback
 from collections.abc import Callable, Sequence
@@ -55,6 +54,7 @@ class ScriptedDriver:
         self._names: dict[str, int] = {}
         self._failures: dict[str, str] = {}
         self._stopping = asyncio.Event()
+        self._waiting: set[asyncio.Future[None]] = set()
         self._end_ns = self._measure_from_ns = 0
         kind = find(arrivals.script)
         self._actions, self._weights = actions(kind)
@@ -67,6 +67,9 @@ class ScriptedDriver:
         """Let no user begin another action."""
         self._stopping.set()
         self.cpu.end()
+        for due in self._waiting:
+            if not due.done():
+                due.set_result(None)
 
     async def run(self, start_ns: int) -> None:
         """Let every user live; then close what they left open and write names and failures."""
@@ -146,13 +149,11 @@ class ScriptedDriver:
                 due.set_result(None)
 
         self._timer.at(due_ns, wake)
-        stopped = asyncio.create_task(self._stopping.wait())
+        self._waiting.add(due)
         try:
-            await asyncio.wait({due, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            await due
         finally:
-            stopped.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await stopped
+            self._waiting.discard(due)
         return not self._stopping.is_set()
 
     def _stage(self, planned_ns: int) -> int:

@@ -85,7 +85,7 @@ def refuse_foreign(url: str, allowed: Sequence[str] = ()) -> None:
     raise TargetRefused(
         f"'{host}' is not a target of this run: load goes to services the lab started, on "
         f"127.0.0.1. If the host is yours to load, name it: --allow-target {host} "
-        f"(parameter allow_targets=['{host}'])"
+        f"(in Python: allow_targets=['{host}'])"
     )
 
 

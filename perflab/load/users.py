@@ -196,7 +196,7 @@ class User:
         *,
         deflate: bool = False,
         headers: Mapping[str, str] | None = None,
-        on_closed: Callable[[str, int], None] = lambda kind, code: None,
+        on_closed: Callable[[str, int], None] = lambda _kind, _code: None,
     ) -> WebSocket:
         """Open a WebSocket to the load's target.
 

@@ -13,6 +13,7 @@ import socket
 import ssl
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 from perflab.load.outcome import CODES
@@ -96,7 +97,8 @@ async def connect(
     try:
         async with asyncio.timeout(timeout_s):
             _, address = addresses(origin)[0]
-            return await opening(url, address, tls, listener, dict(headers or {}), max_message_bytes)
+            call = _Call(url, address, tls, listener, dict(headers or {}), max_message_bytes)
+            return await opening(call)
     except WebSocketError:
         raise
     except TimeoutError:
@@ -109,6 +111,16 @@ async def connect(
         raise WebSocketError("reset", str(error)) from None
     except OSError as error:
         raise WebSocketError("connect", str(error)) from None
+
+
+@dataclass(frozen=True)
+class _Call:
+    url: str
+    address: tuple[str, int]
+    tls: ssl.SSLContext | None
+    listener: Listener
+    headers: dict[str, str]
+    limit: int
 
 
 class _Pieces:
@@ -196,20 +208,13 @@ class _Plain:
             self.listener.closed(kind, self.code)
 
 
-async def _open_plain(
-    url: str,
-    address: tuple[str, int],
-    tls: ssl.SSLContext | None,
-    listener: Listener,
-    headers: dict[str, str],
-    limit: int,
-) -> WebSocket:
+async def _open_plain(call: _Call) -> WebSocket:
     import picows
 
-    plain = _Plain(listener, limit)
+    plain = _Plain(call.listener, call.limit)
     data_frames = (picows.WSMsgType.TEXT, picows.WSMsgType.BINARY, picows.WSMsgType.CONTINUATION)
 
-    class Frames(picows.WSListener):  # type: ignore[misc]
+    class Frames(picows.WSListener):
         def on_ws_connected(self, transport: Any) -> None:
             plain.transport = transport
 
@@ -235,22 +240,39 @@ async def _open_plain(
                 transport.disconnect()
 
         def on_ws_disconnected(self, transport: Any) -> None:
+            if not plain.code and transport.is_close_frame_sent:
+                # picows itself gave the connection up: what came was no frame.
+                plain.kind = plain.kind or "protocol"
             plain.end(dropped=not plain.code)
+
+    async def connected(_: Any) -> socket.socket:
+        """Connect to the address that was checked, whatever the name resolves to by now."""
+        family = socket.AF_INET6 if ":" in call.address[0] else socket.AF_INET
+        opened = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+        try:
+            await asyncio.get_running_loop().sock_connect(opened, call.address)
+        except BaseException:
+            opened.close()
+            raise
+        return opened
 
     try:
         await picows.ws_connect(
             Frames,
-            url,
-            ssl_context=tls,
+            call.url,
+            ssl_context=call.tls,
+            socket_factory=connected,
             websocket_handshake_timeout=None,
             enable_auto_pong=False,
             # A redirect could leave the allow-list.
             max_redirects=0,
-            max_frame_size=limit + MAX_HEADER_BYTES,
-            extra_headers=headers or None,
+            max_frame_size=call.limit + MAX_HEADER_BYTES,
+            extra_headers=call.headers or None,
         )
     except picows.WSError as error:
         raise WebSocketError("handshake", str(error)) from None
+    if plain.transport is None:
+        raise WebSocketError("closed", "the server closed in the handshake")
     return plain
 
 
@@ -258,19 +280,19 @@ async def _open_plain(
 
 
 class _Deflate(asyncio.Protocol):
-    def __init__(self, url: str, listener: Listener, headers: dict[str, str], limit: int) -> None:
+    def __init__(self, call: _Call) -> None:
         from websockets.client import ClientProtocol
         from websockets.extensions.permessage_deflate import ClientPerMessageDeflateFactory
         from websockets.uri import parse_uri
 
-        self.listener = listener
-        self._headers = headers
+        self.listener = call.listener
+        self._headers = call.headers
         self._protocol = ClientProtocol(
-            parse_uri(url),
+            parse_uri(call.url),
             extensions=[ClientPerMessageDeflateFactory(client_max_window_bits=True)],
-            max_size=limit,
+            max_size=call.limit,
         )
-        self._pieces = _Pieces(limit)
+        self._pieces = _Pieces(call.limit)
         self._transport: asyncio.Transport | None = None
         self.opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._over = asyncio.Event()
@@ -303,6 +325,10 @@ class _Deflate(asyncio.Protocol):
             with contextlib.suppress(Exception):
                 self._protocol.receive_eof()
         self._end("reset" if isinstance(error, ConnectionResetError) else "")
+
+    def abort(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
 
     # What came.
 
@@ -404,26 +430,18 @@ class _Deflate(asyncio.Protocol):
             self._transport.abort()
 
 
-async def _open_deflate(
-    url: str,
-    address: tuple[str, int],
-    tls: ssl.SSLContext | None,
-    listener: Listener,
-    headers: dict[str, str],
-    limit: int,
-) -> WebSocket:
+async def _open_deflate(call: _Call) -> WebSocket:
     loop = asyncio.get_running_loop()
-    host = split(url)[0].host
+    host = split(call.url)[0].host
     _, made = await loop.create_connection(
-        lambda: _Deflate(url, listener, headers, limit),
-        *address,
-        ssl=tls,
-        server_hostname=host if tls else None,
+        lambda: _Deflate(call),
+        *call.address,
+        ssl=call.tls,
+        server_hostname=host if call.tls else None,
     )
     try:
         await made.opened
     except BaseException:
-        if made._transport is not None:
-            made._transport.abort()
+        made.abort()
         raise
     return made

@@ -12,7 +12,16 @@ from perflab.analysis.summary import summary_table
 from perflab.recordings import Run
 from perflab.reports.numbers import MISSING, count, estimate, measured, missing, number, p_value
 
-COLUMNS = ["claim", "response", "published", "measured ratio [95%]", "n", "p", "verdict", "source"]
+COLUMNS = [
+    "claim",
+    "response",
+    "published",
+    "measured ratio [95%]",
+    "n",
+    "adjusted p",
+    "verdict",
+    "source",
+]
 COUNTS = ("valid", "invalid", "failed", "errors")
 RESPONSES = {
     "throughput_rps": "requests/s", "mean_ms": "mean ms", "p50_ms": "p50 ms", "p95_ms": "p95 ms",
@@ -23,7 +32,8 @@ RESPONSES = {
 def readable_findings(run: Run) -> pd.DataFrame:
     """Return one row of text per claim of ``run``, with the columns in ``COLUMNS``.
 
-    ``p`` is the one corrected over the run's claims; ``n`` counts blocks.
+    ``adjusted p`` is corrected over the run's claims, that of :func:`sentences` is not; ``n``
+    counts blocks.
     """
     rows = findings_table(evaluate(run)).to_dict("records")
     return pd.DataFrame([_finding(row) for row in rows], columns=COLUMNS)
@@ -37,7 +47,7 @@ def _finding(row: Mapping[Any, Any]) -> dict[str, str]:
         "published": str(row["published"]) or MISSING,
         "measured ratio [95%]": interval,
         "n": count(row["n"]),
-        "p": p_value(row["p (adjusted)"]),
+        "adjusted p": p_value(row["p (adjusted)"]),
         "verdict": str(row["verdict"]),
         "source": str(row["source"]) or MISSING,
     }

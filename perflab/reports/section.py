@@ -11,7 +11,7 @@ import pandas as pd
 
 from perflab.figures import save_all
 from perflab.figures.export import write_whole
-from perflab.figures.origin import commit, perflab_version, shared_note, valid_counts
+from perflab.figures.origin import commit, n_text, perflab_version, shared_note
 from perflab.recordings import Run
 from perflab.reports.findings import readable_findings, readable_summary, sentences
 from perflab.reports.markdown import cell, to_markdown
@@ -62,11 +62,13 @@ def section(run: Run, figure_paths: Iterable[Path | str]) -> str:
 def write_section(run: Run, directory: Path) -> Path:
     """Save the run's figures and its section as ``<directory>/<run id>.md``; return the latter.
 
-    The figures go to ``<directory>/<run id>/`` and are linked relatively, so that the folder can
-    be moved or committed as a whole.
+    The figures go to ``<directory>/<run id>/``, or beside the section where the directory is the
+    run's own already. They are linked relatively, so that the folder can be moved or committed as
+    a whole.
     """
     directory.mkdir(parents=True, exist_ok=True)
-    saved = save_all(run, directory / run.run_id)
+    own = directory if directory.name == run.run_id else directory / run.run_id
+    saved = save_all(run, own)
     path = directory / f"{run.run_id}.md"
     links = [Path(os.path.relpath(figure, directory)) for figure in saved]
     write_whole(path, section(run, links).encode())
@@ -97,7 +99,6 @@ def _figures(paths: Iterable[Path | str]) -> str:
 
 def _set_up(run: Run) -> str:
     record = run.record
-    counts = valid_counts(run)
     facts = {
         "run": f"`{run.run_id}`",
         "measured at": record.created_at,
@@ -106,7 +107,7 @@ def _set_up(run: Run) -> str:
         "placement": _placement(dict(record.placement)),
         "not separated on this machine": shared_note(record),
         "blocks, seed": f"{record.blocks}, {record.seed}",
-        "valid trials": ", ".join(f"{name}: {count}" for name, count in counts.items()),
+        "valid trials": n_text(run),
         "code": f"commit {commit(record)}, perflab {perflab_version()}",
     }
     listed = pd.DataFrame([(k, str(v)) for k, v in facts.items() if v], columns=["what", "value"])

@@ -91,6 +91,9 @@ class Backend(Protocol):
     def prepare(self, spec: ServiceSpec, tell: Callable[[str], None]) -> str:
         """Make what starting needs (an image, a trained model); return its identity."""
 
+    def clear(self, stack: str) -> None:
+        """Remove the data that a crashed stack of this name left."""
+
     def start(self, launch: Launch) -> Instance:
         """Start one service; it need not be healthy yet."""
 

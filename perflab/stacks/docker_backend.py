@@ -123,6 +123,12 @@ class DockerBackend:
         self._tags[spec.name] = tag
         return identity
 
+    def clear(self, stack: str) -> None:
+        """Remove what a crashed stack of this name left; its data holds its old password."""
+        for volume in self.client.volumes.list(filters={"label": f"perflab.stack={stack}"}):
+            with contextlib.suppress(APIError):
+                volume.remove(force=True)
+
     def start(self, launch: Launch) -> DockerInstance:
         """Create and start the container on the host's network."""
         part = launch.spec.docker

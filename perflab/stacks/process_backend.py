@@ -173,13 +173,15 @@ class ProcessBackend:
             making.rename(target)
         return identity
 
+    def clear(self, stack: str) -> None:
+        """Remove what a crashed stack of this name left; its data holds its old password."""
+        shutil.rmtree(self.state / "stacks" / stack, ignore_errors=True)
+
     def start(self, launch: Launch) -> ProcessInstance:
         """Start the service's command in a session of its own, bound to its cores."""
         folder = self.state / "stacks" / launch.labels.stack
         data = folder / launch.labels.service
-        # What a crashed stack of this name left would come with its old password.
-        shutil.rmtree(data, ignore_errors=True)
-        data.mkdir(parents=True)
+        data.mkdir(parents=True, exist_ok=True)
         user = _unprivileged() if launch.spec.process.unprivileged else None
         if user:
             os.chown(data, user.pw_uid, user.pw_gid)

@@ -78,6 +78,7 @@ class Residents:
         ServiceFailed
             One died or never became healthy; the rest are stopped.
         """
+        self.backend.clear(self._stack)
         try:
             waiting = list(self.residency.residents)
             while waiting:

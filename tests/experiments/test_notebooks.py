@@ -16,10 +16,15 @@ from perflab.errors import ParameterError
 from perflab.experiments import experiment, names
 from perflab.paths import notebooks_dir, project_root
 
-SMALL = {
+INFERENCE = {
     "backend": "process", "blocks": 3, "requests": 60, "warmup_requests": 10, "concurrency": 5,
     "workers": 1, "pool_size": 4,
 }  # fmt: skip
+CLIENTS = {
+    "backend": "process", "blocks": 3, "client": ["lean", "aiohttp"], "rate": [100, 200],
+    "duration_s": 0.5, "warmup_s": 0.1,
+}  # fmt: skip
+SMALL = {"client_overhead": CLIENTS}
 
 
 def parameters_cell(name: str) -> str:
@@ -43,7 +48,8 @@ def test_the_parameters_cell_agrees_with_the_experiment(name: str) -> None:
 def test_a_notebook_measures_and_can_be_redone_from_its_run(name: str, tmp_path: Path) -> None:
     first = tmp_path / "first.ipynb"
     papermill.execute_notebook(
-        str(notebooks_dir() / f"{name}.ipynb"), str(first), parameters=SMALL,
+        str(notebooks_dir() / f"{name}.ipynb"), str(first), 
+        parameters=SMALL.get(name, INFERENCE),
         cwd=str(project_root()), progress_bar=False, kernel_name="python3",
     )  # fmt: skip
     run = laboratory.runs()[-1]

@@ -21,6 +21,17 @@ def normal(tmp_path_factory) -> Run:
 
 
 @pytest.fixture(scope="session")
+def clients(tmp_path_factory) -> Run:
+    """A study of clients: the factors client and rate, one trial refused."""
+    treatments = [
+        Planted({"client": client, "rate": rate}, factor)
+        for client, factor in (("lean", 1.0), ("aiohttp", 2.0), ("httpx", 9.0))
+        for rate in ("200", "1000", "3000")
+    ]
+    return write_run(tmp_path_factory.mktemp("clients"), treatments=treatments, invalid={(4, 8)})
+
+
+@pytest.fixture(scope="session")
 def all_failed(tmp_path_factory) -> Run:
     every = {(block, index) for block in range(6) for index in range(2)}
     return write_run(tmp_path_factory.mktemp("failed"), failed=every, state="failed")

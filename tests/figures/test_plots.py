@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from perflab.figures import PLOTS, draw_all
-from perflab.figures.plots import flush_cost, latency_ecdf, throughput, time_breakdown
+from perflab.figures.origin import n_text, valid_counts
+from perflab.figures.plots import client_cost, flush_cost, latency_ecdf, throughput, time_breakdown
 
 once = cache(draw_all)
 
@@ -44,12 +45,13 @@ def test_every_plot_draws_every_kind_of_run(case, request) -> None:
         assert len(PLOTS[name].table(run)) <= 500
 
 
-@pytest.mark.parametrize("case", ["normal", "all_failed", "eight"])
+@pytest.mark.parametrize("case", ["normal", "all_failed", "eight", "clients"])
 @pytest.mark.parametrize("name", PLOTS)
 def test_no_text_is_cut_off_or_overlaps(case, name, request) -> None:
     figure = once(request.getfixturevalue(case)).get(name)
     if figure is None:
-        assert (case, name) == ("all_failed", "flush_cost")
+        assert (case, name) == ("all_failed", "flush_cost") or name == "client_cost"
+        assert case != "clients"
         return
     boxes = [(t.get_text(), t.get_window_extent()) for t in shown_texts(figure)]
     width, height = figure.bbox.width, figure.bbox.height
@@ -71,11 +73,30 @@ def test_no_text_is_cut_off_or_overlaps(case, name, request) -> None:
 
 
 @pytest.mark.parametrize("name", PLOTS)
-def test_every_figure_states_its_origin_in_small_print(normal, name) -> None:
+def test_every_figure_states_its_origin_in_small_print(normal, clients, name) -> None:
+    if name == "client_cost":
+        normal = clients
     words = " ".join(all_words(once(normal)[name]).split())
     record = normal.record
     for part in (normal.run_id, record.backend, f"seed {record.seed}", "commit", "valid trials"):
         assert part in words
+
+
+def test_the_small_print_names_the_treatments_that_have_fewer_trials(eight, single) -> None:
+    usual = max(valid_counts(eight).values())
+    few = [t.label for t in eight.record.treatments if valid_counts(eight)[t.name] < usual]
+    assert len(few) == 1
+    expected = f"n = {usual} valid trials per treatment (except {usual - 1} of {few[0]})"
+    assert n_text(eight) == expected
+    assert n_text(single) == "n = 1 valid trials per treatment"
+
+
+def test_only_a_study_of_clients_has_the_figure_of_clients(normal, clients) -> None:
+    assert client_cost.client_cost(normal) is None
+    table = client_cost.table(clients)
+    assert set(table["client"]) == {"lean", "aiohttp", "httpx"}
+    assert set(table["rate"]) == {200.0, 1000.0, 3000.0}
+    assert (table["state"] == "invalid").sum() == 1
 
 
 def test_without_a_database_there_is_no_flush_figure(no_database) -> None:
@@ -101,6 +122,19 @@ def test_the_ecdf_table_holds_rising_quantiles_of_valid_trials_only(normal) -> N
     assert set(table["treatment"]) == valid
     for _, group in table.groupby("treatment"):
         assert group["response_ms"].is_monotonic_increasing
+
+
+def test_the_parts_of_a_response_stand_in_the_order_in_which_a_request_meets_them(normal) -> None:
+    order = ["connection wait", "queue and other", "pool", "execute", "commit", "unaccounted app"]
+    for _, group in time_breakdown.table(normal).groupby("treatment"):
+        found = [part for part in group["part"] if part in order]
+        assert found == [part for part in order if part in found]
+        assert len(found) > 3
+
+
+def test_hollow_commits_are_explained_only_where_there_are_any(normal, single) -> None:
+    assert "hollow" in all_words(flush_cost.flush_cost(normal))
+    assert "hollow" not in all_words(flush_cost.flush_cost(single))
 
 
 def test_the_parts_of_a_response_add_up_to_the_mean_response(normal) -> None:

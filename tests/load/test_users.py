@@ -16,7 +16,7 @@ from perflab.load.selfcheck import check
 from perflab.load.users import Answer, User, action, actions, find
 from perflab.load.workload import Request, Scripted, Workload
 
-SCRIPT = '''
+SCRIPT = """
 import asyncio
 import time
 from perflab.load.messages import RECEIVED, SENT
@@ -66,7 +66,7 @@ class Chatter(User):
         self.note(SENT, len(str(key)), self.socket.send(str(key).encode()), key=key)
         async with asyncio.timeout(2):
             await self.got.wait()
-'''
+"""
 
 
 @pytest.fixture(scope="module")

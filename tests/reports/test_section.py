@@ -46,6 +46,11 @@ def test_every_linked_figure_exists_relative_to_the_section(run, tmp_path) -> No
         assert (path.parent / link).is_file()
 
 
+def test_in_the_runs_own_folder_the_figures_lie_beside_the_section(run, tmp_path) -> None:
+    path = write_section(run, tmp_path / run.run_id)
+    assert {found.suffix for found in path.parent.iterdir()} == {".md", ".svg", ".png", ".csv"}
+
+
 def test_a_section_is_the_same_when_written_again(run, tmp_path) -> None:
     first, second = write_section(run, tmp_path / "a"), write_section(run, tmp_path / "b")
     assert first.read_bytes() == second.read_bytes()

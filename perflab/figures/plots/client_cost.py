@@ -8,12 +8,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from perflab.figures.canvas import canvas, finish, only_grid
+from perflab.figures.looks import MARKERS, PALETTE
 from perflab.figures.origin import footer
-from perflab.figures.style import MARKERS, MUTED, PALETTE, canvas, finish, only_grid, styled
+from perflab.figures.theme import MUTED, styled
 from perflab.recordings import Run
 
 PANELS = {
-    "p99_ms": "reported p99, ms (log)",
+    "p95_ms": "reported p95, ms (log)",
     "client_cpu_us_per_request": "client CPU per request, us (log)",
 }
 COLUMNS = ["client", "rate", "block", "trial_id", "state", "throughput_rps", *PANELS]
@@ -38,7 +40,7 @@ def table(run: Run) -> pd.DataFrame:
 
 @styled
 def client_cost(run: Run) -> Figure | None:
-    """Draw every trial's p99 and CPU cost against the offered rate; None for other runs."""
+    """Draw every trial's p95 and CPU cost against the offered rate; None for other runs."""
     trials = table(run)
     if trials.empty:
         return None

@@ -8,19 +8,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from perflab.figures.canvas import canvas, finish, only_grid
+from perflab.figures.looks import Look, looks
 from perflab.figures.origin import footer
 from perflab.figures.plots.milliseconds import log_axis
-from perflab.figures.style import (
-    FAINT,
-    MUTED,
-    Look,
-    canvas,
-    finish,
-    looks,
-    only_grid,
-    styled,
-    tick_label,
-)
+from perflab.figures.theme import FAINT, MUTED, styled
+from perflab.figures.words import tick_label
 from perflab.recordings import Run
 
 COLUMNS = [
@@ -74,7 +67,8 @@ def flush_cost(run: Run) -> Figure | None:
         footer(run),
         plot_height_in=3.3,
         subtitle="Grey: single flushes on the database's file system, measured around each trial;"
-        " bar: their median. Coloured: the trial's median commit phase as the service reports it.",
+        " bar: their median. Coloured: the trial's median commit phase as the service reports it"
+        f"{_hollow(drawn)}.",
         key=_key(look, drawn),
     )
     axes = figure.subplots()
@@ -142,11 +136,11 @@ def _mark_blocks(axes: Axes, trials: pd.DataFrame) -> None:
     middles = (spans["min"] + spans["max"]) / 2
     axes.set_xticks(list(middles)[::every], [str(block) for block in spans.index][::every])
     axes.tick_params(axis="x", length=0)
-    axes.set_xlim(trials["order"].min() - 0.6, trials["order"].max() + 0.6)
+    axes.set_xlim(trials["order"].min() - 0.6, trials["order"].max() + 0.8)
 
 
 def _key(look: dict[str, Look], trials: pd.DataFrame) -> list[Line2D]:
-    flush = Line2D([], [], color=MUTED, lw=1.6, marker="o", ms=2.2, mec="none", label="disk flush")
+    flush = Line2D([], [], color=MUTED, lw=1.6, label="median disk flush")
     with_commit = set(trials.loc[trials["commit_p50_ms"] > 0, "treatment"])
     commits = [
         Line2D(
@@ -157,9 +151,15 @@ def _key(look: dict[str, Look], trials: pd.DataFrame) -> list[Line2D]:
             ms=5,
             mfc=each.color,
             mec=each.color,
-            label=tick_label(f"commit, {each.label}", 6.4, 8, lines=1),
+            label=tick_label(each.label, 6.4, 8, lines=1),
         )
         for name, each in look.items()
         if name in with_commit
     ]
     return [flush, *commits]
+
+
+def _hollow(trials: pd.DataFrame) -> str:
+    """Explain the hollow markers where there are any."""
+    hollow = (trials["state"] != "valid") & (trials["commit_p50_ms"] > 0)
+    return ", hollow where the trial does not count" if hollow.any() else ""

@@ -11,10 +11,13 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from perflab.analysis import Correlation
+from perflab.figures.canvas import canvas, finish, only_grid
 from perflab.figures.evidence import LATENCY, WINDOW_S, cpu_windows, latency_and_cpu
+from perflab.figures.looks import Look, looks
 from perflab.figures.origin import footer
 from perflab.figures.plots.milliseconds import log_axis
-from perflab.figures.style import MUTED, Look, canvas, finish, looks, only_grid, styled, tick_label
+from perflab.figures.theme import MUTED, styled
+from perflab.figures.words import tick_label
 from perflab.recordings import Run
 
 SERVICES = ("inference", "postgres")
@@ -42,7 +45,8 @@ def latency_cpu(run: Run) -> Figure:
         footer(run),
         plot_height_in=3.4,
         subtitle=f"Every point is a window of {WINDOW_S:g} s in a valid trial. ρ: Spearman's rank"
-        " correlation of the windows within a trial, averaged over trials, with its 95% interval.",
+        " correlation of the windows within a trial, averaged over the trials that have enough of"
+        " them, with its 95% interval.",
         key=_key(look, found),
     )
     panels = figure.subplots(1, max(1, len(services)), sharey=True, squeeze=False).ravel()
@@ -68,8 +72,7 @@ def _draw_panel(axes: Axes, found: pd.DataFrame, service: str, look: Mapping[str
             mew=0.3,
             alpha=0.75,
         )
-    words = _in_words(latency_and_cpu(found, service))
-    axes.set_title(f"{service}\n{words}", size=8.5)
+    axes.set_title(_in_words(latency_and_cpu(found, service)), size=8.5)
     axes.set_xlabel(f"CPU use of {service}, cores")
     log_axis(axes, "y")
     axes.set_xlim(left=0)
@@ -82,7 +85,8 @@ def _in_words(correlation: Correlation) -> str:
     known = math.isfinite(correlation.low)
     interval = f"[{correlation.low:.2f}, {correlation.high:.2f}]" if known else "(no interval)"
     trials = f"{correlation.n} trial{'s' if correlation.n != 1 else ''}"
-    return f"ρ = {correlation.rho:.2f} {interval}, n = {trials}, {correlation.windows} windows"
+    words = f"ρ = {correlation.rho:.2f} {interval}\nn = {trials}, {correlation.windows:,} windows"
+    return words.replace("-", "\N{MINUS SIGN}")
 
 
 def _say_nothing(panels: Iterable[Axes]) -> None:

@@ -11,19 +11,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from perflab.analysis import smallest_n
+from perflab.figures.canvas import canvas, finish
+from perflab.figures.looks import Look, looks
 from perflab.figures.origin import footer
 from perflab.figures.plots.milliseconds import log_axis
-from perflab.figures.style import (
-    FAINT,
-    MUTED,
-    Look,
-    canvas,
-    finish,
-    looks,
-    only_grid,
-    styled,
-    tick_label,
-)
+from perflab.figures.theme import FAINT, MUTED, styled
+from perflab.figures.words import tick_label
 from perflab.recordings import Run
 
 # Above this many treatments the curves hide each other: one panel each, the others in grey.
@@ -125,7 +118,7 @@ def _draw_panel(
     axes.set_ylim(-0.02, 1.03)
     axes.set_yticks([0, 0.25, 0.5, 0.75, 1.0], ["0", "25", "50", "75", "100"])
     log_axis(axes, "x")
-    only_grid(axes, "y")
+    axes.set_axisbelow(True)
     if not any(name in pooled for name in shown):
         axes.text(0.5, 0.5, "no valid trial", transform=axes.transAxes, ha="center", color=MUTED)
 

@@ -24,7 +24,10 @@ def log_axis(axes: Axes, which: Literal["x", "y"]) -> None:
     decades = np.log10(high / max(low, high * 1e-9))
     axis.set_major_locator(LogLocator(subs=_marks(decades, FEW_DECADES[which]), numticks=20))
     axis.set_major_formatter(FuncFormatter(lambda value, _: plain(value)))
+    # Short marks without numbers say that the axis is logarithmic, and where the steps lie.
+    axis.set_minor_locator(LogLocator(subs=range(2, 10), numticks=100))
     axis.set_minor_formatter(NullFormatter())
+    axis.set_tick_params(which="minor", length=1.8, width=0.6)
 
 
 def _marks(decades: float, few: float) -> tuple[float, ...]:

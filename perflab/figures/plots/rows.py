@@ -6,7 +6,9 @@ from collections.abc import Mapping
 
 from matplotlib.axes import Axes
 
-from perflab.figures.style import INK, Look, tick_label
+from perflab.figures.looks import Look
+from perflab.figures.theme import INK
+from perflab.figures.words import tick_label
 
 LABEL_WIDTH_IN = 1.9
 

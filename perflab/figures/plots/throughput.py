@@ -9,12 +9,15 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import StrMethodFormatter
 
 from perflab.analysis import Estimate
+from perflab.figures.canvas import canvas, finish, only_grid
 from perflab.figures.evidence import in_words, statistic, typical_values
+from perflab.figures.looks import Look, looks
 from perflab.figures.origin import footer
 from perflab.figures.plots import rows
-from perflab.figures.style import FAINT, INK, MUTED, Look, canvas, finish, looks, only_grid, styled
+from perflab.figures.theme import FAINT, INK, MUTED, styled
 from perflab.recordings import Run
 
 BAND = (-0.34, 0.12)
@@ -57,7 +60,7 @@ def throughput(run: Run) -> Figure:
         footer(run),
         plot_height_in=0.55 + len(look) * rows.height_in(look, 0.62),
         subtitle="Every point is one trial; a grey line joins the trials of one block.",
-        key=_key(set(trials["state"]), sorted({statistic(each) for each in typical.values()})),
+        key=_key(set(trials["state"]), {statistic(each) for each in typical.values()}),
     )
     axes = figure.subplots()
     places = rows.frame(axes, look)
@@ -71,6 +74,7 @@ def throughput(run: Run) -> Figure:
     if not np.isfinite(trials["throughput_rps"]).any():
         axes.set_xlim(0, 1)
         axes.set_xticks([0])
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     axes.set_xlabel("throughput, successful responses per second")
     only_grid(axes, "x")
     return finish(figure)
@@ -130,7 +134,7 @@ def _draw_typical(axes: Axes, y: float, estimate: Estimate, look: Look) -> None:
     axes.plot([estimate.value] * 2, [y - 0.1, y + 0.1], color=INK, lw=1.6, zorder=3)
 
 
-def _key(states: set[str], statistics: list[str]) -> list[Line2D]:
+def _key(states: set[str], statistics: set[str]) -> list[Line2D]:
     point: dict[str, Any] = {"ls": "", "ms": 4.5, "mec": MUTED}
     handles = [Line2D([], [], marker="o", mfc=MUTED, label="valid trial", **point)]
     if "invalid" in states:
@@ -147,5 +151,7 @@ def _key(states: set[str], statistics: list[str]) -> list[Line2D]:
         "mec": INK,
         "mew": 1.6,
     }
-    label = f"{' or '.join(statistics)} and its 95% interval"
+    both = "median (n < 6: geometric mean)"
+    name = both if len(statistics) > 1 else "".join(statistics)
+    label = f"{name} and its 95% interval"
     return [*handles, Line2D([], [], label=label, **median)] if statistics else handles

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from perflab.figures.canvas import WIDTH_IN, canvas, finish, only_grid
 from perflab.figures.evidence import parts
+from perflab.figures.looks import looks
 from perflab.figures.origin import footer
 from perflab.figures.plots import rows
-from perflab.figures.style import (
-    INK,
-    MUTED,
-    WIDTH_IN,
-    canvas,
-    finish,
-    looks,
-    only_grid,
-    styled,
-    text_width_in,
-)
+from perflab.figures.theme import INK, MUTED, styled
+from perflab.figures.words import text_width_in
 from perflab.recordings import Run
 
 # Paul Tol's muted scheme: apart from the treatments' colours, and safe for colour-blind readers.
@@ -44,6 +39,7 @@ MEANINGS = {
     "unaccounted app": "rest of the application",
 }
 SPARE = ("#CC6677", "#117733", "#AA4499", "#332288")
+REST = "unaccounted app"
 BAR = 0.62
 
 
@@ -51,8 +47,24 @@ def table(run: Run) -> pd.DataFrame:
     """Return the mean time of every part of a request, in ms, by treatment (long form)."""
     labels = {name: look.label for name, look in looks(run.record).items()}
     found = parts(run)
-    found = found.assign(label=found["treatment"].map(labels))
+    order = _order(found["part"])
+    found = found.assign(
+        label=found["treatment"].map(labels),
+        treatment=pd.Categorical(found["treatment"], list(labels)),
+        part=pd.Categorical(found["part"], order),
+    ).sort_values(["treatment", "part"], ignore_index=True)
+    found = found.astype({"treatment": str, "part": str})
     return found[["treatment", "label", "part", "mean_ms"]]
+
+
+def _order(names: Iterable[str]) -> list[str]:
+    """Return the parts in the order in which a request meets them; unknown phases before the rest.
+
+    ``REST`` has no place in time: it is what the known phases leave.
+    """
+    named = [str(name) for name in dict.fromkeys(names)]
+    unknown = [name for name in named if name not in COLORS]
+    return [*(name for name in COLORS if name in named and name != REST), *unknown, REST]
 
 
 @styled
@@ -94,9 +106,8 @@ def time_breakdown(run: Run) -> Figure:
 def _colors(drawn: pd.DataFrame) -> dict[str, str]:
     """Return the colours of the parts that occur, in the order of the stack."""
     spare = iter(SPARE * 4)
-    shown = [str(part) for part in drawn.loc[drawn["mean_ms"] > 0, "part"].unique()]
-    order = [*COLORS, *(part for part in shown if part not in COLORS)]
-    return {part: COLORS.get(part) or next(spare) for part in order if part in shown}
+    shown = drawn.loc[drawn["mean_ms"] > 0, "part"]
+    return {part: COLORS.get(part) or next(spare) for part in _order(shown) if part in set(shown)}
 
 
 def _draw_bar(axes: Axes, place: int, segments: pd.DataFrame, colors: dict[str, str]) -> None:
@@ -108,8 +119,8 @@ def _draw_bar(axes: Axes, place: int, segments: pd.DataFrame, colors: dict[str, 
             continue
         color = colors[part]
         axes.barh(place, value, left=left, height=BAR, color=color, edgecolor="white", lw=0.8)
-        words = _number(value)
-        if value > (text_width_in(words, 7.5) + 0.08) * inch:
+        words = _short(value)
+        if value > (text_width_in(words, 7.5) + 0.04) * inch:
             axes.text(
                 left + value / 2,
                 place,
@@ -120,12 +131,17 @@ def _draw_bar(axes: Axes, place: int, segments: pd.DataFrame, colors: dict[str, 
                 color="white" if _dark(color) else INK,
             )
         left += value
-    total = f"{_number(float(segments['mean_ms'].sum()))} ms"
+    total = f"{_total(float(segments['mean_ms'].sum()))} ms"
     axes.text(left + 0.06 * inch, place, total, size=8, va="center", weight="bold")
 
 
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+def _short(value: float) -> str:
+    """Return two digits, to fit into a bar; the table has more."""
+    return f"{value:,.0f}" if value >= 9.95 else f"{value:.1f}"
+
+
+def _total(value: float) -> str:
+    return f"{value:,.0f}" if value >= 99.95 else f"{value:.1f}"
 
 
 def _dark(color: str) -> bool:

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perflab.figures.style import PALETTE, applied, looks, text_width_in, tick_label, wrap
+from perflab.figures.looks import PALETTE, looks
+from perflab.figures.theme import applied
+from perflab.figures.words import text_width_in, tick_label, wrap
 
 
 @given(st.text(st.characters(codec="latin-1", categories=["L", "N", "P", "Zs"]), max_size=120))

@@ -1,0 +1,156 @@
+"""An empty figure with its words around it: title and key above, origin in small print below."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+from perflab.figures.theme import INK, MUTED, applied
+from perflab.figures.words import text_width_in, wrap
+
+WIDTH_IN = 7.2
+MARGIN_IN = 0.1
+TEXT_IN = WIDTH_IN - 2 * MARGIN_IN
+TITLE_PT = 11.0
+SUBTITLE_PT = 8.0
+KEY_PT = 8.0
+KEY_LINE_IN = 0.158
+KEY_HANDLE_IN = 0.4
+FOOTER_PT = 6.5
+LINE_SPACING = 1.3
+SCREEN_DPI = 160
+LAYOUT_DPI = 100
+
+Line = tuple[str, float, str, str]
+
+
+class LabFigure(Figure):
+    """A figure outside pyplot that still shows itself as a notebook cell's last expression."""
+
+    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+        target = io.BytesIO()
+        with applied():
+            self.savefig(target, format="png", dpi=SCREEN_DPI)
+        width_px, height_px = (round(float(inches) * 100) for inches in self.get_size_inches())
+        return target.getvalue(), {"width": width_px, "height": height_px}
+
+
+def canvas(
+    title: str,
+    footer: str,
+    plot_height_in: float,
+    subtitle: str = "",
+    key: Sequence[Artist] = (),
+) -> LabFigure:
+    """Return an empty figure with title and key above, and its origin in small print below.
+
+    The figure grows with its words, so that a long footer takes nothing from the plot. Axes added
+    to it are laid out between the two; call :func:`finish` when all artists are in.
+
+    Parameters
+    ----------
+    title, subtitle, footer : str
+        Wrapped to the figure's width; lines of the footer are kept apart.
+    plot_height_in : float
+        Height left for the axes and their labels.
+    key : sequence of Artist
+        Legend handles with their labels, set in as many columns as fit.
+    """
+    head = _head(title, subtitle)
+    foot = [line for part in footer.split("\n") for line in wrap(part, FOOTER_PT, TEXT_IN)]
+    columns = _columns([str(handle.get_label()) for handle in key])
+    key_in = -(-len(key) // columns) * KEY_LINE_IN + MARGIN_IN if key else 0.0
+    head_in = sum(_line_in(size) for _, size, _, _ in head) + 1.5 * MARGIN_IN
+    foot_in = len(foot) * _line_in(FOOTER_PT) + 1.5 * MARGIN_IN
+    height = head_in + key_in + plot_height_in + foot_in
+    figure = LabFigure(figsize=(WIDTH_IN, height), dpi=LAYOUT_DPI)
+    FigureCanvasAgg(figure)
+    rect = (0.0, foot_in / height, 1.0, plot_height_in / height)
+    figure.set_layout_engine(
+        ConstrainedLayoutEngine(rect=rect, w_pad=MARGIN_IN, h_pad=0.06, wspace=0.04, hspace=0.04)
+    )
+    _write(figure, head, height - MARGIN_IN)
+    _write(figure, [(line, FOOTER_PT, MUTED, "normal") for line in foot], foot_in - MARGIN_IN / 2)
+    if key:
+        _set_key(figure, key, columns, height - head_in)
+    return figure
+
+
+def _head(title: str, subtitle: str) -> list[Line]:
+    head = [(line, TITLE_PT, INK, "bold") for line in wrap(title, TITLE_PT, TEXT_IN, "bold")]
+    if subtitle:
+        head += [
+            (line, SUBTITLE_PT, MUTED, "normal") for line in wrap(subtitle, SUBTITLE_PT, TEXT_IN)
+        ]
+    return head
+
+
+def _write(figure: Figure, lines: Sequence[Line], top_in: float) -> None:
+    width, height = figure.get_size_inches()
+    for text, size, color, weight in lines:
+        figure.text(
+            MARGIN_IN / width,
+            top_in / height,
+            text,
+            size=size,
+            color=color,
+            weight=weight,
+            va="top",
+        )
+        top_in -= _line_in(size)
+
+
+def _columns(labels: Sequence[str]) -> int:
+    """Return in how many columns a key of these labels fits the figure's width."""
+    widths = np.array([text_width_in(label, KEY_PT) + KEY_HANDLE_IN for label in labels])
+    for columns in range(len(widths), 1, -1):
+        # matplotlib's legend splits its entries over the columns in this way.
+        if sum(column.max() for column in np.array_split(widths, columns)) <= TEXT_IN:
+            return columns
+    return 1
+
+
+def _set_key(figure: Figure, key: Sequence[Artist], columns: int, top_in: float) -> None:
+    width, height = figure.get_size_inches()
+    legend = figure.legend(
+        handles=list(key),
+        loc="upper left",
+        ncols=columns,
+        fontsize=KEY_PT,
+        bbox_to_anchor=(MARGIN_IN / width, top_in / height),
+        borderaxespad=0,
+        borderpad=0.1,
+        handlelength=1.6,
+        handletextpad=0.5,
+        columnspacing=1.3,
+        labelspacing=0.35,
+    )
+    legend.set_in_layout(False)
+
+
+def _line_in(size_pt: float) -> float:
+    return size_pt * LINE_SPACING / 72
+
+
+def only_grid(axes: Axes, axis: str) -> None:
+    """Keep the grid lines that help to read values off ``axis`` ("x" or "y")."""
+    axes.grid(False)
+    axes.grid(True, axis="x" if axis == "x" else "y")
+    axes.set_axisbelow(True)
+
+
+def finish(figure: LabFigure) -> LabFigure:
+    """Lay the figure out and freeze it: later drawing, at any resolution, moves nothing."""
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        for _ in range(2):
+            engine.execute(figure)
+    figure.set_layout_engine("none")
+    return figure

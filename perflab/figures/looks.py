@@ -1,0 +1,41 @@
+"""How each treatment appears: one colour and one marker in every figure of a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from perflab.recordings import RunRecord
+
+# Okabe and Ito's colours that keep their contrast on white, darkest first, and two neutrals.
+PALETTE = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#E69F00",
+    "#56B4E9",
+    "#3B3B3B",
+    "#8B6B2E",
+)
+MARKERS = ("o", "s", "D", "^", "v", "P", "X", "h")
+
+
+@dataclass(frozen=True)
+class Look:
+    """How one treatment appears in every figure of a run."""
+
+    color: str
+    marker: str
+    label: str
+
+
+def looks(record: RunRecord) -> dict[str, Look]:
+    """Return each treatment's look, by the treatment's place in the record and nothing else."""
+    return {
+        treatment.name: Look(
+            color=PALETTE[index % len(PALETTE)],
+            marker=MARKERS[index % len(MARKERS)],
+            label=treatment.label or treatment.name,
+        )
+        for index, treatment in enumerate(record.treatments)
+    }

@@ -1,0 +1,126 @@
+"""The capacity search on servers whose capacity is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from perflab.errors import LoadError
+from perflab.load.capacity import Capacity, Probe, at_level, judged, search
+from perflab.load.report import growth_ms_per_s
+from perflab.load.workload import ClosedLoop, Objective, OpenLoop, Request, Stage, Workload
+
+
+def server(capacity: float, client: float = float("inf")) -> Callable[[float], Probe]:
+    def probe(level: float) -> Probe:
+        if level > client:
+            return Probe(level, faults=("the client was late",))
+        return Probe(level, missed=("p99",) if level > capacity else ())
+
+    return probe
+
+
+@pytest.mark.parametrize("capacity", [3.0, 130.0, 777.0, 5000.0, 12345.0])
+@pytest.mark.parametrize("start", [1.0, 100.0, 9000.0])
+def test_the_limit_lies_within_the_interval_and_the_interval_is_narrow(
+    capacity: float, start: float
+) -> None:
+    found = search(server(capacity), start, most=1e6)
+    assert found.limit == "server"
+    assert found.high is not None
+    assert found.low <= capacity < found.high
+    if found.low:
+        assert found.high / found.low <= 1.06
+
+
+def test_a_client_that_is_the_limit_is_not_taken_for_the_server() -> None:
+    found = search(server(1e9, client=2000), 100, most=1e6)
+    assert found.limit == "client"
+    assert 1000 < found.low <= 2000
+    assert "client" in found.sentence
+
+
+def test_the_end_of_the_range_is_said_to_be_that() -> None:
+    found = search(server(1e9), 100, most=1000)
+    assert (found.low, found.high, found.limit) == (1000, None, "range")
+    assert "at least 1000" in found.sentence
+
+
+def test_a_server_that_never_holds_has_no_lower_bound() -> None:
+    found = search(server(0.1), 100, most=1000)
+    assert found.low == 0
+    assert "below" in found.sentence
+
+
+def test_users_are_whole() -> None:
+    found = search(server(37.0), 10, most=1000, whole=True)
+    assert (found.low, found.high) == (37, 38)
+
+
+def test_noisy_probes_widen_the_interval_to_levels_that_agreed() -> None:
+    random = np.random.default_rng(5)
+
+    def probe(level: float) -> Probe:
+        held = random.random() < 1 / (1 + np.exp((level - 1000) / 60))
+        return Probe(level, missed=() if held else ("p99",))
+
+    inside = 0
+    for _ in range(40):
+        found = search(probe, 200, most=1e5)
+        assert isinstance(found, Capacity)
+        inside += found.low <= 1000 <= (found.high or 1e5)
+    assert inside >= 30
+
+
+def shown(**changes: Any) -> dict[str, Any]:
+    times = {"p50": 10.0, "p90": 20.0, "p95": 30.0, "p99": 40.0, "max": 50.0}
+    return {
+        "requests": 1000, "errors": 0, "response_time_ms": times, "offered_rps": 100.0,
+        "throughput_rps": 100.0, "reasons": [], "duration_s": 10.0,
+        "response_growth_ms_per_s": 0.0, **changes,
+    }  # fmt: skip
+
+
+def test_a_probe_misses_by_objective_errors_throughput_or_growth() -> None:
+    objectives = [Objective(percentile=99, below_ms=45), Objective(percentile=95, below_ms=35)]
+    assert judged(100, shown(), objectives).missed == ()
+    assert "p99" in judged(100, shown(), [Objective(percentile=99, below_ms=39)]).missed[0]
+    assert "failed" in judged(100, shown(errors=20), objectives).missed[0]
+    assert "answered" in judged(100, shown(throughput_rps=90.0), objectives).missed[0]
+    assert "grows" in judged(100, shown(response_growth_ms_per_s=1.0), objectives).missed[0]
+    faults = ["the client was late", "20 of 1000 requests failed (20 status)"]
+    assert judged(100, shown(reasons=faults), objectives).faults == ("the client was late",)
+
+
+def test_too_few_answers_are_no_verdict() -> None:
+    few = shown(response_time_ms={"p50": 10.0, "p99": None})
+    with pytest.raises(LoadError, match="too few to know p99"):
+        judged(5, few, [Objective(percentile=99, below_ms=45)])
+
+
+def test_growth_is_found_in_a_queue_and_not_in_noise() -> None:
+    random = np.random.default_rng(2)
+    planned = np.arange(2000) * 5_000_000
+    noise = random.lognormal(2, 0.5, 2000) * 1e6
+    found = [growth_ms_per_s(planned, random.permutation(noise)) for _ in range(50)]
+    assert sum(value > 0 for value in found) <= 2
+    queue = noise + planned * 0.02
+    assert growth_ms_per_s(planned, queue) == pytest.approx(20, rel=0.1)
+    assert growth_ms_per_s(planned, np.full(2000, 1e6)) == 0
+    assert growth_ms_per_s(planned[:20], queue[:20]) == 0
+
+
+def test_a_level_changes_rate_or_users_only() -> None:
+    stages = (Stage(rate=10, duration_s=1),)
+    rate = Workload(request=Request(), arrivals=OpenLoop(stages=stages, arrivals="poisson", seed=4))
+    changed = at_level(rate, 50, 2.0, 0.5).arrivals
+    assert isinstance(changed, OpenLoop)
+    assert (changed.stages[0].rate, changed.duration_s, changed.seed) == (50, 2.5, 4)
+    closed = Workload(request=Request(), arrivals=ClosedLoop(users=1, requests=5, think_time_s=0.1))
+    users = at_level(closed, 7, 2.0, 0.5).arrivals
+    assert isinstance(users, ClosedLoop)
+    assert (users.users, users.requests, users.duration_s) == (7, 0, 2.0)
+    assert users.think_time_s == 0.1
