@@ -24,6 +24,20 @@ from perflab.load.selfcheck import check
 from perflab.load.workload import OpenLoop, Request, Stage, Workload
 
 RATE = 2000
+# At a higher priority than the client's own, or it would not notice them; with pauses, or the
+# kernel's limit on real-time work would give them the core for 950 ms at a time.
+NEIGHBOUR = """
+import os, time
+try:
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(2))
+except OSError:
+    pass
+while True:
+    end = time.monotonic() + 0.004
+    while time.monotonic() < end:
+        pass
+    time.sleep(0.008)
+"""
 WAYS = ("busy neighbours", "stopped again and again", "more than it can send")
 
 
@@ -41,7 +55,7 @@ def starved(way: str, pid: int) -> Iterator[float]:
 
     thread = threading.Thread(target=stutter)
     if way == WAYS[0]:
-        command = ["taskset", "-c", str(bench.cores()[1]), sys.executable, "-c", "while True: pass"]
+        command = ["taskset", "-c", str(bench.cores()[1]), sys.executable, "-c", NEIGHBOUR]
         children = [subprocess.Popen(command) for _ in range(3)]
     if way == WAYS[1]:
         thread.start()

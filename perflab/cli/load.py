@@ -32,6 +32,9 @@ def command(
     users: Annotated[int, _option("closed loop: users who wait for answers", ARRIVALS)] = 0,
     rate: Annotated[float, _option("open loop: requests per second", ARRIVALS)] = 0.0,
     stages: Annotated[str, _option("open loop in stages: 100:10,100-500:30", ARRIVALS)] = "",
+    user_stages: Annotated[
+        str, _option("closed loop, users come and go: 0-50:10,50:60,50-0:10", ARRIVALS)
+    ] = "",
     burst: Annotated[int, _option("this many requests at one instant", ARRIVALS)] = 0,
     script: Annotated[
         str, _option("users of a Python class: FILE.py:Class (see perflab.load.users)", ARRIVALS)
@@ -101,7 +104,8 @@ def command(
     from perflab.load.command import Options, workload
 
     options = Options(
-        url=url, users=users, rate=rate, stages=stages, burst=burst, script=script,
+        url=url, users=users, rate=rate, stages=stages, user_stages=user_stages,
+        burst=burst, script=script,
         script_parameters=script_parameter or (), arrivals=arrivals, seed=seed,
         requests=requests, duration=duration, warmup=warmup, think_time=think_time,
         pacing=pacing, ramp=ramp, connection=connection, connections=connections,

@@ -34,6 +34,7 @@ class Options:
     users: int = 0
     rate: float = 0.0
     stages: str = ""
+    user_stages: str = ""
     burst: int = 0
     script: str = ""
     script_parameters: Sequence[str] = ()
@@ -172,6 +173,7 @@ def _arrivals(options: Options) -> Mapping[str, Any]:
         "--users": options.users,
         "--rate": options.rate,
         "--stages": options.stages,
+        "--user-stages": options.user_stages,
         "--burst": options.burst,
     }
     given = [name for name, value in kinds.items() if value]
@@ -184,8 +186,10 @@ def _arrivals(options: Options) -> Mapping[str, Any]:
         problems.append(f"--arrivals '{options.arrivals}' is not constant or poisson")
     if not options.users:
         for name in ("think_time", "pacing", "ramp"):
-            if getattr(options, name):
+            if getattr(options, name) and not (options.user_stages and name != "ramp"):
                 problems.append(f"--{name.replace('_', '-')} needs --users")
+    if options.user_stages:
+        return _users_in_stages(options)
     duration = options.duration or (0.0 if options.requests else DEFAULT_DURATION_S)
     if options.users:
         bound_s = duration + options.warmup if duration else 3_600.0
@@ -202,7 +206,7 @@ def _arrivals(options: Options) -> Mapping[str, Any]:
         }
     if options.burst:
         return {"kind": "burst", "size": options.burst}
-    stages = _stages(options.stages, problems) if options.stages else []
+    stages = _stages("--stages", "rate", options.stages, problems) if options.stages else []
     if options.rate:
         # A Poisson process may need longer for its requests; the count then ends it.
         slack_s = (10 * options.requests**0.5 + 10) / options.rate
@@ -249,18 +253,38 @@ def _scripted(options: Options) -> Mapping[str, Any]:
     }
 
 
-def _stages(text: str, problems: list[str]) -> list[dict[str, float]]:
+def _users_in_stages(options: Options) -> Mapping[str, Any]:
+    stages = _stages("--user-stages", "users", options.user_stages, options.problems)
+    for name in ("requests", "duration"):
+        if getattr(options, name):
+            options.problems.append(f"--{name} does not go with --user-stages: the stages decide")
+    length_s = sum(stage["duration_s"] for stage in stages)
+    return {
+        "kind": "closed",
+        "users": max((max(s["users"], s.get("to_users", 0)) for s in stages), default=0),
+        "duration_s": length_s - options.warmup,
+        "warmup_s": options.warmup,
+        "think_time_s": options.think_time,
+        "pacing_s": options.pacing,
+        "stages": stages,
+        "max_duration_s": length_s or 1.0,
+    }
+
+
+def _stages(option: str, what: str, text: str, problems: list[str]) -> list[dict[str, float]]:
+    """Read ``100:10,100-500:30``: a level, or from one to another, and seconds."""
     stages = []
     for part in text.split(","):
         match = STAGE.fullmatch(part.strip())
         if match is None:
             problems.append(
-                f"--stages '{part}' is not RATE:SECONDS or FROM-TO:SECONDS, like 100:10,100-500:30"
+                f"{option} '{part}' is not {what.upper()}:SECONDS or FROM-TO:SECONDS, "
+                "like 100:10,100-500:30"
             )
             continue
         start, end, duration = match.groups()
-        stage = {"rate": float(start), "duration_s": float(duration)}
-        stages.append(stage | ({"to_rate": float(end)} if end else {}))
+        stage = {what: float(start), "duration_s": float(duration)}
+        stages.append(stage | ({f"to_{what}": float(end)} if end else {}))
     return stages
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Protocol
@@ -14,7 +15,7 @@ from typing import Protocol
 from perflab.load.client import Client
 from perflab.load.outcome import MEASURE, WARMUP, Exchange
 from perflab.load.prepared import Prepared
-from perflab.load.schedule import instants
+from perflab.load.schedule import instants, stays
 from perflab.load.timer import Timer
 from perflab.load.workload import Burst, ClosedLoop, OpenLoop
 
@@ -87,6 +88,7 @@ class ClosedDriver:
         self._warmup, self._measure = quota
         self._by_count = arrivals.requests > 0
         self._users = [Exchange(prepared, number, self._finished) for number in users]
+        self._stays: dict[int, deque[tuple[int, int]]] = {}
         self._active = 0
         self._steady = False
         self._stopping = False
@@ -117,12 +119,24 @@ class ClosedDriver:
         self._timer.at(self._end_ns, self.stop)
         for user in self._users:
             join_ns = round(arrivals.ramp_s * 1e9 * user.user / arrivals.users)
+            if arrivals.stages:
+                self._stays[user.user] = deque(
+                    (start_ns + since, start_ns + until)
+                    for since, until in stays(arrivals.stages, user.user)
+                )
             self._active += 1
             user.done_ns = start_ns + join_ns
             self._plan(user, start_ns + join_ns)
         if not self._active:
             self._over.set()
         await self._over.wait()
+
+    def _present_ns(self, user: int, planned_ns: int) -> int:
+        """Return when a user who comes and goes is there again, from an instant on."""
+        own = self._stays[user]
+        while own and own[0][1] <= planned_ns:
+            own.popleft()
+        return max(planned_ns, own[0][0]) if own else self._end_ns
 
     def _take(self, planned_ns: int) -> int:
         """Take one request and return its stage, or -1 when there is none left."""
@@ -139,12 +153,14 @@ class ClosedDriver:
             self._measure -= 1
         if not self.cpu.began:
             self.cpu.begin()
-            self._steady = not self._by_count
+            self._steady = not self._by_count and not self._stays
         if self._by_count and not self._measure:
             self.cpu.end()
         return MEASURE
 
     def _plan(self, user: Exchange, planned_ns: int) -> None:
+        if self._stays:
+            planned_ns = self._present_ns(user.user, planned_ns)
         stage = self._take(planned_ns)
         if stage < 0:
             self._active -= 1

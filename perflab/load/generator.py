@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,7 +22,8 @@ import numpy as np
 import pandas as pd
 
 from perflab.errors import LoadError
-from perflab.load.columns import frame, rows
+from perflab.host.priority import give_way
+from perflab.load.columns import ROW, frame, rows
 from perflab.load.messages import messages
 from perflab.load.outcome import MEASURE
 from perflab.load.stopping import Progress, StopLoad, Watch
@@ -31,6 +32,7 @@ from perflab.load.workload import Workload
 from perflab.paths import project_root
 
 START_DELAY_NS = 50_000_000
+ROWS_PER_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,8 @@ class LoadResult:
     loops woke; ``run_delay_share`` the part of the time they were ready but had no core;
     ``unsent`` the planned requests that were never started; ``capped`` those that waited because
     of the cap on connections; ``clock_step_ms`` how far real time moved against monotonic time;
-    ``stopped`` the reason why a rule or the user ended the load early.
+    ``real_time`` whether the workers had real-time priority; ``stopped`` the reason why a rule or
+    the user ended the load early.
     """
 
     folder: Path
@@ -54,6 +57,7 @@ class LoadResult:
     stopped: str
     peak_memory_bytes: int
     clock_step_ms: float
+    real_time: bool
     cores: int
 
     @cached_property
@@ -61,13 +65,30 @@ class LoadResult:
         """Return each worker's rows, mapped from disk (see ``columns.ROW``)."""
         return [rows(self.folder / str(number)) for number in range(self.workers)]
 
+    def chunks(self) -> Iterator[np.ndarray]:
+        """Yield the rows of all stages in pieces, so that no load is too long for the memory."""
+        for part in self.rows:
+            for begin in range(0, len(part), ROWS_PER_CHUNK):
+                yield part[begin : begin + ROWS_PER_CHUNK]
+
+    def measured(self, of: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        """Return what ``of`` makes of the rows of the measure stage, piece by piece, joined."""
+        found = [of(_of_measure(rows)) for rows in self.chunks()]
+        return np.concatenate(found) if found else of(np.empty(0, dtype=ROW))
+
     @cached_property
     def _bounds(self) -> tuple[int, int]:
-        planned = [part["planned_ns"][part["stage"] == MEASURE] for part in self.rows]
-        return (
-            int(max((part.min() for part in planned if len(part)), default=0)),
-            int(min((part.max() for part in planned if len(part)), default=0)),
-        )
+        begins, ends = [], []
+        for part in self.rows:
+            pieces = [
+                _of_measure(part[begin : begin + ROWS_PER_CHUNK])["planned_ns"]
+                for begin in range(0, len(part), ROWS_PER_CHUNK)
+            ]
+            known = [(int(piece.min()), int(piece.max())) for piece in pieces if len(piece)]
+            if known:
+                begins.append(min(first for first, _ in known))
+                ends.append(max(last for _, last in known))
+        return max(begins, default=0), min(ends, default=0)
 
     @property
     def begin_ns(self) -> int:
@@ -223,7 +244,7 @@ class Generator:
             # On few cores this process shares the client's, and a scheduler may let it run for a
             # millisecond before the client is woken. At idle priority it gives way at once; a
             # thread of its own takes that priority, because there is no way back from it.
-            with ThreadPoolExecutor(1, initializer=_give_way) as watcher:
+            with ThreadPoolExecutor(1, initializer=give_way) as watcher:
                 reports = watcher.submit(
                     self._collect, "done", time.monotonic() + bound_s, on_progress, check, watch
                 ).result()
@@ -243,6 +264,8 @@ class Generator:
             "workers": len(self._workers),
             "allowed": list(allowed),
             "start_ns": time.monotonic_ns() + START_DELAY_NS,
+            # On an only core the services would get nothing while a worker has something to do.
+            "real_time": len(os.sched_getaffinity(0)) > 1,
         }
         for number, worker in enumerate(self._workers):
             worker.progress = Progress()
@@ -311,9 +334,10 @@ class Generator:
         return False
 
 
-def _give_way() -> None:
-    with contextlib.suppress(OSError, AttributeError):
-        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+def _of_measure(rows: np.ndarray) -> np.ndarray:
+    inside = rows["stage"] == MEASURE
+    # Most pieces lie wholly inside: no copy of them.
+    return rows if inside.all() else rows[inside]
 
 
 def _nothing() -> None:
@@ -333,5 +357,6 @@ def _merged(folder: Path, reports: list[dict[str, Any]], cores: int, stopped: st
         stopped=stopped or next((r["stopped"] for r in reports if r["stopped"]), ""),
         peak_memory_bytes=max(report["peak_memory_bytes"] for report in reports),
         clock_step_ms=max((report["clock_step_ms"] for report in reports), key=abs),
+        real_time=all(report["real_time"] for report in reports),
         cores=cores,
     )

@@ -14,7 +14,7 @@ from scipy import stats
 
 from perflab.load.columns import PHASE, ROW, phases, words
 from perflab.load.generator import LoadResult
-from perflab.load.outcome import ERRORS, MEASURE, STAGES
+from perflab.load.outcome import ERRORS, STAGES
 from perflab.load.selfcheck import SelfCheck
 from perflab.load.workload import OpenLoop, Workload
 
@@ -41,22 +41,23 @@ def summary(result: LoadResult, workload: Workload, found: SelfCheck) -> dict[st
     ``service_time_ms`` from sending. Throughput counts successes that were done between the first
     planned instant and the last end.
     """
-    measured = np.concatenate([rows[rows["stage"] == MEASURE] for rows in result.rows])
-    good = measured[measured["error"] == 0]
-    response = good["done_ns"] - good["planned_ns"]
-    service = good["done_ns"] - good["sent_ns"]
-    seconds = _seconds(measured, result)
-    counts = np.bincount(measured["error"], minlength=len(ERRORS))
-    statuses, status_counts = np.unique(measured["status"], return_counts=True)
+    errors = result.measured(lambda rows: rows["error"])
+    total, succeeded = len(errors), int((errors == 0).sum())
+    response = result.measured(lambda rows: _spent(rows, "planned_ns", "done_ns"))
+    seconds = _seconds(result)
+    counts = np.bincount(errors, minlength=len(ERRORS))
+    statuses, status_counts = np.unique(
+        result.measured(lambda rows: rows["status"]), return_counts=True
+    )
     warnings = list(found.warnings)
-    if len(good) < len(measured):
+    if succeeded < total:
         warnings.append("times are those of successful requests only")
-    small = [f"p{share}" for share, least in SMALLEST_N.items() if len(good) < least]
+    small = [f"p{share}" for share, least in SMALLEST_N.items() if succeeded < least]
     if small:
-        warnings.append(f"n too small for {', '.join(small)} (n = {len(good)})")
+        warnings.append(f"n too small for {', '.join(small)} (n = {succeeded})")
     return {
-        "requests": len(measured),
-        "errors": len(measured) - len(good),
+        "requests": total,
+        "errors": total - succeeded,
         "errors_by_class": {
             ERRORS[code]: int(count) for code, count in enumerate(counts) if code and count
         },
@@ -66,19 +67,24 @@ def summary(result: LoadResult, workload: Workload, found: SelfCheck) -> dict[st
             if status
         },
         "duration_s": seconds,
-        "throughput_rps": len(good) / seconds if seconds else None,
-        "offered_rps": _offered(measured, workload),
-        "bytes_received": int(measured["bytes"].sum()),
+        "throughput_rps": succeeded / seconds if seconds else None,
+        "offered_rps": _offered(total, result, workload),
+        "bytes_received": int(result.measured(lambda rows: rows["bytes"]).sum()),
         "response_time_ms": _times(response),
-        "service_time_ms": _times(service),
-        "response_growth_ms_per_s": growth_ms_per_s(good["planned_ns"], response),
-        "generator_lag_ms": percentiles_ms(
-            measured["started_ns"] - measured["planned_ns"], (50, 99)
+        "service_time_ms": _times(result.measured(lambda rows: _spent(rows, "sent_ns", "done_ns"))),
+        "response_growth_ms_per_s": growth_ms_per_s(
+            result.measured(lambda rows: rows["planned_ns"][rows["error"] == 0]), response
         ),
-        "connection_wait_ms": percentiles_ms(good["sent_ns"] - good["started_ns"], (50, 99)),
-        "connections_opened": int((measured["connect_ns"] > 0).sum()),
+        "generator_lag_ms": percentiles_ms(
+            result.measured(lambda rows: rows["started_ns"] - rows["planned_ns"]), (50, 99)
+        ),
+        "connection_wait_ms": percentiles_ms(
+            result.measured(lambda rows: _spent(rows, "started_ns", "sent_ns")), (50, 99)
+        ),
+        "connections_opened": int(result.measured(lambda rows: rows["connect_ns"] > 0).sum()),
         "client_cpu_us_per_request": found.cpu_us_per_request,
         "client_cpu_share": found.cpu_share,
+        "client_real_time": result.real_time,
         "client_run_delay_share": found.run_delay_share,
         "loop_delay_p99_ms": found.loop_delay_p99_ms,
         "littles_law_ratio": _number(found.littles_law_ratio),
@@ -101,28 +107,40 @@ def growth_ms_per_s(planned_ns: np.ndarray, response_ns: np.ndarray) -> float:
     """
     if len(planned_ns) < GROWTH_WINDOWS * 5:
         return 0.0
-    order = np.argsort(planned_ns, kind="stable")
-    parts = np.array_split(order, GROWTH_WINDOWS)
-    times = np.array([planned_ns[part].mean() for part in parts]) / 1e9
-    middles = np.array([np.median(response_ns[part]) for part in parts]) / 1e6
+    begin_ns, end_ns = int(planned_ns.min()), int(planned_ns.max())
+    window = (planned_ns - begin_ns) * GROWTH_WINDOWS // max(1, end_ns + 1 - begin_ns)
+    known = [number for number in range(GROWTH_WINDOWS) if (window == number).any()]
+    if len(known) < GROWTH_WINDOWS:
+        return 0.0
+    middles = np.array([np.median(response_ns[window == number]) for number in known]) / 1e6
+    times = np.array(known) * ((end_ns - begin_ns) / GROWTH_WINDOWS / 1e9)
     if np.ptp(middles) == 0 or stats.kendalltau(times, middles).statistic < GROWTH_TAU:
         return 0.0
     return float(stats.theilslopes(middles, times).slope)
 
 
-def _seconds(measured: np.ndarray, result: LoadResult) -> float:
-    if not len(measured):
+def _spent(rows: np.ndarray, since: str, until: str) -> np.ndarray:
+    """Return the time between two instants of the successes, in ns."""
+    good = rows["error"] == 0
+    spent: np.ndarray = rows[until][good] - rows[since][good]
+    return spent
+
+
+def _seconds(result: LoadResult) -> float:
+    """Return the time from the first planned instant to the last end."""
+    done = result.measured(lambda rows: rows["done_ns"])
+    if not len(done):
         return 0.0
-    begin_ns = int(measured["planned_ns"].min())
-    return float(max(int(measured["done_ns"].max()), result.end_ns) - begin_ns) / 1e9
+    begin_ns = int(result.measured(lambda rows: rows["planned_ns"]).min())
+    return float(max(int(done.max()), result.end_ns) - begin_ns) / 1e9
 
 
-def _offered(measured: np.ndarray, workload: Workload) -> float | None:
+def _offered(total: int, result: LoadResult, workload: Workload) -> float | None:
     """Return the rate of planned instants of an open loop."""
-    if not isinstance(workload.arrivals, OpenLoop) or len(measured) < 2:
+    if not isinstance(workload.arrivals, OpenLoop) or total < 2:
         return None
-    planned = measured["planned_ns"]
-    return float((len(planned) - 1) / (int(planned.max()) - int(planned.min())) * 1e9)
+    planned = result.measured(lambda rows: rows["planned_ns"])
+    return float((total - 1) / (int(planned.max()) - int(planned.min())) * 1e9)
 
 
 def _times(values_ns: np.ndarray) -> dict[str, float | None]:

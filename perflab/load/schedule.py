@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from perflab.load.workload import Arrivals, Burst, ClosedLoop, OpenLoop, Stage
+from perflab.load.workload import Arrivals, Burst, ClosedLoop, OpenLoop, Stage, UserStage
 
 CHUNK = 1 << 12
 
@@ -91,3 +91,33 @@ def planned_count(arrivals: Arrivals) -> int:
     if isinstance(arrivals, (OpenLoop, Burst)):
         return sum(len(chunk) for chunk in instants(arrivals))
     return -1
+
+
+def stays(stages: Sequence[UserStage], user: int) -> list[tuple[int, int]]:
+    """Return when a user takes part, as (from, until) in ns from the start.
+
+    User k takes part while the planned number of users, which runs in straight lines through the
+    stages, is above k.
+    """
+    found: list[tuple[int, int]] = []
+    begin_s = 0.0
+    for stage in stages:
+        end_s = begin_s + stage.duration_s
+        since, until = _above(stage, user, begin_s)
+        begin_ns, end_ns = round(since * 1e9), round(until * 1e9)
+        if begin_ns < end_ns:
+            if found and found[-1][1] == begin_ns:
+                begin_ns = found.pop()[0]
+            found.append((begin_ns, end_ns))
+        begin_s = end_s
+    return found
+
+
+def _above(stage: UserStage, user: int, begin_s: float) -> tuple[float, float]:
+    first, last, end_s = stage.users, stage.end_users, begin_s + stage.duration_s
+    if min(first, last) > user:
+        return begin_s, end_s
+    if max(first, last) <= user:
+        return end_s, end_s
+    crossing_s = begin_s + stage.duration_s * (user - first) / (last - first)
+    return (crossing_s, end_s) if last > first else (begin_s, crossing_s)

@@ -14,7 +14,7 @@ import numpy as np
 
 from perflab.load.columns import INSTANTS
 from perflab.load.generator import LoadResult
-from perflab.load.outcome import CODES, ERRORS, MEASURE
+from perflab.load.outcome import CODES, ERRORS
 from perflab.load.schedule import planned_count
 from perflab.load.workload import ClosedLoop, Workload
 
@@ -72,31 +72,25 @@ def check(
     server_count : int
         What it did count.
     """
-    measured = np.concatenate([rows[rows["stage"] == MEASURE] for rows in result.rows])
-    lag_ms = (measured["started_ns"] - measured["planned_ns"]) / 1e6
-    good = measured[measured["error"] == 0]
-    service_ms = (good["done_ns"] - good["sent_ns"]) / 1e6
+    lag_ms = _quantiles_ms(result.measured(lambda rows: rows["started_ns"] - rows["planned_ns"]))
+    service_ms = _quantiles_ms(result.measured(_service_ns))
+    errors = result.measured(lambda rows: rows["error"])
     wall_ns = max(1, result.end_ns - result.begin_ns)
     delays = np.array(result.loop_delay_ms or (0.0,))
     found = SelfCheck(
-        lag_p50_ms=_quantile(lag_ms, 0.5),
-        lag_p99_ms=_quantile(lag_ms, 0.99),
-        loop_delay_p50_ms=_quantile(delays, 0.5),
-        loop_delay_p99_ms=_quantile(delays, 0.99),
+        lag_p50_ms=lag_ms[0],
+        lag_p99_ms=lag_ms[1],
+        loop_delay_p50_ms=float(np.quantile(delays, 0.5)),
+        loop_delay_p99_ms=float(np.quantile(delays, 0.99)),
         loop_delay_max_ms=float(delays.max()),
         run_delay_share=result.run_delay_share,
         cpu_share=result.cpu_ns / wall_ns / result.cores,
-        cpu_us_per_request=result.cpu_ns / 1e3 / max(1, len(measured)),
+        cpu_us_per_request=result.cpu_ns / 1e3 / max(1, len(errors)),
         littles_law_ratio=littles_law_ratio(result, workload),
     )
     reasons = [
-        *_timing_reasons(
-            found,
-            _quantile(service_ms, 0.5),
-            _quantile(service_ms, 0.99),
-            isinstance(workload.arrivals, ClosedLoop),
-        ),
-        *_count_reasons(result, workload, measured),
+        *_timing_reasons(found, *service_ms, isinstance(workload.arrivals, ClosedLoop)),
+        *_count_reasons(result, workload, errors),
         *_record_reasons(result),
     ]
     ratio, (low, high) = found.littles_law_ratio, LITTLE_RANGE
@@ -120,20 +114,33 @@ def littles_law_ratio(result: LoadResult, workload: Workload) -> float:
     window_ns = result.end_ns - result.begin_ns
     if not isinstance(arrivals, ClosedLoop) or arrivals.pacing_s or window_ns <= 0:
         return float("nan")
-    if arrivals.ramp_s > arrivals.warmup_s:
+    if arrivals.stages or arrivals.ramp_s > arrivals.warmup_s:
         return float("nan")
-    rows = np.concatenate(result.rows)
-    done = rows[(rows["done_ns"] > result.begin_ns) & (rows["done_ns"] <= result.end_ns)]
+    done, spent_ns = 0, 0
+    for rows in result.chunks():
+        inside = (rows["done_ns"] > result.begin_ns) & (rows["done_ns"] <= result.end_ns)
+        done += int(inside.sum())
+        spent_ns += int((rows["done_ns"][inside] - rows["planned_ns"][inside]).sum())
     # Over few cycles the edges of the window decide, and not the law: at 5 cycles, real trials
     # without a fault were seen at 0.80 and 1.12.
-    if len(done) < MIN_LITTLE_CYCLES * arrivals.users:
+    if done < MIN_LITTLE_CYCLES * arrivals.users:
         return float("nan")
-    cycle_ns = (done["done_ns"] - done["planned_ns"]).mean() + arrivals.think_time_s * 1e9
-    return float(len(done) / window_ns * cycle_ns / arrivals.users)
+    cycle_ns = spent_ns / done + arrivals.think_time_s * 1e9
+    return done / window_ns * cycle_ns / arrivals.users
 
 
-def _quantile(values: np.ndarray, share: float) -> float:
-    return float(np.quantile(values, share)) if len(values) else float("nan")
+def _service_ns(rows: np.ndarray) -> np.ndarray:
+    good = rows["error"] == 0
+    service: np.ndarray = rows["done_ns"][good] - rows["sent_ns"][good]
+    return service
+
+
+def _quantiles_ms(values_ns: np.ndarray) -> tuple[float, float]:
+    """Return p50 and p99 in ms; NaN without a value."""
+    if not len(values_ns):
+        return float("nan"), float("nan")
+    p50, p99 = np.quantile(values_ns, (0.5, 0.99)) / 1e6
+    return float(p50), float(p99)
 
 
 def _timing_reasons(found: SelfCheck, median_ms: float, p99_ms: float, closed: bool) -> list[str]:
@@ -169,7 +176,7 @@ def _timing_reasons(found: SelfCheck, median_ms: float, p99_ms: float, closed: b
     return reasons
 
 
-def _count_reasons(result: LoadResult, workload: Workload, measured: np.ndarray) -> list[str]:
+def _count_reasons(result: LoadResult, workload: Workload, errors: np.ndarray) -> list[str]:
     reasons = []
     if result.unsent and not result.stopped:
         reasons.append(f"{result.unsent} planned requests were never sent")
@@ -179,27 +186,28 @@ def _count_reasons(result: LoadResult, workload: Workload, measured: np.ndarray)
         reasons.append(
             f"{planned} requests were planned, but {recorded} recorded and {result.unsent} unsent"
         )
-    if not len(measured):
+    if not len(errors):
         reasons.append("no request was measured")
-    counts = np.bincount(measured["error"], minlength=len(ERRORS))
+    counts = np.bincount(errors, minlength=len(ERRORS))
     faults = {ERRORS[code]: int(n) for code, n in enumerate(counts) if code and n}
     for name in CLIENT_FAULTS:
         if faults.get(name):
             reasons.append(f"{faults[name]} requests failed on the client's side ({name})")
     failed = sum(n for name, n in faults.items() if name not in CENSORED)
-    if failed > MAX_ERROR_SHARE * len(measured):
+    if failed > MAX_ERROR_SHARE * len(errors):
         kinds = ", ".join(f"{count} {name}" for name, count in faults.items())
-        reasons.append(f"{failed} of {len(measured)} requests failed ({kinds})")
+        reasons.append(f"{failed} of {len(errors)} requests failed ({kinds})")
     return reasons
 
 
 def _record_reasons(result: LoadResult) -> list[str]:
     """Check the record itself: instants in their order, clocks that ran evenly."""
     wrong = 0
-    for rows in result.rows:
-        came = rows[rows["error"] == 0]
+    for rows in result.chunks():
+        came = rows["error"] == 0
         wrong += sum(
-            int((came[later] < came[earlier]).sum()) for earlier, later in pairwise(INSTANTS)
+            int((came & (rows[later] < rows[earlier])).sum())
+            for earlier, later in pairwise(INSTANTS)
         )
     reasons = []
     if wrong:
@@ -220,7 +228,7 @@ def _warnings(result: LoadResult, workload: Workload) -> list[str]:
         warnings.append(
             f"{result.capped} requests waited for a free connection; see connection wait"
         )
-    aborted = sum(int((rows["error"] == CODES["aborted"]).sum()) for rows in result.rows)
+    aborted = sum(int((rows["error"] == CODES["aborted"]).sum()) for rows in result.chunks())
     if aborted:
         warnings.append(f"{aborted} requests were still under way at the end and given up")
     share = ports_in_use() / port_range()

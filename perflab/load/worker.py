@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import uvloop
 
+from perflab.host.priority import go_first
 from perflab.load.client import DEFAULT_CONNECTIONS, Client, LeanClient
 from perflab.load.columns import Recorder, latency_counts
 from perflab.load.drivers import ClosedDriver, Driver, OpenDriver
@@ -47,6 +48,7 @@ class Order:
         self.allowed: list[str] = words["allowed"]
         self.folder = Path(words["folder"])
         self.start_ns: int = words["start_ns"]
+        self.real_time: bool = words["real_time"]
 
 
 def share(total: int, number: int, count: int) -> int:
@@ -243,6 +245,7 @@ async def carry_out(load: Load) -> dict[str, Any]:
     gc.collect()
     gc.freeze()
     gc.disable()
+    real_time = load.order.real_time and go_first()
     delayed_ns, began_ns, ahead_ns = run_delay_ns(), time.monotonic_ns(), _realtime_ahead_ns()
     try:
         await load.run()
@@ -255,6 +258,7 @@ async def carry_out(load: Load) -> dict[str, Any]:
         "loop_delay_ms": load.delays_ms,
         "run_delay_ns": run_delay_ns() - delayed_ns,
         "wall_ns": time.monotonic_ns() - began_ns,
+        "real_time": real_time,
         "clock_step_ms": (_realtime_ahead_ns() - ahead_ns) / 1e6,
         "capped": load.client.capped,
         "stopped": load.stopped,

@@ -42,13 +42,28 @@ class Request(_Model):
     redirects: int = Field(default=0, ge=0, le=20)
 
 
+class UserStage(_Model):
+    """A stretch of a closed loop: from one number of users evenly to another."""
+
+    users: int = Field(ge=0, le=100_000)
+    to_users: int | None = Field(default=None, ge=0, le=100_000)
+    duration_s: float = Field(gt=0, le=86_400)
+
+    @property
+    def end_users(self) -> int:
+        """Return the number of users at the end of the stage."""
+        return self.users if self.to_users is None else self.to_users
+
+
 class ClosedLoop(_Model):
     """``users`` users, each of whom waits for its answer before the next request.
 
     Bounded by ``requests`` in all, by ``duration_s``, or both (0 leaves one open).
     ``warmup_requests`` or ``warmup_s`` come first, by the same users, without a pause between,
     recorded as stage ``warmup``. A user waits ``think_time_s`` after an answer, or keeps a
-    constant pace of one request per ``pacing_s``. Users join evenly over ``ramp_s``.
+    constant pace of one request per ``pacing_s``. Users join evenly over ``ramp_s``; with
+    ``stages``, whose times add up to warm-up and duration, they come and go, the last to come
+    first, and finish what they have begun; ``users`` is then the most there are at a time.
     ``max_duration_s`` is the bound on the whole; what was not sent by then counts as unsent.
     """
 
@@ -61,6 +76,7 @@ class ClosedLoop(_Model):
     think_time_s: float = Field(default=0.0, ge=0)
     pacing_s: float = Field(default=0.0, ge=0)
     ramp_s: float = Field(default=0.0, ge=0)
+    stages: tuple[UserStage, ...] = ()
     max_duration_s: float = Field(default=120.0, gt=0, le=172_800)
 
     @model_validator(mode="after")
@@ -71,7 +87,18 @@ class ClosedLoop(_Model):
             raise ValueError("give think_time_s or pacing_s, not both")
         if self.warmup_requests and self.warmup_s:
             raise ValueError("give warmup_requests or warmup_s, not both")
+        if self.stages:
+            self._has_fitting_stages()
         return self
+
+    def _has_fitting_stages(self) -> None:
+        if self.requests or self.warmup_requests or self.ramp_s:
+            raise ValueError("stages go with duration_s; not with numbers of requests, or ramp_s")
+        length_s = sum(stage.duration_s for stage in self.stages)
+        if abs(length_s - self.warmup_s - self.duration_s) > 1e-6:
+            raise ValueError(f"stages last {length_s:g} s, warmup_s and duration_s do not")
+        if max(max(stage.users, stage.end_users) for stage in self.stages) != self.users:
+            raise ValueError("users must be the largest number of users of the stages")
 
 
 class Stage(_Model):

@@ -18,7 +18,7 @@ STATES = ("valid", "invalid", "failed")
 _TEXT = ("trial_id", "treatment", "state", "started_at", "stopped")
 _WHOLE = (
     "block", "position", "attempt", "begin_ns", "end_ns", "requests", "errors", "unsent",
-    "capped", "server_count",
+    "capped", "server_count", "client_real_time",
 )  # fmt: skip
 _REAL = (
     "throughput_rps", "mean_ms", "p50_ms", "p90_ms", "p95_ms", "p99_ms", "service_mean_ms",

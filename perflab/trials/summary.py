@@ -47,6 +47,7 @@ def load_columns(result: LoadResult) -> dict[str, Any]:
         "unsent": result.unsent,
         "capped": result.capped,
         "stopped": result.stopped,
+        "client_real_time": int(result.real_time),
     }
 
 

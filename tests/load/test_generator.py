@@ -178,3 +178,24 @@ def test_the_servers_own_count_is_held_against_the_clients(
 def test_server_timing_is_read_leniently() -> None:
     header = 'pool;dur=1.5, commit;desc="x";dur="2", broken;dur=x, cache'
     assert parse_server_timing(header) == {"pool": 1.5, "commit": 2.0}
+
+
+def test_users_of_a_closed_loop_come_and_go_by_its_stages(
+    serve: Serve, generator: Generator
+) -> None:
+    url, _ = serve(0.01, "good")
+    stages = [
+        {"users": 2, "duration_s": 0.5},
+        {"users": 8, "duration_s": 0.5},
+        {"users": 2, "duration_s": 0.5},
+    ]
+    result = generator.run(
+        workload(users=8, requests=0, warmup_requests=0, duration_s=1.5, stages=stages), url
+    )
+    found = result.requests
+    window = ((found["planned_ns"] - found["planned_ns"].min()) // 500_000_000).astype(int)
+    users = found.groupby(window)["user"].nunique()
+    assert users[:3].tolist() == [2, 8, 2]
+    counts = found.groupby(window).size()
+    assert 2 < counts[1] / counts[0] < 6
+    assert check(result, workload(users=8, duration_s=1.5, requests=0)).cpu_share < 1
