@@ -28,7 +28,9 @@ class Effect:
 
     ``confidence`` is the achieved one (signed ranks are discrete); ``n`` the number of blocks
     compared; ``p_value`` that of the sign-flip permutation test of "no effect". ``low``, ``high``
-    and ``p_value`` are NaN with fewer than 2 blocks. ``warnings`` travel with the result.
+    and ``p_value`` are NaN with fewer than 2 blocks. ``size`` is the matched-pairs rank-biserial
+    correlation: 1 where every block says "greater", -1 "smaller" (D. S. Kerby, Compr. Psychol. 3,
+    2014). ``log_ratios`` are those of the blocks. ``warnings`` travel with the result.
     """
 
     ratio: float
@@ -39,6 +41,19 @@ class Effect:
     p_value: float
     method: str
     warnings: tuple[str, ...] = ()
+    size: float = math.nan
+    log_ratios: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class LogInterval:
+    """An estimate of a mean log ratio with its interval and the achieved confidence."""
+
+    estimate: float
+    low: float
+    high: float
+    confidence: float
+    method: str
 
 
 def compare(
@@ -63,7 +78,7 @@ def compare(
 
     Source: see :mod:`perflab.analysis.signed_rank`.
     """
-    return _effect(_logs(numerator, "numerator") - _logs(denominator, "denominator"), confidence)
+    return effect_of(log_ratios(numerator, denominator), confidence)
 
 
 def interaction(
@@ -75,9 +90,12 @@ def interaction(
 
     It is 1 where both factors act independently (multiplicatively). Otherwise as :func:`compare`.
     """
-    one = _logs(first[0], "first numerator") - _logs(first[1], "first denominator")
-    other = _logs(second[0], "second numerator") - _logs(second[1], "second denominator")
-    return _effect(one - other, confidence)
+    return effect_of(log_ratios(*first) - log_ratios(*second), confidence)
+
+
+def log_ratios(numerator: pd.Series[Any], denominator: pd.Series[Any]) -> pd.Series[Any]:
+    """Return the log ratio of each block, NaN where a side is missing; raises like compare."""
+    return _logs(numerator, "numerator") - _logs(denominator, "denominator")
 
 
 def permutation_p(differences: ArrayLike, seed: int = 20_260_101) -> float:
@@ -129,8 +147,14 @@ def _logs(series: pd.Series[Any], side: str) -> pd.Series[Any]:
     return values.map(math.log, na_action="ignore")
 
 
-def _effect(differences: pd.Series[Any], confidence: float) -> Effect:
-    """Return the effect of log ratios by block; NaN where a side is missing."""
+def effect_of(differences: pd.Series[Any], confidence: float = CONFIDENCE) -> Effect:
+    """Return the effect of log ratios by block; NaN where a side is missing.
+
+    Raises
+    ------
+    AnalysisError
+        No block is left.
+    """
     x = differences.dropna().to_numpy(float)
     warnings = []
     left_out = [str(block) for block in differences.index[differences.isna()]]
@@ -141,29 +165,45 @@ def _effect(differences: pd.Series[Any], confidence: float) -> Effect:
     if len(x) == 1:
         only, nothing = math.exp(x[0]), math.nan
         warnings.append("one block: no interval")
-        return Effect(only, nothing, nothing, nothing, 1, nothing, "single pair", tuple(warnings))
+        return Effect(
+            only, nothing, nothing, nothing, 1, nothing, "single pair", tuple(warnings),
+            log_ratios=(float(x[0]),),
+        )  # fmt: skip
     smallest_p = 2 / 2 ** len(x)
     if smallest_p > USUAL_P:
         warnings.append(f"with {len(x)} blocks no permutation p-value can be below {smallest_p:g}")
     if np.ptp(x) < 1e-12:
         warnings.append("all blocks give the same ratio: the interval has no width")
-    log_ratio, low, high, achieved, method = _interval(x, confidence)
+    found = log_interval(x, confidence)
     return Effect(
-        math.exp(log_ratio),
-        math.exp(low),
-        math.exp(high),
-        achieved,
+        math.exp(found.estimate),
+        math.exp(found.low),
+        math.exp(found.high),
+        found.confidence,
         len(x),
         permutation_p(x),
-        method,
+        found.method,
         tuple(warnings),
+        rank_biserial(x),
+        tuple(map(float, x)),
     )
 
 
-def _interval(x: np.ndarray, confidence: float) -> tuple[float, float, float, float, str]:
+def rank_biserial(x: np.ndarray) -> float:
+    """Return the matched-pairs rank-biserial correlation; 0 when all differences are 0."""
+    told = x[x != 0]
+    if not len(told):
+        return 0.0
+    ranks = stats.rankdata(np.abs(told))
+    return float((ranks * np.sign(told)).sum() / ranks.sum())
+
+
+def log_interval(x: np.ndarray, confidence: float = CONFIDENCE) -> LogInterval:
+    """Return estimate and interval of at least 2 log ratios (see :func:`compare`)."""
     found = signed_rank.interval(x, confidence) if len(x) >= SMALLEST_SIGNED_RANK else None
     if found is not None:
-        return signed_rank.hodges_lehmann(x), *found, "Hodges-Lehmann, signed-rank interval"
+        method = "Hodges-Lehmann, signed-rank interval"
+        return LogInterval(signed_rank.hodges_lehmann(x), *found, method)
     mean = float(x.mean())
     margin = float(stats.t.ppf((1 + confidence) / 2, len(x) - 1) * stats.sem(x))
-    return mean, mean - margin, mean + margin, confidence, "mean of logs, t interval"
+    return LogInterval(mean, mean - margin, mean + margin, confidence, "mean of logs, t interval")

@@ -9,20 +9,24 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perflab.analysis.comparison import Effect, benjamini_hochberg, compare, interaction
+from perflab.analysis.comparison import Effect, benjamini_hochberg, effect_of, log_ratios
+from perflab.analysis.covariate import adjustment
+from perflab.analysis.decision import Decision, Kind, decide
 from perflab.analysis.verdict import Outcome, Verdict, judge
 from perflab.errors import AnalysisError
 from perflab.recordings import Contrast, ContrastPair, Run
 
 TABLE_COLUMNS = [
     "claim", "response", "published", "measured ratio", "95% low", "95% high", "n", "p",
-    "p (adjusted)", "verdict", "source",
+    "p (adjusted)", "effect size", "decision", "verdict", "source",
 ]  # fmt: skip
+# Measured around every trial; a response is corrected for it where that is shown to help.
+COVARIATE = "cpu_probe_ms"
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A contrast of a run with its effect (None: there is none), verdict and warnings.
+    """A contrast of a run with its effect (None: there is none), decision, verdict and warnings.
 
     ``p_adjusted`` is corrected over the contrasts of the run (Benjamini-Hochberg);
     ``left_out`` counts the blocks in which a side is missing.
@@ -31,6 +35,7 @@ class Finding:
     contrast: Contrast
     effect: Effect | None
     verdict: Verdict
+    decision: Decision | None = None
     left_out: int = 0
     p_adjusted: float = math.nan
     warnings: tuple[str, ...] = ()
@@ -50,28 +55,39 @@ def _finding(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Finding:
     if contrast.not_testable:
         return Finding(contrast, None, judge(None, contrast))
     try:
-        sides = _sides(run, contrast, trials)
-        complete = pd.concat(sides, axis=1).notna().all(axis=1)
-        left_out = int((~complete).sum())
-        if contrast.interaction is None:
-            effect = compare(sides[0], sides[1])
-        else:
-            effect = interaction((sides[0], sides[1]), (sides[2], sides[3]))
+        differences = _log_ratios(run, contrast, contrast.response, trials)
+        found = adjustment(trials, contrast.response, COVARIATE)
+        if found.used:
+            differences -= found.slope * _log_ratios(run, contrast, COVARIATE, trials)
+        effect = effect_of(differences)
     except AnalysisError as error:
         return Finding(
             contrast, None, Verdict(Outcome.INCONCLUSIVE, str(error)), warnings=(str(error),)
         )
-    return Finding(contrast, effect, judge(effect, contrast), left_out, warnings=effect.warnings)
+    return Finding(
+        contrast,
+        effect,
+        judge(effect, contrast),
+        decide(effect.log_ratios),
+        left_out=int(differences.isna().sum()),
+        warnings=(*effect.warnings, *filter(None, [found.text()])),
+    )
 
 
-def _sides(run: Run, contrast: Contrast, trials: pd.DataFrame) -> list[pd.Series[Any]]:
-    if contrast.response not in trials.columns:
-        raise AnalysisError(f"the trials have no column '{contrast.response}'")
-    pairs: list[ContrastPair] = [contrast]
-    if contrast.interaction is not None:
-        pairs.append(contrast.interaction)
-    selections = [levels for pair in pairs for levels in (pair.numerator, pair.denominator)]
-    return [_by_block(run, levels, contrast.response, trials) for levels in selections]
+def _log_ratios(
+    run: Run, contrast: Contrast, response: str, trials: pd.DataFrame
+) -> pd.Series[Any]:
+    """Return the log ratio of a contrast in every block, NaN where a side is missing."""
+    if response not in trials.columns:
+        raise AnalysisError(f"the trials have no column '{response}'")
+
+    def of(pair: ContrastPair) -> pd.Series[Any]:
+        return log_ratios(
+            _by_block(run, pair.numerator, response, trials),
+            _by_block(run, pair.denominator, response, trials),
+        )
+
+    return of(contrast) - of(contrast.interaction) if contrast.interaction else of(contrast)
 
 
 def _by_block(
@@ -112,9 +128,18 @@ def _row(finding: Finding) -> dict[str, Any]:
         "n": effect.n if effect else 0,
         "p": effect.p_value if effect else math.nan,
         "p (adjusted)": finding.p_adjusted,
+        "effect size": effect.size if effect else math.nan,
+        "decision": decision_text(finding),
         "verdict": str(finding.verdict),
         "source": contrast.source,
     }
+
+
+def decision_text(finding: Finding) -> str:
+    """Return what may be said of a difference as such, whatever was published."""
+    if finding.decision is None:
+        return ""
+    return "different" if finding.decision.kind is Kind.DIFFERENT else finding.decision.text
 
 
 def published_text(contrast: Contrast) -> str:
@@ -134,8 +159,11 @@ def sentence(finding: Finding) -> str:
     published = published_text(contrast)
     beside = f", published {published}" if published else ""
     measured = f"measured ratio of {contrast.response} {_measured(effect)}{beside}"
-    left_out = f"; {finding.left_out} blocks left out" if finding.left_out else ""
-    return f"{head}; {measured}; {verdict.reason}{left_out}."
+    more = [f"{finding.left_out} blocks left out"] if finding.left_out else []
+    if verdict.outcome is Outcome.INCONCLUSIVE and finding.decision is not None:
+        more.append(finding.decision.text)
+    more += [text for text in finding.warnings if text.startswith("adjusted for")]
+    return "; ".join([head, measured, verdict.reason, *more]) + "."
 
 
 def _measured(effect: Effect) -> str:

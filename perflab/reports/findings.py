@@ -19,6 +19,7 @@ COLUMNS = [
     "measured ratio [95%]",
     "n",
     "adjusted p",
+    "decision",
     "verdict",
     "source",
 ]
@@ -48,6 +49,7 @@ def _finding(row: Mapping[Any, Any]) -> dict[str, str]:
         "measured ratio [95%]": interval,
         "n": count(row["n"]),
         "adjusted p": p_value(row["p (adjusted)"]),
+        "decision": str(row["decision"]) or MISSING,
         "verdict": str(row["verdict"]),
         "source": str(row["source"]) or MISSING,
     }

@@ -23,14 +23,14 @@ VERDICT_STYLES = {
 }
 RIGHT = ("n", "adjusted p")
 # A terminal is narrow; the Markdown table has them.
-LEFT_OUT = ("response", "source")
+LEFT_OUT = ("response", "decision", "source")
 
 
 def verdict_table(runs: Iterable[Run]) -> pd.DataFrame:
     """Return every finding of ``runs`` as text, one row per claim.
 
-    Columns: experiment, backend, claim, published, measured (ratio and 95% interval), n,
-    adjusted p, verdict. Runs of different backends stay apart; nothing is pooled.
+    Columns: experiment, backend, and those of :func:`readable_findings`. Runs of different
+    backends stay apart; nothing is pooled.
     """
     parts = [
         readable_findings(run).assign(experiment=run.record.experiment, backend=run.record.backend)

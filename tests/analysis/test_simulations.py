@@ -1,0 +1,178 @@
+"""Comparisons held against planted truths: false alarms, power, coverage; seeds are fixed."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from perflab.analysis.comparison import compare, effect_of
+from perflab.analysis.covariate import adjustment
+from perflab.analysis.decision import Kind, blocks_needed, decide, power, smallest_effect
+from perflab.analysis.quantiles import across_trials
+from perflab.errors import AnalysisError
+
+
+def wilson_upper(hits: int, n: int, z: float = 1.96) -> float:
+    p = hits / n
+    middle, spread = p + z * z / (2 * n), z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    return (middle + spread) / (1 + z * z / n)
+
+
+def run(
+    random: np.random.Generator, blocks: int, ratio: float, noise: float, drift: float = 0.0
+) -> tuple[pd.Series, pd.Series]:
+    """Two treatments in random order within blocks, under a drift over the whole run."""
+    order = random.permuted(np.tile([0, 1], (blocks, 1)), axis=1)
+    place = (np.arange(blocks)[:, None] * 2 + order) / (2 * blocks)
+    logs = drift * place + noise * random.standard_normal((blocks, 2))
+    logs[:, 0] += math.log(ratio)
+    return pd.Series(np.exp(logs[:, 0])), pd.Series(np.exp(logs[:, 1]))
+
+
+@pytest.mark.parametrize("drift", [0.0, 0.05])
+@pytest.mark.parametrize("blocks", [3, 6, 12])
+def test_identical_treatments_are_called_different_in_no_more_than_one_of_twenty(
+    blocks: int, drift: float
+) -> None:
+    random = np.random.default_rng(1)
+    alarms = 0
+    for _ in range(600):
+        effect = compare(*run(random, blocks, 1.0, 0.1, drift))
+        alarms += effect.low > 1 or effect.high < 1
+    assert wilson_upper(alarms, 600) <= 0.09
+    assert alarms / 600 <= 0.065
+
+
+def test_a_shift_of_five_percent_is_found_within_twelve_blocks_at_two_percent_noise() -> None:
+    random = np.random.default_rng(2)
+    found = sum(compare(*run(random, 12, 1.05, 0.02)).low > 1 for _ in range(300))
+    assert found / 300 >= 0.9
+
+
+@pytest.mark.parametrize(
+    ("blocks", "ratio", "noise"), [(4, 1.2, 0.1), (6, 0.8, 0.05), (12, 1.0, 0.2)]
+)
+def test_intervals_of_ratios_hold_the_truth_as_often_as_they_say(
+    blocks: int, ratio: float, noise: float
+) -> None:
+    random = np.random.default_rng(3)
+    held = 0
+    for _ in range(1000):
+        effect = compare(*run(random, blocks, ratio, noise))
+        held += effect.low <= ratio <= effect.high
+    assert held / 1000 >= 0.935
+
+
+def test_percentiles_across_trials_cover_where_requests_are_autocorrelated() -> None:
+    random = np.random.default_rng(4)
+    trials, requests, held = 8, 400, 0
+    innovations = random.standard_normal((1000, trials, requests))
+    series = np.empty_like(innovations)
+    series[..., 0] = innovations[..., 0]
+    for at in range(1, requests):
+        series[..., at] = 0.9 * series[..., at - 1] + math.sqrt(0.19) * innovations[..., at]
+    p95 = np.quantile(np.exp(series), 0.95, axis=2)
+    truth = float(np.median(np.quantile(np.exp(series), 0.95, axis=2)))
+    for one in p95:
+        estimate = across_trials(one)
+        held += estimate.low <= truth <= estimate.high
+    assert held / 1000 >= 0.95
+
+
+def test_equivalence_is_claimed_wrongly_in_no_more_than_one_of_twenty() -> None:
+    random = np.random.default_rng(5)
+    # The true difference is exactly the margin: the worst case of the claim.
+    wrong = sum(
+        decide(effect.log_ratios, 0.03).kind is Kind.EQUIVALENT
+        for effect in (compare(*run(random, 10, 1.03, 0.01)) for _ in range(600))
+    )
+    assert wilson_upper(wrong, 600) <= 0.09
+    right = sum(
+        decide(compare(*run(random, 10, 1.0, 0.01)).log_ratios, 0.03).kind is Kind.EQUIVALENT
+        for _ in range(100)
+    )
+    assert right >= 95
+
+
+def test_the_blocks_said_to_be_needed_do_decide_it() -> None:
+    random = np.random.default_rng(6)
+    noise = 0.05 * math.sqrt(2)
+    wanted = blocks_needed(math.log(1.08), noise)
+    found = sum(compare(*run(random, wanted, 1.08, 0.05)).low > 1 for _ in range(400))
+    assert 0.74 <= found / 400 <= 0.92
+    fewer = sum(compare(*run(random, wanted // 2, 1.08, 0.05)).low > 1 for _ in range(400))
+    assert fewer / 400 < 0.7
+
+
+def test_the_smallest_effect_is_found_with_the_power_asked_for() -> None:
+    effect = smallest_effect(0.03, 10)
+    assert power(effect, 0.03, 10) == pytest.approx(0.8, abs=0.01)
+    assert power(0.0, 0.03, 10) == pytest.approx(0.05, abs=0.001)
+
+
+def speed_runs(random: np.random.Generator, slope: float, ratio: float) -> pd.DataFrame:
+    """Three treatments whose response follows the CPU's speed with a slope."""
+    rows = []
+    for block in range(12):
+        for treatment in "abc":
+            probe = math.exp(0.1 * random.standard_normal())
+            value = probe**slope * math.exp(0.02 * random.standard_normal())
+            rows.append((treatment, block, value * (ratio if treatment == "a" else 1), probe))
+    return pd.DataFrame(rows, columns=["treatment", "block", "response", "cpu_probe_ms"])
+
+
+def adjusted(trials: pd.DataFrame) -> tuple[bool, float, float]:
+    found = adjustment(trials, "response", "cpu_probe_ms")
+    logs = trials.assign(
+        y=np.log(trials["response"]) - found.slope * np.log(trials["cpu_probe_ms"])
+    ).pivot(index="block", columns="treatment", values="y")
+    effect = effect_of(logs["a"] - logs["b"])
+    return found.used, effect.low, effect.high
+
+
+def test_the_speed_of_the_cpu_is_used_only_where_it_cuts_the_variance() -> None:
+    random = np.random.default_rng(7)
+    used = [adjusted(speed_runs(random, 0.0, 1.0))[0] for _ in range(200)]
+    assert sum(used) <= 4
+    used = [adjusted(speed_runs(random, -1.0, 1.0))[0] for _ in range(200)]
+    assert sum(used) >= 198
+
+
+def test_an_adjusted_comparison_keeps_its_level_and_gains_power() -> None:
+    random = np.random.default_rng(8)
+    alarms = found = plain = 0
+    for _ in range(300):
+        _, low, high = adjusted(speed_runs(random, -1.0, 1.0))
+        alarms += low > 1 or high < 1
+        trials = speed_runs(random, -1.0, 1.06)
+        found += adjusted(trials)[1] > 1
+        wide = trials.pivot(index="block", columns="treatment", values="response")
+        plain += compare(wide["a"], wide["b"]).low > 1
+    assert wilson_upper(alarms, 300) <= 0.09
+    assert found / 300 > 0.95
+    assert plain / 300 < 0.6
+
+
+@pytest.mark.parametrize("values", [[], [math.nan], [0.1], [math.nan, 0.2]])
+def test_nothing_is_decided_from_fewer_than_two_blocks(values: list[float]) -> None:
+    assert decide(values).kind is Kind.UNDECIDED
+
+
+def test_constant_ratios_are_decided_without_a_warning() -> None:
+    assert decide([0.0] * 6).kind is Kind.EQUIVALENT
+    assert decide([0.5] * 6).kind is Kind.DIFFERENT
+
+
+def test_a_margin_of_nothing_is_refused() -> None:
+    with pytest.raises(AnalysisError, match="margin"):
+        decide([0.1, 0.2], 0.0)
+
+
+def test_an_undecided_comparison_says_how_many_blocks_would_decide_it() -> None:
+    found = decide([0.10, -0.06, 0.12, -0.02, 0.05, 0.01])
+    assert found.kind is Kind.UNDECIDED
+    assert found.further_blocks > 0
+    assert f"about {found.further_blocks} more block" in found.text
