@@ -20,6 +20,7 @@ from perflab.progress import progress
 from perflab.recordings import Run
 from perflab.reports.findings import readable_findings, readable_summary
 from perflab.reports.section import write_section
+from perflab.reports.verdicts import verdict_table
 from perflab.trials.client import conduct
 from perflab.trials.conductor import Order
 from perflab.trials.plan import RunPlan
@@ -116,6 +117,21 @@ def open_run(reference: str | Path) -> Run:
 def runs() -> list[Run]:
     """Return all recorded runs, oldest first."""
     return recordings.list_runs(runs_dir())
+
+
+def latest_runs() -> list[Run]:
+    """Return the latest finished run of every experiment on every backend, by name."""
+    newest = {
+        (run.record.experiment, run.record.backend): run
+        for run in runs()
+        if run.record.state == "finished"
+    }
+    return [newest[key] for key in sorted(newest)]
+
+
+def overview() -> pd.DataFrame:
+    """Return published against measured over all experiments, from :func:`latest_runs`."""
+    return verdict_table(latest_runs())
 
 
 def findings(run: Run) -> pd.DataFrame:

@@ -6,7 +6,20 @@ import sys
 
 import typer
 
-from perflab.cli import down, experiments, lab, load, logs, ps, run, runs, show, up
+from perflab.cli import (
+    compare,
+    down,
+    experiments,
+    lab,
+    load,
+    logs,
+    ps,
+    run,
+    runs,
+    show,
+    up,
+    verdicts,
+)
 from perflab.errors import PerflabError, RunInterrupted
 
 app = typer.Typer(
@@ -16,7 +29,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for module in (lab, run, runs, show, experiments, load, up, ps, logs, down):
+for module in (lab, run, runs, show, verdicts, compare, experiments, load, up, ps, logs, down):
     app.command(name=module.__name__.rpartition(".")[2])(module.command)
 
 

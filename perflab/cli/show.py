@@ -19,6 +19,7 @@ def command(
 ) -> None:
     """Show one run: set-up, every trial, verdicts."""
     from perflab import laboratory
+    from perflab.analysis.noise import noise_report
     from perflab.cli.runs import state_of
     from perflab.reports.verdicts import to_terminal, verdict_table
 
@@ -36,6 +37,10 @@ def command(
         cells = [_cell(row[column]) for column in COLUMNS if column in trials]
         table.add_row(*cells, "; ".join(str(reason) for reason in row["reasons"])[:200])
     console.print(table)
+    noise = Table("noise", "value", "flag")
+    for fact in noise_report(run).to_dict("records"):
+        noise.add_row(*map(str, fact.values()))
+    console.print(noise)
     console.print(to_terminal(verdict_table([run])))
 
 

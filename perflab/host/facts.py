@@ -55,7 +55,8 @@ def machine() -> dict[str, Any]:
     """Return what must be equal for two trials to be comparable."""
     return {
         "cpu": _cpu_model(),
-        "cores": len(os.sched_getaffinity(0)),
+        # Not this process's affinity: the conductor is bound to the sampler's core.
+        "cores": os.cpu_count() or 1,
         "memory_bytes": psutil.virtual_memory().total,
         "kernel": platform.release(),
     }
@@ -68,12 +69,22 @@ def environment() -> dict[str, Any]:
         "system": platform.platform(),
         "python": sys.version.split()[0],
         "governor": _first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        "turbo": _turbo(),
         "clock_source": _first_line(
             "/sys/devices/system/clocksource/clocksource0/current_clocksource"
         ),
         "load_average": list(os.getloadavg()),
         "packages": {name: _version(name) for name in RECORDED_PACKAGES},
     }
+
+
+def _turbo() -> str:
+    """Return whether the clock rate may rise above its base: on, off or unknown."""
+    off = _first_line("/sys/devices/system/cpu/intel_pstate/no_turbo")
+    boost = _first_line("/sys/devices/system/cpu/cpufreq/boost")
+    if off in "01":
+        return "off" if off == "1" else "on"
+    return {"1": "on", "0": "off"}.get(boost, "unknown")
 
 
 def _version(package: str) -> str:

@@ -40,7 +40,8 @@ TRIAL = pa.schema(
 # What a trial that failed before it measured has in a column.
 ABSENT: dict[str, Any] = {
     **dict.fromkeys(_TEXT, ""), **dict.fromkeys(_WHOLE, 0), "server_count": -1,
-    **dict.fromkeys(_REAL, math.nan), "reasons": [], "warnings": [], "flush_us": [],
+    "client_real_time": -1, **dict.fromkeys(_REAL, math.nan),
+    "reasons": [], "warnings": [], "flush_us": [],
 }  # fmt: skip
 
 

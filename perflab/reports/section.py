@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from perflab.analysis.noise import noise_report
 from perflab.figures import save_all
 from perflab.figures.export import write_whole
 from perflab.figures.origin import commit, n_text, perflab_version, shared_note
@@ -51,6 +52,8 @@ def section(run: Run, figure_paths: Iterable[Path | str]) -> str:
         _figures(figure_paths),
         "## Set-up\n",
         _set_up(run),
+        "## Noise\n",
+        to_markdown(noise_report(run)),
         "## Warnings\n",
         _bullets(record.warnings) or "None.\n",
         "## Trials that do not count\n",

@@ -131,7 +131,9 @@ class Conductor:
             raise
         finally:
             state, reason = state_of(error)
-            writer.update(state=state, reason=reason, finished_at=facts.session()["at"])
+            notes = {**writer.record.notes, "load_average_after": list(os.getloadavg())}
+            ended_at = facts.session()["at"]
+            writer.update(state=state, reason=reason, finished_at=ended_at, notes=notes)
 
     def _open(self, backend: Backend, places: Placement) -> tuple[RunWriter, Remaining]:
         plan, code = self._order.plan, facts.code()

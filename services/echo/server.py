@@ -1,6 +1,6 @@
-"""An HTTP/1.1 server as lean as Python allows: a known body after a known delay.
+"""An HTTP/1.1 server as lean as Python allows: a known body after known work and a known delay.
 
-``Server-Timing: app`` is the delay it really gave, by its own clock. GET /stats tells how many
+``Server-Timing: app`` is what work and delay really took, by its own clock. GET /stats tells how many
 requests it has answered; GET /settings how it was started.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import hashlib
 import json
 import signal
 import time
@@ -22,10 +23,13 @@ clock = time.monotonic_ns
 class Echo:
     """What all connections share."""
 
-    def __init__(self, body_bytes: int, delay_ms: float, loop: asyncio.AbstractEventLoop) -> None:
-        self.settings = {"body_bytes": body_bytes, "delay_ms": delay_ms}
+    def __init__(
+        self, body_bytes: int, delay_ms: float, work: int, loop: asyncio.AbstractEventLoop
+    ) -> None:
+        self.settings = {"body_bytes": body_bytes, "delay_ms": delay_ms, "work": work}
         self.loop = loop
         self.delay_s = delay_ms / 1e3
+        self.work = work
         self.answered = 0
         self.body = b"x" * body_bytes
 
@@ -79,6 +83,9 @@ class Connection(asyncio.Protocol):
             self._write(page, b"", keep)
             return
         came_ns = clock()
+        if self._echo.work:
+            # So many rounds of SHA-256, in C: twice as many take twice as long.
+            hashlib.pbkdf2_hmac("sha256", b"perflab", b"echo", self._echo.work)
         if self._echo.delay_s:
             self._echo.loop.call_later(self._echo.delay_s, self._answer, came_ns, keep)
         else:
@@ -101,13 +108,13 @@ class Connection(asyncio.Protocol):
             self._transport.close()
 
 
-async def serve(host: str, port: int, body_bytes: int, delay_ms: float) -> None:
+async def serve(host: str, port: int, body_bytes: int, delay_ms: float, work: int) -> None:
     """Run until SIGINT or SIGTERM."""
     loop = asyncio.get_running_loop()
     ended = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, ended.set)
-    echo = Echo(body_bytes, delay_ms, loop)
+    echo = Echo(body_bytes, delay_ms, work, loop)
     server = await loop.create_server(lambda: Connection(echo), host, port, backlog=4096)
     await ended.wait()
     server.close()
@@ -119,9 +126,10 @@ def main() -> None:
     parser.add_argument("--listen", required=True, help="host:port")
     parser.add_argument("--body-bytes", type=int, default=100)
     parser.add_argument("--delay-ms", type=float, default=0.0)
+    parser.add_argument("--work", type=int, default=0, help="rounds of SHA-256 per request")
     options = parser.parse_args()
     host, _, port = options.listen.rpartition(":")
-    uvloop.run(serve(host, int(port), options.body_bytes, options.delay_ms))
+    uvloop.run(serve(host, int(port), options.body_bytes, options.delay_ms, options.work))
 
 
 if __name__ == "__main__":

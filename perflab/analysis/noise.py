@@ -1,0 +1,179 @@
+"""How noisy the machine was during a run: facts, each with a flag where it may have mattered.
+
+Nothing is dropped for being noisy: blocks, intervals and the generator's self-check deal with
+noise. The report tells a reader where to look when intervals are wide.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from perflab.recordings import Run
+
+COLUMNS = ["what", "value", "flag"]
+STEADY_CLOCKS = ("tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page")
+MAX_STEAL_SHARE = 0.01
+MAX_FOREIGN_SHARE = 0.05
+MAX_FLUSH_DRIFT = 1.5
+MAX_SPEED_DRIFT = 1.1
+MAX_INVALID_SHARE = 0.1
+UNKNOWN = "not told by this machine"
+Row = tuple[str, str, str]
+
+
+def noise_report(run: Run) -> pd.DataFrame:
+    """Return what is known of the machine's noise during a run.
+
+    Columns: what, value (text with its unit), flag (empty where there is nothing to say).
+    """
+    trials = run.trials()
+    trials = trials[~trials["superseded"].astype(bool)]
+    rows = [
+        *_machine(run.record.environment),
+        *_load(run.record.environment, dict(run.record.notes)),
+        *_of_trials(trials),
+        *_foreign(run, trials),
+    ]
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _machine(environment: dict[str, Any]) -> Iterator[Row]:
+    governor = str(environment.get("governor", "unknown"))
+    known = governor != "unknown"
+    slow = known and governor != "performance"
+    yield (
+        "CPU governor",
+        governor if known else UNKNOWN,
+        "the clock rate may follow the load; set it to 'performance'" if slow else "",
+    )
+    turbo = str(environment.get("turbo", "unknown"))
+    on = turbo == "on"
+    yield (
+        "turbo",
+        turbo if turbo != "unknown" else UNKNOWN,
+        "speed depends on temperature and on other cores" if on else "",
+    )
+    clock = str(environment.get("clock_source", "unknown"))
+    odd = clock not in (*STEADY_CLOCKS, "unknown")
+    yield (
+        "clock source",
+        clock if clock != "unknown" else UNKNOWN,
+        "reading the clock is slow or coarse" if odd else "",
+    )
+
+
+def _load(environment: dict[str, Any], notes: dict[str, Any]) -> Iterator[Row]:
+    before = environment.get("load_average") or []
+    cores = int((environment.get("machine") or {}).get("cores", 0) or 0)
+    if before:
+        busy = cores and float(before[0]) > 0.5 * cores
+        yield (
+            "load average before",
+            f"{float(before[0]):.2f} on {cores} cores",
+            "something else was running when the run began" if busy else "",
+        )
+    after = notes.get("load_average_after") or []
+    if after:
+        yield "load average after", f"{float(after[0]):.2f} (the run's own included)", ""
+
+
+def _of_trials(trials: pd.DataFrame) -> Iterator[Row]:
+    total = len(trials)
+    if not total:
+        yield "trials", "none", "nothing was measured"
+        return
+    bad = int((trials["state"] != "valid").sum())
+    yield (
+        "trials that do not count",
+        f"{bad} of {total}",
+        "see their reasons" if bad > MAX_INVALID_SHARE * total else "",
+    )
+    steal = _finite(trials["steal_share"])
+    if len(steal):
+        yield (
+            "CPU stolen by the host",
+            f"{steal.median():.1%} in the median trial, {steal.max():.1%} at most",
+            "other guests took CPU time" if steal.max() > MAX_STEAL_SHARE else "",
+        )
+    yield from _drift(trials, "cpu_probe_ms", "CPU-speed probe", "ms", MAX_SPEED_DRIFT)
+    yield from _drift(trials, "flush_p50_us", "disk flush, median", "us", MAX_FLUSH_DRIFT)
+    if "client_real_time" not in trials:
+        return
+    told = _finite(trials["client_real_time"])
+    told = told[told >= 0]
+    if len(told):
+        ordinary = int(np.count_nonzero(told.to_numpy() == 0))
+        yield (
+            "client's priority",
+            "real-time" if not ordinary else f"ordinary in {ordinary} of {len(told)} trials",
+            "other processes may delay it; root or CAP_SYS_NICE lets it go first"
+            if ordinary
+            else "",
+        )
+
+
+def _drift(trials: pd.DataFrame, column: str, what: str, unit: str, most: float) -> Iterator[Row]:
+    """Tell how far the medians of the blocks lie apart."""
+    if column not in trials:
+        return
+    blocks = trials.groupby("block")[column].median()
+    blocks = blocks[np.isfinite(blocks) & (blocks > 0)]
+    if not len(blocks):
+        return
+    low, high = float(blocks.min()), float(blocks.max())
+    drifted = high / low > most
+    yield (
+        f"{what}, by block",
+        f"{low:.3g} to {high:.3g} {unit}",
+        f"it changed by a factor of {high / low:.2g} during the run" if drifted else "",
+    )
+
+
+def _foreign(run: Run, trials: pd.DataFrame) -> Iterator[Row]:
+    """Tell how much of each of the lab's cores went to processes that are not the lab's."""
+    cores = {
+        core
+        for role, own in run.record.placement.items()
+        if role != "shared" and isinstance(own, list | tuple)
+        for core in own
+    }
+    shares = [_foreign_share(run, trial, len(cores)) for trial in trials.to_dict("records")]
+    known = [share for share in shares if math.isfinite(share)]
+    if known:
+        worst = max(known)
+        yield (
+            "others on the lab's cores",
+            f"{np.median(known):.1%} of them in the median trial, {worst:.1%} at most",
+            "other processes ran there (interrupts count too)" if worst > MAX_FOREIGN_SHARE else "",
+        )
+
+
+def _foreign_share(run: Run, trial: dict[Any, Any], cores: int) -> float:
+    begin_ns, end_ns = trial.get("begin_ns", 0), trial.get("end_ns", 0)
+    if trial["state"] == "failed" or not cores or not end_ns > begin_ns:
+        return math.nan
+    samples = run.samples([trial["trial_id"]])
+    used = {str(name): _used_ns(own, begin_ns, end_ns) for name, own in samples.groupby("service")}
+    busy = [value for name, value in used.items() if name.startswith("core ")]
+    ours = [value for name, value in used.items() if not name.startswith("core ")]
+    if len(busy) != cores or not all(map(math.isfinite, [*busy, *ours])):
+        return math.nan
+    foreign_ns = max(0.0, sum(busy) - sum(ours))
+    return foreign_ns / float(end_ns - begin_ns) / cores
+
+
+def _used_ns(own: pd.DataFrame, begin_ns: int, end_ns: int) -> float:
+    if len(own) < 2:
+        return math.nan
+    edges = np.interp([begin_ns, end_ns], own["t_ns"].to_numpy(), own["cpu_ns"].to_numpy())
+    return float(edges[1] - edges[0])
+
+
+def _finite(values: pd.Series[Any]) -> pd.Series[Any]:
+    numbers = pd.to_numeric(values, errors="coerce").astype(float)
+    return numbers[np.isfinite(numbers)]

@@ -1,0 +1,59 @@
+"""The noise report flags what may have mattered, and drops nothing."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from perflab.analysis.noise import noise_report
+from perflab.recordings import Run, RunWriter
+from tests.synthetic import write_run
+
+
+def flags(run: Run) -> dict[str, str]:
+    table = noise_report(run)
+    return dict(zip(table["what"], table["flag"], strict=True))
+
+
+def test_a_quiet_run_has_no_flag(tmp_path) -> None:
+    assert not any(flags(write_run(tmp_path)).values())
+
+
+def test_a_machine_that_saves_power_or_was_busy_is_flagged(tmp_path) -> None:
+    run = write_run(tmp_path)
+    environment = {
+        "machine": {"cores": 2},
+        "governor": "powersave",
+        "turbo": "on",
+        "clock_source": "hpet",
+        "load_average": [3.0, 2.0, 1.0],
+    }
+    RunWriter.reopen(run.path).update(environment=environment)
+    found = flags(Run(run.path))
+    for what in ("CPU governor", "turbo", "clock source", "load average before"):
+        assert found[what]
+
+
+def test_trials_that_do_not_count_are_told(tmp_path) -> None:
+    run = write_run(tmp_path, invalid=[(0, 0), (1, 1)], failed=[(2, 0)])
+    table = noise_report(run).set_index("what")
+    assert table.at["trials that do not count", "value"] == "3 of 12"
+    assert table.at["trials that do not count", "flag"]
+
+
+def test_drift_of_flushes_and_stolen_time_are_flagged(tmp_path) -> None:
+    run = write_run(tmp_path)
+    trials = run.trials()
+    trials["flush_p50_us"] = 50.0 * (1 + trials["block"])
+    trials["steal_share"] = 0.05
+    run._trials = trials
+    found = flags(run)
+    assert "factor of 6" in found["disk flush, median, by block"]
+    assert "other guests" in found["CPU stolen by the host"]
+
+
+def test_a_run_without_a_trial_says_so(tmp_path) -> None:
+    run = write_run(tmp_path, blocks=1)
+    run._trials = run.trials().head(0)
+    table = noise_report(run)
+    assert isinstance(table, pd.DataFrame)
+    assert "nothing was measured" in set(table["flag"])
