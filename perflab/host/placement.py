@@ -21,6 +21,11 @@ class Placement(BaseModel):
     kernel: tuple[int, ...]
     shared: str = ""
 
+    @property
+    def client_apart(self) -> bool:
+        """Whether no service shares a core with the client."""
+        return not {*self.services, *self.database, *self.link} & {*self.client}
+
     def cores_of(self, role: str) -> tuple[int, ...]:
         """Return the cores of a role named in a stack (services is the default role)."""
         cores: tuple[int, ...] = getattr(self, role, self.services)

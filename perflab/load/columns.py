@@ -5,7 +5,6 @@ from __future__ import annotations
 import queue
 import struct
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
@@ -86,15 +85,11 @@ class Recorder:
     ----------
     folder : Path
         Gets ``requests.rows``, ``phases.rows`` and ``phases.names``.
-    on_rows : callable
-        Receives every array of rows once, when its buffer is full or at :meth:`look`; for live
-        statistics that cost the request nothing.
     """
 
-    def __init__(self, folder: Path, on_rows: Callable[[np.ndarray], None]) -> None:
+    def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
-        self._on_rows = on_rows
         self._rows = Spool(folder / "requests.rows")
         self._phases = Spool(folder / "phases.rows")
         self._names: dict[str, int] = {}
@@ -106,7 +101,7 @@ class Recorder:
     def _renew(self) -> None:
         self._buffer = bytearray(ROW.itemsize * ROWS_PER_BUFFER)
         self._used = 0
-        self._looked = 0
+        self._handed = 0
 
     def __len__(self) -> int:
         return self._flushed + self._used // ROW.itemsize
@@ -144,19 +139,17 @@ class Recorder:
         if len(self._phase_buffer) > 1 << 18:
             self._flush_phases()
 
-    def look(self) -> None:
-        """Hand the rows since the last look to ``on_rows``."""
-        if self._used > self._looked:
-            view = memoryview(self._buffer)[self._looked : self._used]
-            self._on_rows(np.frombuffer(view, dtype=ROW))
-            self._looked = self._used
+    def hand_over(self) -> None:
+        """Spool the rows there are, so that others can read them."""
+        if self._used > self._handed:
+            # What is handed over is not written again; later rows go behind it.
+            self._spool(self._rows, memoryview(self._buffer)[self._handed : self._used])
+            self._handed = self._used
 
     def _flush(self) -> None:
-        self.look()
-        full = memoryview(self._buffer)[: self._used]
+        self.hand_over()
         self._flushed += self._used // ROW.itemsize
         self._renew()
-        self._spool(self._rows, full)
 
     def _flush_phases(self) -> None:
         full, self._phase_buffer = self._phase_buffer, bytearray()
@@ -196,6 +189,17 @@ def rows(folder: Path) -> np.ndarray:
     if path.stat().st_size == 0:
         return np.empty(0, dtype=ROW)
     return np.memmap(path, dtype=ROW, mode="r")
+
+
+def rows_since(folder: Path, first: int) -> np.ndarray:
+    """Return the whole rows a worker has spooled so far, from a number on."""
+    try:
+        with (folder / "requests.rows").open("rb") as file:
+            file.seek(first * ROW.itemsize)
+            data = file.read()
+    except FileNotFoundError:
+        data = b""
+    return np.frombuffer(data[: len(data) // ROW.itemsize * ROW.itemsize], dtype=ROW)
 
 
 def phases(folder: Path, count: int) -> dict[str, np.ndarray]:

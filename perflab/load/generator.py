@@ -24,6 +24,7 @@ import pandas as pd
 from perflab.errors import LoadError
 from perflab.host.priority import give_way
 from perflab.load.columns import ROW, frame, rows
+from perflab.load.live import Live
 from perflab.load.messages import messages
 from perflab.load.outcome import MEASURE
 from perflab.load.stopping import Progress, StopLoad, Watch
@@ -143,6 +144,7 @@ class _Worker:
             os.sched_setaffinity(0, before)
         self._pending = b""
         self.progress = Progress()
+        self.live: Live | None = None
 
     def order(self, words: dict[str, Any]) -> None:
         assert self.child.stdin is not None
@@ -182,10 +184,16 @@ class Generator:
         Cores of the client; one worker is bound to each.
     environment : dict
         Labels, so that clean-up finds the workers.
+    real_time : bool
+        Whether workers go before everything else on their cores, where the system lets them. Not
+        where services share these cores: they would get nothing while a worker is busy.
     """
 
-    def __init__(self, cores: Sequence[int], environment: dict[str, str]) -> None:
+    def __init__(
+        self, cores: Sequence[int], environment: dict[str, str], real_time: bool = True
+    ) -> None:
         self._cores = tuple(cores)
+        self._real_time = real_time
         self._environment = environment
         self._workers: list[_Worker] = []
 
@@ -264,11 +272,11 @@ class Generator:
             "workers": len(self._workers),
             "allowed": list(allowed),
             "start_ns": time.monotonic_ns() + START_DELAY_NS,
-            # On an only core the services would get nothing while a worker has something to do.
-            "real_time": len(os.sched_getaffinity(0)) > 1,
+            "real_time": self._real_time,
         }
         for number, worker in enumerate(self._workers):
             worker.progress = Progress()
+            worker.live = Live(folder / str(number))
             worker.order({**words, "worker": number, "folder": str(folder / str(number))})
 
     def _stop(self, reason: str) -> None:
@@ -326,9 +334,9 @@ class Generator:
             reports[number] = message
         elif message["event"] == "failed":
             raise LoadError(f"a load worker failed: {message['reason']}")
-        elif message["event"] == "progress":
+        elif message["event"] == "progress" and worker.live is not None:
             waiting = worker.progress.counts
-            worker.progress = Progress.of(message)
+            worker.progress = worker.live.read(message["in_flight"])
             worker.progress.counts += waiting
             return True
         return False

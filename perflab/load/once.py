@@ -46,10 +46,13 @@ def place(folder: Path | None = None) -> Iterator[Path]:
 @contextmanager
 def ready(workers: int = 0, wait_s: float = 0.0) -> Iterator[Generator]:
     """Hold the host's lock and keep load workers on the client's cores (0: one on each)."""
-    cores = placement().client
+    places = placement()
+    cores = places.client
     bound = [cores[number % len(cores)] for number in range(workers or len(cores))]
+    # Of workers that share a core, the first would keep the others from it.
+    apart = places.client_apart and len(set(bound)) == len(bound)
     with measurement_lock("perflab load", wait_s):
-        generator = Generator(bound, {})
+        generator = Generator(bound, {}, real_time=apart)
         try:
             generator.start()
             yield generator

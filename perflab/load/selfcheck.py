@@ -11,6 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+from scipy import stats
 
 from perflab.load.columns import INSTANTS
 from perflab.load.generator import LoadResult
@@ -89,7 +90,9 @@ def check(
         littles_law_ratio=littles_law_ratio(result, workload),
     )
     reasons = [
-        *_timing_reasons(found, *service_ms, isinstance(workload.arrivals, ClosedLoop)),
+        *_timing_reasons(
+            found, least_p99(delays), *service_ms, isinstance(workload.arrivals, ClosedLoop)
+        ),
         *_count_reasons(result, workload, errors),
         *_record_reasons(result),
     ]
@@ -129,6 +132,16 @@ def littles_law_ratio(result: LoadResult, workload: Workload) -> float:
     return done / window_ns * cycle_ns / arrivals.users
 
 
+def least_p99(values: np.ndarray) -> float:
+    """Return the lower end of the 95% interval of the p99.
+
+    The event loop is looked at 200 times a second: in a short load the largest of few delays
+    would pass for the p99. Source: see :func:`perflab.analysis.quantiles.quantile`.
+    """
+    place = max(1, int(stats.binom.ppf(0.025, len(values), 0.99)))
+    return float(np.sort(values)[place - 1])
+
+
 def _service_ns(rows: np.ndarray) -> np.ndarray:
     good = rows["error"] == 0
     service: np.ndarray = rows["done_ns"][good] - rows["sent_ns"][good]
@@ -143,14 +156,19 @@ def _quantiles_ms(values_ns: np.ndarray) -> tuple[float, float]:
     return float(p50), float(p99)
 
 
-def _timing_reasons(found: SelfCheck, median_ms: float, p99_ms: float, closed: bool) -> list[str]:
-    """Judge lateness against service times: a response time holds the lateness itself."""
+def _timing_reasons(
+    found: SelfCheck, shown_ms: float, median_ms: float, p99_ms: float, closed: bool
+) -> list[str]:
+    """Judge lateness against service times: a response time holds the lateness itself.
+
+    ``shown_ms`` is what the event loop's delays show their p99 to be at least.
+    """
     reasons = []
     for what, name, late_ms, (least_ms, most_ms), service_ms in (
         ("generator lag", "p50", found.lag_p50_ms, LATE_P50_MS, median_ms),
         ("generator lag", "p99", found.lag_p99_ms, LATE_P99_MS, p99_ms),
         ("event-loop delay", "p50", found.loop_delay_p50_ms, LATE_P50_MS, median_ms),
-        ("event-loop delay", "p99", found.loop_delay_p99_ms, LATE_P99_MS, p99_ms),
+        ("event-loop delay", "p99", shown_ms, LATE_P99_MS, p99_ms),
     ):
         allowed_ms = min(max(least_ms, MAX_LATE_SHARE * np.nan_to_num(service_ms)), most_ms)
         if late_ms > allowed_ms:
@@ -168,7 +186,7 @@ def _timing_reasons(found: SelfCheck, median_ms: float, p99_ms: float, closed: b
     # busy, but not when work queues in its event loop: what it reports is then its own queue, and
     # no share of that can serve as a measure.
     queues = found.loop_delay_p50_ms > MAX_BUSY_DELAY_P50_MS
-    queues |= found.loop_delay_p99_ms > MAX_BUSY_DELAY_P99_MS
+    queues |= shown_ms > MAX_BUSY_DELAY_P99_MS
     if busy and (closed or queues):
         reasons.append(
             f"the client used {found.cpu_share:.0%} of its cores: the limit may be its own"

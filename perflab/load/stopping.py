@@ -6,7 +6,6 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from perflab.load.columns import bin_ms
 from perflab.load.workload import Objective, StopRules
@@ -21,25 +20,13 @@ class StopLoad(Exception):
 
 @dataclass
 class Progress:
-    """What is known while a load runs; ``counts`` is a histogram since the last report."""
+    """What is known while a load runs; ``counts`` is a histogram since the last reading."""
 
     finished: int = 0
     measured: int = 0
     failed: int = 0
     in_flight: int = 0
     counts: Counter[int] = field(default_factory=Counter)
-
-    @classmethod
-    def of(cls, report: Mapping[str, Any]) -> Progress:
-        """Read a worker's report."""
-        counts = Counter({int(number): count for number, count in report["counts"].items()})
-        return cls(
-            report["finished"],
-            report["measured"],
-            report["failed"],
-            report["in_flight"],
-            counts,
-        )
 
     @classmethod
     def total(cls, parts: Iterable[Progress]) -> Progress:

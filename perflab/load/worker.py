@@ -15,19 +15,17 @@ import resource
 import signal
 import sys
 import time
-from collections import Counter
 from collections.abc import AsyncIterator, Coroutine
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import uvloop
 
 from perflab.host.priority import go_first
 from perflab.load.client import DEFAULT_CONNECTIONS, Client, LeanClient
-from perflab.load.columns import Recorder, latency_counts
+from perflab.load.columns import Recorder
 from perflab.load.drivers import ClosedDriver, Driver, OpenDriver
-from perflab.load.outcome import MEASURE, Exchange
+from perflab.load.outcome import Exchange
 from perflab.load.prepared import Prepared
 from perflab.load.targets import refuse_foreign, split
 from perflab.load.timer import Timer
@@ -56,33 +54,6 @@ def share(total: int, number: int, count: int) -> int:
     return total // count + (number < total % count)
 
 
-class Live:
-    """What the worker knows while the load runs; taken from finished rows, many at a time."""
-
-    def __init__(self) -> None:
-        self.finished = self.failed = self.measured = 0
-        self._counts: Counter[int] = Counter()
-
-    def take(self, rows: np.ndarray) -> None:
-        """Count rows."""
-        good = rows["error"] == 0
-        self.finished += len(rows)
-        self.failed += len(rows) - int(good.sum())
-        self.measured += int((rows["stage"] == MEASURE).sum())
-        times = rows["done_ns"][good] - rows["planned_ns"][good]
-        self._counts.update(latency_counts(times))
-
-    def report(self) -> dict[str, Any]:
-        """Return the counts so far, and the response times since the last report."""
-        counts, self._counts = self._counts, Counter()
-        return {
-            "finished": self.finished,
-            "measured": self.measured,
-            "failed": self.failed,
-            "counts": {str(number): count for number, count in counts.items()},
-        }
-
-
 class Load:
     """One order under way."""
 
@@ -91,8 +62,7 @@ class Load:
         origin, _ = split(order.url)
         refuse_foreign(order.url, order.allowed)
         self.order = order
-        self.live = Live()
-        self.recorder = Recorder(order.folder, self.live.take)
+        self.recorder = Recorder(order.folder)
         self.timer = Timer(loop)
         self.delays_ms: list[float] = []
         prepared = Prepared(workload.request, origin, workload.connection)
@@ -180,8 +150,8 @@ class Load:
     async def _tell(self) -> None:
         while True:
             await asyncio.sleep(REPORT_S)
-            self.recorder.look()
-            say({"event": "progress", "in_flight": self.driver.in_flight, **self.live.report()})
+            self.recorder.hand_over()
+            say({"event": "progress", "in_flight": self.driver.in_flight})
 
 
 def make_client(order: Order, loop: asyncio.AbstractEventLoop, prepared: Prepared) -> Client:

@@ -164,7 +164,8 @@ class Conductor:
         writer.update(images=residents.images)
         stack.callback(residents.stop)
         residents.start()
-        generator = Generator(places.client, Labels(name, "client", "run").as_environment())
+        labels = Labels(name, "client", "run").as_environment()
+        generator = Generator(places.client, labels, real_time=places.client_apart)
         stack.callback(generator.close)
         generator.start()
         return Bench(

@@ -1,7 +1,7 @@
 """An HTTP/1.1 server as lean as Python allows: a known body after known work and a known delay.
 
-``Server-Timing: app`` is what work and delay really took, by its own clock. GET /stats tells how many
-requests it has answered; GET /settings how it was started.
+``Server-Timing: app`` is what work and delay really took, by its own clock. GET /stats tells how
+many requests it has answered; GET /settings how it was started.
 """
 
 from __future__ import annotations

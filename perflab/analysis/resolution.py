@@ -1,0 +1,247 @@
+"""What the lab can resolve: false alarms, planted effects, and the smallest effect that shows.
+
+For runs of the ``lab_check`` experiment, whose truth is known; :func:`trial_noise` and
+:func:`resolution` serve any run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from perflab.analysis.comparison import CONFIDENCE, SMALLEST_SIGNED_RANK, effect_of
+from perflab.analysis.decision import POWER, smallest_effect
+from perflab.errors import AnalysisError
+from perflab.recordings import Run
+
+FACTOR = "service"
+COPY = "A"
+SLOWER = "+"
+OVERLOAD = "overload"
+
+
+@dataclass(frozen=True)
+class Rate:
+    """A share of cases with its 95% Wilson interval (E. B. Wilson, JASA 22, 1927)."""
+
+    hits: int
+    n: int
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Return low and high; (0, 1) without a case."""
+        if not self.n:
+            return 0.0, 1.0
+        found = stats.binomtest(self.hits, self.n).proportion_ci(CONFIDENCE, "wilson")
+        return float(found.low), float(found.high)
+
+    def text(self) -> str:
+        """Return ``2 of 24: 8% [2%, 26%]``."""
+        if not self.n:
+            return "no case"
+        low, high = self.interval
+        return f"{self.hits} of {self.n}: {self.hits / self.n:.0%} [{low:.0%}, {high:.0%}]"
+
+
+def false_alarms(run: Run, response: str = "mean_ms", blocks: int = SMALLEST_SIGNED_RANK) -> Rate:
+    """Return how often two copies of one service were called different.
+
+    Copies are paired off and blocks are cut into groups of ``blocks``, so that no trial serves
+    two comparisons and the interval of the rate is an honest one.
+    """
+    wide = _logs(run, response)
+    names = [name for name in wide.columns if name.startswith(COPY)]
+    hits = n = 0
+    for first, second in zip(names[::2], names[1::2], strict=False):
+        differences = (wide[second] - wide[first]).dropna()
+        for group in _groups(differences, blocks):
+            effect = effect_of(group)
+            n += 1
+            hits += effect.low > 1 or effect.high < 1
+    return Rate(hits, n)
+
+
+def planted_effects(
+    run: Run, response: str = "mean_ms", blocks: int = SMALLEST_SIGNED_RANK
+) -> pd.DataFrame:
+    """Return, per planted effect, how often groups of blocks found it, and estimate against truth.
+
+    Columns: planted (factor on the service's work), expected (what that makes of the response,
+    given the work's share of it), estimate, low, high, n (blocks), holds (the interval holds what
+    was expected), found (text of the :class:`Rate` of groups of ``blocks`` whose interval lies
+    above 1).
+    """
+    wide = _logs(run, response)
+    copies = [name for name in wide.columns if name.startswith(COPY)]
+    share = work_share(run)
+    rows = []
+    for name in (name for name in wide.columns if name.startswith(SLOWER)):
+        factor = 1 + float(name[1:-1]) / 100
+        expected = 1 + (factor - 1) * share
+        differences = (wide[name] - wide[copies[0]]).dropna()
+        if not len(differences):
+            continue
+        effect = effect_of(differences)
+        groups = _groups(differences, blocks)
+        found = Rate(sum(effect_of(group).low > 1 for group in groups), len(groups))
+        rows.append(
+            {
+                "planted": factor,
+                "expected": expected,
+                "estimate": effect.ratio,
+                "low": effect.low,
+                "high": effect.high,
+                "n": effect.n,
+                "holds": bool(effect.low <= expected <= effect.high),
+                "found": found.text(),
+            }
+        )
+    columns = ["planted", "expected", "estimate", "low", "high", "n", "holds", "found"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def work_share(run: Run) -> float:
+    """Return the share of the response time that is the service's own work (copies only)."""
+    trials = run.valid_trials()
+    own = trials[[_level(run, name).startswith(COPY) for name in trials["treatment"]]]
+    requests = run.requests(trial_ids=own["trial_id"].tolist())
+    good = requests[requests["error"] == ""]
+    if "phase_app_ms" not in good or good.empty:
+        raise AnalysisError("the copies have no successful request that tells its work")
+    response_ms = (good["done_ns"] - good["planned_ns"]) / 1e6
+    return float(good["phase_app_ms"].sum() / response_ms.sum())
+
+
+def refused(run: Run) -> tuple[Rate, Rate]:
+    """Return how often an overloaded client was refused, and how often a healthy one was."""
+    trials = run.trials()
+    trials = trials[~trials["superseded"].astype(bool)]
+    bad = trials["state"] != "valid"
+    over = np.array([_level(run, name) == OVERLOAD for name in trials["treatment"]], dtype=bool)
+    return (
+        Rate(int((bad & over).sum()), int(over.sum())),
+        Rate(int((bad & ~over).sum()), int((~over).sum())),
+    )
+
+
+def overhead(run: Run) -> pd.DataFrame:
+    """Return what measuring cost: CPU shares (1.0 = one core) of the client and of the lab.
+
+    The lab is the conductor with its sampler. Columns: who, median, largest.
+    """
+    trials = run.valid_trials()
+    rows = [
+        {
+            "who": who,
+            "median": float(trials[column].median()),
+            "largest": float(trials[column].max()),
+        }
+        for who, column in (
+            ("load workers", "cpu_share_client"),
+            ("conductor and sampler", "cpu_share_lab"),
+        )
+        if column in trials and trials[column].notna().any()
+    ]
+    return pd.DataFrame(rows, columns=["who", "median", "largest"])
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """How small an effect a comparison of two treatments finds here.
+
+    ``noise`` is the standard deviation of one trial's log response within treatment and block;
+    ``trial_s`` the time of a trial with all that surrounds it; ``effects`` maps minutes to the
+    smallest relative difference that is found with 80% probability (inf: none).
+    """
+
+    response: str
+    noise: float
+    trial_s: float
+    trials: int
+    effects: dict[float, float]
+
+    def text(self) -> str:
+        """Say it in a sentence."""
+        if not math.isfinite(self.noise):
+            return "Too few valid trials to say what this machine can resolve."
+        parts = [
+            f"below {effect:.1%} in under {minutes:g} minute{'s' if minutes != 1 else ''}"
+            for minutes, effect in self.effects.items()
+            if math.isfinite(effect)
+        ]
+        return (
+            f"Differences of {self.response} cannot be seen here {', '.join(parts)} "
+            f"(two treatments, trials of {self.trial_s:.2g} s, noise of a trial {self.noise:.1%}, "
+            f"{POWER:.0%} power; from {self.trials} trials)."
+        )
+
+
+def resolution(
+    run: Run, response: str = "mean_ms", minutes: Sequence[float] = (1.0, 10.0)
+) -> Resolution:
+    """Return the smallest effects that runs like this one find within some minutes."""
+    levels = [item.name for item in run.record.treatments]
+    copies = [name for name in levels if _level(run, name).startswith(COPY)]
+    noise, trials = trial_noise(run, response, copies if len(copies) > 1 else levels)
+    trial_s = seconds_per_trial(run)
+    effects = {}
+    for limit in minutes:
+        blocks = int(limit * 60 / (2 * trial_s)) if math.isfinite(trial_s) else 0
+        usable = math.isfinite(noise) and noise > 0 and blocks >= 2
+        effect = smallest_effect(noise * math.sqrt(2), blocks) if usable else math.inf
+        effects[limit] = math.expm1(effect) if math.isfinite(effect) else math.inf
+    return Resolution(response, noise, trial_s, trials, effects)
+
+
+def trial_noise(run: Run, response: str, treatments: Sequence[str]) -> tuple[float, int]:
+    """Return the standard deviation of log responses beyond treatment and block, and their number.
+
+    From the residuals of the two-way additive model, over blocks in which all are valid; NaN
+    where nothing is left to estimate it from.
+    """
+    wide = _logs(run, response, by_level=False)
+    wide = wide.reindex(columns=list(treatments)).dropna()
+    freedom = (len(wide) - 1) * (wide.shape[1] - 1)
+    if freedom < 1:
+        return math.nan, wide.size
+    y = wide.to_numpy()
+    left = y - y.mean(axis=0) - y.mean(axis=1, keepdims=True) + y.mean()
+    return math.sqrt(float((left**2).sum()) / freedom), wide.size
+
+
+def seconds_per_trial(run: Run) -> float:
+    """Return the median time from one trial's begin to the next one's, in s; NaN below 2."""
+    begins = sorted(value for value in run.trials()["begin_ns"] if value > 0)
+    gaps = [later - earlier for earlier, later in pairwise(begins)]
+    return float(np.median(gaps)) / 1e9 if gaps else math.nan
+
+
+def _groups(differences: pd.Series[Any], blocks: int) -> list[pd.Series[Any]]:
+    whole = len(differences) // blocks * blocks
+    return [differences.iloc[at : at + blocks] for at in range(0, whole, blocks)]
+
+
+def _level(run: Run, treatment: str) -> str:
+    levels = {item.name: item.levels for item in run.record.treatments}
+    return levels.get(treatment, {}).get(FACTOR, "")
+
+
+def _logs(run: Run, response: str, by_level: bool = True) -> pd.DataFrame:
+    """Return log responses of valid trials: a row per block, a column per treatment."""
+    trials = run.valid_trials()
+    if response not in trials:
+        raise AnalysisError(f"the trials have no column '{response}'")
+    known = trials[trials[response] > 0]
+    wide = known.pivot(index="block", columns="treatment", values=response)
+    logs = pd.DataFrame(np.log(wide.to_numpy(float)), index=wide.index, columns=wide.columns)
+    if by_level:
+        logs.columns = pd.Index([_level(run, str(name)) for name in logs.columns])
+        logs = logs[sorted(logs.columns)]
+    return logs
