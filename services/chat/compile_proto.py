@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from grpc_tools import protoc
+from grpc_tools import protoc  # type: ignore[import-untyped]
 
 SOURCE = Path(__file__).resolve().parent
 

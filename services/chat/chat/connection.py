@@ -19,7 +19,7 @@ Event = dict[str, Any]
 # An event for the socket, and how many messages it is: 1 or, for other envelopes, 0.
 Queued = tuple[Event, int]
 # How long a connection that is told to close may still read what was sent before.
-GRACE_S = 3.0
+GRACE_S = 2.0
 GONE = (OSError, RuntimeError, WebSocketDisconnect)
 
 
@@ -27,7 +27,6 @@ class Connection:
     """A connected user."""
 
     __slots__ = (
-        "_abort",
         "_limit",
         "_loop",
         "_socket",
@@ -51,7 +50,6 @@ class Connection:
         self._limit = limit
         self._loop = asyncio.get_running_loop()
         self._wake: asyncio.Future[None] | None = None
-        self._abort: asyncio.TimerHandle | None = None
 
     def offer(self, queued: Queued) -> bool:
         """Put an event into the queue; return False where the queue is full or ends."""
@@ -90,7 +88,7 @@ class Connection:
             return
         self.give_up()
         self.queue.append(({"type": "websocket.close", "code": code, "reason": reason}, 0))
-        self._abort = self._loop.call_later(GRACE_S, self._cut)
+        self._loop.call_later(GRACE_S, self._cut)
         self._rouse()
 
     def give_up(self) -> None:
@@ -99,12 +97,8 @@ class Connection:
         self.counts.dropped += sum(messages for _, messages in self.queue)
         self.queue.clear()
 
-    def ended(self) -> None:
-        """Let go of the timer; the connection is over."""
-        if self._abort is not None:
-            self._abort.cancel()
-
     def _cut(self) -> None:
+        """Break the connection, whatever state it is in; once it is over this does nothing."""
         # ASGI has no way to break a connection whose peer does not read. ``receive`` is a method
         # of Uvicorn's protocol object, in all of its implementations, and that has the transport.
         protocol = getattr(self._socket._receive, "__self__", None)

@@ -91,6 +91,11 @@ KINDS: tuple[type[Struct], ...] = (
 )
 
 
+def tag_of(kind: type[Struct]) -> str:
+    """Return the word for a kind of envelope."""
+    return str(kind.__struct_config__.tag)
+
+
 class Published(Struct, frozen=True):
     """The message of the published microbenchmark: a string, an int, a float and a list."""
 

@@ -15,7 +15,7 @@ from chat.codecs import Coder, Frame
 from chat.commits import Commits
 from chat.connection import GONE, Connection, Event
 from chat.counts import Counts
-from chat.envelopes import Ack, Error, Message, Ping, Pong, Send, Subscribe, Unsubscribe
+from chat.envelopes import Ack, Error, Message, Ping, Pong, Send, Subscribe, Unsubscribe, tag_of
 from chat.refusal import BadFrame, NotStored, NotSubscribed, Refused, TooLarge
 from chat.settings import Settings
 from chat.store import SUBSCRIPTION, message_statement
@@ -64,7 +64,6 @@ class Hub:
         finally:
             self._part(connection)
             connection.give_up()
-            connection.ended()
             writer.cancel()
 
     async def _read(self, connection: Connection, socket: WebSocket) -> None:
@@ -90,7 +89,7 @@ class Hub:
             stamp = getattr(envelope, "stamp", 0)
             handler = self._handlers.get(type(envelope))
             if handler is None:
-                raise BadFrame(f"only the service sends '{envelope.__struct_config__.tag}'")
+                raise BadFrame(f"only the service sends '{tag_of(type(envelope))}'")
             handler(connection, envelope)
         except Refused as refused:
             self._refuse(connection, refused, stamp)

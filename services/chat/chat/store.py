@@ -86,7 +86,8 @@ class Store:
 
     def password_hash(self, user: str) -> str | None:
         """Return an account's password hash, or None where there is no such account."""
-        row = self._row("SELECT hash FROM accounts WHERE user = ?", (user,))
+        known = "SELECT hash FROM accounts WHERE user = ?"
+        row = self._connection.execute(known, (user,)).fetchone()
         return str(row[0]) if row else None
 
     def tokens(self) -> list[tuple[str, str, float]]:
@@ -101,8 +102,8 @@ class Store:
 
     def last_sequence(self) -> int:
         """Return the highest sequence of the history, or 0."""
-        row = self._row("SELECT max(sequence) FROM messages")
-        return int(row[0] or 0) if row else 0
+        (last,) = self._connection.execute("SELECT max(sequence) FROM messages").fetchone()
+        return int(last or 0)
 
     def history(self, channel: str, limit: int) -> list[Entry]:
         """Return a channel's latest messages, oldest first."""
@@ -123,12 +124,8 @@ class Store:
         names = ("journal_mode", "synchronous")
         return {
             "version": sqlite3.sqlite_version,
-            **{name: (self._row(f"PRAGMA {name}") or ("?",))[0] for name in names},
+            **{name: self._connection.execute(f"PRAGMA {name}").fetchone()[0] for name in names},
         }
-
-    def _row(self, statement: str, values: Sequence[object] = ()) -> tuple[object, ...] | None:
-        row: tuple[object, ...] | None = self._connection.execute(statement, values).fetchone()
-        return row
 
     def close(self) -> None:
         """Close the database."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import msgpack
+import msgpack  # type: ignore[import-untyped]
 
 from chat.codecs.plain import coders
 

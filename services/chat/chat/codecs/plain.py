@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 
 from chat.codecs import Coder, Frame
-from chat.envelopes import KINDS, History, Published
+from chat.envelopes import KINDS, History, Published, tag_of
 
-_BY_KIND = {kind.__struct_config__.tag: kind for kind in KINDS}
+_BY_KIND = {tag_of(kind): kind for kind in KINDS}
 
 
 def envelope_of(found: Any) -> msgspec.Struct:

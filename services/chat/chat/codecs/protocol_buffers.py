@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import chat_pb2  # type: ignore[import-not-found]
-from google.protobuf.internal import api_implementation
+from google.protobuf.internal import api_implementation  # type: ignore[import-untyped]
 from msgspec import Struct
 from msgspec.structs import asdict
 
 from chat.codecs import Coder
-from chat.envelopes import KINDS, Entry, History, Published
+from chat.envelopes import KINDS, Entry, History, Published, tag_of
 
 BACKEND: str = api_implementation.Type()
-_BY_KIND = {kind.__struct_config__.tag: kind for kind in KINDS}
+_BY_KIND = {tag_of(kind): kind for kind in KINDS}
 
 
 def _envelope(value: Struct) -> Any:
-    return chat_pb2.Envelope(**{value.__struct_config__.tag: asdict(value)})
+    return chat_pb2.Envelope(**{tag_of(type(value)): asdict(value)})
 
 
 def _from_envelope(found: Any) -> Struct:
