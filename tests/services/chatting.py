@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
 from collections.abc import Coroutine, Iterable
 from typing import Any
 
 from running import Answer, Service, call
 from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed
 
 from perflab.paths import state_dir
 from perflab.stacks.process_backend import ProcessBackend
@@ -49,10 +51,11 @@ def address(service: Service, token: str) -> str:
 class User:
     """A connected user who speaks in envelopes."""
 
-    def __init__(self, socket: ClientConnection, coder: Any, name: str, token: str) -> None:
+    def __init__(self, socket: ClientConnection, coder: Any, name: str, login: Any) -> None:
         self.socket = socket
         self.name = name
-        self.token = token
+        self.token = login["token"]
+        self.channels = login["channels"]
         self.coder = coder
 
     async def say(self, envelope: Any) -> None:
@@ -76,8 +79,9 @@ class User:
     async def closed(self) -> tuple[int, str]:
         """Read to the end; return the close frame's code and reason."""
         async with asyncio.timeout(PATIENCE_S):
-            async for _ in self.socket:
-                pass
+            with contextlib.suppress(ConnectionClosed):
+                while True:
+                    await self.socket.recv()
             await self.socket.wait_closed()
         return self.socket.close_code or 0, self.socket.close_reason or ""
 
@@ -87,10 +91,9 @@ async def join(service: Service, number: int, **options: Any) -> User:
     name = f"user{number}"
     answer = await asyncio.to_thread(log_in, service, name)
     assert answer.status == 200, answer
-    token = answer.body["token"]
-    socket = await connect(address(service, token), **options)
+    socket = await connect(address(service, answer.body["token"]), **options)
     coder = compiled_codecs().load(str(service.launch.settings["codec"]))["envelope"]
-    return User(socket, coder, name, token)
+    return User(socket, coder, name, answer.body)
 
 
 async def join_all(service: Service, numbers: Iterable[int], **options: Any) -> list[User]:

@@ -44,9 +44,9 @@ async def two_users_chat(port: int) -> None:
     users = []
     for name in ("user1", "user2"):
         body = {"user": name, "password": "correct horse"}
-        token = call(port, "POST", "/login", body).body["token"]
-        socket = await connect(f"ws://127.0.0.1:{port}/ws?token={token}")
-        users.append(User(socket, coder, name, token))
+        login = call(port, "POST", "/login", body).body
+        socket = await connect(f"ws://127.0.0.1:{port}/ws?token={login['token']}")
+        users.append(User(socket, coder, name, login))
     await users[0].say(Send("channel1", "in a box?", 3))
     (heard,) = await users[1].hear_all(Message, 1)
     assert (heard.sender, heard.text) == ("user1", "in a box?")

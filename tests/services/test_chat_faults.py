@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import signal
 import socket
@@ -119,8 +120,7 @@ def test_what_is_no_websocket_frame_ends_its_connection_only(service: Service) -
     async def scene() -> None:
         other, user = await join_all(service, (1, 2))
         user.socket.transport.write(b"\xff\xff\xff\xff garbage on the wire")
-        with contextlib.suppress(ConnectionClosed):
-            await user.closed()
+        await user.closed()
         await until(lambda: counts(service)["active_users"] == 1)
         await assert_alive(other)
         await part(other)
@@ -173,7 +173,7 @@ def test_a_user_who_falls_silent_is_noticed_by_keepalive(service: Service) -> No
         assert counts(service)["active_users"] == 1
         begin = time.monotonic()
         run(until(lambda: counts(service)["active_users"] == 0))
-        assert time.monotonic() - begin < 4
+        assert time.monotonic() - begin < 6
 
 
 async def flood(sender: User, messages: int) -> None:
@@ -359,9 +359,8 @@ def test_no_acknowledged_message_is_lost_when_the_service_is_killed(
     async def scene() -> None:
         # The token is as safe as the messages, and no sequence comes twice.
         async with connect(address(service, token)) as again:
-            user = User(again, (await join(service, 9)).coder, "user0", token)
-            await user.say(Send("channel1", "back", 0))
-            assert (await user.hear_all(Ack, 1))[0].sequence > max(kept)
+            await again.send('{"kind": "send", "channel": "channel1", "text": "back"}')
+            assert json.loads(await again.recv())["sequence"] > max(kept)
 
     run(scene())
 

@@ -15,6 +15,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from chat import accounts, benchmark
+from chat.breaking import wait_briefly
 from chat.channels import Channels
 from chat.commits import open_commits
 from chat.counts import Counts
@@ -46,10 +47,11 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     state, settings = app.state, app.state.settings
     state.counts = Counts()
     state.hashing = accounts.HASHINGS[settings.login_hash]()
-    state.no_account = state.hashing.hash("nobody's")
     state.login_threads = anyio.CapacityLimiter(LOGIN_THREADS)
     state.store, behind = Store(settings.data), Store(settings.data)
-    state.store.prepare_accounts(accounts.pool(settings.accounts, state.hashing))
+    pool = accounts.pool(settings.accounts, state.hashing)
+    state.no_account = pool[0][1]
+    state.store.prepare_accounts(pool)
     state.tokens = Tokens(settings.token_ttl_s, state.store.tokens())
     state.channels = Channels(
         settings.channels, settings.subscriber_share, state.store.subscriptions()
@@ -225,6 +227,7 @@ async def chat(websocket: WebSocket) -> None:
     state = websocket.app.state
     given = bearer(websocket.headers) or websocket.query_params.get("token")
     await websocket.accept()
+    wait_briefly(websocket)
     try:
         user = state.tokens.user_of(given)
     except Refused as refused:

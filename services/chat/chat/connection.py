@@ -13,13 +13,12 @@ from typing import Any
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from chat.breaking import GRACE_S, cut
 from chat.counts import Counts
 
 Event = dict[str, Any]
 # An event for the socket, and how many messages it is: 1 or, for other envelopes, 0.
 Queued = tuple[Event, int]
-# How long a connection that is told to close may still read what was sent before.
-GRACE_S = 2.0
 GONE = (OSError, RuntimeError, WebSocketDisconnect)
 
 
@@ -88,7 +87,7 @@ class Connection:
             return
         self.give_up()
         self.queue.append(({"type": "websocket.close", "code": code, "reason": reason}, 0))
-        self._loop.call_later(GRACE_S, self._cut)
+        self._loop.call_later(GRACE_S, cut, self._socket)
         self._rouse()
 
     def give_up(self) -> None:
@@ -96,12 +95,3 @@ class Connection:
         self.closing = True
         self.counts.dropped += sum(messages for _, messages in self.queue)
         self.queue.clear()
-
-    def _cut(self) -> None:
-        """Break the connection, whatever state it is in; once it is over this does nothing."""
-        # ASGI has no way to break a connection whose peer does not read. ``receive`` is a method
-        # of Uvicorn's protocol object, in all of its implementations, and that has the transport.
-        protocol = getattr(self._socket._receive, "__self__", None)
-        transport = getattr(protocol, "transport", None)
-        if transport is not None:
-            transport.abort()
