@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import sys
 from collections.abc import Coroutine, Iterable
+from functools import cache
 from typing import Any
 
 from running import Answer, Service, call
@@ -24,6 +25,7 @@ EASY = {"subscriber_share": 1, "login_hash": "none", "batch_interval_ms": 5, "ac
 PATIENCE_S = 10.0
 
 
+@cache
 def compiled_codecs() -> Any:
     """Return the service's module of codecs, with chat.proto compiled as the backend does it."""
     identity = ProcessBackend().prepare(load_service("chat"), lambda _: None)

@@ -79,6 +79,8 @@ class Connection:
                 self._wake = self._loop.create_future()
                 await self._wake
         except GONE:
+            pass  # the reader is told too, and ends the connection
+        finally:
             self.closing = True
 
     def close(self, code: int, reason: str) -> None:
