@@ -9,6 +9,7 @@ from collections.abc import Coroutine, Iterable
 from functools import cache
 from typing import Any
 
+from chat.envelopes import Ack, Send
 from running import Answer, Service, call
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
@@ -23,6 +24,7 @@ IMPLEMENTATIONS = ("websockets", "websockets-sansio", "wsproto")
 # Everyone hears everyone, logins cost nothing, and no flush is waited for.
 EASY = {"subscriber_share": 1, "login_hash": "none", "batch_interval_ms": 5, "accounts": 20}
 PATIENCE_S = 10.0
+LARGE = "x" * 15_000
 
 
 @cache
@@ -104,6 +106,24 @@ async def join_all(service: Service, numbers: Iterable[int], **options: Any) -> 
 
 async def part(*users: User) -> None:
     await asyncio.gather(*(user.socket.close() for user in users))
+
+
+async def flood(sender: User, messages: int) -> None:
+    """Send and read at once, so that the sender is no slow reader itself."""
+
+    async def speak() -> None:
+        for number in range(messages):
+            await sender.say(Send("channel1", LARGE, number))
+            if number % 10 == 9:
+                await spoken.acquire()
+
+    async def listen() -> None:
+        for _ in range(messages // 10):
+            await sender.hear_all(Ack, 10)
+            spoken.release()
+
+    spoken = asyncio.Semaphore(1)
+    await asyncio.gather(speak(), listen())
 
 
 async def until(true: Any) -> None:

@@ -19,10 +19,12 @@ from chat.envelopes import Ack, Error, Message, Ping, Pong, Send
 from chatting import (
     EASY,
     IMPLEMENTATIONS,
+    LARGE,
     PASSWORD,
     User,
     address,
     counts,
+    flood,
     join,
     join_all,
     log_in,
@@ -36,7 +38,6 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
 SMALL_QUEUE = 40
-LARGE = "x" * 15_000
 
 
 @pytest.fixture(scope="module", params=IMPLEMENTATIONS)
@@ -176,24 +177,6 @@ def test_a_user_who_falls_silent_is_noticed_by_keepalive(service: Service) -> No
         assert time.monotonic() - begin < 6
 
 
-async def flood(sender: User, messages: int) -> None:
-    """Send and read at once, so that the sender is no slow reader itself."""
-
-    async def speak() -> None:
-        for number in range(messages):
-            await sender.say(Send("channel1", LARGE, number))
-            if number % 10 == 9:
-                await spoken.acquire()
-
-    async def listen() -> None:
-        for _ in range(messages // 10):
-            await sender.hear_all(Ack, 10)
-            spoken.release()
-
-    spoken = asyncio.Semaphore(1)
-    await asyncio.gather(speak(), listen())
-
-
 async def hear_texts(user: User, number: int) -> None:
     assert {each.text for each in await user.hear_all(Message, number)} == {LARGE}
 
@@ -313,12 +296,15 @@ def test_what_the_database_does_not_take_is_not_acknowledged(started: Start, com
 
 
 async def talk(user: User, acknowledged: dict[int, str]) -> None:
-    """Send without end, and note what was acknowledged, until the connection breaks."""
+    """Send in bursts without end, and note what was acknowledged, until the connection breaks."""
     with contextlib.suppress(ConnectionClosed, TimeoutError):
-        for number in range(10**6):
-            text = f"{user.name} says {number}"
-            await user.say(Send("channel1", text, number))
-            acknowledged[(await user.hear_all(Ack, 1))[0].sequence] = text
+        for burst in range(10**6):
+            texts = [f"{user.name} says {burst}.{number}" for number in range(10)]
+            for number, text in enumerate(texts):
+                await user.say(Send("channel1", text, number))
+            for _ in texts:
+                (ack,) = await user.hear_all(Ack, 1)
+                acknowledged[ack.sequence] = texts[ack.stamp]
 
 
 def stored(service: Service) -> dict[int, str]:
@@ -349,7 +335,8 @@ def kill_amid_talk(service: Service) -> tuple[dict[int, str], str]:
 def test_no_acknowledged_message_is_lost_when_the_service_is_killed(
     started: Start, commit: str
 ) -> None:
-    service = started("chat", commit=commit, **EASY)
+    # Batches wait so long that an ack before the commit would be caught.
+    service = started("chat", commit=commit, **{**EASY, "batch_interval_ms": 50})
     acknowledged, token = kill_amid_talk(service)
     service.again().wait_healthy()
     kept = stored(service)

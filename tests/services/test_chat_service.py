@@ -15,6 +15,7 @@ from chatting import (
     PASSWORD,
     address,
     counts,
+    flood,
     join,
     join_all,
     log_in,
@@ -178,7 +179,7 @@ def test_a_leave_is_remembered_until_the_next_reset(plain: Service) -> None:
     run(scene())
 
 
-def test_a_pong_waits_its_turn_behind_messages(plain: Service) -> None:
+def test_a_pong_tells_what_was_delivered_since_the_last_ping(plain: Service) -> None:
     async def scene() -> None:
         ann, monitor = users = await join_all(plain, (1, 2))
         await monitor.say(Ping(1))
@@ -186,14 +187,26 @@ def test_a_pong_waits_its_turn_behind_messages(plain: Service) -> None:
         for _ in range(30):
             await ann.say(Send("channel1", "x", 0))
         await ann.hear_all(Ack, 30)
+        await monitor.hear_all(Message, 30)
         await monitor.say(Ping(2))
-        told = [await monitor.hear() for _ in range(31)]
-        assert [type(each) for each in told] == [Message] * 30 + [Pong]
-        pong = told[-1]
-        assert (first.stamp, pong.stamp, pong.users) == (1, 2, 2)
-        assert pong.messages == 60
+        pong = await monitor.hear()
+        assert (first.stamp, pong.stamp, pong.users, pong.messages) == (1, 2, 2, 60)
         assert pong.covered_ns > 0
         await part(*users)
+
+    run(scene())
+
+
+def test_a_pong_waits_its_turn_behind_the_messages_in_the_queue(plain: Service) -> None:
+    async def scene() -> None:
+        ann = await join(plain, 1, compression=None)
+        monitor = await join(plain, 2, compression=None, max_queue=1, max_size=None)
+        await flood(ann, 500)
+        assert counts(plain)["queued"] > 10
+        await monitor.say(Ping(2))
+        told = [type(await monitor.hear()) for _ in range(501)]
+        assert told == [Message] * 500 + [Pong]
+        await part(ann, monitor)
 
     run(scene())
 
