@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 PASSWORD = "correct horse"
-BCRYPT_ROUNDS = 12
 
 
 @dataclass(frozen=True)
@@ -23,8 +22,8 @@ class Hashing:
     facts: dict[str, object]
 
 
-def bcrypt_hashing() -> Hashing:
-    """Return bcrypt with the library's default of 2^12 rounds."""
+def bcrypt_hashing(rounds: int) -> Hashing:
+    """Return bcrypt with 2 to the power of ``rounds`` rounds."""
     import bcrypt
 
     def verify(known: str, password: str) -> bool:
@@ -34,9 +33,9 @@ def bcrypt_hashing() -> Hashing:
             return False
 
     def made(password: str) -> str:
-        return bcrypt.hashpw(password.encode(), bcrypt.gensalt(BCRYPT_ROUNDS)).decode()
+        return bcrypt.hashpw(password.encode(), bcrypt.gensalt(rounds)).decode()
 
-    return Hashing(made, verify, {"rounds": BCRYPT_ROUNDS})
+    return Hashing(made, verify, {"rounds": rounds})
 
 
 def argon2_hashing() -> Hashing:
@@ -68,7 +67,11 @@ def no_hashing() -> Hashing:
     return Hashing(str, verify, {})
 
 
-HASHINGS = {"bcrypt": bcrypt_hashing, "argon2": argon2_hashing, "none": no_hashing}
+def hashing(name: str, bcrypt_rounds: int) -> Hashing:
+    """Return the hashing that the setting ``login_hash`` names."""
+    if name == "bcrypt":
+        return bcrypt_hashing(bcrypt_rounds)
+    return argon2_hashing() if name == "argon2" else no_hashing()
 
 
 def user_name(number: int) -> str:

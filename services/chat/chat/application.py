@@ -30,7 +30,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     """Open the database and put the parts together before the first request."""
     state, settings = app.state, app.state.settings
     state.counts = Counts()
-    state.hashing = accounts.HASHINGS[settings.login_hash]()
+    state.hashing = accounts.hashing(settings.login_hash, settings.bcrypt_rounds)
     state.login_threads = anyio.CapacityLimiter(LOGIN_THREADS)
     state.store, behind = Store(settings.data), Store(settings.data)
     pool = accounts.pool(settings.accounts, state.hashing)

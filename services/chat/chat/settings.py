@@ -32,6 +32,7 @@ class Settings:
     deflate: str = "on"
     loop: str = "asyncio"
     login_hash: str = "bcrypt"
+    bcrypt_rounds: int = 12
     login_in: str = "loop"
     commit: str = "batched"
     websocket: str = "websockets"
@@ -79,7 +80,15 @@ def from_environment(env: Mapping[str, str] = os.environ) -> Settings:
     return Settings(**given)  # type: ignore[arg-type]
 
 
-WHOLE = ("port", "accounts", "channels", "max_message_bytes", "send_queue", "batch_size")
+WHOLE = (
+    "port",
+    "bcrypt_rounds",
+    "accounts",
+    "channels",
+    "max_message_bytes",
+    "send_queue",
+    "batch_size",
+)
 NUMBERS = ("subscriber_share", "token_ttl_s", "batch_interval_ms", "keepalive_s")
 
 
