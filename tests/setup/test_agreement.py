@@ -18,6 +18,7 @@ CONDA_NAMES = {
     "docker-py": "docker",
     "psycopg2": "psycopg2-binary",
     "matplotlib-base": "matplotlib",
+    "msgpack-python": "msgpack",
 }
 
 

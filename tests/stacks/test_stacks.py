@@ -67,7 +67,7 @@ def post(port: int, path: str, features: object = FEATURES) -> tuple[int, dict[s
 
 
 def test_every_service_description_can_be_read() -> None:
-    assert service_names() == ["echo", "inference", "link", "postgres"]
+    assert service_names() == ["chat", "echo", "inference", "link", "postgres"]
     for name in service_names():
         spec = load_service(name)
         assert spec.resolve({})

@@ -1,0 +1,1 @@
+"""The chat service of the lab: a specimen to be measured."""
