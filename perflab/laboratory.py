@@ -25,6 +25,8 @@ from perflab.trials.client import conduct
 from perflab.trials.conductor import Order
 from perflab.trials.plan import RunPlan
 
+BACKENDS = ("docker", "process")
+
 
 def run(experiment: str, parameters: Mapping[str, Any] | RunParameters | None = None) -> Run:
     """Run an experiment and return its recording.
@@ -119,19 +121,32 @@ def runs() -> list[Run]:
     return recordings.list_runs(runs_dir())
 
 
-def latest_runs() -> list[Run]:
-    """Return the latest finished run of every experiment on every backend, by name."""
+def latest_runs(backend: str = "") -> list[Run]:
+    """Return the latest finished run of every experiment on every backend, by name.
+
+    Parameters
+    ----------
+    backend : str
+        Only runs on this one: docker or process (empty: both).
+
+    Raises
+    ------
+    ParameterError
+        There is no such backend.
+    """
+    if backend not in ("", *BACKENDS):
+        raise ParameterError("backend", [f"'{backend}' is not {' or '.join(BACKENDS)}"])
     newest = {
         (run.record.experiment, run.record.backend): run
         for run in runs()
-        if run.record.state == "finished"
+        if run.record.state == "finished" and backend in ("", run.record.backend)
     }
     return [newest[key] for key in sorted(newest)]
 
 
-def overview() -> pd.DataFrame:
+def overview(backend: str = "") -> pd.DataFrame:
     """Return published against measured over all experiments, from :func:`latest_runs`."""
-    return verdict_table(latest_runs())
+    return verdict_table(latest_runs(backend))
 
 
 def findings(run: Run) -> pd.DataFrame:

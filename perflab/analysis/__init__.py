@@ -6,8 +6,11 @@ from perflab.analysis.covariate import Adjustment, adjustment
 from perflab.analysis.decision import Decision, Kind, blocks_needed, decide, power, smallest_effect
 from perflab.analysis.decomposition import decompose, largest_phase, sum_check
 from perflab.analysis.evaluation import Finding, evaluate, findings_table, sentence
+from perflab.analysis.noise import noise_report
 from perflab.analysis.quantiles import Estimate, across_trials, quantile, smallest_n
+from perflab.analysis.resolution import false_alarms, known_effects, overhead, refused, resolution
 from perflab.analysis.summary import summary_table
+from perflab.analysis.two_runs import RunComparison, compare_runs
 from perflab.analysis.validity import validity_table
 from perflab.analysis.verdict import Outcome, Verdict, judge
 
@@ -20,22 +23,30 @@ __all__ = [
     "Finding",
     "Kind",
     "Outcome",
+    "RunComparison",
     "Verdict",
     "across_trials",
     "adjustment",
     "benjamini_hochberg",
     "blocks_needed",
     "compare",
+    "compare_runs",
     "correlate",
     "decide",
     "decompose",
     "evaluate",
+    "false_alarms",
     "findings_table",
     "interaction",
     "judge",
+    "known_effects",
     "largest_phase",
+    "noise_report",
+    "overhead",
     "power",
     "quantile",
+    "refused",
+    "resolution",
     "sentence",
     "smallest_effect",
     "smallest_n",

@@ -25,6 +25,9 @@ FACTOR = "service"
 COPY = "A"
 SLOWER = "+"
 OVERLOAD = "overload"
+KNOWN_COLUMNS = [
+    "service", "planted", "expected", "estimate", "low", "high", "n", "holds", "called_different",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -68,43 +71,50 @@ def false_alarms(run: Run, response: str = "mean_ms", blocks: int = SMALLEST_SIG
     return Rate(hits, n)
 
 
-def planted_effects(
+def known_effects(
     run: Run, response: str = "mean_ms", blocks: int = SMALLEST_SIGNED_RANK
 ) -> pd.DataFrame:
-    """Return, per planted effect, how often groups of blocks found it, and estimate against truth.
+    """Return estimate against truth for every service but the first copy, against that one.
 
-    Columns: planted (factor on the service's work), expected (what that makes of the response,
-    given the work's share of it), estimate, low, high, n (blocks), holds (the interval holds what
-    was expected), found (text of the :class:`Rate` of groups of ``blocks`` whose interval lies
-    above 1).
+    Columns: service, planted (factor on its work, 1 for a copy), expected (what that makes of the
+    response, given the work's share of it), estimate, low, high, n (blocks), holds (the interval
+    holds what was expected), called_different (text of the :class:`Rate` of groups of ``blocks``
+    whose interval excludes 1: false alarms for copies, detections for the others).
     """
     wide = _logs(run, response)
-    copies = [name for name in wide.columns if name.startswith(COPY)]
+    first, *others = sorted((name for name in wide.columns if name != OVERLOAD), key=_place)
     share = work_share(run)
     rows = []
-    for name in (name for name in wide.columns if name.startswith(SLOWER)):
-        factor = 1 + float(name[1:-1]) / 100
-        expected = 1 + (factor - 1) * share
-        differences = (wide[name] - wide[copies[0]]).dropna()
+    for name in others:
+        differences = (wide[name] - wide[first]).dropna()
         if not len(differences):
             continue
         effect = effect_of(differences)
-        groups = _groups(differences, blocks)
-        found = Rate(sum(effect_of(group).low > 1 for group in groups), len(groups))
+        expected = 1 + (_planted(name) - 1) * share
+        groups = [effect_of(group) for group in _groups(differences, blocks)]
+        different = Rate(sum(e.low > 1 or e.high < 1 for e in groups), len(groups))
         rows.append(
             {
-                "planted": factor,
+                "service": name,
+                "planted": _planted(name),
                 "expected": expected,
                 "estimate": effect.ratio,
                 "low": effect.low,
                 "high": effect.high,
                 "n": effect.n,
                 "holds": bool(effect.low <= expected <= effect.high),
-                "found": found.text(),
+                "called_different": different.text(),
             }
         )
-    columns = ["planted", "expected", "estimate", "low", "high", "n", "holds", "found"]
-    return pd.DataFrame(rows, columns=columns)
+    return pd.DataFrame(rows, columns=KNOWN_COLUMNS)
+
+
+def _planted(level: str) -> float:
+    return 1 + float(level[1:-1]) / 100 if level.startswith(SLOWER) else 1.0
+
+
+def _place(level: str) -> tuple[float, str]:
+    return _planted(level), level
 
 
 def work_share(run: Run) -> float:

@@ -15,13 +15,10 @@ def command(
 ) -> None:
     """Show every claim's verdict from the latest finished run of each experiment and backend."""
     from perflab import laboratory
-    from perflab.errors import ParameterError
     from perflab.reports.markdown import to_markdown
     from perflab.reports.verdicts import to_terminal, verdict_table
 
-    if backend not in ("", "docker", "process"):
-        raise ParameterError("--backend", [f"'{backend}' is not docker or process"])
-    runs = [run for run in laboratory.latest_runs() if backend in ("", run.record.backend)]
+    runs = laboratory.latest_runs(backend)
     if not runs:
         print("no finished runs yet; 'make lab' makes some")
         return

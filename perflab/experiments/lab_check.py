@@ -24,8 +24,8 @@ class LabCheckParameters(RunParameters):
     SHA-256 (about 4,000 to the millisecond).
     """
 
-    blocks: int = Field(default=24, ge=1, le=1000)
-    copies: int = Field(default=4, ge=2, le=20)
+    blocks: int = Field(default=48, ge=1, le=1000)
+    copies: int = Field(default=6, ge=2, le=20)
     planted: tuple[float, ...] = (1.05, 1.1, 1.2)
     work: int = Field(default=4000, ge=100, le=10_000_000)
     requests: int = Field(default=150, ge=10, le=1_000_000)

@@ -17,6 +17,8 @@ from perflab.figures.plots.client_cost import client_cost
 from perflab.figures.plots.client_cost import table as client_cost_table
 from perflab.figures.plots.flush_cost import flush_cost
 from perflab.figures.plots.flush_cost import table as flush_cost_table
+from perflab.figures.plots.known_effects import known_effects
+from perflab.figures.plots.known_effects import table as known_effects_table
 from perflab.figures.plots.latency_cpu import latency_cpu
 from perflab.figures.plots.latency_cpu import table as latency_cpu_table
 from perflab.figures.plots.latency_ecdf import latency_ecdf
@@ -35,6 +37,7 @@ __all__ = [
     "client_cost",
     "draw_all",
     "flush_cost",
+    "known_effects",
     "latency_cpu",
     "latency_ecdf",
     "provenance",
@@ -61,6 +64,7 @@ PLOTS: dict[str, Plot] = {
     "latency_cpu": Plot(latency_cpu, latency_cpu_table),
     "flush_cost": Plot(flush_cost, flush_cost_table),
     "client_cost": Plot(client_cost, client_cost_table),
+    "known_effects": Plot(known_effects, known_effects_table),
 }
 
 
