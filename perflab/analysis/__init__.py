@@ -4,11 +4,24 @@ from perflab.analysis.comparison import Effect, benjamini_hochberg, compare, int
 from perflab.analysis.correlation import Correlation, correlate, windows
 from perflab.analysis.covariate import Adjustment, adjustment
 from perflab.analysis.decision import Decision, Kind, blocks_needed, decide, power, smallest_effect
-from perflab.analysis.decomposition import decompose, largest_phase, sum_check
+from perflab.analysis.decomposition import (
+    change,
+    change_sentence,
+    decompose,
+    largest_phase,
+    sum_check,
+)
 from perflab.analysis.evaluation import Finding, evaluate, findings_table, sentence
 from perflab.analysis.noise import noise_report
 from perflab.analysis.quantiles import Estimate, across_trials, quantile, smallest_n
-from perflab.analysis.resolution import false_alarms, known_effects, overhead, refused, resolution
+from perflab.analysis.requests import RequestSummary, summarise
+from perflab.analysis.resolution import (
+    false_alarms,
+    known_effects,
+    overhead,
+    refused,
+    resolving_power,
+)
 from perflab.analysis.summary import summary_table
 from perflab.analysis.two_runs import RunComparison, compare_runs
 from perflab.analysis.validity import validity_table
@@ -23,12 +36,15 @@ __all__ = [
     "Finding",
     "Kind",
     "Outcome",
+    "RequestSummary",
     "RunComparison",
     "Verdict",
     "across_trials",
     "adjustment",
     "benjamini_hochberg",
     "blocks_needed",
+    "change",
+    "change_sentence",
     "compare",
     "compare_runs",
     "correlate",
@@ -46,11 +62,12 @@ __all__ = [
     "power",
     "quantile",
     "refused",
-    "resolution",
+    "resolving_power",
     "sentence",
     "smallest_effect",
     "smallest_n",
     "sum_check",
+    "summarise",
     "summary_table",
     "validity_table",
     "windows",

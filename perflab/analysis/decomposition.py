@@ -18,23 +18,32 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pandas as pd
+from scipy import stats
 
+from perflab.errors import AnalysisError
 from perflab.recordings.schema import PHASE_COLUMN
 
 WHOLE = "app"
 COLUMNS = ["treatment", "part", "mean_ms", "median_ms", "share", "trials", "requests"]
+CHANGE_COLUMNS = ["part", "before_ms", "after_ms", "change_ms", "low_ms", "high_ms", "share", "n"]
 OWN_PARTS = ("generator lag", "connection wait", "queue and other", "unaccounted app")
 TOLERANCE = 1e-3
+# Quantiles of a trial's response times between which a request belongs to a band.
+BANDS = {"all": (0.0, 1.0), "median": (0.45, 0.55), "tail": (0.95, 1.0)}
 
 
-def decompose(requests: pd.DataFrame) -> pd.DataFrame:
+def decompose(requests: pd.DataFrame, band: str = "all") -> pd.DataFrame:
     """Return mean and median time of every part, per treatment.
 
     Parameters
     ----------
     requests : DataFrame
         From :meth:`perflab.recordings.Run.requests`; only successes count.
+    band : str
+        Which requests of each trial: "all", those around its "median" (45th to 55th percentile
+        of response time), or its "tail" (the slowest 5%).
 
     Returns
     -------
@@ -43,8 +52,13 @@ def decompose(requests: pd.DataFrame) -> pd.DataFrame:
         treatment add up to its mean response time), median_ms (median over trials of the trials'
         medians; these do not add up), share (of the mean response time), trials, requests. A
         phase that a treatment never reports has no row.
+
+    Raises
+    ------
+    AnalysisError
+        There is no such band.
     """
-    good = requests[(requests["error"] == "") & (requests["sent_ns"] > 0)]
+    good = _of_band(requests, band)
     rows = []
     for treatment, own in good.groupby("treatment", sort=False):
         parts = split(own)
@@ -64,6 +78,99 @@ def decompose(requests: pd.DataFrame) -> pd.DataFrame:
             for part in parts.columns
         ]
     return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _of_band(requests: pd.DataFrame, band: str) -> pd.DataFrame:
+    if band not in BANDS:
+        raise AnalysisError(f"no band '{band}'; there are {', '.join(BANDS)}")
+    good = requests[(requests["error"] == "") & (requests["sent_ns"] > 0)]
+    if band == "all" or good.empty:
+        return good
+    response = good["done_ns"] - good["planned_ns"]
+    trials = response.groupby(good["trial_id"])
+    low, high = (trials.transform("quantile", share) for share in BANDS[band])
+    return good[(response >= low) & (response <= high)]
+
+
+def change(
+    requests: pd.DataFrame, before: str, after: str, band: str = "all", confidence: float = 0.95
+) -> pd.DataFrame:
+    """Return how each part changes from one treatment to another, paired by block.
+
+    Parameters
+    ----------
+    requests : DataFrame
+        As for :func:`decompose`, with ``block``.
+    before, after : str
+        Names of treatments.
+
+    Returns
+    -------
+    DataFrame
+        Per part, the largest change first: before_ms, after_ms (means over blocks), change_ms
+        with its t interval over blocks (NaN below 2), share (of the change of the response time;
+        the shares add up to 1), n (blocks).
+
+    Raises
+    ------
+    AnalysisError
+        There is no such band, or no block has a success of both treatments.
+    """
+    good = _of_band(requests, band)
+    sides = []
+    for name in (before, after):
+        own = good[good["treatment"] == name]
+        sides.append(split(own).groupby(own["block"]).mean())
+    parts = list(dict.fromkeys([*sides[0].columns, *sides[1].columns]))
+    blocks = sides[0].index.intersection(sides[1].index)
+    if not len(blocks):
+        raise AnalysisError(f"no block has successful requests of both '{before}' and '{after}'")
+    first, second = (side.reindex(index=blocks, columns=parts).fillna(0.0) for side in sides)
+    differences = second - first
+    whole = float(differences.mean().sum())
+    rows = []
+    for part in parts:
+        x = differences[part].to_numpy(float)
+        low, high = _t_interval(x, confidence)
+        rows.append(
+            {
+                "part": part,
+                "before_ms": float(first[part].mean()),
+                "after_ms": float(second[part].mean()),
+                "change_ms": float(x.mean()),
+                "low_ms": low,
+                "high_ms": high,
+                "share": float(x.mean()) / whole if whole else math.nan,
+                "n": len(x),
+            }
+        )
+    table = pd.DataFrame(rows, columns=CHANGE_COLUMNS)
+    return table.sort_values("change_ms", key=abs, ascending=False, ignore_index=True)
+
+
+def _t_interval(x: np.ndarray, confidence: float) -> tuple[float, float]:
+    if len(x) < 2:
+        return math.nan, math.nan
+    margin = float(stats.t.ppf((1 + confidence) / 2, len(x) - 1) * stats.sem(x))
+    return float(x.mean()) - margin, float(x.mean()) + margin
+
+
+def change_sentence(table: pd.DataFrame, before: str, after: str) -> str:
+    """Return a sentence that names the part behind a change, from :func:`change`.
+
+    Only a part whose interval excludes 0 is named.
+    """
+    whole = float(table["change_ms"].sum())
+    words = f"from {before} to {after} the mean response time changes by {whole:+.3g} ms"
+    certain = table[(table["low_ms"] > 0) | (table["high_ms"] < 0)]
+    same_way = certain[certain["change_ms"] * whole > 0]
+    if same_way.empty:
+        return f"{words}; no part's change can be told from none (n = {int(table['n'].max())})."
+    top = same_way.iloc[0]
+    return (
+        f"{words}; most of that is {top['part']}: {top['change_ms']:+.3g} ms "
+        f"[{top['low_ms']:+.3g}, {top['high_ms']:+.3g}] (95% interval, n = {int(top['n'])} blocks)."
+    )
 
 
 def split(requests: pd.DataFrame) -> pd.DataFrame:

@@ -1,7 +1,7 @@
 """What the lab can resolve: false alarms, planted effects, and the smallest effect that shows.
 
 For runs of the ``lab_check`` experiment, whose truth is known; :func:`trial_noise` and
-:func:`resolution` serve any run.
+:func:`resolving_power` serve any run.
 """
 
 from __future__ import annotations
@@ -120,8 +120,12 @@ def _place(level: str) -> tuple[float, str]:
 def work_share(run: Run) -> float:
     """Return the share of the response time that is the service's own work (copies only)."""
     trials = run.valid_trials()
-    own = trials[[_level(run, name).startswith(COPY) for name in trials["treatment"]]]
-    requests = run.requests(trial_ids=own["trial_id"].tolist())
+    own = [
+        str(trial)
+        for trial, name in zip(trials["trial_id"], trials["treatment"], strict=True)
+        if _level(run, name).startswith(COPY)
+    ]
+    requests = run.requests(trial_ids=own)
     good = requests[requests["error"] == ""]
     if "phase_app_ms" not in good or good.empty:
         raise AnalysisError("the copies have no successful request that tells its work")
@@ -193,7 +197,7 @@ class Resolution:
         )
 
 
-def resolution(
+def resolving_power(
     run: Run, response: str = "mean_ms", minutes: Sequence[float] = (1.0, 10.0)
 ) -> Resolution:
     """Return the smallest effects that runs like this one find within some minutes."""

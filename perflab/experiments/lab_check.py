@@ -18,10 +18,10 @@ OVERLOAD = "overload"
 class LabCheckParameters(RunParameters):
     """Parameters of the lab's test of itself.
 
-    In every block ``copies`` trials of one and the same service, one of a service that works
-    longer by each factor of ``planted``, and one whose open loop asks for ``overload_rps``, more
-    than any client can send (0: none). ``work`` is the CPU work of a request, in rounds of
-    SHA-256 (about 4,000 to the millisecond).
+    In every block one trial of each of ``copies`` processes of one and the same service, one of a
+    service that works longer by each factor of ``planted``, and one whose open loop asks for
+    ``overload_rps``, more than any client can send (0: none). ``work`` is the CPU work of a
+    request, in rounds of SHA-256 (about 4,000 to the millisecond).
     """
 
     blocks: int = Field(default=48, ge=1, le=1000)
@@ -29,7 +29,7 @@ class LabCheckParameters(RunParameters):
     planted: tuple[float, ...] = (1.05, 1.1, 1.2)
     work: int = Field(default=4000, ge=100, le=10_000_000)
     requests: int = Field(default=150, ge=10, le=1_000_000)
-    warmup_requests: int = Field(default=20, ge=0, le=1_000_000)
+    warmup_requests: int = Field(default=50, ge=0, le=1_000_000)
     overload_rps: float = Field(default=200_000.0, ge=0, le=1e6)
     overload_s: float = Field(default=0.2, gt=0, le=10)
     timeout_s: float = Field(default=10.0, gt=0, le=600)
@@ -80,7 +80,11 @@ def _treatment(
         name=f"{FACTOR}={level}",
         label=level,
         levels={FACTOR: level},
-        stack=StackPlan(nodes=(Node(name="echo", service="echo", settings={"work": rounds}),)),
+        # The name makes it a process of its own, as any treatment has: two processes of one
+        # program can differ in speed, and that must show here as it does elsewhere.
+        stack=StackPlan(
+            nodes=(Node(name="echo", service="echo", settings={"work": rounds, "name": level}),)
+        ),
         workload=Workload(
             request=Request(node="echo", expect_bytes=100),
             arrivals=arrivals,

@@ -24,9 +24,19 @@ class Echo:
     """What all connections share."""
 
     def __init__(
-        self, body_bytes: int, delay_ms: float, work: int, loop: asyncio.AbstractEventLoop
+        self,
+        body_bytes: int,
+        delay_ms: float,
+        work: int,
+        name: str,
+        loop: asyncio.AbstractEventLoop,
     ) -> None:
-        self.settings = {"body_bytes": body_bytes, "delay_ms": delay_ms, "work": work}
+        self.settings = {
+            "body_bytes": body_bytes,
+            "delay_ms": delay_ms,
+            "work": work,
+            "name": name,
+        }
         self.loop = loop
         self.delay_s = delay_ms / 1e3
         self.work = work
@@ -108,14 +118,15 @@ class Connection(asyncio.Protocol):
             self._transport.close()
 
 
-async def serve(host: str, port: int, body_bytes: int, delay_ms: float, work: int) -> None:
+async def serve(options: argparse.Namespace) -> None:
     """Run until SIGINT or SIGTERM."""
     loop = asyncio.get_running_loop()
     ended = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, ended.set)
-    echo = Echo(body_bytes, delay_ms, work, loop)
-    server = await loop.create_server(lambda: Connection(echo), host, port, backlog=4096)
+    echo = Echo(options.body_bytes, options.delay_ms, options.work, options.name, loop)
+    host, _, port = options.listen.rpartition(":")
+    server = await loop.create_server(lambda: Connection(echo), host, int(port), backlog=4096)
     await ended.wait()
     server.close()
 
@@ -127,9 +138,8 @@ def main() -> None:
     parser.add_argument("--body-bytes", type=int, default=100)
     parser.add_argument("--delay-ms", type=float, default=0.0)
     parser.add_argument("--work", type=int, default=0, help="rounds of SHA-256 per request")
-    options = parser.parse_args()
-    host, _, port = options.listen.rpartition(":")
-    uvloop.run(serve(host, int(port), options.body_bytes, options.delay_ms, options.work))
+    parser.add_argument("--name", default="", help="tells copies of the server apart")
+    uvloop.run(serve(parser.parse_args()))
 
 
 if __name__ == "__main__":

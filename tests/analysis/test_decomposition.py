@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perflab.analysis.decomposition import decompose, largest_phase, split, sum_check
+from perflab.analysis.decomposition import (
+    change,
+    change_sentence,
+    decompose,
+    largest_phase,
+    split,
+    sum_check,
+)
+from perflab.errors import AnalysisError
 from tests.synthetic import write_run
 
 
@@ -98,3 +106,71 @@ def test_without_a_success_there_is_nothing_to_take_apart() -> None:
     table = decompose(one_request().assign(error="timeout"))
     assert table.empty
     assert "no successful request" in largest_phase(table, "x")
+
+
+def test_the_parts_of_the_tail_add_up_to_the_response_of_the_tail(tmp_path) -> None:
+    requests = write_run(tmp_path).requests()
+    response = (requests["done_ns"] - requests["planned_ns"]) / 1e6
+    for band, low, high in (("median", 0.45, 0.55), ("tail", 0.95, 1.0)):
+        table = decompose(requests, band)
+        for treatment, parts in table.groupby("treatment"):
+            own = requests["treatment"] == treatment
+            trials = response[own].groupby(requests["trial_id"][own])
+            expected = trials.apply(
+                lambda x, low=low, high=high: x[
+                    (x >= x.quantile(low)) & (x <= x.quantile(high))
+                ].mean()
+            )
+            assert parts["mean_ms"].sum() == pytest.approx(expected.mean())
+    with pytest.raises(AnalysisError, match="no band 'tial'"):
+        decompose(requests, "tial")
+
+
+def planted_change(commit_ms: float, blocks: int = 6) -> pd.DataFrame:
+    """Requests of two treatments; the second commits longer, and nothing else differs."""
+    rng = np.random.default_rng(3)
+    parts = []
+    for block in range(blocks):
+        for name, extra in (("on", 0.0), ("off", commit_ms)):
+            n = 200
+            commit = rng.gamma(4.0, 0.5, n) + extra
+            app = commit + rng.gamma(4.0, 0.25, n)
+            sent = np.full(n, 1_000_000)
+            parts.append(
+                pd.DataFrame(
+                    {
+                        "trial_id": f"{name}{block}",
+                        "treatment": name,
+                        "block": block,
+                        "error": "",
+                        "planned_ns": 0,
+                        "started_ns": 10_000,
+                        "sent_ns": sent,
+                        "done_ns": sent + (app * 1e6).astype(int) + 200_000,
+                        "phase_app_ms": app,
+                        "phase_commit_ms": commit,
+                    }
+                )
+            )
+    return pd.concat(parts, ignore_index=True)
+
+
+@pytest.mark.parametrize("band", ["all", "median", "tail"])
+def test_the_part_behind_a_change_is_named(band: str) -> None:
+    table = change(planted_change(3.0), "on", "off", band)
+    assert table["part"][0] == "commit"
+    assert table["share"].sum() == pytest.approx(1.0)
+    assert table["low_ms"][0] <= 3.0 <= table["high_ms"][0] or band != "all"
+    assert "most of that is commit: +" in change_sentence(table, "on", "off")
+
+
+def test_no_part_is_blamed_without_a_change() -> None:
+    table = change(planted_change(0.0), "on", "off")
+    assert "no part's change can be told from none" in change_sentence(table, "on", "off")
+
+
+def test_treatments_without_a_common_block_are_refused() -> None:
+    requests = planted_change(1.0, blocks=2)
+    split_up = requests[(requests["treatment"] == "on") == (requests["block"] == 0)]
+    with pytest.raises(AnalysisError, match="no block"):
+        change(split_up, "on", "off")

@@ -1,0 +1,100 @@
+"""A load's requests in few numbers: the same numbers that plain ways give, and clear refusals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from perflab.analysis.quantiles import quantile
+from perflab.analysis.requests import BANDS, summarise
+from perflab.errors import AnalysisError
+
+
+def write(path: Path, n: int = 5000, **changes: object) -> pd.DataFrame:
+    rng = np.random.default_rng(1)
+    planned = np.arange(n, dtype=np.int64) * 1_000_000
+    app = rng.gamma(2.0, 3.0, n)
+    table = pd.DataFrame(
+        {
+            "stage": np.where(np.arange(n) < n // 10, "warmup", "measure"),
+            "planned_ns": planned,
+            "started_ns": planned + 20_000,
+            "sent_ns": planned + 50_000,
+            "done_ns": planned + 50_000 + (app * 1e6).astype(np.int64) + 100_000,
+            "error": np.where(rng.random(n) < 0.02, "timeout", ""),
+            "phase_app_ms": app.astype(np.float32),
+            "phase_commit_ms": (0.5 * app).astype(np.float32),
+        }
+    ).assign(**changes)
+    table.to_parquet(path)
+    return table[(table["stage"] == "measure") & (table["error"] == "")]
+
+
+def test_percentiles_and_intervals_are_those_of_the_plain_way(tmp_path: Path) -> None:
+    good = write(tmp_path / "r.parquet")
+    found = summarise(tmp_path / "r.parquet")
+    assert found.requests - found.errors == len(good)
+    rows = found.percentiles[found.percentiles["time"] == "response"].set_index("share")
+    response_ms = (good["done_ns"] - good["planned_ns"]) / 1e6
+    for share in (0.5, 0.9, 0.95, 0.99):
+        plain = quantile(response_ms, share)
+        assert rows.at[share, "low_ms"] == pytest.approx(plain.low)
+        assert rows.at[share, "high_ms"] == pytest.approx(plain.high)
+        assert rows.at[share, "value_ms"] == pytest.approx(plain.value, rel=0.01)
+
+
+def test_windows_count_every_success_once(tmp_path: Path) -> None:
+    good = write(tmp_path / "r.parquet")
+    windows = summarise(tmp_path / "r.parquet", windows=7).windows
+    assert windows["count"].sum() == len(good)
+    width_ns = (windows["start_s"][1] - windows["start_s"][0]) * 1e9
+    place = ((good["done_ns"] - good["done_ns"].min()) // width_ns).astype(int)
+    response_ms = (good["done_ns"] - good["planned_ns"]) / 1e6
+    expected = response_ms.groupby(place).median()
+    assert windows["p50_ms"].to_numpy() == pytest.approx(expected.to_numpy(), rel=0.01)
+
+
+def test_the_parts_of_every_band_add_up_to_its_mean_response(tmp_path: Path) -> None:
+    good = write(tmp_path / "r.parquet")
+    parts = summarise(tmp_path / "r.parquet").parts
+    sums = parts.groupby("band")["mean_ms"].sum()
+    response_ms = (good["done_ns"] - good["planned_ns"]) / 1e6
+    assert set(sums.index) == set(BANDS)
+    assert sums["all"] == pytest.approx(response_ms.mean())
+    slow = response_ms[response_ms >= response_ms.quantile(0.95)]
+    assert sums["slowest 5%"] == pytest.approx(slow.mean(), rel=0.01)
+    tail = parts[parts["band"] == "slowest 5%"].set_index("part")["share"]
+    assert tail["commit"] == pytest.approx(0.5, abs=0.02)
+
+
+def test_few_requests_have_no_high_percentiles(tmp_path: Path) -> None:
+    write(tmp_path / "r.parquet", n=120)
+    rows = summarise(tmp_path / "r.parquet").percentiles
+    known = rows[rows["value_ms"].notna()]
+    assert set(known["share"]) == {0.5, 0.9, 0.95}
+
+
+def test_constant_times_are_no_problem(tmp_path: Path) -> None:
+    n = 1000
+    planned = np.arange(n, dtype=np.int64)
+    write(tmp_path / "r.parquet", n=n, planned_ns=planned, done_ns=planned + 50_000_000)
+    rows = summarise(tmp_path / "r.parquet").percentiles
+    assert set(rows[rows["time"] == "response"]["value_ms"].dropna()) == {50.0}
+
+
+def test_failures_only_missing_columns_and_no_file_are_refused_in_words(tmp_path: Path) -> None:
+    write(tmp_path / "failed.parquet", error="timeout")
+    with pytest.raises(AnalysisError, match="none of its 4500 measured requests succeeded"):
+        summarise(tmp_path / "failed.parquet")
+    pd.DataFrame({"x": [1]}).to_parquet(tmp_path / "other.parquet")
+    with pytest.raises(AnalysisError, match="has no column planned_ns"):
+        summarise(tmp_path / "other.parquet")
+    (tmp_path / "garbage.parquet").write_bytes(b"not parquet")
+    for name in ("garbage.parquet", "nothing.parquet"):
+        with pytest.raises(AnalysisError, match="cannot be read"):
+            summarise(tmp_path / name)
+    with pytest.raises(AnalysisError, match="windows = 0"):
+        summarise(tmp_path / "failed.parquet", windows=0)
