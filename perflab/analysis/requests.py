@@ -59,11 +59,11 @@ def summarise(path: Path | str, windows: int = WINDOWS) -> RequestSummary:
     if not 1 <= windows <= MOST_WINDOWS:
         raise AnalysisError(f"windows = {windows} must lie between 1 and {MOST_WINDOWS}")
     try:
-        file = pq.ParquetFile(path, read_dictionary=list(CODED))
-        names = file.schema_arrow.names
+        names = pq.read_schema(path).names
         missing = [name for name in (*INSTANTS, *CODED) if name not in names]
         if missing:
             raise AnalysisError(f"{path}: has no column {', '.join(missing)}")
+        file = pq.ParquetFile(path, read_dictionary=list(CODED))
         good, requests = _successes(file)
         if not good.any():
             raise AnalysisError(f"{path}: none of its {requests} measured requests succeeded")

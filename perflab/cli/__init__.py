@@ -14,6 +14,7 @@ from perflab.cli import (
     load,
     logs,
     ps,
+    requests,
     run,
     runs,
     show,
@@ -29,7 +30,21 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for module in (lab, run, runs, show, verdicts, compare, experiments, load, up, ps, logs, down):
+for module in (
+    lab,
+    run,
+    runs,
+    show,
+    verdicts,
+    compare,
+    experiments,
+    load,
+    requests,
+    up,
+    ps,
+    logs,
+    down,
+):
     app.command(name=module.__name__.rpartition(".")[2])(module.command)
 
 

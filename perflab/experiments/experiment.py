@@ -17,13 +17,16 @@ from perflab.trials.plan import RunPlan, Treatment
 class RunParameters(Parameters):
     """Parameters that every experiment has.
 
-    ``seed`` None draws one and records it. ``from_run`` shows an existing run without measuring;
-    ``resume`` finishes one.
+    ``seed`` None draws one and records it. ``fresh_blocks`` starts the services afresh before every
+    n-th block (0: never), so that what two processes of one program differ in counts as noise and
+    not as an effect (T. Kalibera, R. Jones, ISMM 2013). ``from_run`` shows an existing run without
+    measuring; ``resume`` finishes one.
     """
 
     backend: Literal["auto", "docker", "process"] = "auto"
     blocks: int = Field(default=6, ge=1, le=1000)
     seed: int | None = Field(default=None, ge=0)
+    fresh_blocks: int = Field(default=0, ge=0)
     from_run: str | None = None
     resume: str | None = None
     wait_s: float = Field(default=0.0, ge=0)
@@ -59,6 +62,7 @@ class Experiment:
             treatments=tuple(self.treatments(parameters)),
             contrasts=tuple(self.contrasts(parameters)),
             blocks=parameters.blocks,
+            fresh_blocks=parameters.fresh_blocks,
             seed=seed,
             warnings=tuple(self.warnings(parameters)),
         )

@@ -29,7 +29,7 @@ class RunPlan(BaseModel):
     """One run before it begins.
 
     ``seed`` decides the order of the treatments in every block; ``cooldown_s`` is the rest after a
-    trial. ``writes`` says that every acknowledged request leaves a row that can be counted.
+    trial; before every ``fresh_blocks``-th block the services are started afresh (0: never).
     """
 
     model_config = ConfigDict(frozen=True)
@@ -44,6 +44,7 @@ class RunPlan(BaseModel):
     blocks: int
     seed: int
     cooldown_s: float = 0.1
+    fresh_blocks: int = 0
     warnings: tuple[str, ...] = ()
 
     def treatment(self, name: str) -> Treatment:

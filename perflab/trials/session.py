@@ -65,6 +65,8 @@ class Session:
         for number, (block, position, name) in enumerate(todo):
             if self._bench.interrupted():
                 raise RunInterrupted("the run was interrupted between two trials")
+            if number and not position:
+                self._refresh(block)
             attempt = remaining.attempt if block == remaining.blocks[0] else 0
             self._announce(number, len(todo), block, name)
             began = time.monotonic()
@@ -73,6 +75,13 @@ class Session:
             self._commit(tables)
             if tables.row["state"] == "failed":
                 self._mend(tables, last=number == len(todo) - 1)
+
+    def _refresh(self, block: int) -> None:
+        """Start the services afresh before a block where the plan says so."""
+        every = self._plan.fresh_blocks
+        if every and block % every == 0:
+            self._bench.residents.stop()
+            self._bench.residents.start()
 
     def _trial(self, block: int, position: int, attempt: int, name: str) -> TrialTables:
         treatment = self._plan.treatment(name)

@@ -1,0 +1,60 @@
+"""``perflab requests``: a recorded load's requests in few numbers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from perflab.cli.console import console as make_console
+
+
+def command(
+    place: Annotated[
+        str, typer.Argument(help="folder of 'perflab load --out', or a requests.parquet")
+    ],
+    windows: Annotated[int, typer.Option(help="cut the load into so many windows of time")] = 10,
+    as_json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
+) -> None:
+    """Summarise recorded requests: percentiles with intervals, windows, where the time went.
+
+    Successes of the measured stage only. Percentiles that the sample cannot support are left out.
+    """
+    import pandas as pd
+
+    from perflab.analysis.requests import summarise
+    from perflab.reports.numbers import MISSING, measured, number
+
+    path = Path(place)
+    found = summarise(path / "requests.parquet" if path.is_dir() else path, windows)
+    tables = {"percentiles": found.percentiles, "windows": found.windows, "parts": found.parts}
+    if as_json:
+        rows = {name: json.loads(table.to_json(orient="records")) for name, table in tables.items()}
+        print(json.dumps({"requests": found.requests, "errors": found.errors, **rows}, indent=1))
+        return
+    console = make_console()
+    console.print(f"{found.requests:,} measured requests, {found.errors:,} errors")
+    table = Table("time", "percentile", "ms [95%]")
+    for row in found.percentiles.to_dict("records"):
+        value = measured(row["value_ms"], row["low_ms"], row["high_ms"])
+        shown = value if value != MISSING else "n too small"
+        table.add_row(row["time"], f"p{row['share'] * 100:g}", shown)
+    console.print(table)
+    console.print(_plain(found.windows, number))
+    parts: pd.DataFrame = found.parts.pivot(index="part", columns="band", values="mean_ms")
+    wide = parts.reindex(index=found.parts["part"].unique(), columns=found.parts["band"].unique())
+    console.print(_plain(wide.rename_axis("part, mean ms").reset_index(), number))
+
+
+def _plain(rows: object, number: object) -> Table:
+    import pandas as pd
+
+    assert isinstance(rows, pd.DataFrame)
+    assert callable(number)
+    table = Table(*map(str, rows.columns))
+    for row in rows.itertuples(index=False, name=None):
+        table.add_row(*(value if isinstance(value, str) else number(value) for value in row))
+    return table
