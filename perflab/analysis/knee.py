@@ -16,6 +16,8 @@ from perflab.analysis.queueing_curve import QueueCurve, curve, queueing_curve
 from perflab.errors import AnalysisError
 
 SMALLEST_WINDOWS = 60
+# Beyond these a value is no CPU share and no latency, in whatever unit.
+MOST_CORES, LONGEST = 1e5, 1e15
 OUTLIER = 3.0
 BINS = 20
 DRAWN = 80
@@ -127,7 +129,7 @@ def _usable(
     """Return trial numbers, CPU and log latency of usable windows, trial after trial."""
     x = pd.to_numeric(table[cpu], errors="coerce").to_numpy(float)
     y = pd.to_numeric(table[latency], errors="coerce").to_numpy(float)
-    good = np.isfinite(x) & np.isfinite(y) & (y > 0)
+    good = (x >= 0) & (x <= MOST_CORES) & (y > 1 / LONGEST) & (y < LONGEST)
     trial = pd.factorize(table["trial_id"][good])[0]
     order = np.argsort(trial, kind="stable")
     return trial[order], x[good][order], np.log(y[good][order])

@@ -12,6 +12,7 @@ from scipy import linalg, signal
 
 from perflab.analysis.clusters import ENOUGH_TRIALS, SMALLEST_BLOCK, WANTED_BLOCKS, signs
 from perflab.analysis.comparison import CONFIDENCE, USUAL_P
+from perflab.analysis.knee import LONGEST, MOST_CORES
 from perflab.errors import AnalysisError
 
 LARGEST_LAG = 10
@@ -150,7 +151,8 @@ def _profiles(
 
 def _whitened(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     """Return CPU and log latency without CPU's autocorrelation; None where there is nothing."""
-    y = np.log(np.where(y > 0, y, np.nan))
+    x = np.where((x >= 0) & (x <= MOST_CORES), x, np.nan)
+    y = np.log(np.where((y > 1 / LONGEST) & (y < LONGEST), y, np.nan))
     both = [_without_gaps(each) for each in (x, y)]
     if any(each is None for each in both):
         return None
