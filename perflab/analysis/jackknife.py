@@ -33,9 +33,11 @@ class Interval:
         return Interval(*(floor if each < floor else each for each in self._parts()))
 
     def text(self, form: str = "{:.3g}") -> str:
-        """Return ``value [low, high]``, or that there is no interval."""
-        if not math.isfinite(self.low):
-            return "without an interval"
+        """Return ``value [low, high]``, or the value and that it has no interval."""
+        if not math.isfinite(self.value):
+            return "unknown"
+        if not (math.isfinite(self.low) and math.isfinite(self.high)):
+            return f"{form.format(self.value)} (no interval)"
         value, low, high = (form.format(each) for each in self._parts())
         return f"{value} [{low}, {high}]"
 

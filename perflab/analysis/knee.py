@@ -22,7 +22,7 @@ OUTLIER = 3.0
 BINS = 20
 DRAWN = 80
 STRAIGHT, BROKEN, QUEUE = "straight line", "broken line", "queueing curve"
-METHOD = "broken line on log latency, interval from flipped scores of {}"
+METHOD = "broken line on log latency, test and interval by flipped scores of {}"
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ def _warnings(found: Bend, own: Clusters, n: int) -> tuple[str, ...]:
         )
         warnings.append(f"the interval reaches the {side} end of the CPU shares seen")
     if own.kind != "trials":
-        warnings.append(f"{n} trials: the interval is for these trials, not for others like them")
+        warnings.append(f"n = {n} trials: the interval is for these, not for others like them")
     return tuple(warnings)
 
 

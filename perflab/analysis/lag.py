@@ -120,7 +120,11 @@ def _peaked(
         (max(high, place) + 0.5 - centre) * width_s,
     )
     at = float(middle[round(place)])
-    warnings = () if kind == "trials" else (f"{n} trials: the interval is for these trials only",)
+    warnings = (
+        ()
+        if kind == "trials"
+        else (f"n = {n} trials: the interval is for these, not for others like them",)
+    )
     method = METHOD.format(kind)
     if p_value >= USUAL_P:
         reason = f"no lag can be seen: latency and CPU do not move together (p = {p_value:.2g})"

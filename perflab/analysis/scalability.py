@@ -64,9 +64,10 @@ class Scalability:
         """Return the peak in a sentence, or why there is none."""
         if not self.supported:
             return self.reason
+        digits = "{:,.0f}" if self.peak_throughput.low >= 100 else "{:.3g}"
         return (
             f"throughput peaks at a load of {self.peak_load.text('{:.3g}')} with "
-            f"{self.peak_throughput.text('{:,.4g}')} (n = {self.n})"
+            f"{self.peak_throughput.text(digits)} (n = {self.n})"
         )
 
 
@@ -135,7 +136,13 @@ def _fitted(
     values = np.column_stack([_described(terms), np.log(rate(terms, places))])
     every = jackknife(values, freedom, confidence)
     gain, peak_load, peak_rate = (every[k].exp() for k in (0, 3, 4))
-    sigma, kappa = (every[k].at_least(0.0) for k in (1, 2))
+    # Held at 0 by a bound a coefficient cannot vary: leaving out says nothing about it.
+    sigma, kappa = (
+        Interval(every[k].value, math.nan, math.nan)
+        if (values[:, k] == 0).any()
+        else every[k].at_least(0.0)
+        for k in (1, 2)
+    )
     band = [each.exp() for each in every[5:]]
     if kind == "trials":
         warnings = (*warnings, "fewer than 4 blocks: trials are taken for independent")
@@ -222,8 +229,12 @@ def _described(terms: np.ndarray) -> np.ndarray:
 def _why_no_peak(kappa: Interval, peak: Interval, smallest: float, largest: float) -> str:
     """Return why the peak is refused, or an empty string."""
     out_of_reach = "no peak: it is not within reach of the data"
-    if not (kappa.low > 0 and math.isfinite(peak.low) and math.isfinite(peak.high)):
-        return f"{out_of_reach} (kappa {kappa.text('{:.2g}')} may be 0, or sigma 1)"
+    if not kappa.value > 0:
+        return f"{out_of_reach} (the fit finds no kappa above 0)"
+    if not kappa.low > 0:
+        return f"{out_of_reach} (kappa {kappa.text('{:.2g}')} may be 0)"
+    if not (math.isfinite(peak.low) and math.isfinite(peak.high)):
+        return f"{out_of_reach} (sigma may be 1)"
     if peak.value > largest:
         return f"{out_of_reach} (it would lie beyond the largest load, {largest:g})"
     if peak.value < smallest:

@@ -103,6 +103,8 @@ def test_without_retrograde_throughput_a_peak_is_refused() -> None:
     refused = next(each for each in found if not each.supported)
     assert math.isnan(refused.peak_load.value)
     assert "not within reach" in refused.text()
+    at_bound = next(each for each in found if each.kappa.value == 0)
+    assert math.isnan(at_bound.kappa.high)
 
 
 def test_a_peak_beyond_the_loads_tried_is_refused() -> None:
