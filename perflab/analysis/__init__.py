@@ -12,7 +12,10 @@ from perflab.analysis.decomposition import (
     sum_check,
 )
 from perflab.analysis.evaluation import Finding, evaluate, findings_table, sentence
+from perflab.analysis.knee import Knee, knee
+from perflab.analysis.lag import Lag, lag
 from perflab.analysis.noise import noise_report
+from perflab.analysis.power_law import PowerLaw, power_law
 from perflab.analysis.quantiles import Estimate, across_trials, quantile, smallest_n
 from perflab.analysis.requests import RequestSummary, summarise
 from perflab.analysis.resolution import (
@@ -22,9 +25,11 @@ from perflab.analysis.resolution import (
     refused,
     resolving_power,
 )
+from perflab.analysis.scalability import Scalability, scalability
+from perflab.analysis.steady import SteadyState, steady_state, steady_table
 from perflab.analysis.summary import summary_table
 from perflab.analysis.two_runs import RunComparison, compare_runs
-from perflab.analysis.validity import validity_table
+from perflab.analysis.validity import steady_trials, validity_table
 from perflab.analysis.verdict import Outcome, Verdict, judge
 
 __all__ = [
@@ -35,9 +40,14 @@ __all__ = [
     "Estimate",
     "Finding",
     "Kind",
+    "Knee",
+    "Lag",
     "Outcome",
+    "PowerLaw",
     "RequestSummary",
     "RunComparison",
+    "Scalability",
+    "SteadyState",
     "Verdict",
     "across_trials",
     "adjustment",
@@ -55,17 +65,24 @@ __all__ = [
     "findings_table",
     "interaction",
     "judge",
+    "knee",
     "known_effects",
+    "lag",
     "largest_phase",
     "noise_report",
     "overhead",
     "power",
+    "power_law",
     "quantile",
     "refused",
     "resolving_power",
+    "scalability",
     "sentence",
     "smallest_effect",
     "smallest_n",
+    "steady_state",
+    "steady_table",
+    "steady_trials",
     "sum_check",
     "summarise",
     "summary_table",

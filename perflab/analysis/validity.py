@@ -7,8 +7,12 @@ from collections import Counter
 
 import pandas as pd
 
+from perflab.analysis.correlation import windows
+from perflab.analysis.steady import NEVER, steady_table
 from perflab.recordings import Run
 
+WINDOWS = 40
+WINDOW_COLUMNS = ["trial_id", "treatment", "start_ns", "throughput_rps", "p50_ms"]
 NUMBER = re.compile(r"(?<!\w)\d[\d.]*%?")
 
 
@@ -16,8 +20,11 @@ def validity_table(run: Run) -> pd.DataFrame:
     """Return one row per treatment, in the order of the record.
 
     Columns: treatment, label; valid, invalid, failed (trials that were not superseded);
+    ``unsettled``, how many of the valid ones never settle (see :func:`steady_trials`);
     ``reason``, the one that most invalid or failed trials have, without its numbers.
     """
+    steady = steady_trials(run)
+    restless = steady[steady["kind"] == NEVER].groupby("treatment").size()
     trials = run.trials()
     trials = trials[~trials["superseded"]]
     rows = []
@@ -34,10 +41,29 @@ def validity_table(run: Run) -> pd.DataFrame:
                 "label": treatment.label or treatment.name,
                 **counts,
                 "failed": failed,
+                "unsettled": int(restless.get(treatment.name, 0)),
                 "reason": kinds.most_common(1)[0][0] if kinds else "",
             }
         )
     return pd.DataFrame(rows)
+
+
+def steady_trials(run: Run) -> pd.DataFrame:
+    """Return, for every valid trial, whether and when its measured stage settled.
+
+    Each trial is cut into some 40 windows of equal width; columns as of
+    :func:`perflab.analysis.steady.steady_table`. The cut is told and nothing is cut off: the
+    warm-up that the workload asks for lies before the measured stage.
+    """
+    requests = run.requests()
+    spans_ns = [
+        float(own["done_ns"].max() - own["planned_ns"].min())
+        for _, own in requests[requests["done_ns"] > 0].groupby("trial_id")
+    ]
+    if not spans_ns:
+        return steady_table(pd.DataFrame(columns=WINDOW_COLUMNS))
+    width_s = max(0.001, float(pd.Series(spans_ns).median()) / 1e9 / WINDOWS)
+    return steady_table(windows(requests, run.samples(), [], width_s))
 
 
 def _kind(reason: str) -> str:
