@@ -168,7 +168,7 @@ def save(run: Run) -> Sequence[Path]:
     """Save every figure (SVG, PNG, its table) and the design-document section; return paths."""
     folder = figures_dir() / run.run_id
     paths = list(figures.save_all(run, folder))
-    return [*paths, write_section(run, folder)]
+    return [*paths, write_section(run, folder, paths)]
 
 
 def send_load(url: str, **options: Any) -> dict[str, Any]:

@@ -18,15 +18,16 @@ class RunParameters(Parameters):
     """Parameters that every experiment has.
 
     ``seed`` None draws one and records it. ``fresh_blocks`` starts the services afresh before every
-    n-th block (0: never), so that what two processes of one program differ in counts as noise and
-    not as an effect (T. Kalibera, R. Jones, ISMM 2013). ``from_run`` shows an existing run without
-    measuring; ``resume`` finishes one.
+    n-th block (0: never). Two processes of one program differ by 1 to 2% for as long as they live;
+    afresh in every block, that is noise, and not an effect of the treatment (``lab_check`` shows
+    it; T. Kalibera, R. Jones, ISMM 2013). ``from_run`` shows an existing run without measuring;
+    ``resume`` finishes one.
     """
 
     backend: Literal["auto", "docker", "process"] = "auto"
     blocks: int = Field(default=6, ge=1, le=1000)
     seed: int | None = Field(default=None, ge=0)
-    fresh_blocks: int = Field(default=0, ge=0)
+    fresh_blocks: int = Field(default=1, ge=0)
     from_run: str | None = None
     resume: str | None = None
     wait_s: float = Field(default=0.0, ge=0)

@@ -62,16 +62,17 @@ def section(run: Run, figure_paths: Iterable[Path | str]) -> str:
     return "\n".join(part for part in parts if part)
 
 
-def write_section(run: Run, directory: Path) -> Path:
+def write_section(run: Run, directory: Path, saved: Sequence[Path] | None = None) -> Path:
     """Save the run's figures and its section as ``<directory>/<run id>.md``; return the latter.
 
-    The figures go to ``<directory>/<run id>/``, or beside the section where the directory is the
-    run's own already. They are linked relatively, so that the folder can be moved or committed as
-    a whole.
+    Figures that are ``saved`` already are linked as they are. Otherwise they go to
+    ``<directory>/<run id>/``, or beside the section where the directory is the run's own already.
+    Links are relative, so that the folder can be moved or committed as a whole.
     """
     directory.mkdir(parents=True, exist_ok=True)
-    own = directory if directory.name == run.run_id else directory / run.run_id
-    saved = save_all(run, own)
+    if saved is None:
+        own = directory if directory.name == run.run_id else directory / run.run_id
+        saved = save_all(run, own)
     path = directory / f"{run.run_id}.md"
     links = [Path(os.path.relpath(figure, directory)) for figure in saved]
     write_whole(path, section(run, links).encode())
