@@ -5,9 +5,9 @@ first level begins that equals the last one. The classes are those of E. Barrett
 Bolz-Tereick, R. Killick, S. Mount, L. Tratt, "Virtual machine warmup blows hot and cold", OOPSLA
 2017.
 
-Chosen over MSER-5 (K. P. White, Simulation 69, 1997) by simulation: MSER-5 always cuts where the
-standard error happens to be least, so that it cuts most trials that had no warm-up at all, and it
-cannot say that a trial never settles. ``benchmarks/coverage.py`` prints both.
+Chosen over MSER-5 (K. P. White, Simulation 69, 1997) by simulation (``benchmarks/coverage.py``):
+MSER-5 cuts where the standard error happens to be least, which is past the begin in four of ten
+trials that had no warm-up, and it cannot say that a trial never settles.
 """
 
 from __future__ import annotations
