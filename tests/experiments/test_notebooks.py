@@ -24,7 +24,11 @@ CLIENTS = {
     "backend": "process", "blocks": 3, "client": ["lean", "aiohttp"], "rate": [100, 200],
     "duration_s": 0.5, "warmup_s": 0.1,
 }  # fmt: skip
-SMALL = {"client_overhead": CLIENTS}
+CHECK = {
+    "backend": "process", "blocks": 3, "copies": 2, "planted": [1.5], "requests": 40,
+    "warmup_requests": 5, "overload_s": 0.05,
+}  # fmt: skip
+SMALL = {"client_overhead": CLIENTS, "lab_check": CHECK}
 
 
 def parameters_cell(name: str) -> str:
@@ -67,6 +71,18 @@ def test_a_notebook_measures_and_can_be_redone_from_its_run(name: str, tmp_path:
     saved = Path(laboratory.save(run)[0]).parent
     assert len(list(saved.glob("*.svg"))) >= 4
     assert len(list(saved.glob("*.png"))) >= 4
+
+
+@pytest.mark.slow
+def test_the_overview_is_made_from_the_runs_that_are_there(tmp_path: Path) -> None:
+    done = tmp_path / "overview.ipynb"
+    papermill.execute_notebook(
+        str(notebooks_dir() / "overview.ipynb"), str(done), cwd=str(project_root()),
+        progress_bar=False, kernel_name="python3",
+    )  # fmt: skip
+    shown = done.read_text()
+    for run in laboratory.latest_runs():
+        assert run.run_id in shown
 
 
 def verdict_of(path: Path) -> str:
