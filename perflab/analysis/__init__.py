@@ -7,6 +7,7 @@ from perflab.analysis.decision import Decision, Kind, blocks_needed, decide, pow
 from perflab.analysis.decomposition import decompose, largest_phase, sum_check
 from perflab.analysis.evaluation import Finding, evaluate, findings_table, sentence
 from perflab.analysis.quantiles import Estimate, across_trials, quantile, smallest_n
+from perflab.analysis.serialization import cost_table, implied_loops, loops_sentence
 from perflab.analysis.summary import summary_table
 from perflab.analysis.validity import validity_table
 from perflab.analysis.verdict import Outcome, Verdict, judge
@@ -27,13 +28,16 @@ __all__ = [
     "blocks_needed",
     "compare",
     "correlate",
+    "cost_table",
     "decide",
     "decompose",
     "evaluate",
     "findings_table",
+    "implied_loops",
     "interaction",
     "judge",
     "largest_phase",
+    "loops_sentence",
     "power",
     "quantile",
     "sentence",

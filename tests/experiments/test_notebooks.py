@@ -24,7 +24,11 @@ CLIENTS = {
     "backend": "process", "blocks": 3, "client": ["lean", "aiohttp"], "rate": [100, 200],
     "duration_s": 0.5, "warmup_s": 0.1,
 }  # fmt: skip
-SMALL = {"client_overhead": CLIENTS}
+CODECS = {
+    "backend": "process", "blocks": 3, "requests": 6, "warmup_requests": 1,
+    "codec": ["json", "orjson", "protobuf"], "operation": ["serialize"], "message": ["published"],
+}  # fmt: skip
+SMALL = {"client_overhead": CLIENTS, "serialization": CODECS}
 
 
 def parameters_cell(name: str) -> str:

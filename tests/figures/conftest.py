@@ -32,6 +32,24 @@ def clients(tmp_path_factory) -> Run:
 
 
 @pytest.fixture(scope="session")
+def codecs(tmp_path_factory) -> Run:
+    """A study of codecs: two messages, all operations; what one codec does takes twice as long."""
+    treatments = [
+        Planted(
+            {"codec": codec, "operation": operation, "message": message, "bytes": str(size)},
+            factor,
+            phases={"op": 0.8},
+        )
+        for codec, factor, size in (("json", 1.0, 132), ("orjson", 2.0, 116), ("protobuf", 2.0, 64))
+        for operation in ("serialize", "deserialize", "serialize_values", "deserialize_values")
+        for message in ("published", "batch")
+    ]
+    return write_run(
+        tmp_path_factory.mktemp("codecs"), treatments=treatments, database=False, requests=60
+    )
+
+
+@pytest.fixture(scope="session")
 def all_failed(tmp_path_factory) -> Run:
     every = {(block, index) for block in range(6) for index in range(2)}
     return write_run(tmp_path_factory.mktemp("failed"), failed=every, state="failed")
