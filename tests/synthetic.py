@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from perflab.recordings import Contrast, Run, RunRecord, RunWriter, TreatmentRecord, trial_id
+from perflab.trials.summary import phase_columns
 
 USERS = 20
 WARMUP_SHARE = 0.2
@@ -339,6 +340,7 @@ class _Trial:
             "throughput_rps": count / seconds,
             "mean_ms": response_ms.mean(),
             **{f"p{p}_ms": float(np.percentile(response_ms, p)) for p in (50, 90, 95)},
+            **phase_columns(self.requests),
             "p99_ms": float(np.percentile(response_ms, 99)) if count >= 368 else float("nan"),
             "service_mean_ms": service_ms.mean(),
             "generator_lag_p50_ms": lag_ms.median(),

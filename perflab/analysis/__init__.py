@@ -26,6 +26,7 @@ from perflab.analysis.resolution import (
     resolving_power,
 )
 from perflab.analysis.scalability import Scalability, scalability
+from perflab.analysis.serialization import cost_table, implied_loops, loops_sentence
 from perflab.analysis.steady import SteadyState, steady_state, steady_table
 from perflab.analysis.summary import summary_table
 from perflab.analysis.two_runs import RunComparison, compare_runs
@@ -58,17 +59,20 @@ __all__ = [
     "compare",
     "compare_runs",
     "correlate",
+    "cost_table",
     "decide",
     "decompose",
     "evaluate",
     "false_alarms",
     "findings_table",
+    "implied_loops",
     "interaction",
     "judge",
     "knee",
     "known_effects",
     "lag",
     "largest_phase",
+    "loops_sentence",
     "noise_report",
     "overhead",
     "power",

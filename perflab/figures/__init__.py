@@ -15,6 +15,8 @@ from matplotlib.figure import Figure
 from perflab.figures.export import ProvenanceError, provenance, save, save_table
 from perflab.figures.plots.client_cost import client_cost
 from perflab.figures.plots.client_cost import table as client_cost_table
+from perflab.figures.plots.codec_cost import codec_cost
+from perflab.figures.plots.codec_cost import table as codec_cost_table
 from perflab.figures.plots.flush_cost import flush_cost
 from perflab.figures.plots.flush_cost import table as flush_cost_table
 from perflab.figures.plots.known_effects import known_effects
@@ -35,6 +37,7 @@ __all__ = [
     "Plot",
     "ProvenanceError",
     "client_cost",
+    "codec_cost",
     "draw_all",
     "flush_cost",
     "known_effects",
@@ -65,6 +68,7 @@ PLOTS: dict[str, Plot] = {
     "flush_cost": Plot(flush_cost, flush_cost_table),
     "client_cost": Plot(client_cost, client_cost_table),
     "known_effects": Plot(known_effects, known_effects_table),
+    "codec_cost": Plot(codec_cost, codec_cost_table),
 }
 
 

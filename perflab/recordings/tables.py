@@ -118,4 +118,4 @@ def _extra_type(name: str) -> pa.DataType | None:
         return pa.string()
     if name.startswith("memory_") and name.endswith("_bytes"):
         return pa.int64()
-    return pa.float64() if name.startswith("cpu_share_") else None
+    return pa.float64() if name.startswith(("cpu_share_", "phase_")) else None

@@ -10,6 +10,7 @@ import pandas as pd
 
 from perflab.load.generator import LoadResult
 from perflab.load.selfcheck import SelfCheck
+from perflab.recordings.schema import PHASE_COLUMN
 
 # Smallest samples for which an order-statistic interval of a percentile exists at 95 %:
 # 1 - p**n >= 0.975 (see perflab.analysis.quantiles).
@@ -48,6 +49,20 @@ def load_columns(result: LoadResult) -> dict[str, Any]:
         "capped": result.capped,
         "stopped": result.stopped,
         "client_real_time": int(result.real_time),
+    }
+
+
+def phase_columns(requests: pd.DataFrame) -> dict[str, float]:
+    """Return the median of every phase that services report, as ``phase_<name>_p50_ms``.
+
+    Over the measured successes that report it; NaN where they are too few for a median. A phase
+    may be a response like any other: what a service did inside, without the way to it.
+    """
+    good = requests[(requests["stage"] == "measure") & (requests["error"] == "")]
+    return {
+        f"{str(name).removesuffix('_ms')}_p50_ms": _percentile(good[name].dropna().to_numpy(), 50)
+        for name in requests.columns
+        if PHASE_COLUMN.fullmatch(str(name))
     }
 
 

@@ -106,6 +106,7 @@ def _measured(bench: Bench, treatment: Treatment, row: dict[str, Any]) -> TrialT
     services = [*residents.active(name), "client", "lab"]
     row |= {
         **summary.load_columns(result),
+        **summary.phase_columns(result.requests),
         **summary.selfcheck_columns(found),
         **summary.service_columns(samples, services, result.begin_ns, result.end_ns),
         **summary.flush_columns(around.flush_us),

@@ -28,7 +28,11 @@ CHECK = {
     "backend": "process", "blocks": 3, "copies": 2, "planted": [1.5], "requests": 40,
     "warmup_requests": 5, "overload_s": 0.05,
 }  # fmt: skip
-SMALL = {"client_overhead": CLIENTS, "lab_check": CHECK}
+CODECS = {
+    "backend": "process", "blocks": 3, "requests": 6, "warmup_requests": 1,
+    "codec": ["json", "orjson", "protobuf"], "operation": ["serialize"], "message": ["published"],
+}  # fmt: skip
+SMALL = {"client_overhead": CLIENTS, "lab_check": CHECK, "serialization": CODECS}
 
 
 def parameters_cell(name: str) -> str:

@@ -32,6 +32,37 @@ def clients(tmp_path_factory) -> Run:
 
 
 @pytest.fixture(scope="session")
+def codecs(tmp_path_factory) -> Run:
+    """A study of codecs: two messages, all operations; what one codec does takes twice as long."""
+    treatments = [
+        Planted(
+            {"codec": codec, "operation": operation, "message": message, "bytes": str(size)},
+            factor,
+            phases={"op": 0.8},
+        )
+        for codec, factor, size in (("json", 1.0, 132), ("orjson", 2.0, 116), ("protobuf", 2.0, 64))
+        for operation in ("serialize", "deserialize", "serialize_values", "deserialize_values")
+        for message in ("published", "batch")
+    ]
+    return write_run(
+        tmp_path_factory.mktemp("codecs"), treatments=treatments, database=False, requests=60
+    )
+
+
+@pytest.fixture(scope="session")
+def copies(tmp_path_factory) -> Run:
+    """A check of the lab: copies of one service, and two that work longer."""
+    services = [("A1", 1.0), ("A2", 1.0), ("+5%", 0.955), ("+20%", 0.85), ("overload", 9.0)]
+    treatments = [
+        Planted({"service": level}, ratio, level, {"app": 0.8}) for level, ratio in services
+    ]
+    return write_run(
+        tmp_path_factory.mktemp("copies"), treatments=treatments, experiment="lab_check",
+        invalid={(block, 4) for block in range(6)}, database=False, requests=100,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="session")
 def all_failed(tmp_path_factory) -> Run:
     every = {(block, index) for block in range(6) for index in range(2)}
     return write_run(tmp_path_factory.mktemp("failed"), failed=every, state="failed")

@@ -16,6 +16,7 @@ from PIL import Image
 from perflab.figures import PLOTS, provenance, save, save_all
 from perflab.figures.export import ProvenanceError, write_whole
 from perflab.figures.looks import looks
+from tests.figures.studies import OF_ONE_STUDY
 
 REBUILD = """
 import sys
@@ -39,7 +40,7 @@ def test_another_process_rebuilds_every_file_byte_for_byte(normal, tmp_path) -> 
         env=environment,
     )
     here, there = contents(tmp_path / "here"), contents(tmp_path / "there")
-    drawn = set(PLOTS) - {"client_cost"}
+    drawn = set(PLOTS) - set(OF_ONE_STUDY)
     assert sorted(here) == sorted(f"{n}.{s}" for n in drawn for s in ("svg", "png", "csv"))
     assert [name for name in here if here[name] != there.get(name)] == []
 
@@ -54,10 +55,10 @@ def test_settings_of_the_notebook_do_not_change_the_bytes(normal, tmp_path) -> N
 
 @pytest.mark.parametrize("name", PLOTS)
 def test_having_been_shown_in_a_notebook_does_not_change_the_bytes(
-    normal, clients, name, tmp_path
+    normal, request, name, tmp_path
 ) -> None:
-    if name == "client_cost":
-        normal = clients
+    if name in OF_ONE_STUDY:
+        normal = request.getfixturevalue(OF_ONE_STUDY[name])
     fresh, shown = PLOTS[name].draw(normal), PLOTS[name].draw(normal)
     picture, _ = shown._repr_png_()
     assert picture.startswith(b"\x89PNG")

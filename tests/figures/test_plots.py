@@ -11,7 +11,15 @@ from matplotlib.text import Text
 
 from perflab.figures import PLOTS, draw_all
 from perflab.figures.origin import n_text, valid_counts
-from perflab.figures.plots import client_cost, flush_cost, latency_ecdf, throughput, time_breakdown
+from perflab.figures.plots import (
+    client_cost,
+    codec_cost,
+    flush_cost,
+    latency_ecdf,
+    throughput,
+    time_breakdown,
+)
+from tests.figures.studies import OF_ONE_STUDY
 
 once = cache(draw_all)
 
@@ -45,13 +53,16 @@ def test_every_plot_draws_every_kind_of_run(case, request) -> None:
         assert len(PLOTS[name].table(run)) <= 500
 
 
-@pytest.mark.parametrize("case", ["normal", "all_failed", "eight", "clients"])
+WITHOUT_FLUSHES = {(case, "flush_cost") for case in ("all_failed", "codecs", "copies")}
+
+
+@pytest.mark.parametrize("case", ["normal", "all_failed", "eight", "clients", "codecs", "copies"])
 @pytest.mark.parametrize("name", PLOTS)
 def test_no_text_is_cut_off_or_overlaps(case, name, request) -> None:
     figure = once(request.getfixturevalue(case)).get(name)
     if figure is None:
-        assert (case, name) == ("all_failed", "flush_cost") or name == "client_cost"
-        assert case != "clients"
+        assert OF_ONE_STUDY.get(name) != case
+        assert name in OF_ONE_STUDY or (case, name) in WITHOUT_FLUSHES
         return
     boxes = [(t.get_text(), t.get_window_extent()) for t in shown_texts(figure)]
     width, height = figure.bbox.width, figure.bbox.height
@@ -73,9 +84,9 @@ def test_no_text_is_cut_off_or_overlaps(case, name, request) -> None:
 
 
 @pytest.mark.parametrize("name", PLOTS)
-def test_every_figure_states_its_origin_in_small_print(normal, clients, name) -> None:
-    if name == "client_cost":
-        normal = clients
+def test_every_figure_states_its_origin_in_small_print(normal, request, name) -> None:
+    if name in OF_ONE_STUDY:
+        normal = request.getfixturevalue(OF_ONE_STUDY[name])
     words = " ".join(all_words(once(normal)[name]).split())
     record = normal.record
     for part in (normal.run_id, record.backend, f"seed {record.seed}", "commit", "valid trials"):
@@ -97,6 +108,14 @@ def test_only_a_study_of_clients_has_the_figure_of_clients(normal, clients) -> N
     assert set(table["client"]) == {"lean", "aiohttp", "httpx"}
     assert set(table["rate"]) == {200.0, 1000.0, 3000.0}
     assert (table["state"] == "invalid").sum() == 1
+
+
+def test_only_a_study_of_codecs_has_the_figure_of_codecs(normal, codecs) -> None:
+    assert codec_cost.codec_cost(normal) is None
+    table = codec_cost.table(codecs)
+    assert len(table) == 3 * 4 * 2
+    assert (table["us"].between(table["low"], table["high"])).all()
+    assert dict(zip(table["codec"], table["bytes"], strict=True))["protobuf"] == 64
 
 
 def test_without_a_database_there_is_no_flush_figure(no_database) -> None:

@@ -29,6 +29,8 @@ from chatting import CODECS, compiled_codecs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from perflab.experiments.serialization import SIZES
+
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
 EXTREMES = (LOWEST, -1, 0, 1, 127, 128, 2**31, 2**53 + 1, HIGHEST)
 TEXTS = ("", " blanks ", "\0", '"\\', "\x1f\x7f", "café", "𝄞 ünïcode 漢字 🙂", "\u2028", "x" * 5000)
@@ -254,3 +256,14 @@ def test_the_benchmark_does_what_each_operation_says(codecs: Any, codec: str) ->
             done[operation] = step(argument)
         assert done["serialize"] == done["serialize_values"] == frame
         assert coder.value(done["deserialize"]) == done["deserialize_values"] == value
+
+
+def test_the_experiment_knows_the_bytes_of_every_codec_and_message() -> None:
+    assert compiled_codecs()  # chat.proto is compiled
+    from chat.benchmark import MESSAGES, measure
+
+    measured = {
+        message: {codec: measure(codec, message, "serialize", 1).bytes for codec in CODECS}
+        for message in MESSAGES
+    }
+    assert measured == SIZES

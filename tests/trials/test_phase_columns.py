@@ -1,0 +1,46 @@
+"""Medians of the phases that services report, as columns of a trial's row."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from perflab.analysis import evaluate
+from perflab.recordings import Contrast
+from perflab.trials.summary import phase_columns
+from tests.synthetic import ON_AND_OFF, contrast_of, write_run
+
+
+def requests_of(values: list[float], **columns: object) -> pd.DataFrame:
+    table = pd.DataFrame({"stage": "measure", "error": "", "phase_op_ms": values})
+    return table.assign(**columns)
+
+
+def test_a_phase_column_is_the_median_of_measured_successes() -> None:
+    table = requests_of([1, 2, 3, 4, 5, 6, 100, 200])
+    table.loc[6, "stage"] = "warmup"
+    table.loc[7, "error"] = "body"
+    assert phase_columns(table) == {"phase_op_p50_ms": 3.5}
+
+
+def test_too_few_values_for_a_median_give_none() -> None:
+    assert pd.isna(phase_columns(requests_of([1, 2, 3]))["phase_op_p50_ms"])
+    assert phase_columns(requests_of([1.0] * 9).drop(columns="phase_op_ms")) == {}
+
+
+def test_a_phase_can_be_the_response_of_a_contrast(tmp_path: Path) -> None:
+    claim = contrast_of(*ON_AND_OFF, response="phase_commit_p50_ms")
+    # The second treatment has 1.6 times the throughput: its phases take so much less.
+    run = write_run(tmp_path, contrasts=[claim])
+    (finding,) = evaluate(run)
+    assert finding.effect is not None
+    assert finding.effect.ratio == pytest.approx(1.6, rel=0.2)
+
+
+def test_a_run_from_before_these_columns_says_that_it_lacks_them(tmp_path: Path) -> None:
+    claim: Contrast = contrast_of(*ON_AND_OFF, response="phase_parse_p50_ms")
+    (finding,) = evaluate(write_run(tmp_path, contrasts=[claim]))
+    assert finding.effect is None
+    assert "no column 'phase_parse_p50_ms'" in finding.verdict.reason
