@@ -191,12 +191,12 @@ def rows(folder: Path) -> np.ndarray:
     return np.memmap(path, dtype=ROW, mode="r")
 
 
-def rows_since(folder: Path, first: int) -> np.ndarray:
-    """Return the whole rows a worker has spooled so far, from a number on."""
+def rows_since(folder: Path, first: int, most: int = 1 << 18) -> np.ndarray:
+    """Return the whole rows a worker has spooled so far, from a number on, but not too many."""
     try:
         with (folder / "requests.rows").open("rb") as file:
             file.seek(first * ROW.itemsize)
-            data = file.read()
+            data = file.read(most * ROW.itemsize)
     except FileNotFoundError:
         data = b""
     return np.frombuffer(data[: len(data) // ROW.itemsize * ROW.itemsize], dtype=ROW)
