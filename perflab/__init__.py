@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "findings", "latest_runs", "notebook_parameters", "open_run", "overview", "run", "runs",
-    "save", "send_load", "summary", "verdict",
+    "bottlenecks", "findings", "latest_runs", "notebook_parameters", "open_run", "overview", "run",
+    "runs", "save", "send_load", "summary", "verdict",
 ]  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from perflab.parameters import did_you_mean
 from perflab.paths import figures_dir, runs_dir
 from perflab.progress import progress
 from perflab.recordings import Run
+from perflab.reports import findings as findings_in_words
 from perflab.reports.findings import readable_findings, readable_summary
 from perflab.reports.section import write_section
 from perflab.reports.verdicts import verdict_table
@@ -162,6 +163,11 @@ def summary(run: Run) -> pd.DataFrame:
 def verdict(run: Run) -> str:
     """Return the verdicts in sentences that the data wrote."""
     return "\n".join(sentence(finding) for finding in evaluate(run))
+
+
+def bottlenecks(run: Run) -> list[str]:
+    """Return where the time goes, and what changes are made of, in sentences."""
+    return findings_in_words.bottlenecks(run)
 
 
 def save(run: Run) -> Sequence[Path]:

@@ -168,7 +168,7 @@ def change_sentence(table: pd.DataFrame, before: str, after: str) -> str:
         return f"{words}; no part's change can be told from none (n = {int(table['n'].max())})."
     top = same_way.iloc[0]
     return (
-        f"{words}; most of that is {top['part']}: {top['change_ms']:+.3g} ms "
+        f"{words}; the largest part of it is {top['part']}: {top['change_ms']:+.3g} ms "
         f"[{top['low_ms']:+.3g}, {top['high_ms']:+.3g}] (95% interval, n = {int(top['n'])} blocks)."
     )
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pandas as pd
 
+from perflab.analysis.decomposition import change, change_sentence, decompose, largest_phase
 from perflab.analysis.evaluation import evaluate, findings_table, sentence
 from perflab.analysis.summary import summary_table
+from perflab.errors import AnalysisError
 from perflab.recordings import Run
 from perflab.reports.numbers import MISSING, count, estimate, measured, missing, number, p_value
 
@@ -81,3 +83,32 @@ def _summary(row: Mapping[Any, Any]) -> dict[str, str]:
 def sentences(run: Run) -> list[str]:
     """Return the run's verdicts, one sentence per claim, written from the data."""
     return [sentence(finding) for finding in evaluate(run)]
+
+
+def bottlenecks(run: Run) -> list[str]:
+    """Return where each treatment's time goes, and what each contrast's change is made of.
+
+    A sentence per treatment, then one per contrast between two single treatments.
+    """
+    requests = run.requests()
+    table = decompose(requests)
+    labels = {item.name: item.label or item.name for item in run.record.treatments}
+    measured_ones = set(table["treatment"])
+    found = [largest_phase(table, name, labels[name]) for name in labels if name in measured_ones]
+    for before, after in dict.fromkeys(_pairs(run)):
+        try:
+            changes = change(requests, before, after)
+        except AnalysisError:
+            continue
+        words = change_sentence(changes, labels[before], labels[after])
+        found.append(words[0].upper() + words[1:])
+    return found
+
+
+def _pairs(run: Run) -> Iterator[tuple[str, str]]:
+    for contrast in run.record.contrasts:
+        sides = [
+            run.record.selected(levels) for levels in (contrast.denominator, contrast.numerator)
+        ]
+        if contrast.interaction is None and all(len(side) == 1 for side in sides):
+            yield sides[0][0], sides[1][0]

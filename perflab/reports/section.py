@@ -14,7 +14,12 @@ from perflab.figures import save_all
 from perflab.figures.export import write_whole
 from perflab.figures.origin import commit, n_text, perflab_version, shared_note
 from perflab.recordings import Run
-from perflab.reports.findings import readable_findings, readable_summary, sentences
+from perflab.reports.findings import (
+    bottlenecks,
+    readable_findings,
+    readable_summary,
+    sentences,
+)
 from perflab.reports.markdown import cell, to_markdown
 
 FIGURE_TITLES = {
@@ -49,6 +54,8 @@ def section(run: Run, figure_paths: Iterable[Path | str]) -> str:
         to_markdown(readable_findings(run)),
         "## Measured\n",
         to_markdown(readable_summary(run)),
+        "## Where the time goes\n",
+        _bullets(bottlenecks(run)) or "No request succeeded.\n",
         _figures(figure_paths),
         "## Set-up\n",
         _set_up(run),

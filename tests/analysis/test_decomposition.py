@@ -161,7 +161,7 @@ def test_the_part_behind_a_change_is_named(band: str) -> None:
     assert table["part"][0] == "commit"
     assert table["share"].sum() == pytest.approx(1.0)
     assert table["low_ms"][0] <= 3.0 <= table["high_ms"][0] or band != "all"
-    assert "most of that is commit: +" in change_sentence(table, "on", "off")
+    assert "the largest part of it is commit: +" in change_sentence(table, "on", "off")
 
 
 def test_no_part_is_blamed_without_a_change() -> None:
