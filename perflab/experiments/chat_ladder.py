@@ -18,13 +18,11 @@ from perflab.trials.plan import Treatment
 
 SUBSET = (
     "json", "orjson", "protobuf", "per_send", "json_login", "uvloop", "no_deflate",
-    "no_deflate_350", "no_deflate_425", "best", "best_425",
+    "no_deflate_350", "no_deflate_425", "no_deflate_425_spread", "best", "best_425",
 )  # fmt: skip
 TABLE = "chat study, published results"
 ONE_CORE = "this machine gives the services one core: a process on it cannot migrate"
-SECOND_CORE = (
-    "this machine gives the services one core: nothing of them can run on a second one"
-)
+SECOND_CORE = "this machine gives the services one core: nothing of them can run on a second one"
 PROCESS_CPU = "the lab measures the CPU of a process as a whole, not by core"
 
 
@@ -86,7 +84,9 @@ CHANGES = (
     Change("no_deflate_350", "no_deflate", "350 users instead of 250 raise latency"),
     Change("no_deflate_425", "no_deflate", "425 users instead of 250 raise latency"),
     Change("no_deflate_425", "no_deflate_350", "425 users instead of 350 raise latency"),
+    Change("json_spread", "json", ""),
     Change("slow_joins_425", "no_deflate_425", ""),
+    Change("no_deflate_425_spread", "no_deflate_425", ""),
     Change("bound_425", "no_deflate_425", "binding to a core, with slower joins, lowers latency",
            binds=True),
     Change("bound_only_425", "no_deflate_425", "", binds=True),

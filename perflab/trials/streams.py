@@ -135,7 +135,9 @@ def stream_columns(
     }
     for name in services:
         own = samples[samples["service"] == name]
-        row[f"plateau_cpu_share_{name}"] = cpu_share(own, when.plateau_begin_ns, when.plateau_end_ns)
+        row[f"plateau_cpu_share_{name}"] = cpu_share(
+            own, when.plateau_begin_ns, when.plateau_end_ns
+        )
         row[f"join_cpu_share_{name}"] = cpu_share(own, when.begin_ns, when.joined_ns)
     return row | _costs(row)
 
@@ -226,5 +228,7 @@ def stream_reasons(row: Mapping[str, Any], table: pd.DataFrame) -> list[str]:
         reasons.append(f"{errors} frames were answered with an error")
     busy = row.get("plateau_cpu_share_client", math.nan)
     if busy > MAX_CLIENT_CPU:
-        reasons.append(f"the client used {busy:.0%} of a core on the plateau: the limit may be its own")
+        reasons.append(
+            f"the client used {busy:.0%} of a core on the plateau: the limit may be its own"
+        )
     return reasons

@@ -63,6 +63,8 @@ RUNGS: Mapping[str, Rung] = {
     "json_thread_login": _but(_with_logins(_BASE), login_in="threads"),
     "json_argon2_login": _but(_with_logins(_BASE), login_hash="argon2"),
     "json_scaled": _but(_BASE, first_delay="scaled"),
+    "json_spread": _but(_BASE, first_delay="spread"),
+    "no_deflate_425_spread": _but(_PLAIN, users=425, first_delay="spread"),
     "no_deflate_login": _with_logins(_PLAIN),
     "no_deflate_scaled": _but(_PLAIN, first_delay="scaled"),
     "slow_joins_425": _but(_PLAIN, users=425, join_factor=SLOW_JOINS),

@@ -21,7 +21,8 @@ USERS = "perflab.experiments.chat.users"
 # The first users' logins must not make a trial fail that ends in time otherwise.
 SLACK_S = 20.0
 
-FirstDelay = Literal["action", "scaled", "together"]
+TOGETHER = ("together", "spread")
+FirstDelay = Literal["action", "scaled", "together", "spread"]
 Codec = Literal["json", "orjson", "msgspec", "protobuf", "msgpack"]
 
 
@@ -58,7 +59,9 @@ class Rung(Parameters):
     ``first_delay`` is the time from joining to the first action. ``action``: one ``action_s``, so
     that messages and logins overlap. ``scaled``: users times ``join_s``, as in the study's later
     runs; logins are over, but users begin as slowly as they joined. ``together``: logins are over
-    and all begin within one ``action_s``, so that few actions make a plateau.
+    and all begin within one ``action_s``, each as far behind the first as it joined, so that few
+    actions make a plateau. ``spread``: as before, but evenly over that time: as published, 0.25 s
+    between joins and 6 s between actions make users act in bursts, 24 in every 6 s.
     """
 
     codec: Codec = "json"
@@ -91,7 +94,7 @@ def actions(parameters: ChatParameters, rung: Rung) -> int:
     if parameters.actions is not None:
         return parameters.actions
     ahead_s = (rung.users - 1) * parameters.join_s * rung.join_factor
-    if rung.first_delay == "together":
+    if rung.first_delay in TOGETHER:
         ahead_s = min(ahead_s, parameters.action_s)
     return 1 + math.ceil((ahead_s + parameters.plateau_s) / parameters.action_s)
 
@@ -99,9 +102,8 @@ def actions(parameters: ChatParameters, rung: Rung) -> int:
 def duration_s(parameters: ChatParameters, rung: Rung) -> float:
     """Return how long a trial of a rung may take."""
     ramp_s = rung.users * parameters.join_s * rung.join_factor
-    first_s = {"action": parameters.action_s, "scaled": ramp_s, "together": parameters.action_s}
-    acting_s = actions(parameters, rung) * parameters.action_s
-    return ramp_s + first_s[rung.first_delay] + acting_s + SLACK_S
+    first_s = ramp_s if rung.first_delay == "scaled" else parameters.action_s
+    return ramp_s + first_s + actions(parameters, rung) * parameters.action_s + SLACK_S
 
 
 def workload(parameters: ChatParameters, rung: Rung) -> Workload:
@@ -114,8 +116,8 @@ def workload(parameters: ChatParameters, rung: Rung) -> Workload:
         "channels": parameters.channels,
         "action_s": parameters.action_s,
     }
-    if rung.first_delay == "together":
-        words["begin_s"] = ramp_s + 1.0
+    if rung.first_delay in TOGETHER:
+        words |= {"begin_s": ramp_s + 1.0, "spread": rung.first_delay == "spread"}
     else:
         words["first_s"] = ramp_s if rung.first_delay == "scaled" else parameters.action_s
     return Workload(
@@ -172,9 +174,7 @@ def levels(parameters: ChatParameters, name: str, rung: Rung) -> dict[str, str]:
     return {"rung": name, **own, "users": str(rung.users), "join_s": f"{join_s:g}"}
 
 
-def factors(
-    parameters: ChatParameters, rungs: Mapping[str, Rung]
-) -> dict[str, tuple[str, ...]]:
+def factors(parameters: ChatParameters, rungs: Mapping[str, Rung]) -> dict[str, tuple[str, ...]]:
     """Return the levels of every factor, in the order in which rungs first have them."""
     rows = [levels(parameters, name, rung) for name, rung in rungs.items()]
     return {factor: tuple(dict.fromkeys(row[factor] for row in rows)) for factor in rows[0]}
