@@ -9,7 +9,13 @@ from pydantic import Field, field_validator
 
 from perflab.errors import ParameterError
 from perflab.experiments.chat import service
-from perflab.experiments.chat.rungs import PERCENTILES, chosen, published_ms, rung_named
+from perflab.experiments.chat.rungs import (
+    PERCENTILES,
+    SCENARIOS,
+    chosen,
+    published_ms,
+    rung_named,
+)
 from perflab.experiments.chat.service import ChatParameters, Rung
 from perflab.experiments.experiment import Experiment
 from perflab.host.placement import placement
@@ -103,7 +109,7 @@ def _rungs(parameters: ChatLadderParameters) -> dict[str, Rung]:
 
 
 def _treatments(parameters: ChatLadderParameters) -> list[Treatment]:
-    return service.treatments(parameters, _rungs(parameters))
+    return service.treatments(parameters, _rungs(parameters), SCENARIOS)
 
 
 def _contrasts(parameters: ChatLadderParameters) -> list[Contrast]:
@@ -212,7 +218,7 @@ EXPERIMENT = Experiment(
     "a second are held within the targets?",
     parameters=ChatLadderParameters,
     treatments=_treatments,
-    factors=lambda parameters: service.factors(parameters, _rungs(parameters)),
+    factors=lambda parameters: service.factors(parameters, _rungs(parameters), SCENARIOS),
     contrasts=_contrasts,
     warnings=_warnings,
 )

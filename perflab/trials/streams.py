@@ -129,7 +129,7 @@ def stream_columns(
         "delivery_mean_ms": float(latency_ms.mean()) if len(latency_ms) else math.nan,
         **_percentiles("delivery", latency_ms),
         **_percentiles("plateau", latency_ms[level]),
-        **_percentiles("ping", _latency_ms(table[table["kind"] == "pong"])),
+        **_percentiles("ping", _latency_ms(_pongs(table, delivered))),
         **_percentiles("ack", _latency_ms(table[table["kind"] == "ack"])),
         "message_lag_p99_ms": _percentile(_latency_ms(crowd), 99),
     }
@@ -140,6 +140,12 @@ def stream_columns(
         )
         row[f"join_cpu_share_{name}"] = cpu_share(own, when.begin_ns, when.joined_ns)
     return row | _costs(row)
+
+
+def _pongs(table: pd.DataFrame, delivered: pd.DataFrame) -> pd.DataFrame:
+    """Return the pongs of the time in which messages were delivered: the two are compared."""
+    pongs = table[table["kind"] == "pong"]
+    return pongs[pongs["at_ns"].between(delivered["at_ns"].min(), delivered["at_ns"].max())]
 
 
 def _costs(row: Mapping[str, Any]) -> dict[str, float]:

@@ -21,6 +21,7 @@ USERS = "perflab.experiments.chat.users"
 # The first users' logins must not make a trial fail that ends in time otherwise.
 SLACK_S = 20.0
 
+NOTHING: Mapping[str, str] = {}
 TOGETHER = ("together", "spread")
 FirstDelay = Literal["action", "scaled", "together", "spread"]
 Codec = Literal["json", "orjson", "msgspec", "protobuf", "msgpack"]
@@ -152,14 +153,19 @@ def stack(parameters: ChatParameters, rung: Rung, accounts: int) -> StackPlan:
     return StackPlan(nodes=(Node(name="chat", service="chat", settings=settings),))
 
 
-def treatments(parameters: ChatParameters, rungs: Mapping[str, Rung]) -> list[Treatment]:
-    """Return a treatment for every rung, named as the mapping names it."""
+def treatments(
+    parameters: ChatParameters, rungs: Mapping[str, Rung], scenarios: Mapping[str, str] = NOTHING
+) -> list[Treatment]:
+    """Return a treatment for every rung, named as the mapping names it.
+
+    ``scenarios`` names the rows of the published table that rungs are.
+    """
     accounts = max(rung.users for rung in rungs.values()) + 1
     return [
         Treatment(
             name=f"rung={name}",
             label=label(name, rung),
-            levels=levels(parameters, name, rung),
+            levels=levels(parameters, name, rung, scenarios),
             stack=stack(parameters, rung, accounts),
             workload=workload(parameters, rung),
         )
@@ -167,16 +173,21 @@ def treatments(parameters: ChatParameters, rungs: Mapping[str, Rung]) -> list[Tr
     ]
 
 
-def levels(parameters: ChatParameters, name: str, rung: Rung) -> dict[str, str]:
+def levels(
+    parameters: ChatParameters, name: str, rung: Rung, scenarios: Mapping[str, str] = NOTHING
+) -> dict[str, str]:
     """Return a rung's levels, its own name first."""
     join_s = parameters.join_s * rung.join_factor
     own = {factor: str(getattr(rung, factor)) for factor in FACTORS}
-    return {"rung": name, **own, "users": str(rung.users), "join_s": f"{join_s:g}"}
+    found = {"rung": name, **own, "users": str(rung.users), "join_s": f"{join_s:g}"}
+    return found | ({"scenario": scenarios.get(name, "")} if scenarios else {})
 
 
-def factors(parameters: ChatParameters, rungs: Mapping[str, Rung]) -> dict[str, tuple[str, ...]]:
+def factors(
+    parameters: ChatParameters, rungs: Mapping[str, Rung], scenarios: Mapping[str, str] = NOTHING
+) -> dict[str, tuple[str, ...]]:
     """Return the levels of every factor, in the order in which rungs first have them."""
-    rows = [levels(parameters, name, rung) for name, rung in rungs.items()]
+    rows = [levels(parameters, name, rung, scenarios) for name, rung in rungs.items()]
     return {factor: tuple(dict.fromkeys(row[factor] for row in rows)) for factor in rows[0]}
 
 

@@ -7,6 +7,8 @@ delivery is recorded for about a microsecond, and nothing is decoded.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
@@ -27,6 +29,8 @@ WORDS = (
     "timber", "umbra", "velvet", "willow", "yarrow",
 )  # fmt: skip
 WORDS_PER_TEXT = (4, 14)
+# Below the patience that a driver has with the end of a script.
+ANSWER_TIMEOUT_S = 2.5
 # Its multiples spread any number of first users evenly (Kronecker's sequence).
 GOLDEN = (5**0.5 - 1) / 2
 
@@ -48,6 +52,8 @@ class Connected(User):
         self.socket: WebSocket
         self.mine: set[str] = set()
         self.leaving = False
+        self.awaited = 0
+        self.answered = asyncio.Event()
 
     async def on_start(self) -> None:
         """Log in and connect."""
@@ -73,7 +79,10 @@ class Connected(User):
             self.note(RECEIVED, len(frame), at_ns, planned_ns, DELIVERY)
         else:
             fields = self.codec.decode(frame)
-            self.note(RECEIVED, len(frame), at_ns, fields["stamp"], CODES[fields["kind"]])
+            stamp = fields["stamp"]
+            self.note(RECEIVED, len(frame), at_ns, stamp, CODES[fields["kind"]])
+            if stamp == self.awaited:
+                self.answered.set()
 
     def closed(self, _kind: str, _code: int) -> None:
         """Record an end that this user did not want."""
@@ -84,12 +93,22 @@ class Connected(User):
         """Send a frame, planned for the instant the action was due."""
         # Taken up now: encoding and compressing are part of what a delivery costs, and no lateness.
         at_ns = self.now_ns()
+        self.awaited = self.due_ns
+        self.answered.clear()
         frame = self.codec.encode({**fields, "stamp": self.due_ns})
         self.socket.send(frame, self.codec.text)
         self.note(SENT, len(frame), at_ns, self.due_ns, CODES[kind])
 
     async def on_stop(self) -> None:
-        """Disconnect in order."""
+        """Disconnect in order, once what was said last is answered.
+
+        Who closes at once may find that the last frame was thrown away unread: with Uvicorn's
+        sans-I/O WebSockets a quarter of the users who did so lost theirs.
+        """
+        if self.awaited:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(ANSWER_TIMEOUT_S):
+                    await self.answered.wait()
         self.leaving = True
         self.note(SENT, 0, self.now_ns(), kind=CODES["left"])
         await self.socket.close()
