@@ -7,6 +7,7 @@ from perflab.analysis.decision import Decision, Kind, blocks_needed, decide, pow
 from perflab.analysis.decomposition import decompose, largest_phase, sum_check
 from perflab.analysis.evaluation import Finding, evaluate, findings_table, sentence
 from perflab.analysis.quantiles import Estimate, across_trials, quantile, smallest_n
+from perflab.analysis.stream_relations import relations
 from perflab.analysis.summary import summary_table
 from perflab.analysis.validity import validity_table
 from perflab.analysis.verdict import Outcome, Verdict, judge
@@ -36,6 +37,7 @@ __all__ = [
     "largest_phase",
     "power",
     "quantile",
+    "relations",
     "sentence",
     "smallest_effect",
     "smallest_n",

@@ -57,14 +57,14 @@ def relations(run: Run, service: str = "chat") -> pd.DataFrame:
 def crowds(windows: pd.DataFrame) -> pd.DataFrame:
     """Return volume by crowd: one row per trial and tenth of the largest crowd.
 
-    A message goes from those who act to those who are connected; where these differ (users who
-    have joined and not begun) ``crowd`` is their geometric mean. Columns: block (the trial's),
+    A message goes from those who act to those who are connected, a monitor included; where these
+    differ (users who have joined and not begun) ``crowd`` is their geometric mean. Columns: block (the trial's),
     crowd, messages_per_s.
     """
     busy = windows[(windows["acting"] >= FEWEST_USERS) & (windows["messages_per_s"] > 0)]
     if busy.empty:
         return pd.DataFrame(columns=["block", "crowd", "messages_per_s"])
-    size = np.sqrt(busy["acting"] * busy["users"])
+    size = np.sqrt(busy["acting"] * busy["listeners"])
     place = np.ceil(10 * size / size.max())
     means = busy.assign(crowd=size).groupby([busy["trial_id"], place])
     table = means[["crowd", "messages_per_s"]].mean()

@@ -18,8 +18,8 @@ WIDTH_S = 1.0
 ACTIONS = ("send", "join", "leave")
 PHASES = ("ramp", "plateau", "tail")
 COLUMNS = (
-    "trial_id", "treatment", "block", "start_ns", "t_s", "phase", "joining", "users", "acting",
-    "messages_per_s", "p50_ms", "p90_ms", "p99_ms", "ping_ms", "cpu",
+    "trial_id", "treatment", "block", "start_ns", "t_s", "phase", "joining", "users", "listeners",
+    "acting", "messages_per_s", "p50_ms", "p90_ms", "p99_ms", "ping_ms", "cpu",
 )  # fmt: skip
 # Below it a window's p90 says little; its p99 needs more still.
 SMALLEST = {50: 6, 90: 36, 99: 368}
@@ -38,8 +38,9 @@ def stream_windows(run: Run, service: str, width_s: float = WIDTH_S) -> pd.DataF
     DataFrame
         One row per whole window: trial_id, treatment, block; start_ns and t_s (since the trial's
         first connection); phase (``ramp`` until all users act, ``plateau`` until the first has
-        ended, ``tail``); joining (users are still logging in); users (connected, without a
-        monitor) and acting (between a user's first and last action), at the window's middle;
+        ended, ``tail``); joining (users are still logging in); at the window's middle: users
+        (connected), listeners (the same with a monitor) and acting (users from half an interval
+        before their first action to half of one after their last);
         messages_per_s delivered; p50_ms, p90_ms, p99_ms of their latency, NaN where the window
         holds too few; ping_ms (median); cpu of the service (1.0 = one core).
     """
@@ -61,7 +62,7 @@ def _of_trial(run: Run, row: Mapping[Any, Any], service: str, width_ns: int) -> 
     edges = begin + width_ns * np.arange((end - begin) // width_ns + 1)
     middles = (edges[:-1] + edges[1:]) // 2
     index = pd.RangeIndex(len(middles))
-    acted = table[table["kind"].isin(ACTIONS)].groupby("user")["at_ns"].agg(["min", "max"])
+    acted = table[table["kind"].isin(ACTIONS)].groupby("user")["at_ns"].agg(["min", "max", "size"])
     own = table[table["user"].isin(acted.index)]
     level = (int(row["plateau_begin_ns"]), int(row["plateau_end_ns"]))
     found = pd.DataFrame(
@@ -74,6 +75,7 @@ def _of_trial(run: Run, row: Mapping[Any, Any], service: str, width_ns: int) -> 
             "phase": _phases(middles, level),
             "joining": middles < int(row["joined_ns"]),
             "users": _present(own, middles),
+            "listeners": _present(table, middles),
             "acting": _between(acted, middles),
             "cpu": _cpu(run.samples([trial]), service, edges),
         },
@@ -108,7 +110,10 @@ def _present(own: pd.DataFrame, middles: np.ndarray) -> np.ndarray:
 
 
 def _between(acted: pd.DataFrame, middles: np.ndarray) -> np.ndarray:
-    first, last = np.sort(acted["min"].to_numpy()), np.sort(acted["max"].to_numpy())
+    # An action stands for the whole interval around it.
+    gaps = (acted["max"] - acted["min"]) / (acted["size"] - 1).clip(lower=1)
+    half = float(gaps.median()) / 2 if len(gaps) else 0.0
+    first, last = np.sort(acted["min"] - half), np.sort(acted["max"] + half)
     return np.searchsorted(first, middles, "right") - np.searchsorted(last, middles, "left")
 
 

@@ -24,7 +24,15 @@ CLIENTS = {
     "backend": "process", "blocks": 3, "client": ["lean", "aiohttp"], "rate": [100, 200],
     "duration_s": 0.5, "warmup_s": 0.1,
 }  # fmt: skip
-SMALL = {"client_overhead": CLIENTS}
+CHATTERS = {
+    "backend": "process", "blocks": 2, "join_s": 0.02, "action_s": 0.25, "plateau_s": 1.0,
+    "bcrypt_rounds": 4,
+}  # fmt: skip
+SMALL = {
+    "client_overhead": CLIENTS,
+    "chat_ladder": {**CHATTERS, "rungs": ["json", "best"], "users_share": 0.1},
+    "latency_cpu": {**CHATTERS, "users": 25},
+}
 
 
 def parameters_cell(name: str) -> str:

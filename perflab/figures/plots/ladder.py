@@ -9,6 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import LogLocator
 
 from perflab.figures.canvas import canvas, finish, only_grid
 from perflab.figures.evidence import typical_values
@@ -76,6 +77,9 @@ def _draw(axes: Axes, run: Run, trials: pd.DataFrame, share: int, places: dict[s
                      edgecolors=PALETTE[1], linewidths=1.1, zorder=4)  # fmt: skip
     if np.isfinite(trials[column]).any():
         log_axis(axes, "x")
+        # Three panels share the width: numbers at the tens, and at the threes where few are seen.
+        low, high = axes.get_xlim()
+        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0) if high < 40 * low else (1.0,)))
     for row in list(places.values())[:-1]:
         axes.axhline(row + 0.5, color=FAINT, lw=0.6, zorder=0)
 

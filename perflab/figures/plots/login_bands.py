@@ -18,10 +18,10 @@ from perflab.recordings import Run
 COLUMNS = ["treatment", "trial_id", "t_s", "joining", "users", "messages_per_s", "cpu"]
 PANELS = {"users": "connected users", "messages_per_s": "messages delivered per second"}
 LOOKS = {
-    (True, 0): ("users join, logins cost", PALETTE[1], "^"),
-    (False, 0): ("no one joins, logins cost", PALETTE[4], "v"),
-    (True, 1): ("users join, logins are free", PALETTE[0], "o"),
-    (False, 1): ("no one joins, logins are free", PALETTE[5], "s"),
+    (True, 0): ("joining, costly logins", PALETTE[1], "^"),
+    (False, 0): ("all joined, costly logins", PALETTE[4], "v"),
+    (True, 1): ("joining, free logins", PALETTE[0], "o"),
+    (False, 1): ("all joined, free logins", PALETTE[5], "s"),
 }
 
 
