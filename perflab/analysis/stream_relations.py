@@ -58,8 +58,8 @@ def crowds(windows: pd.DataFrame) -> pd.DataFrame:
     """Return volume by crowd: one row per trial and tenth of the largest crowd.
 
     A message goes from those who act to those who are connected, a monitor included; where these
-    differ (users who have joined and not begun) ``crowd`` is their geometric mean. Columns: block (the trial's),
-    crowd, messages_per_s.
+    differ (users who have joined and not begun) ``crowd`` is their geometric mean. Columns: block
+    (the trial's), crowd, messages_per_s.
     """
     busy = windows[(windows["acting"] >= FEWEST_USERS) & (windows["messages_per_s"] > 0)]
     if busy.empty:
