@@ -7,6 +7,7 @@ PerflabError
  |    +-- ImageError           an image cannot be built or found
  |    +-- ServiceFailed        a service died, or never became healthy; carries its last log lines
  |    +-- SettingRefused       a service does not run with the setting it was given
+ |    +-- ServiceBusy          a service refuses because of the state it is in (HTTP 409)
  +-- HostBusy               another measurement holds the host's lock
  +-- LoadError              the load generator itself failed
  +-- TargetRefused          load was asked for a host that is not allowed
@@ -46,6 +47,10 @@ class BackendUnavailable(StackError):
 
 class ImageError(StackError):
     """An image cannot be built or found."""
+
+
+class ServiceBusy(StackError):
+    """A service refuses what it is asked because of the state it is in (HTTP 409)."""
 
 
 class ServiceFailed(StackError):

@@ -28,6 +28,7 @@ from perflab.analysis.resolution import (
 from perflab.analysis.scalability import Scalability, scalability
 from perflab.analysis.serialization import cost_table, implied_loops, loops_sentence
 from perflab.analysis.steady import SteadyState, steady_state, steady_table
+from perflab.analysis.stream_relations import relations
 from perflab.analysis.summary import summary_table
 from perflab.analysis.two_runs import RunComparison, compare_runs
 from perflab.analysis.validity import steady_trials, validity_table
@@ -79,6 +80,7 @@ __all__ = [
     "power_law",
     "quantile",
     "refused",
+    "relations",
     "resolving_power",
     "scalability",
     "sentence",

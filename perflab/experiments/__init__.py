@@ -12,7 +12,8 @@ from perflab.parameters import did_you_mean
 
 def names() -> list[str]:
     """Return the names of all experiments (modules of this package with an EXPERIMENT)."""
-    modules = (module.name for module in pkgutil.iter_modules(__path__))
+    # What several experiments share is a package, or one of these modules.
+    modules = (module.name for module in pkgutil.iter_modules(__path__) if not module.ispkg)
     return sorted(name for name in modules if name not in ("experiment", "inference_service"))
 
 

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from perflab.errors import RecordingError
 from perflab.recordings.schema import (
+    OPTIONAL,
     SCHEMA_VERSION,
     TABLES,
     RunRecord,
@@ -121,6 +122,17 @@ class Run:
         """Return the database's wait events; empty without a database. See :meth:`requests`."""
         return self._joined("waits", trial_ids)
 
+    def messages(self, trial_ids: Sequence[str] | None = None) -> pd.DataFrame:
+        """Return the messages of streams; empty without any. See :meth:`requests`.
+
+        There may be a million in a trial: ask for one trial at a time where that will do. They
+        are read anew each time.
+        """
+        found = self._joined("messages", trial_ids)
+        for name in [name for name in self._cache if name[0] == "messages"]:
+            del self._cache[name]
+        return found
+
     @cached_property
     def _trials(self) -> pd.DataFrame:
         tables = []
@@ -161,14 +173,15 @@ class Run:
     def _table(self, kind: str, trial: str) -> pd.DataFrame | None:
         file = self.path / "trials" / trial / f"{kind}.parquet"
         if (kind, trial) not in self._cache:
-            if kind == "waits" and not file.exists():
+            if kind in OPTIONAL and not file.exists():
                 return None
             try:
                 found = pq.read_table(file, page_checksum_verification=True)
             except (OSError, pa.ArrowException) as error:
                 self._skip(trial, error)
                 return None
-            self._cache[kind, trial] = found.to_pandas()
+            # The words of a million messages are a handful.
+            self._cache[kind, trial] = found.to_pandas(strings_to_categorical=kind == "messages")
         return self._cache[kind, trial]
 
 
@@ -180,6 +193,6 @@ def _read_trial(folder: Path) -> pa.Table:
         raise RecordingError(f"{folder / 'trial.parquet'}: does not hold the row of this trial")
     for kind in TABLES:
         file = folder / f"{kind}.parquet"
-        if kind != "waits" or file.exists():
+        if kind not in OPTIONAL or file.exists():
             check_columns(kind, pq.read_schema(file).names, str(file))
     return row

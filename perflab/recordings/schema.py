@@ -57,7 +57,21 @@ WAITS = pa.schema(
         ("count", pa.int32()),
     ]
 )
-TABLES = {"requests": REQUESTS, "samples": SAMPLES, "waits": WAITS}
+# Every message of a stream: what a user sent or received, and when it was planned and done.
+MESSAGES = pa.schema(
+    [
+        ("worker", pa.int16()),
+        ("user", pa.int32()),
+        ("direction", pa.string()),
+        ("kind", pa.string()),
+        ("planned_ns", pa.int64()),
+        ("at_ns", pa.int64()),
+        ("bytes", pa.int32()),
+    ]
+)
+TABLES = {"requests": REQUESTS, "samples": SAMPLES, "waits": WAITS, "messages": MESSAGES}
+# Written only where there is something to measure; a run without them is whole.
+OPTIONAL = ("waits", "messages")
 
 
 class _Record(BaseModel):

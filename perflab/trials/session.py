@@ -121,7 +121,9 @@ class Session:
         )
 
     def _commit(self, tables: TrialTables) -> None:
-        self._writer.commit_trial(tables.row, tables.requests, tables.samples, tables.waits)
+        self._writer.commit_trial(
+            tables.row, tables.requests, tables.samples, tables.waits, tables.messages
+        )
         row = tables.row
         self._emit(
             {
@@ -130,6 +132,7 @@ class Session:
                 "state": row["state"],
                 "reasons": row["reasons"],
                 "throughput_rps": row.get("throughput_rps"),
+                "messages_per_s": row.get("messages_per_s"),
             }
         )
 

@@ -21,7 +21,7 @@ from perflab.sampling.meters import ProcessTable, core_times
 from perflab.sampling.sampler import Sampler
 from perflab.stacks.backend import HOST
 from perflab.stacks.residents import Residents
-from perflab.trials import summary
+from perflab.trials import streams, summary
 from perflab.trials.plan import Treatment
 
 MAX_PAUSED_CPU_SHARE = 0.01
@@ -35,6 +35,7 @@ class TrialTables:
     requests: pd.DataFrame | None = None
     samples: pd.DataFrame | None = None
     waits: pd.DataFrame | None = None
+    messages: pd.DataFrame | None = None
 
 
 @dataclass
@@ -84,7 +85,7 @@ def _measured(bench: Bench, treatment: Treatment, row: dict[str, Any]) -> TrialT
         bench.generator.start()
     residents, name = bench.residents, treatment.name
     residents.activate(name)
-    _reset(residents, name)
+    residents.reset(name)
     around = _Surroundings()
     _probe(bench, name, around)
     paused = _cpu_of_idle(residents, name)
@@ -104,30 +105,26 @@ def _measured(bench: Bench, treatment: Treatment, row: dict[str, Any]) -> TrialT
         reasons.append(f"paused services used {paused_share:.1%} of a core")
     samples = sampler.samples()
     services = [*residents.active(name), "client", "lab"]
+    seen = streams.look(result.messages, samples, services, residents.counts(name))
+    reasons += seen.reasons
     row |= {
         **summary.load_columns(result),
         **summary.phase_columns(result.requests),
         **summary.selfcheck_columns(found),
         **summary.service_columns(samples, services, result.begin_ns, result.end_ns),
         **summary.flush_columns(around.flush_us),
+        **seen.row,
         "server_count": server_count,
         "paused_cpu_share": paused_share,
         "steal_share": steal_share,
         "cpu_probe_ms": sum(around.cpu_probe_ms) / len(around.cpu_probe_ms),
         "state": "invalid" if reasons else "valid",
         "reasons": reasons,
-        "warnings": list(found.warnings),
+        "warnings": [*found.warnings, *seen.warnings],
     }
     requests = result.requests
     result.discard()
-    return TrialTables(row, requests, samples, sampler.waits())
-
-
-def _reset(residents: Residents, name: str) -> None:
-    """Run the stack's reset hook."""
-    database = residents.database(name)
-    if database is not None:
-        database.execute(residents.plans[name].reset_sql)
+    return TrialTables(row, requests, samples, sampler.waits(), seen.table)
 
 
 def _probe(bench: Bench, name: str, around: _Surroundings) -> None:

@@ -32,7 +32,17 @@ CODECS = {
     "backend": "process", "blocks": 3, "requests": 6, "warmup_requests": 1,
     "codec": ["json", "orjson", "protobuf"], "operation": ["serialize"], "message": ["published"],
 }  # fmt: skip
-SMALL = {"client_overhead": CLIENTS, "lab_check": CHECK, "serialization": CODECS}
+CHATTERS = {
+    "backend": "process", "blocks": 2, "join_s": 0.02, "action_s": 0.25, "plateau_s": 1.0,
+    "bcrypt_rounds": 4,
+}  # fmt: skip
+SMALL = {
+    "client_overhead": CLIENTS,
+    "lab_check": CHECK,
+    "serialization": CODECS,
+    "chat_ladder": {**CHATTERS, "rungs": ["json", "best"], "users_share": 0.1},
+    "latency_cpu": {**CHATTERS, "users": 25},
+}
 
 
 def parameters_cell(name: str) -> str:
