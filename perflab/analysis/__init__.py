@@ -6,6 +6,7 @@ from perflab.analysis.covariate import Adjustment, adjustment
 from perflab.analysis.decision import Decision, Kind, blocks_needed, decide, power, smallest_effect
 from perflab.analysis.decomposition import decompose, largest_phase, sum_check
 from perflab.analysis.evaluation import Finding, evaluate, findings_table, sentence
+from perflab.analysis.profile import Profile, profile_change, profile_of, profiled, top_functions
 from perflab.analysis.quantiles import Estimate, across_trials, quantile, smallest_n
 from perflab.analysis.serialization import cost_table, implied_loops, loops_sentence
 from perflab.analysis.summary import summary_table
@@ -21,6 +22,7 @@ __all__ = [
     "Finding",
     "Kind",
     "Outcome",
+    "Profile",
     "Verdict",
     "across_trials",
     "adjustment",
@@ -39,12 +41,16 @@ __all__ = [
     "largest_phase",
     "loops_sentence",
     "power",
+    "profile_change",
+    "profile_of",
+    "profiled",
     "quantile",
     "sentence",
     "smallest_effect",
     "smallest_n",
     "sum_check",
     "summary_table",
+    "top_functions",
     "validity_table",
     "windows",
 ]

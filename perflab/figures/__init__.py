@@ -13,6 +13,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from perflab.figures.export import ProvenanceError, provenance, save, save_table
+from perflab.figures.flame import FlameGraph
+from perflab.figures.flames import flame, flame_difference, save_flames
 from perflab.figures.plots.client_cost import client_cost
 from perflab.figures.plots.client_cost import table as client_cost_table
 from perflab.figures.plots.codec_cost import codec_cost
@@ -32,11 +34,14 @@ from perflab.recordings import Run
 
 __all__ = [
     "PLOTS",
+    "FlameGraph",
     "Plot",
     "ProvenanceError",
     "client_cost",
     "codec_cost",
     "draw_all",
+    "flame",
+    "flame_difference",
     "flush_cost",
     "latency_cpu",
     "latency_ecdf",
@@ -89,11 +94,11 @@ def save_all(run: Run, directory: Path | None = None, *, pdf: bool = False) -> l
     Returns
     -------
     list of Path
-        SVG, PNG and CSV of each figure, in this order.
+        SVG, PNG and CSV of each figure, in this order; then the flame graphs, which are SVG only.
     """
     target = figures_dir() / run.run_id if directory is None else directory
     paths: list[Path] = []
     for name, figure in draw_all(run).items():
         paths += save(figure, name, run, target, pdf=pdf)
         paths.append(save_table(PLOTS[name].table(run), name, target))
-    return paths
+    return [*paths, *save_flames(run, target)]

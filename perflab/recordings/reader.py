@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from perflab.errors import RecordingError
 from perflab.recordings.schema import (
+    OPTIONAL,
     SCHEMA_VERSION,
     TABLES,
     RunRecord,
@@ -121,6 +122,10 @@ class Run:
         """Return the database's wait events; empty without a database. See :meth:`requests`."""
         return self._joined("waits", trial_ids)
 
+    def stacks(self, trial_ids: Sequence[str] | None = None) -> pd.DataFrame:
+        """Return profiled stacks; empty where no profiler ran. See :meth:`requests`."""
+        return self._joined("stacks", trial_ids)
+
     @cached_property
     def _trials(self) -> pd.DataFrame:
         tables = []
@@ -161,7 +166,7 @@ class Run:
     def _table(self, kind: str, trial: str) -> pd.DataFrame | None:
         file = self.path / "trials" / trial / f"{kind}.parquet"
         if (kind, trial) not in self._cache:
-            if kind == "waits" and not file.exists():
+            if kind in OPTIONAL and not file.exists():
                 return None
             try:
                 found = pq.read_table(file, page_checksum_verification=True)
@@ -180,6 +185,6 @@ def _read_trial(folder: Path) -> pa.Table:
         raise RecordingError(f"{folder / 'trial.parquet'}: does not hold the row of this trial")
     for kind in TABLES:
         file = folder / f"{kind}.parquet"
-        if kind != "waits" or file.exists():
+        if kind not in OPTIONAL or file.exists():
             check_columns(kind, pq.read_schema(file).names, str(file))
     return row

@@ -57,7 +57,10 @@ WAITS = pa.schema(
         ("count", pa.int32()),
     ]
 )
-TABLES = {"requests": REQUESTS, "samples": SAMPLES, "waits": WAITS}
+STACKS = pa.schema([("stack", pa.string()), ("samples", pa.int64())])
+TABLES = {"requests": REQUESTS, "samples": SAMPLES, "waits": WAITS, "stacks": STACKS}
+# Trials without a database, or without a profiler, have no such file.
+OPTIONAL = ("waits", "stacks")
 
 
 class _Record(BaseModel):

@@ -112,7 +112,9 @@ class Session:
         )
 
     def _commit(self, tables: TrialTables) -> None:
-        self._writer.commit_trial(tables.row, tables.requests, tables.samples, tables.waits)
+        self._writer.commit_trial(
+            tables.row, tables.requests, tables.samples, tables.waits, tables.stacks
+        )
         row = tables.row
         self._emit(
             {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +17,8 @@ from perflab.host.speed import cpu_probe_ms
 from perflab.load.generator import Generator, LoadResult
 from perflab.load.selfcheck import check
 from perflab.load.stopping import Progress
-from perflab.sampling.meters import ProcessTable, core_times
+from perflab.sampling.meters import Meter, ProcessTable, ProcessTreeMeter, core_times
+from perflab.sampling.profiler import Profiler
 from perflab.sampling.sampler import Sampler
 from perflab.stacks.backend import HOST
 from perflab.stacks.residents import Residents
@@ -25,6 +26,8 @@ from perflab.trials import summary
 from perflab.trials.plan import Treatment
 
 MAX_PAUSED_CPU_SHARE = 0.01
+PROFILER = "profiler"
+PROFILER_SPARE_S = 60.0
 
 
 @dataclass
@@ -35,13 +38,15 @@ class TrialTables:
     requests: pd.DataFrame | None = None
     samples: pd.DataFrame | None = None
     waits: pd.DataFrame | None = None
+    stacks: pd.DataFrame | None = None
 
 
 @dataclass
 class Bench:
     """What a trial is made with: services, load workers, cores, and ears for progress.
 
-    ``interrupted`` is asked during the load; ``on_progress`` gets what is known so far.
+    ``interrupted`` is asked during the load; ``on_progress`` gets what is known so far;
+    ``labels`` go into the environment of whatever a trial itself starts.
     """
 
     residents: Residents
@@ -50,6 +55,7 @@ class Bench:
     interrupted: Callable[[], bool] = lambda: False
     on_progress: Callable[[Progress], None] = lambda _: None
     cooldown_s: float = 0.1
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -58,6 +64,18 @@ class _Surroundings:
 
     flush_us: list[float] = field(default_factory=list)
     cpu_probe_ms: list[float] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Profile:
+    """What a profiler saw, and what it says against it."""
+
+    stacks: pd.DataFrame
+    warnings: tuple[str, ...]
+
+    @classmethod
+    def of(cls, profiler: Profiler) -> _Profile:
+        return cls(profiler.collect(), profiler.warnings)
 
 
 def measure(bench: Bench, treatment: Treatment, identity: dict[str, Any]) -> TrialTables:
@@ -90,7 +108,7 @@ def _measured(bench: Bench, treatment: Treatment, row: dict[str, Any]) -> TrialT
     paused = _cpu_of_idle(residents, name)
     steal = _steal_ns()
     begun_ns = time.monotonic_ns()
-    result, sampler = _load(bench, treatment)
+    result, sampler, profile = _load(bench, treatment)
     wall_ns = time.monotonic_ns() - begun_ns
     steal_share = (_steal_ns() - steal) / wall_ns
     paused_share = (_cpu_of_idle(residents, name) - paused) / wall_ns
@@ -104,6 +122,7 @@ def _measured(bench: Bench, treatment: Treatment, row: dict[str, Any]) -> TrialT
         reasons.append(f"paused services used {paused_share:.1%} of a core")
     samples = sampler.samples()
     services = [*residents.active(name), "client", "lab"]
+    services += [PROFILER] if profile is not None else []
     row |= {
         **summary.load_columns(result),
         **summary.phase_columns(result.requests),
@@ -116,11 +135,12 @@ def _measured(bench: Bench, treatment: Treatment, row: dict[str, Any]) -> TrialT
         "cpu_probe_ms": sum(around.cpu_probe_ms) / len(around.cpu_probe_ms),
         "state": "invalid" if reasons else "valid",
         "reasons": reasons,
-        "warnings": list(found.warnings),
+        "warnings": [*found.warnings, *(profile.warnings if profile else ())],
     }
     requests = result.requests
     result.discard()
-    return TrialTables(row, requests, samples, sampler.waits())
+    stacks = profile.stacks if profile else None
+    return TrialTables(row, requests, samples, sampler.waits(), stacks)
 
 
 def _reset(residents: Residents, name: str) -> None:
@@ -142,7 +162,7 @@ def _probe(bench: Bench, name: str, around: _Surroundings) -> None:
         around.flush_us.extend(json.loads(instance.run(command))["flush_us"])
 
 
-def _load(bench: Bench, treatment: Treatment) -> tuple[LoadResult, Sampler]:
+def _load(bench: Bench, treatment: Treatment) -> tuple[LoadResult, Sampler, _Profile | None]:
     residents, name = bench.residents, treatment.name
     active = residents.active(name)
     database = residents.database(name)
@@ -155,20 +175,33 @@ def _load(bench: Bench, treatment: Treatment) -> tuple[LoadResult, Sampler]:
             next_look[0] = time.monotonic() + 1.0
             residents.check_alive(name)
 
-    sampler = Sampler(
-        {node: instance.meter() for node, instance in active.items()},
-        bench.generator.pids,
-        database.waits if database else None,
-    )
-    sampler.start()
-    try:
-        port = active[treatment.workload.request.node].launch.port
-        result = bench.generator.run(
-            treatment.workload, f"http://{HOST}:{port}", bench.on_progress, look
-        )
-    finally:
-        sampler.stop()
-    return result, sampler
+    meters: dict[str, Meter] = {node: instance.meter() for node, instance in active.items()}
+    with _profiler(bench, treatment) as profiler:
+        if profiler is not None:
+            meters[PROFILER] = ProcessTreeMeter(profiler.pid)
+        sampler = Sampler(meters, bench.generator.pids, database.waits if database else None)
+        sampler.start()
+        try:
+            port = active[treatment.workload.request.node].launch.port
+            result = bench.generator.run(
+                treatment.workload, f"http://{HOST}:{port}", bench.on_progress, look
+            )
+        finally:
+            sampler.stop()
+        return result, sampler, _Profile.of(profiler) if profiler is not None else None
+
+
+@contextlib.contextmanager
+def _profiler(bench: Bench, treatment: Treatment) -> Iterator[Profiler | None]:
+    """Attach the treatment's profiler, if it has one; it is ended whatever happens."""
+    wanted = treatment.profiling
+    if wanted is None:
+        yield None
+        return
+    target = bench.residents.instance(treatment.name, wanted.node).pid
+    bound_s = treatment.workload.bound_s + PROFILER_SPARE_S
+    with Profiler(target, wanted.rate_hz, bound_s, bench.labels) as profiler:
+        yield profiler
 
 
 def _server_count(
