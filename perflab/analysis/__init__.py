@@ -6,7 +6,15 @@ from perflab.analysis.covariate import Adjustment, adjustment
 from perflab.analysis.decision import Decision, Kind, blocks_needed, decide, power, smallest_effect
 from perflab.analysis.decomposition import decompose, largest_phase, sum_check
 from perflab.analysis.evaluation import Finding, evaluate, findings_table, sentence
-from perflab.analysis.profile import Profile, profile_change, profile_of, profiled, top_functions
+from perflab.analysis.profile import (
+    Profile,
+    profile_change,
+    profile_changes,
+    profile_check,
+    profile_of,
+    profiled,
+    top_functions,
+)
 from perflab.analysis.quantiles import Estimate, across_trials, quantile, smallest_n
 from perflab.analysis.serialization import cost_table, implied_loops, loops_sentence
 from perflab.analysis.summary import summary_table
@@ -42,6 +50,8 @@ __all__ = [
     "loops_sentence",
     "power",
     "profile_change",
+    "profile_changes",
+    "profile_check",
     "profile_of",
     "profiled",
     "quantile",

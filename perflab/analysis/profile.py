@@ -25,6 +25,10 @@ TOP = [
     "treatment", "function", "self %", "self low", "self high", "total %", "total low",
     "total high", "samples", "n",
 ]  # fmt: skip
+CHECK = [
+    "treatment", "looks", "samples", "seen %", "seen low", "seen high", "CPU %", "CPU low",
+    "CPU high", "n",
+]  # fmt: skip
 CHANGE = ["function", "before", "after", "change", "low", "high", "n"]
 
 
@@ -34,8 +38,8 @@ class Profile:
 
     ``stacks`` adds up the samples of every stack; ``own`` and ``total`` hold the share of samples
     in which a function is innermost, or anywhere (once, however deep it recurses), per trial: one
-    row per trial, its block as the index, one column per function. ``cpu_share`` is the
-    service's CPU by block (1.0 = one core), from the sampler and not from the profiler.
+    row per trial, its block as the index, one column per function. ``seen_share`` is by block the
+    share of the profiler's looks that found a thread running: samples over looks.
     """
 
     treatment: str
@@ -43,7 +47,7 @@ class Profile:
     stacks: Mapping[str, int]
     own: pd.DataFrame
     total: pd.DataFrame
-    cpu_share: pd.Series[Any]
+    seen_share: pd.Series[Any]
 
     @property
     def samples(self) -> int:
@@ -57,13 +61,8 @@ def profiled(run: Run) -> list[str]:
     return [treatment.name for treatment in run.record.treatments if treatment.name in seen]
 
 
-def profile_of(run: Run, treatment: str, service: str = "chat") -> Profile:
+def profile_of(run: Run, treatment: str) -> Profile:
     """Return the profile of one treatment.
-
-    Parameters
-    ----------
-    service : str
-        Whose CPU share goes with it.
 
     Raises
     ------
@@ -95,14 +94,16 @@ def profile_of(run: Run, treatment: str, service: str = "chat") -> Profile:
         stacks={str(stack): int(count) for stack, count in summed.items()},
         own=_shares(own, table),
         total=_shares(total, table),
-        cpu_share=valid.reindex(columns=[f"cpu_share_{service}"]).iloc[:, 0].astype(float),
+        seen_share=table.groupby("block")["samples"].sum() / valid["profiler_looks"].astype(float),
     )
 
 
 def _shares(counts: Mapping[int, Counter[str]], table: pd.DataFrame) -> pd.DataFrame:
     whole = table.groupby("block")["samples"].sum()
-    wide = pd.DataFrame.from_dict(counts, orient="index").fillna(0.0).sort_index()
-    return wide.div(whole, axis=0)
+    blocks = sorted(counts)
+    wide = pd.DataFrame([counts[block] for block in blocks], index=pd.Index(blocks)).fillna(0.0)
+    shares: pd.DataFrame = wide.div(whole, axis=0)
+    return shares
 
 
 def top_functions(run: Run, count: int = SHOWN) -> pd.DataFrame:
@@ -132,12 +133,38 @@ def _top_row(profile: Profile, function: str, samples: int) -> dict[str, Any]:
     return {**row, "samples": samples, "n": len(profile.own)}
 
 
-def profile_change(before: Profile, after: Profile, count: int = SHOWN) -> pd.DataFrame:
-    """Return the functions whose own CPU changes most between two treatments, paired in blocks.
+def profile_check(run: Run, service: str = "chat") -> pd.DataFrame:
+    """Return how much of the time the profiler saw the service run, beside its CPU.
 
-    Columns: function; before, after and change in percent of a core (a function's self share times
-    the service's CPU: under the same load, shares alone would grow where others shrink); the 95%
-    interval of the change (Hodges-Lehmann and signed ranks from 6 blocks on, else mean and t; NaN
+    Columns: treatment (its label), looks and samples (over all trials), ``seen %`` of the looks
+    that found a thread running and ``CPU %`` of a core by the sampler (typical values over trials
+    with their 95% intervals), n (trials). Where the first is larger, the rest was waiting that the
+    profiler takes for running: for the disk, or on the way into and out of a call to the kernel.
+    """
+    trials = run.valid_trials()
+    rows = []
+    for name in profiled(run):
+        profile = profile_of(run, name)
+        own = trials[(trials["treatment"] == name) & trials["profiler_looks"].notna()]
+        seen = across_trials(PERCENT * profile.seen_share.to_numpy())
+        cpu = across_trials(PERCENT * own[f"cpu_share_{service}"].to_numpy())
+        row = {
+            "treatment": profile.label,
+            "looks": int(own["profiler_looks"].sum()),
+            "samples": profile.samples,
+        }
+        for kind, found in (("seen", seen), ("CPU", cpu)):
+            row |= {f"{kind} %": found.value, f"{kind} low": found.low, f"{kind} high": found.high}
+        rows.append({**row, "n": len(profile.own)})
+    return pd.DataFrame(rows, columns=CHECK)
+
+
+def profile_change(before: Profile, after: Profile, count: int = SHOWN) -> pd.DataFrame:
+    """Return the functions whose own time changes most between two treatments, paired in blocks.
+
+    Columns: function; before, after and change in percent of the time (samples over looks: under
+    the same load, shares of the samples would grow where others shrink); the 95% interval of the
+    change (Hodges-Lehmann and signed ranks from 6 blocks on, else mean and t; NaN
     below 2); n (blocks).
 
     Raises
@@ -145,7 +172,7 @@ def profile_change(before: Profile, after: Profile, count: int = SHOWN) -> pd.Da
     AnalysisError
         No block has both.
     """
-    first, second = _core_percent(before), _core_percent(after)
+    first, second = _percent_of_time(before), _percent_of_time(after)
     blocks = first.index.intersection(second.index)
     if blocks.empty:
         raise AnalysisError(f"no block has a profile of both {before.label} and {after.label}")
@@ -160,8 +187,20 @@ def profile_change(before: Profile, after: Profile, count: int = SHOWN) -> pd.Da
     return table.loc[order].head(count).reset_index(drop=True)
 
 
-def _core_percent(profile: Profile) -> pd.DataFrame:
-    return profile.own.mul(PERCENT * profile.cpu_share.reindex(profile.own.index), axis=0).dropna()
+def profile_changes(run: Run, before: str = "", after: str = "") -> pd.DataFrame:
+    """Return :func:`profile_change` between two treatments of a run, by default first and last.
+
+    Empty where fewer than two treatments have stacks.
+    """
+    names = profiled(run)
+    if len(names) < 2:
+        return pd.DataFrame(columns=CHANGE)
+    first, last = profile_of(run, before or names[0]), profile_of(run, after or names[-1])
+    return profile_change(first, last)
+
+
+def _percent_of_time(profile: Profile) -> pd.DataFrame:
+    return profile.own.mul(PERCENT * profile.seen_share.reindex(profile.own.index), axis=0).dropna()
 
 
 def _change_row(name: str, before: np.ndarray, after: np.ndarray) -> dict[str, Any]:

@@ -33,7 +33,7 @@ class ProfileParameters(RunParameters):
     deflate: tuple[Switch, ...] = Field(default=("off",), min_length=1)
     profiler: tuple[Switch, ...] = Field(default=("off", "on"), min_length=1)
     serialize: Literal["per_send", "per_message"] = "per_send"
-    users: int = Field(default=60, ge=1, le=500)
+    users: int = Field(default=80, ge=1, le=500)
     interval_s: float = Field(default=0.5, ge=0.01, le=60)
     duration_s: float = Field(default=4.0, ge=0.5, le=3600)
     warmup_s: float = Field(default=1.0, ge=0.1, le=600)

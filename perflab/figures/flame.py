@@ -24,6 +24,7 @@ TITLE_PX, TEXT_PX, SMALL_PX = 15.0, 11.0, 10.5
 LINE = 1.4
 # DejaVu Sans Mono's letters are 0.602 of its size; other monospaced fonts are hardly wider.
 LETTER = 0.61
+LETTER_PX_OF_TEXT = LETTER * TEXT_PX
 THINNEST_PX = 0.4
 SHORTEST_TEXT = 3
 FONT = "DejaVu Sans Mono, Menlo, Consolas, monospace"
@@ -191,7 +192,7 @@ def _rectangle(placed: Placed, floor: float, color: str, told: str) -> str:
 
 def fitting(name: str, width_px: float) -> str:
     """Return as much of a name as fits; nothing where that would be less than three letters."""
-    room = int((width_px - 6) / (LETTER * TEXT_PX))
+    room = int((width_px - 6) / LETTER_PX_OF_TEXT)
     if len(name) <= room:
         return name
     # Without its file first: that is in the tooltip.

@@ -116,6 +116,6 @@ def _check_row(row: Mapping[str, Any]) -> None:
 def _extra_type(name: str) -> pa.DataType | None:
     if name.startswith("factor_"):
         return pa.string()
-    if name.startswith("memory_") and name.endswith("_bytes"):
+    if name == "profiler_looks" or (name.startswith("memory_") and name.endswith("_bytes")):
         return pa.int64()
     return pa.float64() if name.startswith(("cpu_share_", "phase_")) else None

@@ -51,8 +51,11 @@ class Profiler:
 
     Attributes
     ----------
+    looks : int
+        How often it was due to look, whether it found a thread running or not: its rate times the
+        time it was attached (py-spy itself counts what it found); after :meth:`collect`.
     warnings : tuple of str
-        What makes its stacks less than whole; known after :meth:`collect`.
+        What makes its stacks less than whole; after :meth:`collect`.
 
     Raises
     ------
@@ -67,6 +70,7 @@ class Profiler:
         self._rate_hz = rate_hz
         self._bound_s = bound_s
         self._environment = dict(environment or {})
+        self.looks = 0
         self.warnings: tuple[str, ...] = ()
 
     @property
@@ -115,6 +119,7 @@ class Profiler:
             if time.monotonic() > deadline:
                 raise ProfilerFailed(f"{TOOL} did not begin within {ATTACH_TIMEOUT_S:g} s: {said}")
             time.sleep(0.02)
+        self._attached_at = time.monotonic()
 
     def collect(self) -> pd.DataFrame:
         """End the profiler in order and return its stacks (stack, samples).
@@ -124,6 +129,8 @@ class Profiler:
         ProfilerFailed
             It did not end in time, or left no stacks.
         """
+        attached_s = min(time.monotonic() - self._attached_at, math.ceil(self._bound_s))
+        self.looks = round(self._rate_hz * attached_s)
         self._child.send_signal(signal.SIGINT)
         try:
             self._child.wait(timeout=END_TIMEOUT_S)

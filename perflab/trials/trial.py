@@ -68,14 +68,15 @@ class _Surroundings:
 
 @dataclass(frozen=True)
 class _Profile:
-    """What a profiler saw, and what it says against it."""
+    """What a profiler saw, how often it looked, and what it says against it."""
 
     stacks: pd.DataFrame
+    looks: int
     warnings: tuple[str, ...]
 
     @classmethod
     def of(cls, profiler: Profiler) -> _Profile:
-        return cls(profiler.collect(), profiler.warnings)
+        return cls(profiler.collect(), profiler.looks, profiler.warnings)
 
 
 def measure(bench: Bench, treatment: Treatment, identity: dict[str, Any]) -> TrialTables:
@@ -137,6 +138,8 @@ def _measured(bench: Bench, treatment: Treatment, row: dict[str, Any]) -> TrialT
         "reasons": reasons,
         "warnings": [*found.warnings, *(profile.warnings if profile else ())],
     }
+    if profile is not None:
+        row["profiler_looks"] = profile.looks
     requests = result.requests
     result.discard()
     stacks = profile.stacks if profile else None

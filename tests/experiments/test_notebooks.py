@@ -26,9 +26,13 @@ CLIENTS = {
 }  # fmt: skip
 CODECS = {
     "backend": "process", "blocks": 3, "requests": 6, "warmup_requests": 1,
-    "codec": ["json", "orjson", "protobuf"], "operation": ["serialize"], "message": ["published"],
+    "codec": ["json", "orjson"], "operation": ["serialize"], "message": ["published"],
 }  # fmt: skip
-SMALL = {"client_overhead": CLIENTS, "serialization": CODECS}
+PROFILES = {
+    "backend": "process", "blocks": 3, "codec": ["json"], "users": 8, "interval_s": 0.05,
+    "duration_s": 1.0, "warmup_s": 0.3, "rate_hz": 200,
+}  # fmt: skip
+SMALL = {"client_overhead": CLIENTS, "serialization": CODECS, "profile": PROFILES}
 
 
 def parameters_cell(name: str) -> str:
