@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,16 +18,14 @@ from perflab.load.generator import Generator, LoadResult
 from perflab.load.selfcheck import check
 from perflab.load.stopping import Progress
 from perflab.sampling.meters import Meter, ProcessTable, ProcessTreeMeter, core_times
-from perflab.sampling.profiler import Profiler
 from perflab.sampling.sampler import Sampler
 from perflab.stacks.backend import HOST
 from perflab.stacks.residents import Residents
 from perflab.trials import summary
+from perflab.trials.looking_on import PROFILER, Seen, looking_on
 from perflab.trials.plan import Treatment
 
 MAX_PAUSED_CPU_SHARE = 0.01
-PROFILER = "profiler"
-PROFILER_SPARE_S = 60.0
 
 
 @dataclass
@@ -66,19 +64,6 @@ class _Surroundings:
     cpu_probe_ms: list[float] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class _Profile:
-    """What a profiler saw, how often it looked, and what it says against it."""
-
-    stacks: pd.DataFrame
-    looks: int
-    warnings: tuple[str, ...]
-
-    @classmethod
-    def of(cls, profiler: Profiler) -> _Profile:
-        return cls(profiler.collect(), profiler.looks, profiler.warnings)
-
-
 def measure(bench: Bench, treatment: Treatment, identity: dict[str, Any]) -> TrialTables:
     """Configure, warm up, load, record.
 
@@ -109,7 +94,7 @@ def _measured(bench: Bench, treatment: Treatment, row: dict[str, Any]) -> TrialT
     paused = _cpu_of_idle(residents, name)
     steal = _steal_ns()
     begun_ns = time.monotonic_ns()
-    result, sampler, profile = _load(bench, treatment)
+    result, sampler, seen = _load(bench, treatment)
     wall_ns = time.monotonic_ns() - begun_ns
     steal_share = (_steal_ns() - steal) / wall_ns
     paused_share = (_cpu_of_idle(residents, name) - paused) / wall_ns
@@ -123,7 +108,7 @@ def _measured(bench: Bench, treatment: Treatment, row: dict[str, Any]) -> TrialT
         reasons.append(f"paused services used {paused_share:.1%} of a core")
     samples = sampler.samples()
     services = [*residents.active(name), "client", "lab"]
-    services += [PROFILER] if profile is not None else []
+    services += [PROFILER] if seen else []
     row |= {
         **summary.load_columns(result),
         **summary.phase_columns(result.requests),
@@ -136,14 +121,12 @@ def _measured(bench: Bench, treatment: Treatment, row: dict[str, Any]) -> TrialT
         "cpu_probe_ms": sum(around.cpu_probe_ms) / len(around.cpu_probe_ms),
         "state": "invalid" if reasons else "valid",
         "reasons": reasons,
-        "warnings": [*found.warnings, *(profile.warnings if profile else ())],
+        **(seen.columns() if seen else {}),
+        "warnings": [*found.warnings, *(seen.warnings if seen else ())],
     }
-    if profile is not None:
-        row["profiler_looks"] = profile.looks
     requests = result.requests
     result.discard()
-    stacks = profile.stacks if profile else None
-    return TrialTables(row, requests, samples, sampler.waits(), stacks)
+    return TrialTables(row, requests, samples, sampler.waits(), seen.stacks if seen else None)
 
 
 def _reset(residents: Residents, name: str) -> None:
@@ -165,7 +148,7 @@ def _probe(bench: Bench, name: str, around: _Surroundings) -> None:
         around.flush_us.extend(json.loads(instance.run(command))["flush_us"])
 
 
-def _load(bench: Bench, treatment: Treatment) -> tuple[LoadResult, Sampler, _Profile | None]:
+def _load(bench: Bench, treatment: Treatment) -> tuple[LoadResult, Sampler, Seen | None]:
     residents, name = bench.residents, treatment.name
     active = residents.active(name)
     database = residents.database(name)
@@ -179,7 +162,7 @@ def _load(bench: Bench, treatment: Treatment) -> tuple[LoadResult, Sampler, _Pro
             residents.check_alive(name)
 
     meters: dict[str, Meter] = {node: instance.meter() for node, instance in active.items()}
-    with _profiler(bench, treatment) as profiler:
+    with looking_on(residents, treatment, bench.labels) as profiler:
         if profiler is not None:
             meters[PROFILER] = ProcessTreeMeter(profiler.pid)
         sampler = Sampler(meters, bench.generator.pids, database.waits if database else None)
@@ -191,20 +174,7 @@ def _load(bench: Bench, treatment: Treatment) -> tuple[LoadResult, Sampler, _Pro
             )
         finally:
             sampler.stop()
-        return result, sampler, _Profile.of(profiler) if profiler is not None else None
-
-
-@contextlib.contextmanager
-def _profiler(bench: Bench, treatment: Treatment) -> Iterator[Profiler | None]:
-    """Attach the treatment's profiler, if it has one; it is ended whatever happens."""
-    wanted = treatment.profiling
-    if wanted is None:
-        yield None
-        return
-    target = bench.residents.instance(treatment.name, wanted.node).pid
-    bound_s = treatment.workload.bound_s + PROFILER_SPARE_S
-    with Profiler(target, wanted.rate_hz, bound_s, bench.labels) as profiler:
-        yield profiler
+        return result, sampler, Seen.by(profiler) if profiler is not None else None
 
 
 def _server_count(
