@@ -8,6 +8,7 @@ PerflabError
  |    +-- ServiceFailed        a service died, or never became healthy; carries its last log lines
  |    +-- SettingRefused       a service does not run with the setting it was given
  |    +-- ProfilerFailed       py-spy is missing, not permitted, or left no stacks
+ |    +-- ServiceBusy          a service refuses because of the state it is in (HTTP 409)
  +-- HostBusy               another measurement holds the host's lock
  +-- LoadError              the load generator itself failed
  +-- TargetRefused          load was asked for a host that is not allowed
@@ -47,6 +48,10 @@ class BackendUnavailable(StackError):
 
 class ImageError(StackError):
     """An image cannot be built or found."""
+
+
+class ServiceBusy(StackError):
+    """A service refuses what it is asked because of the state it is in (HTTP 409)."""
 
 
 class ServiceFailed(StackError):

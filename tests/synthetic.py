@@ -395,5 +395,5 @@ def profiled_run(
             share = (seen_share or {}).get(treatment.levels["variant"], 0.5)
             row |= {"cpu_share_chat": share, "profiler_looks": round(sum(own.values()) / share)}
             table = pd.DataFrame(seen.items(), columns=["stack", "samples"])
-            writer.commit_trial(row, None, None, None, table)
+            writer.commit_trial(row, None, None, stacks=table)
     return Run(writer.path)

@@ -17,6 +17,7 @@ from perflab.analysis.profile import (
 )
 from perflab.analysis.quantiles import Estimate, across_trials, quantile, smallest_n
 from perflab.analysis.serialization import cost_table, implied_loops, loops_sentence
+from perflab.analysis.stream_relations import relations
 from perflab.analysis.summary import summary_table
 from perflab.analysis.validity import validity_table
 from perflab.analysis.verdict import Outcome, Verdict, judge
@@ -55,6 +56,7 @@ __all__ = [
     "profile_of",
     "profiled",
     "quantile",
+    "relations",
     "sentence",
     "smallest_effect",
     "smallest_n",

@@ -9,14 +9,12 @@ from perflab.errors import ParameterError
 from perflab.experiments.experiment import Experiment
 from perflab.parameters import did_you_mean
 
-# Modules beside the experiments that experiments are made of.
-NOT_EXPERIMENTS = ("experiment", "inference_service", "profile_user")
-
 
 def names() -> list[str]:
     """Return the names of all experiments (modules of this package with an EXPERIMENT)."""
-    modules = (module.name for module in pkgutil.iter_modules(__path__))
-    return sorted(name for name in modules if name not in NOT_EXPERIMENTS)
+    # What several experiments share is a package, or one of these modules.
+    modules = (module.name for module in pkgutil.iter_modules(__path__) if not module.ispkg)
+    return sorted(name for name in modules if name not in ("experiment", "inference_service"))
 
 
 def experiment(name: str) -> Experiment:

@@ -7,115 +7,103 @@ from typing import Literal
 
 from pydantic import Field
 
-from perflab.experiments.experiment import Experiment, RunParameters
-from perflab.experiments.serialization import Codec
-from perflab.load.workload import Request, Scripted, Workload
+from perflab.experiments.chat import service
+from perflab.experiments.chat.service import ChatParameters, Codec, Rung
+from perflab.experiments.experiment import Experiment
 from perflab.recordings import Contrast
-from perflab.stacks.plan import Node, StackPlan
 from perflab.trials.plan import Profiling, Treatment
 
-SCRIPT = "perflab.experiments.profile_user:Talker"
 NODE = "chat"
+FACTOR = "profiler"
 COST = "assumption of every profile: looking does not change what is seen"
+RESPONSES = {
+    f"plateau_cpu_share_{NODE}": "the server's CPU",
+    "delivery_p50_ms": "the median latency of deliveries",
+    "delivery_p95_ms": "the p95 of their latency",
+}
 Switch = Literal["on", "off"]
-Levels = dict[str, tuple[str, ...]]
 
 
-class ProfileParameters(RunParameters):
+class ProfileParameters(ChatParameters):
     """Parameters of the profiles of the chat server.
 
-    ``codec``, ``deflate`` and ``profiler`` are factors. ``users`` users send a message each
-    ``interval_s`` seconds, everyone hears everyone, and ask for ``/health`` beside it: a request
-    that waits in the same event loop. ``rate_hz`` is how often the profiler looks.
+    ``codec``, ``deflate`` and ``profiler`` are factors; ``rate_hz`` is how often the profiler
+    looks. Users act far more often than the published ones, so that a few dozen make a load that
+    is worth a profile within seconds; logins cost nothing.
     """
 
+    blocks: int = Field(default=6, ge=1, le=1000)
+    plateau_s: float = Field(default=4.0, gt=0, le=3600)
+    join_s: float = Field(default=0.02, ge=0, le=60)
+    action_s: float = Field(default=0.5, ge=0.05, le=600)
     codec: tuple[Codec, ...] = Field(default=("json", "orjson"), min_length=1)
     deflate: tuple[Switch, ...] = Field(default=("off",), min_length=1)
     profiler: tuple[Switch, ...] = Field(default=("off", "on"), min_length=1)
     serialize: Literal["per_send", "per_message"] = "per_send"
-    users: int = Field(default=80, ge=1, le=500)
-    interval_s: float = Field(default=0.5, ge=0.01, le=60)
-    duration_s: float = Field(default=4.0, ge=0.5, le=3600)
-    warmup_s: float = Field(default=1.0, ge=0.1, le=600)
+    users: int = Field(default=70, ge=1, le=2000)
     rate_hz: int = Field(default=100, ge=1, le=1000)
 
 
-def _levels(parameters: ProfileParameters) -> Levels:
-    return {
-        "codec": tuple(dict.fromkeys(parameters.codec)),
-        "deflate": tuple(dict.fromkeys(parameters.deflate)),
-        "profiler": tuple(dict.fromkeys(parameters.profiler)),
-    }
+def _name(codec: str, deflate: str, profiler: str) -> str:
+    compressed = "_deflate" if deflate == "on" else ""
+    return f"{codec}{compressed}" + ("_profiled" if profiler == "on" else "")
+
+
+def _rungs(parameters: ProfileParameters) -> dict[str, Rung]:
+    """Return the rungs of the chat service by name; a profiled one differs in its name alone."""
+    rungs: dict[str, Rung] = {}
+    for codec, deflate in product(parameters.codec, parameters.deflate):
+        rung = Rung(
+            codec=codec,
+            deflate=deflate,
+            serialize=parameters.serialize,
+            # Logins are another study; here they would only be noise at the start.
+            login_hash="none",
+            first_delay="spread",
+            users=parameters.users,
+        )
+        rungs |= {_name(codec, deflate, profiler): rung for profiler in parameters.profiler}
+    return rungs
 
 
 def _treatments(parameters: ProfileParameters) -> list[Treatment]:
+    look = Profiling(node=NODE, rate_hz=parameters.rate_hz)
     treatments = []
-    for codec, deflate, profiler in product(*_levels(parameters).values()):
-        levels = {"codec": codec, "deflate": deflate, "profiler": profiler}
-        seen = Profiling(node=NODE, rate_hz=parameters.rate_hz) if profiler == "on" else None
-        treatments.append(
-            Treatment(
-                name=",".join(f"{factor}={level}" for factor, level in levels.items()),
-                label=f"{codec}, deflate {deflate}, profiler {profiler}",
-                levels=levels,
-                stack=_stack(parameters, codec, deflate),
-                workload=_workload(parameters, deflate),
-                profiling=seen,
-            )
-        )
+    for treatment in service.treatments(parameters, _rungs(parameters)):
+        seen = treatment.levels["rung"].endswith("_profiled")
+        levels = {**treatment.levels, FACTOR: "on" if seen else "off"}
+        changes = {"levels": levels, "profiling": look if seen else None}
+        treatments.append(treatment.model_copy(update=changes))
     return treatments
 
 
-def _stack(parameters: ProfileParameters, codec: str, deflate: str) -> StackPlan:
-    settings = {
-        "codec": codec,
-        "deflate": deflate,
-        "serialize": parameters.serialize,
-        "subscriber_share": 1,
-        # Logins are another study; here they would only be noise at the start.
-        "login_hash": "none",
-        "accounts": parameters.users,
-    }
-    return StackPlan(nodes=(Node(name=NODE, service="chat", settings=settings),))
-
-
-def _workload(parameters: ProfileParameters, deflate: str) -> Workload:
-    return Workload(
-        request=Request(node=NODE, path="/health"),
-        arrivals=Scripted(
-            script=SCRIPT,
-            users=parameters.users,
-            # Everyone is there before the warm-up ends, evenly over one interval or less.
-            join_s=min(parameters.interval_s, parameters.warmup_s / 2) / parameters.users,
-            warmup_s=parameters.warmup_s,
-            duration_s=parameters.duration_s,
-            parameters={"interval_s": parameters.interval_s, "deflate": deflate == "on"},
-        ),
-    )
+def _factors(parameters: ProfileParameters) -> dict[str, tuple[str, ...]]:
+    switches = tuple(dict.fromkeys(parameters.profiler))
+    return {**service.factors(parameters, _rungs(parameters)), FACTOR: switches}
 
 
 def _contrasts(parameters: ProfileParameters) -> list[Contrast]:
-    levels = _levels(parameters)
-    if set(levels["profiler"]) != {"on", "off"}:
+    if set(parameters.profiler) != {"on", "off"}:
         return []
     return [
-        Contrast(
-            name=f"profiler on against off, {codec}, deflate {deflate}: {response}",
-            claim=f"profiling at {parameters.rate_hz} Hz leaves {what} as it is "
-            f"({codec}, deflate {deflate})",
-            response=response,
-            numerator={"codec": codec, "deflate": deflate, "profiler": "on"},
-            denominator={"codec": codec, "deflate": deflate, "profiler": "off"},
-            published_direction="none",
-            source=COST,
-        )
-        for codec, deflate in product(levels["codec"], levels["deflate"])
-        for response, what in (
-            (f"cpu_share_{NODE}", "the server's CPU"),
-            ("p50_ms", "the median response time"),
-            ("p95_ms", "the p95 of response times"),
-        )
+        _cost(parameters, codec, deflate, response)
+        for codec, deflate in dict.fromkeys(product(parameters.codec, parameters.deflate))
+        for response in RESPONSES
     ]
+
+
+def _cost(parameters: ProfileParameters, codec: str, deflate: str, response: str) -> Contrast:
+    name = _name(codec, deflate, "off")
+    return Contrast(
+        name=f"profiler on against off, {name}: {response}",
+        claim=f"profiling at {parameters.rate_hz} Hz leaves {RESPONSES[response]} as it is "
+        f"({name.replace('_', ' with ')})",
+        response=response,
+        numerator={"rung": _name(codec, deflate, "on")},
+        denominator={"rung": name},
+        published_direction="none",
+        source=COST,
+    )
 
 
 EXPERIMENT = Experiment(
@@ -125,6 +113,7 @@ EXPERIMENT = Experiment(
     "or compression, and what does it cost to look?",
     parameters=ProfileParameters,
     treatments=_treatments,
-    factors=_levels,
+    factors=_factors,
     contrasts=_contrasts,
+    warnings=service.load_warnings,
 )

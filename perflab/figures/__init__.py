@@ -12,6 +12,7 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.figure import Figure
 
+from perflab.analysis.streams import has_streams
 from perflab.figures.export import ProvenanceError, provenance, save, save_table
 from perflab.figures.flame import FlameGraph
 from perflab.figures.flames import flame, flame_difference, save_flames
@@ -19,38 +20,57 @@ from perflab.figures.plots.client_cost import client_cost
 from perflab.figures.plots.client_cost import table as client_cost_table
 from perflab.figures.plots.codec_cost import codec_cost
 from perflab.figures.plots.codec_cost import table as codec_cost_table
+from perflab.figures.plots.delivery_cpu import delivery_cpu
+from perflab.figures.plots.delivery_cpu import table as delivery_cpu_table
+from perflab.figures.plots.delivery_volume import delivery_volume
+from perflab.figures.plots.delivery_volume import table as delivery_volume_table
 from perflab.figures.plots.flush_cost import flush_cost
 from perflab.figures.plots.flush_cost import table as flush_cost_table
+from perflab.figures.plots.ladder import ladder
+from perflab.figures.plots.ladder import table as ladder_table
 from perflab.figures.plots.latency_cpu import latency_cpu
 from perflab.figures.plots.latency_cpu import table as latency_cpu_table
 from perflab.figures.plots.latency_ecdf import latency_ecdf
 from perflab.figures.plots.latency_ecdf import table as latency_ecdf_table
+from perflab.figures.plots.login_bands import login_bands
+from perflab.figures.plots.login_bands import table as login_bands_table
+from perflab.figures.plots.stream_timeline import stream_timeline
+from perflab.figures.plots.stream_timeline import table as stream_timeline_table
 from perflab.figures.plots.throughput import table as throughput_table
 from perflab.figures.plots.throughput import throughput
 from perflab.figures.plots.time_breakdown import table as time_breakdown_table
 from perflab.figures.plots.time_breakdown import time_breakdown
+from perflab.figures.plots.volume_users import table as volume_users_table
+from perflab.figures.plots.volume_users import volume_users
 from perflab.paths import figures_dir
 from perflab.recordings import Run
 
 __all__ = [
     "PLOTS",
+    "STREAM_PLOTS",
     "FlameGraph",
     "Plot",
     "ProvenanceError",
     "client_cost",
     "codec_cost",
+    "delivery_cpu",
+    "delivery_volume",
     "draw_all",
     "flame",
     "flame_difference",
     "flush_cost",
+    "ladder",
     "latency_cpu",
     "latency_ecdf",
+    "login_bands",
     "provenance",
     "save",
     "save_all",
     "save_table",
+    "stream_timeline",
     "throughput",
     "time_breakdown",
+    "volume_users",
 ]
 
 
@@ -72,10 +92,25 @@ PLOTS: dict[str, Plot] = {
     "codec_cost": Plot(codec_cost, codec_cost_table),
 }
 
+# Of runs that measured deliveries of messages; their few requests are logins.
+STREAM_PLOTS: dict[str, Plot] = {
+    "ladder": Plot(ladder, ladder_table),
+    "delivery_cpu": Plot(delivery_cpu, delivery_cpu_table),
+    "stream_timeline": Plot(stream_timeline, stream_timeline_table),
+    "login_bands": Plot(login_bands, login_bands_table),
+    "delivery_volume": Plot(delivery_volume, delivery_volume_table),
+    "volume_users": Plot(volume_users, volume_users_table),
+}
+
+
+def plots_of(run: Run) -> dict[str, Plot]:
+    """Return the kinds of figures that suit a run."""
+    return STREAM_PLOTS if has_streams(run) else PLOTS
+
 
 def draw_all(run: Run) -> dict[str, Figure]:
     """Return every figure that the run has data for, by name."""
-    drawn = {name: plot.draw(run) for name, plot in PLOTS.items()}
+    drawn = {name: plot.draw(run) for name, plot in plots_of(run).items()}
     return {name: figure for name, figure in drawn.items() if figure is not None}
 
 
@@ -100,5 +135,5 @@ def save_all(run: Run, directory: Path | None = None, *, pdf: bool = False) -> l
     paths: list[Path] = []
     for name, figure in draw_all(run).items():
         paths += save(figure, name, run, target, pdf=pdf)
-        paths.append(save_table(PLOTS[name].table(run), name, target))
+        paths.append(save_table(plots_of(run)[name].table(run), name, target))
     return [*paths, *save_flames(run, target)]

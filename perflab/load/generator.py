@@ -89,6 +89,9 @@ class LoadResult:
             if known:
                 begins.append(min(first for first, _ in known))
                 ends.append(max(last for _, last in known))
+        if ends and len(self.messages):
+            # Streams go on when the last request, often that which opened them, is long over.
+            ends = [max(*ends, int(self.messages["at_ns"].iloc[-1]))]
         return max(begins, default=0), min(ends, default=0)
 
     @property

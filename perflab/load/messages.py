@@ -26,13 +26,20 @@ ROW = np.dtype(
 PACK = struct.Struct("<qqiibb")
 DIRECTIONS = ("sent", "received")
 SENT, RECEIVED = 0, 1
+# What the lab knows to judge; 0 is any other message of a script.
+KINDS = (
+    "", "send", "delivery", "ack", "ping", "pong", "join", "leave", "connected", "left", "cut",
+    "error",
+)  # fmt: skip
+CODES = {kind: code for code, kind in enumerate(KINDS)}
 ROWS_PER_BUFFER = 8192
 
 
 class MessageRecorder:
     """Packs messages into rows; full buffers go to a spool (``messages.rows``).
 
-    ``key`` matches what was sent to what was delivered; ``kind`` is a number of the script's own.
+    ``key`` matches what was sent to what was delivered: by custom the instant for which the
+    sending was planned. ``kind`` is a place in ``KINDS``, or a number of the script's own.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -55,13 +55,20 @@ class ScriptedDriver:
         self._failures: dict[str, str] = {}
         self._stopping = asyncio.Event()
         self._waiting: set[asyncio.Future[None]] = set()
-        self._end_ns = self._measure_from_ns = 0
-        kind = find(arrivals.script)
-        self._actions, self._weights = actions(kind)
-        self._users = [kind(number, arrivals.seed, arrivals.parameters) for number in users]
+        self.began_ns = self._end_ns = self._measure_from_ns = 0
+        self._choices: dict[type[User], tuple[list[str], list[float]]] = {}
+        self._users = [self._made(arrivals.script, number) for number in users]
+        # The monitor is one more user; the worker of user 0 has it.
+        has_monitor = bool(arrivals.monitor) and 0 in users
+        self._monitor = self._made(arrivals.monitor, arrivals.users) if has_monitor else None
         self._nothing = Prepared(Request(), origin, connection)
-        for user in self._users:
-            user._driver = self
+
+    def _made(self, script: str, number: int) -> User:
+        kind = find(script)
+        self._choices[kind] = actions(kind)
+        user = kind(number, self._arrivals.seed, self._arrivals.parameters)
+        user._driver = self
+        return user
 
     def stop(self) -> None:
         """Let no user begin another action."""
@@ -74,12 +81,23 @@ class ScriptedDriver:
     async def run(self, start_ns: int) -> None:
         """Let every user live; then close what they left open and write names and failures."""
         arrivals = self._arrivals
+        self.began_ns = start_ns
         self._measure_from_ns = start_ns + round(arrivals.warmup_s * 1e9)
         length_s = arrivals.warmup_s + arrivals.duration_s
         self._end_ns = start_ns + round(length_s * 1e9)
         self._timer.at(self._end_ns, self.stop)
-        lives = [asyncio.create_task(self._life(user, start_ns)) for user in self._users]
+        join_ns = round(arrivals.join_s * 1e9)
+        quota = arrivals.actions or -1
+        crowd = [
+            asyncio.create_task(self._life(user, start_ns + join_ns * user.number, quota))
+            for user in self._users
+        ]
+        lives = list(crowd)
+        if self._monitor is not None:
+            lives.append(asyncio.create_task(self._life(self._monitor, start_ns, -1)))
         try:
+            await asyncio.gather(*crowd)
+            self.stop()
             await asyncio.gather(*lives)
         finally:
             for life in lives:
@@ -90,24 +108,26 @@ class ScriptedDriver:
             (self._folder / "templates.names").write_text("\n".join(self._names))
             (self._folder / "failures.txt").write_text("\n\n".join(self._failures.values()))
 
-    async def _life(self, user: User, start_ns: int) -> None:
-        due_ns = start_ns + round(self._arrivals.join_s * 1e9 * user.number)
-        if not await self._until(due_ns):
+    async def _life(self, user: User, joins_ns: int, left: int) -> None:
+        if not await self._until(joins_ns):
             return
-        user._due_ns = due_ns
+        user._due_ns = user._joined_ns = joins_ns
         if not await self._guarded(user, user.on_start):
             return
-        left = self._arrivals.actions or -1
-        due_ns = max(due_ns, clock())
+        names, weights = self._choices[type(user)]
+        due_ns = max(joins_ns, clock())
+        first_ns = user.first_due_ns()
         while left and not self._stopping.is_set():
-            if user.pacing_s:
+            if first_ns:
+                due_ns, first_ns = max(first_ns, clock()), 0
+            elif user.pacing_s:
                 due_ns = max(due_ns + round(user.pacing_s * 1e9), clock())
             else:
                 due_ns = clock() + round(user.wait() * 1e9)
             if due_ns >= self._end_ns or not await self._until(due_ns):
                 break
             user._due_ns = due_ns
-            name = user.random.choices(self._actions, self._weights)[0]
+            name = user.random.choices(names, weights)[0]
             await self._guarded(user, getattr(user, name))
             # An action that never waits must not keep the others from their turn.
             await asyncio.sleep(0)

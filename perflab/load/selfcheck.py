@@ -11,10 +11,12 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from scipy import stats
 
 from perflab.load.columns import INSTANTS
 from perflab.load.generator import LoadResult
+from perflab.load.messages import CODES as MESSAGE_CODES
 from perflab.load.outcome import CODES, ERRORS
 from perflab.load.schedule import planned_count
 from perflab.load.workload import ClosedLoop, Workload
@@ -33,6 +35,7 @@ MIN_LITTLE_CYCLES = 10
 MAX_CLOCK_STEP_MS = 5.0
 MAX_PORTS_SHARE = 0.8
 CLIENT_FAULTS = ("ports", "files", "unsent", "script")
+DELIVERY = MESSAGE_CODES["delivery"]
 # Under way when a load ends early: neither a success nor a fault of the server.
 CENSORED = ("aborted",)
 
@@ -73,8 +76,15 @@ def check(
     server_count : int
         What it did count.
     """
-    lag_ms = _quantiles_ms(result.measured(lambda rows: rows["started_ns"] - rows["planned_ns"]))
-    service_ms = _quantiles_ms(result.measured(_service_ns))
+    lag_ns = result.measured(lambda rows: rows["started_ns"] - rows["planned_ns"])
+    service_ns = result.measured(_service_ns)
+    streamed = result.messages
+    if len(streamed):
+        # Users of streams: what they sent counts for lateness, what reached others for times.
+        lag_ns = np.concatenate([lag_ns, _since_planned(streamed, "sent")])
+        delivered = _since_planned(streamed[streamed["kind"] == DELIVERY], "received")
+        service_ns = delivered if len(delivered) else service_ns
+    lag_ms, service_ms = _quantiles_ms(lag_ns), _quantiles_ms(service_ns)
     errors = result.measured(lambda rows: rows["error"])
     wall_ns = max(1, result.end_ns - result.begin_ns)
     delays = np.array(result.loop_delay_ms or (0.0,))
@@ -146,6 +156,14 @@ def _service_ns(rows: np.ndarray) -> np.ndarray:
     good = rows["error"] == 0
     service: np.ndarray = rows["done_ns"][good] - rows["sent_ns"][good]
     return service
+
+
+def _since_planned(messages: pd.DataFrame, direction: str) -> np.ndarray:
+    """Return the time from planned instant to record; scripts that keep none have a key of 0."""
+    own = messages[(messages["direction"] == direction) & (messages["key"] > 0)]
+    own = own[own["kind"] > 0]
+    spent: np.ndarray = (own["at_ns"] - own["key"]).to_numpy()
+    return spent
 
 
 def _quantiles_ms(values_ns: np.ndarray) -> tuple[float, float]:

@@ -28,6 +28,7 @@ import importlib.util
 import json
 import random
 import sys
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -121,6 +122,7 @@ class User:
         self.headers: dict[str, str] = {}
         self._driver: ScriptedDriver
         self._due_ns = 0
+        self._joined_ns = 0
         self._connection: Any = None
 
     async def on_start(self) -> None:
@@ -128,6 +130,30 @@ class User:
 
     async def on_stop(self) -> None:
         """Run once, at the user's end."""
+
+    @property
+    def due_ns(self) -> int:
+        """Return the instant for which what the user does now was planned."""
+        return self._due_ns
+
+    @property
+    def joins_after_s(self) -> float:
+        """Return how long after the load's begin this user was to join."""
+        return (self._joined_ns - self._driver.began_ns) / 1e9
+
+    @property
+    def load_began_ns(self) -> int:
+        """Return the instant at which the load began."""
+        return self._driver.began_ns
+
+    @staticmethod
+    def now_ns() -> int:
+        """Return the present instant, by the clock of every record."""
+        return time.monotonic_ns()
+
+    def first_due_ns(self) -> int:
+        """Return when the first action is due, asked after ``on_start``; 0: one wait later."""
+        return 0
 
     def wait(self) -> float:
         """Return the seconds until the next action; override it for other distributions."""

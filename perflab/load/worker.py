@@ -162,6 +162,8 @@ def make_client(order: Order, loop: asyncio.AbstractEventLoop, prepared: Prepare
     connections = workload.connections or (
         arrivals.users if isinstance(arrivals, (ClosedLoop, Scripted)) else DEFAULT_CONNECTIONS
     )
+    if isinstance(arrivals, Scripted) and arrivals.monitor:
+        connections += 1
     limit = max(1, share(connections, order.worker, order.workers))
     if workload.client == "lean":
         lean = LeanClient(

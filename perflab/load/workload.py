@@ -154,7 +154,8 @@ class Scripted(_Model):
 
     ``script`` names it: ``path/to/file.py:Class`` or ``module:Class``; ``parameters`` are its own.
     User k joins after k times ``join_s``. Everyone acts until ``duration_s`` is over, or for
-    ``actions`` actions (0: no limit).
+    ``actions`` actions (0: no limit). ``monitor`` names the class of one more user, whose number is
+    ``users``: there from the start until the others have gone, with no limit on actions.
     """
 
     kind: Literal["scripted"] = "scripted"
@@ -166,6 +167,7 @@ class Scripted(_Model):
     warmup_s: float = Field(default=0.0, ge=0)
     seed: int = Field(default=0, ge=0)
     parameters: Mapping[str, Any] = Field(default_factory=dict)
+    monitor: str = ""
 
 
 class Objective(_Model):

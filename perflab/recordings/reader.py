@@ -126,6 +126,17 @@ class Run:
         """Return profiled stacks; empty where no profiler ran. See :meth:`requests`."""
         return self._joined("stacks", trial_ids)
 
+    def messages(self, trial_ids: Sequence[str] | None = None) -> pd.DataFrame:
+        """Return the messages of streams; empty without any. See :meth:`requests`.
+
+        There may be a million in a trial: ask for one trial at a time where that will do. They
+        are read anew each time.
+        """
+        found = self._joined("messages", trial_ids)
+        for name in [name for name in self._cache if name[0] == "messages"]:
+            del self._cache[name]
+        return found
+
     @cached_property
     def _trials(self) -> pd.DataFrame:
         tables = []
@@ -173,7 +184,8 @@ class Run:
             except (OSError, pa.ArrowException) as error:
                 self._skip(trial, error)
                 return None
-            self._cache[kind, trial] = found.to_pandas()
+            # The words of a million messages are a handful.
+            self._cache[kind, trial] = found.to_pandas(strings_to_categorical=kind == "messages")
         return self._cache[kind, trial]
 
 

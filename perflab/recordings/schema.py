@@ -58,9 +58,27 @@ WAITS = pa.schema(
     ]
 )
 STACKS = pa.schema([("stack", pa.string()), ("samples", pa.int64())])
-TABLES = {"requests": REQUESTS, "samples": SAMPLES, "waits": WAITS, "stacks": STACKS}
-# Trials without a database, or without a profiler, have no such file.
-OPTIONAL = ("waits", "stacks")
+# Every message of a stream: what a user sent or received, and when it was planned and done.
+MESSAGES = pa.schema(
+    [
+        ("worker", pa.int16()),
+        ("user", pa.int32()),
+        ("direction", pa.string()),
+        ("kind", pa.string()),
+        ("planned_ns", pa.int64()),
+        ("at_ns", pa.int64()),
+        ("bytes", pa.int32()),
+    ]
+)
+TABLES = {
+    "requests": REQUESTS,
+    "samples": SAMPLES,
+    "waits": WAITS,
+    "messages": MESSAGES,
+    "stacks": STACKS,
+}
+# Written only where there is something to measure; a run without them is whole.
+OPTIONAL = ("waits", "messages", "stacks")
 
 
 class _Record(BaseModel):

@@ -93,6 +93,7 @@ class RunWriter:
         requests: Table | None,
         samples: Table | None,
         waits: Table | None = None,
+        messages: Table | None = None,
         stacks: Table | None = None,
     ) -> Path:
         """Write one trial whole and return its folder.
@@ -101,8 +102,9 @@ class RunWriter:
         ----------
         row : mapping
             The trial's row; a failed trial needs only who it is, its state and its reasons.
-        requests, samples, waits, stacks : DataFrame, Table or None
-            As the schema says; None for a trial that has none (no file for ``waits``, ``stacks``).
+        requests, samples, waits, messages, stacks : DataFrame, Table or None
+            As the schema says; None for a trial that has none (then no file for ``waits``,
+            ``messages`` and ``stacks``).
 
         Raises
         ------
@@ -120,9 +122,9 @@ class RunWriter:
             "requests": typed_table("requests", requests, f"trial {name}"),
             "samples": typed_table("samples", samples, f"trial {name}"),
         }
-        for kind, optional in (("waits", waits), ("stacks", stacks)):
-            if optional is not None:
-                files[kind] = typed_table(kind, optional, f"trial {name}")
+        for kind, given in (("waits", waits), ("messages", messages), ("stacks", stacks)):
+            if given is not None:
+                files[kind] = typed_table(kind, given, f"trial {name}")
         target = self.path / "trials" / name
         if target.exists():
             raise RecordingError(f"{target}: this trial is committed already; take a new attempt")

@@ -88,7 +88,9 @@ def trial_table(row: Mapping[str, Any]) -> pa.Table:
     """
     _check_row(row)
     filled = {**ABSENT, **row}
-    extra = [pa.field(name, _extra_type(name)) for name in row if name not in TRIAL.names]
+    extra = [
+        pa.field(name, _extra_type(name, row[name])) for name in row if name not in TRIAL.names
+    ]
     columns = {}
     for field in [*TRIAL, *extra]:
         try:
@@ -113,9 +115,9 @@ def _check_row(row: Mapping[str, Any]) -> None:
         )
 
 
-def _extra_type(name: str) -> pa.DataType | None:
-    if name.startswith("factor_"):
+def _extra_type(name: str, value: object) -> pa.DataType:
+    """Return the type of a column beyond the schema: text, a whole number, or a real one."""
+    if name.startswith("factor_") or isinstance(value, str):
         return pa.string()
-    if name == "profiler_looks" or (name.startswith("memory_") and name.endswith("_bytes")):
-        return pa.int64()
-    return pa.float64() if name.startswith(("cpu_share_", "phase_")) else None
+    # A share or a time may be a whole number in one trial and none in the next.
+    return pa.int64() if isinstance(value, int) else pa.float64()

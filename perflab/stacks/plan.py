@@ -30,7 +30,8 @@ class StackPlan(BaseModel):
     """The nodes of one treatment, dependencies first, with its database's reset hook.
 
     ``reset_sql`` runs before every trial; ``count_sql`` is the server's own count of what the load
-    should have left behind. Both are empty without a database.
+    should have left behind. Both are empty without a database. Services that describe a reset of
+    their own (``[reset]`` in service.toml) need nothing here.
     """
 
     model_config = ConfigDict(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 import time
 import urllib.error
@@ -13,6 +12,7 @@ from typing import Any
 
 from perflab.errors import ServiceFailed, SettingRefused, StackError
 from perflab.host.placement import Placement
+from perflab.stacks.asking import ask, reset
 from perflab.stacks.backend import HOST, Backend, Instance, Launch, free_port
 from perflab.stacks.database import Database
 from perflab.stacks.labels import Labels
@@ -169,6 +169,29 @@ class Residents:
             self._databases[name] = Database(self._instances[name].launch.port, self._secret, name)
         return self._databases[name]
 
+    def reset(self, treatment: str) -> None:
+        """Make the treatment's services forget what the last trial left.
+
+        Raises
+        ------
+        StackError
+            One refused, also after its last users had time to go.
+        """
+        database = self.database(treatment)
+        if database is not None:
+            database.execute(self.plans[treatment].reset_sql)
+        for instance in self.active(treatment).values():
+            if instance.launch.spec.reset is not None:
+                reset(instance.launch.port, instance.launch.spec.reset.http)
+
+    def counts(self, treatment: str) -> dict[str, dict[str, Any]]:
+        """Return what the treatment's services counted since their reset, by node."""
+        return {
+            node: ask(instance.launch.port, instance.launch.spec.counts.http)
+            for node, instance in self.active(treatment).items()
+            if instance.launch.spec.counts is not None
+        }
+
     def activate(self, treatment: str) -> None:
         """Resume what the treatment uses, pause the rest, apply and check its settings.
 
@@ -214,8 +237,8 @@ class Residents:
                 raise StackError(f"node '{name}' is not the stack's database")
             database.apply(spec, wanted)
         else:
-            _http_json(instance.launch.control_port, "/settings", wanted)
-            shown = _http_json(instance.launch.control_port, "/settings")
+            ask(instance.launch.control_port, "/settings", wanted)
+            shown = ask(instance.launch.control_port, "/settings")
             _refuse_difference(name, wanted, shown)
 
     def _verify(self, treatment: str, name: str) -> None:
@@ -224,7 +247,7 @@ class Residents:
         spec = instance.launch.spec
         if spec.report is None:
             return
-        shown = _http_json(instance.launch.port, spec.report.http)
+        shown = ask(instance.launch.port, spec.report.http)
         _refuse_difference(name, spec.scoped(instance.launch.settings, "image", "start"), shown)
         seen = shown.get("database")
         database = self.plans[treatment].database
@@ -261,18 +284,3 @@ def _same_number(shown: Any, wanted: Value) -> bool:
         return float(shown) == float(wanted)
     except (TypeError, ValueError):
         return False
-
-
-def _http_json(port: int, path: str, body: Mapping[str, Value] | None = None) -> dict[str, Any]:
-    """GET, or PUT when a body is given, and return the JSON object that comes back."""
-    request = urllib.request.Request(
-        f"http://{HOST}:{port}{path}",
-        data=json.dumps(dict(body)).encode() if body is not None else None,
-        method="PUT" if body is not None else "GET",
-        headers={"Content-Type": "application/json"},
-    )
-    try:
-        with urllib.request.urlopen(request, timeout=10) as answer:
-            return dict(json.loads(answer.read() or b"{}"))
-    except (OSError, ValueError) as error:
-        raise StackError(f"http://{HOST}:{port}{path}: {error}") from None

@@ -101,6 +101,18 @@ class Report(_Frozen):
     http: str
 
 
+class Reset(_Frozen):
+    """Where a POST makes the service forget what the last trial left."""
+
+    http: str
+
+
+class Counts(_Frozen):
+    """Where the running service says what it has counted since its reset."""
+
+    http: str
+
+
 class ServiceSpec(_Frozen):
     """One service as its folder describes it."""
 
@@ -115,6 +127,8 @@ class ServiceSpec(_Frozen):
     health: Health
     reload: Reload | None = None
     report: Report | None = None
+    reset: Reset | None = None
+    counts: Counts | None = None
     probes: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
     settings: Mapping[str, Setting] = Field(default_factory=dict)
     folder: Path = Path()

@@ -21,7 +21,7 @@ from perflab.sampling.meters import Meter, ProcessTable, ProcessTreeMeter, core_
 from perflab.sampling.sampler import Sampler
 from perflab.stacks.backend import HOST
 from perflab.stacks.residents import Residents
-from perflab.trials import summary
+from perflab.trials import streams, summary
 from perflab.trials.looking_on import PROFILER, Seen, looking_on
 from perflab.trials.plan import Treatment
 
@@ -36,6 +36,7 @@ class TrialTables:
     requests: pd.DataFrame | None = None
     samples: pd.DataFrame | None = None
     waits: pd.DataFrame | None = None
+    messages: pd.DataFrame | None = None
     stacks: pd.DataFrame | None = None
 
 
@@ -88,13 +89,13 @@ def _measured(bench: Bench, treatment: Treatment, row: dict[str, Any]) -> TrialT
         bench.generator.start()
     residents, name = bench.residents, treatment.name
     residents.activate(name)
-    _reset(residents, name)
+    residents.reset(name)
     around = _Surroundings()
     _probe(bench, name, around)
     paused = _cpu_of_idle(residents, name)
     steal = _steal_ns()
     begun_ns = time.monotonic_ns()
-    result, sampler, seen = _load(bench, treatment)
+    result, sampler, profile = _load(bench, treatment)
     wall_ns = time.monotonic_ns() - begun_ns
     steal_share = (_steal_ns() - steal) / wall_ns
     paused_share = (_cpu_of_idle(residents, name) - paused) / wall_ns
@@ -108,32 +109,30 @@ def _measured(bench: Bench, treatment: Treatment, row: dict[str, Any]) -> TrialT
         reasons.append(f"paused services used {paused_share:.1%} of a core")
     samples = sampler.samples()
     services = [*residents.active(name), "client", "lab"]
-    services += [PROFILER] if seen else []
+    seen = streams.look(result.messages, samples, services, residents.counts(name))
+    # Only now: its CPU is no part of what a message costs.
+    services += [PROFILER] if profile else []
+    reasons += seen.reasons
     row |= {
         **summary.load_columns(result),
         **summary.phase_columns(result.requests),
         **summary.selfcheck_columns(found),
         **summary.service_columns(samples, services, result.begin_ns, result.end_ns),
         **summary.flush_columns(around.flush_us),
+        **seen.row,
         "server_count": server_count,
         "paused_cpu_share": paused_share,
         "steal_share": steal_share,
         "cpu_probe_ms": sum(around.cpu_probe_ms) / len(around.cpu_probe_ms),
         "state": "invalid" if reasons else "valid",
         "reasons": reasons,
-        **(seen.columns() if seen else {}),
-        "warnings": [*found.warnings, *(seen.warnings if seen else ())],
+        **(profile.columns() if profile else {}),
+        "warnings": [*found.warnings, *seen.warnings, *(profile.warnings if profile else ())],
     }
     requests = result.requests
     result.discard()
-    return TrialTables(row, requests, samples, sampler.waits(), seen.stacks if seen else None)
-
-
-def _reset(residents: Residents, name: str) -> None:
-    """Run the stack's reset hook."""
-    database = residents.database(name)
-    if database is not None:
-        database.execute(residents.plans[name].reset_sql)
+    stacks = profile.stacks if profile else None
+    return TrialTables(row, requests, samples, sampler.waits(), seen.table, stacks)
 
 
 def _probe(bench: Bench, name: str, around: _Surroundings) -> None:

@@ -29,10 +29,20 @@ CODECS = {
     "codec": ["json", "orjson"], "operation": ["serialize"], "message": ["published"],
 }  # fmt: skip
 PROFILES = {
-    "backend": "process", "blocks": 3, "codec": ["json"], "users": 8, "interval_s": 0.05,
-    "duration_s": 1.0, "warmup_s": 0.3, "rate_hz": 200,
+    "backend": "process", "blocks": 2, "codec": ["json"], "users": 10, "action_s": 0.1,
+    "join_s": 0.01, "plateau_s": 1.0, "rate_hz": 200,
 }  # fmt: skip
-SMALL = {"client_overhead": CLIENTS, "serialization": CODECS, "profile": PROFILES}
+CHATTERS = {
+    "backend": "process", "blocks": 2, "join_s": 0.02, "action_s": 0.25, "plateau_s": 1.0,
+    "bcrypt_rounds": 4,
+}  # fmt: skip
+SMALL = {
+    "client_overhead": CLIENTS,
+    "serialization": CODECS,
+    "profile": PROFILES,
+    "chat_ladder": {**CHATTERS, "rungs": ["json", "best"], "users_share": 0.1},
+    "latency_cpu": {**CHATTERS, "users": 25},
+}
 
 
 def parameters_cell(name: str) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from perflab.errors import RecordingError, RunNotFound
-from perflab.recordings import Run, list_runs, open_run
+from perflab.recordings import Run, RunWriter, list_runs, open_run
 from tests.synthetic import variants, write_run
 
 
@@ -41,6 +42,31 @@ def test_what_does_not_count_must_be_asked_for(run) -> None:
 def test_warm_up_is_read_only_on_demand(run) -> None:
     assert set(run.requests()["stage"]) == {"measure"}
     assert set(run.requests(stage=None)["stage"]) == {"measure", "warmup"}
+
+
+def test_messages_are_kept_and_a_run_without_them_has_none(tmp_path) -> None:
+    model = write_run(tmp_path / "old", blocks=1)
+    assert model.messages().empty
+    assert {"planned_ns", "kind", "trial_id"} <= set(model.messages().columns)
+    row = {
+        **model.trials().iloc[0].drop("superseded").to_dict(),
+        "messages_sent": 1,
+        "ping_ms": 0.5,
+    }
+    heard = pd.DataFrame(
+        {"worker": [0], "user": [3], "direction": ["received"], "kind": ["delivery"],
+         "planned_ns": [5], "at_ns": [9], "bytes": [80]}
+    )  # fmt: skip
+    writer = RunWriter.create(tmp_path / "new", model.record)
+    writer.commit_trial(row, None, None, None, heard)
+    again = Run(writer.path)
+    for _ in range(2):
+        found = again.messages([row["trial_id"]])
+        assert found[["kind", "planned_ns", "at_ns", "user"]].values.tolist() == [
+            ["delivery", 5, 9, 3]
+        ]
+    kinds = again.trials().dtypes
+    assert (kinds["messages_sent"].kind, kinds["ping_ms"].kind) == ("i", "f")
 
 
 def test_without_a_database_waits_are_empty_and_typed(tmp_path) -> None:

@@ -1,0 +1,192 @@
+"""Do the intervals of knees, lags, peaks and exponents cover, and are warm-ups cut where they end?
+
+Each row is a kind of data of which the truth is known, drawn many times. Intervals should cover
+93 to 97%, and what is not there should be found in about 5%.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pandas as pd
+from scipy.signal import lfilter
+
+from perflab.analysis.jackknife import Interval
+from perflab.analysis.knee import knee
+from perflab.analysis.lag import lag
+from perflab.analysis.power_law import power_law
+from perflab.analysis.scalability import scalability
+from perflab.analysis.steady import steady_state
+
+Found = dict[str, float]
+KNEE, DELAY_S = 0.55, 0.2
+
+
+def ar1(random: np.random.Generator, shape: tuple[int, int], rho: float, heavy: bool = False):
+    """Return AR(1) rows of unit variance, with Student's t of 3 degrees where heavy."""
+    wider = (shape[0], shape[1] + 50)
+    steps = random.standard_t(3, wider) if heavy else random.normal(size=wider)
+    return lfilter([1], [1, -rho], steps * math.sqrt(1 - rho**2), axis=1)[:, 50:]
+
+
+def cpu_shares(random: np.random.Generator, design: str) -> np.ndarray:
+    """Return CPU shares, shape (trials, windows)."""
+    if design == "ramps":
+        middle = np.broadcast_to(np.linspace(0.15, 0.85, 60), (12, 60))
+    elif design == "loads":
+        middle = np.broadcast_to(np.tile(np.linspace(0.15, 0.85, 6), 4)[:, None], (24, 40))
+    else:
+        middle = np.broadcast_to(0.5 + 0.35 * np.sin(np.linspace(0, 6 * math.pi, 150)), (4, 150))
+    return np.clip(middle + 0.05 * ar1(random, middle.shape, 0.5), 0.02, 0.98)
+
+
+def windows_of(random: np.random.Generator, cpu: np.ndarray, logs: np.ndarray, heavy: bool):
+    """Return windows with AR(1) noise at 0.6 and trials that differ by 8%."""
+    noise = 0.2 * ar1(random, cpu.shape, 0.6, heavy) + 0.08 * random.normal(size=(len(cpu), 1))
+    trial = np.repeat(np.arange(len(cpu)), cpu.shape[1])
+    latency = np.exp(1.6 + logs + noise).ravel()
+    return pd.DataFrame({"trial_id": trial, "cpu": cpu.ravel(), "p50_ms": latency})
+
+
+def of_knee(random: np.random.Generator, design: str, heavy: bool, kind: str) -> Found:
+    """Return whether a knee was found, and whether its interval holds the truth."""
+    cpu = cpu_shares(random, design)
+    logs = {
+        "bent": 0.3 * cpu + 4 * np.maximum(0, cpu - KNEE),
+        "straight": cpu,
+        "queue": -np.log(1 - np.minimum(cpu / 1.05, 0.99) ** 2),
+    }[kind]
+    found = knee(windows_of(random, cpu, logs, heavy), "cpu")
+    if kind == "queue":
+        truth, low, high = 1.05 * math.sqrt(0.5), found.doubled_low, found.doubled_high
+        return held(math.isfinite(low), low, high, truth)
+    return held(found.supported, found.low, found.high, KNEE)
+
+
+def of_lag(random: np.random.Generator, trials: int, strength: float) -> Found:
+    """Return whether a lag of two windows was found and covered."""
+    cpu = 0.5 + 0.1 * ar1(random, (trials, 800 // trials + 20), 0.8)
+    moved = strength * np.roll(cpu, 2, axis=1)[:, 10:-10]
+    found = lag(windows_of(random, cpu[:, 10:-10], moved, heavy=False), "cpu")
+    return held(found.supported, found.low, found.high, DELAY_S)
+
+
+def of_peak(random: np.random.Generator, blocks: int, sigma: float, noise: float) -> Found:
+    """Return whether the peak was supported, and whether its throughput and load are covered."""
+    loads, kappa = np.array([1, 2, 4, 8, 16, 32, 64.0]), 0.001
+
+    def law(load: np.ndarray | float) -> np.ndarray:
+        return np.asarray(100 * load / (1 + sigma * (load - 1) + kappa * load * (load - 1)))
+
+    logs = np.log(law(loads)) + noise * random.normal(size=(blocks, len(loads)))
+    logs += 0.1 * random.normal(size=(blocks, 1))
+    found = scalability(
+        pd.DataFrame(
+            {
+                "block": np.repeat(np.arange(blocks), len(loads)),
+                "load": np.tile(loads, blocks),
+                "throughput_rps": np.exp(logs).ravel(),
+            }
+        )
+    )
+    peak = math.sqrt((1 - sigma) / kappa)
+    rate = held(found.supported, *bounds(found.peak_throughput), float(law(peak)))
+    return {
+        **held(found.supported, *bounds(found.peak_load), peak),
+        "also covered": rate["covered"],
+    }
+
+
+def of_exponent(random: np.random.Generator, blocks: int) -> Found:
+    """Return whether the exponent 2 is covered."""
+    users = np.array([2, 4, 8, 16, 32])
+    logs = 2 * np.log(users) + 0.1 * random.normal(size=(blocks, 5))
+    logs += random.normal(size=(blocks, 1))
+    table = pd.DataFrame({"block": np.repeat(np.arange(blocks), 5), "u": np.tile(users, blocks)})
+    found = power_law(table.assign(m=np.exp(logs).ravel()), "u", "m")
+    return held(found.supported, *bounds(found.exponent), 2.0)
+
+
+def of_warm_up(random: np.random.Generator, n: int, rho: float, factor: float) -> Found:
+    """Return whether there was a cut, whether it was near the truth, and the same of MSER-5."""
+    length = n // 5 if factor > 1 else 0
+    level = np.where(np.arange(n) < length, 1 / factor, 1.0)
+    noise, own = 0.1 * ar1(random, (2, n), rho)
+    throughput, latency = level * np.exp(noise), np.exp(own - 0.7 * noise) / level
+    found = steady_state(throughput, latency, width_s=1.0)
+    return {
+        "found": float(found.cut_s > 0),
+        "covered": float(abs(found.cut_s - length) <= 3),
+        "also covered": float(abs(mser5(throughput) - length) <= 3),
+    }
+
+
+def mser5(x: np.ndarray) -> int:
+    """Return where MSER-5 truncates: K. P. White, Simulation 69, 1997."""
+    means = x[: len(x) // 5 * 5].reshape(-1, 5).mean(axis=1)
+    errors = [means[k:].var() / (len(means) - k) for k in range(max(1, len(means) // 2))]
+    return 5 * int(np.argmin(errors))
+
+
+def bounds(interval: Interval) -> tuple[float, float]:
+    """Return low and high."""
+    return interval.low, interval.high
+
+
+def held(found: bool, low: float, high: float, truth: float) -> Found:
+    """Return what one data set says; coverage counts only where something was found."""
+    covered = float(low <= truth <= high) if found else math.nan
+    return {"found": float(found), "covered": covered, "width": high - low}
+
+
+def cases() -> Iterator[tuple[str, Callable[[np.random.Generator], Found]]]:
+    """Yield every kind of data with its name."""
+    for design in ("ramps", "loads", "few"):
+        for heavy in (False, True):
+            for kind in ("bent", "straight", "queue"):
+                name = f"knee: {kind}, {design}{', heavy tails' * heavy}"
+                yield name, lambda random, a=design, b=heavy, c=kind: of_knee(random, a, b, c)
+    for trials in (10, 4):
+        for strength in (2.0, 0.0):
+            name = f"lag: strength {strength:g}, {trials} trials"
+            yield name, lambda random, a=trials, b=strength: of_lag(random, a, b)
+    for blocks in (4, 6, 12):
+        for sigma, noise in ((0.05, 0.05), (0.05, 0.15), (0.005, 0.05)):
+            name = f"peak (throughput): {blocks} blocks, sigma {sigma:g}, noise {noise:.0%}"
+            yield name, lambda random, a=blocks, b=sigma, c=noise: of_peak(random, a, b, c)
+    for blocks in (1, 3, 6):
+        yield f"exponent: {blocks} blocks", lambda random, a=blocks: of_exponent(random, a)
+    for n, rho in ((40, 0.0), (40, 0.5), (200, 0.5)):
+        for factor in (1.0, 1.5, 3.0):
+            name = f"warm-up (MSER-5): {n} windows, AR(1) {rho:g}, factor {factor:g}"
+            yield name, lambda random, a=n, b=rho, c=factor: of_warm_up(random, a, b, c)
+
+
+def main() -> None:
+    """Run every kind and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sets", type=int, default=1000, help="data sets of each kind")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", default="", help="kinds whose name begins so")
+    given = parser.parse_args()
+    print(f"{'data':<56}{'found':>7}{'covered':>9}{'(other)':>9}{'width':>8}")
+    for name, draw in cases():
+        if not name.startswith(given.only):
+            continue
+        random = np.random.default_rng(given.seed)
+        rows = pd.DataFrame([draw(random) for _ in range(given.sets)])
+        rows = rows.reindex(columns=["found", "covered", "also covered", "width"])
+        shares = [f"{value:.1%}" if value == value else "-" for value in rows.mean().iloc[:3]]
+        width = rows["width"].median()
+        print(
+            f"{name:<56}{shares[0]:>7}{shares[1]:>9}{shares[2]:>9}"
+            f"{f'{width:.3g}' if width == width else '-':>8}",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,239 @@
+"""From which CPU share on latency rises: a fitted knee with its interval, or that there is none."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from perflab.analysis.broken_line import Bend, bend
+from perflab.analysis.clusters import Clusters, clusters
+from perflab.analysis.comparison import CONFIDENCE, USUAL_P
+from perflab.analysis.queueing_curve import QueueCurve, curve, queueing_curve
+from perflab.errors import AnalysisError
+
+SMALLEST_WINDOWS = 60
+# Beyond these a value is no CPU share and no latency, in whatever unit.
+MOST_CORES, LONGEST = 1e5, 1e15
+OUTLIER = 3.0
+BINS = 20
+DRAWN = 80
+STRAIGHT, BROKEN, QUEUE = "straight line", "broken line", "queueing curve"
+METHOD = "broken line on log latency, test and interval by flipped scores of {}"
+
+
+@dataclass(frozen=True)
+class Knee:
+    """Where latency begins to rise with CPU, over the windows of several trials.
+
+    ``cpu``, ``low`` and ``high`` (1.0 = one core) are NaN where ``supported`` is False: there is
+    no knee, or the data cannot tell, as ``reason`` says. ``p_value`` is that of a straight line
+    against a bend. ``before`` and ``after`` are slopes of log latency per core. ``doubled`` is the
+    CPU share at which the queueing curve has doubled the idle latency, with its interval; NaN
+    where the queueing curve does not fit better. ``shape`` is the model with the least BIC, and
+    ``curve`` holds points (CPU, latency) of it. ``n`` counts trials, ``windows`` their windows.
+    """
+
+    cpu: float
+    low: float
+    high: float
+    p_value: float
+    before: float
+    after: float
+    doubled: float
+    doubled_low: float
+    doubled_high: float
+    shape: str
+    curve: tuple[tuple[float, float], ...]
+    n: int
+    windows: int
+    supported: bool
+    confidence: float
+    method: str
+    reason: str = ""
+    warnings: tuple[str, ...] = ()
+
+    def text(self) -> str:
+        """Return the knee in a sentence, or why there is none."""
+        if not self.supported:
+            return self.reason
+        rises = "rises" if self.before <= self.after / 5 else "rises faster"
+        words = f"latency {rises} from {_percent(self.cpu, self.low, self.high)} CPU on"
+        if not math.isfinite(self.doubled_low):
+            return words
+        doubled = _percent(self.doubled, self.doubled_low, self.doubled_high)
+        return f"{words}, gradually as before a queue: it has doubled at {doubled}"
+
+
+def _percent(value: float, low: float, high: float) -> str:
+    return f"{100 * value:.0f}% [{100 * low:.0f}, {100 * high:.0f}]"
+
+
+def knee(
+    table: pd.DataFrame, cpu: str, latency: str = "p50_ms", confidence: float = CONFIDENCE
+) -> Knee:
+    """Find the CPU share from which latency rises.
+
+    A broken line is fitted to log latency against CPU, outliers drawn in. It is a knee only where
+    a straight line is refused (p < 5%) and the line bends upward to a rise. From 8 trials on trials
+    are the unit; below that blocks of windows within trials are, each trial with a level of its
+    own, so that trials have to span the knee themselves. A queueing curve is fitted beside it.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Windows of :func:`~perflab.analysis.windows`, in the order they happened within a trial;
+        needs trial_id and both columns. Windows without a latency or CPU share are left out.
+
+    Returns
+    -------
+    Knee
+        Not supported with fewer than 60 windows or 8 clusters, without room on the CPU axis, or
+        where a straight line fits as well.
+
+    Raises
+    ------
+    AnalysisError
+        A column is missing.
+
+    Notes
+    -----
+    For data from a smooth curve the knee is the bend of the nearest broken line and depends on
+    which CPU shares were seen; then ``doubled`` is the better number.
+
+    Sources: see :mod:`~perflab.analysis.broken_line`, :mod:`~perflab.analysis.queueing_curve` and
+    :mod:`~perflab.analysis.clusters`; BIC: G. Schwarz, Ann. Stat. 6, 1978.
+    """
+    if absent := [name for name in ("trial_id", cpu, latency) if name not in table.columns]:
+        raise AnalysisError(f"the windows have no column {', '.join(absent)}")
+    trial, x, y = _usable(table, cpu, latency)
+    n = int(trial[-1]) + 1 if len(trial) else 0
+    own = clusters(trial)
+    if len(x) < SMALLEST_WINDOWS or own is None:
+        reason = f"too few windows for a knee: {len(x)} in {n} trials; {SMALLEST_WINDOWS} needed"
+        return _none(reason, n, len(x), confidence)
+    calm = _calmed(x, y)
+    found = bend(x, calm, own, confidence)
+    if found is None:
+        reason = "no knee can be seen: the CPU shares are too much alike"
+        return _none(reason, n, len(x), confidence)
+    return _described(x, calm, own, found, n, confidence)
+
+
+def _usable(
+    table: pd.DataFrame, cpu: str, latency: str
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return trial numbers, CPU and log latency of usable windows, trial after trial."""
+    x = pd.to_numeric(table[cpu], errors="coerce").to_numpy(float)
+    y = pd.to_numeric(table[latency], errors="coerce").to_numpy(float)
+    good = (x >= 0) & (x <= MOST_CORES) & (y > 1 / LONGEST) & (y < LONGEST)
+    trial = pd.factorize(table["trial_id"][good])[0]
+    order = np.argsort(trial, kind="stable")
+    return trial[order], x[good][order], np.log(y[good][order])
+
+
+def _calmed(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return ``y`` with outliers drawn in to 3 deviations from the medians of bins of ``x``."""
+    edges = np.unique(np.quantile(x, np.linspace(0, 1, BINS + 1)))
+    place = np.clip(np.searchsorted(edges, x, side="right") - 1, 0, max(0, len(edges) - 2))
+    middles = pd.DataFrame({"x": x, "y": y}).groupby(place).median()
+    usual = np.interp(x, middles["x"], middles["y"])
+    reach = OUTLIER * float(stats.median_abs_deviation(y - usual, scale="normal"))
+    calm: np.ndarray = usual + np.clip(y - usual, -reach, reach) if reach > 0 else y
+    return calm
+
+
+def _described(
+    x: np.ndarray, y: np.ndarray, own: Clusters, found: Bend, n: int, confidence: float
+) -> Knee:
+    queue = queueing_curve(x, y, own, confidence)
+    supported = found.p_value < USUAL_P and found.after > 0
+    shape = _shape(found, queue, own) if supported else STRAIGHT
+    queue = queue if shape == QUEUE else None
+    missing = math.nan
+    return Knee(
+        found.place if supported else missing,
+        found.low if supported else missing,
+        found.high if supported else missing,
+        found.p_value,
+        found.before if supported else found.slope,
+        found.after if supported else found.slope,
+        queue.doubled if queue else missing,
+        queue.low if queue else missing,
+        queue.high if queue else missing,
+        shape,
+        _curve(x, y, found, queue, shape),
+        n,
+        len(x),
+        supported,
+        confidence,
+        METHOD.format(own.kind),
+        "" if supported else _why_not(found),
+        _warnings(found, own, n) if supported else (),
+    )
+
+
+def _why_not(found: Bend) -> str:
+    if found.p_value >= USUAL_P:
+        return f"no knee: a straight line fits as well (p = {found.p_value:.2g})"
+    return "no knee: latency falls with CPU throughout"
+
+
+def _warnings(found: Bend, own: Clusters, n: int) -> tuple[str, ...]:
+    warnings = []
+    if found.open_low or found.open_high:
+        side = " and ".join(
+            name
+            for name, is_open in (("low", found.open_low), ("high", found.open_high))
+            if is_open
+        )
+        warnings.append(f"the interval reaches the {side} end of the CPU shares seen")
+    if own.kind != "trials":
+        warnings.append(f"n = {n} trials: the interval is for these, not for others like them")
+    return tuple(warnings)
+
+
+def _shape(found: Bend, queue: QueueCurve | None, own: Clusters) -> str:
+    """Return the model with the least BIC, n being that of independent windows."""
+    rest = found.residuals
+    within = own.cluster[1:] == own.cluster[:-1]
+    total = float(rest @ rest)
+    rho = float((rest[1:] * rest[:-1])[within].sum()) / total if total > 0 else 0.0
+    rho = min(0.98, max(0.0, rho))
+    n = len(rest) * (1 - rho) / (1 + rho)
+    squares = {STRAIGHT: (found.squares_line, 1), BROKEN: (found.squares, 3)}
+    if queue is not None and math.isfinite(queue.low):
+        squares[QUEUE] = (queue.squares, 2)
+    floor = 1e-12 * max(found.squares_line, 1e-300)
+    bic = {
+        name: n * math.log(max(value, floor)) + count * math.log(n)
+        for name, (value, count) in squares.items()
+    }
+    del bic[STRAIGHT]
+    return min(bic, key=lambda name: bic[name])
+
+
+def _curve(
+    x: np.ndarray, y: np.ndarray, found: Bend, queue: QueueCurve | None, shape: str
+) -> tuple[tuple[float, float], ...]:
+    places = np.linspace(float(x.min()), float(x.max()), DRAWN)
+
+    def model(at: np.ndarray) -> np.ndarray:
+        if shape == QUEUE and queue is not None:
+            return curve(at, queue.capacity, queue.shape)
+        if shape == STRAIGHT:
+            return found.slope * at
+        return found.before * at + (found.after - found.before) * np.maximum(0, at - found.place)
+
+    logs = model(places) + float((y - model(x)).mean())
+    return tuple(zip(places.tolist(), np.exp(logs).tolist(), strict=True))
+
+
+def _none(reason: str, n: int, windows: int, confidence: float) -> Knee:
+    missing = math.nan
+    return Knee(
+        *(missing,) * 9, "none", (), n, windows, False, confidence, "none", reason, (reason,)
+    )

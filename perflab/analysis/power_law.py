@@ -1,0 +1,176 @@
+"""y = a x^b over trials: the exponent with its interval, and whether it is a power law at all."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from perflab.analysis.comparison import CONFIDENCE, USUAL_P
+from perflab.analysis.jackknife import Interval, group_means
+from perflab.errors import AnalysisError
+
+SMALLEST_X = 3
+ENOUGH_BLOCKS = 4
+
+
+@dataclass(frozen=True)
+class PowerLaw:
+    """A fitted power law.
+
+    ``factor`` is a, ``exponent`` b. NaN where ``supported`` is False. ``curvature_p`` is the
+    p-value of a straight line on logs against a parabola. ``n`` counts blocks or trials.
+    """
+
+    factor: Interval
+    exponent: Interval
+    curvature_p: float
+    n: int
+    trials: int
+    supported: bool
+    confidence: float
+    method: str
+    reason: str = ""
+    warnings: tuple[str, ...] = ()
+
+    def text(self) -> str:
+        """Return the exponent in a sentence, or why there is none."""
+        if not self.supported:
+            return self.reason
+        bent = "; it is no power law" if self.curvature_p < USUAL_P else ""
+        return f"grows with the power {self.exponent.text('{:.2f}')} (n = {self.n}){bent}"
+
+
+def power_law(table: pd.DataFrame, x: str, y: str, confidence: float = CONFIDENCE) -> PowerLaw:
+    """Fit y = a x^b on logs.
+
+    From 4 blocks that hold at least two x each on, every block has an exponent of its own and
+    Student's t over blocks gives the interval; otherwise least squares over trials with a level
+    per block.
+
+    Parameters
+    ----------
+    table : DataFrame
+        One row per valid trial: both columns and, where there are blocks, ``block``. Rows with
+        NaN, or with a y that is not positive, are left out and counted in the warnings.
+
+    Raises
+    ------
+    AnalysisError
+        A column is missing, or an x is not positive.
+
+    Source: G. A. F. Seber, A. J. Lee, Linear Regression Analysis, 2nd ed. 2003, chapter 6.
+    """
+    if absent := [name for name in (x, y) if name not in table.columns]:
+        raise AnalysisError(f"the trials have no column {', '.join(absent)}")
+    across = pd.to_numeric(table[x]).to_numpy(float)
+    up = pd.to_numeric(table[y]).to_numpy(float)
+    if (across <= 0).any() or np.isinf(across).any():
+        raise AnalysisError(f"{x}: a power law needs positive, finite values")
+    good = np.isfinite(across) & np.isfinite(up) & (up > 0)
+    left_out = int((~good).sum())
+    warnings = (f"{left_out} trials without a positive {y} are left out",) if left_out else ()
+    block = table["block"].to_numpy()[good] if "block" in table.columns else np.zeros(good.sum())
+    log_x, log_y, unit = np.log(across[good]), np.log(up[good]), pd.factorize(block)[0]
+    distinct = len(np.unique(log_x))
+    if distinct < SMALLEST_X:
+        reason = f"no power law from {distinct} distinct values of {x}: {SMALLEST_X} are needed"
+        return _none(reason, len(log_x), confidence, warnings)
+    return _fitted(log_x, log_y, unit, confidence, warnings)
+
+
+def _fitted(
+    x: np.ndarray, y: np.ndarray, unit: np.ndarray, confidence: float, warnings: tuple[str, ...]
+) -> PowerLaw:
+    slopes, levels = _by_block(x, y, unit)
+    if len(slopes) >= ENOUGH_BLOCKS:
+        n, method = len(slopes), "exponent per block on logs, t interval over blocks"
+        exponent, level = _student(slopes, confidence), _student(levels, confidence)
+    else:
+        n, method = len(x), "least squares on logs over trials, a level per block"
+        exponent, level = _least_squares(x, y, unit, confidence)
+    if not math.isfinite(exponent.low):
+        reason = f"no power law: {len(x)} trials leave no room for an interval"
+        return _none(reason, len(x), confidence, warnings)
+    curvature, p_value = _curvature(x, y, unit)
+    if p_value < USUAL_P:
+        way = "grows" if curvature > 0 else "falls"
+        warnings += (f"no power law: the exponent {way} with x (p = {p_value:.2g})",)
+    if exponent.low == exponent.high:
+        warnings += ("all units give the same exponent: the interval has no width",)
+    return PowerLaw(
+        level.exp(), exponent, p_value, n, len(x), True, confidence, method, "", warnings
+    )
+
+
+def _by_block(x: np.ndarray, y: np.ndarray, unit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return slope and level of every block that holds at least two distinct x."""
+    lines = [
+        np.polynomial.polynomial.polyfit(x[unit == each], y[unit == each], 1)
+        for each in np.unique(unit)
+        if np.ptp(x[unit == each]) > 1e-9
+    ]
+    both = np.array(lines).reshape(-1, 2)
+    return both[:, 1], both[:, 0]
+
+
+def _student(values: np.ndarray, confidence: float) -> Interval:
+    middle, n = float(values.mean()), len(values)
+    margin = float(stats.t.ppf((1 + confidence) / 2, n - 1) * values.std(ddof=1)) / math.sqrt(n)
+    return Interval(middle, middle - margin, middle + margin)
+
+
+def _least_squares(
+    x: np.ndarray, y: np.ndarray, unit: np.ndarray, confidence: float
+) -> tuple[Interval, Interval]:
+    """Return the exponent, and the log factor of a middling block."""
+    own_x, own_y = _centred(x, unit), _centred(y, unit)
+    freedom, size = len(x) - len(np.unique(unit)) - 1, float(own_x @ own_x)
+    if freedom < 1 or size < 1e-12:
+        return Interval.missing(), Interval.missing()
+    slope = float(own_x @ own_y) / size
+    variance = float(((own_y - slope * own_x) ** 2).sum()) / freedom
+    t = float(stats.t.ppf((1 + confidence) / 2, freedom))
+    off, level = t * math.sqrt(variance / size), float((y - slope * x).mean())
+    away = t * math.sqrt(variance * (1 / len(x) + float(x.mean()) ** 2 / size))
+    return Interval(slope, slope - off, slope + off), Interval(level, level - away, level + away)
+
+
+def _curvature(x: np.ndarray, y: np.ndarray, unit: np.ndarray) -> tuple[float, float]:
+    """Return the coefficient of (log x)^2 and its p-value; 1 where it cannot be told."""
+    middle = x - x.mean()
+    terms = np.column_stack([_centred(middle, unit), _centred(middle**2, unit)])
+    own_y = _centred(y, unit)
+    freedom = len(x) - len(np.unique(unit)) - 2
+    solved, _, rank, _ = np.linalg.lstsq(terms, own_y, rcond=1e-9)
+    if freedom < 1 or rank < 2:
+        return 0.0, 1.0
+    variance = float(((own_y - terms @ solved) ** 2).sum()) / freedom
+    # Below this a deviation is rounding, not curvature.
+    variance = max(variance, 1e-24 * max(1.0, float(y @ y)))
+    error = math.sqrt(variance * float(np.linalg.inv(terms.T @ terms)[1, 1]))
+    return float(solved[1]), float(2 * stats.t.sf(abs(solved[1]) / error, freedom))
+
+
+def _centred(values: np.ndarray, unit: np.ndarray) -> np.ndarray:
+    centred: np.ndarray = values - group_means(values, unit)[unit]
+    return centred
+
+
+def _none(reason: str, trials: int, confidence: float, warnings: tuple[str, ...]) -> PowerLaw:
+    nothing = Interval.missing()
+    return PowerLaw(
+        nothing,
+        nothing,
+        math.nan,
+        0,
+        trials,
+        False,
+        confidence,
+        "none",
+        reason,
+        (*warnings, reason),
+    )

@@ -1,0 +1,1 @@
+"""What the experiments on the chat service share: users, frames, stack and parameters."""

@@ -1,0 +1,212 @@
+"""The chat service as a treatment: its settings, the published load, and the two delays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from perflab.experiments.experiment import RunParameters
+from perflab.load.workload import Request, Scripted, Workload
+from perflab.parameters import Parameters
+from perflab.stacks.plan import Node, StackPlan
+from perflab.trials.plan import Treatment
+
+STUDY = "chat"
+TARGETS_MS = {"delivery_p90_ms": 200.0, "delivery_p95_ms": 500.0, "delivery_p99_ms": 1000.0}
+PUBLISHED_ACTIONS = 40
+USERS = "perflab.experiments.chat.users"
+# The first users' logins must not make a trial fail that ends in time otherwise.
+SLACK_S = 20.0
+
+NOTHING: Mapping[str, str] = {}
+TOGETHER = ("together", "spread")
+FirstDelay = Literal["action", "scaled", "together", "spread"]
+Codec = Literal["json", "orjson", "msgspec", "protobuf", "msgpack"]
+
+
+class ChatParameters(RunParameters):
+    """Parameters of every experiment on the chat service.
+
+    Intervals are as published: a user joins every ``join_s`` and acts every ``action_s``. What may
+    be cut is the number of ``actions``; None takes as many as give a plateau of ``plateau_s``
+    seconds, in which all users act. ``bcrypt_rounds`` sets what a login costs.
+    """
+
+    blocks: int = Field(default=3, ge=1, le=1000)
+    actions: int | None = Field(default=None, ge=1, le=10_000)
+    plateau_s: float = Field(default=30.0, gt=0, le=3600)
+    join_s: float = Field(default=0.25, ge=0, le=60)
+    action_s: float = Field(default=6.0, ge=0.05, le=600)
+    bcrypt_rounds: int = Field(default=11, ge=4, le=16)
+    channels: int = Field(default=10, ge=1, le=1000)
+    subscriber_share: float = Field(default=0.64, gt=0, le=1)
+
+    @model_validator(mode="after")
+    def _has_a_plateau(self) -> ChatParameters:
+        if self.actions is None and self.plateau_s < self.action_s:
+            raise ValueError(
+                f"plateau_s = {self.plateau_s:g} holds no action: users act every "
+                f"{self.action_s:g} s (action_s)"
+            )
+        return self
+
+
+class Rung(Parameters):
+    """One combination of everything that the study varied.
+
+    ``first_delay`` is the time from joining to the first action. ``action``: one ``action_s``, so
+    that messages and logins overlap. ``scaled``: users times ``join_s``, as in the study's later
+    runs; logins are over, but users begin as slowly as they joined. ``together``: logins are over
+    and all begin within one ``action_s``, each as far behind the first as it joined, so that few
+    actions make a plateau. ``spread``: as before, but evenly over that time: as published, 0.25 s
+    between joins and 6 s between actions make users act in bursts, 24 in every 6 s.
+    """
+
+    codec: Codec = "json"
+    loop: Literal["asyncio", "uvloop"] = "asyncio"
+    deflate: Literal["on", "off"] = "on"
+    serialize: Literal["per_message", "per_send"] = "per_message"
+    websocket: Literal["websockets", "websockets-sansio", "wsproto"] = "websockets"
+    commit: Literal["each", "batched", "write_behind"] = "batched"
+    bind: Literal["off", "on"] = "off"
+    login_hash: Literal["bcrypt", "argon2", "none"] = "bcrypt"
+    login_in: Literal["loop", "threads"] = "loop"
+    first_delay: FirstDelay = "together"
+    join_factor: float = 1.0
+    users: int = Field(default=250, ge=1, le=100_000)
+
+
+FACTORS = (
+    "codec", "loop", "deflate", "serialize", "websocket", "commit", "bind", "login_hash",
+    "login_in", "first_delay",
+)  # fmt: skip
+SETTINGS = tuple(name for name in FACTORS if name != "first_delay")
+
+
+def actions(parameters: ChatParameters, rung: Rung) -> int:
+    """Return how many actions every user takes.
+
+    All users act between the last one's first action and the first one's last; the first begins
+    as much earlier as the rung's delays say.
+    """
+    if parameters.actions is not None:
+        return parameters.actions
+    ahead_s = (rung.users - 1) * parameters.join_s * rung.join_factor
+    if rung.first_delay in TOGETHER:
+        ahead_s = min(ahead_s, parameters.action_s)
+    return 1 + math.ceil((ahead_s + parameters.plateau_s) / parameters.action_s)
+
+
+def duration_s(parameters: ChatParameters, rung: Rung) -> float:
+    """Return how long a trial of a rung may take."""
+    ramp_s = rung.users * parameters.join_s * rung.join_factor
+    first_s = ramp_s if rung.first_delay == "scaled" else parameters.action_s
+    return ramp_s + first_s + actions(parameters, rung) * parameters.action_s + SLACK_S
+
+
+def workload(parameters: ChatParameters, rung: Rung) -> Workload:
+    """Return the published load of a rung."""
+    join_s = parameters.join_s * rung.join_factor
+    ramp_s = rung.users * join_s
+    words: dict[str, Any] = {
+        "codec": rung.codec,
+        "deflate": rung.deflate == "on",
+        "channels": parameters.channels,
+        "action_s": parameters.action_s,
+    }
+    if rung.first_delay in TOGETHER:
+        words |= {"begin_s": ramp_s + 1.0, "spread": rung.first_delay == "spread"}
+    else:
+        words["first_s"] = ramp_s if rung.first_delay == "scaled" else parameters.action_s
+    return Workload(
+        request=Request(node="chat"),
+        arrivals=Scripted(
+            script=f"{USERS}:ChatUser",
+            monitor=f"{USERS}:Monitor",
+            users=rung.users,
+            duration_s=duration_s(parameters, rung),
+            actions=actions(parameters, rung),
+            join_s=join_s,
+            parameters=words,
+        ),
+        timeout_s=60.0,
+    )
+
+
+def stack(parameters: ChatParameters, rung: Rung, accounts: int) -> StackPlan:
+    """Return the chat service with the settings of a rung.
+
+    ``accounts`` must hold for all rungs of a run: instances are shared where settings are equal.
+    """
+    settings: dict[str, str | int | float] = {name: getattr(rung, name) for name in SETTINGS}
+    settings |= {
+        "bcrypt_rounds": parameters.bcrypt_rounds,
+        "channels": parameters.channels,
+        "subscriber_share": parameters.subscriber_share,
+        "accounts": accounts,
+        # Tens of thousands of seconds are longer than any trial: no token expires in one.
+        "token_ttl_s": 86_400,
+    }
+    return StackPlan(nodes=(Node(name="chat", service="chat", settings=settings),))
+
+
+def treatments(
+    parameters: ChatParameters, rungs: Mapping[str, Rung], scenarios: Mapping[str, str] = NOTHING
+) -> list[Treatment]:
+    """Return a treatment for every rung, named as the mapping names it.
+
+    ``scenarios`` names the rows of the published table that rungs are.
+    """
+    accounts = max(rung.users for rung in rungs.values()) + 1
+    return [
+        Treatment(
+            name=f"rung={name}",
+            label=label(name, rung),
+            levels=levels(parameters, name, rung, scenarios),
+            stack=stack(parameters, rung, accounts),
+            workload=workload(parameters, rung),
+        )
+        for name, rung in rungs.items()
+    ]
+
+
+def levels(
+    parameters: ChatParameters, name: str, rung: Rung, scenarios: Mapping[str, str] = NOTHING
+) -> dict[str, str]:
+    """Return a rung's levels, its own name first."""
+    join_s = parameters.join_s * rung.join_factor
+    own = {factor: str(getattr(rung, factor)) for factor in FACTORS}
+    found = {"rung": name, **own, "users": str(rung.users), "join_s": f"{join_s:g}"}
+    return found | ({"scenario": scenarios.get(name, "")} if scenarios else {})
+
+
+def factors(
+    parameters: ChatParameters, rungs: Mapping[str, Rung], scenarios: Mapping[str, str] = NOTHING
+) -> dict[str, tuple[str, ...]]:
+    """Return the levels of every factor, in the order in which rungs first have them."""
+    rows = [levels(parameters, name, rung, scenarios) for name, rung in rungs.items()]
+    return {factor: tuple(dict.fromkeys(row[factor] for row in rows)) for factor in rows[0]}
+
+
+def label(name: str, rung: Rung) -> str:
+    """Return a rung in words, for figures."""
+    return f"{name.replace('_', ' ')}, {rung.users} users"
+
+
+def load_warnings(parameters: ChatParameters) -> list[str]:
+    """Say where the load is not as published."""
+    warnings = []
+    if parameters.actions != PUBLISHED_ACTIONS:
+        warnings.append(
+            f"users take fewer actions than the published {PUBLISHED_ACTIONS}; "
+            "intervals are as published"
+        )
+    if parameters.action_s != 6.0 or parameters.join_s != 0.25:
+        warnings.append(
+            f"users act every {parameters.action_s:g} s and join every {parameters.join_s:g} s; "
+            "published are 6 s and 0.25 s"
+        )
+    return warnings

@@ -1,0 +1,93 @@
+"""When is the chat service slow: latency against CPU, volume and logins, over time?"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from perflab.experiments.chat import service
+from perflab.experiments.chat.rungs import PERCENTILES, published_ms
+from perflab.experiments.chat.service import ChatParameters, Codec, FirstDelay, Rung
+from perflab.experiments.experiment import Experiment
+from perflab.recordings import Contrast
+from perflab.trials.plan import Treatment
+
+SOURCE = "chat study, published results (JSON, with login against no login load)"
+
+
+class LatencyCpuParameters(ChatParameters):
+    """Parameters of the study of latency and CPU.
+
+    The two treatments differ only in what a login costs: hashing passwords, or comparing them as
+    they are. With ``first_delay`` ``action`` users log in while others already send.
+    """
+
+    users: int = Field(default=250, ge=2, le=10_000)
+    codec: Codec = "json"
+    loop: Literal["asyncio", "uvloop"] = "asyncio"
+    deflate: Literal["on", "off"] = "on"
+    websocket: Literal["websockets", "websockets-sansio", "wsproto"] = "websockets"
+    login_hash: Literal["bcrypt", "argon2"] = "bcrypt"
+    first_delay: FirstDelay = "action"
+
+
+def _rungs(parameters: LatencyCpuParameters) -> dict[str, Rung]:
+    own = {name: getattr(parameters, name) for name in ("codec", "loop", "deflate", "websocket")}
+    hashed = Rung(
+        **own,
+        users=parameters.users,
+        login_hash=parameters.login_hash,
+        first_delay=parameters.first_delay,
+    )
+    return {
+        "costly_logins": hashed,
+        "free_logins": hashed.model_copy(update={"login_hash": "none"}),
+    }
+
+
+def _treatments(parameters: LatencyCpuParameters) -> list[Treatment]:
+    return service.treatments(parameters, _rungs(parameters))
+
+
+def _contrasts(_: LatencyCpuParameters) -> list[Contrast]:
+    sides = {
+        "numerator": {"rung": "costly_logins"},
+        "denominator": {"rung": "free_logins"},
+    }
+    before, after = published_ms("json"), published_ms("json_login")
+    latency = [
+        Contrast(
+            name=f"logins, p{share}",
+            claim=f"logins under way raise latency (p{share})",
+            response=f"delivery_p{share}_ms",
+            published_ratio=after[share] / before[share],
+            published_direction="greater",
+            source=SOURCE,
+            **sides,
+        )
+        for share in PERCENTILES
+    ]
+    cpu = Contrast(
+        name="logins, CPU",
+        claim="logins cost CPU: about 70 points more while users join (the points are in the "
+        "table of bands)",
+        response="join_cpu_share_chat",
+        published_direction="greater",
+        source="chat study, claim 6",
+        **sides,
+    )
+    return [cpu, *latency]
+
+
+EXPERIMENT = Experiment(
+    name="latency_cpu",
+    title="Chat: latency against CPU, volume and logins",
+    question="From which CPU share on is the chat service slow, what do logins add, and how does "
+    "volume grow with the users?",
+    parameters=LatencyCpuParameters,
+    treatments=_treatments,
+    factors=lambda parameters: service.factors(parameters, _rungs(parameters)),
+    contrasts=_contrasts,
+    warnings=service.load_warnings,
+)

@@ -1,0 +1,50 @@
+"""Asking a running service over HTTP: its settings, its counts, and a reset."""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from typing import Any
+
+from perflab.errors import ServiceBusy, StackError
+from perflab.stacks.backend import HOST
+from perflab.stacks.spec import Value
+
+# A user who vanished is found out by the service only when its keep-alive has gone unanswered.
+RESET_PATIENCE_S = 45.0
+
+
+def reset(port: int, path: str) -> None:
+    """POST to a service's reset; while it has users left it says 409, and is asked again."""
+    deadline = time.monotonic() + RESET_PATIENCE_S
+    while True:
+        try:
+            ask(port, path, method="POST")
+            return
+        except ServiceBusy:
+            if time.monotonic() > deadline:
+                raise
+        time.sleep(0.1)
+
+
+def ask(
+    port: int, path: str, body: Mapping[str, Value] | None = None, method: str = ""
+) -> dict[str, Any]:
+    """GET, or PUT when a body is given, and return the JSON object that comes back."""
+    request = urllib.request.Request(
+        f"http://{HOST}:{port}{path}",
+        data=json.dumps(dict(body)).encode() if body is not None else None,
+        method=method or ("PUT" if body is not None else "GET"),
+        headers={"Content-Type": "application/json"},
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return dict(json.loads(answer.read() or b"{}"))
+    except urllib.error.HTTPError as error:
+        text = f"http://{HOST}:{port}{path}: {error}: {error.read(500).decode(errors='replace')}"
+        raise (ServiceBusy if error.code == 409 else StackError)(text) from None
+    except (OSError, ValueError) as error:
+        raise StackError(f"http://{HOST}:{port}{path}: {error}") from None

@@ -1,0 +1,228 @@
+"""Planted knees and lags are found and covered; straight lines and noise have none."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.signal import lfilter
+
+from perflab.analysis.clusters import clusters
+from perflab.analysis.knee import knee
+from perflab.analysis.lag import lag
+from perflab.errors import AnalysisError
+
+RUNS = 24
+PLACE = 0.55
+# At 95% coverage, fewer than 20 of 24 has a probability below 1%, as have more than 4 false ones
+# at 5%. benchmarks/coverage.py runs 1,000.
+LEAST_COVERED = 20
+MOST_FALSE = 4
+
+
+def ar1(random, trials: int, count: int, rho: float, heavy: bool = False) -> np.ndarray:
+    size = (trials, count + 30)
+    steps = random.standard_t(3, size) if heavy else random.normal(size=size)
+    return lfilter([1], [1, -rho], steps * math.sqrt(1 - rho**2), axis=1)[:, 30:]
+
+
+def loads(random, design: str) -> np.ndarray:
+    """Return CPU shares, shape (trials, windows)."""
+    if design == "ramps":
+        return np.clip(np.linspace(0.15, 0.85, 60) + 0.05 * ar1(random, 12, 60, 0.5), 0.02, 0.98)
+    if design == "one load per trial":
+        level = np.tile(np.linspace(0.15, 0.85, 6), 4)[:, None]
+        return np.clip(level + 0.05 * ar1(random, 24, 40, 0.5), 0.02, 0.98)
+    wave = 0.5 + 0.35 * np.sin(np.linspace(0, 6 * math.pi, 150))
+    return np.clip(wave + 0.05 * ar1(random, 4, 150, 0.5), 0.02, 0.98)
+
+
+def windows_of(random, cpu: np.ndarray, logs: np.ndarray, heavy: bool = False) -> pd.DataFrame:
+    """Return windows with AR(1) noise of 20% and levels of trials that differ by 8%."""
+    trials, count = cpu.shape
+    noise = 0.2 * ar1(random, trials, count, 0.6, heavy) + 0.08 * random.normal(size=(trials, 1))
+    return pd.DataFrame(
+        {
+            "trial_id": np.repeat([f"t{trial:02}" for trial in range(trials)], count),
+            "cpu": cpu.ravel(),
+            "p50_ms": np.exp(1.6 + logs + noise).ravel(),
+        }
+    )
+
+
+def bent(cpu: np.ndarray) -> np.ndarray:
+    return 0.3 * cpu + 4 * np.maximum(0, cpu - PLACE)
+
+
+DESIGNS = ["ramps", "one load per trial", "few trials"]
+
+
+@pytest.mark.parametrize("heavy", [False, True])
+@pytest.mark.parametrize("design", DESIGNS)
+def test_a_planted_knee_is_found_and_its_interval_covers_it(design: str, heavy: bool) -> None:
+    random = np.random.default_rng(1)
+    found = []
+    for _ in range(RUNS):
+        cpu = loads(random, design)
+        found.append(knee(windows_of(random, cpu, bent(cpu), heavy), "cpu"))
+    assert all(each.supported for each in found)
+    assert sum(each.low <= PLACE <= each.high for each in found) >= LEAST_COVERED
+    assert np.median([each.high - each.low for each in found]) < 0.15
+    assert abs(np.mean([each.cpu for each in found]) - PLACE) < 0.02
+
+
+@pytest.mark.parametrize(
+    ("design", "slope"), [("ramps", 0.0), *((design, 2.0) for design in DESIGNS)]
+)
+def test_a_straight_line_rarely_has_a_knee(design: str, slope: float) -> None:
+    random = np.random.default_rng(2)
+    found = []
+    for _ in range(RUNS):
+        cpu = loads(random, design)
+        found.append(knee(windows_of(random, cpu, slope * cpu), "cpu"))
+    assert sum(each.supported for each in found) <= MOST_FALSE
+    straight = next(each for each in found if not each.supported)
+    assert "a straight line fits as well" in straight.text()
+    assert math.isnan(straight.cpu)
+    assert straight.shape == "straight line"
+
+
+def test_latency_in_proportion_to_cpu_has_no_knee() -> None:
+    random = np.random.default_rng(3)
+    cpu = loads(random, "ramps")
+    assert not knee(windows_of(random, cpu, np.log(0.2 + cpu)), "cpu").supported
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_a_queue_is_told_from_a_broken_line_and_its_doubling_covered(design: str) -> None:
+    random = np.random.default_rng(4)
+    truth = 1.05 * math.sqrt(0.5)
+    found = []
+    for _ in range(RUNS):
+        cpu = loads(random, design)
+        logs = -np.log(1 - np.minimum(cpu / 1.05, 0.99) ** 2)
+        found.append(knee(windows_of(random, cpu, logs), "cpu"))
+    queues = [each for each in found if each.shape == "queueing curve"]
+    assert len(queues) >= 0.9 * RUNS
+    covered = sum(each.doubled_low <= truth <= each.doubled_high for each in queues)
+    assert covered >= LEAST_COVERED - RUNS + len(queues)
+    assert "it has doubled at" in queues[0].text()
+
+
+def test_the_knee_is_said_in_a_sentence() -> None:
+    random = np.random.default_rng(5)
+    cpu = loads(random, "ramps")
+    found = knee(windows_of(random, cpu, bent(cpu)), "cpu")
+    words = f"[{100 * found.low:.0f}, {100 * found.high:.0f}] CPU on"
+    assert found.text() == f"latency rises from {100 * found.cpu:.0f}% {words}"
+    places, fitted = np.array(found.curve).T
+    assert places[0] == cpu.min()
+    assert np.interp(0.3, places, fitted) == pytest.approx(math.exp(1.6 + 0.09), rel=0.15)
+
+
+def test_few_trials_are_cut_into_blocks_and_that_is_said() -> None:
+    random = np.random.default_rng(6)
+    cpu = loads(random, "few trials")
+    found = knee(windows_of(random, cpu, bent(cpu)), "cpu")
+    assert found.n == 4
+    assert "blocks of windows" in found.method
+    assert any("for these" in warning for warning in found.warnings)
+
+
+def test_few_trials_at_one_load_each_show_no_knee() -> None:
+    """Their levels differ for reasons of their own: nothing within a trial spans the knee."""
+    random = np.random.default_rng(7)
+    cpu = np.array([0.2, 0.4, 0.6, 0.8])[:, None] + 0.003 * ar1(random, 4, 100, 0.3)
+    assert not knee(windows_of(random, cpu, bent(cpu)), "cpu").supported
+
+
+@pytest.mark.parametrize("latency", [math.nan, 0.0, -1.0])
+def test_windows_without_a_latency_are_no_ground_for_a_knee(latency: float) -> None:
+    random = np.random.default_rng(8)
+    cpu = loads(random, "ramps")
+    found = knee(windows_of(random, cpu, bent(cpu)).assign(p50_ms=latency), "cpu")
+    assert not found.supported
+    assert "too few windows" in found.text()
+    assert found.windows == 0
+
+
+def test_an_unknown_column_is_named() -> None:
+    empty = pd.DataFrame({"trial_id": [], "p50_ms": []})
+    with pytest.raises(AnalysisError, match="cpu_x"):
+        knee(empty, "cpu_x")
+    with pytest.raises(AnalysisError, match="cpu_x"):
+        lag(empty, "cpu_x")
+
+
+VALUES = st.one_of(
+    st.floats(0, 1e6), st.just(math.nan), st.just(1.0), st.floats(allow_infinity=True)
+)
+
+
+@given(st.integers(1, 10), st.lists(st.tuples(VALUES, VALUES), max_size=30), st.integers(1, 12))
+@settings(deadline=None, max_examples=50)
+def test_any_windows_get_an_answer_without_complaint(trials: int, pairs, repeats: int) -> None:
+    rows = [(f"t{k}", x, y) for k in range(trials) for x, y in pairs * repeats]
+    table = pd.DataFrame(rows, columns=["trial_id", "cpu", "p50_ms"], dtype=object)
+    table = table.astype({"cpu": float, "p50_ms": float})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found, later = knee(table, "cpu"), lag(table, "cpu")
+    assert found.supported == math.isfinite(found.cpu)
+    assert later.supported == math.isfinite(later.lag_s)
+    assert found.text()
+    assert later.text()
+
+
+@pytest.mark.parametrize("constant", ["cpu", "p50_ms"])
+def test_a_constant_column_has_neither_knee_nor_lag(constant: str) -> None:
+    random = np.random.default_rng(9)
+    cpu = loads(random, "ramps")
+    table = windows_of(random, cpu, bent(cpu)).assign(**{constant: 0.7})
+    assert not knee(table, "cpu").supported
+    assert not lag(table, "cpu").supported
+
+
+def following(random, trials: int, count: int, delay: int, strength: float) -> pd.DataFrame:
+    cpu = 0.5 + 0.1 * ar1(random, trials, count + 20, 0.8)
+    moved = np.roll(cpu, delay, axis=1)[:, 10:-10]
+    return windows_of(random, cpu[:, 10:-10], strength * moved)
+
+
+@pytest.mark.parametrize("delay", [-2, 0, 3])
+@pytest.mark.parametrize(("trials", "count"), [(10, 80), (3, 300)])
+def test_a_planted_lag_is_found_and_covered(trials: int, count: int, delay: int) -> None:
+    random = np.random.default_rng(10)
+    found = [lag(following(random, trials, count, delay, 2.0), "cpu") for _ in range(RUNS)]
+    supported = [each for each in found if each.supported]
+    assert len(supported) >= 0.95 * RUNS
+    covered = sum(each.low <= delay / 10 <= each.high for each in supported)
+    assert covered >= LEAST_COVERED - RUNS + len(supported)
+    assert np.median([each.high - each.low for each in supported]) < 0.25
+    words = {
+        -2: "CPU follows latency by 0.2 s",
+        0: "move together",
+        3: "latency follows CPU by 0.3",
+    }
+    assert np.mean([words[delay][:20] in each.text() for each in supported]) > 0.9
+
+
+def test_independent_series_have_no_lag() -> None:
+    random = np.random.default_rng(11)
+    found = [lag(following(random, 10, 80, 0, 0.0), "cpu") for _ in range(RUNS)]
+    assert sum(each.supported for each in found) <= MOST_FALSE
+
+
+def test_clusters_are_trials_or_blocks_or_nothing() -> None:
+    trials = clusters(np.repeat(np.arange(9), 5))
+    assert trials is not None
+    assert (trials.kind, trials.count) == ("trials", 9)
+    blocks = clusters(np.repeat(np.arange(4), 100))
+    assert blocks is not None
+    assert (blocks.kind, blocks.count) == ("blocks of windows", 16)
+    assert clusters(np.repeat(np.arange(2), 30)) is None

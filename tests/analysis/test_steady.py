@@ -1,0 +1,194 @@
+"""Warm-ups of known length are cut there, steady trials are left alone, drifts are flagged."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.signal import lfilter
+
+from perflab.analysis.changepoints import partition
+from perflab.analysis.steady import steady_state, steady_table
+from perflab.errors import AnalysisError
+
+RUNS = 80
+
+
+def ar1(random: np.random.Generator, n: int, rho: float, deviation: float) -> np.ndarray:
+    steps = random.normal(0, deviation * math.sqrt(1 - rho**2), n + 50)
+    return lfilter([1], [1, -rho], steps)[50:]
+
+
+def trial(random, n: int, rho: float, deviation: float = 0.1, level=1.0):
+    """Return throughput and latency that move against each other, around ``level``."""
+    noise = ar1(random, n, rho, deviation)
+    own = ar1(random, n, rho, deviation)
+    return 500 * level * np.exp(noise), 8 / level * np.exp(own - 0.7 * noise)
+
+
+def warming(n: int, length: int, factor: float) -> np.ndarray:
+    return np.where(np.arange(n) < length, 1 / factor, 1.0)
+
+
+def test_the_partition_is_the_best_of_all() -> None:
+    x = np.random.default_rng(3).normal(size=13) + np.repeat([0, 3, 0], [5, 4, 4])
+
+    def cost(begins: tuple[int, ...]) -> float:
+        return sum(((p - p.mean()) ** 2).sum() + 2.0 for p in np.split(x, begins))
+
+    every = [(), *((a,) for a in range(3, 11))]
+    every += [(a, b) for a in range(3, 11) for b in range(a + 3, 11)]
+    every += [(3, 6, 9), (3, 6, 10), (3, 7, 10), (4, 7, 10)]
+    assert tuple(partition(x, 2.0, smallest=3)[1:]) == min(every, key=cost)
+
+
+@pytest.mark.parametrize(("n", "rho"), [(20, 0.0), (40, 0.5), (100, 0.5), (200, 0.0), (200, 0.5)])
+def test_a_trial_without_warm_up_is_cut_at_zero(n: int, rho: float) -> None:
+    random = np.random.default_rng(n)
+    found = [steady_state(*trial(random, n, rho)) for _ in range(RUNS)]
+    assert np.mean([each.cut_s == 0 for each in found]) >= 0.95
+    assert np.mean([bool(each.changes_s) for each in found]) <= 0.07
+    assert np.mean([each.kind == "steady" for each in found]) >= 0.93
+
+
+@pytest.mark.parametrize("factor", [1.5, 2.0, 3.0])
+@pytest.mark.parametrize(("n", "rho"), [(40, 0.0), (100, 0.5), (200, 0.5)])
+def test_a_planted_warm_up_is_found_within_three_windows(n, rho, factor) -> None:
+    random, length = np.random.default_rng(n), n // 5
+    found = [
+        steady_state(*trial(random, n, rho, level=warming(n, length, factor)), width_s=1.0)
+        for _ in range(RUNS)
+    ]
+    assert np.mean([abs(each.cut_s - length) <= 3 for each in found]) >= 0.9
+    assert np.mean([each.kind == "warm-up" and each.settled for each in found]) >= 0.9
+
+
+def test_latency_alone_shows_the_warm_up_of_an_open_loop() -> None:
+    random, n = np.random.default_rng(2), 100
+    for _ in range(20):
+        latency = trial(random, n, 0.3, level=warming(n, 20, 2.0))[1]
+        found = steady_state(random.poisson(200, n), latency)
+        assert found.kind == "warm-up"
+        assert found.cut_s == pytest.approx(2.0, abs=0.3)
+        assert "latency was" in found.reason
+
+
+def test_a_trial_that_gets_slower_for_good_is_a_slowdown() -> None:
+    found = steady_state(*trial(np.random.default_rng(1), 120, 0.2, level=warming(120, 40, 0.6)))
+    assert found.kind == "slowdown"
+    assert found.cut_s == pytest.approx(4.0, abs=0.3)
+
+
+@pytest.mark.parametrize(("n", "rho"), [(100, 0.0), (200, 0.5)])
+def test_a_drift_never_settles(n: int, rho: float) -> None:
+    random = np.random.default_rng(n)
+    drift = np.linspace(1, 1.5, n)
+    found = [steady_state(*trial(random, n, rho, level=drift)) for _ in range(RUNS)]
+    assert np.mean([each.kind == "never settles" for each in found]) >= 0.9
+
+
+def test_a_change_shortly_before_the_end_never_settles() -> None:
+    level = warming(100, 85, 1.6)
+    found = steady_state(*trial(np.random.default_rng(4), 100, 0.3, level=level))
+    assert (found.kind, found.settled) == ("never settles", False)
+    assert "of 100 windows" in found.reason
+
+
+def test_single_stalls_are_no_change_of_level() -> None:
+    random = np.random.default_rng(6)
+    steady = 0
+    for _ in range(RUNS):
+        throughput, latency = trial(random, 100, 0.3)
+        where = 20 * np.arange(5) + random.integers(0, 12, 5)
+        throughput[where] = 0
+        latency[where] *= 50
+        steady += steady_state(throughput, latency).cut_s == 0
+    assert steady / RUNS >= 0.95
+
+
+def test_a_spell_in_the_middle_is_named_but_not_cut() -> None:
+    level = np.ones(150)
+    level[60:80] = 0.5
+    found = steady_state(*trial(np.random.default_rng(5), 150, 0.2, level=level))
+    assert found.cut_s == 0
+    assert any("comes back" in warning for warning in found.warnings)
+
+
+def test_constant_and_nearly_constant_trials_are_steady() -> None:
+    assert steady_state([100.0] * 30, [2.0] * 30).kind == "steady"
+    tied = [100.0] * 28 + [101.0, 100.0]
+    assert steady_state(tied).kind == "steady"
+
+
+def test_a_warm_up_without_any_noise_is_found_exactly() -> None:
+    found = steady_state([50.0] * 10 + [100.0] * 40, [4.0] * 10 + [2.0] * 40)
+    assert (found.kind, found.cut_s) == ("warm-up", 1.0)
+
+
+@pytest.mark.parametrize(
+    ("throughput", "latency"),
+    [
+        ([], []),
+        ([5.0] * 11, [1.0] * 11),
+        ([math.nan] * 50, [math.nan] * 50),
+        ([0.0] * 50, [math.nan] * 50),
+        ([math.inf] * 50, None),
+    ],
+)
+def test_what_cannot_be_judged_is_not(throughput, latency) -> None:
+    found = steady_state(throughput, latency)
+    assert (found.kind, found.settled) == ("not judged", False)
+    assert math.isnan(found.cut_s)
+    assert "windows" in found.text()
+
+
+def test_without_latencies_throughput_is_judged_and_a_warning_given() -> None:
+    found = steady_state([50.0] * 10 + [100.0] * 40, [math.nan] * 50)
+    assert found.cut_s == 1.0
+    assert any(warning.startswith("latency") for warning in found.warnings)
+
+
+def test_series_of_different_lengths_are_refused() -> None:
+    with pytest.raises(AnalysisError, match="latency 3"):
+        steady_state([1.0] * 20, [1.0] * 3)
+
+
+@given(st.lists(st.one_of(st.floats(0, 1e6), st.just(math.nan)), max_size=60))
+@settings(deadline=None, max_examples=60)
+def test_any_series_gets_an_answer_without_complaint(values) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = steady_state(values, values[::-1])
+    assert math.isnan(found.cut_s) == (found.kind == "not judged")
+    assert math.isnan(found.cut_s) or 0 <= found.cut_s <= 0.1 * len(values)
+    assert found == steady_state(values, values[::-1]) or math.isnan(found.cut_s)
+
+
+def test_the_table_has_a_row_per_trial_and_instants_of_its_clock() -> None:
+    random = np.random.default_rng(8)
+    frames = []
+    for name, length in (("a", 0), ("b", 20)):
+        throughput, latency = trial(random, 100, 0.2, level=warming(100, length, 2.0))
+        start_ns = 7_000_000_000 + 100_000_000 * np.arange(100)
+        frames.append(
+            pd.DataFrame(
+                {
+                    "trial_id": name,
+                    "treatment": "x",
+                    "start_ns": start_ns,
+                    "throughput_rps": throughput,
+                    "p50_ms": latency,
+                }
+            )
+        )
+    table = steady_table(pd.concat(frames))
+    assert list(table["kind"]) == ["steady", "warm-up"]
+    assert table["cut_ns"].iloc[1] == pytest.approx(9e9, abs=3e8)
+    assert steady_table(pd.concat(frames).head(0)).empty
+    with pytest.raises(AnalysisError, match="p99_ms"):
+        steady_table(pd.concat(frames), "p99_ms")
