@@ -8,9 +8,15 @@ from typing import Any
 import pandas as pd
 
 from perflab.analysis.quantiles import across_trials
+from perflab.analysis.streams import has_streams
 from perflab.recordings import Run
 
 RESPONSES = ("throughput_rps", "mean_ms", "p50_ms", "p95_ms", "p99_ms")
+# Of runs that measured deliveries of messages; their few requests are logins.
+STREAM_RESPONSES = (
+    "messages_per_s", "delivery_p50_ms", "delivery_p90_ms", "delivery_p95_ms", "delivery_p99_ms",
+    "ping_p50_ms", "ping_p90_ms", "cpu_us_per_message",
+)  # fmt: skip
 
 
 def summary_table(run: Run) -> pd.DataFrame:
@@ -18,13 +24,17 @@ def summary_table(run: Run) -> pd.DataFrame:
 
     Columns: treatment, label; valid, invalid, failed (numbers of trials that were not
     superseded); requests, errors (sums over valid trials); for every response in ``RESPONSES``
+    (``STREAM_RESPONSES`` where deliveries were measured)
     its typical value over valid trials with ``_low``, ``_high`` (95%, NaN where n is too small)
     and ``_n`` (trials that have it); ``cpu_share_<service>`` (median, 1.0 = one core);
     ``flush_p50_us_min`` and ``_max`` (range of the trials' median flushes).
     """
     trials = run.trials()
     trials = trials[~trials["superseded"]]
-    shares = [name for name in trials.columns if str(name).startswith("cpu_share_")]
+    responses = STREAM_RESPONSES if has_streams(run) else RESPONSES
+    # Trials of streams begin with minutes of joining: the share that counts is the plateau's.
+    start = "plateau_cpu_share_" if has_streams(run) else "cpu_share_"
+    shares = [str(name) for name in trials.columns if str(name).startswith(start)]
     rows = []
     for treatment in run.record.treatments:
         own = trials[trials["treatment"] == treatment.name]
@@ -39,17 +49,21 @@ def summary_table(run: Run) -> pd.DataFrame:
                 },
                 "requests": int(valid["requests"].sum()),
                 "errors": int(valid["errors"].sum()),
-                **_responses(valid),
-                **{str(name): float(valid[name].median()) for name in shares},
+                **_responses(valid, responses),
+                **{_share(name): float(valid[name].median()) for name in shares},
                 **_flush_range(valid),
             }
         )
     return pd.DataFrame(rows)
 
 
-def _responses(valid: pd.DataFrame) -> dict[str, Any]:
+def _share(name: str) -> str:
+    return name.removeprefix("plateau_")
+
+
+def _responses(valid: pd.DataFrame, responses: tuple[str, ...]) -> dict[str, Any]:
     row: dict[str, Any] = {}
-    for name in RESPONSES:
+    for name in responses:
         found = across_trials(valid[name].to_numpy())
         row |= {
             name: found.value,

@@ -27,6 +27,10 @@ COUNTS = ("valid", "invalid", "failed", "errors")
 RESPONSES = {
     "throughput_rps": "requests/s", "mean_ms": "mean ms", "p50_ms": "p50 ms", "p95_ms": "p95 ms",
     "p99_ms": "p99 ms",
+    "messages_per_s": "messages/s", "delivery_p50_ms": "delivery p50 ms",
+    "delivery_p90_ms": "delivery p90 ms", "delivery_p95_ms": "delivery p95 ms",
+    "delivery_p99_ms": "delivery p99 ms", "ping_p50_ms": "ping p50 ms",
+    "ping_p90_ms": "ping p90 ms", "cpu_us_per_message": "CPU us per message",
 }  # fmt: skip
 
 
@@ -65,6 +69,7 @@ def _summary(row: Mapping[Any, Any]) -> dict[str, str]:
     responses = {
         title: measured(row[name], row[f"{name}_low"], row[f"{name}_high"])
         for name, title in RESPONSES.items()
+        if name in row
     }
     cpu = {
         f"CPU {str(name).removeprefix('cpu_share_')}": number(value)

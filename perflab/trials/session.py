@@ -128,6 +128,7 @@ class Session:
                 "state": row["state"],
                 "reasons": row["reasons"],
                 "throughput_rps": row.get("throughput_rps"),
+                "messages_per_s": row.get("messages_per_s"),
             }
         )
 
