@@ -7,6 +7,7 @@ PerflabError
  |    +-- ImageError           an image cannot be built or found
  |    +-- ServiceFailed        a service died, or never became healthy; carries its last log lines
  |    +-- SettingRefused       a service does not run with the setting it was given
+ |    +-- ProfilerFailed       py-spy is missing, not permitted, or left no stacks
  |    +-- ServiceBusy          a service refuses because of the state it is in (HTTP 409)
  +-- HostBusy               another measurement holds the host's lock
  +-- LoadError              the load generator itself failed
@@ -76,6 +77,10 @@ class ServiceFailed(StackError):
 
 class SettingRefused(StackError):
     """A service reports another value for a setting than the treatment asks for."""
+
+
+class ProfilerFailed(StackError):
+    """The profiler is missing, may not look at the service, or left nothing."""
 
 
 class HostBusy(PerflabError):

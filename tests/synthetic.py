@@ -7,7 +7,7 @@ throughput, response time and Little's law agree as they do in a measured run.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -365,3 +365,35 @@ class _Trial:
                 row[f"cpu_share_{service}"] = (used[1] - used[0]) / (self.end_ns - edge_ns)
                 row[f"memory_{service}_bytes"] = int(own["memory_bytes"].max())
         return row
+
+
+def profiled_run(
+    root: Path,
+    stacks: Mapping[str, Mapping[str, int]],
+    *,
+    noise: float = 0.0,
+    seen_share: Mapping[str, float] | None = None,
+    blocks: int = 6,
+) -> Run:
+    """Write a run of treatments with planted stacks per trial, give or take noise.
+
+    ``seen_share`` is the share of the profiler's looks that found a thread running.
+    """
+    planted = [Planted({"variant": name}, label=f"variant {name}") for name in stacks]
+    model = write_run(root / "model", treatments=planted, blocks=blocks, requests=10).record
+    record = model.model_copy(update={"run_id": f"{model.run_id}-profiled", "contrasts": []})
+    writer = RunWriter.create(root, record)
+    rng = np.random.default_rng(11)
+    for block in range(blocks):
+        for place, treatment in enumerate(planted):
+            own = stacks[treatment.levels["variant"]]
+            row = _identity(block, place, treatment)
+            seen = {
+                stack: round(count * float(np.exp(rng.normal(0, noise))))
+                for stack, count in own.items()
+            }
+            share = (seen_share or {}).get(treatment.levels["variant"], 0.5)
+            row |= {"cpu_share_chat": share, "profiler_looks": round(sum(own.values()) / share)}
+            table = pd.DataFrame(seen.items(), columns=["stack", "samples"])
+            writer.commit_trial(row, None, None, stacks=table)
+    return Run(writer.path)

@@ -16,6 +16,15 @@ from perflab.analysis.knee import Knee, knee
 from perflab.analysis.lag import Lag, lag
 from perflab.analysis.noise import noise_report
 from perflab.analysis.power_law import PowerLaw, power_law
+from perflab.analysis.profile import (
+    Profile,
+    profile_change,
+    profile_changes,
+    profile_check,
+    profile_of,
+    profiled,
+    top_functions,
+)
 from perflab.analysis.quantiles import Estimate, across_trials, quantile, smallest_n
 from perflab.analysis.requests import RequestSummary, summarise
 from perflab.analysis.resolution import (
@@ -46,6 +55,7 @@ __all__ = [
     "Lag",
     "Outcome",
     "PowerLaw",
+    "Profile",
     "RequestSummary",
     "RunComparison",
     "Scalability",
@@ -78,6 +88,11 @@ __all__ = [
     "overhead",
     "power",
     "power_law",
+    "profile_change",
+    "profile_changes",
+    "profile_check",
+    "profile_of",
+    "profiled",
     "quantile",
     "refused",
     "relations",
@@ -92,6 +107,7 @@ __all__ = [
     "sum_check",
     "summarise",
     "summary_table",
+    "top_functions",
     "validity_table",
     "windows",
 ]

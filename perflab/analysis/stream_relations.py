@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from perflab.analysis.correlation import Correlation, correlate
+from perflab.analysis.jackknife import Interval
 from perflab.analysis.knee import knee
 from perflab.analysis.lag import lag
-from perflab.analysis.power_law import PowerLaw, power_law
+from perflab.analysis.power_law import ENOUGH_BLOCKS, PowerLaw, power_law
 from perflab.analysis.streams import WIDTH_S, bands, stream_windows
 from perflab.recordings import Run
 
@@ -43,7 +45,7 @@ def relations(run: Run, service: str = "chat") -> pd.DataFrame:
         {
             "treatment": "all",
             "question": "volume against users",
-            "answer": f"{volume_law(windows).text()}; published: 0.1 n^2",
+            "answer": f"{volume_law(windows).text()}; published: the power 2 (0.1 n^2)",
         }
     )
     names = [item.name for item in run.record.treatments]
@@ -61,7 +63,8 @@ def crowds(windows: pd.DataFrame) -> pd.DataFrame:
     differ (users who have joined and not begun) ``crowd`` is their geometric mean. Columns: block
     (the trial's), crowd, messages_per_s.
     """
-    busy = windows[(windows["acting"] >= FEWEST_USERS) & (windows["messages_per_s"] > 0)]
+    # Seconds without a delivery count as well: without them small crowds would look busier.
+    busy = windows[windows["acting"] >= FEWEST_USERS]
     if busy.empty:
         return pd.DataFrame(columns=["block", "crowd", "messages_per_s"])
     size = np.sqrt(busy["acting"] * busy["listeners"])
@@ -74,8 +77,20 @@ def crowds(windows: pd.DataFrame) -> pd.DataFrame:
 
 
 def volume_law(windows: pd.DataFrame) -> PowerLaw:
-    """Fit volume = a crowd^b over trials; see :func:`crowds`."""
-    return power_law(crowds(windows), "crowd", "messages_per_s")
+    """Fit volume = a crowd^b, one exponent per trial; see :func:`crowds`.
+
+    Refused below 4 trials: the sizes that a crowd has within a trial are not trials.
+    """
+    table = crowds(windows)
+    found = power_law(table, "crowd", "messages_per_s")
+    trials = int(table["block"].nunique())
+    if trials >= ENOUGH_BLOCKS or not found.supported:
+        return found
+    reason = f"no exponent from {trials} trials: {ENOUGH_BLOCKS} are needed"
+    nothing = Interval.missing()
+    return replace(
+        found, factor=nothing, exponent=nothing, n=trials, supported=False, reason=reason
+    )
 
 
 def _rho(found: Correlation) -> str:

@@ -8,13 +8,13 @@ from typing import Literal
 
 from pydantic import Field
 
+from perflab.experiments.chat.service import Codec
 from perflab.experiments.experiment import Experiment, RunParameters
 from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.recordings import Contrast, published
 from perflab.stacks.plan import Node, StackPlan
 from perflab.trials.plan import Treatment
 
-Codec = Literal["json", "orjson", "msgspec", "protobuf", "msgpack"]
 Operation = Literal["serialize", "deserialize", "serialize_values", "deserialize_values"]
 MessageName = Literal["published", "chat", "batch"]
 Levels = dict[str, tuple[str, ...]]

@@ -14,6 +14,8 @@ from matplotlib.figure import Figure
 
 from perflab.analysis.streams import has_streams
 from perflab.figures.export import ProvenanceError, provenance, save, save_table
+from perflab.figures.flame import FlameGraph
+from perflab.figures.flames import flame, flame_difference, save_flames
 from perflab.figures.plots.client_cost import client_cost
 from perflab.figures.plots.client_cost import table as client_cost_table
 from perflab.figures.plots.codec_cost import codec_cost
@@ -48,6 +50,7 @@ from perflab.recordings import Run
 __all__ = [
     "PLOTS",
     "STREAM_PLOTS",
+    "FlameGraph",
     "Plot",
     "ProvenanceError",
     "client_cost",
@@ -55,6 +58,8 @@ __all__ = [
     "delivery_cpu",
     "delivery_volume",
     "draw_all",
+    "flame",
+    "flame_difference",
     "flush_cost",
     "known_effects",
     "ladder",
@@ -128,11 +133,11 @@ def save_all(run: Run, directory: Path | None = None, *, pdf: bool = False) -> l
     Returns
     -------
     list of Path
-        SVG, PNG and CSV of each figure, in this order.
+        SVG, PNG and CSV of each figure, in this order; then the flame graphs, which are SVG only.
     """
     target = figures_dir() / run.run_id if directory is None else directory
     paths: list[Path] = []
     for name, figure in draw_all(run).items():
         paths += save(figure, name, run, target, pdf=pdf)
         paths.append(save_table(plots_of(run)[name].table(run), name, target))
-    return paths
+    return [*paths, *save_flames(run, target)]

@@ -122,6 +122,10 @@ class Run:
         """Return the database's wait events; empty without a database. See :meth:`requests`."""
         return self._joined("waits", trial_ids)
 
+    def stacks(self, trial_ids: Sequence[str] | None = None) -> pd.DataFrame:
+        """Return profiled stacks; empty where no profiler ran. See :meth:`requests`."""
+        return self._joined("stacks", trial_ids)
+
     def messages(self, trial_ids: Sequence[str] | None = None) -> pd.DataFrame:
         """Return the messages of streams; empty without any. See :meth:`requests`.
 

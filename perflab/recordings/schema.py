@@ -57,6 +57,7 @@ WAITS = pa.schema(
         ("count", pa.int32()),
     ]
 )
+STACKS = pa.schema([("stack", pa.string()), ("samples", pa.int64())])
 # Every message of a stream: what a user sent or received, and when it was planned and done.
 MESSAGES = pa.schema(
     [
@@ -69,9 +70,15 @@ MESSAGES = pa.schema(
         ("bytes", pa.int32()),
     ]
 )
-TABLES = {"requests": REQUESTS, "samples": SAMPLES, "waits": WAITS, "messages": MESSAGES}
+TABLES = {
+    "requests": REQUESTS,
+    "samples": SAMPLES,
+    "waits": WAITS,
+    "messages": MESSAGES,
+    "stacks": STACKS,
+}
 # Written only where there is something to measure; a run without them is whole.
-OPTIONAL = ("waits", "messages")
+OPTIONAL = ("waits", "messages", "stacks")
 
 
 class _Record(BaseModel):

@@ -94,6 +94,7 @@ class RunWriter:
         samples: Table | None,
         waits: Table | None = None,
         messages: Table | None = None,
+        stacks: Table | None = None,
     ) -> Path:
         """Write one trial whole and return its folder.
 
@@ -101,9 +102,9 @@ class RunWriter:
         ----------
         row : mapping
             The trial's row; a failed trial needs only who it is, its state and its reasons.
-        requests, samples, waits, messages : DataFrame, Table or None
-            As the schema says; None for a trial that has none (then no file for ``waits`` and
-            ``messages``).
+        requests, samples, waits, messages, stacks : DataFrame, Table or None
+            As the schema says; None for a trial that has none (then no file for ``waits``,
+            ``messages`` and ``stacks``).
 
         Raises
         ------
@@ -121,7 +122,7 @@ class RunWriter:
             "requests": typed_table("requests", requests, f"trial {name}"),
             "samples": typed_table("samples", samples, f"trial {name}"),
         }
-        for kind, given in (("waits", waits), ("messages", messages)):
+        for kind, given in (("waits", waits), ("messages", messages), ("stacks", stacks)):
             if given is not None:
                 files[kind] = typed_table(kind, given, f"trial {name}")
         target = self.path / "trials" / name

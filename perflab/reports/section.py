@@ -28,6 +28,9 @@ FIGURE_TITLES = {
     "time_breakdown": "Where the time goes",
     "latency_cpu": "Response time against CPU",
     "flush_cost": "Cost of a disk flush over the run",
+    "codec_cost": "Time and bytes per message of every codec",
+    "flame_0": "Flame graph of the first profiled treatment",
+    "flame_difference_0": "What changes between two profiles",
 }
 NOT_PLACES = ("shared",)
 

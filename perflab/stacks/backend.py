@@ -78,6 +78,10 @@ class Instance(Protocol):
     def run(self, command: Sequence[str], timeout_s: float = 30.0) -> str:
         """Run a command of its description beside it and return what it printed."""
 
+    @property
+    def pid(self) -> int:
+        """Return the id of its first process, as this host numbers it."""
+
     def meter(self) -> Meter:
         """Return the meter of its CPU and memory."""
 

@@ -96,10 +96,15 @@ class DockerInstance:
             raise StackError(f"'{' '.join(words)}' failed: {problem.strip() or out.strip()}")
         return out
 
+    @property
+    def pid(self) -> int:
+        """Return the id that the container's first process has outside of it."""
+        self._container.reload()
+        return int(self._container.attrs["State"]["Pid"])
+
     def meter(self) -> CgroupMeter:
         """Return the meter of the container's control group."""
-        self._container.reload()
-        return CgroupMeter.of(self._container.attrs["State"]["Pid"])
+        return CgroupMeter.of(self.pid)
 
 
 class DockerBackend:

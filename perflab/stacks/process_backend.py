@@ -116,6 +116,11 @@ class ProcessInstance:
             raise StackError(f"'{' '.join(command)}' failed: {done.stderr.strip()}")
         return done.stdout
 
+    @property
+    def pid(self) -> int:
+        """Return the id of the command's process."""
+        return self._child.pid
+
     def meter(self) -> ProcessTreeMeter:
         """Return the meter of the process tree."""
         return ProcessTreeMeter(self._child.pid)

@@ -30,6 +30,7 @@ from perflab.recordings import (
     new_run_id,
     remaining_blocks,
 )
+from perflab.sampling import profiler
 from perflab.stacks import leftovers
 from perflab.stacks.backend import Backend, choose
 from perflab.stacks.labels import Labels
@@ -99,6 +100,8 @@ class Conductor:
                 measurement_lock(plan.experiment, self._order.wait_s, on_wait=waiting)
             )
             self._clean()
+            if any(treatment.profiling for treatment in plan.treatments):
+                profiler.check_usable()
             backend = choose(self._order.backend)
             places = placement()
             os.sched_setaffinity(0, set(places.sampler))
@@ -169,7 +172,12 @@ class Conductor:
         stack.callback(generator.close)
         generator.start()
         return Bench(
-            residents, generator, places, self._stopping.is_set, cooldown_s=plan.cooldown_s
+            residents,
+            generator,
+            places,
+            self._stopping.is_set,
+            cooldown_s=plan.cooldown_s,
+            labels=Labels(name, "profiler", "run").as_environment(),
         )
 
 

@@ -13,8 +13,17 @@ from perflab.recordings import Contrast
 from perflab.stacks.plan import StackPlan
 
 
+class Profiling(BaseModel):
+    """A profiler beside the load: which node it looks at, and how often a second."""
+
+    model_config = ConfigDict(frozen=True)
+
+    node: str
+    rate_hz: int
+
+
 class Treatment(BaseModel):
-    """One combination of levels, the stack it needs and the load it gets."""
+    """One combination of levels, the stack it needs, the load it gets, and who looks on."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -23,6 +32,7 @@ class Treatment(BaseModel):
     levels: Mapping[str, str]
     stack: StackPlan
     workload: Workload
+    profiling: Profiling | None = None
 
 
 class RunPlan(BaseModel):

@@ -122,7 +122,12 @@ class Session:
 
     def _commit(self, tables: TrialTables) -> None:
         self._writer.commit_trial(
-            tables.row, tables.requests, tables.samples, tables.waits, tables.messages
+            tables.row,
+            tables.requests,
+            tables.samples,
+            tables.waits,
+            tables.messages,
+            tables.stacks,
         )
         row = tables.row
         self._emit(

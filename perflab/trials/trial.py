@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,11 +17,12 @@ from perflab.host.speed import cpu_probe_ms
 from perflab.load.generator import Generator, LoadResult
 from perflab.load.selfcheck import check
 from perflab.load.stopping import Progress
-from perflab.sampling.meters import ProcessTable, core_times
+from perflab.sampling.meters import Meter, ProcessTable, ProcessTreeMeter, core_times
 from perflab.sampling.sampler import Sampler
 from perflab.stacks.backend import HOST
 from perflab.stacks.residents import Residents
 from perflab.trials import streams, summary
+from perflab.trials.looking_on import PROFILER, Seen, looking_on
 from perflab.trials.plan import Treatment
 
 MAX_PAUSED_CPU_SHARE = 0.01
@@ -36,13 +37,15 @@ class TrialTables:
     samples: pd.DataFrame | None = None
     waits: pd.DataFrame | None = None
     messages: pd.DataFrame | None = None
+    stacks: pd.DataFrame | None = None
 
 
 @dataclass
 class Bench:
     """What a trial is made with: services, load workers, cores, and ears for progress.
 
-    ``interrupted`` is asked during the load; ``on_progress`` gets what is known so far.
+    ``interrupted`` is asked during the load; ``on_progress`` gets what is known so far;
+    ``labels`` go into the environment of whatever a trial itself starts.
     """
 
     residents: Residents
@@ -51,6 +54,7 @@ class Bench:
     interrupted: Callable[[], bool] = lambda: False
     on_progress: Callable[[Progress], None] = lambda _: None
     cooldown_s: float = 0.1
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -91,7 +95,7 @@ def _measured(bench: Bench, treatment: Treatment, row: dict[str, Any]) -> TrialT
     paused = _cpu_of_idle(residents, name)
     steal = _steal_ns()
     begun_ns = time.monotonic_ns()
-    result, sampler = _load(bench, treatment)
+    result, sampler, profile = _load(bench, treatment)
     wall_ns = time.monotonic_ns() - begun_ns
     steal_share = (_steal_ns() - steal) / wall_ns
     paused_share = (_cpu_of_idle(residents, name) - paused) / wall_ns
@@ -106,6 +110,8 @@ def _measured(bench: Bench, treatment: Treatment, row: dict[str, Any]) -> TrialT
     samples = sampler.samples()
     services = [*residents.active(name), "client", "lab"]
     seen = streams.look(result.messages, samples, services, residents.counts(name))
+    # Only now: its CPU is no part of what a message costs.
+    services += [PROFILER] if profile else []
     reasons += seen.reasons
     row |= {
         **summary.load_columns(result),
@@ -120,11 +126,13 @@ def _measured(bench: Bench, treatment: Treatment, row: dict[str, Any]) -> TrialT
         "cpu_probe_ms": sum(around.cpu_probe_ms) / len(around.cpu_probe_ms),
         "state": "invalid" if reasons else "valid",
         "reasons": reasons,
-        "warnings": [*found.warnings, *seen.warnings],
+        **(profile.columns() if profile else {}),
+        "warnings": [*found.warnings, *seen.warnings, *(profile.warnings if profile else ())],
     }
     requests = result.requests
     result.discard()
-    return TrialTables(row, requests, samples, sampler.waits(), seen.table)
+    stacks = profile.stacks if profile else None
+    return TrialTables(row, requests, samples, sampler.waits(), seen.table, stacks)
 
 
 def _probe(bench: Bench, name: str, around: _Surroundings) -> None:
@@ -139,7 +147,7 @@ def _probe(bench: Bench, name: str, around: _Surroundings) -> None:
         around.flush_us.extend(json.loads(instance.run(command))["flush_us"])
 
 
-def _load(bench: Bench, treatment: Treatment) -> tuple[LoadResult, Sampler]:
+def _load(bench: Bench, treatment: Treatment) -> tuple[LoadResult, Sampler, Seen | None]:
     residents, name = bench.residents, treatment.name
     active = residents.active(name)
     database = residents.database(name)
@@ -152,20 +160,20 @@ def _load(bench: Bench, treatment: Treatment) -> tuple[LoadResult, Sampler]:
             next_look[0] = time.monotonic() + 1.0
             residents.check_alive(name)
 
-    sampler = Sampler(
-        {node: instance.meter() for node, instance in active.items()},
-        bench.generator.pids,
-        database.waits if database else None,
-    )
-    sampler.start()
-    try:
-        port = active[treatment.workload.request.node].launch.port
-        result = bench.generator.run(
-            treatment.workload, f"http://{HOST}:{port}", bench.on_progress, look
-        )
-    finally:
-        sampler.stop()
-    return result, sampler
+    meters: dict[str, Meter] = {node: instance.meter() for node, instance in active.items()}
+    with looking_on(residents, treatment, bench.labels) as profiler:
+        if profiler is not None:
+            meters[PROFILER] = ProcessTreeMeter(profiler.pid)
+        sampler = Sampler(meters, bench.generator.pids, database.waits if database else None)
+        sampler.start()
+        try:
+            port = active[treatment.workload.request.node].launch.port
+            result = bench.generator.run(
+                treatment.workload, f"http://{HOST}:{port}", bench.on_progress, look
+            )
+        finally:
+            sampler.stop()
+        return result, sampler, Seen.by(profiler) if profiler is not None else None
 
 
 def _server_count(

@@ -68,6 +68,14 @@ def test_the_exponent_of_volume_is_found_again(power: float) -> None:
     assert volume_law(planted).exponent.value == pytest.approx(power, abs=0.02)
 
 
+def test_crowds_within_few_trials_are_not_taken_for_trials(windows: pd.DataFrame) -> None:
+    few = windows[windows["block"] == 0]
+    found = volume_law(few)
+    assert not found.supported
+    assert "2 trials" in found.text()
+    assert volume_law(windows).n == 6
+
+
 def test_every_question_gets_an_answer_in_words(run: Run) -> None:
     table = relations(run)
     assert len(table) == 2 * 4 + 2

@@ -30,7 +30,11 @@ CHECK = {
 }  # fmt: skip
 CODECS = {
     "backend": "process", "blocks": 3, "requests": 6, "warmup_requests": 1,
-    "codec": ["json", "orjson", "protobuf"], "operation": ["serialize"], "message": ["published"],
+    "codec": ["json", "orjson"], "operation": ["serialize"], "message": ["published"],
+}  # fmt: skip
+PROFILES = {
+    "backend": "process", "blocks": 2, "codec": ["json"], "users": 10, "action_s": 0.1,
+    "join_s": 0.01, "plateau_s": 1.0, "rate_hz": 200,
 }  # fmt: skip
 CHATTERS = {
     "backend": "process", "blocks": 2, "join_s": 0.02, "action_s": 0.25, "plateau_s": 1.0,
@@ -40,6 +44,7 @@ SMALL = {
     "client_overhead": CLIENTS,
     "lab_check": CHECK,
     "serialization": CODECS,
+    "profile": PROFILES,
     "chat_ladder": {**CHATTERS, "rungs": ["json", "best"], "users_share": 0.1},
     "latency_cpu": {**CHATTERS, "users": 25},
 }

@@ -113,7 +113,7 @@ def test_only_a_study_of_clients_has_the_figure_of_clients(normal, clients) -> N
 def test_only_a_study_of_codecs_has_the_figure_of_codecs(normal, codecs) -> None:
     assert codec_cost.codec_cost(normal) is None
     table = codec_cost.table(codecs)
-    assert len(table) == 3 * 4 * 2
+    assert len(table) == 3 * 2 * 2
     assert (table["us"].between(table["low"], table["high"])).all()
     assert dict(zip(table["codec"], table["bytes"], strict=True))["protobuf"] == 64
 

@@ -35,7 +35,7 @@ def volume_users(run: Run) -> Figure:
         "Message volume against users",
         footer(run),
         plot_height_in=3.3,
-        subtitle=f"Volume {law.text()}. Every point is the mean over a trial's seconds with about"
+        subtitle=f"{_said(law)}. Every point is the mean over a trial's seconds with about"
         " as many users; users: geometric mean of those who act and those who are connected.",
         key=_key(law),
     )
@@ -45,6 +45,10 @@ def volume_users(run: Run) -> Figure:
         return finish(figure)
     _draw(axes, found, law)
     return finish(figure)
+
+
+def _said(law: PowerLaw) -> str:
+    return f"Volume {law.text()}" if law.supported else law.reason.capitalize()
 
 
 def _draw(axes: Axes, found: pd.DataFrame, law: PowerLaw) -> None:

@@ -1,0 +1,212 @@
+"""Profiles: which functions a service's samples lie in, and what changes between two treatments.
+
+Samples of one trial are not independent (a slow batch is seen many times in a row), so shares are
+taken per trial and their intervals over trials.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from perflab.analysis.comparison import log_interval
+from perflab.analysis.quantiles import across_trials
+from perflab.errors import AnalysisError
+from perflab.recordings import Run
+
+SHOWN = 15
+PERCENT = 100.0
+TOP = [
+    "treatment", "function", "self %", "self low", "self high", "total %", "total low",
+    "total high", "samples", "n",
+]  # fmt: skip
+CHECK = [
+    "treatment", "looks", "samples", "seen %", "seen low", "seen high", "CPU %", "CPU low",
+    "CPU high", "n",
+]  # fmt: skip
+CHANGE = ["function", "before", "after", "change", "low", "high", "n"]
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The stacks of one treatment over its valid trials.
+
+    ``stacks`` adds up the samples of every stack; ``own`` and ``total`` hold the share of samples
+    in which a function is innermost, or anywhere (once, however deep it recurses), per trial: one
+    row per trial, its block as the index, one column per function. ``seen_share`` is by block the
+    share of the profiler's looks that found a thread running: samples over looks.
+    """
+
+    treatment: str
+    label: str
+    stacks: Mapping[str, int]
+    own: pd.DataFrame
+    total: pd.DataFrame
+    seen_share: pd.Series[Any]
+
+    @property
+    def samples(self) -> int:
+        """Return the number of samples over all trials."""
+        return sum(self.stacks.values())
+
+
+def profiled(run: Run) -> list[str]:
+    """Return the names of the treatments that have stacks, in the order of the record."""
+    seen = set(run.stacks()["treatment"])
+    return [treatment.name for treatment in run.record.treatments if treatment.name in seen]
+
+
+def profile_of(run: Run, treatment: str) -> Profile:
+    """Return the profile of one treatment.
+
+    Raises
+    ------
+    AnalysisError
+        The treatment has no stacks in a valid trial.
+    """
+    table = run.stacks()
+    table = table[table["treatment"] == treatment]
+    if table.empty:
+        known = ", ".join(profiled(run)) or "none of this run"
+        raise AnalysisError(
+            f"'{treatment}' has no profiled trial that is valid; there are: {known}"
+        )
+    own: dict[int, Counter[str]] = {}
+    total: dict[int, Counter[str]] = {}
+    for block, stack, samples in zip(table["block"], table["stack"], table["samples"], strict=True):
+        frames = stack.split(";")
+        own.setdefault(block, Counter())[frames[-1]] += samples
+        every = total.setdefault(block, Counter())
+        for frame in dict.fromkeys(frames):
+            every[frame] += samples
+    valid = run.valid_trials()
+    valid = valid[valid["treatment"] == treatment].set_index("block")
+    summed = table.groupby("stack")["samples"].sum().sort_index()
+    labels = {item.name: item.label for item in run.record.treatments}
+    return Profile(
+        treatment=treatment,
+        label=labels.get(treatment) or treatment,
+        stacks={str(stack): int(count) for stack, count in summed.items()},
+        own=_shares(own, table),
+        total=_shares(total, table),
+        seen_share=table.groupby("block")["samples"].sum() / valid["profiler_looks"].astype(float),
+    )
+
+
+def _shares(counts: Mapping[int, Counter[str]], table: pd.DataFrame) -> pd.DataFrame:
+    whole = table.groupby("block")["samples"].sum()
+    blocks = sorted(counts)
+    wide = pd.DataFrame([counts[block] for block in blocks], index=pd.Index(blocks)).fillna(0.0)
+    shares: pd.DataFrame = wide.div(whole, axis=0)
+    return shares
+
+
+def top_functions(run: Run, count: int = SHOWN) -> pd.DataFrame:
+    """Return the functions with the largest self share of every profiled treatment.
+
+    Columns: treatment (its label), function, ``self %`` and ``total %`` of the samples (typical
+    value over trials) with their 95% intervals (NaN where n is too small), samples (in which the
+    function is innermost, over all trials), n (trials).
+    """
+    rows = []
+    for name in profiled(run):
+        profile = profile_of(run, name)
+        own = Counter[str]()
+        for stack, samples in profile.stacks.items():
+            own[stack.rpartition(";")[2]] += samples
+        # Equal counts are ordered by name, so that the same record gives the same table.
+        largest = sorted(own, key=lambda function: (-own[function], function))[:count]
+        rows += [_top_row(profile, function, own[function]) for function in largest]
+    return pd.DataFrame(rows, columns=TOP)
+
+
+def _top_row(profile: Profile, function: str, samples: int) -> dict[str, Any]:
+    row: dict[str, Any] = {"treatment": profile.label, "function": function}
+    for kind, shares in (("self", profile.own), ("total", profile.total)):
+        found = across_trials(PERCENT * shares[function].to_numpy())
+        row |= {f"{kind} %": found.value, f"{kind} low": found.low, f"{kind} high": found.high}
+    return {**row, "samples": samples, "n": len(profile.own)}
+
+
+def profile_check(run: Run, service: str = "chat") -> pd.DataFrame:
+    """Return how much of the time the profiler saw the service run, beside its CPU.
+
+    Columns: treatment (its label), looks and samples (over all trials), ``seen %`` of the looks
+    that found a thread running and ``CPU %`` of a core by the sampler (typical values over trials
+    with their 95% intervals), n (trials). Where the first is larger, the rest was waiting that the
+    profiler takes for running: for the disk, or on the way into and out of a call to the kernel.
+    """
+    trials = run.valid_trials()
+    rows = []
+    for name in profiled(run):
+        profile = profile_of(run, name)
+        own = trials[(trials["treatment"] == name) & trials["profiler_looks"].notna()]
+        seen = across_trials(PERCENT * profile.seen_share.to_numpy())
+        cpu = across_trials(PERCENT * own[f"cpu_share_{service}"].to_numpy())
+        row = {
+            "treatment": profile.label,
+            "looks": int(own["profiler_looks"].sum()),
+            "samples": profile.samples,
+        }
+        for kind, found in (("seen", seen), ("CPU", cpu)):
+            row |= {f"{kind} %": found.value, f"{kind} low": found.low, f"{kind} high": found.high}
+        rows.append({**row, "n": len(profile.own)})
+    return pd.DataFrame(rows, columns=CHECK)
+
+
+def profile_change(before: Profile, after: Profile, count: int = SHOWN) -> pd.DataFrame:
+    """Return the functions whose own time changes most between two treatments, paired in blocks.
+
+    Columns: function; before, after and change in percent of the time (samples over looks: under
+    the same load, shares of the samples would grow where others shrink); the 95% interval of the
+    change (Hodges-Lehmann and signed ranks from 6 blocks on, else mean and t; NaN
+    below 2); n (blocks).
+
+    Raises
+    ------
+    AnalysisError
+        No block has both.
+    """
+    first, second = _percent_of_time(before), _percent_of_time(after)
+    blocks = first.index.intersection(second.index)
+    if blocks.empty:
+        raise AnalysisError(f"no block has a profile of both {before.label} and {after.label}")
+    functions = sorted({*first.columns, *second.columns})
+    first = first.reindex(index=blocks, columns=functions, fill_value=0.0)
+    second = second.reindex(index=blocks, columns=functions, fill_value=0.0)
+    rows = [
+        _change_row(name, first[name].to_numpy(), second[name].to_numpy()) for name in functions
+    ]
+    table = pd.DataFrame(rows, columns=CHANGE)
+    order = table["change"].abs().sort_values(ascending=False, kind="stable").index
+    return table.loc[order].head(count).reset_index(drop=True)
+
+
+def profile_changes(run: Run, before: str = "", after: str = "") -> pd.DataFrame:
+    """Return :func:`profile_change` between two treatments of a run, by default first and last.
+
+    Empty where fewer than two treatments have stacks.
+    """
+    names = profiled(run)
+    if len(names) < 2:
+        return pd.DataFrame(columns=CHANGE)
+    first, last = profile_of(run, before or names[0]), profile_of(run, after or names[-1])
+    return profile_change(first, last)
+
+
+def _percent_of_time(profile: Profile) -> pd.DataFrame:
+    return profile.own.mul(PERCENT * profile.seen_share.reindex(profile.own.index), axis=0).dropna()
+
+
+def _change_row(name: str, before: np.ndarray, after: np.ndarray) -> dict[str, Any]:
+    differences = after - before
+    row = {"function": name, "before": before.mean(), "after": after.mean(), "n": len(before)}
+    if len(differences) < 2:
+        return {**row, "change": float(differences[0]), "low": np.nan, "high": np.nan}
+    found = log_interval(differences)
+    return {**row, "change": found.estimate, "low": found.low, "high": found.high}

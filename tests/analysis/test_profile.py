@@ -1,0 +1,86 @@
+"""Shares and changes of functions, on planted profiles."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from perflab.analysis import (
+    profile_change,
+    profile_changes,
+    profile_check,
+    profile_of,
+    profiled,
+    top_functions,
+)
+from perflab.errors import AnalysisError
+from tests.synthetic import profiled_run, write_run
+
+
+def test_shares_count_a_recursive_function_once(tmp_path: Path) -> None:
+    run = profiled_run(tmp_path, {"a": {"main;f;f;g": 30, "main;f": 10, "main": 60}})
+    profile = profile_of(run, "variant=a")
+    assert profile.own.mean().to_dict() == pytest.approx({"g": 0.3, "f": 0.1, "main": 0.6})
+    assert profile.total.mean().to_dict() == pytest.approx({"main": 1.0, "f": 0.4, "g": 0.3})
+    assert profile.samples == 6 * 100
+
+
+def test_the_table_of_functions_has_samples_and_intervals_over_trials(tmp_path: Path) -> None:
+    stacks = {"main;send": 500, "main;store": 200, "main": 300}
+    table = top_functions(profiled_run(tmp_path, {"a": stacks}, noise=0.05), count=2)
+    assert table["function"].tolist() == ["send", "main"]
+    send, main = table.iloc[0], table.iloc[1]
+    assert send["self low"] < 50 < send["self high"]
+    assert (send["n"], main["n"]) == (6, 6)
+    assert send["samples"] == pytest.approx(6 * 500, rel=0.1)
+    assert main["total %"] == pytest.approx(100)
+
+
+def test_a_planted_change_is_found_and_what_stays_is_not(tmp_path: Path) -> None:
+    # Serializing halves; everything else costs what it did, and the service less in all.
+    before = {"main;dumps": 400, "main;write": 500, "main": 100}
+    after = {"main;loads_fast": 200, "main;write": 500, "main": 100}
+    seen = {"a": 0.50, "b": 0.40}
+    run = profiled_run(tmp_path, {"a": before, "b": after}, noise=0.03, seen_share=seen)
+    first, second = (profile_of(run, name) for name in profiled(run))
+    change = profile_change(first, second).set_index("function")
+    assert change.loc["dumps", "change"] == pytest.approx(-20, abs=2)
+    assert change.loc["dumps", "high"] < 0
+    assert change.loc["loads_fast", "change"] == pytest.approx(10, abs=2)
+    # Its share of the samples grew from 50% to 62.5%, its time did not.
+    assert change.loc["write", "low"] < 0 < change.loc["write", "high"]
+    assert change.index[0] == "dumps"
+    assert profile_changes(run)["function"].tolist() == change.index.tolist()
+
+
+def test_what_the_profiler_saw_stands_beside_the_cpu(tmp_path: Path) -> None:
+    run = profiled_run(tmp_path, {"a": {"main": 300}}, seen_share={"a": 0.3})
+    (row,) = profile_check(run).to_dict("records")
+    assert (row["looks"], row["samples"], row["n"]) == (6000, 1800, 6)
+    assert row["seen %"] == pytest.approx(30)
+    assert row["CPU low"] == pytest.approx(30)
+
+
+def test_a_run_without_a_profiler_has_no_profile(tmp_path: Path) -> None:
+    run = write_run(tmp_path, blocks=1, requests=10)
+    assert profiled(run) == []
+    assert top_functions(run).empty
+    assert profile_changes(run).empty
+    assert run.stacks().empty
+    with pytest.raises(AnalysisError, match="no profiled trial"):
+        profile_of(run, "synchronous_commit=on")
+
+
+def test_profiles_without_a_common_block_cannot_be_compared(tmp_path: Path) -> None:
+    run = profiled_run(tmp_path, {"a": {"main": 10}})
+    profile = profile_of(run, "variant=a")
+    later = pd.RangeIndex(100, 100 + len(profile.own))
+    elsewhere = type(profile)(
+        "x", "x", profile.stacks, profile.own.set_axis(later), profile.total,
+        pd.Series(np.ones(len(later)), later),
+    )  # fmt: skip
+    with pytest.raises(AnalysisError, match="no block"):
+        profile_change(profile, elsewhere)

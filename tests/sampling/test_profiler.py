@@ -1,0 +1,126 @@
+"""The profiler on real processes: what it sees, what it refuses, and that it always ends."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from perflab.errors import ProfilerFailed
+from perflab.sampling import profiler
+from perflab.sampling.profiler import Profiler, check_usable, doubts, refusal, tool
+
+BUSY = """
+def spin():
+    while True:
+        sum(range(1000))
+
+def main():
+    print("busy", flush=True)
+    spin()
+
+main()
+"""
+
+
+@pytest.fixture
+def busy() -> Iterator[subprocess.Popen[str]]:
+    child = subprocess.Popen([sys.executable, "-c", BUSY], stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    assert child.stdout.readline() == "busy\n"
+    yield child
+    child.kill()
+    child.wait()
+
+
+def test_the_stacks_name_the_function_that_is_busy_and_its_caller(busy) -> None:
+    with Profiler(busy.pid, 100, 20) as seen:
+        time.sleep(0.6)
+        stacks = seen.collect()
+    # It was busy all the time, so almost every look found it so.
+    assert stacks["samples"].sum() == pytest.approx(seen.looks, rel=0.3)
+    assert seen.looks >= 50
+    inside = stacks["stack"].str.contains(r"main \(<string>\);spin \(<string>\)$")
+    assert stacks.loc[inside, "samples"].sum() > 0.9 * stacks["samples"].sum()
+    assert busy.poll() is None
+
+
+def test_a_failure_inside_ends_the_profiler_and_not_the_process(busy) -> None:
+    def fail() -> None:
+        with Profiler(busy.pid, 100, 20) as seen:
+            pids.append(seen.pid)
+            raise KeyboardInterrupt
+
+    pids: list[int] = []
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+    assert not psutil.pid_exists(pids[0])
+    time.sleep(0.1)
+    # It runs on, it is not left stopped.
+    assert psutil.Process(busy.pid).status() != psutil.STATUS_STOPPED
+    spent = psutil.Process(busy.pid).cpu_times().user
+    time.sleep(0.2)
+    assert psutil.Process(busy.pid).cpu_times().user > spent
+
+
+def test_it_ends_itself_at_its_bound(busy) -> None:
+    with Profiler(busy.pid, 50, 1) as seen:
+        deadline = time.monotonic() + 10
+        while psutil.Process(seen.pid).status() != psutil.STATUS_ZOMBIE:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        assert seen.collect()["samples"].sum() > 10
+
+
+def test_a_process_that_is_no_python_is_refused_in_plain_words() -> None:
+    with subprocess.Popen(["sleep", "30"]) as sleeper:
+        try:
+            with (
+                pytest.raises(ProfilerFailed, match="py-spy could not begin"),
+                Profiler(sleeper.pid, 100, 5),
+            ):
+                pass
+        finally:
+            sleeper.kill()
+
+
+def test_without_py_spy_the_error_says_how_to_get_it(monkeypatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(profiler.sysconfig, "get_path", lambda _: str(tmp_path))
+    with pytest.raises(ProfilerFailed, match="make setup"):
+        check_usable()
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become a user who may not look")
+def test_a_user_who_may_not_look_is_told_what_to_permit(busy, tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    for folder in tmp_path.parents[:2]:
+        folder.chmod(0o755)
+    copy = tmp_path / "py-spy"
+    copy.write_bytes(Path(tool()).read_bytes())
+    copy.chmod(0o755)
+    said = subprocess.run(
+        [str(copy), "dump", "--pid", str(busy.pid)], capture_output=True, text=True, user="nobody"
+    )
+    assert said.returncode != 0
+    assert "ptrace is not permitted" in str(refusal(said.stderr))
+    assert "SYS_PTRACE" in str(refusal(said.stderr))
+
+
+def test_here_processes_may_be_looked_at() -> None:
+    check_usable()
+
+
+def test_trouble_that_py_spy_tells_of_becomes_a_warning() -> None:
+    said = "Wrote raw. Samples: 90 Errors: 10\npy-spy> 1.50s behind in sampling, results may be"
+    assert doubts(said) == (
+        "py-spy could not read 10 of 100 stacks",
+        "py-spy was up to 1.5 s late: its stacks are fewer than due",
+    )
+    assert doubts("Wrote raw. Samples: 500 Errors: 1") == ()
