@@ -155,7 +155,7 @@ def bands(windows: pd.DataFrame, upper: str, lower: str, confidence: float = CON
     Within a block, windows are matched by the number of users; their mean difference is the
     block's. The interval is Student's t over blocks.
     """
-    joining = windows[windows["joining"]]
+    joining = windows[windows["joining"].astype(bool)]
     means = joining.groupby(["treatment", "block", "users"])["cpu"].mean()
     found = []
     for block in sorted(joining["block"].unique()):

@@ -37,7 +37,7 @@ PROFILES = {
     "join_s": 0.01, "plateau_s": 1.0, "rate_hz": 200,
 }  # fmt: skip
 CHATTERS = {
-    "backend": "process", "blocks": 2, "join_s": 0.02, "action_s": 0.25, "plateau_s": 1.0,
+    "backend": "process", "blocks": 1, "join_s": 0.02, "action_s": 0.25, "plateau_s": 0.5,
     "bcrypt_rounds": 4,
 }  # fmt: skip
 SMALL = {

@@ -54,7 +54,7 @@ def most_users(
 
 def judged(level: float, run: Run) -> Probe:
     """Turn a run of one trial into a probe."""
-    row = run.trials().iloc[-1].to_dict()
+    row = {str(name): value for name, value in run.trials().iloc[-1].items()}
     missed = []
     for name, most_ms in TARGETS_MS.items():
         found = float(row.get(name, math.nan))

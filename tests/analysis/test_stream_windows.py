@@ -34,7 +34,8 @@ def test_only_runs_that_measured_deliveries_have_streams(run: Run, tmp_path) -> 
 def test_windows_follow_a_crowd_through_its_phases(windows: pd.DataFrame) -> None:
     own = windows[windows["trial_id"] == "b000-p00-a0"].set_index("t_s")
     assert list(own["phase"].unique()) == ["ramp", "plateau", "tail"]
-    assert own.loc[4, "users"] == 9
+    # At the middle of the fifth second the tenth user joins.
+    assert own.loc[4, "users"] == 10
     assert own.loc[4, "joining"]
     assert not own.loc[12, "joining"]
     level = own[own["phase"] == "plateau"]
