@@ -31,7 +31,8 @@ FONT = "DejaVu Sans Mono, Menlo, Consolas, monospace"
 # Paul Tol's light scheme: dark letters stay readable on all of them.
 COLORS = ("#77AADD", "#EE8866", "#EEDD88", "#FFAABB", "#99DDFF", "#44BB99", "#BBCC33", "#C5B0D5")
 OTHERS = "#DDDDDD"
-MORE, LESS, SAME = (202, 60, 50), (50, 110, 190), (244, 244, 244)
+# Full colours are light enough for dark letters.
+MORE, LESS, SAME = (228, 112, 96), (92, 152, 214), (244, 244, 244)
 
 Paint = Callable[[Frame], str]
 Key = Sequence[tuple[str, str]]
