@@ -15,6 +15,7 @@ import resource
 import signal
 import sys
 import time
+from array import array
 from collections.abc import AsyncIterator, Coroutine
 from pathlib import Path
 from typing import Any
@@ -64,7 +65,7 @@ class Load:
         self.order = order
         self.recorder = Recorder(order.folder)
         self.timer = Timer(loop)
-        self.delays_ms: list[float] = []
+        self.delays_ms = array("d")
         prepared = Prepared(workload.request, origin, workload.connection)
         self.client = make_client(order, loop, prepared)
         self.driver = self._driver(prepared)
@@ -137,7 +138,7 @@ class Load:
 
     async def _watch(self) -> None:
         """Note how late the event loop wakes a timer: its delay is the generator's own fault."""
-        delays: list[float] = self.delays_ms
+        delays = self.delays_ms
         due_ns = time.monotonic_ns()
         woken = asyncio.Event()
         while True:
@@ -227,7 +228,7 @@ async def carry_out(load: Load) -> dict[str, Any]:
     return {
         "unsent": load.driver.unsent,
         "cpu_ns": load.driver.cpu.used_ns,
-        "loop_delay_ms": load.delays_ms,
+        "loop_delay_ms": load.delays_ms.tolist(),
         "run_delay_ns": run_delay_ns() - delayed_ns,
         "wall_ns": time.monotonic_ns() - began_ns,
         "real_time": real_time,
