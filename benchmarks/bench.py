@@ -12,8 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from perflab.load.generator import Generator, LoadResult
+from perflab.load.generator import Generator
 from perflab.load.outcome import MEASURE
+from perflab.load.result import LoadResult
 from perflab.load.workload import Workload
 
 

@@ -117,11 +117,11 @@ def _of_trial(
         index=index,
     )
     for service in services:
-        found[f"cpu_{service}"] = _cpu_shares(samples[samples["service"] == service], edges)
+        found[f"cpu_{service}"] = cpu_shares(samples[samples["service"] == service], edges)
     return found
 
 
-def _cpu_shares(samples: pd.DataFrame, edges: np.ndarray) -> np.ndarray:
+def cpu_shares(samples: pd.DataFrame, edges: np.ndarray) -> np.ndarray:
     """Return CPU over wall time between neighbouring edges; NaN beyond the samples."""
     if len(samples) < 2:
         return np.full(len(edges) - 1, np.nan)

@@ -22,6 +22,8 @@ MAX_FOREIGN_SHARE = 0.05
 MAX_FLUSH_DRIFT = 1.5
 MAX_SPEED_DRIFT = 1.1
 MAX_INVALID_SHARE = 0.1
+# 100 ticks of 10 ms: a share of some percent can be told.
+SMALLEST_MEASURED_NS = 1e9
 UNKNOWN = "not told by this machine"
 Row = tuple[str, str, str]
 
@@ -93,13 +95,7 @@ def _of_trials(trials: pd.DataFrame) -> Iterator[Row]:
         f"{bad} of {total}",
         "see their reasons" if bad > MAX_INVALID_SHARE * total else "",
     )
-    steal = _finite(trials["steal_share"])
-    if len(steal):
-        yield (
-            "CPU stolen by the host",
-            f"{steal.median():.1%} in the median trial, {steal.max():.1%} at most",
-            "other guests took CPU time" if steal.max() > MAX_STEAL_SHARE else "",
-        )
+    yield from _steal(trials)
     yield from _drift(trials, "cpu_probe_ms", "CPU-speed probe", "ms", MAX_SPEED_DRIFT)
     yield from _drift(trials, "flush_p50_us", "disk flush, median", "us", MAX_FLUSH_DRIFT)
     if "client_real_time" not in trials:
@@ -134,26 +130,50 @@ def _drift(trials: pd.DataFrame, column: str, what: str, unit: str, most: float)
     )
 
 
+def _steal(trials: pd.DataFrame) -> Iterator[Row]:
+    """Tell the stolen share of all measured time: the kernel counts it in ticks of 10 ms."""
+    spans = (trials["end_ns"] - trials["begin_ns"]).to_numpy(float)
+    shares = pd.to_numeric(trials["steal_share"], errors="coerce").to_numpy(float)
+    known = np.isfinite(shares) & (spans > 0)
+    if known.any():
+        share = float(np.average(shares[known], weights=spans[known]))
+        yield (
+            "CPU stolen by the host",
+            f"{share:.1%} of the measured time",
+            "other guests took CPU time" if share > MAX_STEAL_SHARE else "",
+        )
+
+
 def _foreign(run: Run, trials: pd.DataFrame) -> Iterator[Row]:
-    """Tell how much of each of the lab's cores went to processes that are not the lab's."""
+    """Tell how much of the lab's cores went to processes that are not the lab's.
+
+    Over all trials together: a core's busy time is counted in ticks of 10 ms, so that a short
+    trial alone can tell nothing.
+    """
     cores = {
         core
         for role, own in run.record.placement.items()
         if role != "shared" and isinstance(own, list | tuple)
         for core in own
     }
-    shares = [_foreign_share(run, trial, len(cores)) for trial in trials.to_dict("records")]
-    known = [share for share in shares if math.isfinite(share)]
-    if known:
-        worst = max(known)
-        yield (
-            "others on the lab's cores",
-            f"{np.median(known):.1%} of them in the median trial, {worst:.1%} at most",
-            "other processes ran there (interrupts count too)" if worst > MAX_FOREIGN_SHARE else "",
-        )
+    foreign_ns = measured_ns = 0.0
+    for trial in trials.to_dict("records"):
+        found = _foreign_ns(run, trial, len(cores))
+        if math.isfinite(found):
+            foreign_ns += found
+            measured_ns += (trial["end_ns"] - trial["begin_ns"]) * len(cores)
+    if measured_ns < SMALLEST_MEASURED_NS:
+        return
+    share = max(0.0, foreign_ns / measured_ns)
+    yield (
+        "others on the lab's cores",
+        f"{share:.1%} of their measured time",
+        "other processes ran there (interrupts count too)" if share > MAX_FOREIGN_SHARE else "",
+    )
 
 
-def _foreign_share(run: Run, trial: dict[Any, Any], cores: int) -> float:
+def _foreign_ns(run: Run, trial: dict[Any, Any], cores: int) -> float:
+    """Return the cores' busy time less the lab's own in the measured stage; NaN if unknown."""
     begin_ns, end_ns = trial.get("begin_ns", 0), trial.get("end_ns", 0)
     if trial["state"] == "failed" or not cores or not end_ns > begin_ns:
         return math.nan
@@ -161,10 +181,7 @@ def _foreign_share(run: Run, trial: dict[Any, Any], cores: int) -> float:
     used = {str(name): _used_ns(own, begin_ns, end_ns) for name, own in samples.groupby("service")}
     busy = [value for name, value in used.items() if name.startswith("core ")]
     ours = [value for name, value in used.items() if not name.startswith("core ")]
-    if len(busy) != cores or not all(map(math.isfinite, [*busy, *ours])):
-        return math.nan
-    foreign_ns = max(0.0, sum(busy) - sum(ours))
-    return foreign_ns / float(end_ns - begin_ns) / cores
+    return sum(busy) - sum(ours) if len(busy) == cores else math.nan
 
 
 def _used_ns(own: pd.DataFrame, begin_ns: int, end_ns: int) -> float:

@@ -84,11 +84,17 @@ def quantile(values: ArrayLike, p: float, confidence: float = CONFIDENCE) -> Est
     value = float(np.quantile(x, p)) if n else math.nan
     if n < smallest_n(p, confidence):
         return Estimate(value, math.nan, math.nan, n, confidence, False, method)
+    lower, upper = places(n, p, confidence)
+    achieved = float(stats.binom.cdf(upper - 1, n, p) - stats.binom.cdf(lower - 1, n, p))
+    return Estimate(value, float(x[lower - 1]), float(x[upper - 1]), n, achieved, True, method)
+
+
+def places(n: int, p: float, confidence: float = CONFIDENCE) -> tuple[int, int]:
+    """Return which of n ordered values bound the p-quantile: l and u, counted from 1."""
     tail = (1 - confidence) / 2
     lower = max(1, int(stats.binom.ppf(tail, n, p)))
     upper = min(n, int(stats.binom.ppf(1 - tail, n, p)) + 1)
-    achieved = float(stats.binom.cdf(upper - 1, n, p) - stats.binom.cdf(lower - 1, n, p))
-    return Estimate(value, float(x[lower - 1]), float(x[upper - 1]), n, achieved, True, method)
+    return lower, upper
 
 
 def across_trials(values: ArrayLike, confidence: float = CONFIDENCE) -> Estimate:

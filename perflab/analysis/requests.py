@@ -16,10 +16,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from scipy import stats
 
-from perflab.analysis.comparison import CONFIDENCE
-from perflab.analysis.quantiles import smallest_n
+from perflab.analysis.quantiles import places, smallest_n
 from perflab.errors import AnalysisError
 from perflab.recordings.schema import PHASE_COLUMN
 
@@ -123,16 +121,15 @@ def _summary(
 
 def _percentiles(name: str, values_ns: np.ndarray) -> list[dict[str, float | str]]:
     """Return order statistics with their distribution-free intervals; partial sorts suffice."""
-    n, tail = len(values_ns), (1 - CONFIDENCE) / 2
-    places: dict[float, tuple[int, int, int]] = {}
+    n = len(values_ns)
+    wanted_of: dict[float, tuple[int, int, int]] = {}
     for share in SHARES:
-        low = max(1, int(stats.binom.ppf(tail, n, share))) - 1
-        high = min(n, int(stats.binom.ppf(1 - tail, n, share)) + 1) - 1
-        places[share] = (round(share * (n - 1)), low, high)
-    wanted = sorted({place for three in places.values() for place in three})
+        low, high = places(n, share)
+        wanted_of[share] = (round(share * (n - 1)), low - 1, high - 1)
+    wanted = sorted({place for three in wanted_of.values() for place in three})
     ordered = np.partition(values_ns, wanted)
     rows: list[dict[str, float | str]] = []
-    for share, (middle, low, high) in places.items():
+    for share, (middle, low, high) in wanted_of.items():
         known = n >= smallest_n(share)
         value, lower, upper = (
             float(ordered[place]) / 1e6 if known else float("nan") for place in (middle, low, high)

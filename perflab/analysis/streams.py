@@ -12,6 +12,7 @@ import pandas as pd
 from scipy import stats
 
 from perflab.analysis.comparison import CONFIDENCE
+from perflab.analysis.correlation import cpu_shares
 from perflab.recordings import Run
 
 WIDTH_S = 1.0
@@ -57,7 +58,7 @@ def stream_windows(run: Run, service: str, width_s: float = WIDTH_S) -> pd.DataF
 
 def _of_trial(run: Run, row: Mapping[Any, Any], service: str, width_ns: int) -> pd.DataFrame:
     trial = str(row["trial_id"])
-    table = run.messages([trial])
+    table, samples = run.messages([trial]), run.samples([trial])
     begin, end = int(table["at_ns"].min()), int(table["at_ns"].max())
     edges = begin + width_ns * np.arange((end - begin) // width_ns + 1)
     middles = (edges[:-1] + edges[1:]) // 2
@@ -77,7 +78,7 @@ def _of_trial(run: Run, row: Mapping[Any, Any], service: str, width_ns: int) -> 
             "users": _present(own, middles),
             "listeners": _present(table, middles),
             "acting": _between(acted, middles),
-            "cpu": _cpu(run.samples([trial]), service, edges),
+            "cpu": cpu_shares(samples[samples["service"] == service], edges),
         },
         index=index,
     )
@@ -115,15 +116,6 @@ def _between(acted: pd.DataFrame, middles: np.ndarray) -> np.ndarray:
     half = float(gaps.median()) / 2 if len(gaps) else 0.0
     first, last = np.sort(acted["min"] - half), np.sort(acted["max"] + half)
     return np.searchsorted(first, middles, "right") - np.searchsorted(last, middles, "left")
-
-
-def _cpu(samples: pd.DataFrame, service: str, edges: np.ndarray) -> np.ndarray:
-    own = samples[samples["service"] == service]
-    if len(own) < 2:
-        return np.full(len(edges) - 1, np.nan)
-    used = np.interp(edges, own["t_ns"], own["cpu_ns"], left=np.nan, right=np.nan)
-    shares: np.ndarray = np.diff(used) / np.diff(edges)
-    return shares
 
 
 @dataclass(frozen=True)

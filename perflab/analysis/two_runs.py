@@ -18,11 +18,20 @@ import pandas as pd
 from scipy import stats
 
 from perflab.analysis.comparison import CONFIDENCE, benjamini_hochberg
+from perflab.analysis.streams import has_streams
 from perflab.errors import AnalysisError
 from perflab.recordings import Run
 
 # Response and whether more of it is better.
 RESPONSES = {"throughput_rps": True, "p50_ms": False, "p95_ms": False, "p99_ms": False}
+# Of runs that measured deliveries of messages; their few requests are logins.
+STREAM_RESPONSES = {
+    "messages_per_s": True,
+    "delivery_p50_ms": False,
+    "delivery_p95_ms": False,
+    "delivery_p99_ms": False,
+    "cpu_us_per_message": False,
+}
 FREE_PARAMETERS = ("blocks", "seed", "backend")
 DRIFTS = {"cpu_probe_ms": "CPU-speed probe", "flush_p50_us": "disk flush"}
 MAX_DRIFT = 1.1
@@ -58,10 +67,11 @@ def compare_runs(a: Run, b: Run) -> RunComparison:
     if obstacles:
         return RunComparison(obstacles, (), pd.DataFrame(columns=COLUMNS))
     trials = a.valid_trials(), b.valid_trials()
+    responses = STREAM_RESPONSES if has_streams(a) and has_streams(b) else RESPONSES
     rows = [
         _row(treatment.name, response, more_is_better, *trials)
         for treatment in a.record.treatments
-        for response, more_is_better in RESPONSES.items()
+        for response, more_is_better in responses.items()
     ]
     table = pd.DataFrame([row for row in rows if row is not None], columns=COLUMNS)
     table["p_adjusted"] = benjamini_hochberg(table["p_adjusted"].tolist())

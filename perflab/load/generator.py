@@ -11,122 +11,21 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
 from perflab.errors import LoadError
 from perflab.host.priority import give_way
-from perflab.load.columns import ROW, frame, rows
 from perflab.load.live import Live
-from perflab.load.messages import messages
-from perflab.load.outcome import MEASURE
+from perflab.load.result import LoadResult
 from perflab.load.stopping import Progress, StopLoad, Watch
 from perflab.load.targets import refuse_foreign
 from perflab.load.workload import Workload
 from perflab.paths import project_root
 
 START_DELAY_NS = 50_000_000
-ROWS_PER_CHUNK = 1 << 20
-
-
-@dataclass(frozen=True)
-class LoadResult:
-    """What one load left: every request, and what the workers know of themselves.
-
-    ``cpu_ns`` is the workers' CPU over the measure stage; ``loop_delay_ms`` how late their event
-    loops woke; ``run_delay_share`` the part of the time they were ready but had no core;
-    ``unsent`` the planned requests that were never started; ``capped`` those that waited because
-    of the cap on connections; ``clock_step_ms`` how far real time moved against monotonic time;
-    ``real_time`` whether the workers had real-time priority; ``stopped`` the reason why a rule or
-    the user ended the load early.
-    """
-
-    folder: Path
-    workers: int
-    cpu_ns: int
-    loop_delay_ms: tuple[float, ...]
-    run_delay_share: float
-    unsent: int
-    capped: int
-    stopped: str
-    peak_memory_bytes: int
-    clock_step_ms: float
-    real_time: bool
-    cores: int
-
-    @cached_property
-    def rows(self) -> list[np.ndarray]:
-        """Return each worker's rows, mapped from disk (see ``columns.ROW``)."""
-        return [rows(self.folder / str(number)) for number in range(self.workers)]
-
-    def chunks(self) -> Iterator[np.ndarray]:
-        """Yield the rows of all stages in pieces, so that no load is too long for the memory."""
-        for part in self.rows:
-            for begin in range(0, len(part), ROWS_PER_CHUNK):
-                yield part[begin : begin + ROWS_PER_CHUNK]
-
-    def measured(self, of: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-        """Return what ``of`` makes of the rows of the measure stage, piece by piece, joined."""
-        found = [of(_of_measure(rows)) for rows in self.chunks()]
-        return np.concatenate(found) if found else of(np.empty(0, dtype=ROW))
-
-    @cached_property
-    def _bounds(self) -> tuple[int, int]:
-        begins, ends = [], []
-        for part in self.rows:
-            pieces = [
-                _of_measure(part[begin : begin + ROWS_PER_CHUNK])["planned_ns"]
-                for begin in range(0, len(part), ROWS_PER_CHUNK)
-            ]
-            known = [(int(piece.min()), int(piece.max())) for piece in pieces if len(piece)]
-            if known:
-                begins.append(min(first for first, _ in known))
-                ends.append(max(last for _, last in known))
-        if ends and len(self.messages):
-            # Streams go on when the last request, often that which opened them, is long over.
-            ends = [max(*ends, int(self.messages["at_ns"].iloc[-1]))]
-        return max(begins, default=0), min(ends, default=0)
-
-    @property
-    def begin_ns(self) -> int:
-        """Return the first planned instant of the measure stage (of the last worker to begin)."""
-        return self._bounds[0]
-
-    @property
-    def end_ns(self) -> int:
-        """Return the last planned instant of the measure stage (of the first worker to end)."""
-        return self._bounds[1]
-
-    @cached_property
-    def requests(self) -> pd.DataFrame:
-        """Return every request of every worker, in the order of their planned instants."""
-        frames = [frame(self.folder / str(number), number) for number in range(self.workers)]
-        whole = pd.concat(frames, ignore_index=True)
-        return whole.sort_values("planned_ns", kind="stable", ignore_index=True)
-
-    @cached_property
-    def messages(self) -> pd.DataFrame:
-        """Return the messages of all streams, in the order of their instants."""
-        frames = [messages(self.folder / str(number), number) for number in range(self.workers)]
-        whole = pd.concat(frames, ignore_index=True)
-        return whole.sort_values("at_ns", kind="stable", ignore_index=True)
-
-    @property
-    def failures(self) -> list[str]:
-        """Return the tracebacks of scripted users, one per kind of failure and worker."""
-        places = [self.folder / str(number) / "failures.txt" for number in range(self.workers)]
-        return [text for place in places if place.exists() and (text := place.read_text())]
-
-    def discard(self) -> None:
-        """Remove the raw rows; :attr:`requests` stays if it was read before."""
-        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 class _Worker:
@@ -343,12 +242,6 @@ class Generator:
             worker.progress.counts += waiting
             return True
         return False
-
-
-def _of_measure(rows: np.ndarray) -> np.ndarray:
-    inside = rows["stage"] == MEASURE
-    # Most pieces lie wholly inside: no copy of them.
-    return rows if inside.all() else rows[inside]
 
 
 def _nothing() -> None:

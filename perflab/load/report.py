@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 from scipy import stats
 
 from perflab.load.columns import PHASE, ROW, phases, words
-from perflab.load.generator import LoadResult
 from perflab.load.outcome import ERRORS, STAGES
+from perflab.load.result import LoadResult
 from perflab.load.selfcheck import SelfCheck
 from perflab.load.workload import OpenLoop, Workload
 

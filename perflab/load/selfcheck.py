@@ -15,9 +15,9 @@ import pandas as pd
 from scipy import stats
 
 from perflab.load.columns import INSTANTS
-from perflab.load.generator import LoadResult
 from perflab.load.messages import CODES as MESSAGE_CODES
 from perflab.load.outcome import CODES, ERRORS
+from perflab.load.result import LoadResult
 from perflab.load.schedule import planned_count
 from perflab.load.workload import ClosedLoop, Workload
 

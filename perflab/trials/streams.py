@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 
 from perflab.load.messages import KINDS
+from perflab.load.report import SMALLEST_N
 from perflab.trials.lost_messages import count_columns, stream_reasons
-from perflab.trials.summary import SMALLEST_N, cpu_share
+from perflab.trials.summary import cpu_share
 
 ACTIONS = ("send", "join", "leave")
 

@@ -8,13 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perflab.load.generator import LoadResult
+from perflab.load.report import SMALLEST_N
+from perflab.load.result import LoadResult
 from perflab.load.selfcheck import SelfCheck
 from perflab.recordings.schema import PHASE_COLUMN
-
-# Smallest samples for which an order-statistic interval of a percentile exists at 95 %:
-# 1 - p**n >= 0.975 (see perflab.analysis.quantiles).
-SMALLEST_N = {50: 6, 90: 36, 95: 72, 99: 368}
 
 
 def load_columns(result: LoadResult) -> dict[str, Any]:

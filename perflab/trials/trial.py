@@ -14,7 +14,8 @@ import pandas as pd
 from perflab.errors import LoadError, RunInterrupted, StackError
 from perflab.host.placement import Placement
 from perflab.host.speed import cpu_probe_ms
-from perflab.load.generator import Generator, LoadResult
+from perflab.load.generator import Generator
+from perflab.load.result import LoadResult
 from perflab.load.selfcheck import check
 from perflab.load.stopping import Progress
 from perflab.sampling.meters import Meter, ProcessTable, ProcessTreeMeter, core_times

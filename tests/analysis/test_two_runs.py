@@ -12,6 +12,7 @@ from perflab.analysis.two_runs import _rank_sum_counts, compare_runs, unpaired
 from perflab.errors import AnalysisError
 from perflab.recordings import Run
 from tests.synthetic import ON_AND_OFF, Planted, write_run
+from tests.synthetic_streams import write_stream_run
 
 
 def runs(tmp_path, faster: float = 1.0, **changes) -> tuple[Run, Run]:
@@ -85,3 +86,11 @@ def test_a_single_trial_has_no_interval_and_bad_values_are_refused() -> None:
     for bad in ([], [math.nan], [0.0, 1.0], [math.inf]):
         with pytest.raises(AnalysisError):
             unpaired(bad, [1.0, 2.0])
+
+
+def test_runs_of_streams_are_compared_by_their_deliveries(tmp_path) -> None:
+    a, b = write_stream_run(tmp_path / "a"), write_stream_run(tmp_path / "b")
+    found = compare_runs(a, b)
+    assert {"messages_per_s", "delivery_p95_ms"} <= set(found.table["response"])
+    assert "p50_ms" not in set(found.table["response"])
+    assert set(found.table["verdict"]) == {"unclear"}

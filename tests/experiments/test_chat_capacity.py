@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import pandas as pd
 import pytest
 
 from perflab.experiments.chat.capacity import judged, most_users
+from perflab.recordings import Run
 
 
 class Measured:
@@ -67,5 +68,5 @@ def test_a_search_ends_where_the_client_is_the_limit() -> None:
 def test_a_probe_tells_the_services_misses_from_the_clients_faults(
     row: dict[str, Any], missed: int, faults: int
 ) -> None:
-    probe = judged(300, Measured(**row))  # type: ignore[arg-type]
+    probe = judged(300, cast(Run, Measured(**row)))
     assert (len(probe.missed), len(probe.faults)) == (missed, faults)

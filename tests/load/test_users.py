@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from perflab.errors import ParameterError
-from perflab.load.generator import Generator, LoadResult
+from perflab.load.generator import Generator
+from perflab.load.result import LoadResult
 from perflab.load.selfcheck import check
 from perflab.load.users import Answer, User, action, actions, find
 from perflab.load.workload import Request, Scripted, Workload

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 CHOICES = {
     "codec": ("json", "orjson", "msgspec", "protobuf", "msgpack"),
@@ -70,14 +71,14 @@ def from_environment(env: Mapping[str, str] = os.environ) -> Settings:
     ValueError
         A variable has a value that is not allowed; the message names it.
     """
-    given = {
+    given: dict[str, Any] = {
         field.name: _read(
             f"CHAT_{field.name.upper()}", env[f"CHAT_{field.name.upper()}"], field.name
         )
         for field in fields(Settings)
         if f"CHAT_{field.name.upper()}" in env
     }
-    return Settings(**given)  # type: ignore[arg-type]
+    return Settings(**given)
 
 
 WHOLE = (
@@ -92,7 +93,7 @@ WHOLE = (
 NUMBERS = ("subscriber_share", "token_ttl_s", "batch_interval_ms", "keepalive_s")
 
 
-def _read(variable: str, text: str, name: str) -> object:
+def _read(variable: str, text: str, name: str) -> str | int | float | Path:
     if name in CHOICES:
         if text not in CHOICES[name]:
             raise ValueError(f"{variable} = {text!r} must be one of {', '.join(CHOICES[name])}")
