@@ -2,16 +2,19 @@
 
 Two ways behind one interface. Without compression picows frames messages (in C, the cheapest
 known for Python); with permessage-deflate the sans-I/O layer of ``websockets`` does (RFC 7692).
-Both sit on asyncio transports, so instants are taken when the loop hands the bytes over.
+Both sit on asyncio transports, and one rule holds for both: a message came at the instant at which
+the loop handed over the read that completed it. All messages of one read share it, so that none is
+charged with what the client spent on those before it.
 """
 
 from __future__ import annotations
 
 import asyncio
-import socket
 import ssl
 from collections.abc import Mapping, Sequence
 
+from perflab.load.connection import kind_of
+from perflab.load.outcome import ERRORS
 from perflab.load.targets import addresses, refuse_foreign, split
 from perflab.load.websocket_call import (
     MAX_MESSAGE_BYTES,
@@ -64,11 +67,7 @@ async def connect(
         raise
     except TimeoutError:
         raise WebSocketError("timeout", f"not open within {timeout_s:g} s") from None
-    except socket.gaierror as error:
-        raise WebSocketError("dns", str(error)) from None
-    except ssl.SSLError as error:
-        raise WebSocketError("tls", str(error)) from None
     except ConnectionResetError as error:
         raise WebSocketError("reset", str(error)) from None
     except OSError as error:
-        raise WebSocketError("connect", str(error)) from None
+        raise WebSocketError(ERRORS[kind_of(error, "connect")], str(error)) from None

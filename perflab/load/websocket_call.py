@@ -29,7 +29,7 @@ class Listener(Protocol):
     """Who wants to know what arrives."""
 
     def message(self, data: bytes, at_ns: int) -> None:
-        """A whole message has arrived; its last bytes were read at ``at_ns``."""
+        """A whole message has arrived; the loop handed its last bytes over at ``at_ns``."""
 
     def closed(self, kind: str, code: int) -> None:
         """The connection has ended: error class ('' when either side closed in order), code."""

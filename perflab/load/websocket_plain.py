@@ -31,6 +31,16 @@ class _Plain:
         self.code = 0
         self.over = asyncio.Event()
         self.wire_bytes = 0
+        self._read_ns = 0
+
+    def read_at_ns(self, last: bool) -> int:
+        """Return when the loop handed over the bytes that a frame is of; once per read.
+
+        ``last`` says that no further frame of this read is whole.
+        """
+        at_ns = self._read_ns or clock()
+        self._read_ns = 0 if last else at_ns
+        return at_ns
 
     def send(self, data: bytes, text: bool = True) -> int:
         from picows import WSMsgType
@@ -85,7 +95,7 @@ async def open_plain(call: Call) -> WebSocket:
             plain.transport = transport
 
         def on_ws_frame(self, transport: Any, frame: Any) -> None:
-            at_ns = clock()
+            at_ns = plain.read_at_ns(frame.last_in_buffer)
             size = frame.payload_size
             plain.wire_bytes += size + (2 if size < 126 else 4 if size < 65_536 else 10)
             if frame.rsv1 or frame.rsv2 or frame.rsv3:

@@ -173,6 +173,60 @@ def test_a_slow_reader_gets_everything_later(server: str, deflate: bool) -> None
     uvloop.run(work())
 
 
+def accepting(head: bytes, deflate: bool) -> bytes:
+    """Return the answer that opens a WebSocket (RFC 6455, 4.2.2)."""
+    key = next(
+        line.split(b":")[1].strip()
+        for line in head.split(b"\r\n")
+        if line.lower().startswith(b"sec-websocket-key")
+    )
+    accept = base64.b64encode(hashlib.sha1(key + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest())
+    extra = b"Sec-WebSocket-Extensions: permessage-deflate\r\n" if deflate else b""
+    return (
+        b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        b"Sec-WebSocket-Accept: %s\r\n%s\r\n" % (accept, extra)
+    )
+
+
+class BusyEars(Ears):
+    """Spends a while on every message."""
+
+    def message(self, data: bytes, at_ns: int) -> None:
+        super().message(data, at_ns)
+        busy_until = time.monotonic() + 0.005
+        while time.monotonic() < busy_until:
+            pass
+
+
+@BOTH
+def test_messages_of_one_read_share_its_instant_and_later_ones_do_not(deflate: bool) -> None:
+    first = [b"\x81\x01%c" % letter for letter in b"abcdefgh"]
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(accepting(await reader.readuntil(b"\r\n\r\n"), deflate))
+        await asyncio.sleep(0.05)
+        # The ninth message begins in the first read and is whole with the second.
+        writer.write(b"".join(first) + b"\x81\x02i")
+        await asyncio.sleep(0.2)
+        writer.write(b"j")
+        await reader.read()
+        writer.close()
+
+    async def work() -> None:
+        listening = await asyncio.start_server(talk, "127.0.0.1", 0)
+        url = f"ws://127.0.0.1:{listening.sockets[0].getsockname()[1]}/"
+        ears = BusyEars()
+        opened = await connect(url, ears, deflate=deflate)
+        await ears.until(9)
+        await opened.close()
+        listening.close()
+        instants = [at_ns for _, at_ns in ears.messages]
+        assert len(set(instants[:8])) == 1
+        assert instants[8] - instants[7] > 100e6
+
+    uvloop.run(work())
+
+
 PIECES = [
     b"\x81\x02ok", b"\x01\x01a", b"\x80\x01b", b"\x89\x00", b"\x88\x02\x03\xe8", b"\x8a\x00",
     b"\x82\x7e\x01\x00", b"\x82\x7f\x7f\xff\xff\xff\xff\xff\xff\xff", b"\xc1\x01a", b"\x88\x01x",
@@ -188,20 +242,7 @@ def test_whatever_frames_come_the_end_has_a_class(
     deflate: bool, frames: list[bytes], agrees: bool
 ) -> None:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = await reader.readuntil(b"\r\n\r\n")
-        key = next(
-            line.split(b":")[1].strip()
-            for line in head.split(b"\r\n")
-            if line.lower().startswith(b"sec-websocket-key")
-        )
-        accept = base64.b64encode(
-            hashlib.sha1(key + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest()
-        )
-        extra = b"Sec-WebSocket-Extensions: permessage-deflate\r\n" if deflate else b""
-        answer = (
-            b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-            b"Sec-WebSocket-Accept: %s\r\n%s\r\n" % (accept, extra)
-        )
+        answer = accepting(await reader.readuntil(b"\r\n\r\n"), deflate)
         writer.write(answer if agrees else b"".join(frames))
         writer.write(b"".join(frames))
         await asyncio.sleep(0.002)
