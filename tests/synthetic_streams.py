@@ -92,14 +92,17 @@ def write_stream_run(root: Path, blocks: int = 2) -> Run:
     named = {"costly_logins": 0.6, "free_logins": 0.0}
     rungs = [
         TreatmentRecord(
-            name=f"rung={name}", levels={"rung": name, "scenario": "JSON, with login"}, label=name
+            name=f"rung={name}",
+            levels={"rung": name, "scenario": "JSON, with login", "users": str(20 + place)},
+            label=name,
         )
-        for name in named
+        for place, name in enumerate(named)
     ]
     record = record.model_copy(
         update={
             "treatments": rungs, "blocks": blocks, "contrasts": [], "experiment": "latency_cpu",
-            "factors": {"rung": list(named)}, "order": [[r.name for r in rungs]] * blocks,
+            "factors": {"rung": list(named), "users": ["20", "21"]},
+            "order": [[rung.name for rung in rungs]] * blocks,
         }
     )  # fmt: skip
     writer = RunWriter.create(root, record)
@@ -113,5 +116,45 @@ def write_stream_run(root: Path, blocks: int = 2) -> Run:
                 "position": position, "treatment": f"rung={name}", "state": "valid", **seen.row,
             }  # fmt: skip
             writer.commit_trial(row, None, samples, None, seen.table)
+    writer.update(state="finished")
+    return Run(writer.path)
+
+
+def write_ladder(root: Path, planted: dict[tuple[str, int], list[dict[str, Any]]]) -> Run:
+    """Write a run of rungs (configuration, users) with one trial for each planted row.
+
+    A row may name ``state`` and any column; percentiles that it does not name are far below every
+    target.
+    """
+    record = write_run(root / "model", blocks=1, requests=10).record
+    rungs = [
+        TreatmentRecord(
+            name=f"rung={kind}_{users}",
+            levels={"rung": f"{kind}_{users}", "codec": kind, "users": str(users)},
+            label=f"{kind}, {users} users",
+        )
+        for kind, users in planted
+    ]
+    blocks = max(len(rows) for rows in planted.values())
+    factors = {
+        name: list(dict.fromkeys(rung.levels[name] for rung in rungs)) for name in rungs[0].levels
+    }
+    record = record.model_copy(
+        update={
+            "treatments": rungs, "blocks": blocks, "contrasts": [], "experiment": "chat_ladder",
+            "factors": factors, "order": [[rung.name for rung in rungs]] * blocks,
+        }
+    )  # fmt: skip
+    writer = RunWriter.create(root, record)
+    for position, (rung, rows) in enumerate(zip(rungs, planted.values(), strict=True)):
+        users = int(rung.levels["users"])
+        for block, own in enumerate(rows):
+            row = {
+                "trial_id": f"b{block:03d}-p{position:02d}-a0", "block": block, "attempt": 0,
+                "position": position, "treatment": rung.name, "state": "valid",
+                "delivery_p90_ms": 50.0, "delivery_p95_ms": 60.0, "delivery_p99_ms": 90.0,
+                "messages_per_s": 0.1 * users**2, "plateau_cpu_share_chat": 0.4, **own,
+            }  # fmt: skip
+            writer.commit_trial(row, None, None, None, None)
     writer.update(state="finished")
     return Run(writer.path)

@@ -40,8 +40,10 @@ from perflab.analysis.steady import SteadyState, steady_state, steady_table
 from perflab.analysis.stream_relations import relations
 from perflab.analysis.summary import summary_table
 from perflab.analysis.two_runs import RunComparison, compare_runs
+from perflab.analysis.users_held import held_sentences, users_held
 from perflab.analysis.validity import steady_trials, validity_table
 from perflab.analysis.verdict import Outcome, Verdict, judge
+from perflab.analysis.watched import deflate_of_sending, watched
 
 __all__ = [
     "Adjustment",
@@ -73,9 +75,11 @@ __all__ = [
     "cost_table",
     "decide",
     "decompose",
+    "deflate_of_sending",
     "evaluate",
     "false_alarms",
     "findings_table",
+    "held_sentences",
     "implied_loops",
     "interaction",
     "judge",
@@ -108,6 +112,8 @@ __all__ = [
     "summarise",
     "summary_table",
     "top_functions",
+    "users_held",
     "validity_table",
+    "watched",
     "windows",
 ]

@@ -42,6 +42,8 @@ from perflab.figures.plots.throughput import table as throughput_table
 from perflab.figures.plots.throughput import throughput
 from perflab.figures.plots.time_breakdown import table as time_breakdown_table
 from perflab.figures.plots.time_breakdown import time_breakdown
+from perflab.figures.plots.users_held import table as users_held_table
+from perflab.figures.plots.users_held import users_held
 from perflab.figures.plots.volume_users import table as volume_users_table
 from perflab.figures.plots.volume_users import volume_users
 from perflab.paths import figures_dir
@@ -73,6 +75,7 @@ __all__ = [
     "stream_timeline",
     "throughput",
     "time_breakdown",
+    "users_held",
     "volume_users",
 ]
 
@@ -99,6 +102,7 @@ PLOTS: dict[str, Plot] = {
 # Of runs that measured deliveries of messages; their few requests are logins.
 STREAM_PLOTS: dict[str, Plot] = {
     "ladder": Plot(ladder, ladder_table),
+    "users_held": Plot(users_held, users_held_table),
     "delivery_cpu": Plot(delivery_cpu, delivery_cpu_table),
     "stream_timeline": Plot(stream_timeline, stream_timeline_table),
     "login_bands": Plot(login_bands, login_bands_table),

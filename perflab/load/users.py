@@ -122,7 +122,6 @@ class User:
         self.headers: dict[str, str] = {}
         self._driver: ScriptedDriver
         self._due_ns = 0
-        self._joined_ns = 0
         self._connection: Any = None
 
     async def on_start(self) -> None:
@@ -135,11 +134,6 @@ class User:
     def due_ns(self) -> int:
         """Return the instant for which what the user does now was planned."""
         return self._due_ns
-
-    @property
-    def joins_after_s(self) -> float:
-        """Return how long after the load's begin this user was to join."""
-        return (self._joined_ns - self._driver.began_ns) / 1e9
 
     @property
     def load_began_ns(self) -> int:

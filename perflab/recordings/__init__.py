@@ -1,8 +1,9 @@
 """Recordings: the schema, the store and the readers of runs."""
 
 from perflab.recordings.listing import list_runs, open_run
-from perflab.recordings.published import claims, published, studies
+from perflab.recordings.published import claims, published, studies, targets
 from perflab.recordings.reader import Run
+from perflab.recordings.reasons import Reason, Side, fault, reason_columns, side_of
 from perflab.recordings.resume import Remainder, check_same, remainder, remaining_blocks
 from perflab.recordings.schema import (
     SCHEMA_VERSION,
@@ -19,20 +20,26 @@ __all__ = [
     "SCHEMA_VERSION",
     "Contrast",
     "ContrastPair",
+    "Reason",
     "Remainder",
     "Run",
     "RunRecord",
     "RunWriter",
     "SessionRecord",
+    "Side",
     "TreatmentRecord",
     "check_same",
     "claims",
+    "fault",
     "list_runs",
     "new_run_id",
     "open_run",
     "published",
+    "reason_columns",
     "remainder",
     "remaining_blocks",
+    "side_of",
     "studies",
+    "targets",
     "trial_id",
 ]

@@ -40,6 +40,19 @@ def published(study: str) -> pd.DataFrame:
     return pd.read_csv(_folder() / f"{study}.csv", keep_default_na=False, dtype=_TEXT)
 
 
+def targets(study: str) -> dict[str, float]:
+    """Return a study's targets by measure, in the unit of the measure; empty where it has none.
+
+    Raises
+    ------
+    RecordingError
+        There is no study of that name.
+    """
+    table = published(study)
+    own = table[table["place"] == "targets"]
+    return dict(zip(own["measure"], own["value"].astype(float), strict=True))
+
+
 def claims() -> pd.DataFrame:
     """Return the published claims: study, place, claim_id and claim (in our words)."""
     path = _folder() / f"{CLAIMS}.csv"

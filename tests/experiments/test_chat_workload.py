@@ -154,8 +154,47 @@ def test_a_reset_between_trials_keeps_the_counts_apart(run: Run) -> None:
     assert (run.trials()["server_received"] < 200).all()
 
 
-def test_what_this_machine_cannot_separate_is_said(run: Run) -> None:
-    refused = [each for each in run.record.contrasts if each.not_testable]
-    assert any("second core" in each.name for each in refused)
+def test_what_this_machine_cannot_separate_is_said() -> None:
     plan = experiment("chat_ladder").plan(experiment("chat_ladder").check({"blocks": 1}))
-    assert len(plan.treatments) == 12
+    refused = [each for each in plan.contrasts if each.not_testable]
+    assert any("second core" in each.name for each in refused)
+    assert len(plan.treatments) == 11
+
+
+@pytest.mark.parametrize(
+    ("changes", "compared", "testable"),
+    [
+        ({}, True, True),
+        ({"codec": "orjson"}, False, True),
+        ({"users": 100}, False, True),
+        ({"action_s": 3}, False, True),
+        ({"first_delay": "together"}, False, False),
+    ],
+)
+def test_logins_are_compared_with_the_study_at_its_own_settings_only(
+    changes: dict[str, object], compared: bool, testable: bool
+) -> None:
+    chosen = experiment("latency_cpu")
+    contrasts = chosen.plan(chosen.check(changes)).contrasts
+    assert [each.published_ratio is not None for each in contrasts] == [False, *[compared] * 3]
+    assert {not each.not_testable for each in contrasts} == {testable}
+
+
+@pytest.mark.slow
+def test_logins_that_last_into_the_messages_refuse_the_trial() -> None:
+    late = {**QUICK, "rungs": ["json"], "ramp_s": 0.05, "bcrypt_rounds": 12}
+    trial = laboratory.run("chat_ladder", late).trials().iloc[0]
+    assert trial["state"] == "invalid"
+    assert any("script" in reason or "client's side" in reason for reason in trial["reasons"])
+
+
+def test_hurried_joins_leave_every_action_where_it_was() -> None:
+    parameters = ChatParameters()
+    plain, hurried = Rung(users=100), Rung(users=100, ramp_s=5.0)
+    slow, quick = (workload(parameters, rung).arrivals for rung in (plain, hurried))
+    assert (slow.join_s, quick.join_s) == (0.25, 0.05)
+    assert slow.actions == quick.actions
+    assert slow.parameters["beat_s"] == quick.parameters["beat_s"] == 0.25
+    assert (slow.parameters["begin_s"], quick.parameters["begin_s"]) == (26.0, 6.0)
+    logging_in = Rung(users=100, ramp_s=5.0, first_delay="action")
+    assert workload(parameters, logging_in).arrivals.join_s == 0.25

@@ -17,11 +17,13 @@ BOUND = f"{NO_DEFLATE}, 425 users, main process bound to one core, 0.35 s betwee
 # What the study's last step joined: 0.35 s instead of 0.25 s between two users.
 SLOW_JOINS = 0.35 / 0.25
 
-_BASE = Rung()
-_PROTOBUF = Rung(codec="protobuf")
-_UVLOOP = Rung(codec="protobuf", loop="uvloop")
-_PLAIN = Rung(codec="protobuf", loop="uvloop", deflate="off")
+# The study's server serialized a message anew for every receiver: its profile found that.
+_BASE = Rung(serialize="per_send")
+_PROTOBUF = Rung(serialize="per_send", codec="protobuf")
+_UVLOOP = Rung(serialize="per_send", codec="protobuf", loop="uvloop")
+_PLAIN = Rung(serialize="per_send", codec="protobuf", loop="uvloop", deflate="off")
 _BEST = Rung(
+    serialize="per_message",
     codec="msgspec",
     loop="uvloop",
     deflate="off",
@@ -56,7 +58,8 @@ RUNGS: Mapping[str, Rung] = {
     **{f"no_deflate_{users}": _but(_PLAIN, users=users) for users in LADDER_USERS},
     "bound_425": _but(_PLAIN, users=425, bind="on", join_factor=SLOW_JOINS),
     # Beyond the study: one change at a time, and the delays that it changed along with others.
-    "per_send": _but(_BASE, serialize="per_send"),
+    "once": _but(_BASE, serialize="per_message"),
+    "each": _but(_BASE, commit="each"),
     "json_no_deflate": _but(_BASE, deflate="off"),
     "json_uvloop": _but(_BASE, loop="uvloop"),
     "json_free_login": _but(_with_logins(_BASE), login_hash="none"),
@@ -65,6 +68,8 @@ RUNGS: Mapping[str, Rung] = {
     "json_scaled": _but(_BASE, first_delay="scaled"),
     "json_spread": _but(_BASE, first_delay="spread"),
     "no_deflate_425_spread": _but(_PLAIN, users=425, first_delay="spread"),
+    "asyncio_no_deflate": _but(_PLAIN, loop="asyncio"),
+    "no_deflate_once": _but(_PLAIN, serialize="per_message"),
     "no_deflate_login": _with_logins(_PLAIN),
     "no_deflate_scaled": _but(_PLAIN, first_delay="scaled"),
     "slow_joins_425": _but(_PLAIN, users=425, join_factor=SLOW_JOINS),

@@ -119,7 +119,7 @@ class ChatUser(Connected):
 
     Parameters of the script besides those of :class:`Connected`: ``action_s``, the pace;
     ``first_s``, from being connected to the first action; or ``begin_s``, at which time of the
-    load the first users act. Then each is as far behind the first as it joined, within one
+    load the first users act. Then each is ``beat_s`` behind the one before it, within one
     ``action_s``; with ``spread``, users are evenly spread over it.
 
     Users who join every 0.25 s and act every 6 s have 24 instants between them and act in bursts,
@@ -131,6 +131,16 @@ class ChatUser(Connected):
         self.pacing_s = float(parameters["action_s"])
         self.channels = [f"channel{place}" for place in range(int(parameters["channels"]))]
 
+    async def on_start(self) -> None:
+        """Log in and connect, before the first user acts where logins are to be over by then."""
+        await super().on_start()
+        begin_s = self.parameters.get("begin_s")
+        if begin_s is not None and self.now_ns() > self._at(float(begin_s)):
+            raise RuntimeError(
+                f"logins were to be over {begin_s:g} s after the load began, and are not: let "
+                "users join more slowly (join_s, ramp_s) or log in more cheaply (bcrypt_rounds)"
+            )
+
     def first_due_ns(self) -> int:
         """Return when the first action is due."""
         begin_s = self.parameters.get("begin_s")
@@ -138,8 +148,12 @@ class ChatUser(Connected):
             return self.now_ns() + round(float(self.parameters["first_s"]) * 1e9)
         place = self.number * GOLDEN % 1.0
         spread = bool(self.parameters.get("spread"))
-        behind_s = place * self.pacing_s if spread else self.joins_after_s % self.pacing_s
-        return self.load_began_ns + round((float(begin_s) + behind_s) * 1e9)
+        beat_s = float(self.parameters["beat_s"])
+        behind_s = place * self.pacing_s if spread else self.number * beat_s % self.pacing_s
+        return self._at(float(begin_s) + behind_s)
+
+    def _at(self, load_s: float) -> int:
+        return self.load_began_ns + round(load_s * 1e9)
 
     @action(weight=94)
     async def send(self) -> None:

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator
 
+from perflab.analysis.users_held import targets_ms
 from perflab.figures.canvas import canvas, finish, only_grid
 from perflab.figures.evidence import typical_values
 from perflab.figures.looks import PALETTE, looks
@@ -20,10 +21,10 @@ from perflab.figures.plots.milliseconds import log_axis
 from perflab.figures.theme import FAINT, INK, MUTED, styled
 from perflab.recordings import Run, published
 
-TARGETS_MS = {90: 200.0, 95: 500.0, 99: 1000.0}
+SHARES = (90, 95, 99)
 COLUMNS = [
     "rung", "block", "trial_id", "state", "messages_per_s", "plateau_cpu_share_chat",
-    *(f"delivery_p{share}_ms" for share in TARGETS_MS),
+    *(f"delivery_p{share}_ms" for share in SHARES),
 ]  # fmt: skip
 
 
@@ -51,11 +52,12 @@ def ladder(run: Run) -> Figure | None:
         " 95% interval where n allows one. Dashed: the study's targets. All deliveries of a trial.",
         key=_key(run),
     )
-    panels = figure.subplots(1, len(TARGETS_MS), sharey=True)
-    for axes, (share, target) in zip(panels, TARGETS_MS.items(), strict=True):
+    limits = targets_ms()
+    panels = figure.subplots(1, len(SHARES), sharey=True)
+    for axes, share in zip(panels, SHARES, strict=True):
         places = rows.frame(axes, look)
         _draw(axes, run, trials, share, places)
-        axes.axvline(target, color=MUTED, lw=1.0, ls=(0, (4, 2)), zorder=1)
+        axes.axvline(limits[f"delivery_p{share}_ms"], color=MUTED, lw=1.0, ls=(0, (4, 2)), zorder=1)
         axes.set_xlabel(f"p{share}, ms (log)")
         only_grid(axes, "x")
     return finish(figure)
@@ -102,7 +104,7 @@ def _key(run: Run) -> list[Line2D]:
         Line2D([], [], color=INK, lw=2, label="typical value"),
         Line2D([], [], color=MUTED, lw=1.0, ls=(0, (4, 2)), label="target"),
     ]
-    if any(_published(run, share) for share in TARGETS_MS):
+    if any(_published(run, share) for share in SHARES):
         handles.append(
             Line2D([], [], ls="", marker="D", ms=4.5, mfc="white", mec=PALETTE[1],
                    label="published")

@@ -10,16 +10,16 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 
-from chat import accounts, endpoints
+from chat import accounts, endpoints, page
 from chat.channels import Channels
 from chat.commits import open_commits
 from chat.counts import Counts
-from chat.hub import Hub
+from chat.hub import SEQUENCES_PER_START, Hub
 from chat.refusal import BadRequest, Refused
 from chat.settings import Settings
 from chat.store import Store
 from chat.timing import ServerTiming
-from chat.tokens import Tokens
+from chat.tokens import REMEMBERED_S, Tokens
 
 # A hash of argon2 takes 64 MiB; so many are under way at a time.
 LOGIN_THREADS = 4
@@ -36,13 +36,17 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     pool = accounts.pool(settings.accounts, state.hashing)
     state.no_account = pool[0][1]
     state.store.prepare_accounts(pool)
-    state.tokens = Tokens(settings.token_ttl_s, state.store.tokens())
+    state.tokens = Tokens(settings.token_ttl_s, state.store.tokens(REMEMBERED_S))
     state.channels = Channels(
         settings.channels, settings.subscriber_share, state.store.subscriptions()
     )
     state.commits = open_commits(settings, state.store, behind, state.counts)
     state.hub = Hub(
-        settings, state.channels, state.commits, state.counts, state.store.last_sequence()
+        settings,
+        state.channels,
+        state.commits,
+        state.counts,
+        state.store.first_sequence(SEQUENCES_PER_START),
     )
     yield
     state.commits.close()
@@ -58,6 +62,7 @@ def build(settings: Settings) -> FastAPI:
     app.add_exception_handler(Refused, refuse)
     app.add_exception_handler(RequestValidationError, refuse_request)
     endpoints.add_to(app)
+    page.add_to(app)
     return app
 
 

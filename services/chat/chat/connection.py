@@ -29,6 +29,7 @@ class Connection:
         "_limit",
         "_loop",
         "_socket",
+        "_under_way",
         "_wake",
         "closing",
         "counts",
@@ -49,6 +50,7 @@ class Connection:
         self._limit = limit
         self._loop = asyncio.get_running_loop()
         self._wake: asyncio.Future[None] | None = None
+        self._under_way = 0
 
     def offer(self, queued: Queued) -> bool:
         """Put an event into the queue; return False where the queue is full or ends."""
@@ -71,9 +73,10 @@ class Connection:
         try:
             while True:
                 while queue:
-                    event, messages = queue.popleft()
+                    event, self._under_way = queue.popleft()
                     await send(event)
-                    counts.delivered += messages
+                    counts.delivered += self._under_way
+                    self._under_way = 0
                 if self.closing:
                     return
                 self._wake = self._loop.create_future()
@@ -93,7 +96,11 @@ class Connection:
         self._rouse()
 
     def give_up(self) -> None:
-        """Take no more, and count the messages that will not be delivered."""
+        """Take no more, and count the messages that will not be delivered.
+
+        One whose sending ends here is counted as well, though some of it may arrive.
+        """
         self.closing = True
-        self.counts.dropped += sum(messages for _, messages in self.queue)
+        self.counts.dropped += self._under_way + sum(messages for _, messages in self.queue)
+        self._under_way = 0
         self.queue.clear()

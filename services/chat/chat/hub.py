@@ -34,7 +34,7 @@ class Hub:
         channels: Channels,
         commits: Commits,
         counts: Counts,
-        last_sequence: int,
+        first_sequence: int,
     ) -> None:
         self.connections: dict[Connection, None] = {}
         self._settings = settings
@@ -43,7 +43,7 @@ class Hub:
         self._counts = counts
         self._coder: Coder = codecs.load(settings.codec)["envelope"]
         self._per_send = settings.serialize == "per_send"
-        self._sequence = (last_sequence // SEQUENCES_PER_START + 1) * SEQUENCES_PER_START
+        self._sequence = first_sequence
         self._handlers: Mapping[type, Callable[[Connection, Any], None]] = {
             Send: self._send,
             Subscribe: self._subscribe,
@@ -125,12 +125,12 @@ class Hub:
         if self._per_send:
             for connection in members:
                 if not connection.offer((to_event(dumps(native)), 1)):
-                    self._slow(connection)
+                    self._drop(connection, 1)
             return
         queued = (to_event(dumps(native)), 1)
         for connection in members:
             if not connection.offer(queued):
-                self._slow(connection)
+                self._drop(connection, 1)
 
     @staticmethod
     def _event(frame: Frame) -> Event:
@@ -138,11 +138,11 @@ class Hub:
 
     def _tell(self, connection: Connection, envelope: Ack | Pong | Error) -> None:
         event = self._event(self._coder.encode(envelope))
-        if not connection.offer((event, 0)) and not connection.closing:
-            self._slow(connection)
+        if not connection.offer((event, 0)):
+            self._drop(connection, 0)
 
-    def _slow(self, connection: Connection) -> None:
-        self._counts.dropped += 1
+    def _drop(self, connection: Connection, messages: int) -> None:
+        self._counts.dropped += messages
         if not connection.closing:
             self._counts.slow_readers += 1
             self._counts.refuse("slow_reader")

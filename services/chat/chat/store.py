@@ -25,6 +25,7 @@ CREATE TABLE IF NOT EXISTS subscriptions (
 CREATE TABLE IF NOT EXISTS messages (
     sequence INTEGER PRIMARY KEY, channel TEXT NOT NULL, sender TEXT NOT NULL, text TEXT NOT NULL
 );
+CREATE TABLE IF NOT EXISTS starts (number INTEGER PRIMARY KEY);
 CREATE INDEX IF NOT EXISTS messages_by_channel ON messages (channel, sequence);
 """
 # How long a statement waits for a lock that a reader from outside may hold. It blocks the loop.
@@ -90,9 +91,9 @@ class Store:
         row = self._connection.execute(known, (user,)).fetchone()
         return str(row[0]) if row else None
 
-    def tokens(self) -> list[tuple[str, str, float]]:
-        """Forget expired tokens and return the others: digest, user and the end of their time."""
-        self.commit([("DELETE FROM tokens WHERE expires_s < ?", (time.time(),))])
+    def tokens(self, remembered_s: float) -> list[tuple[str, str, float]]:
+        """Forget tokens that expired so long ago; return the others: digest, user and expiry."""
+        self.commit([("DELETE FROM tokens WHERE expires_s < ?", (time.time() - remembered_s,))])
         order = "SELECT digest, user, expires_s FROM tokens ORDER BY expires_s"
         return list(self._connection.execute(order))
 
@@ -100,10 +101,17 @@ class Store:
         """Return every join and leave that is in force."""
         return list(self._connection.execute("SELECT user, channel, subscribed FROM subscriptions"))
 
-    def last_sequence(self) -> int:
-        """Return the highest sequence of the history, or 0."""
-        (last,) = self._connection.execute("SELECT max(sequence) FROM messages").fetchone()
-        return int(last or 0)
+    def first_sequence(self, per_start: int) -> int:
+        """Return a multiple of ``per_start`` above all sequences that were ever given out.
+
+        It is on the disk before this returns: a start that stored no message is counted too.
+        """
+        highest = "SELECT coalesce(max({}), 0) FROM {}"
+        (last,) = self._connection.execute(highest.format("sequence", "messages")).fetchone()
+        (start,) = self._connection.execute(highest.format("number", "starts")).fetchone()
+        number = max(int(start), int(last) // per_start) + 1
+        self.commit([("DELETE FROM starts", ()), ("INSERT INTO starts VALUES (?)", (number,))])
+        return number * per_start
 
     def history(self, channel: str, limit: int) -> list[Entry]:
         """Return a channel's latest messages, oldest first."""

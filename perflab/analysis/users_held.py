@@ -1,0 +1,112 @@
+"""How many users each configuration of a chat service holds within the study's targets."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from perflab.analysis.quantiles import across_trials
+from perflab.recordings import Run, targets
+
+# What names a rung or follows from its users; all other levels make its configuration.
+_OF_A_RUNG = ("rung", "users", "join_s", "scenario")
+_NUMBERS = ["messages_per_s", "plateau_cpu_share_chat"]
+
+
+def targets_ms() -> dict[str, float]:
+    """Return the chat study's targets by response, in ms: p90, p95 and p99 of deliveries."""
+    return {
+        f"delivery_{measure.removesuffix('_latency')}_ms": value
+        for measure, value in targets("chat").items()
+    }
+
+
+def users_held(run: Run) -> pd.DataFrame:
+    """Return one row per rung: do its trials meet all targets?
+
+    Columns: configuration (the name of its first rung, without a number of users), users, treatment
+    (its label); held, missed, refused (trials); first_missed (the target missed most often, empty
+    where none was); and the typical value over valid trials of messages_per_s,
+    plateau_cpu_share_chat (1.0 = one core) and every response that has a target. A failed trial
+    counts as missed. Rows go by configuration in the order of the record, then by users.
+    """
+    trials = run.trials()
+    trials = trials[~trials["superseded"].astype(bool)]
+    configurations: dict[tuple[str, ...], str] = {}
+    rows = []
+    for item in run.record.treatments:
+        key = tuple(item.levels[name] for name in item.levels if name not in _OF_A_RUNG)
+        name = configurations.setdefault(key, _without_users(item.levels["rung"]))
+        own = trials[trials["treatment"] == item.name]
+        rows.append(
+            {
+                "configuration": name,
+                "users": int(item.levels["users"]),
+                "treatment": item.label or item.name,
+                **_judged(own),
+            }
+        )
+    order = {name: place for place, name in enumerate(configurations.values())}
+    table = pd.DataFrame(rows)
+    places = table["configuration"].map(order)
+    return (
+        table.assign(place=places)
+        .sort_values(["place", "users"], ignore_index=True)
+        .drop(columns="place")
+    )
+
+
+def _judged(trials: pd.DataFrame) -> dict[str, object]:
+    limits = targets_ms()
+    valid = trials[trials["state"] == "valid"]
+    misses = pd.DataFrame({name: ~(valid[name] <= most) for name, most in limits.items()})
+    held = int((~misses.any(axis=1)).sum())
+    often = misses.sum()
+    found = {
+        name: across_trials(valid[name].to_numpy(float)).value for name in [*_NUMBERS, *limits]
+    }
+    return {
+        "held": held,
+        "missed": len(valid) - held + int((trials["state"] == "failed").sum()),
+        "refused": int((trials["state"] == "invalid").sum()),
+        "first_missed": str(often.idxmax()) if often.any() else "",
+        **found,
+    }
+
+
+def _without_users(rung: str) -> str:
+    stem, _, users = rung.rpartition("_")
+    return stem if stem and users.isdigit() else rung
+
+
+def held_sentences(table: pd.DataFrame) -> list[str]:
+    """Say for each configuration of :func:`users_held` what it held, and what it did not.
+
+    A number of users is held when no trial of it, nor of any smaller number, missed a target.
+    """
+    return [_said(str(name), group) for name, group in table.groupby("configuration", sort=False)]
+
+
+def _said(name: str, group: pd.DataFrame) -> str:
+    judged = group[group["held"] + group["missed"] > 0]
+    broken = judged[judged["missed"] > 0]
+    good = judged[judged["users"] < broken["users"].min()] if len(broken) else judged
+    parts = []
+    if len(good):
+        best = good.iloc[-1]
+        parts.append(
+            f"{best['users']} users and {best['messages_per_s']:,.0f} messages/s held in "
+            f"{best['held']} of {best['held']} trials"
+        )
+    if len(broken):
+        worst = broken.iloc[0]
+        what = str(worst["first_missed"]).removeprefix("delivery_").removesuffix("_ms")
+        of = worst["held"] + worst["missed"]
+        parts.append(
+            f"{worst['users']} users not in {worst['missed']} of {of} "
+            f"({what or 'the service failed'})"
+        )
+    else:
+        parts.append("more were not tried" if len(good) == len(group) else "no limit was found")
+    if len(refused := group[(group["refused"] > 0) & (group["held"] + group["missed"] == 0)]):
+        parts.append(f"trials with {refused['users'].min()} users were refused")
+    return f"{name.replace('_', ' ')}: {'; '.join(parts)}"

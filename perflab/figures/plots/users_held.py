@@ -1,0 +1,83 @@
+"""Latency against the number of users, configuration by configuration, with the study's targets."""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from perflab.analysis.users_held import held_sentences, targets_ms
+from perflab.analysis.users_held import users_held as held_table
+from perflab.figures.canvas import canvas, finish, only_grid
+from perflab.figures.looks import MARKERS, PALETTE
+from perflab.figures.origin import footer
+from perflab.figures.plots.milliseconds import log_axis
+from perflab.figures.theme import MUTED, styled
+from perflab.recordings import Run
+
+
+def table(run: Run) -> pd.DataFrame:
+    """Return one row per rung; see :func:`perflab.analysis.users_held.users_held`."""
+    return held_table(run)
+
+
+@styled
+def users_held(run: Run) -> Figure | None:
+    """Draw three percentiles against users; None where no configuration has two numbers of them."""
+    if not {"rung", "users"} <= set(run.record.factors):
+        return None
+    found = held_table(run)
+    several = found.groupby("configuration")["users"].transform("nunique") > 1
+    found = found[several]
+    if found.empty:
+        return None
+    names = list(dict.fromkeys(found["configuration"]))
+    figure = canvas(
+        "Users held within the targets",
+        footer(run),
+        plot_height_in=3.2,
+        subtitle=". ".join(_upper(each) for each in held_sentences(found))
+        + ". Small points: trials (hollow: refused); lines: their typical values.",
+        key=_key(names),
+    )
+    panels = figure.subplots(1, len(targets_ms()), sharey=True)
+    for axes, (response, most_ms) in zip(panels, targets_ms().items(), strict=True):
+        _draw(axes, run, found, names, response)
+        axes.axhline(most_ms, color=MUTED, lw=1.0, ls=(0, (4, 2)), zorder=1)
+        axes.set_xlabel("users")
+        axes.set_title(response.removeprefix("delivery_").removesuffix("_ms"), fontsize=9)
+        log_axis(axes, "y")
+        only_grid(axes, "y")
+    panels[0].set_ylabel("latency of deliveries, ms (log)")
+    return finish(figure)
+
+
+def _draw(axes: Axes, run: Run, found: pd.DataFrame, names: list[str], response: str) -> None:
+    trials = run.trials()
+    trials = trials[~trials["superseded"].astype(bool) & (trials["state"] != "failed")]
+    labels = {item.name: item.label or item.name for item in run.record.treatments}
+    shown = trials.assign(label=trials["treatment"].map(labels))
+    for place, name in enumerate(names):
+        color, marker = PALETTE[place % len(PALETTE)], MARKERS[place % len(MARKERS)]
+        own = found[found["configuration"] == name]
+        axes.plot(own["users"], own[response], color=color, marker=marker, ms=4.5, lw=1.4, zorder=3)
+        users = dict(zip(own["treatment"], own["users"], strict=True))
+        points = shown[shown["label"].isin(users)]
+        valid = points["state"] == "valid"
+        for chosen, face in ((valid, color), (~valid, "white")):
+            axes.scatter(points.loc[chosen, "label"].map(users), points.loc[chosen, response], s=9,
+                         c=face, edgecolors=color, linewidths=0.7, alpha=0.8, zorder=2)  # fmt: skip
+
+
+def _upper(words: str) -> str:
+    return words[:1].upper() + words[1:]
+
+
+def _key(names: list[str]) -> list[Line2D]:
+    handles = [
+        Line2D([], [], color=PALETTE[place % len(PALETTE)], marker=MARKERS[place % len(MARKERS)],
+               ms=4.5, lw=1.4, label=name.replace("_", " "))
+        for place, name in enumerate(names)
+    ]  # fmt: skip
+    return [*handles, Line2D([], [], color=MUTED, lw=1.0, ls=(0, (4, 2)), label="target")]

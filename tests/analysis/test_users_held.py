@@ -1,0 +1,77 @@
+"""Users held: no number is called held when one of its trials, or of a smaller number, missed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from perflab.analysis import held_sentences, users_held
+from perflab.figures import users_held as drawn
+from perflab.recordings import Run
+from tests.figures.test_plots import all_words
+from tests.synthetic_streams import write_ladder, write_stream_run
+
+GOOD: dict[str, object] = {}
+LATE: dict[str, object] = {"delivery_p90_ms": 231.0}
+FAR_TOO_LATE: dict[str, object] = {"delivery_p90_ms": 300.0, "delivery_p99_ms": 1200.0}
+REFUSED: dict[str, object] = {"state": "invalid"}
+FAILED: dict[str, object] = {"state": "failed"}
+
+
+def said(run: Run) -> dict[str, str]:
+    return dict(each.split(": ", 1) for each in held_sentences(users_held(run)))
+
+
+def test_what_is_held_and_what_is_not_is_told_by_configuration(tmp_path: Path) -> None:
+    run = write_ladder(
+        tmp_path,
+        {
+            ("best", 600): [GOOD, GOOD],
+            ("json", 250): [GOOD, GOOD],
+            ("best", 700): [GOOD, LATE],
+            ("json", 300): [FAR_TOO_LATE, LATE],
+            ("best", 425): [GOOD, GOOD],
+        },
+    )
+    table = users_held(run)
+    assert list(table["configuration"]) == ["best"] * 3 + ["json"] * 2
+    assert list(table["users"]) == [425, 600, 700, 250, 300]
+    assert list(table["held"]) == [2, 2, 1, 2, 0]
+    assert list(table["missed"]) == [0, 0, 1, 0, 2]
+    assert list(table["first_missed"]) == ["", "", "delivery_p90_ms", "", "delivery_p90_ms"]
+    words = said(run)
+    assert words["best"] == (
+        "600 users and 36,000 messages/s held in 2 of 2 trials; 700 users not in 1 of 2 (p90)"
+    )
+    assert words["json"].startswith("250 users and 6,250 messages/s held in 2 of 2 trials; 300")
+
+
+def test_more_users_are_not_held_where_fewer_were_not(tmp_path: Path) -> None:
+    planted = {("best", 500): [GOOD], ("best", 600): [LATE], ("best", 700): [GOOD]}
+    assert said(write_ladder(tmp_path, planted))["best"].startswith(
+        "500 users and 25,000 messages/s held in 1 of 1 trials; 600 users not in 1 of 1"
+    )
+
+
+def test_a_refused_trial_is_neither_held_nor_missed(tmp_path: Path) -> None:
+    planted = {("best", 500): [GOOD], ("best", 900): [REFUSED]}
+    run = write_ladder(tmp_path, planted)
+    assert list(users_held(run)["refused"]) == [0, 1]
+    assert said(run)["best"].endswith("no limit was found; trials with 900 users were refused")
+
+
+def test_a_failed_trial_is_a_miss_of_the_service(tmp_path: Path) -> None:
+    run = write_ladder(tmp_path, {("json", 250): [GOOD], ("json", 500): [FAILED]})
+    assert said(run)["json"].endswith("500 users not in 1 of 1 (the service failed)")
+
+
+def test_the_figure_says_what_the_table_says(tmp_path: Path) -> None:
+    run = write_ladder(tmp_path, {("best", 500): [GOOD], ("best", 600): [LATE]})
+    figure = drawn(run)
+    assert figure is not None
+    words = " ".join(all_words(figure).split())
+    assert "600 users not in 1 of 1 (p90)" in words
+
+
+def test_one_number_of_users_makes_no_figure(tmp_path: Path) -> None:
+    assert drawn(write_ladder(tmp_path / "one", {("best", 500): [GOOD]})) is None
+    assert drawn(write_stream_run(tmp_path / "two", blocks=1)) is not None
