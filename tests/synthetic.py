@@ -17,6 +17,7 @@ import pandas as pd
 
 from perflab.recordings import Contrast, Run, RunRecord, RunWriter, TreatmentRecord, trial_id
 from perflab.trials.summary import phase_columns
+from perflab.trials.watching import watched_columns, watched_samples
 
 USERS = 20
 WARMUP_SHARE = 0.2
@@ -373,11 +374,13 @@ def profiled_run(
     *,
     noise: float = 0.0,
     seen_share: Mapping[str, float] | None = None,
+    watch: Mapping[str, Mapping[str, str]] | None = None,
     blocks: int = 6,
 ) -> Run:
     """Write a run of treatments with planted stacks per trial, give or take noise.
 
-    ``seen_share`` is the share of the profiler's looks that found a thread running.
+    ``seen_share`` is the share of the profiler's looks that found a thread running; ``watch`` holds
+    the watched functions of each treatment, at 100 looks a second and 1000 messages delivered.
     """
     planted = [Planted({"variant": name}, label=f"variant {name}") for name in stacks]
     model = write_run(root / "model", treatments=planted, blocks=blocks, requests=10).record
@@ -395,5 +398,7 @@ def profiled_run(
             share = (seen_share or {}).get(treatment.levels["variant"], 0.5)
             row |= {"cpu_share_chat": share, "profiler_looks": round(sum(own.values()) / share)}
             table = pd.DataFrame(seen.items(), columns=["stack", "samples"])
+            found = watched_samples(table, (watch or {}).get(treatment.levels["variant"], {}))
+            row |= watched_columns(found, sum(seen.values()), rate_hz=100, messages=1000)
             writer.commit_trial(row, None, None, stacks=table)
     return Run(writer.path)

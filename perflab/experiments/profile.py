@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from perflab.experiments.chat import service
+from perflab.experiments.chat import service, watched
 from perflab.experiments.chat.service import ChatParameters, Codec, Rung
 from perflab.experiments.experiment import Experiment
 from perflab.recordings import Contrast
@@ -21,6 +21,8 @@ RESPONSES = {
     "delivery_p50_ms": "the median latency of deliveries",
     "delivery_p95_ms": "the p95 of their latency",
 }
+# In seconds, without permessage-deflate and with it.
+SENDING_S = (64.26, 134.9)
 Switch = Literal["on", "off"]
 
 
@@ -28,8 +30,9 @@ class ProfileParameters(ChatParameters):
     """Parameters of the profiles of the chat server.
 
     ``codec``, ``deflate`` and ``profiler`` are factors; ``rate_hz`` is how often the profiler
-    looks. Users act far more often than the published ones, so that a few dozen make a load that
-    is worth a profile within seconds; logins cost nothing.
+    looks. Both levels of ``deflate`` test what compression costs in sending. Users act far more
+    often than the published ones, so that a few dozen make a load that is worth a profile within
+    seconds; logins cost nothing.
     """
 
     blocks: int = Field(default=6, ge=1, le=1000)
@@ -67,10 +70,11 @@ def _rungs(parameters: ProfileParameters) -> dict[str, Rung]:
 
 
 def _treatments(parameters: ProfileParameters) -> list[Treatment]:
-    look = Profiling(node=NODE, rate_hz=parameters.rate_hz)
     treatments = []
     for treatment in service.treatments(parameters, _rungs(parameters)):
         seen = treatment.levels["rung"].endswith("_profiled")
+        watch = watched.watch(treatment.levels["deflate"])
+        look = Profiling(node=NODE, rate_hz=parameters.rate_hz, watch=watch)
         levels = {**treatment.levels, FACTOR: "on" if seen else "off"}
         changes = {"levels": levels, "profiling": look if seen else None}
         treatments.append(treatment.model_copy(update=changes))
@@ -83,6 +87,10 @@ def _factors(parameters: ProfileParameters) -> dict[str, tuple[str, ...]]:
 
 
 def _contrasts(parameters: ProfileParameters) -> list[Contrast]:
+    return [*_costs(parameters), *_sending(parameters)]
+
+
+def _costs(parameters: ProfileParameters) -> list[Contrast]:
     if set(parameters.profiler) != {"on", "off"}:
         return []
     return [
@@ -106,6 +114,25 @@ def _cost(parameters: ProfileParameters, codec: str, deflate: str, response: str
     )
 
 
+def _sending(parameters: ProfileParameters) -> list[Contrast]:
+    if "on" not in parameters.profiler or set(parameters.deflate) != {"on", "off"}:
+        return []
+    without_s, with_s = SENDING_S
+    return [
+        Contrast(
+            name=f"sending without deflate against with, {codec}",
+            claim=f"turning permessage-deflate off halves the time that sending takes ({codec})",
+            response="profile_send_us_per_message",
+            numerator={"rung": _name(codec, "off", "on")},
+            denominator={"rung": _name(codec, "on", "on")},
+            published_ratio=without_s / with_s,
+            published_direction="smaller",
+            source=f"chat study, claim 3 (sending {without_s:g} of {with_s:g} s)",
+        )
+        for codec in dict.fromkeys(parameters.codec)
+    ]
+
+
 EXPERIMENT = Experiment(
     name="profile",
     title="Profile of the chat server, and what profiling costs",
@@ -115,5 +142,5 @@ EXPERIMENT = Experiment(
     treatments=_treatments,
     factors=_factors,
     contrasts=_contrasts,
-    warnings=service.load_warnings,
+    warnings=lambda parameters: service.load_warnings(parameters, _rungs(parameters).values()),
 )

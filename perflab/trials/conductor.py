@@ -207,7 +207,14 @@ def _record(plan: RunPlan, backend: Backend, places: Placement, code: dict[str, 
         code=code,
         sessions=[session],
         warnings=[*plan.warnings, *_bystanders()],
+        notes=_watched(plan),
     )
+
+
+def _watched(plan: RunPlan) -> dict[str, Any]:
+    """Return which frames the trials' columns about watched functions are of, by treatment."""
+    found = {item.name: dict(item.profiling.watch) for item in plan.treatments if item.profiling}
+    return {"watched": found} if any(found.values()) else {}
 
 
 def _bystanders() -> list[str]:

@@ -11,7 +11,8 @@ import pandas as pd
 
 from perflab.sampling.profiler import Profiler
 from perflab.stacks.residents import Residents
-from perflab.trials.plan import Treatment
+from perflab.trials.plan import Profiling, Treatment
+from perflab.trials.watching import unseen, watched_columns, watched_samples
 
 PROFILER = "profiler"
 SPARE_S = 60.0
@@ -19,21 +20,33 @@ SPARE_S = 60.0
 
 @dataclass(frozen=True)
 class Seen:
-    """What a profiler saw, how often it was due to look, and what it says against itself."""
+    """What a profiler saw, how often it was due to look, and what it says against itself.
+
+    ``watched`` counts the samples with a watched function, by name.
+    """
 
     stacks: pd.DataFrame
     looks: int
+    rate_hz: int
+    watched: Mapping[str, int]
     warnings: tuple[str, ...]
 
     @classmethod
-    def by(cls, profiler: Profiler) -> Seen:
+    def by(cls, profiler: Profiler, wanted: Profiling) -> Seen:
         """End a profiler in order and take what it saw."""
         stacks = profiler.collect()
-        return cls(stacks, profiler.looks, profiler.warnings)
+        watched = watched_samples(stacks, wanted.watch)
+        missing = unseen(watched, wanted.watch, int(stacks["samples"].sum()))
+        warnings = (*profiler.warnings, *missing)
+        return cls(stacks, profiler.looks, wanted.rate_hz, watched, warnings)
 
-    def columns(self) -> dict[str, Any]:
-        """Return what the trial's row holds of it."""
-        return {"profiler_looks": self.looks}
+    def columns(self, messages: int) -> dict[str, Any]:
+        """Return what the trial's row holds of it; ``messages`` were delivered in the trial."""
+        samples = int(self.stacks["samples"].sum())
+        return {
+            "profiler_looks": self.looks,
+            **watched_columns(self.watched, samples, self.rate_hz, messages),
+        }
 
 
 @contextlib.contextmanager

@@ -2,24 +2,62 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from perflab.errors import ParameterError
 from perflab.load.workload import Workload
 from perflab.recordings import Contrast
 from perflab.stacks.plan import StackPlan
 
+WATCHED_NAME = re.compile(r"[a-z][a-z0-9_]*")
+
 
 class Profiling(BaseModel):
-    """A profiler beside the load: which node it looks at, and how often a second."""
+    """A profiler beside the load: which node it looks at, and how often a second.
+
+    ``watch`` names functions whose part the trial's row shall hold (see
+    :mod:`perflab.trials.watching`): a short name, and a regular expression that is searched for in
+    frames as py-spy writes them, ``Connection.write (chat/connection.py)``.
+
+    Raises
+    ------
+    ParameterError
+        A name cannot be part of a column's name, or a pattern is none.
+    """
 
     model_config = ConfigDict(frozen=True)
 
     node: str
     rate_hz: int
+    watch: Mapping[str, str] = Field(default_factory=dict)
+
+    @field_validator("watch")
+    @classmethod
+    def _can_be_watched(cls, watch: Mapping[str, str]) -> Mapping[str, str]:
+        problems = [
+            problem for name, pattern in watch.items() if (problem := _obstacle(name, pattern))
+        ]
+        if problems:
+            raise ParameterError("watched functions", problems)
+        return watch
+
+
+def _obstacle(name: str, pattern: str) -> str:
+    """Return why a function cannot be watched so; empty where it can."""
+    if not WATCHED_NAME.fullmatch(name):
+        return f"name '{name}': small letters, digits and _ are allowed, a letter first"
+    if not pattern:
+        return f"'{name}': its pattern is empty and would match every frame; name a function"
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        return f"'{name}': the pattern '{pattern}' is no regular expression: {error}"
+    return ""
 
 
 class Treatment(BaseModel):

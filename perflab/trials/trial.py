@@ -127,7 +127,7 @@ def _measured(bench: Bench, treatment: Treatment, row: dict[str, Any]) -> TrialT
         "cpu_probe_ms": sum(around.cpu_probe_ms) / len(around.cpu_probe_ms),
         "state": "invalid" if reasons else "valid",
         "reasons": reasons,
-        **(profile.columns() if profile else {}),
+        **(profile.columns(seen.row.get("messages_delivered", 0)) if profile else {}),
         "warnings": [*found.warnings, *seen.warnings, *(profile.warnings if profile else ())],
     }
     requests = result.requests
@@ -174,7 +174,8 @@ def _load(bench: Bench, treatment: Treatment) -> tuple[LoadResult, Sampler, Seen
             )
         finally:
             sampler.stop()
-        return result, sampler, Seen.by(profiler) if profiler is not None else None
+        wanted = treatment.profiling
+        return result, sampler, Seen.by(profiler, wanted) if profiler and wanted else None
 
 
 def _server_count(

@@ -9,12 +9,14 @@ import pandas as pd
 import pytest
 
 from perflab.analysis import (
+    deflate_of_sending,
     profile_change,
     profile_changes,
     profile_check,
     profile_of,
     profiled,
     top_functions,
+    watched,
 )
 from perflab.errors import AnalysisError
 from tests.synthetic import profiled_run, write_run
@@ -64,12 +66,45 @@ def test_what_the_profiler_saw_stands_beside_the_cpu(tmp_path: Path) -> None:
     assert row["CPU low"] == pytest.approx(30)
 
 
+WITH = {"main;send;deflate": 270, "main;send": 230, "main": 500}
+WITHOUT = {"main;send": 240, "main": 560}
+WATCH = {"a": {"send": "^send$", "deflate": "^deflate$"}, "b": {"send": "^send$"}}
+
+
+def test_watched_functions_have_shares_and_times_with_intervals_over_trials(
+    tmp_path: Path,
+) -> None:
+    run = profiled_run(tmp_path, {"a": WITH, "b": WITHOUT}, watch=WATCH, noise=0.05)
+    table = watched(run).set_index(["treatment", "watched"])
+    assert list(table.index) == [
+        ("variant a", "send"), ("variant a", "deflate"), ("variant b", "send"),
+    ]  # fmt: skip
+    send = table.loc[("variant a", "send")]
+    assert send["share low"] < 50 < send["share high"]
+    # 500 looks, a hundred a second, over 1000 messages.
+    assert send["us low"] < 5000 < send["us high"]
+    assert send["n"] == 6
+    assert table.loc[("variant b", "send"), "us"] == pytest.approx(2400, rel=0.05)
+
+
+def test_the_part_of_compression_in_sending_stands_beside_the_published_one(
+    tmp_path: Path,
+) -> None:
+    run = profiled_run(tmp_path, {"a": WITH, "b": WITHOUT}, watch=WATCH, noise=0.03)
+    (row,) = deflate_of_sending(run).to_dict("records")
+    assert (row["treatment"], row["n"]) == ("variant a", 6)
+    assert row["low"] < 54 < row["high"]
+    assert row["published %"] == pytest.approx(53.9, abs=0.1)
+
+
 def test_a_run_without_a_profiler_has_no_profile(tmp_path: Path) -> None:
     run = write_run(tmp_path, blocks=1, requests=10)
     assert profiled(run) == []
     assert top_functions(run).empty
     assert profile_changes(run).empty
     assert run.stacks().empty
+    assert watched(run).empty
+    assert deflate_of_sending(run).empty
     with pytest.raises(AnalysisError, match="no profiled trial"):
         profile_of(run, "synchronous_commit=on")
 

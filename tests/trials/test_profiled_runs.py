@@ -1,7 +1,10 @@
-"""A profiled run on each backend: stacks of the service, none where nobody looked."""
+"""Profiled runs: stacks of the service and watched functions in them, none where nobody looked."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import pandas as pd
 import pytest
 
 from perflab.experiments import experiment
@@ -10,10 +13,11 @@ from perflab.recordings import Run
 from perflab.stacks import leftovers
 from perflab.trials.client import conduct
 from perflab.trials.conductor import Order
+from perflab.trials.plan import RunPlan
 
 SMALL = {
-    "blocks": 1, "codec": ["json"], "users": 10, "action_s": 0.1, "join_s": 0.01,
-    "plateau_s": 1.0, "rate_hz": 200, "seed": 3,
+    "blocks": 1, "codec": ["json"], "deflate": ["on"], "users": 25, "action_s": 0.1,
+    "join_s": 0.01, "plateau_s": 1.0, "rate_hz": 200, "seed": 3,
 }  # fmt: skip
 
 
@@ -24,11 +28,40 @@ def test_the_profiler_sees_the_service_on_each_backend(backend_name: str) -> Non
     run = Run(conduct(Order(plan=plan, backend=backend_name, runs=runs_dir()), lambda _: None))
     trials = run.trials().set_index("factor_profiler", drop=False)
     assert set(trials["state"]) <= {"valid", "invalid"}
-    assert (trials["messages_sent"] > 10 * 8).all()
+    assert (trials["messages_sent"] > 25 * 8).all()
     stacks = run.stacks(list(trials["trial_id"]))
     assert set(stacks["trial_id"]) == {trials.at["on", "trial_id"]}
     assert 10 < stacks["samples"].sum() < trials.at["on", "profiler_looks"]
     assert stacks["stack"].str.contains(r"\((?:chat/)?hub\.py\)").any()
     assert trials.at["on", "cpu_share_profiler"] > 0
     assert trials["cpu_share_profiler"].isna().to_dict() == {"on": False, "off": True}
+    assert_plausible(trials.loc["on"])
+    assert trials.loc["off"].filter(like="profile_").isna().all()
     assert leftovers.everything() == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("websocket", ["websockets-sansio", "wsproto"])
+def test_sending_and_compressing_are_seen_with_uvicorns_other_implementations(
+    websocket: str,
+) -> None:
+    chosen = experiment("profile")
+    plan = served_by(websocket, chosen.plan(chosen.check({**SMALL, "profiler": ["on"]})))
+    run = Run(conduct(Order(plan=plan, backend="process", runs=runs_dir()), lambda _: None))
+    assert_plausible(run.trials().iloc[0])
+
+
+def served_by(websocket: str, plan: RunPlan) -> RunPlan:
+    (treatment,) = plan.treatments
+    (node,) = treatment.stack.nodes
+    node = node.model_copy(update={"settings": {**node.settings, "websocket": websocket}})
+    stack = treatment.stack.model_copy(update={"nodes": (node,)})
+    return plan.model_copy(update={"treatments": (treatment.model_copy(update={"stack": stack}),)})
+
+
+def assert_plausible(trial: pd.Series[Any]) -> None:
+    shares = {name: trial[f"profile_{name}_share"] for name in ("send", "deflate", "serialize")}
+    assert 0 < shares["deflate"] < shares["send"] < 1
+    assert 0 <= shares["serialize"] < 1 - shares["send"]
+    assert 1 < trial["profile_send_us_per_message"] < 1000
+    assert not [text for text in trial["warnings"] if "'send'" in text or "'deflate'" in text]

@@ -1,0 +1,73 @@
+"""Watched functions: what counts as a sample of one, and what may be watched."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import pytest
+
+from perflab.errors import ParameterError
+from perflab.trials.plan import Profiling
+from perflab.trials.watching import unseen, watched_columns, watched_samples
+
+WRITE = "Connection.write (chat/connection.py)"
+ENCODE = "PerMessageDeflate.encode (websockets/extensions/permessage_deflate.py)"
+DUMPS = "JSONEncoder.encode (json/encoder.py)"
+
+
+def stacks_of(counts: dict[str, int]) -> pd.DataFrame:
+    return pd.DataFrame(counts.items(), columns=["stack", "samples"])
+
+
+def test_a_sample_counts_wherever_the_function_is_in_its_stack() -> None:
+    stacks = stacks_of({f"main;{WRITE};{ENCODE}": 3, f"main;{WRITE}": 2, "main": 5})
+    watch = {"send": r"\.write \(", "deflate": r"permessage_deflate\.py"}
+    assert watched_samples(stacks, watch) == {"send": 5, "deflate": 3}
+
+
+def test_a_function_that_recurses_counts_its_sample_once() -> None:
+    assert watched_samples(stacks_of({"main;f;g;f;f": 4}), {"f": "^f$"}) == {"f": 4}
+
+
+def test_a_pattern_meets_one_frame_and_not_the_stack() -> None:
+    stacks = stacks_of({f"main;{WRITE};{DUMPS}": 7})
+    assert watched_samples(stacks, {"both": r"write.*encode"}) == {"both": 0}
+    assert watched_samples(stacks, {"whole": r"^JSONEncoder.*encoder\.py\)$"}) == {"whole": 7}
+
+
+def test_share_and_time_per_message_come_from_the_samples() -> None:
+    row = watched_columns({"send": 50}, samples=200, rate_hz=100, messages=10_000)
+    # 50 looks, a hundred a second, are half a second; over 10,000 messages 50 us each.
+    assert row == {"profile_send_share": 0.25, "profile_send_us_per_message": 50.0}
+
+
+def test_what_is_never_seen_is_zero_with_a_warning() -> None:
+    watch = {"send": "write", "gone": "no_such_function"}
+    found = watched_samples(stacks_of({f"main;{WRITE}": 10}), watch)
+    row = watched_columns(found, samples=10, rate_hz=100, messages=10)
+    assert (row["profile_gone_share"], row["profile_gone_us_per_message"]) == (0.0, 0.0)
+    (warning,) = unseen(found, watch, 10)
+    assert "'gone' is in none of 10 samples" in warning
+    assert "no_such_function" in warning
+
+
+def test_without_samples_or_messages_there_is_no_number() -> None:
+    found = watched_samples(stacks_of({}), {"send": "write"})
+    row = watched_columns(found, samples=0, rate_hz=100, messages=0)
+    assert all(map(math.isnan, row.values()))
+
+
+@pytest.mark.parametrize(
+    ("name", "pattern", "problem"),
+    [
+        ("send", "write (", "'write \\(' is no regular expression: missing \\)"),
+        ("send", "", "is empty"),
+        ("Send-it", "write", "'Send-it': small letters"),
+    ],
+)
+def test_a_watch_that_cannot_be_is_refused_before_anything_starts(
+    name: str, pattern: str, problem: str
+) -> None:
+    with pytest.raises(ParameterError, match=problem):
+        Profiling(node="chat", rate_hz=100, watch={name: pattern})
