@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import urllib.request
 
 import pytest
@@ -347,3 +348,20 @@ def test_a_user_may_have_two_windows(plain: Service) -> None:
         await part(user)
 
     run(scene())
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"), [("/", "html"), ("/page.css", "css"), ("/page.js", "javascript")]
+)
+def test_the_page_asks_nothing_of_any_other_place(plain: Service, path: str, kind: str) -> None:
+    with urllib.request.urlopen(f"http://127.0.0.1:{plain.port}{path}", timeout=10) as answer:
+        text = answer.read().decode()
+    assert (answer.status, answer.headers["Content-Type"]) == (200, f"text/{kind}; charset=utf-8")
+    assert re.findall(r"//\w|@import|url\(|\bstyle=|\bon\w+=\"|innerHTML", text) == []
+    policy = dict(
+        part.strip().split(" ", 1) for part in answer.headers["Content-Security-Policy"].split(";")
+    )
+    assert policy["default-src"] == "'none'"
+    assert {policy[kind] for kind in ("script-src", "style-src", "connect-src")} == {"'self'"}
+    assert policy["require-trusted-types-for"] == "'script'"
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"

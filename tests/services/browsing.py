@@ -1,0 +1,140 @@
+"""People at the chat's page: windows of a real browser, driven by Selenium."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+from running import Service, wait_until
+from selenium.webdriver import Chrome, ChromeOptions, ChromeService
+from selenium.webdriver.common.by import By
+from selenium.webdriver.remote.webelement import WebElement
+
+PROGRAMS = ("chromium", "chromedriver")
+PATIENCE_S = 15.0
+FLAGS = (
+    "--headless=new",
+    "--no-sandbox",  # Chromium's sandbox refuses root, and the page is our own
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-proxy-server",
+    # Nothing but the service can be reached, whatever the browser has in mind.
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+)
+LINES = """
+return [...document.querySelectorAll("#log p")].map(
+    (line) => ["time", "b", "span"].map((part) => line.querySelector(part).textContent))
+"""
+
+
+def missing_programs() -> list[str]:
+    """Return the programs of a browser test that are not installed."""
+    return [name for name in PROGRAMS if shutil.which(name) is None]
+
+
+@contextmanager
+def browsing(profile: Path) -> Iterator[Chrome]:
+    """Run a browser on an empty profile; none of its processes outlives the block."""
+    options = ChromeOptions()
+    options.binary_location = shutil.which("chromium") or ""
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    for flag in (*FLAGS, f"--user-data-dir={profile}"):
+        options.add_argument(flag)
+    family: list[psutil.Process] = []
+    try:
+        driver = Chrome(options, ChromeService(executable_path=shutil.which("chromedriver")))
+        try:
+            yield driver
+        finally:
+            family += psutil.Process(driver.service.process.pid).children(recursive=True)
+            driver.quit()
+    finally:
+        _, left = psutil.wait_procs([*family, *users_of(profile)], timeout=5)
+        for process in left:
+            process.kill()
+        psutil.wait_procs(left, timeout=5)
+        assert not users_of(profile)
+
+
+def users_of(profile: Path) -> list[psutil.Process]:
+    """Return the processes whose command names the profile: the crash handler has no parent."""
+    return [
+        process
+        for process in psutil.process_iter(["cmdline"])
+        if any(str(profile) in argument for argument in process.info["cmdline"] or ())
+    ]
+
+
+class Window:
+    """A window with the chat's page; every call brings it to the front first."""
+
+    def __init__(self, driver: Chrome, service: Service) -> None:
+        driver.switch_to.new_window("window")
+        self._driver = driver
+        self._handle = driver.current_window_handle
+        self._address = f"http://127.0.0.1:{service.port}/"
+        self.load()
+
+    def load(self) -> None:
+        self.front().get(self._address)
+
+    def front(self) -> Chrome:
+        self._driver.switch_to.window(self._handle)
+        return self._driver
+
+    def close(self) -> None:
+        self.front().close()
+        self._driver.switch_to.window(self._driver.window_handles[0])
+
+    def part(self, identity: str) -> WebElement:
+        return self.front().find_element(By.ID, identity)
+
+    def text(self, identity: str) -> str:
+        return self.part(identity).text
+
+    def lines(self) -> list[list[str]]:
+        """Return time, sender and text of the messages that are shown."""
+        shown: list[list[str]] = self.front().execute_script(LINES)
+        return shown
+
+    def wait(self, true: Callable[[], object]) -> None:
+        wait_until(lambda: bool(true()), timeout_s=PATIENCE_S)
+
+    def log_in(self, user: str, password: str = "correct horse") -> None:
+        self.wait(self.part("enter").is_enabled)
+        for identity, value in (("user", user), ("password", password)):
+            self.part(identity).clear()
+            self.part(identity).send_keys(value)
+        self.part("enter").click()
+
+    def join(self, user: str) -> Window:
+        """Log in and wait for the first channel."""
+        self.log_in(user)
+        self.wait(lambda: self.text("chosen").startswith("channel"))
+        return self
+
+    def choose(self, channel: str) -> None:
+        self.in_list(f"//button[.='{channel}']").click()
+        self.wait(lambda: self.text("chosen") == channel)
+
+    def box(self, channel: str) -> WebElement:
+        return self.in_list(f"//input[@aria-label='subscribe to {channel}']")
+
+    def in_list(self, path: str) -> WebElement:
+        return self.part("channels").find_element(By.XPATH, f".{path}")
+
+    def say(self, text: str) -> None:
+        self.part("text").send_keys(text)
+        self.part("send").click()
+
+    def complaints(self) -> list[str]:
+        """Return what the browser wrote to its console since the last call."""
+        return [entry["message"] for entry in self.front().get_log("browser")]
