@@ -187,7 +187,7 @@ def _find_capacity(
             result.discard()
             if result.stopped:
                 raise KeyboardInterrupt
-            state = "; ".join(found.faults or found.missed) or "held"
+            state = "; ".join(found.faults or found.unclear or found.missed) or "held"
             print(f"{level:12.5g}  {state}", file=sys.stderr, flush=True)
             return found
 

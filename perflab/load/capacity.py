@@ -13,8 +13,9 @@ from typing import Any, Literal
 from perflab.errors import LoadError
 from perflab.load.report import SMALLEST_N
 from perflab.load.workload import ClosedLoop, Objective, OpenLoop, Stage, Workload
+from perflab.recordings.reasons import side_of
 
-Limit = Literal["server", "client", "range"]
+Limit = Literal["server", "client", "unknown", "range"]
 LONGEST_PROBE_S = 60.0
 MAX_ERROR_SHARE = 0.01
 MIN_SHARE_OF_OFFERED = 0.97
@@ -24,11 +25,16 @@ MAX_GROWN_SHARE = 0.5
 
 @dataclass(frozen=True)
 class Probe:
-    """One load: ``missed`` lists which objectives it missed, ``faults`` what the client did."""
+    """One load: ``missed`` lists which objectives it missed, ``faults`` what the client did.
+
+    ``unclear`` says why a load can be called neither held nor missed, though no fault is known to
+    be the client's.
+    """
 
     level: float
     missed: tuple[str, ...] = ()
     faults: tuple[str, ...] = ()
+    unclear: tuple[str, ...] = ()
     shown: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -36,7 +42,8 @@ class Probe:
 class Capacity:
     """Where the limit lies: between ``low`` (held) and ``high`` (did not hold; None: not found).
 
-    ``limit`` says whose limit it is: the server's, the client's own, or the end of the range.
+    ``limit`` says whose limit it is: the server's, the client's own, nobody's that could be named,
+    or the end of the range.
     """
 
     low: float
@@ -50,6 +57,9 @@ class Capacity:
         if self.limit == "client":
             why = next(probe.faults[0] for probe in self.probes if probe.faults)
             return f"at least {self.low:g}: beyond it the client is the limit ({why})"
+        if self.limit == "unknown":
+            why = next(probe.unclear[0] for probe in self.probes if probe.unclear)
+            return f"at least {self.low:g}: whose limit {self.high:g} is cannot be told ({why})"
         if self.high is None:
             return f"at least {self.low:g}; no higher level was surely too much"
         if not self.low:
@@ -96,7 +106,9 @@ def search(
         while max(good, bad) <= repeats // 2:
             made.append(probe(level))
             if made[-1].faults:
-                raise _ClientLimit(level)
+                raise _Refused(level, "client")
+            if made[-1].unclear:
+                raise _Refused(level, "unknown")
             good, bad = good + (not made[-1].missed), bad + bool(made[-1].missed)
         return good > bad
 
@@ -120,12 +132,12 @@ def search(
                 high = middle
 
         def agreed(level: float, held: bool) -> bool:
-            """Probe a level until it has all its repeats or one disagrees."""
+            """Probe a level until it has all its repeats, or one disagrees or says nothing."""
             while True:
-                seen = [not each.missed for each in made if each.level == level]
-                if any(each != held for each in seen):
+                own = [each for each in made if each.level == level]
+                if any(each.faults or each.unclear or bool(each.missed) == held for each in own):
                     return False
-                if len(seen) >= repeats:
+                if len(own) >= repeats:
                     return True
                 made.append(probe(level))
 
@@ -133,15 +145,16 @@ def search(
         below = (level for level in reversed(levels) if level <= low and agreed(level, True))
         above = (level for level in levels if level >= high and agreed(level, False))
         low, high = next(below, 0.0), next(above, None)
-    except _ClientLimit as limit:
-        return Capacity(low, limit.level, "client", tuple(made))
+    except _Refused as refused:
+        return Capacity(low, refused.level, refused.limit, tuple(made))
     return Capacity(low, high, "server", tuple(made))
 
 
-class _ClientLimit(Exception):
-    def __init__(self, level: float) -> None:
+class _Refused(Exception):
+    def __init__(self, level: float, limit: Limit) -> None:
         super().__init__(level)
         self.level = level
+        self.limit = limit
 
 
 def at_level(workload: Workload, level: float, duration_s: float, warmup_s: float) -> Workload:
@@ -213,5 +226,5 @@ def judged(level: float, shown: Mapping[str, Any], objectives: Sequence[Objectiv
     offered, reached = shown.get("offered_rps"), shown.get("throughput_rps") or 0.0
     if offered and reached < MIN_SHARE_OF_OFFERED * offered:
         missed.append(f"{reached:.4g}/s answered of {offered:.4g}/s offered")
-    faults = tuple(text for text in shown["reasons"] if "requests failed (" not in text)
-    return Probe(level, tuple(missed), faults, shown)
+    faults = tuple(each for each in shown["reasons"] if side_of(each) != "server")
+    return Probe(level, tuple(missed), faults, shown=shown)

@@ -59,6 +59,8 @@ class LeanClient:
     ----------
     connections : int
         Cap on open connections; a request that finds none free waits in turn.
+    beside : int
+        Files that this process opens besides them: scripted users' WebSockets.
     timeout_s : float
         Bound from the take-up of a request to its end.
     sticky : bool
@@ -77,13 +79,14 @@ class LeanClient:
         allowed: Sequence[str] = (),
         verify_tls: bool = True,
         ca_file: str = "",
+        beside: int = 0,
     ) -> None:
         self.loop = loop
         self.capped = 0
         self._opened_now = 0
         self._keep_alive = connection == "keep_alive"
         self._mode = connection
-        self._limit = min(connections, allow_files(connections))
+        self._limit = max(1, min(connections, allow_files(connections + beside) - beside))
         # Where files are short, users who keep theirs would leave none for the others.
         self._sticky = sticky and self._keep_alive and self._limit >= connections
         self._timeout_ns = round(timeout_s * 1e9)
@@ -328,7 +331,7 @@ def _followed(
 
 
 def allow_files(wanted: int) -> int:
-    """Raise this process's limit on open files if need be; return the connections it allows."""
+    """Raise this process's limit on open files if need be; return how many more it allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = wanted + SPARE_FILES
     if soft < needed:

@@ -16,6 +16,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from perflab.errors import LoadError
 from perflab.host.priority import give_way
 from perflab.load.live import Live
@@ -248,13 +250,19 @@ def _nothing() -> None:
     """Check nothing."""
 
 
+def _woken_ns(report: dict[str, Any]) -> np.ndarray:
+    """Return when a worker's event loop woke, to the millisecond."""
+    return np.array(report["loop_woken_ms"], dtype=np.int64) * 1_000_000 + int(report["began_ns"])
+
+
 def _merged(folder: Path, reports: list[dict[str, Any]], cores: int, stopped: str) -> LoadResult:
     wall_ns = sum(report["wall_ns"] for report in reports)
     return LoadResult(
         folder=folder,
         workers=len(reports),
         cpu_ns=sum(report["cpu_ns"] for report in reports),
-        loop_delay_ms=tuple(delay for report in reports for delay in report["loop_delay_ms"]),
+        loop_delay_ms=np.concatenate([report["loop_delay_ms"] for report in reports]),
+        loop_delay_at_ns=np.concatenate([_woken_ns(report) for report in reports]),
         run_delay_share=sum(report["run_delay_ns"] for report in reports) / max(1, wall_ns),
         unsent=sum(report["unsent"] for report in reports),
         capped=sum(report["capped"] for report in reports),

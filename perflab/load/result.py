@@ -23,17 +23,18 @@ class LoadResult:
     """What one load left: every request, and what the workers know of themselves.
 
     ``cpu_ns`` is the workers' CPU over the measure stage; ``loop_delay_ms`` how late their event
-    loops woke; ``run_delay_share`` the part of the time they were ready but had no core;
-    ``unsent`` the planned requests that were never started; ``capped`` those that waited because
-    of the cap on connections; ``clock_step_ms`` how far real time moved against monotonic time;
-    ``real_time`` whether the workers had real-time priority; ``stopped`` the reason why a rule or
-    the user ended the load early.
+    loops woke, and ``loop_delay_at_ns`` when; ``run_delay_share`` the part of the time they were
+    ready but had no core; ``unsent`` the planned requests that were never started; ``capped`` those
+    that waited because of the cap on connections; ``clock_step_ms`` how far real time moved against
+    monotonic time; ``real_time`` whether the workers had real-time priority; ``stopped`` the reason
+    why a rule or the user ended the load early.
     """
 
     folder: Path
     workers: int
     cpu_ns: int
-    loop_delay_ms: tuple[float, ...]
+    loop_delay_ms: np.ndarray
+    loop_delay_at_ns: np.ndarray
     run_delay_share: float
     unsent: int
     capped: int

@@ -1,7 +1,8 @@
 """The generator judges itself: reasons why a load's numbers may not be used.
 
-A reason makes the trial invalid; a warning travels with its numbers. The thresholds are on what
-the client adds to the times it reports: a tenth of a response time is too much.
+A reason makes the trial invalid and says whose fault it is; a warning travels with its numbers. The
+thresholds are on what the client adds to the times it reports: a tenth of a response time is too
+much.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from perflab.load import busy
 from perflab.load.columns import INSTANTS
 from perflab.load.messages import CODES as MESSAGE_CODES
 from perflab.load.outcome import CODES, ERRORS
 from perflab.load.result import LoadResult
 from perflab.load.schedule import planned_count
 from perflab.load.workload import ClosedLoop, Workload
+from perflab.recordings.reasons import Reason, Side
 
 MAX_LATE_SHARE = 0.10
 # Below the first, lateness does not matter; above the second, it always does.
@@ -42,7 +45,10 @@ CENSORED = ("aborted",)
 
 @dataclass(frozen=True)
 class SelfCheck:
-    """What the generator found about itself; empty ``reasons`` means valid."""
+    """What the generator found about itself; empty ``reasons`` means valid.
+
+    Delays of the event loop are those while the load was busy (see :mod:`perflab.load.busy`).
+    """
 
     lag_p50_ms: float
     lag_p99_ms: float
@@ -53,7 +59,7 @@ class SelfCheck:
     cpu_share: float
     cpu_us_per_request: float
     littles_law_ratio: float
-    reasons: tuple[str, ...] = ()
+    reasons: tuple[Reason, ...] = ()
     warnings: tuple[str, ...] = ()
 
     @property
@@ -87,7 +93,7 @@ def check(
     lag_ms, service_ms = _quantiles_ms(lag_ns), _quantiles_ms(service_ns)
     errors = result.measured(lambda rows: rows["error"])
     wall_ns = max(1, result.end_ns - result.begin_ns)
-    delays = np.array(result.loop_delay_ms or (0.0,))
+    delays = busy.delays_ms(result, workload)
     found = SelfCheck(
         lag_p50_ms=lag_ms[0],
         lag_p99_ms=lag_ms[1],
@@ -108,10 +114,10 @@ def check(
     ]
     ratio, (low, high) = found.littles_law_ratio, LITTLE_RANGE
     if not np.isnan(ratio) and not low <= ratio <= high:
-        reasons.append(f"Little's law is off: ratio {ratio:.2f}")
+        reasons.append(Reason(f"Little's law is off: ratio {ratio:.2f}", "client"))
     if server_count >= 0 and server_count != expected:
         reasons.append(
-            f"the server counted {server_count} writes, the client was told of {expected}"
+            Reason(f"the server counted {server_count} writes, the client was told of {expected}")
         )
     return replace(found, reasons=tuple(reasons), warnings=tuple(_warnings(result, workload)))
 
@@ -176,7 +182,7 @@ def _quantiles_ms(values_ns: np.ndarray) -> tuple[float, float]:
 
 def _timing_reasons(
     found: SelfCheck, shown_ms: float, median_ms: float, p99_ms: float, closed: bool
-) -> list[str]:
+) -> list[Reason]:
     """Judge lateness against service times: a response time holds the lateness itself.
 
     ``shown_ms`` is what the event loop's delays show their p99 to be at least.
@@ -199,44 +205,47 @@ def _timing_reasons(
             f"the client was ready but had no core for {found.run_delay_share:.0%} of the time: "
             "something else runs on its cores"
         )
-    busy = found.cpu_share > MAX_CLIENT_CPU
+    working = found.cpu_share > MAX_CLIENT_CPU
     # A closed loop slows down with its client, unseen. An open one that keeps its schedule may be
     # busy, but not when work queues in its event loop: what it reports is then its own queue, and
     # no share of that can serve as a measure.
     queues = found.loop_delay_p50_ms > MAX_BUSY_DELAY_P50_MS
     queues |= shown_ms > MAX_BUSY_DELAY_P99_MS
-    if busy and (closed or queues):
+    if working and (closed or queues):
         reasons.append(
             f"the client used {found.cpu_share:.0%} of its cores: the limit may be its own"
         )
-    return reasons
+    return [Reason(text, "client") for text in reasons]
 
 
-def _count_reasons(result: LoadResult, workload: Workload, errors: np.ndarray) -> list[str]:
+def _count_reasons(result: LoadResult, workload: Workload, errors: np.ndarray) -> list[Reason]:
+    counts = np.bincount(errors, minlength=len(ERRORS))
+    faults = {ERRORS[code]: int(n) for code, n in enumerate(counts) if code and n}
+    own = {name: faults[name] for name in CLIENT_FAULTS if name in faults}
+    failed = sum(n for name, n in faults.items() if name not in (*CENSORED, *CLIENT_FAULTS))
     reasons = []
     if result.unsent and not result.stopped:
-        reasons.append(f"{result.unsent} planned requests were never sent")
+        # Users who were failed had no turn. Else it cannot be told who kept them waiting: a client
+        # that was late has reasons of its own.
+        side: Side = "server" if failed else "unknown"
+        reasons.append(Reason(f"{result.unsent} planned requests were never sent", side))
     recorded = sum(map(len, result.rows))
     planned = planned_count(workload.arrivals)
     if planned >= 0 and recorded + result.unsent != planned:
-        reasons.append(
-            f"{planned} requests were planned, but {recorded} recorded and {result.unsent} unsent"
-        )
+        text = f"{planned} requests were planned, but {recorded} recorded and"
+        reasons.append(Reason(f"{text} {result.unsent} unsent", "client"))
     if not len(errors):
-        reasons.append("no request was measured")
-    counts = np.bincount(errors, minlength=len(ERRORS))
-    faults = {ERRORS[code]: int(n) for code, n in enumerate(counts) if code and n}
-    for name in CLIENT_FAULTS:
-        if faults.get(name):
-            reasons.append(f"{faults[name]} requests failed on the client's side ({name})")
-    failed = sum(n for name, n in faults.items() if name not in CENSORED)
+        reasons.append(Reason("no request was measured"))
+    for name, number in own.items():
+        text = f"{number} requests failed on the client's side ({name})"
+        reasons.append(Reason(text, "client"))
     if failed > MAX_ERROR_SHARE * len(errors):
         kinds = ", ".join(f"{count} {name}" for name, count in faults.items())
-        reasons.append(f"{failed} of {len(errors)} requests failed ({kinds})")
+        reasons.append(Reason(f"{failed} of {len(errors)} requests failed ({kinds})", "server"))
     return reasons
 
 
-def _record_reasons(result: LoadResult) -> list[str]:
+def _record_reasons(result: LoadResult) -> list[Reason]:
     """Check the record itself: instants in their order, clocks that ran evenly."""
     wrong = 0
     for rows in result.chunks():
@@ -247,12 +256,10 @@ def _record_reasons(result: LoadResult) -> list[str]:
         )
     reasons = []
     if wrong:
-        reasons.append(f"{wrong} instants are out of order")
+        reasons.append(Reason(f"{wrong} instants are out of order", "client"))
     if abs(result.clock_step_ms) > MAX_CLOCK_STEP_MS:
-        reasons.append(
-            "the machine slept or its clock was set during the load: real time moved "
-            f"{result.clock_step_ms:+.1f} ms against monotonic time"
-        )
+        text = "the machine slept or its clock was set during the load: real time moved"
+        reasons.append(Reason(f"{text} {result.clock_step_ms:+.1f} ms against monotonic time"))
     return reasons
 
 

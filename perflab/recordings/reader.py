@@ -147,6 +147,11 @@ class Run:
                 self._skip(folder.name, error)
         joined = pa.concat_tables([TRIAL.empty_table(), *tables], promote_options="default")
         frame: pd.DataFrame = joined.to_pandas()
+        # Runs from before reasons had sides do not say whose fault they tell of.
+        frame["reason_sides"] = [
+            ["unknown"] * len(reasons) if sides is None else list(sides)
+            for reasons, sides in zip(frame["reasons"], frame["reason_sides"], strict=True)
+        ]
         frame["superseded"] = frame["trial_id"].isin(self.record.superseded).astype(bool)
         return frame.sort_values(["block", "position", "attempt"], ignore_index=True)
 

@@ -33,6 +33,8 @@ TRIAL = pa.schema(
         *((name, pa.int64()) for name in _WHOLE),
         *((name, pa.float64()) for name in _REAL),
         ("reasons", pa.list_(pa.string())),
+        # Whose fault each reason tells of: client, server or unknown.
+        ("reason_sides", pa.list_(pa.string())),
         ("warnings", pa.list_(pa.string())),
         ("flush_us", pa.list_(pa.float64())),
     ]
@@ -41,7 +43,7 @@ TRIAL = pa.schema(
 ABSENT: dict[str, Any] = {
     **dict.fromkeys(_TEXT, ""), **dict.fromkeys(_WHOLE, 0), "server_count": -1,
     "client_real_time": -1, **dict.fromkeys(_REAL, math.nan),
-    "reasons": [], "warnings": [], "flush_us": [],
+    "reasons": [], "reason_sides": [], "warnings": [], "flush_us": [],
 }  # fmt: skip
 
 
@@ -87,7 +89,8 @@ def trial_table(row: Mapping[str, Any]) -> pa.Table:
         A required column is missing or contradicts another, or a value has the wrong type.
     """
     _check_row(row)
-    filled = {**ABSENT, **row}
+    told = {"reason_sides": ["unknown"] * len(row.get("reasons", ()))}
+    filled = {**ABSENT, **told, **row}
     extra = [
         pa.field(name, _extra_type(name, row[name])) for name in row if name not in TRIAL.names
     ]
@@ -113,6 +116,9 @@ def _check_row(row: Mapping[str, Any]) -> None:
         raise RecordingError(
             f"trial {wanted}: state '{row['state']}' is none of {', '.join(STATES)}"
         )
+    reasons, sides = row.get("reasons", ()), row.get("reason_sides")
+    if sides is not None and len(sides) != len(reasons):
+        raise RecordingError(f"trial {wanted}: {len(reasons)} reasons have {len(sides)} sides")
 
 
 def _extra_type(name: str, value: object) -> pa.DataType:

@@ -12,6 +12,7 @@ from perflab.errors import LoadError
 from perflab.load.capacity import Capacity, Probe, at_level, judged, search
 from perflab.load.report import growth_ms_per_s
 from perflab.load.workload import ClosedLoop, Objective, OpenLoop, Request, Stage, Workload
+from perflab.recordings import Reason
 
 
 def server(capacity: float, client: float = float("inf")) -> Callable[[float], Probe]:
@@ -41,6 +42,27 @@ def test_a_client_that_is_the_limit_is_not_taken_for_the_server() -> None:
     assert found.limit == "client"
     assert 1000 < found.low <= 2000
     assert "client" in found.sentence
+
+
+def test_a_limit_that_is_nobodys_for_sure_is_said_to_be_that() -> None:
+    def probe(level: float) -> Probe:
+        return Probe(level, unclear=("the machine slept",) if level > 300 else ())
+
+    found = search(probe, 100, most=1e6)
+    assert (found.limit, found.low, found.high) == ("unknown", 200, 400)
+    assert "cannot be told (the machine slept)" in found.sentence
+
+
+def test_a_level_is_no_bound_where_a_repeat_says_nothing() -> None:
+    made: list[float] = []
+
+    def probe(level: float) -> Probe:
+        made.append(level)
+        late = level > 100 and made.count(level) == 3
+        return Probe(level, ("p99",) if level > 150 else (), ("late",) if late else ())
+
+    found = search(probe, 100, most=1e6, repeats=3)
+    assert (found.low, found.high) == (100, None)
 
 
 def test_the_end_of_the_range_is_said_to_be_that() -> None:
@@ -91,7 +113,10 @@ def test_a_probe_misses_by_objective_errors_throughput_or_growth() -> None:
     assert "failed" in judged(100, shown(errors=20), objectives).missed[0]
     assert "answered" in judged(100, shown(throughput_rps=90.0), objectives).missed[0]
     assert "grows" in judged(100, shown(response_growth_ms_per_s=1.0), objectives).missed[0]
-    faults = ["the client was late", "20 of 1000 requests failed (20 status)"]
+    faults = [
+        Reason("the client was late", "client"),
+        Reason("20 of 1000 requests failed (20 status)", "server"),
+    ]
     assert judged(100, shown(reasons=faults), objectives).faults == ("the client was late",)
 
 

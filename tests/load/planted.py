@@ -1,0 +1,74 @@
+"""A finished load with a planted truth: raw rows as workers write them, and no load."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from perflab.load import columns, messages
+from perflab.load.outcome import CODES, MEASURE
+from perflab.load.result import LoadResult
+from perflab.load.workload import Request, Scripted, Workload
+
+S = 1_000_000_000
+BEGIN_NS = 3_600 * S
+
+
+def scripted(**words: Any) -> Workload:
+    """Return a workload of scripted users; nobody looks for the script."""
+    arrivals = Scripted.model_validate({"script": "a:B", "users": 10, "duration_s": 100, **words})
+    return Workload(request=Request(), arrivals=arrivals)
+
+
+def load_result(
+    folder: Path,
+    done_s: np.ndarray,
+    delivered_s: np.ndarray | None = None,
+    delays: tuple[np.ndarray, np.ndarray] | None = None,
+    latency_s: float = 0.3,
+    errors: dict[str, int] | None = None,
+    **facts: Any,
+) -> LoadResult:
+    """Write and return a load of one worker.
+
+    Parameters
+    ----------
+    done_s, delivered_s : array
+        When requests were done and messages delivered, from the load's begin.
+    delays : (array, array), optional
+        When the event loop woke (s), and how late (ms).
+    latency_s : float
+        Of requests and of deliveries.
+    errors : dict, optional
+        Error class to how many of the first requests have it.
+    """
+    place = folder / "0"
+    place.mkdir(parents=True)
+    rows = np.zeros(len(done_s), dtype=columns.ROW)
+    rows["done_ns"] = BEGIN_NS + (done_s * S).astype("int64")
+    for name in ("planned_ns", "started_ns", "sent_ns"):
+        rows[name] = rows["done_ns"] - round(latency_s * S)
+    rows["first_byte_ns"] = rows["done_ns"]
+    rows["stage"] = MEASURE
+    kinds = [kind for kind, number in (errors or {}).items() for _ in range(number)]
+    rows["error"][: len(kinds)] = [CODES[kind] for kind in kinds]
+    (place / "requests.rows").write_bytes(rows.tobytes())
+    (place / "phases.rows").write_bytes(b"")
+    (place / "phases.names").write_text("")
+    heard = np.zeros(0 if delivered_s is None else len(delivered_s), dtype=messages.ROW)
+    if delivered_s is not None:
+        heard["at_ns"] = BEGIN_NS + (delivered_s * S).astype("int64")
+        heard["key"] = heard["at_ns"] - round(latency_s * S)
+        heard["direction"] = messages.RECEIVED
+        heard["kind"] = messages.CODES["delivery"]
+    (place / "messages.rows").write_bytes(heard.tobytes())
+    woken_s, late_ms = delays if delays is not None else (np.zeros(0), np.zeros(0))
+    given: dict[str, Any] = {
+        "folder": folder, "workers": 1, "cpu_ns": S, "run_delay_share": 0.0, "unsent": 0,
+        "capped": 0, "stopped": "", "peak_memory_bytes": 1, "clock_step_ms": 0.0,
+        "real_time": True, "cores": 1, "loop_delay_ms": late_ms,
+        "loop_delay_at_ns": BEGIN_NS + (woken_s * S).astype("int64"),
+    }  # fmt: skip
+    return LoadResult(**{**given, **facts})

@@ -1,0 +1,69 @@
+"""The event loop is judged while the load was busy, and not while users were still joining."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from perflab.load.busy import is_busy
+from perflab.load.selfcheck import SelfCheck, check
+from tests.load.planted import S, load_result, scripted
+
+JOINING_S, ALL_S = 70.0, 100.0
+LOGINS = np.linspace(0.5, JOINING_S - 0.5, 200)
+DELIVERIES = np.linspace(JOINING_S, ALL_S - 0.1, 30_000)
+
+
+def looks(busy_late_ms: float, idle_late_ms: float = 0.05) -> tuple[np.ndarray, np.ndarray]:
+    """Return a look every 5 ms: the loop is so late while users join, and so late after that."""
+    woken_s = np.arange(0.005, ALL_S, 0.005)
+    return woken_s, np.where(woken_s < JOINING_S, idle_late_ms, busy_late_ms)
+
+
+def judged(folder: Path, delays: tuple[np.ndarray, np.ndarray]) -> SelfCheck:
+    return check(load_result(folder, LOGINS, DELIVERIES, delays), scripted())
+
+
+def test_a_late_loop_on_the_plateau_is_found_behind_a_quiet_minute_of_joining(
+    tmp_path: Path,
+) -> None:
+    found = judged(tmp_path, looks(busy_late_ms=8.0))
+    assert found.loop_delay_p50_ms == 8.0
+    assert [each.side for each in found.reasons if "event-loop delay p50" in each] == ["client"]
+
+
+def test_a_loop_that_is_late_only_while_nothing_is_measured_refuses_nothing(
+    tmp_path: Path,
+) -> None:
+    found = judged(tmp_path, looks(busy_late_ms=0.05, idle_late_ms=30.0))
+    assert found.loop_delay_p99_ms == pytest.approx(0.05)
+    assert found.valid
+
+
+def test_a_punctual_loop_is_valid(tmp_path: Path) -> None:
+    assert judged(tmp_path, looks(busy_late_ms=0.1)).valid
+
+
+def test_users_without_messages_are_judged_by_their_requests(tmp_path: Path) -> None:
+    woken_s, late_ms = looks(busy_late_ms=0.05, idle_late_ms=8.0)
+    result = load_result(tmp_path, np.linspace(0, JOINING_S, 5000), delays=(woken_s, late_ms))
+    assert check(result, scripted()).loop_delay_p50_ms == 8.0
+
+
+def test_a_steady_load_is_busy_throughout() -> None:
+    random = np.random.default_rng(4)
+    at_ns = np.arange(0, 10 * S, 5_000_000)
+    shares = [is_busy(at_ns, random.integers(0, 10 * S, 2000)).mean() for _ in range(50)]
+    assert min(shares) > 0.99
+    assert is_busy(at_ns, np.zeros(0, dtype=np.int64)).all()
+
+
+def test_a_crowd_that_grows_is_judged_where_it_is_large() -> None:
+    # Messages of n users who join evenly: the square of the time.
+    recorded_ns = np.rint(np.linspace(0, 1, 100_000) ** (1 / 3) * 10 * S).astype("int64")
+    at_ns = np.arange(0, 10 * S, 5_000_000)
+    chosen = at_ns[is_busy(at_ns, recorded_ns)]
+    assert 6.5 * S < chosen.min() < 7.5 * S
+    assert chosen.max() > 9.9 * S
