@@ -16,7 +16,8 @@ from perflab.load.outcome import CODES, MEASURE, WARMUP, Exchange
 from perflab.load.prepared import Prepared
 from perflab.load.targets import Origin
 from perflab.load.timer import Timer
-from perflab.load.users import User, actions, find
+from perflab.load.users import NotServed, User, actions, find
+from perflab.load.websocket_call import WebSocketError
 from perflab.load.workload import Request, Scripted
 
 STOP_TIMEOUT_S = 5.0
@@ -40,7 +41,6 @@ class ScriptedDriver:
     ) -> None:
         self.cpu = CpuWindow()
         self.in_flight = 0
-        self.unsent = 0
         self.origin = origin
         self.connection = connection
         self.allowed = allowed
@@ -57,6 +57,8 @@ class ScriptedDriver:
         self._waiting: set[asyncio.Future[None]] = set()
         self.began_ns = self._end_ns = self._measure_from_ns = 0
         self._choices: dict[type[User], tuple[list[str], list[float]]] = {}
+        # Actions that users are still to do; without a number of them, 1 for who has yet to join.
+        self._left = dict.fromkeys(users, arrivals.actions or 1)
         self._users = [self._made(arrivals.script, number) for number in users]
         # The monitor is one more user; the worker of user 0 has it.
         has_monitor = bool(arrivals.monitor) and 0 in users
@@ -69,6 +71,11 @@ class ScriptedDriver:
         user = kind(number, self._arrivals.seed, self._arrivals.parameters)
         user._driver = self
         return user
+
+    @property
+    def unsent(self) -> int:
+        """Return the actions that users did not come to, and users who never joined."""
+        return sum(self._left.values())
 
     def stop(self) -> None:
         """Let no user begin another action."""
@@ -87,14 +94,13 @@ class ScriptedDriver:
         self._end_ns = start_ns + round(length_s * 1e9)
         self._timer.at(self._end_ns, self.stop)
         join_ns = round(arrivals.join_s * 1e9)
-        quota = arrivals.actions or -1
         crowd = [
-            asyncio.create_task(self._life(user, start_ns + join_ns * user.number, quota))
+            asyncio.create_task(self._life(user, start_ns + join_ns * user.number))
             for user in self._users
         ]
         lives = list(crowd)
         if self._monitor is not None:
-            lives.append(asyncio.create_task(self._life(self._monitor, start_ns, -1)))
+            lives.append(asyncio.create_task(self._life(self._monitor, start_ns)))
         try:
             await asyncio.gather(*crowd)
             self.stop()
@@ -108,16 +114,19 @@ class ScriptedDriver:
             (self._folder / "templates.names").write_text("\n".join(self._names))
             (self._folder / "failures.txt").write_text("\n\n".join(self._failures.values()))
 
-    async def _life(self, user: User, joins_ns: int, left: int) -> None:
+    async def _life(self, user: User, joins_ns: int) -> None:
         if not await self._until(joins_ns):
             return
-        user._due_ns = user._joined_ns = joins_ns
+        left = self._left
+        if not self._arrivals.actions:
+            left.pop(user.number, None)
+        user._due_ns = joins_ns
         if not await self._guarded(user, user.on_start):
             return
         names, weights = self._choices[type(user)]
         due_ns = max(joins_ns, clock())
         first_ns = user.first_due_ns()
-        while left and not self._stopping.is_set():
+        while left.get(user.number, 1) and not self._stopping.is_set():
             if first_ns:
                 due_ns, first_ns = max(first_ns, clock()), 0
             elif user.pacing_s:
@@ -127,11 +136,12 @@ class ScriptedDriver:
             if due_ns >= self._end_ns or not await self._until(due_ns):
                 break
             user._due_ns = due_ns
+            if user.number in left:
+                left[user.number] -= 1
             name = user.random.choices(names, weights)[0]
             await self._guarded(user, getattr(user, name))
             # An action that never waits must not keep the others from their turn.
             await asyncio.sleep(0)
-            left -= 1
         await self._guarded(user, user.on_stop, STOP_TIMEOUT_S)
 
     async def _guarded(
@@ -145,15 +155,15 @@ class ScriptedDriver:
         except Exception as error:  # the script is the user's: whatever it raises is an outcome
             kind = f"{type(error).__name__} in {getattr(step, '__name__', 'a step')}"
             self._failures.setdefault(kind, traceback.format_exc())
-            self._note_failure(user, began_ns)
+            self._note_failure(user, began_ns, _kind_of(error))
             return False
         return True
 
-    def _note_failure(self, user: User, began_ns: int) -> None:
+    def _note_failure(self, user: User, began_ns: int, kind: str) -> None:
         exchange = Exchange(self._nothing, user.number, lambda _: None)
         exchange.planned_ns = exchange.started_ns = began_ns
         exchange.done_ns = clock()
-        exchange.error = CODES["script"]
+        exchange.error = CODES[kind]
         exchange.stage = self._stage(began_ns)
         exchange.template = self._names.setdefault("script", len(self._names))
         self._record(exchange)
@@ -197,3 +207,8 @@ class ScriptedDriver:
             exchange.done_ns = clock()
             exchange.error = CODES["aborted"]
         self._record(exchange)
+
+
+def _kind_of(error: Exception) -> str:
+    """Return the error class of what a script raised: its own fault, unless a server is named."""
+    return error.kind if isinstance(error, NotServed | WebSocketError) else "script"

@@ -35,7 +35,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from perflab.errors import ParameterError
-from perflab.load.outcome import ERRORS, Exchange
+from perflab.load.outcome import CODES, ERRORS, Exchange
 from perflab.load.prepared import Prepared
 from perflab.load.workload import Request
 
@@ -91,6 +91,19 @@ class Answer:
             if key.lower() == name.lower():
                 return value.strip()
         return ""
+
+
+class NotServed(Exception):
+    """Raise it in a script that cannot go on because of what the server did.
+
+    ``kind`` is the error class under which the step is recorded. Whatever else a script raises is
+    taken for a fault of its own (``script``).
+    """
+
+    def __init__(self, kind: str, reason: str) -> None:
+        super().__init__(reason)
+        self.kind = kind
+        assert kind in CODES
 
 
 class User:

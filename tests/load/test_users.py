@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import resource
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from perflab.errors import ParameterError
+from perflab.load.client import SPARE_FILES
 from perflab.load.generator import Generator
+from perflab.load.prepared import Prepared
 from perflab.load.result import LoadResult
 from perflab.load.selfcheck import check
+from perflab.load.stopping import StopLoad
+from perflab.load.targets import split
 from perflab.load.users import Answer, User, action, actions, find
+from perflab.load.worker import Order, make_client
 from perflab.load.workload import Request, Scripted, Workload
 
 SCRIPT = """
@@ -56,15 +65,17 @@ class Chatter(User):
     wait_s = 0.05
     async def on_start(self):
         self.got = asyncio.Event()
-        self.socket = await self.websocket("/echo", self.hear, deflate=self.parameters["deflate"])
+        path, deflate = self.parameters.get("path", "/echo"), self.parameters.get("deflate", False)
+        self.socket = await self.websocket(path, self.hear, deflate=deflate)
     def hear(self, data, at_ns):
         self.note(RECEIVED, len(data), at_ns, key=int(data))
         self.got.set()
     @action
     async def talk(self):
-        key = time.monotonic_ns()
+        key = taken_up_ns = time.monotonic_ns()
         self.got.clear()
-        self.note(SENT, len(str(key)), self.socket.send(str(key).encode()), key=key)
+        self.socket.send(str(key).encode())
+        self.note(SENT, len(str(key)), taken_up_ns, key=key)
         async with asyncio.timeout(2):
             await self.got.wait()
 """
@@ -100,15 +111,21 @@ def chat() -> Iterator[int]:
     yield from served("websocket_server.py", "deflate")
 
 
-def load(port: int, script: str, **arrivals: object) -> tuple[LoadResult, Workload]:
-    words = {"kind": "scripted", "script": script, "users": 20, "duration_s": 1.0, **arrivals}
-    work = Workload(request=Request(), arrivals=Scripted.model_validate(words))
+@contextmanager
+def a_generator() -> Iterator[Generator]:
     generator = Generator(sorted(os.sched_getaffinity(0))[-1:], {})
     try:
         generator.start()
-        return generator.run(work, f"http://127.0.0.1:{port}"), work
+        yield generator
     finally:
         generator.close()
+
+
+def load(port: int, script: str, **arrivals: object) -> tuple[LoadResult, Workload]:
+    words = {"kind": "scripted", "script": script, "users": 20, "duration_s": 1.0, **arrivals}
+    work = Workload(request=Request(), arrivals=Scripted.model_validate(words))
+    with a_generator() as generator:
+        return generator.run(work, f"http://127.0.0.1:{port}"), work
 
 
 def test_weighted_actions_are_recorded_under_their_names(server: int, script: str) -> None:
@@ -193,3 +210,86 @@ def test_a_script_that_cannot_be_used_is_refused(name: str, text: str) -> None:
     with pytest.raises(ParameterError, match=text):
         find(name)
     assert Answer(200, "").ok
+
+
+def test_what_users_did_not_come_to_is_counted_as_unsent(server: int, script: str) -> None:
+    # Ten joins of which the last four are due after the end; an action takes 0.05 to 0.15 s.
+    result, work = load(
+        server, f"{script}:Shopper", users=10, join_s=0.2, duration_s=1.1, actions=1000
+    )
+    acted = result.requests["template"].isin(["browse", "basket"]).sum()
+    assert result.unsent == 10 * 1000 - acted
+    (reason,) = [each for each in check(result, work).reasons if "never sent" in each]
+    assert reason.side == "unknown"
+    result.discard()
+
+
+def test_users_with_time_enough_leave_nothing_unsent(server: int, script: str) -> None:
+    result, work = load(server, f"{script}:Shopper", users=5, duration_s=10.0, actions=3)
+    assert result.unsent == 0
+    assert not any("never sent" in each for each in check(result, work).reasons)
+    result.discard()
+
+
+def test_users_who_join_after_the_end_are_missed(server: int, script: str) -> None:
+    result, _ = load(server, f"{script}:Shopper", users=10, join_s=0.2, duration_s=1.1)
+    assert result.requests["user"].nunique() == result.unsent + 2 == 6
+    result.discard()
+
+
+def test_a_load_that_a_rule_ended_has_nothing_unsent_held_against_it(
+    server: int, script: str
+) -> None:
+    words = {"kind": "scripted", "script": f"{script}:Shopper", "users": 5, "duration_s": 20.0,
+             "actions": 1000}  # fmt: skip
+    work = Workload(request=Request(), arrivals=Scripted.model_validate(words))
+    began = time.monotonic()
+
+    def enough() -> None:
+        if time.monotonic() > began + 0.5:
+            raise StopLoad("enough")
+
+    with a_generator() as generator:
+        result = generator.run(work, f"http://127.0.0.1:{server}", check=enough)
+    assert result.unsent > 1000
+    assert not any("never sent" in each for each in check(result, work).reasons)
+    result.discard()
+
+
+def test_what_a_server_refuses_is_no_fault_of_the_script(chat: int, script: str) -> None:
+    result, work = load(
+        chat, f"{script}:Chatter", users=3, actions=5, parameters={"path": "/refuse"}
+    )
+    assert set(result.requests["error"]) == {"handshake"}
+    found = check(result, work).reasons
+    assert {each.side for each in found if "requests" in each} == {"server"}
+    assert any("15 planned requests were never sent" in each for each in found)
+    result.discard()
+
+
+def test_files_are_allowed_for_two_connections_of_every_user() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    arrivals = {
+        "kind": "scripted",
+        "script": "a:B",
+        "users": 299,
+        "duration_s": 1,
+        "monitor": "a:C",
+    }
+    work = Workload(request=Request(), arrivals=Scripted.model_validate(arrivals))
+    order = Order(
+        {"workload": work.model_dump(), "url": "http://127.0.0.1:9", "worker": 0, "workers": 1,
+         "allowed": [], "folder": "", "start_ns": 0, "real_time": False}
+    )  # fmt: skip
+
+    async def made() -> int:
+        origin, _ = split(order.url)
+        client = make_client(order, asyncio.get_running_loop(), Prepared(Request(), origin))
+        await client.close()
+        return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+    try:
+        assert asyncio.run(made()) >= 2 * 300 + SPARE_FILES
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

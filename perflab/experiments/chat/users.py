@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from perflab.experiments.chat.frames import CODECS, Fields
 from perflab.load.messages import CODES, RECEIVED, SENT
-from perflab.load.users import User, action
+from perflab.load.users import NotServed, User, action
 from perflab.load.websocket import WebSocket
 
 PASSWORD = "correct horse"
@@ -60,7 +60,8 @@ class Connected(User):
         words = {"user": f"user{self.number}", "password": PASSWORD}
         answer = await self.post("/login", words, name="login")
         if not answer.ok:
-            raise RuntimeError(f"login: {answer.error} {answer.status} {answer.body[:200]!r}")
+            text = f"login: {answer.error} {answer.status} {answer.body[:200]!r}"
+            raise NotServed(answer.error, text)
         shown = answer.json()
         self.mine = set(shown["channels"])
         self.socket = await self.websocket(
