@@ -8,13 +8,18 @@ import typer
 
 from perflab.cli.console import console as make_console
 
+# Of the chat service: as many as the published study's users, and one to watch them.
+ACCOUNTS = 251
+
 
 def command(
-    stack: Annotated[str, typer.Argument(help="stack to start (inference)")],
+    stack: Annotated[str, typer.Argument(help="stack to start: inference or chat")],
     backend: Annotated[str, typer.Option(help="auto, docker or process")] = "auto",
 ) -> None:
     """Start a stack and leave it running; 'perflab down' ends it."""
     from perflab.errors import ParameterError
+    from perflab.experiments.chat import service as chat
+    from perflab.experiments.chat.users import PASSWORD
     from perflab.experiments.inference_service import InferenceParameters
     from perflab.experiments.inference_service import stack as inference_stack
     from perflab.host.placement import placement
@@ -22,7 +27,10 @@ def command(
     from perflab.stacks.backend import BACKENDS, choose
     from perflab.stacks.standing import stand
 
-    stacks = {"inference": inference_stack}
+    stacks = {
+        "inference": lambda: inference_stack(InferenceParameters()),
+        "chat": lambda: chat.stack(chat.ChatParameters(), chat.Rung(), ACCOUNTS),
+    }
     problems = []
     if stack not in stacks:
         problems.append(
@@ -33,6 +41,9 @@ def command(
     if problems:
         raise ParameterError("perflab up", problems)
     console = make_console()
-    plan = stacks[stack](InferenceParameters())
+    plan = stacks[stack]()
     for name, url in stand(plan, choose(backend), placement(), console.print).items():
         console.print(f"{name}: {url}", highlight=False)
+    if stack == "chat":
+        last = f"user{ACCOUNTS - 1}"
+        console.print(f"open it in a browser: user0 to {last}, password '{PASSWORD}'")

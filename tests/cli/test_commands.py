@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -54,6 +56,18 @@ def test_a_stack_can_be_put_up_looked_at_and_taken_down(backend_name: str) -> No
         removed = perflab("down")
     assert "inference" in removed
     assert "no services are up" in perflab("ps")
+
+
+@pytest.mark.slow
+def test_the_chat_service_can_be_put_up_for_a_browser(backend_name: str) -> None:
+    try:
+        told = perflab("up", "chat", "--backend", backend_name)
+        address = re.search(r"http://127\.0\.0\.1:\d+", told)
+        assert address and "password" in told
+        with urllib.request.urlopen(address[0], timeout=10) as page:
+            assert "<title>" in page.read().decode()
+    finally:
+        perflab("down")
 
 
 @pytest.mark.slow
