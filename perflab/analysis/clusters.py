@@ -18,6 +18,8 @@ ENOUGH_TRIALS = 8
 WANTED_BLOCKS = 16
 SMALLEST_BLOCK = 10
 DRAWS = 1999
+TRIALS, BLOCKS = "trials", "blocks of windows"
+ONLY_THESE = "the interval is for these trials, not for others like them"
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ def clusters(trial: np.ndarray) -> Clusters | None:
         return None
     sizes = np.bincount(trial)
     if len(sizes) >= ENOUGH_TRIALS:
-        return Clusters(trial, np.zeros_like(trial), len(sizes), "trials")
+        return Clusters(trial, np.zeros_like(trial), len(sizes), TRIALS)
     per_trial = math.ceil(WANTED_BLOCKS / len(sizes))
     parts = np.minimum(per_trial, np.maximum(1, sizes // SMALLEST_BLOCK))
     if parts.sum() < ENOUGH_TRIALS:
@@ -73,7 +75,13 @@ def clusters(trial: np.ndarray) -> Clusters | None:
         [np.arange(size) * part // size for size, part in zip(sizes, parts, strict=True)]
     )
     first = np.cumsum(parts) - parts
-    return Clusters(first[trial] + block, trial, int(parts.sum()), "blocks of windows")
+    return Clusters(first[trial] + block, trial, int(parts.sum()), BLOCKS)
+
+
+def unit(count: int, kind: str, trials: int) -> str:
+    """Say what is counted: ``12 trials``, or ``16 blocks of windows within 4 trials``."""
+    within = f"{trials} trial{'s' if trials != 1 else ''}"
+    return within if kind == TRIALS else f"{count} {kind} within {within}"
 
 
 @lru_cache(maxsize=32)

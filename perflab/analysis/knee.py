@@ -10,7 +10,7 @@ import pandas as pd
 from scipy import stats
 
 from perflab.analysis.broken_line import Bend, bend
-from perflab.analysis.clusters import Clusters, clusters
+from perflab.analysis.clusters import ONLY_THESE, TRIALS, Clusters, clusters, unit
 from perflab.analysis.comparison import CONFIDENCE, USUAL_P
 from perflab.analysis.queueing_curve import QueueCurve, curve, queueing_curve
 from perflab.errors import AnalysisError
@@ -33,8 +33,11 @@ class Knee:
     no knee, or the data cannot tell, as ``reason`` says. ``p_value`` is that of a straight line
     against a bend. ``before`` and ``after`` are slopes of log latency per core. ``doubled`` is the
     CPU share at which the queueing curve has doubled the idle latency, with its interval; NaN
-    where the queueing curve does not fit better. ``shape`` is the model with the least BIC, and
-    ``curve`` holds points (CPU, latency) of it. ``n`` counts trials, ``windows`` their windows.
+    where the queueing curve does not fit better, or doubles only beyond the largest CPU share
+    seen. ``shape`` is the model with the least BIC, and ``curve`` holds points (CPU, latency) of
+    it. ``n`` counts trials, ``windows`` their windows; ``unit`` says what test and interval count:
+    the trials, or below 8 of them the blocks of windows within them. Empty where nothing was
+    fitted.
     """
 
     cpu: float
@@ -55,9 +58,16 @@ class Knee:
     method: str
     reason: str = ""
     warnings: tuple[str, ...] = ()
+    unit: str = ""
 
     def text(self) -> str:
-        """Return the knee in a sentence, or why there is none."""
+        """Return the knee in a sentence, or why there is none, with n, its unit and warnings."""
+        evidence = [f"n = {self.unit}"] if self.unit else []
+        more = [each for each in self.warnings if each != self.reason]
+        return self.words() + (f" ({'; '.join([*evidence, *more])})" if evidence or more else "")
+
+    def words(self) -> str:
+        """Return the same without what it rests on."""
         if not self.supported:
             return self.reason
         rises = "rises" if self.before <= self.after / 5 else "rises faster"
@@ -80,7 +90,8 @@ def knee(
     A broken line is fitted to log latency against CPU, outliers drawn in. It is a knee only where
     a straight line is refused (p < 5%) and the line bends upward to a rise. From 8 trials on trials
     are the unit; below that blocks of windows within trials are, each trial with a level of its
-    own, so that trials have to span the knee themselves. A queueing curve is fitted beside it.
+    own, so that trials have to span the knee themselves; the interval is then for these trials
+    and says nothing of others. A queueing curve is fitted beside it.
 
     Parameters
     ----------
@@ -111,14 +122,14 @@ def knee(
         raise AnalysisError(f"the windows have no column {', '.join(absent)}")
     trial, x, y = _usable(table, cpu, latency)
     n = int(trial[-1]) + 1 if len(trial) else 0
-    own = clusters(trial)
+    own, trials = clusters(trial), unit(n, TRIALS, n)
     if len(x) < SMALLEST_WINDOWS or own is None:
-        reason = f"too few windows for a knee: {len(x)} in {n} trials; {SMALLEST_WINDOWS} needed"
+        reason = f"too few windows for a knee: {len(x)} in {trials}; {SMALLEST_WINDOWS} needed"
         return _none(reason, n, len(x), confidence)
     calm = _calmed(x, y)
     found = bend(x, calm, own, confidence)
     if found is None:
-        reason = "no knee can be seen: the CPU shares are too much alike"
+        reason = f"no knee can be seen in {trials}: the CPU shares are too much alike"
         return _none(reason, n, len(x), confidence)
     return _described(x, calm, own, found, n, confidence)
 
@@ -154,6 +165,8 @@ def _described(
     shape = _shape(found, queue, own) if supported else STRAIGHT
     queue = queue if shape == QUEUE else None
     missing = math.nan
+    # Beyond what was seen the curve is a guess, and may even pass 100%.
+    doubled = queue if queue and queue.doubled <= x.max() else None
     return Knee(
         found.place if supported else missing,
         found.low if supported else missing,
@@ -161,9 +174,9 @@ def _described(
         found.p_value,
         found.before if supported else found.slope,
         found.after if supported else found.slope,
-        queue.doubled if queue else missing,
-        queue.low if queue else missing,
-        queue.high if queue else missing,
+        doubled.doubled if doubled else missing,
+        doubled.low if doubled else missing,
+        doubled.high if doubled else missing,
         shape,
         _curve(x, y, found, queue, shape),
         n,
@@ -172,17 +185,20 @@ def _described(
         confidence,
         METHOD.format(own.kind),
         "" if supported else _why_not(found),
-        _warnings(found, own, n) if supported else (),
+        _warnings(found, own, queue, float(x.max())) if supported else (),
+        unit(own.count, own.kind, n),
     )
 
 
 def _why_not(found: Bend) -> str:
     if found.p_value >= USUAL_P:
-        return f"no knee: a straight line fits as well (p = {found.p_value:.2g})"
+        return f"no knee: a straight line fits as well, p = {found.p_value:.2g}"
     return "no knee: latency falls with CPU throughout"
 
 
-def _warnings(found: Bend, own: Clusters, n: int) -> tuple[str, ...]:
+def _warnings(
+    found: Bend, own: Clusters, queue: QueueCurve | None, largest: float
+) -> tuple[str, ...]:
     warnings = []
     if found.open_low or found.open_high:
         side = " and ".join(
@@ -191,8 +207,12 @@ def _warnings(found: Bend, own: Clusters, n: int) -> tuple[str, ...]:
             if is_open
         )
         warnings.append(f"the interval reaches the {side} end of the CPU shares seen")
-    if own.kind != "trials":
-        warnings.append(f"n = {n} trials: the interval is for these, not for others like them")
+    if queue is not None and queue.doubled > largest:
+        warnings.append("latency has not doubled within the CPU shares seen")
+    elif queue is not None and queue.high > largest:
+        warnings.append("the interval of its doubling ends beyond the CPU shares seen")
+    if own.kind != TRIALS:
+        warnings.append(ONLY_THESE)
     return tuple(warnings)
 
 

@@ -10,7 +10,16 @@ import pandas as pd
 from numpy.lib.stride_tricks import sliding_window_view
 from scipy import linalg, signal
 
-from perflab.analysis.clusters import ENOUGH_TRIALS, SMALLEST_BLOCK, WANTED_BLOCKS, signs
+from perflab.analysis.clusters import (
+    BLOCKS,
+    ENOUGH_TRIALS,
+    ONLY_THESE,
+    SMALLEST_BLOCK,
+    TRIALS,
+    WANTED_BLOCKS,
+    signs,
+    unit,
+)
 from perflab.analysis.comparison import CONFIDENCE, USUAL_P
 from perflab.analysis.knee import LONGEST, MOST_CORES
 from perflab.errors import AnalysisError
@@ -19,6 +28,7 @@ LARGEST_LAG = 10
 # Autoregressive terms of CPU that are taken out of both series.
 ORDER = 3
 DRAWS, SEED = 2000, 20_260_103
+REACHES = "the interval reaches the end of the lags looked at"
 METHOD = "cross-correlation of prewhitened windows, bootstrap over {}"
 
 
@@ -28,7 +38,9 @@ class Lag:
 
     ``lag_s`` with its interval is NaN where ``supported`` is False. The interval is never
     narrower than a window: nothing finer can be told apart. ``correlation`` is that of prewhitened
-    windows at the lag, ``p_value`` that of none at any lag, ``n`` the number of trials.
+    windows at the lag, ``p_value`` that of none at any lag, ``n`` the number of trials. ``unit``
+    says what test and interval count: the trials, or below 8 of them the blocks of windows within
+    them. Empty where nothing was fitted.
     """
 
     lag_s: float
@@ -43,9 +55,15 @@ class Lag:
     method: str
     reason: str = ""
     warnings: tuple[str, ...] = ()
+    unit: str = ""
 
     def text(self) -> str:
-        """Return the lag in a sentence, or why there is none."""
+        """Return the lag in a sentence, or why there is none, with n, its unit and warnings."""
+        evidence = [f"n = {self.unit}"] if self.unit else []
+        more = [each for each in self.warnings if each != self.reason]
+        return self._words() + (f" ({'; '.join([*evidence, *more])})" if evidence or more else "")
+
+    def _words(self) -> str:
         if not self.supported:
             return self.reason
         interval = f"[{self.low:.2g}, {self.high:.2g}] s"
@@ -66,9 +84,10 @@ def lag(
     """Return by how much latency follows CPU within trials.
 
     Both series are filtered by an autoregression of CPU, fitted per trial: otherwise the
-    autocorrelation of windows spreads any peak. The cross-correlations are averaged over trials;
-    the peak counts where it is larger than flipped signs of trials make it at any lag, and its
-    interval is from a bootstrap over trials (blocks of windows below 8 trials).
+    autocorrelation of windows spreads any peak. The cross-correlations are averaged over trials,
+    below 8 trials over blocks of windows within them; the peak counts where it is larger than
+    flipped signs of these units make it at any lag, and its interval is from a bootstrap over
+    them. A peak at the end of the lags looked at is refused: the true one may lie beyond.
 
     Parameters
     ----------
@@ -93,10 +112,10 @@ def lag(
         raise AnalysisError(f"width_s = {width_s} and largest = {largest} must be above 0")
     profiles, n, counted = _profiles(table, cpu, latency, largest)
     if len(profiles) < ENOUGH_TRIALS:
-        reason = f"too few windows for a lag: {counted} usable ones in {n} trials"
+        reason = f"too few windows for a lag: {counted} usable ones in {unit(n, TRIALS, n)}"
         nothing = math.nan
         return Lag(*(nothing,) * 5, n, counted, False, confidence, "none", reason, (reason,))
-    kind = "trials" if n >= ENOUGH_TRIALS else "blocks of windows"
+    kind = TRIALS if n >= ENOUGH_TRIALS else BLOCKS
     return _peaked(profiles, n, counted, kind, width_s, confidence)
 
 
@@ -120,18 +139,27 @@ def _peaked(
         (max(high, place) + 0.5 - centre) * width_s,
     )
     at = float(middle[round(place)])
-    warnings = (
-        ()
-        if kind == "trials"
-        else (f"n = {n} trials: the interval is for these, not for others like them",)
-    )
-    method = METHOD.format(kind)
-    if p_value >= USUAL_P:
-        reason = f"no lag can be seen: latency and CPU do not move together (p = {p_value:.2g})"
+    method, counts = METHOD.format(kind), unit(count, kind, n)
+    at_the_end = int(np.argmax(np.abs(middle))) in (0, lags - 1)
+    if reason := _why_not(p_value, at_the_end, centre * width_s):
         nothing = (math.nan,) * 3
-        return Lag(*nothing, at, p_value, n, counted, False, confidence, method, reason, warnings)
+        return Lag(*nothing, at, p_value, n, counted, False, confidence, method, reason, (), counts)
     found = ((place - centre) * width_s, float(low), float(high))
-    return Lag(*found, at, p_value, n, counted, True, confidence, method, "", warnings)
+    reaches = max(abs(low), abs(high)) >= centre * width_s
+    warnings: tuple[str, ...] = (REACHES,) if reaches else ()
+    warnings += () if kind == TRIALS else (ONLY_THESE,)
+    return Lag(*found, at, p_value, n, counted, True, confidence, method, "", warnings, counts)
+
+
+def _why_not(p_value: float, at_the_end: bool, largest_s: float) -> str:
+    if p_value >= USUAL_P:
+        return f"no lag can be seen: latency and CPU do not move together, p = {p_value:.2g}"
+    if at_the_end:
+        return (
+            f"no lag can be told: latency and CPU move together most at {largest_s:g} s, the end "
+            "of the lags looked at (largest)"
+        )
+    return ""
 
 
 def _profiles(

@@ -114,12 +114,27 @@ def test_a_queue_is_told_from_a_broken_line_and_its_doubling_covered(design: str
     assert "it has doubled at" in queues[0].text()
 
 
+def test_a_doubling_beyond_the_largest_cpu_share_is_refused() -> None:
+    """At 60% of a core this queue's latency has grown by a half; it doubles at 74%."""
+    random = np.random.default_rng(4)
+    cpu = np.clip(np.linspace(0.05, 0.6, 60) + 0.02 * ar1(random, 24, 60, 0.5), 0.01, 0.62)
+    logs = -np.log(1 - (cpu / 1.05) ** 2)
+    calm = np.exp(1.6 + logs + 0.02 * random.normal(size=cpu.shape)).ravel()
+    trial = np.repeat([f"t{number:02}" for number in range(24)], 60)
+    found = knee(pd.DataFrame({"trial_id": trial, "cpu": cpu.ravel(), "p50_ms": calm}), "cpu")
+    assert found.shape == "queueing curve"
+    assert math.isnan(found.doubled)
+    assert "has doubled at" not in found.text()
+    assert "has not doubled within the CPU shares seen" in found.text()
+
+
 def test_the_knee_is_said_in_a_sentence() -> None:
     random = np.random.default_rng(5)
     cpu = loads(random, "ramps")
     found = knee(windows_of(random, cpu, bent(cpu)), "cpu")
     words = f"[{100 * found.low:.0f}, {100 * found.high:.0f}] CPU on"
-    assert found.text() == f"latency rises from {100 * found.cpu:.0f}% {words}"
+    assert found.words() == f"latency rises from {100 * found.cpu:.0f}% {words}"
+    assert found.text() == f"{found.words()} (n = 12 trials)"
     places, fitted = np.array(found.curve).T
     assert places[0] == cpu.min()
     assert np.interp(0.3, places, fitted) == pytest.approx(math.exp(1.6 + 0.09), rel=0.15)
@@ -131,7 +146,10 @@ def test_few_trials_are_cut_into_blocks_and_that_is_said() -> None:
     found = knee(windows_of(random, cpu, bent(cpu)), "cpu")
     assert found.n == 4
     assert "blocks of windows" in found.method
-    assert any("for these" in warning for warning in found.warnings)
+    evidence = "(n = 16 blocks of windows within 4 trials; the interval is for these trials"
+    assert evidence in found.text()
+    straight = knee(windows_of(random, cpu, 2 * cpu), "cpu")
+    assert "(n = 16 blocks of windows within 4 trials)" in straight.text()
 
 
 def test_few_trials_at_one_load_each_show_no_knee() -> None:
@@ -210,6 +228,24 @@ def test_a_planted_lag_is_found_and_covered(trials: int, count: int, delay: int)
         3: "latency follows CPU by 0.3",
     }
     assert np.mean([words[delay][:20] in each.text() for each in supported]) > 0.9
+
+
+@pytest.mark.parametrize("delay", [-10, 10])
+def test_a_peak_at_the_end_of_the_lags_looked_at_is_refused(delay: int) -> None:
+    table = following(np.random.default_rng(12), 10, 200, delay, 2.0)
+    assert lag(table, "cpu", largest=12).lag_s == pytest.approx(delay / 10, abs=0.05)
+    found = lag(table, "cpu", largest=10)
+    assert found.p_value < 0.05
+    assert not found.supported
+    assert "the end of the lags looked at" in found.text()
+
+
+@pytest.mark.parametrize(
+    ("trials", "unit"), [(10, "10 trials)"), (3, "15 blocks of windows within 3 trials; the int")]
+)
+def test_a_lag_names_what_it_counts(trials: int, unit: str) -> None:
+    found = lag(following(np.random.default_rng(13), trials, 300, 2, 2.0), "cpu")
+    assert f"(n = {unit}" in found.text()
 
 
 def test_independent_series_have_no_lag() -> None:

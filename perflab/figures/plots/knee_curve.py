@@ -48,7 +48,7 @@ def knee_curve(
     shown = table[np.isfinite(table[cpu]) & (table[latency] > 0) & np.isfinite(table[latency])]
     groups = list(pd.unique(shown[color_by])) if color_by in shown else []
     looks = _looks(groups)
-    words = found.text()
+    words = found.words()
     figure = canvas(
         words[:1].upper() + words[1:],
         footer,
@@ -75,7 +75,8 @@ def knee_curve(
 
 
 def _subtitle(found: Knee) -> str:
-    windows = f"Every point is a window; n = {found.n} trials, {found.windows:,} windows."
+    n = found.unit or f"{found.n} trials"
+    windows = f"Every point is a window; n = {n}, {found.windows:,} windows."
     said = f"{windows} Curve: {found.shape}. Knee: {found.method}." if found.curve else windows
     return " ".join([said, *(f"Note: {each}." for each in found.warnings if each != found.reason)])
 
