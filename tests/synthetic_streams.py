@@ -93,11 +93,14 @@ def write_stream_run(root: Path, blocks: int = 2) -> Run:
     rungs = [
         TreatmentRecord(
             name=f"rung={name}",
-            levels={"rung": name, "scenario": "JSON, with login", "users": str(20 + place)},
+            levels={
+                "rung": name, "scenario": "JSON, with login", "users": str(20 + place),
+                "first_delay": "action",
+            },
             label=name,
         )
         for place, name in enumerate(named)
-    ]
+    ]  # fmt: skip
     record = record.model_copy(
         update={
             "treatments": rungs, "blocks": blocks, "contrasts": [], "experiment": "latency_cpu",

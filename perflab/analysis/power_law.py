@@ -15,6 +15,8 @@ from perflab.errors import AnalysisError
 
 SMALLEST_X = 3
 ENOUGH_BLOCKS = 4
+PER_BLOCK = "exponent per block on logs, t interval over blocks"
+OVER_TRIALS = "least squares on logs over trials, a level per block"
 
 
 @dataclass(frozen=True)
@@ -22,7 +24,7 @@ class PowerLaw:
     """A fitted power law.
 
     ``factor`` is a, ``exponent`` b. NaN where ``supported`` is False. ``curvature_p`` is the
-    p-value of a straight line on logs against a parabola. ``n`` counts blocks or trials.
+    p-value of a straight line on logs against a parabola. ``n`` counts ``unit``: blocks or trials.
     """
 
     factor: Interval
@@ -35,13 +37,16 @@ class PowerLaw:
     method: str
     reason: str = ""
     warnings: tuple[str, ...] = ()
+    unit: str = "trials"
 
     def text(self) -> str:
-        """Return the exponent in a sentence, or why there is none."""
+        """Return the exponent in a sentence, or why there is none, with n and warnings."""
+        more = "".join(f"; {each}" for each in self.warnings if each != self.reason)
         if not self.supported:
-            return self.reason
-        bent = "; it is no power law" if self.curvature_p < USUAL_P else ""
-        return f"grows with the power {self.exponent.text('{:.2f}')} (n = {self.n}){bent}"
+            return self.reason + more
+        return (
+            f"grows with the power {self.exponent.text('{:.2f}')} (n = {self.n} {self.unit}{more})"
+        )
 
 
 def power_law(table: pd.DataFrame, x: str, y: str, confidence: float = CONFIDENCE) -> PowerLaw:
@@ -72,7 +77,9 @@ def power_law(table: pd.DataFrame, x: str, y: str, confidence: float = CONFIDENC
         raise AnalysisError(f"{x}: a power law needs positive, finite values")
     good = np.isfinite(across) & np.isfinite(up) & (up > 0)
     left_out = int((~good).sum())
-    warnings = (f"{left_out} trials without a positive {y} are left out",) if left_out else ()
+    warnings: tuple[str, ...] = ()
+    if left_out:
+        warnings = (f"{left_out} of {len(good)} points without a positive {y} are left out",)
     block = table["block"].to_numpy()[good] if "block" in table.columns else np.zeros(good.sum())
     log_x, log_y, unit = np.log(across[good]), np.log(up[good]), pd.factorize(block)[0]
     distinct = len(np.unique(log_x))
@@ -87,10 +94,10 @@ def _fitted(
 ) -> PowerLaw:
     slopes, levels = _by_block(x, y, unit)
     if len(slopes) >= ENOUGH_BLOCKS:
-        n, method = len(slopes), "exponent per block on logs, t interval over blocks"
+        n, counts, method = len(slopes), "blocks", PER_BLOCK
         exponent, level = _student(slopes, confidence), _student(levels, confidence)
     else:
-        n, method = len(x), "least squares on logs over trials, a level per block"
+        n, counts, method = len(x), "trials", OVER_TRIALS
         exponent, level = _least_squares(x, y, unit, confidence)
     if not math.isfinite(exponent.low):
         reason = f"no power law: {len(x)} trials leave no room for an interval"
@@ -102,7 +109,7 @@ def _fitted(
     if exponent.low == exponent.high:
         warnings += ("all units give the same exponent: the interval has no width",)
     return PowerLaw(
-        level.exp(), exponent, p_value, n, len(x), True, confidence, method, "", warnings
+        level.exp(), exponent, p_value, n, len(x), True, confidence, method, "", warnings, counts
     )
 
 

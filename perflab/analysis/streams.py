@@ -138,7 +138,8 @@ class Bands:
             return "no block holds both treatments with users joining"
         known = math.isfinite(self.low)
         interval = f"[{self.low:.0f}, {self.high:.0f}]" if known else "(no interval)"
-        return f"{self.points:.0f} {interval} points of CPU more while users join (n = {self.n})"
+        more = f"{self.points:.0f} {interval} points of CPU more while users join"
+        return f"{more} (n = {self.n} block{'s' if self.n != 1 else ''})"
 
 
 def bands(windows: pd.DataFrame, upper: str, lower: str, confidence: float = CONFIDENCE) -> Bands:

@@ -209,7 +209,7 @@ def test_an_exact_power_law_is_found_and_said() -> None:
     users = np.array([1, 10, 100, 1000])
     found = power_law(pd.DataFrame({"u": users, "m": 3.0 * users**2}), "u", "m")
     assert found.factor.value == pytest.approx(3)
-    assert found.text() == "grows with the power 2.00 [2.00, 2.00] (n = 4)"
+    assert found.text() == "grows with the power 2.00 [2.00, 2.00] (n = 4 trials)"
 
 
 def test_a_bent_law_is_said_to_be_none() -> None:

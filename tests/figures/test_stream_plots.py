@@ -8,7 +8,10 @@ from itertools import combinations
 import pytest
 
 from perflab.figures import PLOTS, STREAM_PLOTS, draw_all, save_all
-from perflab.recordings import Run, RunWriter
+from perflab.figures.plots.delivery_cpu import delivery_cpu
+from perflab.figures.plots.delivery_volume import delivery_volume
+from perflab.figures.plots.stream_timeline import stream_timeline
+from perflab.recordings import Run, RunWriter, TreatmentRecord
 from tests.figures.test_plots import all_words, shown_texts
 from tests.synthetic_streams import write_stream_run
 
@@ -26,6 +29,18 @@ def refused(tmp_path_factory: pytest.TempPathFactory) -> Run:
     run = write_stream_run(tmp_path_factory.mktemp("refused"), blocks=1)
     RunWriter.reopen(run.path).supersede(run.trials()["trial_id"])
     return Run(run.path)
+
+
+def with_more(run: Run, count: int) -> Run:
+    """Return the run as if it had further treatments, of which no trial is valid."""
+    more = [
+        TreatmentRecord(name=f"rung=more{number}", levels={"users": "20"}, label=f"more {number}")
+        for number in range(count)
+    ]
+    other = Run(run.path)
+    treatments = [*run.record.treatments, *more]
+    other.record = run.record.model_copy(update={"treatments": treatments})
+    return other
 
 
 def test_a_run_of_streams_has_the_figures_of_streams_only(streams: Run, normal: Run) -> None:
@@ -72,3 +87,32 @@ def test_published_percentiles_stand_beside_the_measured_ones(streams: Run) -> N
 
 def test_saving_gives_each_figure_with_its_table(streams: Run, tmp_path) -> None:
     assert len(save_all(streams, tmp_path)) == 3 * len(STREAM_PLOTS)
+
+
+@pytest.mark.parametrize("draw", [delivery_cpu, delivery_volume])
+def test_three_treatments_have_three_panels_with_numbers_below_and_beside(streams, draw) -> None:
+    figure = draw(with_more(streams, 1))
+    assert len(figure.axes) == 3
+    words = {id(text) for text in shown_texts(figure)}
+    for axes, sides in zip(figure.axes, ("y", "x", "xy"), strict=True):
+        for axis in (axes.xaxis, axes.yaxis):
+            numbers = [tick.label1 for tick in axis.get_major_ticks()]
+            assert any(id(number) in words for number in numbers) == (axis.axis_name in sides)
+    # The panel without a window says so, and has taken nothing from the others.
+    assert "no window of a valid trial" in all_words(figure)
+    assert all(len(axes.get_xticks()) for axes in figure.axes)
+
+
+@pytest.mark.parametrize(
+    ("draw", "more", "words"),
+    [
+        (delivery_cpu, 7, "Shown: the first 4 of 9 treatments."),
+        (delivery_volume, 7, "Shown: the first 4 of 9 treatments."),
+        (stream_timeline, 1, "Shown: the first 2 of 3 treatments."),
+        (delivery_cpu, 2, ""),
+    ],
+)
+def test_treatments_that_are_not_shown_are_counted(streams, draw, more: int, words: str) -> None:
+    shown = " ".join(all_words(draw(with_more(streams, more))).split())
+    assert words in shown
+    assert ("Shown: the first" in shown) == bool(words)

@@ -43,24 +43,24 @@ def delivery_cpu(run: Run) -> Figure:
         plot_height_in=3.6 if len(shown) < 3 else 6.4,
         subtitle="Every point is a second of a valid trial; its area is the messages delivered in"
         " it. Dotted: where the study saw latency rise (50%) and spike (70%). Dashed, in a band:"
-        " the fitted knee with its 95% interval, where the data support one.",
+        " the fitted knee with its 95% interval, where the data support one; from blocks of"
+        f" windows it is for these trials only.{phases.left_out(run, shown)}",
         key=[*phases.key(set(found["phase"])), *_size_key(found)],
     )
-    rows = -(-len(shown) // 2)
-    panels = figure.subplots(rows, min(2, len(shown)), sharex=True, sharey=True, squeeze=False)
-    for axes, (name, label) in zip(panels.ravel(), shown, strict=False):
+    panels = phases.panels(
+        figure, len(shown), f"CPU use of {phases.SERVICE}, % of a core", "p90 per second, ms (log)"
+    )
+    for axes, (name, label) in zip(panels, shown, strict=True):
         own = found[found["treatment"] == name]
         _draw(axes, own, label, knee(own, "cpu", "p90_ms"), float(found["messages_per_s"].max()))
-    for axes in panels[:, 0]:
-        axes.set_ylabel("p90 per second, ms (log)")
-    for axes in panels[-1]:
-        axes.set_xlabel(f"CPU use of {phases.SERVICE}, % of a core")
+    if found.empty:
+        phases.strip(panels)
     return finish(figure)
 
 
 def _draw(axes: Axes, own: pd.DataFrame, label: str, found: Knee, most: float) -> None:
-    words = found.text() if found.supported else found.reason
-    axes.set_title(f"{tick_label(label, 3.2, 8.5, 1)}\n{tick_label(words, 3.2, 7.5, 2)}", size=8)
+    words = f"{found.words()} (n = {found.unit})" if found.unit else found.words()
+    axes.set_title(f"{tick_label(label, 3.2, 8.5, 1)}\n{tick_label(words, 3.2, 7.5, 3)}", size=8)
     if own.empty:
         phases.say_nothing(axes)
         return

@@ -37,17 +37,16 @@ def delivery_volume(run: Run) -> Figure:
         footer(run),
         plot_height_in=3.4 if len(shown) < 3 else 6.0,
         subtitle="Every point is a second of a valid trial. Dashed: the study's target of"
-        f" {TARGET_MS:g} ms for the p90.",
+        f" {TARGET_MS:g} ms for the p90.{phases.left_out(run, shown)}",
         key=phases.key(set(found["phase"])),
     )
-    rows = -(-len(shown) // 2)
-    panels = figure.subplots(rows, min(2, len(shown)), sharex=True, sharey=True, squeeze=False)
-    for axes, (name, label) in zip(panels.ravel(), shown, strict=False):
+    panels = phases.panels(
+        figure, len(shown), "messages delivered per second", "p90 per second, ms (log)"
+    )
+    for axes, (name, label) in zip(panels, shown, strict=True):
         _draw(axes, found[found["treatment"] == name], label)
-    for axes in panels[:, 0]:
-        axes.set_ylabel("p90 per second, ms (log)")
-    for axes in panels[-1]:
-        axes.set_xlabel("messages delivered per second")
+    if found.empty:
+        phases.strip(panels)
     return finish(figure)
 
 

@@ -56,6 +56,8 @@ def login_bands(run: Run) -> Figure | None:
     for axes, (column, words) in zip(panels, PANELS.items(), strict=True):
         _draw(axes, found, column, names)
         axes.set_xlabel(words)
+    if found.empty:
+        phases.strip(panels)
     panels[0].set_ylabel(f"CPU use of {phases.SERVICE}, % of a core")
     return finish(figure)
 

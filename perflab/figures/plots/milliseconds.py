@@ -14,9 +14,12 @@ WITHIN_A_DECADE = 0.8
 
 
 def log_axis(axes: Axes, which: Literal["x", "y"]) -> None:
-    """Make ``which`` logarithmic; mark more of each decade the fewer there are."""
+    """Make ``which`` logarithmic; mark more of each decade the fewer there are.
+
+    Panels that share the axis share its marks: what has been drawn in all of them counts.
+    """
     axis = axes.xaxis if which == "x" else axes.yaxis
-    low, high = axes.dataLim.intervalx if which == "x" else axes.dataLim.intervaly
+    low, high = _drawn(axes, which)
     if not (np.isfinite(low) and np.isfinite(high) and high > 0):
         axis.set_major_locator(NullLocator())
         return
@@ -28,6 +31,15 @@ def log_axis(axes: Axes, which: Literal["x", "y"]) -> None:
     axis.set_minor_locator(LogLocator(subs=range(2, 10), numticks=100))
     axis.set_minor_formatter(NullFormatter())
     axis.set_tick_params(which="minor", length=1.8, width=0.6)
+
+
+def _drawn(axes: Axes, which: Literal["x", "y"]) -> tuple[float, float]:
+    """Return the smallest and largest value in all panels that share the axis."""
+    shared = axes.get_shared_x_axes() if which == "x" else axes.get_shared_y_axes()
+    limits = [panel.dataLim for panel in shared.get_siblings(axes)]
+    ends = np.array([each.intervalx if which == "x" else each.intervaly for each in limits])
+    ends = ends[np.isfinite(ends).all(axis=1)]
+    return (float(ends.min()), float(ends.max())) if len(ends) else (np.inf, -np.inf)
 
 
 def _marks(decades: float, few: float) -> tuple[float, ...]:

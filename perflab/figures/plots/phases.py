@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from weakref import WeakKeyDictionary
 
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from perflab.analysis.streams import stream_windows
+from perflab.figures.canvas import only_grid
 from perflab.figures.theme import MUTED
 from perflab.recordings import Run
 
@@ -38,10 +41,33 @@ def thinned(table: pd.DataFrame) -> pd.DataFrame:
     return table.iloc[::every].reset_index(drop=True)
 
 
-def shown_treatments(run: Run) -> list[tuple[str, str]]:
+def shown_treatments(run: Run, most: int = MOST_PANELS) -> list[tuple[str, str]]:
     """Return name and label of the first treatments, as many as there is room for."""
-    items = run.record.treatments[:MOST_PANELS]
+    items = run.record.treatments[:most]
     return [(item.name, item.label or item.name) for item in items]
+
+
+def left_out(run: Run, shown: list[tuple[str, str]]) -> str:
+    """Say how many treatments are not shown; empty where all are."""
+    every = len(run.record.treatments)
+    return f" Shown: the first {len(shown)} of {every} treatments." if len(shown) < every else ""
+
+
+def panels(figure: Figure, count: int, x_label: str, y_label: str) -> list[Axes]:
+    """Return ``count`` panels in two columns that share their axes, labelled where they end."""
+    columns = min(2, count)
+    grid = figure.subplots(-(-count // columns), columns, sharex=True, sharey=True, squeeze=False)
+    every = list(grid.ravel())
+    for spare in every[count:]:
+        spare.remove()
+    for place, axes in enumerate(every[:count]):
+        if place % columns == 0:
+            axes.set_ylabel(y_label)
+        if place + columns >= count:
+            axes.set_xlabel(x_label)
+            # Above a panel that was removed numbers would be missing.
+            axes.tick_params(axis="x", labelbottom=True)
+    return every[:count]
 
 
 def key(phases: set[str]) -> list[Line2D]:
@@ -71,8 +97,17 @@ def scatter(axes: Axes, own: pd.DataFrame, x: pd.Series[float], y: str) -> None:
 
 
 def say_nothing(axes: Axes) -> None:
-    """Say that there is no window to show."""
-    axes.set_xticks([])
-    axes.set_yticks([])
+    """Say that there is no window to show.
+
+    The ticks stay: panels that share their axes share them as well.
+    """
+    only_grid(axes, "y")
     words = "no window of a valid trial"
     axes.text(0.5, 0.5, words, transform=axes.transAxes, ha="center", color=MUTED)
+
+
+def strip(panels: Iterable[Axes]) -> None:
+    """Take the ticks off a figure that has no window at all."""
+    for axes in panels:
+        axes.set_xticks([])
+        axes.set_yticks([])

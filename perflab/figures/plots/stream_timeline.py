@@ -22,6 +22,7 @@ PANELS = {
     "p90_ms": "p90,\nms (log)",
     "users": "connected\nusers",
 }
+MOST_COLUMNS = 2
 COLUMNS = ["treatment", "trial_id", "t_s", "phase", *PANELS]
 
 
@@ -40,13 +41,14 @@ def _windows(run: Run) -> pd.DataFrame:
 def stream_timeline(run: Run) -> Figure:
     """Draw each treatment's first valid trial over time, one column per treatment."""
     found = _windows(run)
-    shown = phases.shown_treatments(run)[:2]
+    shown = phases.shown_treatments(run, MOST_COLUMNS)
     figure = canvas(
         "A trial over time",
         footer(run),
         plot_height_in=5.6,
         subtitle="Seconds of each treatment's first valid trial; shaded by phase. CPU is that of"
-        f" {phases.SERVICE}; latency is that of deliveries, from the planned instant of sending.",
+        f" {phases.SERVICE}; latency is that of deliveries, from the planned instant of sending."
+        f"{phases.left_out(run, shown)}",
         key=[
             Patch(fc=color, alpha=0.13, label=phases.WORDS[name])
             for name, color in phases.COLORS.items()
@@ -66,6 +68,8 @@ def stream_timeline(run: Run) -> Figure:
         panels[-1, column].set_xlabel("seconds since the first connection")
     for axes, words in zip(panels[:, 0], PANELS.values(), strict=True):
         axes.set_ylabel(words)
+    if found.empty:
+        phases.strip(panels.ravel())
     figure.align_ylabels(panels[:, 0])
     return finish(figure)
 

@@ -1,0 +1,29 @@
+"""Logarithmic axes are marked for all that is drawn in the panels that share them."""
+
+from __future__ import annotations
+
+import pytest
+from matplotlib.figure import Figure
+
+from perflab.figures.plots.milliseconds import log_axis
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_panels_that_share_an_axis_are_marked_for_the_widest_of_them(order) -> None:
+    panels = Figure().subplots(1, 2, sharey=True)
+    values = {0: [1.0, 1e5], 1: [10.0, 12.0]}
+    for place in order:
+        panels[place].plot([0, 1], values[place])
+        log_axis(panels[place], "y")
+    low, high = panels[0].get_ylim()
+    marks = [mark for mark in panels[0].get_yticks() if low <= mark <= high]
+    # Five decades: marks at their ends only. A panel of half a decade alone has marks within it.
+    assert marks == pytest.approx([10.0**power for power in range(6)])
+
+
+def test_a_panel_without_data_takes_no_marks_from_the_others() -> None:
+    panels = Figure().subplots(1, 2, sharey=True)
+    panels[0].plot([0, 1], [1.0, 50.0])
+    for axes in panels:
+        log_axis(axes, "y")
+    assert len(panels[0].get_yticks()) > 3
