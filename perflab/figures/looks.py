@@ -29,13 +29,18 @@ class Look:
     label: str
 
 
+def appearance(place: int) -> tuple[str, str]:
+    """Return the colour and marker of the thing in a place; no two of the first 64 are alike.
+
+    Colours begin anew with the ninth, and markers then lie one further on.
+    """
+    again, number = divmod(place, len(PALETTE))
+    return PALETTE[number], MARKERS[(number + again) % len(MARKERS)]
+
+
 def looks(record: RunRecord) -> dict[str, Look]:
     """Return each treatment's look, by the treatment's place in the record and nothing else."""
     return {
-        treatment.name: Look(
-            color=PALETTE[index % len(PALETTE)],
-            marker=MARKERS[index % len(MARKERS)],
-            label=treatment.label or treatment.name,
-        )
-        for index, treatment in enumerate(record.treatments)
+        treatment.name: Look(*appearance(place), label=treatment.label or treatment.name)
+        for place, treatment in enumerate(record.treatments)
     }

@@ -15,11 +15,13 @@ from perflab.figures.plots import (
     client_cost,
     codec_cost,
     flush_cost,
+    latency_cpu,
     latency_ecdf,
     throughput,
     time_breakdown,
 )
 from tests.figures.studies import OF_ONE_STUDY
+from tests.synthetic import APP_SHARE, write_run
 
 once = cache(draw_all)
 
@@ -114,7 +116,13 @@ def test_only_a_study_of_codecs_has_the_figure_of_codecs(normal, codecs) -> None
     assert codec_cost.codec_cost(normal) is None
     table = codec_cost.table(codecs)
     assert len(table) == 3 * 2 * 2
-    assert (table["us"].between(table["low"], table["high"])).all()
+    # 80% of what the application takes of 20 requests in flight at 320 a second, in us, times the
+    # mean of the planted spread; the others are planted twice as fast.
+    json_us = 20 / 320 * 1e3 * APP_SHARE * 0.8 * (0.9 + 1.05) / 2
+    fast = table["codec"] != "json"
+    for own, planted in ((table[~fast], json_us), (table[fast], json_us / 2)):
+        assert ((own["low"] < planted) & (planted < own["high"])).all()
+    assert table.loc[fast, "high"].max() < table.loc[~fast, "low"].min()
     assert dict(zip(table["codec"], table["bytes"], strict=True))["protobuf"] == 64
 
 
@@ -141,6 +149,23 @@ def test_the_ecdf_table_holds_rising_quantiles_of_valid_trials_only(normal) -> N
     assert set(table["treatment"]) == valid
     for _, group in table.groupby("treatment"):
         assert group["response_ms"].is_monotonic_increasing
+
+
+@pytest.mark.parametrize(("requests", "largest"), [(300, 0.99), (700, 0.999)])
+def test_the_ecdf_table_holds_no_quantile_that_n_is_too_small_for(
+    tmp_path, requests: int, largest: float
+) -> None:
+    # Six trials of a treatment: 1,800 responses bear a p99 and no p99.9, 4,200 bear both.
+    table = latency_ecdf.table(write_run(tmp_path, requests=requests))
+    assert set(table.groupby("treatment")["quantile"].max()) == {largest}
+    assert set(table.groupby("treatment")["quantile"].min()) == {round(1 - largest, 3)}
+
+
+def test_a_run_of_other_services_has_no_figure_of_their_cpu(tmp_path) -> None:
+    run = write_run(tmp_path, requests=60, blocks=1)
+    samples = run.samples()
+    run.samples = lambda *_, **__: samples.assign(service="chat")
+    assert latency_cpu.latency_cpu(run) is None
 
 
 def test_the_parts_of_a_response_stand_in_the_order_in_which_a_request_meets_them(normal) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perflab.figures.looks import PALETTE, looks
+from perflab.figures.looks import MARKERS, PALETTE, appearance, looks
 from perflab.figures.theme import applied
 from perflab.figures.words import text_width_in, tick_label, wrap
 
@@ -53,6 +53,13 @@ def test_eight_treatments_have_eight_colours_and_eight_markers(eight) -> None:
     found = looks(eight.record).values()
     assert len({look.color for look in found}) == 8
     assert len({look.marker for look in found}) == 8
+
+
+def test_no_two_of_64_treatments_look_alike() -> None:
+    found = [appearance(place) for place in range(64)]
+    assert len(set(found)) == 64
+    # The first eight differ in both, as they always did.
+    assert found[:8] == list(zip(PALETTE, MARKERS, strict=True))
 
 
 def test_every_colour_stands_out_from_white() -> None:

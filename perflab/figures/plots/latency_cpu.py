@@ -35,8 +35,14 @@ def table(run: Run) -> pd.DataFrame:
 
 
 @styled
-def latency_cpu(run: Run) -> Figure:
-    """Draw response time against CPU per time window, one panel per service."""
+def latency_cpu(run: Run) -> Figure | None:
+    """Draw response time against CPU per time window, one panel per service.
+
+    None for a run that sampled other services.
+    """
+    sampled = set(run.samples()["service"])
+    if sampled and not sampled & set(SERVICES):
+        return None
     look = looks(run.record)
     found = cpu_windows(run, SERVICES)
     services = [name for name in SERVICES if f"cpu_{name}" in found]

@@ -27,18 +27,22 @@ MARKED = {0.50: "p50_ms", 0.95: "p95_ms", 0.99: "p99_ms"}
 
 
 def table(run: Run) -> pd.DataFrame:
-    """Return the pooled quantiles of response time on a grid: treatment, n, quantile, ms."""
+    """Return the pooled quantiles of response time on a grid: treatment, n, quantile, ms.
+
+    Only those that the number of responses can support (p99.9 from 3,688 on).
+    """
     parts = [
         pd.DataFrame(
             {
                 "treatment": name,
                 "label": looks(run.record)[name].label,
                 "requests": len(values),
-                "quantile": TABLE_GRID,
-                "response_ms": np.quantile(values, TABLE_GRID),
+                "quantile": grid,
+                "response_ms": np.quantile(values, grid),
             }
         )
         for name, values in _pooled(_responses(run)).items()
+        for grid in [_supported(len(values))]
     ]
     empty = pd.DataFrame(columns=["treatment", "label", "requests", "quantile", "response_ms"])
     return pd.concat(parts, ignore_index=True) if parts else empty
@@ -72,6 +76,11 @@ def latency_ecdf(run: Run) -> Figure:
             panel.set_title(tick_label(look[name].label, 3.0, 8, lines=3), size=8)
     _label_outer(axes[:panels], columns)
     return finish(figure)
+
+
+def _supported(n: int) -> np.ndarray:
+    supported: np.ndarray = TABLE_GRID[[smallest_n(float(share)) <= n for share in TABLE_GRID]]
+    return supported
 
 
 def _responses(run: Run) -> pd.DataFrame:

@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from perflab.analysis.users_held import held_sentences, targets_ms
 from perflab.analysis.users_held import users_held as held_table
 from perflab.figures.canvas import canvas, finish, only_grid
-from perflab.figures.looks import MARKERS, PALETTE
+from perflab.figures.looks import appearance
 from perflab.figures.origin import footer
 from perflab.figures.plots.milliseconds import log_axis
 from perflab.figures.theme import MUTED, styled
@@ -59,7 +59,7 @@ def _draw(axes: Axes, run: Run, found: pd.DataFrame, names: list[str], response:
     labels = {item.name: item.label or item.name for item in run.record.treatments}
     shown = trials.assign(label=trials["treatment"].map(labels))
     for place, name in enumerate(names):
-        color, marker = PALETTE[place % len(PALETTE)], MARKERS[place % len(MARKERS)]
+        color, marker = appearance(place)
         own = found[found["configuration"] == name]
         axes.plot(own["users"], own[response], color=color, marker=marker, ms=4.5, lw=1.4, zorder=3)
         users = dict(zip(own["treatment"], own["users"], strict=True))
@@ -75,9 +75,9 @@ def _upper(words: str) -> str:
 
 
 def _key(names: list[str]) -> list[Line2D]:
-    handles = [
-        Line2D([], [], color=PALETTE[place % len(PALETTE)], marker=MARKERS[place % len(MARKERS)],
-               ms=4.5, lw=1.4, label=name.replace("_", " "))
-        for place, name in enumerate(names)
-    ]  # fmt: skip
+    handles = []
+    for place, name in enumerate(names):
+        color, marker = appearance(place)
+        words = name.replace("_", " ")
+        handles.append(Line2D([], [], color=color, marker=marker, ms=4.5, lw=1.4, label=words))
     return [*handles, Line2D([], [], color=MUTED, lw=1.0, ls=(0, (4, 2)), label="target")]
