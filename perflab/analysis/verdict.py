@@ -10,6 +10,9 @@ published                       verdict
 (marked so by the experiment)   not testable here
 anything, fewer than 3 blocks   inconclusive
 nothing                         inconclusive
+a ratio within 10% of 1         as "no effect" below, for the margin holds both directions; but
+                                where one is claimed as well and [L, H] is not in +- log 1.1:
+                                reproduced in direction if L > 0
 a ratio, H < 0                  not reproduced (the effect goes the other way)
 a ratio, L <= 0, H < P/2        not reproduced (absent, or less than half as large)
 a ratio, L <= 0, H >= P/2       inconclusive
@@ -32,6 +35,8 @@ from perflab.analysis.comparison import Effect
 from perflab.recordings import Contrast
 
 MARGIN = math.log(1.1)
+# Logs of a ratio and of its inverse differ by this much at most.
+ROUNDING = 1e-12
 SMALLEST_N = 3
 
 
@@ -65,14 +70,18 @@ def judge(effect: Effect | None, contrast: Contrast) -> Verdict:
         return Verdict(Outcome.INCONCLUSIVE, f"{n} usable blocks, at least {SMALLEST_N} needed")
     if contrast.published_ratio is None and contrast.published_direction is None:
         return Verdict(Outcome.INCONCLUSIVE, "nothing is published to compare with")
-    if contrast.published_direction == "none" or contrast.published_ratio == 1:
-        return _judge_absence(effect)
-    sign = -1.0 if _goes_down(contrast) else 1.0
-    ends = sorted((sign * math.log(effect.low), sign * math.log(effect.high)))
+    if contrast.published_direction == "none" or no_difference(contrast.published_ratio):
+        return _judge_absence(effect, contrast)
+    ends = _ends(effect, contrast)
     if contrast.published_ratio is None:
         return _judge_direction(*ends)
     size = abs(math.log(contrast.published_ratio))
-    return _judge_size(ends[0], ends[1], sign * math.log(effect.ratio), size)
+    return _judge_size(ends[0], ends[1], _sign(contrast) * math.log(effect.ratio), size)
+
+
+def no_difference(ratio: float | None) -> bool:
+    """Say whether a published ratio lies so close to 1 that the margin takes it for no effect."""
+    return ratio is not None and abs(math.log(ratio)) <= MARGIN + ROUNDING
 
 
 def _goes_down(contrast: Contrast) -> bool:
@@ -81,10 +90,22 @@ def _goes_down(contrast: Contrast) -> bool:
     return contrast.published_direction == "smaller"
 
 
-def _judge_absence(effect: Effect) -> Verdict:
+def _sign(contrast: Contrast) -> float:
+    return -1.0 if _goes_down(contrast) else 1.0
+
+
+def _ends(effect: Effect, contrast: Contrast) -> tuple[float, float]:
+    """Return L and H: the ends of the log ratio in the published direction."""
+    ends = sorted(_sign(contrast) * math.log(end) for end in (effect.low, effect.high))
+    return ends[0], ends[1]
+
+
+def _judge_absence(effect: Effect, contrast: Contrast) -> Verdict:
     low, high = math.log(effect.low), math.log(effect.high)
     if low >= -MARGIN and high <= MARGIN:
         return Verdict(Outcome.REPRODUCED, "any difference is within 10%")
+    if contrast.published_direction in ("greater", "smaller") and _ends(effect, contrast)[0] > 0:
+        return Verdict(Outcome.IN_DIRECTION, "same direction; the size may be another")
     if low > MARGIN or high < -MARGIN:
         return Verdict(Outcome.NOT_REPRODUCED, "there is an effect larger than 10%")
     return Verdict(Outcome.INCONCLUSIVE, "the interval does not decide whether it is within 10%")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from itertools import product
 from typing import Literal
 
 from pydantic import Field
 
+from perflab.analysis.verdict import no_difference
 from perflab.experiments.chat.service import Codec
 from perflab.experiments.experiment import Experiment, RunParameters
 from perflab.load.workload import ClosedLoop, Request, Workload
@@ -33,8 +33,6 @@ SIZES = {
 STUDY = "chat study, microbenchmark table"
 SCENARIOS = {"json": "json", "orjson": "orjson", "protobuf": "protobuf (upb)"}
 PAIRS = (("json", "orjson"), ("json", "protobuf"), ("orjson", "protobuf"))
-# Published times that are this close are taken for "no difference"; the rule grants as much.
-NO_DIFFERENCE = math.log(1.1)
 
 
 class SerializationParameters(RunParameters):
@@ -105,7 +103,7 @@ def _contrast(slow: str, fast: str, operation: str) -> Contrast:
     step, _, with_values = operation.partition("_")
     times_ms = [_published_ms(codec, step) for codec in (slow, fast)]
     ratio = times_ms[0] / times_ms[1]
-    same = abs(math.log(ratio)) < NO_DIFFERENCE
+    same = no_difference(ratio)
     figures = f"{times_ms[0]:,.0f} against {times_ms[1]:,.0f} ms"
     what = f"{step} with the values made or read" if with_values else step
     return Contrast(
@@ -114,7 +112,7 @@ def _contrast(slow: str, fast: str, operation: str) -> Contrast:
         response=RESPONSE,
         numerator={"codec": slow, "operation": operation, "message": "published"},
         denominator={"codec": fast, "operation": operation, "message": "published"},
-        published_ratio=None if same else ratio,
+        published_ratio=ratio,
         published_direction="none" if same else "greater",
         source=f"{STUDY} ({figures})",
     )

@@ -9,7 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perflab.analysis.comparison import Effect
+from perflab.analysis.evaluation import published_text
 from perflab.analysis.verdict import Outcome, judge
+from perflab.experiments import experiment
+from perflab.experiments.serialization import SerializationParameters
 from perflab.recordings import Contrast
 
 NAN = math.nan
@@ -55,6 +58,18 @@ CASES = [
     (None, "smaller", (1.1, 1.2, 1.4), "not reproduced"),
     (None, "none", (0.95, 1.0, 1.05), "reproduced"),
     (1.0, None, (0.95, 1.0, 1.05), "reproduced"),
+    (1.04, None, (0.97, 1.0, 1.03), "reproduced"),
+    (1.04, "greater", (0.97, 1.0, 1.01), "reproduced"),
+    (1.04, "none", (0.97, 1.0, 1.03), "reproduced"),
+    (0.96, "smaller", (1.01, 1.02, 1.03), "reproduced"),
+    (1.04, None, (1.2, 1.3, 1.4), "not reproduced"),
+    (1.04, "greater", (1.2, 1.3, 1.4), "reproduced in direction"),
+    (1.04, "greater", (1.05, 1.09, 1.3), "reproduced in direction"),
+    (1.04, "greater", (0.7, 0.8, 0.85), "not reproduced"),
+    (0.96, "smaller", (0.7, 0.8, 0.85), "reproduced in direction"),
+    (1.04, "greater", (0.9, 1.0, 1.01), "inconclusive"),
+    (1.1, None, (0.97, 1.0, 1.03), "reproduced"),
+    (1.12, None, (0.97, 1.0, 1.03), "not reproduced"),
     (None, "none", (1.2, 1.3, 1.4), "not reproduced"),
     (None, "none", (0.5, 0.6, 0.7), "not reproduced"),
     (None, "none", (1.05, 1.08, 1.2), "inconclusive"),
@@ -103,3 +118,14 @@ def test_turning_ratio_and_claim_around_does_not_change_the_verdict(
 def test_a_contrast_that_contradicts_itself_is_refused() -> None:
     with pytest.raises(ValueError, match="not 'smaller' than 1"):
         contrast(1.6, "smaller")
+
+
+def test_a_published_ratio_near_1_is_still_shown() -> None:
+    assert published_text(contrast(1.04, "none")) == "1.04"
+
+
+def test_the_codec_study_calls_close_times_no_difference_by_the_same_rule() -> None:
+    for claim in experiment("serialization").contrasts(SerializationParameters()):
+        assert claim.published_ratio is not None
+        close = claim.published_direction == "none"
+        assert close == (1 / 1.1 <= claim.published_ratio <= 1.1) == ("as long as" in claim.claim)
