@@ -141,6 +141,30 @@ def test_the_speed_of_the_cpu_is_used_only_where_it_cuts_the_variance() -> None:
     assert sum(used) >= 198
 
 
+def drifting(trials: pd.DataFrame, random: np.random.Generator) -> pd.DataFrame:
+    """Let response and probe drift together from block to block; within one the probe is noise."""
+    drift = np.exp(np.cumsum(0.1 * random.standard_normal(12)))[trials["block"]]
+    return trials.assign(
+        response=trials["response"] / drift, cpu_probe_ms=trials["cpu_probe_ms"] * drift
+    )
+
+
+def test_a_drift_that_pairing_removes_is_no_ground_for_an_adjustment() -> None:
+    random = np.random.default_rng(9)
+    runs = [drifting(speed_runs(random, 0.0, 1.0), random) for _ in range(100)]
+    assert sum(adjusted(trials)[0] for trials in runs) <= 3
+    # What the probe tells within blocks is still used, with the slope that it has there.
+    runs = [drifting(speed_runs(random, -0.5, 1.0), random) for _ in range(30)]
+    slopes = [adjustment(trials, "response", "cpu_probe_ms").slope for trials in runs]
+    assert np.median(slopes) == pytest.approx(-0.5, abs=0.03)
+
+
+def test_a_missing_trial_leaves_the_slope_as_it_is() -> None:
+    random = np.random.default_rng(10)
+    trials = drifting(speed_runs(random, -1.0, 1.5), random).drop(index=[0, 7, 20])
+    assert adjustment(trials, "response", "cpu_probe_ms").slope == pytest.approx(-1, abs=0.1)
+
+
 def test_an_adjusted_comparison_keeps_its_level_and_gains_power() -> None:
     random = np.random.default_rng(8)
     alarms = found = plain = 0
