@@ -17,6 +17,7 @@ from scipy import stats
 
 from perflab.analysis.comparison import CONFIDENCE, SMALLEST_SIGNED_RANK, effect_of
 from perflab.analysis.decision import POWER, smallest_effect
+from perflab.analysis.quantiles import across_trials
 from perflab.errors import AnalysisError
 from perflab.recordings import Run
 
@@ -27,6 +28,8 @@ OVERLOAD = "overload"
 KNOWN_COLUMNS = [
     "service", "planted", "expected", "estimate", "low", "high", "n", "holds", "called_different",
 ]  # fmt: skip
+
+OVERHEAD_COLUMNS = ["who", "typical", "low", "high", "n", "largest"]
 
 
 @dataclass(frozen=True)
@@ -147,22 +150,29 @@ def refused(run: Run) -> tuple[Rate, Rate]:
 def overhead(run: Run) -> pd.DataFrame:
     """Return what measuring cost: CPU shares (1.0 = one core) of the client and of the lab.
 
-    The lab is the conductor with its sampler. Columns: who, median, largest.
+    The lab is the conductor with its sampler. Columns: who; the typical value over valid trials
+    with its 95% interval, low to high (NaN where n is too small); n (trials); largest.
     """
     trials = run.valid_trials()
-    rows = [
-        {
-            "who": who,
-            "median": float(trials[column].median()),
-            "largest": float(trials[column].max()),
-        }
-        for who, column in (
-            ("load workers", "cpu_share_client"),
-            ("conductor and sampler", "cpu_share_lab"),
+    rows = []
+    for who, column in (
+        ("load workers", "cpu_share_client"),
+        ("conductor and sampler", "cpu_share_lab"),
+    ):
+        if column not in trials or not trials[column].notna().any():
+            continue
+        found = across_trials(trials[column].to_numpy(float))
+        rows.append(
+            {
+                "who": who,
+                "typical": found.value,
+                "low": found.low,
+                "high": found.high,
+                "n": found.n,
+                "largest": float(trials[column].max()),
+            }
         )
-        if column in trials and trials[column].notna().any()
-    ]
-    return pd.DataFrame(rows, columns=["who", "median", "largest"])
+    return pd.DataFrame(rows, columns=OVERHEAD_COLUMNS)
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,8 @@ def summary_table(run: Run) -> pd.DataFrame:
     superseded); requests, errors (sums over valid trials); for every response in ``RESPONSES``
     (``STREAM_RESPONSES`` where deliveries were measured)
     its typical value over valid trials with ``_low``, ``_high`` (95%, NaN where n is too small)
-    and ``_n`` (trials that have it); ``cpu_share_<service>`` (median, 1.0 = one core);
+    and ``_n`` (trials that have it); the same of ``cpu_share_<service>`` (1.0 = one core; of the
+    plateau where deliveries were measured);
     ``flush_p50_us_min`` and ``_max`` (range of the trials' median flushes).
     """
     trials = run.trials()
@@ -49,27 +50,24 @@ def summary_table(run: Run) -> pd.DataFrame:
                 },
                 "requests": int(valid["requests"].sum()),
                 "errors": int(valid["errors"].sum()),
-                **_responses(valid, responses),
-                **{_share(name): float(valid[name].median()) for name in shares},
+                **_responses(valid, {name: name for name in responses}),
+                **_responses(valid, {name: name.removeprefix("plateau_") for name in shares}),
                 **_flush_range(valid),
             }
         )
     return pd.DataFrame(rows)
 
 
-def _share(name: str) -> str:
-    return name.removeprefix("plateau_")
-
-
-def _responses(valid: pd.DataFrame, responses: tuple[str, ...]) -> dict[str, Any]:
+def _responses(valid: pd.DataFrame, titles: dict[str, str]) -> dict[str, Any]:
+    """Return typical values of the trials' columns, each with interval and n, by their titles."""
     row: dict[str, Any] = {}
-    for name in responses:
-        found = across_trials(valid[name].to_numpy())
+    for name, title in titles.items():
+        found = across_trials(valid[name].to_numpy(float))
         row |= {
-            name: found.value,
-            f"{name}_low": found.low,
-            f"{name}_high": found.high,
-            f"{name}_n": found.n,
+            title: found.value,
+            f"{title}_low": found.low,
+            f"{title}_high": found.high,
+            f"{title}_n": found.n,
         }
     return row
 

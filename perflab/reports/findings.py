@@ -9,6 +9,7 @@ import pandas as pd
 
 from perflab.analysis.decomposition import change, change_sentence, decompose, largest_phase
 from perflab.analysis.evaluation import evaluate, findings_table, sentence
+from perflab.analysis.streams import has_streams
 from perflab.analysis.summary import summary_table
 from perflab.errors import AnalysisError
 from perflab.recordings import Run
@@ -74,9 +75,11 @@ def _summary(row: Mapping[Any, Any]) -> dict[str, str]:
         if name in row
     }
     cpu = {
-        f"CPU {str(name).removeprefix('cpu_share_')}": number(value)
+        f"CPU {str(name).removeprefix('cpu_share_')}": measured(
+            value, row[f"{name}_low"], row[f"{name}_high"]
+        )
         for name, value in row.items()
-        if str(name).startswith("cpu_share_")
+        if str(name).startswith("cpu_share_") and f"{name}_n" in row
     }
     flush = {"flush p50 us": MISSING}
     if not missing(row["flush_p50_us_min"]):
@@ -93,8 +96,11 @@ def sentences(run: Run) -> list[str]:
 def bottlenecks(run: Run) -> list[str]:
     """Return where each treatment's time goes, and what each contrast's change is made of.
 
-    A sentence per treatment, then one per contrast between two single treatments.
+    A sentence per treatment, then one per contrast between two single treatments. Empty for runs
+    of streams: their few requests are logins.
     """
+    if has_streams(run):
+        return []
     requests = run.requests()
     table = decompose(requests)
     labels = {item.name: item.label or item.name for item in run.record.treatments}

@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from perflab.analysis.noise import noise_report
+from perflab.analysis.streams import has_streams
 from perflab.figures import save_all
 from perflab.figures.export import write_whole
 from perflab.figures.origin import commit, n_text, perflab_version, shared_note
@@ -29,6 +30,15 @@ FIGURE_TITLES = {
     "latency_cpu": "Response time against CPU",
     "flush_cost": "Cost of a disk flush over the run",
     "codec_cost": "Time and bytes per message of every codec",
+    "client_cost": "What the client costs",
+    "known_effects": "Planted effects against what was measured",
+    "ladder": "Delivery latency, rung by rung",
+    "users_held": "Users held within the targets",
+    "delivery_cpu": "Delivery latency against CPU of the service",
+    "stream_timeline": "A trial over time",
+    "login_bands": "CPU with logins under way, and without",
+    "delivery_volume": "Delivery latency against message volume",
+    "volume_users": "Message volume against users",
     "flame_0": "Flame graph of the first profiled treatment",
     "flame_difference_0": "What changes between two profiles",
 }
@@ -58,7 +68,7 @@ def section(run: Run, figure_paths: Iterable[Path | str]) -> str:
         "## Measured\n",
         to_markdown(readable_summary(run)),
         "## Where the time goes\n",
-        _bullets(bottlenecks(run)) or "No request succeeded.\n",
+        _bullets(bottlenecks(run)) or _no_bottleneck(run),
         _figures(figure_paths),
         "## Set-up\n",
         _set_up(run),
@@ -95,6 +105,12 @@ def _state(run: Run) -> str:
         return ""
     because = f" ({record.reason})" if record.reason else ""
     return f"**This run is {record.state}{because}: what follows rests on the trials it has.**\n"
+
+
+def _no_bottleneck(run: Run) -> str:
+    if has_streams(run):
+        return "The requests of this run are logins only; a profile tells where the time goes.\n"
+    return "No request succeeded.\n"
 
 
 def _figures(paths: Iterable[Path | str]) -> str:

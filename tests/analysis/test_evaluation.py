@@ -164,6 +164,9 @@ def test_the_summary_counts_trials_by_state(tmp_path) -> None:
     assert list(table["requests"]) == [2000, 1600]
     assert (table["throughput_rps_low"] < table["throughput_rps"]).all()
     assert list(table["p99_ms_n"]) == [5, 4]
+    assert (table["cpu_share_inference_low"] < table["cpu_share_inference"]).all()
+    assert (table["cpu_share_inference"] < table["cpu_share_inference_high"]).all()
+    assert list(table["cpu_share_inference_n"]) == [5, 4]
     assert (table["flush_p50_us_min"] <= table["flush_p50_us_max"]).all()
 
 

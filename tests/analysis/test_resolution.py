@@ -10,6 +10,7 @@ from perflab.analysis.resolution import (
     Rate,
     false_alarms,
     known_effects,
+    overhead,
     refused,
     resolving_power,
     trial_noise,
@@ -17,9 +18,12 @@ from perflab.analysis.resolution import (
 )
 from perflab.errors import AnalysisError
 from perflab.recordings import Run
-from tests.synthetic import Planted, write_run
+from tests.synthetic import APP_SHARE, Planted, write_run
 
 APP = {"app": 0.8}
+# What is planted of the time at the service, times the mean of its spread; of the response 0.2%
+# are outside of the service.
+WORK = APP_SHARE * 0.8 * (0.9 + 1.05) / 2
 
 
 def lab_check(tmp_path, **changes) -> Run:
@@ -50,10 +54,29 @@ def test_planted_effects_are_held_against_what_they_make_of_the_response(tmp_pat
     table = known_effects(run).set_index("service")
     row = table.loc["+20%"]
     assert row["planted"] == pytest.approx(1.2)
-    assert row["expected"] == pytest.approx(1 + 0.2 * work_share(run))
+    assert row["expected"] == pytest.approx(1 + 0.2 * WORK, abs=0.002)
     assert row["low"] < 1.18 < row["high"]
     assert row["called_different"].startswith("2 of 2")
     assert (table.loc[["A2", "A3", "A4"], "expected"] == 1).all()
+
+
+@pytest.mark.parametrize("planted", [0.8, 0.4])
+def test_the_share_of_work_is_that_of_the_copies(tmp_path, planted: float) -> None:
+    treatments = [Planted({"service": "A1"}, 1.0, "", {"app": planted}),
+                  Planted({"service": "+20%"}, 0.8, "", {"app": 1.0})]  # fmt: skip
+    run = write_run(tmp_path, treatments=treatments, blocks=4, contrasts=[])
+    assert work_share(run) == pytest.approx(WORK * planted / 0.8, abs=0.005)
+
+
+def test_the_cost_of_measuring_stands_with_its_interval_and_n(tmp_path) -> None:
+    table = overhead(lab_check(tmp_path)).set_index("who")
+    for who, planted in (("load workers", 0.25), ("conductor and sampler", 0.04)):
+        row = table.loc[who]
+        assert row["low"] < row["typical"] < row["high"] < row["largest"]
+        assert row["typical"] == pytest.approx(planted, abs=0.015)
+        assert row["n"] == 60
+    single = lab_check(tmp_path / "single", blocks=1, failed=[(0, index) for index in range(1, 5)])
+    assert overhead(single)["low"].isna().all()
 
 
 def test_refusals_are_counted_apart_for_the_overloaded_and_the_healthy(tmp_path) -> None:

@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from perflab.figures import PLOTS, STREAM_PLOTS
 from perflab.recordings import Run, RunWriter
-from perflab.reports.section import section, write_section
+from perflab.reports.findings import bottlenecks, readable_summary
+from perflab.reports.section import FIGURE_TITLES, section, write_section
 from tests.synthetic import ON_AND_OFF, write_run
+from tests.synthetic_streams import write_stream_run
 
 
 @pytest.fixture(scope="module")
@@ -77,3 +80,24 @@ def test_a_single_trial_without_claims_still_makes_a_section(tmp_path) -> None:
     single = write_run(tmp_path / "runs", treatments=ON_AND_OFF[:1], blocks=1)
     assert "No claim is attached" in section(single, [])
     assert "Every trial is valid." in section(single, [])
+
+
+def test_every_figure_has_a_title_in_words() -> None:
+    assert {*PLOTS, *STREAM_PLOTS} <= set(FIGURE_TITLES)
+
+
+def test_logins_are_not_taken_for_the_work_of_a_run_of_streams(run, tmp_path) -> None:
+    streams = write_stream_run(tmp_path)
+    logins = run.requests().assign(treatment=streams.record.treatments[0].name)
+    streams.requests = lambda *_, **__: logins
+    assert bottlenecks(streams) == []
+    assert "The requests of this run are logins only" in section(streams, [])
+    assert bottlenecks(run)
+    assert "logins only" not in section(run, [])
+
+
+def test_the_cpu_of_a_service_stands_with_its_interval(run, tmp_path) -> None:
+    shown = readable_summary(run)
+    assert shown["CPU inference"].str.fullmatch(r"0\.\d+ \[0\.\d+, 0\.\d+\]").all()
+    single = write_run(tmp_path, treatments=ON_AND_OFF[:1], blocks=1)
+    assert readable_summary(single)["CPU inference"].str.endswith("(no interval)").all()
