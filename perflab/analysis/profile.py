@@ -15,11 +15,15 @@ import numpy as np
 import pandas as pd
 
 from perflab.analysis.comparison import log_interval
+from perflab.analysis.max_statistic import max_t_p
 from perflab.analysis.quantiles import across_trials
 from perflab.errors import AnalysisError
 from perflab.recordings import Run
 
 SHOWN = 15
+# Samples per block, of both sides together, below which a function's change is not tested: counts
+# of 0 and 1 often differ by the same in every block, and would hide all other changes.
+TESTED = 5
 PERCENT = 100.0
 TOP = [
     "treatment", "function", "self %", "self low", "self high", "total %", "total low",
@@ -29,7 +33,7 @@ CHECK = [
     "treatment", "looks", "samples", "seen %", "seen low", "seen high", "CPU %", "CPU low",
     "CPU high", "n",
 ]  # fmt: skip
-CHANGE = ["function", "before", "after", "change", "low", "high", "n"]
+CHANGE = ["function", "before", "after", "change", "low", "high", "p (adjusted)", "n"]
 
 
 @dataclass(frozen=True)
@@ -116,13 +120,19 @@ def top_functions(run: Run, count: int = SHOWN) -> pd.DataFrame:
     rows = []
     for name in profiled(run):
         profile = profile_of(run, name)
-        own = Counter[str]()
-        for stack, samples in profile.stacks.items():
-            own[stack.rpartition(";")[2]] += samples
+        own = _innermost(profile)
         # Equal counts are ordered by name, so that the same record gives the same table.
         largest = sorted(own, key=lambda function: (-own[function], function))[:count]
         rows += [_top_row(profile, function, own[function]) for function in largest]
     return pd.DataFrame(rows, columns=TOP)
+
+
+def _innermost(profile: Profile) -> Counter[str]:
+    """Return the samples over all trials in which each function is innermost."""
+    own = Counter[str]()
+    for stack, samples in profile.stacks.items():
+        own[stack.rpartition(";")[2]] += samples
+    return own
 
 
 def _top_row(profile: Profile, function: str, samples: int) -> dict[str, Any]:
@@ -165,7 +175,10 @@ def profile_change(before: Profile, after: Profile, count: int = SHOWN) -> pd.Da
     Columns: function; before, after and change in percent of the time (samples over looks: under
     the same load, shares of the samples would grow where others shrink); the 95% interval of the
     change (Hodges-Lehmann and signed ranks from 6 blocks on, else mean and t; NaN
-    below 2); n (blocks).
+    below 2), which is that of one function looked at alone; ``p (adjusted)``, corrected over all
+    functions that were seen at least 5 times a block, NaN for rarer ones (see
+    :func:`~perflab.analysis.max_statistic.max_t_p`; from 6 blocks on it can be below 5%); n
+    (blocks).
 
     Raises
     ------
@@ -182,7 +195,12 @@ def profile_change(before: Profile, after: Profile, count: int = SHOWN) -> pd.Da
     rows = [
         _change_row(name, first[name].to_numpy(), second[name].to_numpy()) for name in functions
     ]
-    table = pd.DataFrame(rows, columns=CHANGE)
+    seen = _innermost(before) + _innermost(after)
+    tested = [name for name in functions if seen[name] >= TESTED * len(blocks)]
+    p_values = dict(zip(tested, max_t_p((second - first)[tested].to_numpy()), strict=True))
+    table = pd.DataFrame(rows)
+    table["p (adjusted)"] = table["function"].map(p_values).astype(float)
+    table = table[CHANGE]
     order = table["change"].abs().sort_values(ascending=False, kind="stable").index
     return table.loc[order].head(count).reset_index(drop=True)
 

@@ -56,8 +56,8 @@ def _difference(run: Run, before: str, after: str) -> FlameGraph:
         title=f"What changes: from {first.label} to {second.label}",
         subtitle=f"{first.samples:,} and {second.samples:,} samples; width: time in the second; "
         "red: more than in the first, blue: less. Colours have no intervals:\n"
-        "chance alone gives pale ones; the table of changes says which are real. What is only in "
-        "the first has no width here.",
+        "chance alone gives some too; a change is shown where its p-value in the table, corrected "
+        "over all functions, is small. What is only in the first has no width here.",
         footer=footer(run),
         unit=UNIT,
     )

@@ -55,7 +55,20 @@ def test_a_planted_change_is_found_and_what_stays_is_not(tmp_path: Path) -> None
     # Its share of the samples grew from 50% to 62.5%, its time did not.
     assert change.loc["write", "low"] < 0 < change.loc["write", "high"]
     assert change.index[0] == "dumps"
+    assert change.loc["dumps", "p (adjusted)"] < 0.05
+    assert change.loc["write", "p (adjusted)"] > 0.1
     assert profile_changes(run)["function"].tolist() == change.index.tolist()
+
+
+def test_the_largest_of_many_changes_is_no_finding_where_nothing_changed(tmp_path: Path) -> None:
+    """Of 60 functions that stay as they are, some have intervals that exclude 0."""
+    same = {f"main;f{number}": 50 for number in range(60)} | {"main;rare": 1}
+    run = profiled_run(tmp_path, {"a": same, "b": same}, noise=0.1)
+    first, second = (profile_of(run, name) for name in profiled(run))
+    change = profile_change(first, second, count=61).set_index("function")
+    assert ((change["low"] > 0) | (change["high"] < 0)).any()
+    assert np.isnan(change.loc["rare", "p (adjusted)"])
+    assert (change["p (adjusted)"].drop("rare") > 0.05).all()
 
 
 def test_what_the_profiler_saw_stands_beside_the_cpu(tmp_path: Path) -> None:
