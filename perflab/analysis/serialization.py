@@ -106,18 +106,31 @@ def loops_sentence(run: Run) -> str:
     except AnalysisError as error:
         return f"How many operations the published totals stand for cannot be said: {error}."
     stated, table = _stated_loops(), implied_loops(run)
-    nearest = 10 ** round(math.log10(found.value))
     # The quotient of the two says how much faster than this machine theirs would have to be.
     faster = stated / found.value
-    agrees = "agrees with" if nearest == stated else "does not agree with"
     interval = f" [{found.low:,.0f}, {found.high:,.0f}]" if found.supported else " (no interval)"
     return (
         f"At the speed of this machine the published totals stand for {found.value:,.0f}{interval} "
         f"operations (95% interval, n = {found.n} blocks; single codecs and steps from "
-        f"{table['loops'].min():,.0f} to {table['loops'].max():,.0f}), which {agrees} the stated "
-        f"{stated:,.0f}: for those, theirs would have to be {faster:.2g} times as fast as this "
-        f"machine. The nearest power of ten is {nearest:,.0f}."
+        f"{table['loops'].min():,.0f} to {table['loops'].max():,.0f}). "
+        f"{_agreement(found, stated)}: for those, theirs would have to be {faster:.2g} times as "
+        "fast as this machine."
     )
+
+
+def _agreement(found: Estimate, stated: float) -> str:
+    """Say whether the interval, taken to powers of ten, holds the stated count and no other."""
+    if not found.supported:
+        return f"Without an interval nothing can be said of the stated {stated:,.0f}"
+    least, most = (10 ** round(math.log10(end)) for end in (found.low, found.high))
+    nearest = f"the nearest power of ten is {least:,.0f}"
+    if least != most:
+        nearest = f"the nearest powers of ten are {least:,.0f} to {most:,.0f}"
+    if not least <= stated <= most:
+        return f"That does not agree with the stated {stated:,.0f} ({nearest})"
+    if least == most:
+        return f"That agrees with the stated {stated:,.0f} ({nearest})"
+    return f"Whether that agrees with the stated {stated:,.0f} is open ({nearest})"
 
 
 def _published_and_measured(run: Run) -> list[tuple[str, str, float, pd.Series[Any]]]:

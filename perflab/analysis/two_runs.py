@@ -28,6 +28,7 @@ RESPONSES = {"throughput_rps": True, "p50_ms": False, "p95_ms": False, "p99_ms":
 STREAM_RESPONSES = {
     "messages_per_s": True,
     "delivery_p50_ms": False,
+    "delivery_p90_ms": False,
     "delivery_p95_ms": False,
     "delivery_p99_ms": False,
     "cpu_us_per_message": False,

@@ -84,6 +84,21 @@ def test_the_sentence_says_whether_the_stated_count_can_be_true(tmp_path: Path) 
     assert "n = 6 blocks" in right
 
 
+@pytest.mark.parametrize(
+    ("loops", "blocks", "words"),
+    [
+        # Half way between two powers of ten (3.16 million) the interval reaches into both.
+        (3.2e6, 6, "agrees with the stated 10,000,000 is open (the nearest powers of ten are"),
+        (4.2e6, 6, "That agrees with the stated 10,000,000"),
+        (9e6, 1, "Without an interval nothing can be said of the stated 10,000,000"),
+    ],
+)
+def test_it_agrees_only_where_the_whole_interval_does(
+    tmp_path: Path, loops: float, blocks: int, words: str
+) -> None:
+    assert words in loops_sentence(run_with_times(tmp_path, loops, blocks, noise=0.15))
+
+
 def test_a_run_of_something_else_implies_no_loop_count(tmp_path: Path) -> None:
     other = write_run(tmp_path, blocks=2, requests=10)
     assert implied_loops(other).empty
