@@ -34,18 +34,23 @@ def noted(*rows: tuple[float, int, int, str, float]) -> pd.DataFrame:
 
 def crowd(
     users: int = 20, join_s: float = 0.5, acting_s: float = 30.0, every_s: float = 1.0,
-    delay_s: float = 0.004,
+    delay_s: float = 0.004, growth: float = 0.0,
 ) -> pd.DataFrame:  # fmt: skip
-    """Return a load: each user joins, sends every second to ``HEARERS`` of those there, leaves."""
+    """Return a load: each user joins, sends every second to ``HEARERS`` of those there, leaves.
+
+    From the last join on, deliveries take ``growth`` seconds longer with every second.
+    """
     rows: list[tuple[float, int, int, str, float]] = []
     for user in range(users):
         joins = user * join_s
         rows.append((joins, user, SENT, "connected", -1))
         for step in range(int(acting_s / every_s)):
             planned = joins + every_s * (step + 1) + 0.013 * user
+            late_s = delay_s + growth * max(0.0, planned - join_s * users)
             rows.append((planned + 0.0001, user, SENT, "send", planned))
+            rows.append((planned + delay_s, user, RECEIVED, "ack", planned))
             rows += [
-                (planned + delay_s * (1 + hearer), hearer, RECEIVED, "delivery", planned)
+                (planned + late_s * (1 + hearer), hearer, RECEIVED, "delivery", planned)
                 for hearer in range(HEARERS)
             ]
         rows.append((joins + acting_s + every_s + 1, user, SENT, "left", -1))
@@ -86,8 +91,14 @@ def cpu(messages: pd.DataFrame, joined_extra: float = 0.0, joining_s: float = 10
     return pd.concat(frames, ignore_index=True)
 
 
-def write_stream_run(root: Path, blocks: int = 2) -> Run:
-    """Write a run of two treatments: logins that cost 60 points of CPU, and free ones."""
+def write_stream_run(
+    root: Path, blocks: int = 2, growth: float = 0.0, delay_s: float = 0.004
+) -> Run:
+    """Write a run of two treatments: logins that cost 60 points of CPU, and free ones.
+
+    With ``growth``, deliveries of the first take so many seconds longer with every second;
+    ``delay_s`` is what the first hearer waits at the begin.
+    """
     record = write_run(root / "model", blocks=1, requests=10).record
     named = {"costly_logins": 0.6, "free_logins": 0.0}
     rungs = [
@@ -111,7 +122,7 @@ def write_stream_run(root: Path, blocks: int = 2) -> Run:
     writer = RunWriter.create(root, record)
     for block in range(blocks):
         for position, (name, extra) in enumerate(named.items()):
-            messages = crowd()
+            messages = crowd(delay_s=delay_s, growth=growth if extra else 0.0)
             samples = cpu(messages, extra)
             seen = streams.look(messages, samples, ["chat", "client"], counts_of(messages))
             row = {

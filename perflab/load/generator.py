@@ -28,6 +28,8 @@ from perflab.load.workload import Workload
 from perflab.paths import project_root
 
 START_DELAY_NS = 50_000_000
+# The end of a load whose requests were given up: scripts and connections end, rows are written.
+ENDING_S = 30.0
 
 
 class _Worker:
@@ -183,9 +185,9 @@ class Generator:
             worker.live = Live(folder / str(number))
             worker.order({**words, "worker": number, "folder": str(folder / str(number))})
 
-    def _stop(self, reason: str) -> None:
+    def _stop(self, reason: str, within_s: float | None = None) -> None:
         for worker in self._workers:
-            worker.order({"stop": reason})
+            worker.order({"stop": reason, "within_s": within_s})
 
     def _collect(
         self,
@@ -213,7 +215,9 @@ class Generator:
                 try:
                     check()
                 except StopLoad as stop:
-                    self._stop(str(stop))
+                    self._stop(str(stop), stop.within_s)
+                    if stop.within_s is not None:
+                        deadline = min(deadline, time.monotonic() + stop.within_s + ENDING_S)
                     check = _nothing
         return [reports[number] for number in range(len(self._workers))]
 

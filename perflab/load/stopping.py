@@ -15,7 +15,14 @@ SMALLEST_SHARE_N = 50
 
 
 class StopLoad(Exception):
-    """Raised by a check to end a load in order: what was recorded is kept."""
+    """Raised by a check to end a load in order: what was recorded is kept.
+
+    With ``within_s``, what is under way is given up after so long; else it has its full timeout.
+    """
+
+    def __init__(self, reason: str, within_s: float | None = None) -> None:
+        super().__init__(reason)
+        self.within_s = within_s
 
 
 @dataclass

@@ -111,10 +111,12 @@ class Load:
             if self._failures_left == 0:
                 self.stop(f"{self.order.workload.stop.failures} requests failed")
 
-    def stop(self, reason: str) -> None:
-        """End the load: what is under way may end within the timeout."""
+    def stop(self, reason: str, within_s: float | None = None) -> None:
+        """End the load: what is under way may end within its timeout, or within a time."""
         self.stopped = self.stopped or reason
         self.driver.stop()
+        if within_s is not None:
+            asyncio.get_running_loop().call_later(within_s, self.client.abort)
 
     async def run(self) -> None:
         """Send everything, then close the connections and write the record."""
@@ -275,7 +277,8 @@ async def _serve() -> None:
                     if not stop:
                         work.cancel()
                         return
-                    load.stop(str(json.loads(stop)["stop"]))
+                    stop_words = json.loads(stop)
+                    load.stop(str(stop_words["stop"]), stop_words["within_s"])
                     line = asyncio.create_task(reader.readline())
             say({"event": "done", **work.result()})
         except Exception as error:  # the parent must hear of it, whatever it was

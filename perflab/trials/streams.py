@@ -12,10 +12,9 @@ import pandas as pd
 
 from perflab.load.messages import KINDS
 from perflab.load.report import SMALLEST_N
-from perflab.trials.lost_messages import count_columns, stream_reasons
+from perflab.recordings import Reason
+from perflab.trials.lost_messages import ACTIONS, judged
 from perflab.trials.summary import cpu_share
-
-ACTIONS = ("send", "join", "leave")
 
 
 @dataclass(frozen=True)
@@ -36,6 +35,12 @@ class Phases:
         """Return the plateau's length; 0 without one."""
         return max(0, self.plateau_end_ns - self.plateau_begin_ns) / 1e9
 
+    def on_plateau(self, instants_ns: pd.Series[int]) -> np.ndarray:
+        """Return which instants lie on the plateau; none do where there is none."""
+        inside = instants_ns.between(self.plateau_begin_ns, self.plateau_end_ns)
+        found: np.ndarray = (inside & (self.plateau_s > 0)).to_numpy(bool)
+        return found
+
 
 @dataclass(frozen=True)
 class Streams:
@@ -43,7 +48,7 @@ class Streams:
 
     table: pd.DataFrame | None = None
     row: Mapping[str, Any] = field(default_factory=dict)
-    reasons: tuple[str, ...] = ()
+    reasons: tuple[Reason, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
@@ -58,12 +63,10 @@ def look(
     if table is None:
         return Streams()
     row = stream_columns(table, samples, services)
-    counted, reasons, warnings = count_columns(table, counts)
+    found = judged(table, counts, row.get("plateau_cpu_share_client", math.nan))
     if not row["plateau_s"]:
-        warnings.append("there was no plateau: users left before all of them acted")
-    return Streams(
-        table, {**row, **counted}, (*reasons, *stream_reasons(row, table)), tuple(warnings)
-    )
+        found.warnings.append("there was no plateau: users left before all of them acted")
+    return Streams(table, {**row, **found.row}, tuple(found.reasons), tuple(found.warnings))
 
 
 def message_table(messages: pd.DataFrame) -> pd.DataFrame | None:
@@ -104,16 +107,14 @@ def stream_columns(
     """Return a trial's columns about its streams.
 
     Delivery latency is from the planned instant of the sending to the receiver's read, over all
-    deliveries of the trial; ``plateau_`` columns and ``messages_per_s`` are of the time in which
-    all users act. CPU shares: 1.0 is one core.
+    deliveries of the trial. The time in which all users act is the plateau: ``plateau_p`` columns
+    are of what was planned in it, whenever it came (behind a growing queue the slowest come late);
+    ``messages_per_s`` counts what came in it. CPU shares: 1.0 is one core.
     """
     when = phases(table)
     delivered = table[table["kind"] == "delivery"]
     latency_ms = _latency_ms(delivered)
-    at_ns = delivered["at_ns"].to_numpy()
-    level = (at_ns >= when.plateau_begin_ns) & (at_ns <= when.plateau_end_ns)
-    if not when.plateau_s:
-        level[:] = False
+    planned, came = (when.on_plateau(delivered[name]) for name in ("planned_ns", "at_ns"))
     crowd = table[table["kind"].isin(ACTIONS)]
     row: dict[str, Any] = {
         "joined_ns": when.joined_ns,
@@ -122,12 +123,12 @@ def stream_columns(
         "plateau_s": when.plateau_s,
         "messages_sent": int((table["kind"] == "send").sum()),
         "messages_delivered": len(delivered),
-        "messages_per_s": level.sum() / when.plateau_s if when.plateau_s else math.nan,
+        "messages_per_s": came.sum() / when.plateau_s if when.plateau_s else math.nan,
         "active_users": int(crowd["user"].nunique()),
         "most_connected": _most_connected(table),
         "delivery_mean_ms": float(latency_ms.mean()) if len(latency_ms) else math.nan,
         **_percentiles("delivery", latency_ms),
-        **_percentiles("plateau", latency_ms[level]),
+        **_percentiles("plateau", latency_ms[planned]),
         **_percentiles("ping", _latency_ms(_pongs(table, delivered))),
         **_percentiles("ack", _latency_ms(table[table["kind"] == "ack"])),
         "message_lag_p99_ms": _percentile(_latency_ms(crowd), 99),

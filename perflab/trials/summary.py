@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -19,7 +20,9 @@ def load_columns(result: LoadResult) -> dict[str, Any]:
 
     Throughput counts successes that were done between the first and the last measured planned
     instant; the drain at the end is left out. Times are those of measured successes, in ms.
-    Connection wait is from take-up to sending.
+    Connection wait is from take-up to sending. Where there were streams, requests are what opened
+    them (logins, say): then these columns are called ``request_...``, and nothing is said about
+    the load by the names that others have.
     """
     measured = result.requests[result.requests["stage"] == "measure"]
     good = measured[measured["error"] == ""]
@@ -30,11 +33,7 @@ def load_columns(result: LoadResult) -> dict[str, Any]:
     done_ns = result.requests.loc[result.requests["error"] == "", "done_ns"]
     completed = int(((done_ns > result.begin_ns) & (done_ns <= result.end_ns)).sum())
     seconds = max(1, result.end_ns - result.begin_ns) / 1e9
-    return {
-        "begin_ns": result.begin_ns,
-        "end_ns": result.end_ns,
-        "requests": len(measured),
-        "errors": len(measured) - len(good),
+    values = {
         "throughput_rps": completed / seconds,
         "mean_ms": _mean(response_ms),
         **{f"p{share}_ms": _percentile(response_ms, share) for share in SMALLEST_N},
@@ -42,6 +41,14 @@ def load_columns(result: LoadResult) -> dict[str, Any]:
         "service_p99_ms": _percentile(service_ms, 99),
         "connection_wait_p50_ms": _percentile(wait_ms, 50),
         "connection_wait_p99_ms": _percentile(wait_ms, 99),
+    }
+    of = "request_" if len(result.messages) else ""
+    return {
+        "begin_ns": result.begin_ns,
+        "end_ns": result.end_ns,
+        "requests": len(measured),
+        "errors": len(measured) - len(good),
+        **{f"{of}{name}": value for name, value in values.items()},
         "unsent": result.unsent,
         "capped": result.capped,
         "stopped": result.stopped,
@@ -73,8 +80,8 @@ def _percentile(values: np.ndarray, share: int) -> float:
     return float(np.percentile(values, share))
 
 
-def selfcheck_columns(check: SelfCheck) -> dict[str, Any]:
-    """Return what the generator found about itself."""
+def selfcheck_columns(check: SelfCheck, streamed: bool) -> dict[str, Any]:
+    """Return what the generator found about itself; of streams, CPU is not told by request."""
     return {
         "run_delay_share": check.run_delay_share,
         "generator_lag_p50_ms": check.lag_p50_ms,
@@ -82,7 +89,7 @@ def selfcheck_columns(check: SelfCheck) -> dict[str, Any]:
         "loop_delay_p99_ms": check.loop_delay_p99_ms,
         "loop_delay_max_ms": check.loop_delay_max_ms,
         "client_cpu_share": check.cpu_share,
-        "client_cpu_us_per_request": check.cpu_us_per_request,
+        "client_cpu_us_per_request": math.nan if streamed else check.cpu_us_per_request,
         "littles_law_ratio": check.littles_law_ratio,
     }
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -11,22 +9,27 @@ from typing import Any
 
 import pandas as pd
 
-from perflab.errors import LoadError, RunInterrupted, StackError
+from perflab.errors import LoadError, PerflabError, RunInterrupted, ServiceFailed, StackError
 from perflab.host.placement import Placement
-from perflab.host.speed import cpu_probe_ms
 from perflab.load.generator import Generator
 from perflab.load.result import LoadResult
 from perflab.load.selfcheck import check
-from perflab.load.stopping import Progress
-from perflab.sampling.meters import Meter, ProcessTable, ProcessTreeMeter, core_times
+from perflab.load.stopping import Progress, StopLoad
+from perflab.recordings import Reason, Side, reason_columns
+from perflab.sampling.meters import Meter, ProcessTreeMeter
 from perflab.sampling.sampler import Sampler
 from perflab.stacks.backend import HOST
 from perflab.stacks.residents import Residents
 from perflab.trials import streams, summary
 from perflab.trials.looking_on import PROFILER, Seen, looking_on
+from perflab.trials.lost_messages import unstored
 from perflab.trials.plan import Treatment
+from perflab.trials.surroundings import Surroundings, cpu_of_idle, steal_ns
 
 MAX_PAUSED_CPU_SHARE = 0.01
+# A dead service answers nothing: what is under way need not run into its timeout.
+GIVE_UP_S = 3.0
+STORED_WITHIN_S = 1.0
 
 
 @dataclass
@@ -59,18 +62,37 @@ class Bench:
 
 
 @dataclass
-class _Surroundings:
-    """Measured right before and after the load, with the services idle."""
+class _Kept:
+    """What a load has left, as far as it came: a trial that fails does not throw it away."""
 
-    flush_us: list[float] = field(default_factory=list)
-    cpu_probe_ms: list[float] = field(default_factory=list)
+    result: LoadResult | None = None
+    sampler: Sampler | None = None
+
+    def failed(self, row: dict[str, Any], error: PerflabError) -> TrialTables:
+        """Return a failed trial with what was recorded until then."""
+        reasons = reason_columns([Reason(str(error), _side(error))])
+        tables = TrialTables({**row, **reasons, "state": "failed"})
+        if self.sampler is not None:
+            tables.samples, tables.waits = self.sampler.samples(), self.sampler.waits()
+        if self.result is not None:
+            tables.requests = self.result.requests
+            tables.messages = streams.message_table(self.result.messages)
+            self.result.discard()
+        return tables
+
+
+def _side(error: PerflabError) -> Side:
+    """Return whose fault it is that a trial failed."""
+    if isinstance(error, LoadError):
+        return "client"
+    return "server" if isinstance(error, ServiceFailed) else "unknown"
 
 
 def measure(bench: Bench, treatment: Treatment, identity: dict[str, Any]) -> TrialTables:
     """Configure, warm up, load, record.
 
-    A failure of the stack or of the generator gives a trial of state ``failed`` with the reason
-    and the service's last log lines; it is not raised.
+    A failure of the stack or of the generator gives a trial of state ``failed`` with the reason,
+    the service's last log lines and what was recorded until then; it is not raised.
 
     Raises
     ------
@@ -78,55 +100,54 @@ def measure(bench: Bench, treatment: Treatment, identity: dict[str, Any]) -> Tri
         The user ended the run during the load.
     """
     row = {**identity, "started_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
+    kept = _Kept()
     try:
-        return _measured(bench, treatment, row)
+        return _measured(bench, treatment, row, kept)
     except (StackError, LoadError) as error:
         bench.generator.close()
-        return TrialTables(row={**row, "state": "failed", "reasons": [str(error)]})
+        return kept.failed(row, error)
 
 
-def _measured(bench: Bench, treatment: Treatment, row: dict[str, Any]) -> TrialTables:
+def _measured(bench: Bench, treatment: Treatment, row: dict[str, Any], kept: _Kept) -> TrialTables:
     if not bench.generator.pids:
         bench.generator.start()
     residents, name = bench.residents, treatment.name
     residents.activate(name)
     residents.reset(name)
-    around = _Surroundings()
-    _probe(bench, name, around)
-    paused = _cpu_of_idle(residents, name)
-    steal = _steal_ns()
+    around = Surroundings()
+    around.probe(residents, bench.placement, name)
+    paused, steal = cpu_of_idle(residents, name), steal_ns()
     begun_ns = time.monotonic_ns()
-    result, sampler, profile = _load(bench, treatment)
+    result, sampler, profile = _load(bench, treatment, kept)
     wall_ns = time.monotonic_ns() - begun_ns
-    steal_share = (_steal_ns() - steal) / wall_ns
-    paused_share = (_cpu_of_idle(residents, name) - paused) / wall_ns
+    steal_share = (steal_ns() - steal) / wall_ns
+    paused_share = (cpu_of_idle(residents, name) - paused) / wall_ns
     residents.check_alive(name)
     time.sleep(bench.cooldown_s)
-    _probe(bench, name, around)
+    around.probe(residents, bench.placement, name)
     server_count, expected = _server_count(residents, treatment, result)
     found = check(result, treatment.workload, expected, server_count)
     reasons = list(found.reasons)
     if paused_share > MAX_PAUSED_CPU_SHARE:
-        reasons.append(f"paused services used {paused_share:.1%} of a core")
+        reasons.append(Reason(f"paused services used {paused_share:.1%} of a core"))
     samples = sampler.samples()
     services = [*residents.active(name), "client", "lab"]
-    seen = streams.look(result.messages, samples, services, residents.counts(name))
+    seen = streams.look(result.messages, samples, services, _counts(residents, name))
     # Only now: its CPU is no part of what a message costs.
     services += [PROFILER] if profile else []
     reasons += seen.reasons
     row |= {
         **summary.load_columns(result),
         **summary.phase_columns(result.requests),
-        **summary.selfcheck_columns(found),
+        **summary.selfcheck_columns(found, seen.table is not None),
         **summary.service_columns(samples, services, result.begin_ns, result.end_ns),
-        **summary.flush_columns(around.flush_us),
+        **around.columns(),
         **seen.row,
         "server_count": server_count,
         "paused_cpu_share": paused_share,
         "steal_share": steal_share,
-        "cpu_probe_ms": sum(around.cpu_probe_ms) / len(around.cpu_probe_ms),
         "state": "invalid" if reasons else "valid",
-        "reasons": reasons,
+        **reason_columns(reasons),
         **(profile.columns(seen.row.get("messages_delivered", 0)) if profile else {}),
         "warnings": [*found.warnings, *seen.warnings, *(profile.warnings if profile else ())],
     }
@@ -136,44 +157,42 @@ def _measured(bench: Bench, treatment: Treatment, row: dict[str, Any]) -> TrialT
     return TrialTables(row, requests, samples, sampler.waits(), seen.table, stacks)
 
 
-def _probe(bench: Bench, name: str, around: _Surroundings) -> None:
-    """Measure the speed of the services' core and the flush cost of the database's disk."""
-    around.cpu_probe_ms.append(cpu_probe_ms(bench.placement.services))
-    node = bench.residents.plans[name].database
-    if not node:
-        return
-    instance = bench.residents.instance(name, node)
-    command = instance.launch.spec.probes.get("flush")
-    if command:
-        around.flush_us.extend(json.loads(instance.run(command))["flush_us"])
-
-
-def _load(bench: Bench, treatment: Treatment) -> tuple[LoadResult, Sampler, Seen | None]:
+def _load(
+    bench: Bench, treatment: Treatment, kept: _Kept
+) -> tuple[LoadResult, Sampler, Seen | None]:
     residents, name = bench.residents, treatment.name
     active = residents.active(name)
     database = residents.database(name)
     next_look = [time.monotonic() + 1.0]
+    died: list[StackError] = []
 
     def look() -> None:
         if bench.interrupted():
             raise RunInterrupted("the run was interrupted during a trial")
         if time.monotonic() >= next_look[0]:
             next_look[0] = time.monotonic() + 1.0
-            residents.check_alive(name)
+            try:
+                residents.check_alive(name)
+            except StackError as error:
+                died.append(error)
+                raise StopLoad("a service died", GIVE_UP_S) from None
 
     meters: dict[str, Meter] = {node: instance.meter() for node, instance in active.items()}
     with looking_on(residents, treatment, bench.labels) as profiler:
         if profiler is not None:
             meters[PROFILER] = ProcessTreeMeter(profiler.pid)
         sampler = Sampler(meters, bench.generator.pids, database.waits if database else None)
+        kept.sampler = sampler
         sampler.start()
         try:
             port = active[treatment.workload.request.node].launch.port
-            result = bench.generator.run(
+            kept.result = result = bench.generator.run(
                 treatment.workload, f"http://{HOST}:{port}", bench.on_progress, look
             )
         finally:
             sampler.stop()
+        if died:
+            raise died[0]
         wanted = treatment.profiling
         return result, sampler, Seen.by(profiler, wanted) if profiler and wanted else None
 
@@ -190,15 +209,11 @@ def _server_count(
     return database.count(statement), acknowledged
 
 
-def _cpu_of_idle(residents: Residents, name: str) -> int:
-    table = ProcessTable()
-    total = 0
-    for instance in residents.idle(name).values():
-        with contextlib.suppress(OSError):
-            reading = instance.meter().read(table)
-            total += reading.cpu_ns if reading else 0
-    return total
-
-
-def _steal_ns() -> int:
-    return sum(times.steal_ns for times in core_times().values())
+def _counts(residents: Residents, name: str) -> dict[str, dict[str, Any]]:
+    """Return what the services counted, after a while for what waits to be stored."""
+    deadline = time.monotonic() + STORED_WITHIN_S
+    while True:
+        counts = residents.counts(name)
+        if not any(map(unstored, counts.values())) or time.monotonic() > deadline:
+            return counts
+        time.sleep(0.05)

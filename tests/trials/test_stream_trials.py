@@ -7,7 +7,7 @@ import math
 import pandas as pd
 import pytest
 
-from perflab.load.messages import SENT
+from perflab.load.messages import CODES, SENT
 from perflab.trials.streams import Streams, look
 from tests.synthetic import HOUR_NS
 from tests.synthetic_streams import HEARERS, counts_of, cpu, crowd, noted
@@ -56,6 +56,8 @@ def test_rates_percentiles_and_costs_are_those_of_the_load() -> None:
         ({"delivered": 2399}, "the receivers read 2400"),
         ({"received": 601}, "600 messages were sent, the server received 601"),
         ({"refused": {"bad_frame": 2}}, "2 bad_frame"),
+        ({"dropped": 3}, "the server dropped 3 of 2403 messages"),
+        ({"not_stored": 1}, "the server could not store 1 messages"),
     ],
 )
 def test_a_message_that_is_lost_or_too_many_refuses_the_trial(
@@ -64,6 +66,75 @@ def test_a_message_that_is_lost_or_too_many_refuses_the_trial(
     good, bad = seen(crowd()), seen(crowd(), **counts)
     assert good.reasons == ()
     assert any(reason in each for each in bad.reasons)
+
+
+def test_messages_dropped_for_a_leaving_user_are_told_and_do_not_refuse() -> None:
+    found = seen(crowd(), dropped=2)
+    assert found.reasons == ()
+    assert found.row["server_dropped"] == 2
+    assert any("dropped 2 of 2402" in each for each in found.warnings)
+
+
+def test_acknowledged_messages_that_still_wait_for_the_disk_are_told() -> None:
+    found = seen(crowd(), acknowledged=600, stored=590, not_stored=4)
+    assert (found.row["server_unstored"], found.row["server_not_stored"]) == (6, 4)
+    assert any("6 acknowledged messages were not yet stored" in each for each in found.warnings)
+    assert seen(crowd(), acknowledged=600, stored=600).warnings == ()
+
+
+def without(messages: pd.DataFrame, kind: str, number: int) -> pd.DataFrame:
+    """Return messages without the last ones of a kind."""
+    gone = messages.index[messages["kind"] == CODES[kind]][-number:]
+    return messages.drop(gone).reset_index(drop=True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "column", "reason"),
+    [
+        ("ack", "unanswered_actions", "1 of 600 actions were never answered"),
+        ("pong", "unanswered_pings", "1 of 30 pings were never answered"),
+    ],
+)
+def test_an_answer_that_never_came_refuses_the_trial(kind: str, column: str, reason: str) -> None:
+    good, bad = seen(crowd()), seen(without(crowd(), kind, 1))
+    assert (good.row[column], bad.row[column]) == (0, 1)
+    assert [each.side for each in bad.reasons if reason in each] == ["server"]
+
+
+def test_one_unanswered_action_of_thousands_is_a_warning() -> None:
+    found = seen(without(crowd(users=40, acting_s=60), "ack", 1))
+    assert found.reasons == ()
+    assert any("1 of 2400 actions were never answered" in each for each in found.warnings)
+
+
+def test_more_answers_than_actions_are_no_record() -> None:
+    found = seen(without(crowd(), "send", 2), received=600)
+    assert any("598 actions had 600 answers" in each for each in found.reasons)
+
+
+def test_behind_a_growing_queue_the_plateau_keeps_its_slowest_deliveries() -> None:
+    messages = crowd(growth=0.2)
+    row = seen(messages).row
+    heard = messages[messages["kind"] == CODES["delivery"]]
+    latency_ms = (heard["at_ns"] - heard["key"]) / 1e6
+    on_plateau = {
+        name: heard[name].between(row["plateau_begin_ns"], row["plateau_end_ns"])
+        for name in ("key", "at_ns")
+    }
+    assert row["plateau_p90_ms"] == pytest.approx(latency_ms[on_plateau["key"]].quantile(0.9))
+    assert row["plateau_p90_ms"] > 1.5 * latency_ms[on_plateau["at_ns"]].quantile(0.9)
+    # Rates are of what came.
+    assert row["messages_per_s"] == pytest.approx(on_plateau["at_ns"].sum() / row["plateau_s"])
+
+
+@pytest.mark.parametrize(
+    ("refused", "side"), [({"slow_reader": 3}, "server"), ({"bad_frame": 1}, "unknown")]
+)
+def test_only_what_overload_does_is_laid_at_the_servers_door(
+    refused: dict[str, int], side: str
+) -> None:
+    found = seen(crowd(), refused=refused)
+    assert [each.side for each in found.reasons] == [side]
 
 
 def test_a_connection_that_was_cut_refuses_the_trial() -> None:
