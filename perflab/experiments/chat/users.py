@@ -29,8 +29,10 @@ WORDS = (
     "timber", "umbra", "velvet", "willow", "yarrow",
 )  # fmt: skip
 WORDS_PER_TEXT = (4, 14)
-# Below the patience that a driver has with the end of a script.
-ANSWER_TIMEOUT_S = 2.5
+# Together with the end of a WebSocket below the patience that a driver has with a script's end.
+ANSWER_TIMEOUT_S, QUIET_TIMEOUT_S = 2.5, 0.4
+# Longer than the gaps between the messages of one burst.
+QUIET_S = 0.02
 # Its multiples spread any number of first users evenly (Kronecker's sequence).
 GOLDEN = (5**0.5 - 1) / 2
 
@@ -52,8 +54,9 @@ class Connected(User):
         self.socket: WebSocket
         self.mine: set[str] = set()
         self.leaving = False
-        self.awaited = 0
+        self.awaited: set[int] = set()
         self.answered = asyncio.Event()
+        self.heard_ns = 0
 
     async def on_start(self) -> None:
         """Log in and connect."""
@@ -78,11 +81,13 @@ class Connected(User):
         if place >= 0:
             planned_ns = int(frame[place + FIRST : place + LAST])
             self.note(RECEIVED, len(frame), at_ns, planned_ns, DELIVERY)
+            self.heard_ns = at_ns
         else:
             fields = self.codec.decode(frame)
             stamp = fields["stamp"]
             self.note(RECEIVED, len(frame), at_ns, stamp, CODES[fields["kind"]])
-            if stamp == self.awaited:
+            self.awaited.discard(stamp)
+            if not self.awaited:
                 self.answered.set()
 
     def closed(self, _kind: str, _code: int) -> None:
@@ -94,22 +99,26 @@ class Connected(User):
         """Send a frame, planned for the instant the action was due."""
         # Taken up now: encoding and compressing are part of what a delivery costs, and no lateness.
         at_ns = self.now_ns()
-        self.awaited = self.due_ns
+        self.awaited.add(self.due_ns)
         self.answered.clear()
         frame = self.codec.encode({**fields, "stamp": self.due_ns})
         self.socket.send(frame, self.codec.text)
         self.note(SENT, len(frame), at_ns, self.due_ns, CODES[kind])
 
     async def on_stop(self) -> None:
-        """Disconnect in order, once what was said last is answered.
+        """Disconnect in order, once all that was said is answered and no burst is under way.
 
         Who closes at once may find that the last frame was thrown away unread: with Uvicorn's
-        sans-I/O WebSockets a quarter of the users who did so lost theirs.
+        sans-I/O WebSockets a quarter of the users who did so lost theirs. And whoever leaves in the
+        burst of a beat never gets the rest of it, which the server then counts as dropped.
         """
         if self.awaited:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(ANSWER_TIMEOUT_S):
                     await self.answered.wait()
+        patience_ns = self.now_ns() + round(QUIET_TIMEOUT_S * 1e9)
+        while (now_ns := self.now_ns()) < min(patience_ns, self.heard_ns + round(QUIET_S * 1e9)):
+            await asyncio.sleep((self.heard_ns - now_ns) / 1e9 + QUIET_S)
         self.leaving = True
         self.note(SENT, 0, self.now_ns(), kind=CODES["left"])
         await self.socket.close()
