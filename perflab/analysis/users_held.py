@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from perflab.analysis.quantiles import across_trials
-from perflab.recordings import Run, targets
+from perflab.recordings import Run, fault, targets
 
 # What names a rung or follows from its users; all other levels make its configuration.
 _OF_A_RUNG = ("rung", "users", "join_s", "scenario")
@@ -26,8 +26,10 @@ def users_held(run: Run) -> pd.DataFrame:
     Columns: configuration (the name of its first rung, without a number of users), users, treatment
     (its label); held, missed, refused (trials); first_missed (the target missed most often, empty
     where none was); and the typical value over valid trials of messages_per_s,
-    plateau_cpu_share_chat (1.0 = one core) and every response that has a target. A failed trial
-    counts as missed. Rows go by configuration in the order of the record, then by users.
+    plateau_cpu_share_chat (1.0 = one core) and every response that has a target. A trial that
+    failed or is invalid counts as missed where the service alone is at fault (see
+    :func:`perflab.recordings.fault`), else as refused; so does one with too few deliveries for a
+    percentile that has a target. Rows go by configuration as recorded, then by users.
     """
     trials = run.trials()
     trials = trials[~trials["superseded"].astype(bool)]
@@ -58,16 +60,19 @@ def users_held(run: Run) -> pd.DataFrame:
 def _judged(trials: pd.DataFrame) -> dict[str, object]:
     limits = targets_ms()
     valid = trials[trials["state"] == "valid"]
-    misses = pd.DataFrame({name: ~(valid[name] <= most) for name, most in limits.items()})
-    held = int((~misses.any(axis=1)).sum())
+    misses = pd.DataFrame({name: valid[name] > most for name, most in limits.items()})
+    missed = misses.any(axis=1)
+    unknown = valid[list(limits)].isna().any(axis=1) & ~missed
+    other = trials[trials["state"] != "valid"]
+    by_service = sum(fault(sides) == "server" for sides in other["reason_sides"])
     often = misses.sum()
     found = {
         name: across_trials(valid[name].to_numpy(float)).value for name in [*_NUMBERS, *limits]
     }
     return {
-        "held": held,
-        "missed": len(valid) - held + int((trials["state"] == "failed").sum()),
-        "refused": int((trials["state"] == "invalid").sum()),
+        "held": int((~missed & ~unknown).sum()),
+        "missed": int(missed.sum()) + by_service,
+        "refused": int(unknown.sum()) + len(other) - by_service,
         "first_missed": str(often.idxmax()) if often.any() else "",
         **found,
     }

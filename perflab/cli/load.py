@@ -200,7 +200,13 @@ def _find_capacity(
     if as_json:
         shown = {"low": limit.low, "high": limit.high, "limit": limit.limit}
         probes = [
-            {"level": item.level, "missed": item.missed, "faults": item.faults, **item.shown}
+            {
+                "level": item.level,
+                "missed": item.missed,
+                "faults": item.faults,
+                "unclear": item.unclear,
+                **item.shown,
+            }
             for item in limit.probes
         ]
         print(json.dumps({**shown, "sentence": limit.sentence, "probes": probes}))

@@ -195,9 +195,9 @@ def at_level(workload: Workload, level: float, duration_s: float, warmup_s: floa
 def judged(level: float, shown: Mapping[str, Any], objectives: Sequence[Objective]) -> Probe:
     """Turn a load's summary into a probe.
 
-    The client's faults are those of its self-check, but for errors, which are the server's. When
-    the objectives are missed and the client was late as well, the fault is the client's: the
-    server's share cannot be told.
+    The client's faults are those of its self-check; errors are the server's, and what may be of
+    either leaves the probe unclear. When the objectives are missed and the client was late as well,
+    the fault is the client's: the server's share cannot be told.
 
     Raises
     ------
@@ -226,5 +226,8 @@ def judged(level: float, shown: Mapping[str, Any], objectives: Sequence[Objectiv
     offered, reached = shown.get("offered_rps"), shown.get("throughput_rps") or 0.0
     if offered and reached < MIN_SHARE_OF_OFFERED * offered:
         missed.append(f"{reached:.4g}/s answered of {offered:.4g}/s offered")
-    faults = tuple(each for each in shown["reasons"] if side_of(each) != "server")
-    return Probe(level, tuple(missed), faults, shown=shown)
+    by = {
+        side: tuple(each for each in shown["reasons"] if side_of(each) == side)
+        for side in ("client", "unknown")
+    }
+    return Probe(level, tuple(missed), by["client"], by["unknown"], shown)

@@ -6,15 +6,18 @@ from pathlib import Path
 
 from perflab.analysis import held_sentences, users_held
 from perflab.figures import users_held as drawn
-from perflab.recordings import Run
+from perflab.recordings import Reason, Run, reason_columns
 from tests.figures.test_plots import all_words
 from tests.synthetic_streams import write_ladder, write_stream_run
 
 GOOD: dict[str, object] = {}
 LATE: dict[str, object] = {"delivery_p90_ms": 231.0}
 FAR_TOO_LATE: dict[str, object] = {"delivery_p90_ms": 300.0, "delivery_p99_ms": 1200.0}
-REFUSED: dict[str, object] = {"state": "invalid"}
-FAILED: dict[str, object] = {"state": "failed"}
+REFUSED: dict[str, object] = {"state": "invalid", **reason_columns([Reason("late", "client")])}
+CUT: dict[str, object] = {"state": "invalid", **reason_columns([Reason("cut", "server")])}
+FAILED: dict[str, object] = {"state": "failed", **reason_columns([Reason("died", "server")])}
+WORKER: dict[str, object] = {"state": "failed", **reason_columns([Reason("worker", "client")])}
+FEW: dict[str, object] = {"delivery_p99_ms": float("nan")}
 
 
 def said(run: Run) -> dict[str, str]:
@@ -57,6 +60,19 @@ def test_a_refused_trial_is_neither_held_nor_missed(tmp_path: Path) -> None:
     run = write_ladder(tmp_path, planted)
     assert list(users_held(run)["refused"]) == [0, 1]
     assert said(run)["best"].endswith("no limit was found; trials with 900 users were refused")
+
+
+def test_what_only_the_service_did_is_a_miss_and_no_refusal(tmp_path: Path) -> None:
+    planted = {("best", 500): [GOOD, GOOD], ("best", 900): [CUT, GOOD]}
+    run = write_ladder(tmp_path, planted)
+    assert users_held(run)[["held", "missed", "refused"]].values.tolist() == [[2, 0, 0], [1, 1, 0]]
+    assert said(run)["best"].endswith("900 users not in 1 of 2 (the service failed)")
+
+
+def test_what_the_client_did_or_too_few_deliveries_is_no_miss(tmp_path: Path) -> None:
+    planted = {("best", 500): [GOOD, WORKER], ("best", 900): [REFUSED, FEW]}
+    run = write_ladder(tmp_path, planted)
+    assert users_held(run)[["held", "missed", "refused"]].values.tolist() == [[1, 0, 1], [0, 0, 2]]
 
 
 def test_a_failed_trial_is_a_miss_of_the_service(tmp_path: Path) -> None:

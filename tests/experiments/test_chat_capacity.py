@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from perflab.experiments.chat.capacity import judged, most_users
-from perflab.recordings import Run
+from perflab.recordings import Reason, Run, reason_columns
 
 
 class Measured:
@@ -17,9 +17,10 @@ class Measured:
 
     run_id = "planted"
 
-    def __init__(self, **row: Any) -> None:
+    def __init__(self, *reasons: Reason, **row: Any) -> None:
         good = {"delivery_p90_ms": 50.0, "delivery_p95_ms": 60.0, "delivery_p99_ms": 90.0}
-        self._row = {"state": "valid", "reasons": [], **good, **row}
+        state = "invalid" if reasons else "valid"
+        self._row = {"state": state, **reason_columns(reasons), **good, **row}
 
     def trials(self) -> pd.DataFrame:
         return pd.DataFrame([self._row])
@@ -47,26 +48,43 @@ def test_a_search_ends_where_the_client_is_the_limit() -> None:
     def measure(_: str, parameters: Mapping[str, Any]) -> Any:
         if parameters["rungs"] == ["json_250"]:
             return Measured()
-        return Measured(state="invalid", reasons=["the client used 97% of a core"])
+        return Measured(Reason("the client used 97% of a core", "client"))
 
     found = most_users("json", measure)
     assert (found.limit, found.low) == ("client", 250)
     assert "client is the limit" in found.sentence
 
 
+CUT = Reason("3 WebSockets ended before their users left", "server")
+LATE = Reason("generator lag p99 30 ms", "client")
+OWN = Reason("2 requests failed on the client's side (files)", "client")
+LOST = Reason("600 messages were sent, the server received 590", "server")
+SLEPT = Reason("the machine slept")
+WORKER = Reason("a load worker died (exit status -9)", "client")
+DIED = Reason("service 'chat': it was killed", "server")
+
+
 @pytest.mark.parametrize(
-    ("row", "missed", "faults"),
+    ("reasons", "row", "kind"),
     [
-        ({"delivery_p99_ms": 1000.1}, 1, 0),
-        ({"delivery_p90_ms": float("nan")}, 1, 0),
-        ({"state": "failed", "reasons": ["service 'chat' died"]}, 1, 0),
-        ({"state": "invalid", "reasons": ["3 WebSockets ended before their users left"]}, 1, 0),
-        ({"state": "invalid", "reasons": ["generator lag p99 30 ms"]}, 0, 1),
-        ({}, 0, 0),
+        ([], {}, "held"),
+        ([], {"delivery_p99_ms": 1000.1}, "missed"),
+        ([], {"delivery_p99_ms": float("nan")}, "unclear"),
+        ([], {"delivery_p99_ms": float("nan"), "delivery_p90_ms": 201.0}, "missed"),
+        ([CUT], {}, "missed"),
+        ([LOST, CUT], {}, "missed"),
+        ([LATE], {}, "faults"),
+        ([OWN], {}, "faults"),
+        ([CUT, LATE], {"delivery_p99_ms": 5000.0}, "faults"),
+        ([SLEPT], {"delivery_p99_ms": 5000.0}, "unclear"),
+        ([CUT, SLEPT], {}, "unclear"),
+        ([DIED], {"state": "failed"}, "missed"),
+        ([WORKER], {"state": "failed"}, "faults"),
     ],
 )
 def test_a_probe_tells_the_services_misses_from_the_clients_faults(
-    row: dict[str, Any], missed: int, faults: int
+    reasons: list[Reason], row: dict[str, Any], kind: str
 ) -> None:
-    probe = judged(300, cast(Run, Measured(**row)))
-    assert (len(probe.missed), len(probe.faults)) == (missed, faults)
+    probe = judged(300, cast(Run, Measured(*reasons, **row)))
+    found = [name for name in ("missed", "faults", "unclear") if getattr(probe, name)]
+    assert found == ([] if kind == "held" else [kind])

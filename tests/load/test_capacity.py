@@ -118,6 +118,8 @@ def test_a_probe_misses_by_objective_errors_throughput_or_growth() -> None:
         Reason("20 of 1000 requests failed (20 status)", "server"),
     ]
     assert judged(100, shown(reasons=faults), objectives).faults == ("the client was late",)
+    slept = judged(100, shown(reasons=["the machine slept"]), objectives)
+    assert (slept.faults, slept.unclear) == ((), ("the machine slept",))
 
 
 def test_too_few_answers_are_no_verdict() -> None:
