@@ -8,7 +8,9 @@ from collections import Counter
 import pandas as pd
 
 from perflab.analysis.correlation import windows
+from perflab.analysis.plateau import plateau_windows
 from perflab.analysis.steady import NEVER, steady_table
+from perflab.analysis.streams import has_streams
 from perflab.recordings import Run
 
 WINDOWS = 40
@@ -20,7 +22,8 @@ def validity_table(run: Run) -> pd.DataFrame:
     """Return one row per treatment, in the order of the record.
 
     Columns: treatment, label; valid, invalid, failed (trials that were not superseded);
-    ``unsettled``, how many of the valid ones never settle (see :func:`steady_trials`);
+    ``unsettled``, how many of the valid ones never settle (see :func:`steady_trials`; of streams,
+    their deliveries on the plateau);
     ``reason``, the one that most invalid or failed trials have, without its numbers.
     """
     steady = steady_trials(run)
@@ -53,8 +56,12 @@ def steady_trials(run: Run) -> pd.DataFrame:
 
     Each trial is cut into some 40 windows of equal width; columns as of
     :func:`perflab.analysis.steady.steady_table`. The cut is told and nothing is cut off: the
-    warm-up that the workload asks for lies before the measured stage.
+    warm-up that the workload asks for lies before the measured stage. Where messages were measured,
+    it is the plateau and its deliveries that are looked at: requests only opened the streams, and
+    the time in which users join is not meant to be steady.
     """
+    if has_streams(run):
+        return steady_table(plateau_windows(run, WINDOWS))
     requests = run.requests()
     spans_ns = [
         float(own["done_ns"].max() - own["planned_ns"].min())

@@ -9,7 +9,9 @@ from rich.table import Table
 
 from perflab.cli.console import console as make_console
 
-COLUMNS = ("trial_id", "treatment", "state", "throughput_rps", "mean_ms", "p99_ms", "flush_p50_us")
+WHO = ("trial_id", "treatment", "state")
+RESPONSES = ("throughput_rps", "mean_ms", "p99_ms", "flush_p50_us")
+STREAM_RESPONSES = ("messages_per_s", "delivery_p50_ms", "delivery_p99_ms")
 
 
 def command(
@@ -20,6 +22,7 @@ def command(
     """Show one run: set-up, every trial, verdicts."""
     from perflab import laboratory
     from perflab.analysis.noise import noise_report
+    from perflab.analysis.streams import has_streams
     from perflab.cli.runs import state_of
     from perflab.reports.verdicts import to_terminal, verdict_table
 
@@ -31,10 +34,12 @@ def command(
     for warning in [*record.warnings, *run.problems]:
         console.print(f"warning: {warning}", markup=False)
     trials = run.trials()
-    table = Table(*[column for column in COLUMNS if column in trials], "reasons")
+    responses = STREAM_RESPONSES if has_streams(run) else RESPONSES
+    columns = [column for column in (*WHO, *responses) if column in trials]
+    table = Table(*columns, "reasons")
     table.columns[0].no_wrap = True
     for _, row in trials.iterrows():
-        cells = [_cell(row[column]) for column in COLUMNS if column in trials]
+        cells = [_cell(row[column]) for column in columns]
         table.add_row(*cells, "; ".join(str(reason) for reason in row["reasons"])[:200])
     console.print(table)
     noise = Table("noise", "value", "flag")
