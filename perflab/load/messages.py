@@ -38,8 +38,11 @@ ROWS_PER_BUFFER = 8192
 class MessageRecorder:
     """Packs messages into rows; full buffers go to a spool (``messages.rows``).
 
-    ``key`` matches what was sent to what was delivered: by custom the instant for which the
-    sending was planned. ``kind`` is a place in ``KINDS``, or a number of the script's own.
+    ``at_ns`` of what was sent is the instant at which it was taken up, before it was encoded: less
+    the planned instant that is the client's lateness. Of what was received it is the instant that
+    a listener is given. ``key`` matches what was sent to what was delivered: by custom the instant
+    for which the sending was planned. ``kind`` is a place in ``KINDS``, or a number of the script's
+    own.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -251,7 +251,11 @@ class User:
         return opened
 
     def note(self, direction: int, size: int, at_ns: int, key: int = 0, kind: int = 0) -> None:
-        """Record a message of a stream (``messages.SENT`` or ``messages.RECEIVED``)."""
+        """Record a message of a stream (``messages.SENT`` or ``messages.RECEIVED``).
+
+        ``at_ns``: when the sending was taken up, or the instant that ``on_message`` was given; see
+        :class:`perflab.load.messages.MessageRecorder`.
+        """
         self._driver.messages.add(at_ns, self.number, direction, size, key, kind)
 
 

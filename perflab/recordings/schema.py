@@ -58,7 +58,11 @@ WAITS = pa.schema(
     ]
 )
 STACKS = pa.schema([("stack", pa.string()), ("samples", pa.int64())])
-# Every message of a stream: what a user sent or received, and when it was planned and done.
+# Every message of a stream. ``planned_ns``: when the sending was due, also for what it led to (its
+# delivery, its answer). ``at_ns`` of a row ``sent``: when the generator took the sending up, before
+# anything was encoded, as *started* is of a request. Of a row ``received``: when the event loop
+# handed over the read that completed the message. ``connected``, ``left`` and ``cut`` are no
+# messages: there it is when that came to be.
 MESSAGES = pa.schema(
     [
         ("worker", pa.int16()),
