@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import pandas as pd
 
 from perflab.analysis.quantiles import across_trials
@@ -26,8 +29,10 @@ def users_held(run: Run) -> pd.DataFrame:
     Columns: configuration (the name of its first rung, without a number of users), users, treatment
     (its label); held, missed, refused (trials); first_missed (the target missed most often, empty
     where none was); and the typical value over valid trials of messages_per_s,
-    plateau_cpu_share_chat (1.0 = one core) and every response that has a target. A trial that
-    failed or is invalid counts as missed where the service alone is at fault (see
+    plateau_cpu_share_chat (1.0 = one core) and every response that has a target, each with
+    ``_low``, ``_high`` (95%, NaN where n is too small) and ``_n`` (trials that have it).
+
+    A trial that failed or is invalid counts as missed where the service alone is at fault (see
     :func:`perflab.recordings.fault`), else as refused; so does one with too few deliveries for a
     percentile that has a target. Rows go by configuration as recorded, then by users.
     """
@@ -66,16 +71,26 @@ def _judged(trials: pd.DataFrame) -> dict[str, object]:
     other = trials[trials["state"] != "valid"]
     by_service = sum(fault(sides) == "server" for sides in other["reason_sides"])
     often = misses.sum()
-    found = {
-        name: across_trials(valid[name].to_numpy(float)).value for name in [*_NUMBERS, *limits]
-    }
     return {
         "held": int((~missed & ~unknown).sum()),
         "missed": int(missed.sum()) + by_service,
         "refused": int(unknown.sum()) + len(other) - by_service,
         "first_missed": str(often.idxmax()) if often.any() else "",
-        **found,
+        **_typical(valid, [*_NUMBERS, *limits]),
     }
+
+
+def _typical(valid: pd.DataFrame, names: list[str]) -> dict[str, float]:
+    row: dict[str, float] = {}
+    for name in names:
+        found = across_trials(valid[name].to_numpy(float))
+        row |= {
+            name: found.value,
+            f"{name}_low": found.low,
+            f"{name}_high": found.high,
+            f"{name}_n": found.n,
+        }
+    return row
 
 
 def _without_users(rung: str) -> str:
@@ -99,8 +114,8 @@ def _said(name: str, group: pd.DataFrame) -> str:
     if len(good):
         best = good.iloc[-1]
         parts.append(
-            f"{best['users']} users and {best['messages_per_s']:,.0f} messages/s held in "
-            f"{best['held']} of {best['held']} trials"
+            f"{best['users']} users and {_volume(best)} held in {best['held']} of "
+            f"{best['held']} trials"
         )
     if len(broken):
         worst = broken.iloc[0]
@@ -115,3 +130,10 @@ def _said(name: str, group: pd.DataFrame) -> str:
     if len(refused := group[(group["refused"] > 0) & (group["held"] + group["missed"] == 0)]):
         parts.append(f"trials with {refused['users'].min()} users were refused")
     return f"{name.replace('_', ' ')}: {'; '.join(parts)}"
+
+
+def _volume(best: pd.Series[Any]) -> str:
+    value, low, high = (best[f"messages_per_s{end}"] for end in ("", "_low", "_high"))
+    if math.isnan(low):
+        return f"{value:,.0f} messages/s (no interval)"
+    return f"{value:,.0f} [{low:,.0f}, {high:,.0f}] messages/s"

@@ -43,15 +43,26 @@ def test_what_is_held_and_what_is_not_is_told_by_configuration(tmp_path: Path) -
     assert list(table["first_missed"]) == ["", "", "delivery_p90_ms", "", "delivery_p90_ms"]
     words = said(run)
     assert words["best"] == (
-        "600 users and 36,000 messages/s held in 2 of 2 trials; 700 users not in 1 of 2 (p90)"
+        "600 users and 36,000 [36,000, 36,000] messages/s held in 2 of 2 trials; 700 users not in "
+        "1 of 2 (p90)"
     )
-    assert words["json"].startswith("250 users and 6,250 messages/s held in 2 of 2 trials; 300")
+    assert words["json"].startswith("250 users and 6,250 [6,250, 6,250] messages/s held in 2 of 2")
+
+
+def test_typical_values_stand_with_interval_and_n(tmp_path: Path) -> None:
+    late = [{"delivery_p90_ms": 100.0 * factor} for factor in (0.9, 1.0, 1.0 / 0.9)]
+    row = users_held(write_ladder(tmp_path, {("best", 500): [*late, FEW, REFUSED]})).iloc[0]
+    assert row["delivery_p90_ms_n"] == 4
+    assert row["delivery_p99_ms_n"] == 3
+    assert row["delivery_p90_ms_low"] < row["delivery_p90_ms"] < row["delivery_p90_ms_high"]
+    one = users_held(write_ladder(tmp_path / "one", {("best", 500): [GOOD]})).iloc[0]
+    assert one[["delivery_p90_ms_low", "delivery_p90_ms_high"]].isna().all()
 
 
 def test_more_users_are_not_held_where_fewer_were_not(tmp_path: Path) -> None:
     planted = {("best", 500): [GOOD], ("best", 600): [LATE], ("best", 700): [GOOD]}
     assert said(write_ladder(tmp_path, planted))["best"].startswith(
-        "500 users and 25,000 messages/s held in 1 of 1 trials; 600 users not in 1 of 1"
+        "500 users and 25,000 messages/s (no interval) held in 1 of 1 trials; 600 users not in 1"
     )
 
 

@@ -38,7 +38,8 @@ def users_held(run: Run) -> Figure | None:
         footer(run),
         plot_height_in=3.2,
         subtitle=". ".join(_upper(each) for each in held_sentences(found))
-        + ". Small points: trials (hollow: refused); lines: their typical values.",
+        + ". Small points: trials (hollow: refused); lines: their typical values, with 95%"
+        " intervals where n allows them.",
         key=_key(names),
     )
     panels = figure.subplots(1, len(targets_ms()), sharey=True)
@@ -62,6 +63,9 @@ def _draw(axes: Axes, run: Run, found: pd.DataFrame, names: list[str], response:
         color, marker = appearance(place)
         own = found[found["configuration"] == name]
         axes.plot(own["users"], own[response], color=color, marker=marker, ms=4.5, lw=1.4, zorder=3)
+        low, high = f"{response}_low", f"{response}_high"
+        known = own[own[low].notna()]
+        axes.vlines(known["users"], known[low], known[high], color=color, lw=1.1, zorder=2.5)
         users = dict(zip(own["treatment"], own["users"], strict=True))
         points = shown[shown["label"].isin(users)]
         valid = points["state"] == "valid"
