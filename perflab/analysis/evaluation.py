@@ -153,15 +153,17 @@ def published_text(contrast: Contrast) -> str:
 def sentence(finding: Finding) -> str:
     """Return the verdict in one sentence written from the data."""
     contrast, effect, verdict = finding.contrast, finding.effect, finding.verdict
-    head = f"{str(verdict).capitalize()} ({contrast.source}): {contrast.claim}"
+    source = "" if contrast.source == "none" else f" ({contrast.source})"
+    head = f"{str(verdict).capitalize()}{source}: {contrast.claim}"
     if effect is None:
         return f"{head}; {verdict.reason}."
     published = published_text(contrast)
     beside = f", published {published}" if published else ""
     measured = f"measured ratio of {contrast.response} {_measured(effect)}{beside}"
     more = [f"{finding.left_out} blocks left out"] if finding.left_out else []
-    if verdict.outcome is Outcome.INCONCLUSIVE and finding.decision is not None:
-        more.append(finding.decision.text)
+    undecided = (Outcome.INCONCLUSIVE, Outcome.UNPUBLISHED)
+    if verdict.outcome in undecided and finding.decision is not None:
+        more.append(decision_text(finding))
     more += [text for text in finding.warnings if text.startswith("adjusted for")]
     return "; ".join([head, measured, verdict.reason, *more]) + "."
 

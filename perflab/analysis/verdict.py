@@ -9,7 +9,7 @@ published                       verdict
 ==============================  ======================================================
 (marked so by the experiment)   not testable here
 anything, fewer than 3 blocks   inconclusive
-nothing                         inconclusive
+nothing                         nothing published
 a ratio within 10% of 1         as "no effect" below, for the margin holds both directions; but
                                 where one is claimed as well and [L, H] is not in +- log 1.1:
                                 reproduced in direction if L > 0
@@ -48,6 +48,7 @@ class Outcome(StrEnum):
     NOT_REPRODUCED = "not reproduced"
     INCONCLUSIVE = "inconclusive"
     NOT_TESTABLE = "not testable here"
+    UNPUBLISHED = "nothing published"
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ def judge(effect: Effect | None, contrast: Contrast) -> Verdict:
         n = effect.n if effect else 0
         return Verdict(Outcome.INCONCLUSIVE, f"{n} usable blocks, at least {SMALLEST_N} needed")
     if contrast.published_ratio is None and contrast.published_direction is None:
-        return Verdict(Outcome.INCONCLUSIVE, "nothing is published to compare with")
+        return Verdict(Outcome.UNPUBLISHED, "there is nothing to compare with")
     if contrast.published_direction == "none" or no_difference(contrast.published_ratio):
         return _judge_absence(effect, contrast)
     ends = _ends(effect, contrast)

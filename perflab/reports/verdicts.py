@@ -20,6 +20,7 @@ VERDICT_STYLES = {
     "not reproduced": "red",
     "inconclusive": "yellow",
     "not testable here": "dim",
+    "nothing published": "dim",
 }
 RIGHT = ("n", "adjusted p")
 # A terminal is narrow; the Markdown table has them.

@@ -74,7 +74,7 @@ CASES = [
     (None, "none", (0.5, 0.6, 0.7), "not reproduced"),
     (None, "none", (1.05, 1.08, 1.2), "inconclusive"),
     (None, "none", (0.5, 1.0, 2.0), "inconclusive"),
-    (None, None, (1.2, 1.3, 1.4), "inconclusive"),
+    (None, None, (1.2, 1.3, 1.4), "nothing published"),
 ]
 
 
