@@ -63,7 +63,8 @@ def test_the_chat_service_can_be_put_up_for_a_browser(backend_name: str) -> None
     try:
         told = perflab("up", "chat", "--backend", backend_name)
         address = re.search(r"http://127\.0\.0\.1:\d+", told)
-        assert address and "password" in told
+        assert address
+        assert "password" in told
         with urllib.request.urlopen(address[0], timeout=10) as page:
             assert "<title>" in page.read().decode()
     finally:
