@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from perflab.load.selfcheck import MAX_CLIENT_CPU
@@ -14,9 +16,11 @@ from perflab.recordings import Reason, Side
 ACTIONS = ("send", "join", "leave")
 # What a connection was given in the instant its user closed it may never be read.
 MAX_LOST_SHARE = 1e-4
-# What has no end has no latency, and would have been among the slowest: a tenth of what lies beyond
-# a p99 moves no percentile that is reported by much.
+# What has no end has no latency, and may have been among the slowest: a tenth of what lies beyond a
+# p99 moves no percentile that is reported by much.
 MAX_CENSORED_SHARE = 1e-3
+# By so much the p99 of deliveries may be too low, were all that has no end slower than the rest.
+MAX_MOVED_SHARE = 0.05
 # Refusals that only an overloaded service has; any other may be a client's mistake.
 OF_OVERLOAD = {"slow_reader", "not_stored"}
 UNCOUNTED = dict.fromkeys(
@@ -69,6 +73,7 @@ def judged(
     refused = {code: n for each in counted for code, n in (each.get("refused") or {}).items() if n}
     if counted:
         _counts(found, number, counted)
+        _dropped(found, table)
     if cut := number.get("cut", 0):
         found.refuse(f"{cut} WebSockets ended before their users left", "server")
     whose: Side = "server" if refused and set(refused) <= OF_OVERLOAD else "unknown"
@@ -122,13 +127,43 @@ def _counts(found: Judgement, number: Mapping[str, int], counted: list[Mapping[s
     elif lost:
         text = f"{lost} of {delivered} delivered messages were not read by a leaving user"
         found.warnings.append(text)
-    text = f"the server dropped {dropped} of {delivered + dropped} messages"
-    found.weigh(dropped, delivered + dropped, MAX_CENSORED_SHARE, text, "server")
     if not_stored:
         found.refuse(f"the server could not store {not_stored} messages", "server")
     if waiting:
         text = f"{waiting} acknowledged messages were not yet stored when the load was over"
         found.warnings.append(text)
+
+
+def _dropped(found: Judgement, table: pd.DataFrame) -> None:
+    """Judge what the servers dropped by what it can hide: users who leave amid a burst cause some.
+
+    How slow those messages would have been is not known. Were they all slower than every other, the
+    p99 would lie further up among those that are known.
+    """
+    dropped = found.row["server_dropped"]
+    if dropped <= 0:
+        return
+    read = table[table["kind"] == "delivery"]
+    moved = hidden_share((read["at_ns"] - read["planned_ns"]).to_numpy(), dropped, 0.99)
+    of = found.row["server_delivered"] + dropped
+    text = f"the server dropped {dropped} of {of} messages: the p99 could be"
+    if moved > MAX_MOVED_SHARE:
+        by = f"{moved:.0%} higher" if math.isfinite(moved) else "anything"
+        found.refuse(f"{text} {by}", "server")
+    else:
+        found.warnings.append(f"{text} {moved:.1%} higher")
+
+
+def hidden_share(known: np.ndarray, missing: int, quantile: float) -> float:
+    """Return by what share a quantile would be higher, were all missing values the highest.
+
+    Infinite where it would be one of them.
+    """
+    place = quantile * (len(known) + missing) / len(known) if len(known) else math.inf
+    if place > 1:
+        return math.inf
+    usual, worst = np.quantile(known, [quantile, place])
+    return float(worst / usual - 1)
 
 
 def unstored(counts: Mapping[str, Any]) -> int:

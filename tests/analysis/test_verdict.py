@@ -85,13 +85,14 @@ def test_the_rule(ratio, direction, measured, verdict: str) -> None:
     assert found.reason
 
 
-def test_the_verdicts_are_exactly_the_five() -> None:
+def test_the_verdicts_are_exactly_these() -> None:
     assert {outcome.value for outcome in Outcome} == {
         "reproduced",
         "reproduced in direction",
         "not reproduced",
         "inconclusive",
         "not testable here",
+        "nothing published",
     }
 
 

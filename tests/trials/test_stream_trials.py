@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from perflab.load.messages import CODES, SENT
+from perflab.trials.lost_messages import hidden_share
 from perflab.trials.streams import Streams, look
 from tests.synthetic import HOUR_NS
 from tests.synthetic_streams import HEARERS, counts_of, cpu, crowd, noted
@@ -56,7 +58,7 @@ def test_rates_percentiles_and_costs_are_those_of_the_load() -> None:
         ({"delivered": 2399}, "the receivers read 2400"),
         ({"received": 601}, "600 messages were sent, the server received 601"),
         ({"refused": {"bad_frame": 2}}, "2 bad_frame"),
-        ({"dropped": 3}, "the server dropped 3 of 2403 messages"),
+        ({"dropped": 30}, "the server dropped 30 of 2430 messages: the p99 could be anything"),
         ({"not_stored": 1}, "the server could not store 1 messages"),
     ],
 )
@@ -66,6 +68,14 @@ def test_a_message_that_is_lost_or_too_many_refuses_the_trial(
     good, bad = seen(crowd()), seen(crowd(), **counts)
     assert good.reasons == ()
     assert any(reason in each for each in bad.reasons)
+
+
+def test_dropped_messages_matter_by_what_they_can_hide() -> None:
+    steep = np.arange(1.0, 10_001.0) ** 8
+    assert hidden_share(steep, 10, 0.99) == pytest.approx((0.99099 / 0.99) ** 8 - 1, rel=1e-3)
+    assert hidden_share(np.ones(10_000), 10, 0.99) == 0.0
+    assert hidden_share(np.ones(10_000), 102, 0.99) == np.inf
+    assert hidden_share(np.array([]), 1, 0.99) == np.inf
 
 
 def test_messages_dropped_for_a_leaving_user_are_told_and_do_not_refuse() -> None:
