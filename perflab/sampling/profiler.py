@@ -31,6 +31,16 @@ READY = "Sampling process"
 ATTACH_TIMEOUT_S = 15.0
 END_TIMEOUT_S = 20.0
 MAX_LOST_SHARE = 0.02
+# What a thread is in while it waits: for the event loop's sockets, for work, or for another thread.
+_WAITING = re.compile(
+    r"(?:^|;)(?:(?:\w+\.)?select \((?:\S*/)?selectors\.py\)"
+    r"|(?:\w+\.)?wait \((?:\S*/)?threading\.py\)"
+    r"|_worker \(\S*futures/thread\.py\))$"
+)
+IN_ANOTHER_NAMESPACE = (
+    "the service has thread numbers of its own (a container): whether a thread runs cannot be "
+    "seen, so samples that end in a call that waits are left out"
+)
 _COUNTED = re.compile(r"Samples: (\d+) Errors: (\d+)")
 _BEHIND = re.compile(r"([\d.]+)s behind in sampling")
 
@@ -70,6 +80,7 @@ class Profiler:
         self._rate_hz = rate_hz
         self._bound_s = bound_s
         self._environment = dict(environment or {})
+        self._blind = numbers_threads_apart(pid)
         self.looks = 0
         self.warnings: tuple[str, ...] = ()
 
@@ -142,7 +153,11 @@ class Profiler:
         except FileNotFoundError:
             raise ProfilerFailed(f"{TOOL} left no stacks: {said}") from None
         self.warnings = doubts(said)
-        return parse_collapsed(text)
+        stacks = parse_collapsed(text)
+        if not self._blind:
+            return stacks
+        self.warnings = (*self.warnings, IN_ANOTHER_NAMESPACE)
+        return without_waiting(stacks)
 
     def _said(self) -> str:
         return (self._folder / "log").read_text(errors="replace").strip()
@@ -155,6 +170,23 @@ class Profiler:
                 child.kill()
             child.wait()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def numbers_threads_apart(pid: int) -> bool:
+    """Say whether a process lives in another namespace of process numbers.
+
+    py-spy reads a thread's state by the number that Python knows; there it finds none, and takes
+    every thread for running.
+    """
+    try:
+        return Path(f"/proc/{pid}/ns/pid").readlink() != Path("/proc/self/ns/pid").readlink()
+    except OSError:
+        return False
+
+
+def without_waiting(stacks: pd.DataFrame) -> pd.DataFrame:
+    """Return the stacks (stack, samples) whose innermost function is not one that waits."""
+    return stacks[~stacks["stack"].str.contains(_WAITING)].reset_index(drop=True)
 
 
 def tool() -> str:

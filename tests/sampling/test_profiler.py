@@ -9,12 +9,21 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import pandas as pd
 import psutil
 import pytest
 
 from perflab.errors import ProfilerFailed
 from perflab.sampling import profiler
-from perflab.sampling.profiler import Profiler, check_usable, doubts, refusal, tool
+from perflab.sampling.profiler import (
+    Profiler,
+    check_usable,
+    doubts,
+    numbers_threads_apart,
+    refusal,
+    tool,
+    without_waiting,
+)
 
 BUSY = """
 def spin():
@@ -124,3 +133,27 @@ def test_trouble_that_py_spy_tells_of_becomes_a_warning() -> None:
         "py-spy was up to 1.5 s late: its stacks are fewer than due",
     )
     assert doubts("Wrote raw. Samples: 500 Errors: 1") == ()
+
+
+def test_samples_that_wait_are_left_out_by_their_innermost_function() -> None:
+    kept = [
+        "main (a.py);select (database.py)",
+        "main (a.py);EpollSelector.select (selectors.py);helper (b.py)",
+        "main (a.py);Store.commit (chat/store.py)",
+        "_worker (concurrent/futures/thread.py);WriteBehind._commit (chat/commits.py)",
+    ]
+    waiting = [
+        "main (a.py);EpollSelector.select (selectors.py)",
+        "select (/usr/lib/python3.11/selectors.py)",
+        "run (anyio/threads.py);Queue.get (queue.py);Condition.wait (threading.py)",
+        "Thread._bootstrap (threading.py);_worker (concurrent/futures/thread.py)",
+    ]
+    stacks = pd.DataFrame({"stack": [*waiting, *kept], "samples": range(8)})
+    left = without_waiting(stacks)
+    assert list(left["stack"]) == kept
+    assert list(left["samples"]) == [4, 5, 6, 7]
+
+
+def test_a_process_beside_us_has_our_thread_numbers(busy: subprocess.Popen[str]) -> None:
+    assert not numbers_threads_apart(busy.pid)
+    assert not numbers_threads_apart(2**22 + 1)

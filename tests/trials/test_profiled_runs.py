@@ -32,6 +32,8 @@ def test_the_profiler_sees_the_service_on_each_backend(backend_name: str) -> Non
     stacks = run.stacks(list(trials["trial_id"]))
     assert set(stacks["trial_id"]) == {trials.at["on", "trial_id"]}
     assert 10 < stacks["samples"].sum() < trials.at["on", "profiler_looks"]
+    waits = stacks["stack"].str.endswith("select (selectors.py)")
+    assert stacks.loc[waits, "samples"].sum() < 0.5 * stacks["samples"].sum()
     assert stacks["stack"].str.contains(r"\((?:chat/)?hub\.py\)").any()
     assert trials.at["on", "cpu_share_profiler"] > 0
     assert trials["cpu_share_profiler"].isna().to_dict() == {"on": False, "off": True}
