@@ -79,6 +79,17 @@ def _contrasts(parameters: LatencyCpuParameters) -> list[Contrast]:
         )
         for share in PERCENTILES
     ]
+    joining = [
+        Contrast(
+            name=f"logins, p{share} while users join",
+            claim=f"latency rises while logins run (p{share} of what is sent while users join)",
+            response=f"join_p{share}_ms",
+            published_direction="greater",
+            source="chat study, published figures (latency spikes while logins run)",
+            **sides,
+        )
+        for share in PERCENTILES
+    ]
     cpu = Contrast(
         name="logins, CPU",
         claim="logins cost CPU while users join (how many points, published 70, is in the table "
@@ -88,7 +99,7 @@ def _contrasts(parameters: LatencyCpuParameters) -> list[Contrast]:
         source="chat study, claim 6",
         **sides,
     )
-    return [cpu, *latency]
+    return [cpu, *joining, *latency]
 
 
 EXPERIMENT = Experiment(

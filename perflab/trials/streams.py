@@ -109,7 +109,9 @@ def stream_columns(
     Delivery latency is from the planned instant of the sending to the receiver's read, over all
     deliveries of the trial. The time in which all users act is the plateau: ``plateau_p`` columns
     are of what was planned in it, whenever it came (behind a growing queue the slowest come late);
-    ``messages_per_s`` counts what came in it. CPU shares: 1.0 is one core.
+    ``messages_per_s`` counts what came in it. ``join_p`` columns are of what was planned while
+    users still joined (NaN where they had joined before the first message). CPU shares: 1.0 is
+    one core.
     """
     when = phases(table)
     delivered = table[table["kind"] == "delivery"]
@@ -129,6 +131,7 @@ def stream_columns(
         "delivery_mean_ms": float(latency_ms.mean()) if len(latency_ms) else math.nan,
         **_percentiles("delivery", latency_ms),
         **_percentiles("plateau", latency_ms[planned]),
+        **_percentiles("join", latency_ms[delivered["planned_ns"] <= when.joined_ns]),
         **_percentiles("ping", _latency_ms(_pongs(table, delivered))),
         **_percentiles("ack", _latency_ms(table[table["kind"] == "ack"])),
         "message_lag_p99_ms": _percentile(_latency_ms(crowd), 99),

@@ -13,7 +13,14 @@ from perflab import laboratory
 from perflab.experiments import experiment, names
 from perflab.experiments.chat.frames import CODECS, FIELD_NUMBERS, TEXTS
 from perflab.experiments.chat.rungs import RUNGS, SCENARIOS, published_ms, rung_named
-from perflab.experiments.chat.service import ChatParameters, Rung, actions, duration_s, workload
+from perflab.experiments.chat.service import (
+    ChatParameters,
+    Rung,
+    actions,
+    duration_s,
+    levels,
+    workload,
+)
 from perflab.experiments.chat.users import DIGITS, MARK, ChatUser, marked
 from perflab.load.users import actions as actions_of
 from perflab.paths import services_dir
@@ -91,6 +98,17 @@ def test_published_intervals_hold_unless_asked_otherwise() -> None:
     assert scaled.parameters["first_s"] == 62.5
     slow = workload(plain, rung_named("slow_joins_425")).arrivals
     assert slow.join_s == pytest.approx(0.35)
+
+
+def test_delays_that_differ_make_configurations_that_differ() -> None:
+    parameters = ChatParameters()
+    names = ("slow_joins_425", "no_deflate_425")
+    slow, plain = (
+        levels(parameters, name, rung_named(name).model_copy(update={"ramp_s": 10.0}))
+        for name in names
+    )
+    assert (slow["beat_s"], plain["beat_s"]) == ("0.35", "0.25")
+    assert slow["join_s"] == plain["join_s"]
 
 
 @pytest.mark.parametrize("delay", ["action", "scaled", "together", "spread"])
@@ -176,7 +194,10 @@ def test_logins_are_compared_with_the_study_at_its_own_settings_only(
 ) -> None:
     chosen = experiment("latency_cpu")
     contrasts = chosen.plan(chosen.check(changes)).contrasts
-    assert [each.published_ratio is not None for each in contrasts] == [False, *[compared] * 3]
+    assert {each.response for each in contrasts if each.published_ratio is not None} == (
+        {"delivery_p90_ms", "delivery_p95_ms", "delivery_p99_ms"} if compared else set()
+    )
+    assert {"join_cpu_share_chat", "join_p99_ms"} <= {each.response for each in contrasts}
     assert {not each.not_testable for each in contrasts} == {testable}
 
 

@@ -147,6 +147,17 @@ def test_only_what_overload_does_is_laid_at_the_servers_door(
     assert [each.side for each in found.reasons] == [side]
 
 
+def test_latency_while_users_join_is_of_what_was_sent_until_the_last_had_joined() -> None:
+    row = seen(crowd(users=20, join_s=0.5, growth=0.2)).row
+    # The crowd's deliveries grow late from the last join on: what was sent before is not touched.
+    assert row["join_p90_ms"] < 50 < row["plateau_p90_ms"]
+
+
+def test_users_who_had_joined_before_the_first_message_leave_no_such_latency() -> None:
+    messages = crowd(users=20, join_s=0.01)
+    assert math.isnan(seen(messages).row["join_p50_ms"])
+
+
 def test_a_connection_that_was_cut_refuses_the_trial() -> None:
     cut = pd.concat([crowd(), noted((20.0, 3, SENT, "cut", -1))], ignore_index=True)
     assert any("1 WebSockets ended" in each for each in seen(cut).reasons)

@@ -200,6 +200,7 @@ def levels(
         **own,
         "users": str(rung.users),
         "join_s": f"{join_s(parameters, rung):.4g}",
+        "beat_s": f"{beat_s(parameters, rung):.4g}",
     }
     return found | ({"scenario": scenarios.get(name, "")} if scenarios else {})
 
