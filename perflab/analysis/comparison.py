@@ -1,9 +1,9 @@
-"""Comparing two treatments: a ratio with its interval, from trials paired within blocks."""
+"""Comparing two treatments: an effect with its interval, from trials paired within blocks."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from scipy import stats
 
 from perflab.analysis import signed_rank
 from perflab.errors import AnalysisError
+from perflab.recordings import Scale
 
 CONFIDENCE = 0.95
 SMALLEST_SIGNED_RANK = 6
@@ -24,16 +25,17 @@ USUAL_P = 0.05
 
 @dataclass(frozen=True)
 class Effect:
-    """A ratio of two treatments with its interval.
+    """A ratio of two treatments, or their difference in a unit, with its interval.
 
     ``confidence`` is the achieved one (signed ranks are discrete); ``n`` the number of blocks
     compared; ``p_value`` that of the sign-flip permutation test of "no effect". ``low``, ``high``
     and ``p_value`` are NaN with fewer than 2 blocks. ``size`` is the matched-pairs rank-biserial
     correlation: 1 where every block says "greater", -1 "smaller" (D. S. Kerby, Compr. Psychol. 3,
-    2014). ``log_ratios`` are those of the blocks. ``warnings`` travel with the result.
+    2014). ``by_block`` are the log ratios of the blocks, or their differences. ``warnings`` travel
+    with the result.
     """
 
-    ratio: float
+    estimate: float
     low: float
     high: float
     confidence: float
@@ -42,12 +44,12 @@ class Effect:
     method: str
     warnings: tuple[str, ...] = ()
     size: float = math.nan
-    log_ratios: tuple[float, ...] = ()
+    by_block: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
-class LogInterval:
-    """An estimate of a mean log ratio with its interval and the achieved confidence."""
+class MeanInterval:
+    """An estimate of a mean (of log ratios, mostly) with interval and achieved confidence."""
 
     estimate: float
     low: float
@@ -147,38 +149,43 @@ def _logs(series: pd.Series[Any], side: str) -> pd.Series[Any]:
     return values.map(math.log, na_action="ignore")
 
 
-def effect_of(differences: pd.Series[Any], confidence: float = CONFIDENCE) -> Effect:
+def effect_of(
+    by_block: pd.Series[Any], confidence: float = CONFIDENCE, scale: Scale = "ratio"
+) -> Effect:
     """Return the effect of log ratios by block; NaN where a side is missing.
+
+    With ``scale`` "difference" the blocks hold plain differences, and so does the effect.
 
     Raises
     ------
     AnalysisError
         No block is left.
     """
-    x = differences.dropna().to_numpy(float)
+    back: Callable[[float], float] = math.exp if scale == "ratio" else float
+    x = by_block.dropna().to_numpy(float)
     warnings = []
-    left_out = [str(block) for block in differences.index[differences.isna()]]
+    left_out = [str(block) for block in by_block.index[by_block.isna()]]
     if left_out:
         warnings.append(f"left out for want of a side: block {', '.join(left_out)}")
     if not len(x):
         raise AnalysisError("no block has a valid trial on both sides; there is nothing to compare")
     if len(x) == 1:
-        only, nothing = math.exp(x[0]), math.nan
+        only, nothing = back(x[0]), math.nan
         warnings.append("one block: no interval")
         return Effect(
             only, nothing, nothing, nothing, 1, nothing, "single pair", tuple(warnings),
-            log_ratios=(float(x[0]),),
+            by_block=(float(x[0]),),
         )  # fmt: skip
     smallest_p = 2 / 2 ** len(x)
     if smallest_p > USUAL_P:
         warnings.append(f"with {len(x)} blocks no permutation p-value can be below {smallest_p:g}")
     if np.ptp(x) < 1e-12:
-        warnings.append("all blocks give the same ratio: the interval has no width")
-    found = log_interval(x, confidence)
+        warnings.append("all blocks give the same effect: the interval has no width")
+    found = mean_interval(x, confidence)
     return Effect(
-        math.exp(found.estimate),
-        math.exp(found.low),
-        math.exp(found.high),
+        back(found.estimate),
+        back(found.low),
+        back(found.high),
         found.confidence,
         len(x),
         permutation_p(x),
@@ -198,12 +205,12 @@ def rank_biserial(x: np.ndarray) -> float:
     return float((ranks * np.sign(told)).sum() / ranks.sum())
 
 
-def log_interval(x: np.ndarray, confidence: float = CONFIDENCE) -> LogInterval:
-    """Return estimate and interval of at least 2 log ratios (see :func:`compare`)."""
+def mean_interval(x: np.ndarray, confidence: float = CONFIDENCE) -> MeanInterval:
+    """Return estimate and interval of at least 2 log ratios, or differences, as in compare."""
     found = signed_rank.interval(x, confidence) if len(x) >= SMALLEST_SIGNED_RANK else None
     if found is not None:
         method = "Hodges-Lehmann, signed-rank interval"
-        return LogInterval(signed_rank.hodges_lehmann(x), *found, method)
+        return MeanInterval(signed_rank.hodges_lehmann(x), *found, method)
     mean = float(x.mean())
     margin = float(stats.t.ppf((1 + confidence) / 2, len(x) - 1) * stats.sem(x))
-    return LogInterval(mean, mean - margin, mean + margin, confidence, "mean of logs, t interval")
+    return MeanInterval(mean, mean - margin, mean + margin, confidence, "mean, t interval")

@@ -25,7 +25,7 @@ from functools import lru_cache
 import numpy as np
 from scipy import stats
 
-from perflab.analysis.comparison import CONFIDENCE, SMALLEST_SIGNED_RANK, log_interval
+from perflab.analysis.comparison import CONFIDENCE, SMALLEST_SIGNED_RANK, mean_interval
 from perflab.errors import AnalysisError
 
 MARGIN = 0.03
@@ -78,7 +78,7 @@ def decide(log_ratios: Sequence[float], margin: float = MARGIN) -> Decision:
         return Decision(
             Kind.UNDECIDED, margin, -1, "fewer than 2 blocks: nothing can be said of the noise"
         )
-    narrow, wide = log_interval(x, 1 - 2 * (1 - CONFIDENCE)), log_interval(x, CONFIDENCE)
+    narrow, wide = mean_interval(x, 1 - 2 * (1 - CONFIDENCE)), mean_interval(x, CONFIDENCE)
     if -bound < narrow.low and narrow.high < bound:
         return Decision(Kind.EQUIVALENT, margin, 0, f"no difference larger than {margin:.0%}")
     if wide.low > 0 or wide.high < 0:

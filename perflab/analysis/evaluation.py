@@ -14,10 +14,10 @@ from perflab.analysis.covariate import adjustment
 from perflab.analysis.decision import Decision, Kind, decide
 from perflab.analysis.verdict import Outcome, Verdict, judge
 from perflab.errors import AnalysisError
-from perflab.recordings import Contrast, ContrastPair, Run
+from perflab.recordings import Contrast, ContrastPair, Run, Scale
 
 TABLE_COLUMNS = [
-    "claim", "response", "published", "measured ratio", "95% low", "95% high", "n", "p",
+    "claim", "response", "published", "measured", "95% low", "95% high", "n", "p",
     "p (adjusted)", "effect size", "decision", "verdict", "source",
 ]  # fmt: skip
 # Measured around every trial; a response is corrected for it where that is shown to help.
@@ -55,11 +55,8 @@ def _finding(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Finding:
     if contrast.not_testable:
         return Finding(contrast, None, judge(None, contrast))
     try:
-        differences = _log_ratios(run, contrast, contrast.response, trials)
-        found = adjustment(trials, contrast.response, COVARIATE)
-        if found.used:
-            differences -= found.slope * _log_ratios(run, contrast, COVARIATE, trials)
-        effect = effect_of(differences)
+        by_block, adjusted = _effects(run, contrast, trials)
+        effect = effect_of(by_block, scale=contrast.scale)
     except AnalysisError as error:
         return Finding(
             contrast, None, Verdict(Outcome.INCONCLUSIVE, str(error)), warnings=(str(error),)
@@ -68,34 +65,45 @@ def _finding(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Finding:
         contrast,
         effect,
         judge(effect, contrast),
-        decide(effect.log_ratios),
-        left_out=int(differences.isna().sum()),
-        warnings=(*effect.warnings, *filter(None, [found.text()])),
+        # Its margin is a share, so it can say nothing of differences.
+        decide(effect.by_block) if contrast.scale == "ratio" else None,
+        left_out=int(by_block.isna().sum()),
+        warnings=(*effect.warnings, *filter(None, [adjusted])),
     )
 
 
-def _log_ratios(
-    run: Run, contrast: Contrast, response: str, trials: pd.DataFrame
-) -> pd.Series[Any]:
-    """Return the log ratio of a contrast in every block, NaN where a side is missing."""
+def _effects(run: Run, contrast: Contrast, trials: pd.DataFrame) -> tuple[pd.Series[Any], str]:
+    """Return the log ratio or difference in every block, and what it was adjusted for."""
+    effects = _between(run, contrast, contrast.response, trials)
+    if contrast.scale == "difference":
+        return effects, ""
+    found = adjustment(trials, contrast.response, COVARIATE)
+    if found.used:
+        effects -= found.slope * _between(run, contrast, COVARIATE, trials)
+    return effects, found.text()
+
+
+def _between(run: Run, contrast: Contrast, response: str, trials: pd.DataFrame) -> pd.Series[Any]:
+    """Return a response's log ratio or difference in every block, NaN where a side is missing."""
     if response not in trials.columns:
         raise AnalysisError(f"the trials have no column '{response}'")
 
     def of(pair: ContrastPair) -> pd.Series[Any]:
-        return log_ratios(
-            _by_block(run, pair.numerator, response, trials),
-            _by_block(run, pair.denominator, response, trials),
+        above, below = (
+            _by_block(run, levels, response, trials, contrast.scale)
+            for levels in (pair.numerator, pair.denominator)
         )
+        return log_ratios(above, below) if contrast.scale == "ratio" else above - below
 
     return of(contrast) - of(contrast.interaction) if contrast.interaction else of(contrast)
 
 
 def _by_block(
-    run: Run, levels: dict[str, str], response: str, trials: pd.DataFrame
+    run: Run, levels: dict[str, str], response: str, trials: pd.DataFrame, scale: Scale
 ) -> pd.Series[Any]:
-    """Return the response per block: the geometric mean where several treatments are selected.
+    """Return the response per block: its mean where several treatments are selected.
 
-    NaN in blocks that lack one of them.
+    The mean is geometric for ratios. NaN in blocks that lack one of them.
     """
     names = run.record.selected(levels)
     if not names:
@@ -106,6 +114,8 @@ def _by_block(
     wide = wide.reindex(index=pd.RangeIndex(run.record.blocks), columns=names).astype(float)
     if len(names) == 1:
         return wide[names[0]]
+    if scale == "difference":
+        return wide.mean(axis=1, skipna=False)
     if (wide <= 0).any(axis=None):
         raise AnalysisError(f"{response} is not positive in every trial; a ratio needs that")
     return wide.apply(lambda row: float(np.exp(np.log(row).mean(skipna=False))), axis=1)
@@ -120,9 +130,9 @@ def _row(finding: Finding) -> dict[str, Any]:
     contrast, effect = finding.contrast, finding.effect
     return {
         "claim": contrast.claim,
-        "response": contrast.response,
+        "response": response_text(contrast),
         "published": published_text(contrast),
-        "measured ratio": effect.ratio if effect else math.nan,
+        "measured": effect.estimate if effect else math.nan,
         "95% low": effect.low if effect else math.nan,
         "95% high": effect.high if effect else math.nan,
         "n": effect.n if effect else 0,
@@ -142,11 +152,27 @@ def decision_text(finding: Finding) -> str:
     return "different" if finding.decision.kind is Kind.DIFFERENT else finding.decision.text
 
 
+def response_text(contrast: Contrast) -> str:
+    """Return what a contrast is of: ratios of a response, unless it says "difference"."""
+    return f"{contrast.response}, difference" if _is_difference(contrast) else contrast.response
+
+
+def _is_difference(contrast: Contrast) -> bool:
+    return contrast.scale == "difference"
+
+
 def published_text(contrast: Contrast) -> str:
-    """Return the published effect: a ratio, a direction, or an empty string."""
-    if contrast.published_ratio is not None:
-        return f"{contrast.published_ratio:.3g}"
-    words = {"greater": "greater than 1", "smaller": "smaller than 1", "none": "no effect"}
+    """Return the published effect: a ratio or difference, a direction, or an empty string."""
+    is_difference = _is_difference(contrast)
+    size = contrast.published_difference if is_difference else contrast.published_ratio
+    if size is not None:
+        return f"{size:.3g}"
+    nothing = 0 if is_difference else 1
+    words = {
+        "greater": f"greater than {nothing}",
+        "smaller": f"smaller than {nothing}",
+        "none": "no effect",
+    }
     return words.get(contrast.published_direction or "", "")
 
 
@@ -159,7 +185,7 @@ def sentence(finding: Finding) -> str:
         return f"{head}; {verdict.reason}."
     published = published_text(contrast)
     beside = f", published {published}" if published else ""
-    measured = f"measured ratio of {contrast.response} {_measured(effect)}{beside}"
+    measured = f"measured {contrast.scale} of {contrast.response} {_measured(effect)}{beside}"
     more = [f"{finding.left_out} blocks left out"] if finding.left_out else []
     undecided = (Outcome.INCONCLUSIVE, Outcome.UNPUBLISHED)
     if verdict.outcome in undecided and finding.decision is not None:
@@ -171,6 +197,8 @@ def sentence(finding: Finding) -> str:
 def _measured(effect: Effect) -> str:
     blocks = f"n = {effect.n} block{'s' if effect.n != 1 else ''}"
     if not math.isfinite(effect.low):
-        return f"{effect.ratio:.3g} (no interval, {blocks})"
+        return f"{effect.estimate:.3g} (no interval, {blocks})"
     p = "p < 0.001" if effect.p_value < 0.001 else f"p = {effect.p_value:.2g}"
-    return f"{effect.ratio:.3g} [{effect.low:.3g}, {effect.high:.3g}] (95% interval, {blocks}, {p})"
+    return (
+        f"{effect.estimate:.3g} [{effect.low:.3g}, {effect.high:.3g}] (95% interval, {blocks}, {p})"
+    )

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perflab.analysis.comparison import log_interval
+from perflab.analysis.comparison import mean_interval
 from perflab.analysis.max_statistic import max_t_p
 from perflab.analysis.quantiles import across_trials
 from perflab.errors import AnalysisError
@@ -226,5 +226,5 @@ def _change_row(name: str, before: np.ndarray, after: np.ndarray) -> dict[str, A
     row = {"function": name, "before": before.mean(), "after": after.mean(), "n": len(before)}
     if len(differences) < 2:
         return {**row, "change": float(differences[0]), "low": np.nan, "high": np.nan}
-    found = log_interval(differences)
+    found = mean_interval(differences)
     return {**row, "change": found.estimate, "low": found.low, "high": found.high}

@@ -100,7 +100,7 @@ def known_effects(
                 "service": name,
                 "planted": _planted(name),
                 "expected": expected,
-                "estimate": effect.ratio,
+                "estimate": effect.estimate,
                 "low": effect.low,
                 "high": effect.high,
                 "n": effect.n,

@@ -2,7 +2,7 @@
 
 The published studies give no intervals; 10% is granted to their numbers instead (the margin).
 With d the published direction, [L, H] the measured 95% interval of the log ratio times d, E its
-estimate and P the size of the published log ratio:
+estimate, P the size of the published log ratio and M = log 1.1:
 
 ==============================  ======================================================
 published                       verdict
@@ -11,18 +11,21 @@ published                       verdict
 anything, fewer than 3 blocks   inconclusive
 nothing                         nothing published
 a ratio within 10% of 1         as "no effect" below, for the margin holds both directions; but
-                                where one is claimed as well and [L, H] is not in +- log 1.1:
+                                where one is claimed as well and [L, H] is not in +- M:
                                 reproduced in direction if L > 0
 a ratio, H < 0                  not reproduced (the effect goes the other way)
 a ratio, L <= 0, H < P/2        not reproduced (absent, or less than half as large)
 a ratio, L <= 0, H >= P/2       inconclusive
-a ratio, L > 0                  reproduced if [L, H] meets P +- log 1.1 and P/2 <= E <= 2P,
+a ratio, L > 0                  reproduced if [L, H] meets P +- M and P/2 <= E <= 2P,
                                 else reproduced in direction
-"no effect"                     reproduced if [L, H] lies in +- log 1.1; not reproduced if
+"no effect"                     reproduced if [L, H] lies in +- M; not reproduced if
                                 it lies wholly outside; else inconclusive
 a direction only                reproduced in direction if L > 0, not reproduced if H < 0,
                                 else inconclusive
 ==============================  ======================================================
+
+A published difference (points of CPU, say) is judged as a ratio is, with differences in place of
+log ratios and M = P/10.
 """
 
 from __future__ import annotations
@@ -34,7 +37,8 @@ from enum import StrEnum
 from perflab.analysis.comparison import Effect
 from perflab.recordings import Contrast
 
-MARGIN = math.log(1.1)
+SHARE = 0.1
+MARGIN = math.log1p(SHARE)
 # Logs of a ratio and of its inverse differ by this much at most.
 ROUNDING = 1e-12
 SMALLEST_N = 3
@@ -69,15 +73,19 @@ def judge(effect: Effect | None, contrast: Contrast) -> Verdict:
     if effect is None or effect.n < SMALLEST_N:
         n = effect.n if effect else 0
         return Verdict(Outcome.INCONCLUSIVE, f"{n} usable blocks, at least {SMALLEST_N} needed")
-    if contrast.published_ratio is None and contrast.published_direction is None:
+    published = contrast.published_ratio is not None or contrast.published_difference is not None
+    if not published and contrast.published_direction is None:
         return Verdict(Outcome.UNPUBLISHED, "there is nothing to compare with")
     if contrast.published_direction == "none" or no_difference(contrast.published_ratio):
         return _judge_absence(effect, contrast)
-    ends = _ends(effect, contrast)
-    if contrast.published_ratio is None:
-        return _judge_direction(*ends)
-    size = abs(math.log(contrast.published_ratio))
-    return _judge_size(ends[0], ends[1], _sign(contrast) * math.log(effect.ratio), size)
+    low, high = _ends(effect, contrast)
+    if not published:
+        return _judge_direction(low, high)
+    estimate = _sign(contrast) * _on_scale(effect.estimate, contrast)
+    if contrast.published_ratio is not None:
+        return _judge_size(low, high, estimate, abs(math.log(contrast.published_ratio)), MARGIN)
+    size = abs(contrast.published_difference or 0.0)
+    return _judge_size(low, high, estimate, size, SHARE * size)
 
 
 def no_difference(ratio: float | None) -> bool:
@@ -88,6 +96,8 @@ def no_difference(ratio: float | None) -> bool:
 def _goes_down(contrast: Contrast) -> bool:
     if contrast.published_ratio is not None:
         return contrast.published_ratio < 1
+    if contrast.published_difference is not None:
+        return contrast.published_difference < 0
     return contrast.published_direction == "smaller"
 
 
@@ -95,9 +105,13 @@ def _sign(contrast: Contrast) -> float:
     return -1.0 if _goes_down(contrast) else 1.0
 
 
+def _on_scale(value: float, contrast: Contrast) -> float:
+    return math.log(value) if contrast.scale == "ratio" else value
+
+
 def _ends(effect: Effect, contrast: Contrast) -> tuple[float, float]:
-    """Return L and H: the ends of the log ratio in the published direction."""
-    ends = sorted(_sign(contrast) * math.log(end) for end in (effect.low, effect.high))
+    """Return L and H: the ends of the log ratio or difference in the published direction."""
+    ends = sorted(_sign(contrast) * _on_scale(end, contrast) for end in (effect.low, effect.high))
     return ends[0], ends[1]
 
 
@@ -120,14 +134,14 @@ def _judge_direction(low: float, high: float) -> Verdict:
     return Verdict(Outcome.INCONCLUSIVE, "the interval includes no effect")
 
 
-def _judge_size(low: float, high: float, estimate: float, size: float) -> Verdict:
+def _judge_size(low: float, high: float, estimate: float, size: float, margin: float) -> Verdict:
     if high < 0:
         return Verdict(Outcome.NOT_REPRODUCED, "the effect goes the other way")
     if low <= 0:
         if high < size / 2:
             return Verdict(Outcome.NOT_REPRODUCED, "absent, or less than half the published size")
         return Verdict(Outcome.INCONCLUSIVE, "the interval includes no effect and a large one")
-    meets = low <= size + MARGIN and high >= size - MARGIN
+    meets = low <= size + margin and high >= size - margin
     if meets and size / 2 <= estimate <= 2 * size:
         return Verdict(Outcome.REPRODUCED, "direction and size agree")
     return Verdict(Outcome.IN_DIRECTION, "same direction, another size")

@@ -10,11 +10,11 @@ from perflab.experiments.chat import service
 from perflab.experiments.chat.rungs import PERCENTILES, published_ms, rung_named
 from perflab.experiments.chat.service import ChatParameters, Codec, FirstDelay, Rung
 from perflab.experiments.experiment import Experiment
-from perflab.recordings import Contrast
+from perflab.recordings import Contrast, published
 from perflab.trials.plan import Treatment
 
 # Delays with which users log in while others already send.
-OVERLAPPING = ("action",)
+OVERLAPPING = ("action", "scheduled")
 APART = "with this first_delay all logins are over before the first message"
 SOURCE = "chat study, published results (JSON, with login against no login load)"
 
@@ -23,7 +23,9 @@ class LatencyCpuParameters(ChatParameters):
     """Parameters of the study of latency and CPU.
 
     The two treatments differ only in what a login costs: hashing passwords, or comparing them as
-    they are. With ``first_delay`` ``action`` users log in while others already send.
+    they are. With ``first_delay`` ``action``, as published, or ``scheduled`` users log in while
+    others already send. Only with the second do costly logins leave the bursts of messages as they
+    are: see :class:`~perflab.experiments.chat.service.Rung`.
     """
 
     users: int = Field(default=250, ge=2, le=10_000)
@@ -92,14 +94,22 @@ def _contrasts(parameters: LatencyCpuParameters) -> list[Contrast]:
     ]
     cpu = Contrast(
         name="logins, CPU",
-        claim="logins cost CPU while users join (how many points, published 70, is in the table "
-        "of relations)",
+        claim="logins cost 70 points of CPU while users join",
         response="join_cpu_share_chat",
+        scale="difference",
+        published_difference=_login_cores() if compared else None,
         published_direction="greater",
         source="chat study, claim 6",
         **sides,
     )
     return [cpu, *joining, *latency]
+
+
+def _login_cores() -> float:
+    """Return how many cores logins cost in the study."""
+    table = published(service.STUDY)
+    own = table[(table["place"] == "claims") & (table["scenario"] == "claim 6")]
+    return float(own["value"].iloc[0]) / 100
 
 
 EXPERIMENT = Experiment(

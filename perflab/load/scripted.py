@@ -142,6 +142,7 @@ class ScriptedDriver:
             await self._guarded(user, getattr(user, name))
             # An action that never waits must not keep the others from their turn.
             await asyncio.sleep(0)
+        await self._until(user.leaves_ns())
         await self._guarded(user, user.on_stop, STOP_TIMEOUT_S)
 
     async def _guarded(

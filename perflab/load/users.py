@@ -162,6 +162,10 @@ class User:
         """Return when the first action is due, asked after ``on_start``; 0: one wait later."""
         return 0
 
+    def leaves_ns(self) -> int:
+        """Return until when the user stays after the last action; 0: not at all."""
+        return 0
+
     def wait(self) -> float:
         """Return the seconds until the next action; override it for other distributions."""
         if isinstance(self.wait_s, tuple):

@@ -20,6 +20,7 @@ SCHEMA_VERSION = 1
 RunState = Literal["running", "finished", "interrupted", "failed"]
 TrialState = Literal["valid", "invalid", "failed"]
 Direction = Literal["greater", "smaller", "none"]
+Scale = Literal["ratio", "difference"]
 
 TRIAL_ID = re.compile(r"b(\d{3,})-p(\d{2,})-a(\d+)")
 PHASE_COLUMN = re.compile(r"phase_(.+)_ms")
@@ -109,27 +110,48 @@ class Contrast(ContrastPair):
 
     With ``interaction`` the effect is the ratio of this pair's ratio to that pair's.
     ``published_direction`` says whether the ratio is above 1 ("greater"), below ("smaller"), or
-    claimed to be 1 ("none"). ``not_testable`` is the reason why this machine cannot test it.
+    claimed to be 1 ("none"). With ``scale`` "difference" the effect is numerator minus denominator
+    in the response's unit, for claims such as "10 points of CPU more"; it is above or below 0.
+    ``not_testable`` is the reason why this machine cannot test it.
     """
 
     name: str
     claim: str
     response: str
+    scale: Scale = "ratio"
     interaction: ContrastPair | None = None
     published_ratio: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    published_difference: float | None = Field(default=None, allow_inf_nan=False)
     published_direction: Direction | None = None
     source: str
     not_testable: str = ""
 
     @model_validator(mode="after")
     def _agrees_with_itself(self) -> Contrast:
-        ratio, direction = self.published_ratio, self.published_direction
-        against = (direction == "greater" and ratio is not None and ratio <= 1) or (
-            direction == "smaller" and ratio is not None and ratio >= 1
-        )
-        if against:
+        direction, ratio = self.published_direction, self.published_ratio
+        if self.scale == "difference":
+            return self._agrees_as_difference()
+        if self.published_difference is not None:
+            raise ValueError("published_difference needs scale 'difference'")
+        if ratio is not None and _against(direction, ratio, 1):
             raise ValueError(f"published_ratio {ratio} is not '{direction}' than 1")
         return self
+
+    def _agrees_as_difference(self) -> Contrast:
+        direction, size = self.published_direction, self.published_difference
+        if self.published_ratio is not None:
+            raise ValueError("a difference is compared with published_difference, not with a ratio")
+        if direction == "none" or size == 0:
+            raise ValueError("'no effect' is judged by a ratio: a unit has no margin of its own")
+        if size is not None and _against(direction, size, 0):
+            raise ValueError(f"published_difference {size} is not '{direction}' than 0")
+        return self
+
+
+def _against(direction: Direction | None, published: float, nothing: float) -> bool:
+    return (direction == "greater" and published <= nothing) or (
+        direction == "smaller" and published >= nothing
+    )
 
 
 class SessionRecord(_Record):

@@ -19,7 +19,7 @@ COLUMNS = [
     "claim",
     "response",
     "published",
-    "measured ratio [95%]",
+    "measured [95%]",
     "n",
     "adjusted p",
     "decision",
@@ -48,12 +48,12 @@ def readable_findings(run: Run) -> pd.DataFrame:
 
 
 def _finding(row: Mapping[Any, Any]) -> dict[str, str]:
-    interval = estimate(row["measured ratio"], row["95% low"], row["95% high"])
+    interval = estimate(row["measured"], row["95% low"], row["95% high"])
     return {
         "claim": str(row["claim"]),
         "response": str(row["response"]),
         "published": str(row["published"]) or MISSING,
-        "measured ratio [95%]": interval,
+        "measured [95%]": interval,
         "n": count(row["n"]),
         "adjusted p": p_value(row["p (adjusted)"]),
         "decision": str(row["decision"]) or MISSING,

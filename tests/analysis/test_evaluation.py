@@ -45,7 +45,7 @@ def test_without_a_complete_block_it_is_inconclusive(tmp_path, blocks, failed) -
     assert str(finding.verdict) == "inconclusive"
     row = findings_table([finding]).iloc[0]
     assert row["n"] == 0
-    assert math.isnan(row["measured ratio"])
+    assert math.isnan(row["measured"])
     assert "nothing to compare" in sentence(finding)
 
 
@@ -90,6 +90,26 @@ def test_what_is_not_testable_is_said_and_not_measured(tmp_path) -> None:
     assert finding.effect is None
     assert sentence(finding).startswith("Not testable here")
     assert "needs four cores" in sentence(finding)
+
+
+def test_a_difference_is_measured_in_the_unit_of_its_response(tmp_path) -> None:
+    contrast = contrast_of(
+        *ON_AND_OFF[::-1],
+        scale="difference",
+        published_ratio=None,
+        published_difference=200.0,
+    )
+    run = write_run(tmp_path, contrasts=[contrast], failed=[(0, 0)])
+    (finding,) = evaluate(run)
+    rates = run.valid_trials().pivot(index="block", columns="treatment", values="throughput_rps")
+    wanted = rates[ON_AND_OFF[1].name] - rates[ON_AND_OFF[0].name]
+    assert finding.effect is not None
+    assert finding.effect.by_block == pytest.approx(wanted.dropna().tolist())
+    assert finding.effect.low < finding.effect.estimate < finding.effect.high
+    assert (finding.left_out, finding.decision) == (1, None)
+    row = findings_table([finding]).iloc[0]
+    assert (row["response"], row["published"]) == ("throughput_rps, difference", "200")
+    assert "measured difference of throughput_rps" in sentence(finding)
 
 
 FOUR = tuple(
@@ -150,7 +170,7 @@ def test_the_sentence_holds_number_interval_n_and_source(tmp_path) -> None:
     (finding,) = evaluate(write_run(tmp_path))
     text, effect = sentence(finding), finding.effect
     assert effect is not None
-    assert f"{effect.ratio:.3g} [{effect.low:.3g}, {effect.high:.3g}]" in text
+    assert f"{effect.estimate:.3g} [{effect.low:.3g}, {effect.high:.3g}]" in text
     for part in ("n = 6 blocks", "published 1.6", finding.contrast.source, "p = 0.031"):
         assert part in text
     assert text.endswith(".")

@@ -22,18 +22,19 @@ def effect(low: float, ratio: float, high: float, n: int = 6) -> Effect:
     return Effect(ratio, low, high, 0.95, n, 0.03, "planted")
 
 
-def contrast(ratio=None, direction=None, not_testable: str = "") -> Contrast:
-    return Contrast(
-        name="c",
-        claim="claim",
-        response="throughput_rps",
-        numerator={},
-        denominator={},
-        published_ratio=ratio,
-        published_direction=direction,
-        source="study",
-        not_testable=not_testable,
-    )
+def contrast(ratio=None, direction=None, not_testable: str = "", **changes) -> Contrast:
+    fields = {
+        "name": "c",
+        "claim": "claim",
+        "response": "throughput_rps",
+        "numerator": {},
+        "denominator": {},
+        "published_ratio": ratio,
+        "published_direction": direction,
+        "source": "study",
+        "not_testable": not_testable,
+    }
+    return Contrast(**{**fields, **changes})
 
 
 CASES = [
@@ -100,6 +101,51 @@ def test_what_the_machine_cannot_test_is_not_judged() -> None:
     found = judge(effect(1.5, 1.6, 1.7), contrast(1.6, not_testable="needs four cores"))
     assert str(found) == "not testable here"
     assert found.reason == "needs four cores"
+
+
+POINTS = [
+    # published difference, direction, measured interval around its estimate, verdict
+    (0.7, "greater", (0.60, 0.65, 0.69), "reproduced"),
+    (0.7, None, (0.45, 0.48, 0.51), "reproduced in direction"),
+    (0.7, "greater", (0.64, 1.5, 2.4), "reproduced in direction"),  # E above 2P
+    (0.7, "greater", (-0.1, 0.1, 0.3), "not reproduced"),  # less than half the size
+    (0.7, "greater", (-0.1, 0.2, 0.5), "inconclusive"),
+    (0.7, "greater", (-0.5, -0.3, -0.1), "not reproduced"),
+    (-0.2, "smaller", (-0.25, -0.19, -0.15), "reproduced"),
+    (-0.2, None, (0.05, 0.1, 0.2), "not reproduced"),
+    (None, "greater", (0.01, 0.2, 0.3), "reproduced in direction"),
+    (None, "greater", (-0.1, 0.2, 0.3), "inconclusive"),
+    (None, "smaller", (0.01, 0.2, 0.3), "not reproduced"),
+    (None, None, (0.01, 0.2, 0.3), "nothing published"),
+]
+
+
+@pytest.mark.parametrize(("published", "direction", "measured", "verdict"), POINTS)
+def test_the_rule_for_differences(published, direction, measured, verdict: str) -> None:
+    claim = contrast(None, direction, scale="difference", published_difference=published)
+    assert str(judge(effect(*measured), claim)) == verdict
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"published_difference": 0.7}, "needs scale 'difference'"),
+        ({"scale": "difference", "published_ratio": 1.5}, "published_difference"),
+        ({"scale": "difference", "published_direction": "none"}, "no effect"),
+        ({"scale": "difference", "published_difference": 0.0}, "no effect"),
+        (
+            {
+                "scale": "difference",
+                "published_difference": -0.7,
+                "published_direction": "greater",
+            },
+            "is not 'greater' than 0",
+        ),
+    ],
+)
+def test_a_difference_that_contradicts_itself_is_refused(fields, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        contrast(**fields)
 
 
 @pytest.mark.parametrize("measured", [None, effect(1.5, 1.6, 1.7, n=2), effect(NAN, 1.6, NAN, n=1)])

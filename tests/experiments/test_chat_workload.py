@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -111,11 +112,11 @@ def test_delays_that_differ_make_configurations_that_differ() -> None:
     assert slow["join_s"] == plain["join_s"]
 
 
-@pytest.mark.parametrize("delay", ["action", "scaled", "together", "spread"])
+@pytest.mark.parametrize("delay", ["action", "scheduled", "scaled", "together", "spread"])
 def test_as_many_actions_are_taken_as_give_the_plateau(delay: str) -> None:
     rung = Rung(first_delay=delay, users=100)
     plain = ChatParameters(plateau_s=20)
-    apart_s = 99 * 0.25 if delay in ("action", "scaled") else 6.0
+    apart_s = 99 * 0.25 if delay in ("action", "scheduled", "scaled") else 6.0
     acting_s = (actions(plain, rung) - 1) * 6.0
     assert 20 <= acting_s - apart_s < 26
     assert duration_s(plain, rung) > 100 * 0.25 + acting_s
@@ -186,6 +187,7 @@ def test_what_this_machine_cannot_separate_is_said() -> None:
         ({"codec": "orjson"}, False, True),
         ({"users": 100}, False, True),
         ({"action_s": 3}, False, True),
+        ({"first_delay": "scheduled"}, False, True),
         ({"first_delay": "together"}, False, False),
     ],
 )
@@ -197,8 +199,31 @@ def test_logins_are_compared_with_the_study_at_its_own_settings_only(
     assert {each.response for each in contrasts if each.published_ratio is not None} == (
         {"delivery_p90_ms", "delivery_p95_ms", "delivery_p99_ms"} if compared else set()
     )
-    assert {"join_cpu_share_chat", "join_p99_ms"} <= {each.response for each in contrasts}
+    points = {each.response: each.published_difference for each in contrasts}
+    assert points["join_cpu_share_chat"] == (0.7 if compared else None)
+    assert "join_p99_ms" in points
     assert {not each.not_testable for each in contrasts} == {testable}
+
+
+@pytest.mark.slow
+def test_nobody_leaves_before_the_last_has_acted_where_all_act_together() -> None:
+    run = laboratory.run("chat_ladder", {**QUICK, "rungs": ["json"]})
+    messages = run.messages([run.trials().iloc[0]["trial_id"]])
+    left = messages.query("kind == 'left' and user < 20")["at_ns"]
+    acted = messages.query("kind in ('send', 'join', 'leave')")["planned_ns"]
+    assert left.min() > acted.max()
+    counts = messages["kind"].value_counts()
+    assert counts["delivery"] > counts["send"]
+
+
+@pytest.mark.parametrize("delay", ["action", "scheduled"])
+def test_a_login_that_takes_long_moves_the_beat_unless_that_is_scheduled(delay: str) -> None:
+    arrivals = workload(ChatParameters(), Rung(first_delay=delay)).arrivals
+    user = ChatUser(8, 1, arrivals.parameters)
+    # The login was due 2 s after the load began, and has just ended, 3 s after that.
+    user._driver = SimpleNamespace(began_ns=user.now_ns() - 5_000_000_000)  # type: ignore[assignment]
+    due_s = (user.first_due_ns() - user.load_began_ns) / 1e9
+    assert due_s == pytest.approx({"action": 5 + 6, "scheduled": 2 + 6}[delay], abs=0.1)
 
 
 @pytest.mark.slow
@@ -217,5 +242,6 @@ def test_hurried_joins_leave_every_action_where_it_was() -> None:
     assert slow.actions == quick.actions
     assert slow.parameters["beat_s"] == quick.parameters["beat_s"] == 0.25
     assert (slow.parameters["begin_s"], quick.parameters["begin_s"]) == (26.0, 6.0)
+    assert slow.parameters["leave_s"] - quick.parameters["leave_s"] == 20.0
     logging_in = Rung(users=100, ramp_s=5.0, first_delay="action")
     assert workload(parameters, logging_in).arrivals.join_s == 0.25

@@ -33,14 +33,14 @@ def test_every_claim_of_every_run_has_a_row(runs) -> None:
 
 def test_the_planted_ratio_is_printed_with_interval_and_n(runs) -> None:
     row = verdict_table(runs).iloc[0]
-    assert row["measured ratio [95%]"].startswith("1.")
-    assert row["measured ratio [95%]"].endswith("]")
+    assert row["measured [95%]"].startswith("1.")
+    assert row["measured [95%]"].endswith("]")
     assert row["n"] == "6"
 
 
 def test_what_was_not_measured_is_a_dash_and_never_nan(runs) -> None:
     table = verdict_table(runs)
-    assert table.iloc[1]["measured ratio [95%]"] == "–"
+    assert table.iloc[1]["measured [95%]"] == "–"
     assert "nan" not in to_markdown(table).lower()
 
 
@@ -53,5 +53,5 @@ def test_a_terminal_shows_intervals_as_they_are(runs) -> None:
     console = Console(width=200, record=True, file=StringIO())
     console.print(to_terminal(verdict_table(runs)))
     text = console.export_text()
-    assert verdict_table(runs).iloc[0]["measured ratio [95%]"] in text
+    assert verdict_table(runs).iloc[0]["measured [95%]"] in text
     assert "not testable here" in text

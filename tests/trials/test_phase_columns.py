@@ -36,7 +36,7 @@ def test_a_phase_can_be_the_response_of_a_contrast(tmp_path: Path) -> None:
     run = write_run(tmp_path, contrasts=[claim])
     (finding,) = evaluate(run)
     assert finding.effect is not None
-    assert finding.effect.ratio == pytest.approx(1.6, rel=0.2)
+    assert finding.effect.estimate == pytest.approx(1.6, rel=0.2)
 
 
 def test_a_run_from_before_these_columns_says_that_it_lacks_them(tmp_path: Path) -> None:

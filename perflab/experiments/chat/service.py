@@ -19,10 +19,12 @@ PUBLISHED_ACTIONS = 40
 USERS = "perflab.experiments.chat.users"
 # The first users' logins must not make a trial fail that ends in time otherwise.
 SLACK_S = 20.0
+# Between the last join and the first action, and between the last action and the first to leave.
+PAUSE_S = 1.0
 
 NOTHING: Mapping[str, str] = {}
 TOGETHER = ("together", "spread")
-FirstDelay = Literal["action", "scaled", "together", "spread"]
+FirstDelay = Literal["action", "scheduled", "scaled", "together", "spread"]
 Codec = Literal["json", "orjson", "msgspec", "protobuf", "msgpack"]
 
 
@@ -55,12 +57,23 @@ class ChatParameters(RunParameters):
 class Rung(Parameters):
     """One combination of everything that the study varied.
 
-    ``first_delay`` is the time from joining to the first action. ``action``: one ``action_s``, so
-    that messages and logins overlap. ``scaled``: users times ``join_s``, as in the study's later
-    runs; logins are over, but users begin as slowly as they joined. ``together``: logins are over
-    and all begin within one ``action_s``, each as far behind the first as it joined, so that few
-    actions make a plateau. ``spread``: as before, but evenly over that time: as published, 0.25 s
-    between joins and 6 s between actions make users act in bursts, 24 in every 6 s.
+    ``first_delay`` is the time from joining to the first action.
+
+    ``action``
+        One ``action_s`` after the login, so that messages and logins overlap. The time that a
+        login takes moves a user off the beat of the others, and bursts become wider.
+    ``scheduled``
+        The same, counted from when the login was due: the beat stays whatever logins take.
+    ``scaled``
+        Users times ``join_s``, as in the study's later runs; logins are over, but users begin as
+        slowly as they joined.
+    ``together``
+        Logins are over and all begin within one ``action_s``, each as far behind the first as it
+        joined, so that few actions make a plateau. All stay until the last has acted: a message to
+        somebody who leaves in the burst of a beat is dropped, and nobody knows how late it was.
+    ``spread``
+        As before, but evenly over that time: as published, 0.25 s between joins and 6 s between
+        actions make users act in bursts, 24 in every 6 s.
 
     ``ramp_s`` lets all users join within so many seconds, where logins are over before messages
     start. What follows stays as it is: first actions lie as far apart as ``join_s`` says.
@@ -131,13 +144,17 @@ def workload(parameters: ChatParameters, rung: Rung) -> Workload:
         "action_s": parameters.action_s,
     }
     if rung.first_delay in TOGETHER:
+        begin_s = ramp_s + PAUSE_S
         words |= {
-            "begin_s": ramp_s + 1.0,
+            "begin_s": begin_s,
+            "leave_s": begin_s + actions(parameters, rung) * parameters.action_s + PAUSE_S,
             "beat_s": beat_s(parameters, rung),
             "spread": rung.first_delay == "spread",
         }
     else:
         words["first_s"] = ramp_s if rung.first_delay == "scaled" else parameters.action_s
+        if rung.first_delay == "scheduled":
+            words["beat_s"] = beat_s(parameters, rung)
     return Workload(
         request=Request(node="chat"),
         arrivals=Scripted(

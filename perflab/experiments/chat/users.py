@@ -128,9 +128,10 @@ class ChatUser(Connected):
     """Sends (94%), joins (3%) or leaves (3%) at a constant pace.
 
     Parameters of the script besides those of :class:`Connected`: ``action_s``, the pace;
-    ``first_s``, from being connected to the first action; or ``begin_s``, at which time of the
-    load the first users act. Then each is ``beat_s`` behind the one before it, within one
-    ``action_s``; with ``spread``, users are evenly spread over it.
+    ``first_s``, from being connected to the first action, or where ``beat_s`` is given from the
+    instant the user was to join; or ``begin_s``, at which time of the load the first users act.
+    Then each is ``beat_s`` behind the one before it, within one ``action_s``; with ``spread``,
+    users are evenly spread over it. ``leave_s``: nobody leaves before that time of the load.
 
     Users who join every 0.25 s and act every 6 s have 24 instants between them and act in bursts,
     as the published ones did; 0.35 s between joins has no such beat.
@@ -142,25 +143,37 @@ class ChatUser(Connected):
         self.channels = [f"channel{place}" for place in range(int(parameters["channels"]))]
 
     async def on_start(self) -> None:
-        """Log in and connect, before the first user acts where logins are to be over by then."""
+        """Log in and connect, before the instant by which that is to be over."""
         await super().on_start()
-        begin_s = self.parameters.get("begin_s")
-        if begin_s is not None and self.now_ns() > self._at(float(begin_s)):
+        latest_ns = self._latest_login_ns()
+        if latest_ns is not None and self.now_ns() > latest_ns:
+            late_s = (latest_ns - self.load_began_ns) / 1e9
             raise RuntimeError(
-                f"logins were to be over {begin_s:g} s after the load began, and are not: let "
+                f"logins were to be over {late_s:g} s after the load began, and are not: let "
                 "users join more slowly (join_s, ramp_s) or log in more cheaply (bcrypt_rounds)"
             )
 
+    def _latest_login_ns(self) -> int | None:
+        if "begin_s" in self.parameters:
+            return self._at(float(self.parameters["begin_s"]))
+        return self.first_due_ns() if "beat_s" in self.parameters else None
+
     def first_due_ns(self) -> int:
         """Return when the first action is due."""
-        begin_s = self.parameters.get("begin_s")
-        if begin_s is None:
-            return self.now_ns() + round(float(self.parameters["first_s"]) * 1e9)
-        place = self.number * GOLDEN % 1.0
-        spread = bool(self.parameters.get("spread"))
-        beat_s = float(self.parameters["beat_s"])
-        behind_s = place * self.pacing_s if spread else self.number * beat_s % self.pacing_s
-        return self._at(float(begin_s) + behind_s)
+        words = self.parameters
+        if "beat_s" not in words:
+            return self.now_ns() + round(float(words["first_s"]) * 1e9)
+        behind_s = self.number * float(words["beat_s"])
+        if "begin_s" not in words:
+            return self._at(float(words["first_s"]) + behind_s)
+        if words.get("spread"):
+            behind_s = self.number * GOLDEN % 1.0 * self.pacing_s
+        return self._at(float(words["begin_s"]) + behind_s % self.pacing_s)
+
+    def leaves_ns(self) -> int:
+        """Return until when the user listens to the others."""
+        leave_s = self.parameters.get("leave_s")
+        return 0 if leave_s is None else self._at(float(leave_s))
 
     def _at(self, load_s: float) -> int:
         return self.load_began_ns + round(load_s * 1e9)
