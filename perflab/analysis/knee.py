@@ -103,7 +103,7 @@ def knee(
     -------
     Knee
         Not supported with fewer than 60 windows or 8 clusters, without room on the CPU axis, or
-        where a straight line fits as well.
+        where no upward bend is shown (latency may still rise throughout).
 
     Raises
     ------
@@ -192,7 +192,7 @@ def _described(
 
 def _why_not(found: Bend) -> str:
     if found.p_value >= USUAL_P:
-        return f"no knee: a straight line fits as well, p = {found.p_value:.2g}"
+        return f"no knee: no upward bend can be shown, p = {found.p_value:.2g}"
     return "no knee: latency falls with CPU throughout"
 
 

@@ -123,7 +123,7 @@ def _said(name: str, group: pd.DataFrame) -> str:
         of = worst["held"] + worst["missed"]
         parts.append(
             f"{worst['users']} users not in {worst['missed']} of {of} "
-            f"({what or 'the service failed'})"
+            f"({what or 'the service was at fault'})"
         )
     else:
         parts.append("more were not tried" if len(good) == len(group) else "no limit was found")

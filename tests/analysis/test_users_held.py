@@ -77,7 +77,7 @@ def test_what_only_the_service_did_is_a_miss_and_no_refusal(tmp_path: Path) -> N
     planted = {("best", 500): [GOOD, GOOD], ("best", 900): [CUT, GOOD]}
     run = write_ladder(tmp_path, planted)
     assert users_held(run)[["held", "missed", "refused"]].values.tolist() == [[2, 0, 0], [1, 1, 0]]
-    assert said(run)["best"].endswith("900 users not in 1 of 2 (the service failed)")
+    assert said(run)["best"].endswith("900 users not in 1 of 2 (the service was at fault)")
 
 
 def test_what_the_client_did_or_too_few_deliveries_is_no_miss(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_what_the_client_did_or_too_few_deliveries_is_no_miss(tmp_path: Path) ->
 
 def test_a_failed_trial_is_a_miss_of_the_service(tmp_path: Path) -> None:
     run = write_ladder(tmp_path, {("json", 250): [GOOD], ("json", 500): [FAILED]})
-    assert said(run)["json"].endswith("500 users not in 1 of 1 (the service failed)")
+    assert said(run)["json"].endswith("500 users not in 1 of 1 (the service was at fault)")
 
 
 def test_the_figure_says_what_the_table_says(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Latency against CPU with the fitted knee, or the line that fits as well."""
+"""Latency against CPU with the fitted knee, where there is one."""
 
 from __future__ import annotations
 
