@@ -14,7 +14,7 @@ from perflab.recordings import Contrast, published
 from perflab.trials.plan import Treatment
 
 # Delays with which users log in while others already send.
-OVERLAPPING = ("action", "scheduled")
+OVERLAPPING = ("action", *service.SCHEDULED)
 APART = "with this first_delay all logins are over before the first message"
 SOURCE = "chat study, published results (JSON, with login against no login load)"
 
@@ -23,9 +23,9 @@ class LatencyCpuParameters(ChatParameters):
     """Parameters of the study of latency and CPU.
 
     The two treatments differ only in what a login costs: hashing passwords, or comparing them as
-    they are. With ``first_delay`` ``action``, as published, or ``scheduled`` users log in while
-    others already send. Only with the second do costly logins leave the bursts of messages as they
-    are: see :class:`~perflab.experiments.chat.service.Rung`.
+    they are. With ``first_delay`` ``action``, as published, or ``scheduled`` or ``staggered``
+    users log in while others already send. Only with these do costly logins leave the bursts of
+    messages as they are: see :class:`~perflab.experiments.chat.service.Rung`.
     """
 
     users: int = Field(default=250, ge=2, le=10_000)

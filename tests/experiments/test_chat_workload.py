@@ -22,7 +22,7 @@ from perflab.experiments.chat.service import (
     levels,
     workload,
 )
-from perflab.experiments.chat.users import DIGITS, MARK, ChatUser, marked
+from perflab.experiments.chat.users import DIGITS, GOLDEN, MARK, ChatUser, marked
 from perflab.load.users import actions as actions_of
 from perflab.paths import services_dir
 from perflab.recordings import Run
@@ -112,11 +112,14 @@ def test_delays_that_differ_make_configurations_that_differ() -> None:
     assert slow["join_s"] == plain["join_s"]
 
 
-@pytest.mark.parametrize("delay", ["action", "scheduled", "scaled", "together", "spread"])
+@pytest.mark.parametrize(
+    "delay", ["action", "scheduled", "staggered", "scaled", "together", "spread"]
+)
 def test_as_many_actions_are_taken_as_give_the_plateau(delay: str) -> None:
     rung = Rung(first_delay=delay, users=100)
     plain = ChatParameters(plateau_s=20)
-    apart_s = 99 * 0.25 if delay in ("action", "scheduled", "scaled") else 6.0
+    apart_s = 6.0 if delay in ("together", "spread") else 99 * 0.25
+    apart_s += 6.0 if delay == "staggered" else 0.0
     acting_s = (actions(plain, rung) - 1) * 6.0
     assert 20 <= acting_s - apart_s < 26
     assert duration_s(plain, rung) > 100 * 0.25 + acting_s
@@ -216,14 +219,15 @@ def test_nobody_leaves_before_the_last_has_acted_where_all_act_together() -> Non
     assert counts["delivery"] > counts["send"]
 
 
-@pytest.mark.parametrize("delay", ["action", "scheduled"])
+@pytest.mark.parametrize("delay", ["action", "scheduled", "staggered"])
 def test_a_login_that_takes_long_moves_the_beat_unless_that_is_scheduled(delay: str) -> None:
     arrivals = workload(ChatParameters(), Rung(first_delay=delay)).arrivals
     user = ChatUser(8, 1, arrivals.parameters)
     # The login was due 2 s after the load began, and has just ended, 3 s after that.
     user._driver = SimpleNamespace(began_ns=user.now_ns() - 5_000_000_000)  # type: ignore[assignment]
     due_s = (user.first_due_ns() - user.load_began_ns) / 1e9
-    assert due_s == pytest.approx({"action": 5 + 6, "scheduled": 2 + 6}[delay], abs=0.1)
+    after_s = {"action": 5, "scheduled": 2, "staggered": 2 + 8 * GOLDEN % 1 * 6}[delay]
+    assert due_s == pytest.approx(after_s + 6, abs=0.1)
 
 
 @pytest.mark.slow

@@ -51,7 +51,7 @@ def test_no_text_is_cut_off(case: str) -> None:
     ("case", "words"),
     [
         ("knee", "% interval"),
-        ("knee, none", "No knee: a straight line"),
+        ("knee, none", "No knee: no upward bend"),
         ("knee, empty", "no window"),
         ("peak", "Throughput peaks at a load of"),
         ("peak, none", "not within reach"),

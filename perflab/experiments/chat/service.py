@@ -24,7 +24,8 @@ PAUSE_S = 1.0
 
 NOTHING: Mapping[str, str] = {}
 TOGETHER = ("together", "spread")
-FirstDelay = Literal["action", "scheduled", "scaled", "together", "spread"]
+SCHEDULED = ("scheduled", "staggered")
+FirstDelay = Literal["action", "scheduled", "staggered", "scaled", "together", "spread"]
 Codec = Literal["json", "orjson", "msgspec", "protobuf", "msgpack"]
 
 
@@ -64,6 +65,9 @@ class Rung(Parameters):
         login takes moves a user off the beat of the others, and bursts become wider.
     ``scheduled``
         The same, counted from when the login was due: the beat stays whatever logins take.
+    ``staggered``
+        As before, and everyone waits up to one ``action_s`` more, evenly spread: logins keep their
+        beat, messages have none.
     ``scaled``
         Users times ``join_s``, as in the study's later runs; logins are over, but users begin as
         slowly as they joined.
@@ -72,8 +76,8 @@ class Rung(Parameters):
         joined, so that few actions make a plateau. All stay until the last has acted: a message to
         somebody who leaves in the burst of a beat is dropped, and nobody knows how late it was.
     ``spread``
-        As before, but evenly over that time: as published, 0.25 s between joins and 6 s between
-        actions make users act in bursts, 24 in every 6 s.
+        As ``together``, but evenly over that time: as published, 0.25 s between joins and 6 s
+        between actions make users act in bursts, 24 in every 6 s.
 
     ``ramp_s`` lets all users join within so many seconds, where logins are over before messages
     start. What follows stays as it is: first actions lie as far apart as ``join_s`` says.
@@ -124,6 +128,8 @@ def actions(parameters: ChatParameters, rung: Rung) -> int:
     ahead_s = (rung.users - 1) * beat_s(parameters, rung)
     if rung.first_delay in TOGETHER:
         ahead_s = min(ahead_s, parameters.action_s)
+    if rung.first_delay == "staggered":
+        ahead_s += parameters.action_s
     return 1 + math.ceil((ahead_s + parameters.plateau_s) / parameters.action_s)
 
 
@@ -153,8 +159,11 @@ def workload(parameters: ChatParameters, rung: Rung) -> Workload:
         }
     else:
         words["first_s"] = ramp_s if rung.first_delay == "scaled" else parameters.action_s
-        if rung.first_delay == "scheduled":
-            words["beat_s"] = beat_s(parameters, rung)
+        if rung.first_delay in SCHEDULED:
+            words |= {
+                "beat_s": beat_s(parameters, rung),
+                "spread": rung.first_delay == "staggered",
+            }
     return Workload(
         request=Request(node="chat"),
         arrivals=Scripted(
