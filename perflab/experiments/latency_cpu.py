@@ -24,8 +24,8 @@ class LatencyCpuParameters(ChatParameters):
 
     The two treatments differ only in what a login costs: hashing passwords, or comparing them as
     they are. With ``first_delay`` ``action``, as published, or ``scheduled`` or ``staggered``
-    users log in while others already send. Only with these do costly logins leave the bursts of
-    messages as they are: see :class:`~perflab.experiments.chat.service.Rung`.
+    users log in while others already send. Only with the last two do costly logins leave the
+    instants of messages as they are: see :class:`~perflab.experiments.chat.service.Rung`.
     """
 
     users: int = Field(default=250, ge=2, le=10_000)

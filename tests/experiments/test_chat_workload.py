@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -214,17 +213,18 @@ def test_nobody_leaves_before_the_last_has_acted_where_all_act_together() -> Non
     messages = run.messages([run.trials().iloc[0]["trial_id"]])
     left = messages.query("kind == 'left' and user < 20")["at_ns"]
     acted = messages.query("kind in ('send', 'join', 'leave')")["planned_ns"]
+    assert len(left) == 20
     assert left.min() > acted.max()
-    counts = messages["kind"].value_counts()
-    assert counts["delivery"] > counts["send"]
 
 
 @pytest.mark.parametrize("delay", ["action", "scheduled", "staggered"])
-def test_a_login_that_takes_long_moves_the_beat_unless_that_is_scheduled(delay: str) -> None:
+def test_a_login_that_takes_long_moves_the_beat_unless_that_is_scheduled(
+    delay: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     arrivals = workload(ChatParameters(), Rung(first_delay=delay)).arrivals
     user = ChatUser(8, 1, arrivals.parameters)
     # The login was due 2 s after the load began, and has just ended, 3 s after that.
-    user._driver = SimpleNamespace(began_ns=user.now_ns() - 5_000_000_000)  # type: ignore[assignment]
+    monkeypatch.setattr(ChatUser, "load_began_ns", user.now_ns() - 5_000_000_000)
     due_s = (user.first_due_ns() - user.load_began_ns) / 1e9
     after_s = {"action": 5, "scheduled": 2, "staggered": 2 + 8 * GOLDEN % 1 * 6}[delay]
     assert due_s == pytest.approx(after_s + 6, abs=0.1)
