@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import os
 import sys
 import tempfile
-import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,8 +14,9 @@ from papermill.exceptions import PapermillExecutionError
 
 from perflab.errors import PerflabError
 from perflab.experiments import experiment
+from perflab.following import followed
 from perflab.paths import figures_dir, notebooks_dir, project_root
-from perflab.progress import PROGRESS_FILE, Event, Terminal
+from perflab.progress import Event, Terminal
 
 
 @dataclass(frozen=True)
@@ -30,11 +27,9 @@ class Executed:
     run_id: str
     notebook: Path
 
-    def figures(self) -> list[Path]:
-        """Return the figures saved beside the notebook."""
-        return sorted(
-            path for path in self.notebook.parent.iterdir() if path.suffix in (".svg", ".png")
-        )
+    def saved(self, *endings: str) -> list[Path]:
+        """Return the files with one of these endings that were saved beside the notebook."""
+        return sorted(path for path in self.notebook.parent.iterdir() if path.suffix in endings)
 
 
 def execute(name: str, parameters: Mapping[str, Any]) -> Executed:
@@ -49,9 +44,16 @@ def execute(name: str, parameters: Mapping[str, Any]) -> Executed:
         A cell failed; the message is the error's own.
     """
     experiment(name).check(parameters)
+    events: list[Event] = []
+    terminal = Terminal(sys.stderr)
+
+    def show(event: Event) -> None:
+        events.append(event)
+        terminal(event)
+
     with tempfile.TemporaryDirectory(prefix="perflab-notebook-") as folder:
         output = Path(folder) / f"{name}.ipynb"
-        with _watched(Path(folder) / "progress") as events:
+        with followed(show):
             try:
                 papermill.execute_notebook(
                     str(notebooks_dir() / f"{name}.ipynb"),
@@ -76,37 +78,3 @@ def _move(source: Path, target: Path) -> None:
     temporary = target.with_name(f".{target.name}.tmp")
     temporary.write_bytes(source.read_bytes())
     temporary.rename(target)
-
-
-@contextmanager
-def _watched(path: Path) -> Iterator[list[Event]]:
-    """Show the events that the notebook's kernel appends to a file, while the block runs."""
-    path.touch()
-    ended = threading.Event()
-    events: list[Event] = []
-    show = Terminal(sys.stderr)
-
-    def follow() -> None:
-        with path.open() as file:
-            last = False
-            while True:
-                for line in file:
-                    events.append(json.loads(line))
-                    show(events[-1])
-                if last:
-                    return
-                last = ended.wait(0.2)
-
-    before = os.environ.get(PROGRESS_FILE)
-    os.environ[PROGRESS_FILE] = str(path)
-    thread = threading.Thread(target=follow, daemon=True)
-    thread.start()
-    try:
-        yield events
-    finally:
-        ended.set()
-        thread.join(timeout=5)
-        if before is None:
-            del os.environ[PROGRESS_FILE]
-        else:
-            os.environ[PROGRESS_FILE] = before

@@ -60,7 +60,7 @@ class Narrator:
         shown = f"{rate:.0f} requests/s" if rate is not None else "no result"
         if event.get("messages_per_s") is not None:
             shown = f"{event['messages_per_s']:.0f} messages/s"
-        left = f"  (about {minutes(trial['left_s'])} left)" if trial.get("left_s") else ""
+        left = f"  (about {minutes(event['left_s'])} left)" if event.get("left_s") else ""
         text = f"  {trial.get('number')}/{trial.get('of')} {trial.get('label')}: {shown}"
         if event["state"] != "valid":
             reason = str(event["reasons"][0]).splitlines()[0] if event["reasons"] else ""

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import time
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from perflab.cli.console import console as make_console
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from perflab.papermill_job import Executed
 
 CORE = ("synchronous_commit", "sync_vs_async", "inference_runtime")
 
@@ -22,20 +28,45 @@ def command(
 ) -> None:
     """Run the core experiments as notebooks; ends with verdicts, figures and notebooks."""
     from perflab import laboratory
+    from perflab.experiments import experiment
     from perflab.papermill_job import execute
     from perflab.parameters import parse_assignments
+    from perflab.progress import minutes
     from perflab.reports.verdicts import to_terminal, verdict_table
 
     console = make_console()
     values = {**parse_assignments(parameter or []), "backend": backend}
+    plans = {name: experiment(name).plan(experiment(name).check(values)) for name in CORE}
+    total = sum(plan.blocks * len(plan.treatments) for plan in plans.values())
+    console.print(f"{len(CORE)} experiments, {total} trials in all", highlight=False)
+    began = time.monotonic()
     done = []
     for number, name in enumerate(CORE, start=1):
         console.print(f"[bold]{number}/{len(CORE)} {name}[/bold]")
         done.append(execute(name, values))
+    spent = minutes(time.monotonic() - began)
     runs = [laboratory.open_run(item.run_id) for item in done]
     console.print()
     console.print(to_terminal(verdict_table(runs)))
-    for item in done:
-        console.print(f"[bold]{item.name}[/bold]")
-        for path in (item.notebook, *item.figures()):
-            console.print(f"  {path}", markup=False, highlight=False, soft_wrap=True)
+    for item, run in zip(done, runs, strict=True):
+        shown = f"{len(run.valid_trials())} of {len(run.trials())} trials valid"
+        console.print(f"[bold]{item.name}[/bold]: {shown}", highlight=False)
+        _tell_files(console, item)
+    valid = sum(len(run.valid_trials()) for run in runs)
+    console.print(
+        f"{len(done)} experiments in {spent}: {valid} of {total} trials valid", highlight=False
+    )
+
+
+def _tell_files(console: Console, item: Executed) -> None:
+    """Name what an experiment left, by what it is for."""
+    kinds = {
+        "notebook": [item.notebook],
+        "section for a design document": item.saved(".md"),
+        "figures": item.saved(".svg", ".png"),
+        "the tables they are drawn from": item.saved(".csv"),
+    }
+    for kind, paths in kinds.items():
+        console.print(f"  {kind}:", highlight=False)
+        for path in paths:
+            console.print(f"    {path}", markup=False, highlight=False, soft_wrap=True)

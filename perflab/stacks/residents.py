@@ -40,6 +40,13 @@ class Residents:
         ``run`` or ``up``.
     tell : callable
         Receives one line per step of slow work.
+
+    Attributes
+    ----------
+    images : dict
+        Service to the identity of what it was started from.
+    start_s : float
+        How long the last start took until every service was healthy, in seconds.
     """
 
     def __init__(
@@ -55,6 +62,7 @@ class Residents:
         self.plans = plans
         self.residency: Residency = settle(plans)
         self.images: dict[str, str] = {}
+        self.start_s = 0.0
         self._placement = placement
         self._stack = stack
         self._kind = kind
@@ -79,6 +87,7 @@ class Residents:
             One died or never became healthy; the rest are stopped.
         """
         self.backend.clear(self._stack)
+        began = time.monotonic()
         try:
             waiting = list(self.residency.residents)
             while waiting:
@@ -91,6 +100,7 @@ class Residents:
                 with ThreadPoolExecutor(max_workers=len(level)) as pool:
                     list(pool.map(lambda item: self._wait_healthy(item.name), level))
                 waiting = [item for item in waiting if item not in level]
+            self.start_s = time.monotonic() - began
         except BaseException:
             self.stop()
             raise

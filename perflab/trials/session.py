@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,9 +11,9 @@ from perflab.errors import PerflabError, RunInterrupted, StackError
 from perflab.load.schedule import planned_count
 from perflab.load.stopping import Progress
 from perflab.recordings import RunWriter, trial_id
-from perflab.stacks.residents import Residents
 from perflab.trials import summary
 from perflab.trials.plan import RunPlan
+from perflab.trials.time_left import TimeLeft
 from perflab.trials.trial import Bench, TrialTables, measure
 
 MAX_RESTARTS = 3
@@ -43,7 +43,7 @@ class Session:
         self._bench = bench
         self._emit = emit
         self._restarts = 0
-        self._spent_s: list[float] = []
+        self._time_left = TimeLeft()
         self._failed = 0
 
     def run(self, remaining: Remaining) -> None:
@@ -62,26 +62,35 @@ class Session:
             for block in remaining.blocks
             for position, name in enumerate(order[block])
         ]
+        self._time_left.starts_s.append(self._bench.residents.start_s)
         for number, (block, position, name) in enumerate(todo):
             if self._bench.interrupted():
                 raise RunInterrupted("the run was interrupted between two trials")
-            if number and not position:
-                self._refresh(block)
+            if number and not position and self._begins_afresh(block):
+                self._restart()
             attempt = remaining.attempt if block == remaining.blocks[0] else 0
-            self._announce(number, len(todo), block, name)
+            self._announce(number, todo)
             began = time.monotonic()
             tables = self._trial(block, position, attempt, name)
-            self._spent_s.append(time.monotonic() - began)
             self._commit(tables)
+            self._time_left.took(name, time.monotonic() - began)
+            self._tell(tables.row, self._left_s(todo[number + 1 :], after=block))
             if tables.row["state"] == "failed":
                 self._mend(tables, last=number == len(todo) - 1)
 
-    def _refresh(self, block: int) -> None:
-        """Start the services afresh before a block where the plan says so."""
+    def _begins_afresh(self, block: int) -> bool:
+        """Return whether the plan wants fresh services before a block."""
         every = self._plan.fresh_blocks
-        if every and block % every == 0:
-            self._bench.residents.stop()
-            self._bench.residents.start()
+        return bool(every) and block % every == 0
+
+    def _restart(self) -> None:
+        """Start the services afresh, and note what that takes."""
+        residents = self._bench.residents
+        began = time.monotonic()
+        residents.stop()
+        self._time_left.stops_s.append(time.monotonic() - began)
+        residents.start()
+        self._time_left.starts_s.append(residents.start_s)
 
     def _trial(self, block: int, position: int, attempt: int, name: str) -> TrialTables:
         treatment = self._plan.treatment(name)
@@ -105,20 +114,26 @@ class Session:
         self._bench.on_progress = progress
         return measure(self._bench, treatment, identity)
 
-    def _announce(self, number: int, total: int, block: int, name: str) -> None:
-        mean_s = sum(self._spent_s) / len(self._spent_s) if self._spent_s else None
+    def _announce(self, number: int, todo: Sequence[tuple[int, int, str]]) -> None:
+        block, _, name = todo[number]
         self._emit(
             {
                 "event": "trial",
                 "number": number + 1,
-                "of": total,
+                "of": len(todo),
                 "block": block + 1,
                 "blocks": self._plan.blocks,
                 "treatment": name,
                 "label": self._plan.treatment(name).label,
-                "left_s": mean_s * (total - number) if mean_s else None,
+                "left_s": self._left_s(todo[number:], after=block),
             }
         )
+
+    def _left_s(self, ahead: Sequence[tuple[int, int, str]], after: int) -> float | None:
+        """Return how long the trials ahead will take, restarts between blocks included."""
+        begun = {block for block, _, _ in ahead} - {after}
+        restarts = sum(map(self._begins_afresh, begun))
+        return self._time_left.estimate_s((name for _, _, name in ahead), restarts)
 
     def _commit(self, tables: TrialTables) -> None:
         self._writer.commit_trial(
@@ -129,7 +144,8 @@ class Session:
             tables.messages,
             tables.stacks,
         )
-        row = tables.row
+
+    def _tell(self, row: Mapping[str, Any], left_s: float | None) -> None:
         self._emit(
             {
                 "event": "trial_done",
@@ -138,6 +154,7 @@ class Session:
                 "reasons": row["reasons"],
                 "throughput_rps": row.get("throughput_rps"),
                 "messages_per_s": row.get("messages_per_s"),
+                "left_s": left_s,
             }
         )
 
@@ -153,15 +170,13 @@ class Session:
                 f"{self._failed} trials failed, although the services were started afresh "
                 f"{MAX_RESTARTS} times; committed trials are kept. The last reason: {reason}"
             )
-        residents: Residents = self._bench.residents
         self._emit(
             {
                 "event": "note",
                 "text": f"a trial failed ({reason.splitlines()[0]}); starting the services afresh",
             }
         )
-        residents.stop()
-        residents.start()
+        self._restart()
 
 
 def state_of(error: BaseException | None) -> tuple[str, str]:

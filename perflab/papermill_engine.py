@@ -1,0 +1,90 @@
+"""papermill's own engine, with a bar that counts trials while an experiment measures.
+
+A cell that measures takes nearly all of a notebook's time, so a bar of cells stands still for
+minutes. papermill finds this engine by its entry point and takes it as the default; a notebook
+that makes no run is executed, and its bar moves, as ever. Import papermill, not this module:
+papermill loads it while it is being imported itself.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from typing import Any
+
+from papermill.engines import NBClientEngine, papermill_engines
+from traitlets.config import Config
+
+from perflab.following import followed
+from perflab.progress import Event, minutes
+
+BAR = "{desc}: {n_fmt}/{total_fmt} trials |{bar}| {elapsed}{postfix}"
+
+
+class TrialsBar:
+    """Turns papermill's bar of cells into one of trials when the first trial is announced."""
+
+    def __init__(self, manager: Any) -> None:
+        self._manager = manager
+        self._bar: Any = None
+        self._refused = 0
+
+    def __call__(self, event: Event) -> None:
+        """Show one event of the run."""
+        kind = event["event"]
+        if kind == "trial":
+            self._take_over(event["of"])
+            self._bar.n = event["number"] - 1
+            self._bar.set_description_str(event["label"], refresh=False)
+        elif self._bar is None:
+            return
+        elif kind == "trial_done":
+            self._bar.n += 1
+            self._refused += event["state"] != "valid"
+        elif kind == "finished":
+            self._bar.set_description_str("measured; tables and figures", refresh=False)
+        else:
+            return
+        self._bar.set_postfix_str(self._postfix(event), refresh=True)
+
+    def _take_over(self, trials: int) -> None:
+        """Keep the bar from papermill, which would go on counting cells with it."""
+        if self._bar is None:
+            self._bar, self._manager.pbar = self._manager.pbar, None
+            self._bar.bar_format = BAR
+        self._bar.total = trials
+
+    def _postfix(self, event: Event) -> str:
+        left = f"about {minutes(event['left_s'])} left" if event.get("left_s") else ""
+        refused = f"{self._refused} not valid" if self._refused else ""
+        return ", ".join(text for text in (left, refused) if text)
+
+    def close(self) -> None:
+        """Leave the bar as it stands."""
+        if self._bar is not None:
+            self._bar.close()
+
+
+class TrialsEngine(NBClientEngine):  # type: ignore[misc]
+    """papermill's engine with a :class:`TrialsBar` where a bar is wanted, and a private kernel.
+
+    The kernel talks through sockets in a folder that only this user can enter: its default, plain
+    TCP on loopback, can be read by others on some hosts, and warns of it in every output.
+    """
+
+    @classmethod
+    def execute_managed_notebook(cls, nb_man: Any, kernel_name: str, **options: Any) -> Any:
+        """Execute the notebook as papermill does."""
+        # Short, and not below TMPDIR: the path of a socket has at most 107 characters.
+        with tempfile.TemporaryDirectory(prefix="kernel-", dir="/tmp") as folder:
+            options["config"] = Config(KernelManager={"transport": "ipc", "ip": f"{folder}/socket"})
+            if nb_man.pbar is None:
+                return super().execute_managed_notebook(nb_man, kernel_name, **options)
+            bar = TrialsBar(nb_man)
+            try:
+                with followed(bar):
+                    return super().execute_managed_notebook(nb_man, kernel_name, **options)
+            finally:
+                bar.close()
+
+
+papermill_engines.register(None, TrialsEngine)
