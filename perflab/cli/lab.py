@@ -38,7 +38,8 @@ def command(
     values = {**parse_assignments(parameter or []), "backend": backend}
     plans = {name: experiment(name).plan(experiment(name).check(values)) for name in CORE}
     total = sum(plan.blocks * len(plan.treatments) for plan in plans.values())
-    console.print(f"{len(CORE)} experiments, {total} trials in all", highlight=False)
+    experiments = "1 experiment" if len(CORE) == 1 else f"{len(CORE)} experiments"
+    console.print(f"{experiments}, {total} trials in all", highlight=False)
     began = time.monotonic()
     done = []
     for number, name in enumerate(CORE, start=1):
@@ -53,9 +54,7 @@ def command(
         console.print(f"[bold]{item.name}[/bold]: {shown}", highlight=False)
         _tell_files(console, item)
     valid = sum(len(run.valid_trials()) for run in runs)
-    console.print(
-        f"{len(done)} experiments in {spent}: {valid} of {total} trials valid", highlight=False
-    )
+    console.print(f"{experiments} in {spent}: {valid} of {total} trials valid", highlight=False)
 
 
 def _tell_files(console: Console, item: Executed) -> None:

@@ -1,0 +1,31 @@
+"""The main job, as ``make lab`` starts it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from perflab.cli import app, lab
+
+SMALL = ["-p", "blocks=2", "-p", "requests=60", "-p", "warmup_requests=10", "-p", "concurrency=5",
+         "-p", "workers=1", "-p", "pool_size=4"]  # fmt: skip
+
+
+@pytest.mark.slow
+def test_the_main_job_says_what_is_valid_and_names_every_file(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(lab, "CORE", ("synchronous_commit",))
+    result = CliRunner().invoke(app, ["lab", "--backend", "process", *SMALL])
+    assert result.exit_code == 0, result.output
+    assert "1 experiments, 4 trials" not in result.output
+    assert "1 experiment, 4 trials in all" in result.output
+    assert "of 4 trials valid" in result.output
+    named = [Path(line.strip()) for line in result.output.splitlines() if line.startswith("    ")]
+    assert all(path.is_file() for path in named)
+    assert {path.suffix for path in named} == {".ipynb", ".md", ".svg", ".png", ".csv"}
+    saved = next(path for path in named if path.suffix == ".md").parent
+    assert set(named) == {path for path in saved.iterdir() if path.is_file()}
+    assert "WARNING" not in capfd.readouterr().err
