@@ -20,8 +20,9 @@ check: setup ## lint, format and types
 	@$(BIN)/mypy
 	@$(BIN)/nbstripout --verify --keep-id notebooks/*.ipynb
 
-test: check ## check, then run all tests
-	@$(BIN)/python -m pytest $(ARGS)
+test: check ## check, then run all tests: what does not measure on all cores, the rest one by one
+	@$(BIN)/python -m pytest -m "not alone" --numprocesses auto $(ARGS)
+	@$(BIN)/python -m pytest -m alone $(ARGS)
 
 lock: ## pin the dependencies of pyproject.toml again (needs uv)
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \

@@ -12,6 +12,18 @@ import pytest
 from perflab.errors import BackendUnavailable
 from perflab.stacks import leftovers
 
+HERE = Path(__file__).parent
+# Folders whose tests measure, or hold a clock against something: they want the cores to themselves.
+ALONE = {"cli", "load", "sampling", "services", "stacks", "trials"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what must not share the cores; `make test` runs the rest on all of them."""
+    for item in items:
+        folder = item.path.relative_to(HERE).parts[0]
+        if folder in ALONE or item.get_closest_marker("slow"):
+            item.add_marker(pytest.mark.alone)
+
 
 @pytest.fixture(scope="session", autouse=True)
 def own_places() -> Iterator[Path]:
