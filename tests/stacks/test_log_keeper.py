@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 import time
@@ -68,7 +69,8 @@ def talker(tmp_path: Path) -> Iterator[psutil.Process]:
     )
     process = psutil.Process(int(done.stdout))
     yield process
-    process.kill()
+    with contextlib.suppress(psutil.NoSuchProcess):
+        process.kill()
     wait_until(lambda: not keepers(tmp_path))
 
 
