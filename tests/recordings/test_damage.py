@@ -106,6 +106,14 @@ def test_the_table_of_another_trial(folder: Path) -> None:
     assert_left_out(folder, "requests.parquet")
 
 
+def test_the_same_where_tables_are_too_large_to_be_read_at_once(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(manifest, "READ_AT_ONCE_BYTES", 10)
+    shutil.copy(folder.with_name(OTHER) / "requests.parquet", folder)
+    assert_left_out(folder, "requests.parquet", "bytes, ")
+
+
 def test_a_whole_folder_of_another_trial(folder: Path) -> None:
     shutil.rmtree(folder)
     shutil.copytree(folder.with_name(OTHER), folder)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from chat.refusal import TooManyLogins
-from chat.suspicion import LOWEST_PRIORITY, MOST_WAITING, Suspicion
+from chat.suspicion import MOST_WAITING, NICENESS, Suspicion
 from chatting import EASY, IMPLEMENTATIONS, counts, join, log_in, part, run
 from conftest import Start
 from running import Service, call, wait_until
@@ -189,8 +189,8 @@ def test_few_wait_to_be_verified_and_the_thread_gives_way() -> None:
         suspicion.close()
 
     run(scene())
-    assert set(priorities) == {LOWEST_PRIORITY}
-    assert os.getpriority(os.PRIO_PROCESS, 0) < LOWEST_PRIORITY
+    assert set(priorities) == {NICENESS}
+    assert os.getpriority(os.PRIO_PROCESS, 0) < NICENESS
 
 
 HEAD = b"POST /login HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
@@ -222,7 +222,10 @@ MUTE: dict[str, Callable[[socket.socket], object]] = {
 @pytest.mark.parametrize("behaviour", MUTE)
 def test_a_connection_that_gives_not_what_it_owes_is_cut(plain: Service, behaviour: str) -> None:
     before = counts(plain)["refused"].get("mute", 0)
-    with socket.create_connection(("127.0.0.1", plain.port)) as peer:
+    with socket.socket() as peer:
+        # Little is on the way to one who does not read.
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        peer.connect(("127.0.0.1", plain.port))
         MUTE[behaviour](peer)
         begin = time.monotonic()
         wait_until(lambda: counts(plain)["refused"].get("mute", 0) == before + 1, timeout_s=10)
