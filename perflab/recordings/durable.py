@@ -41,8 +41,8 @@ def explained(path: Path, kept: str) -> Iterator[None]:
 
 
 def write_file(path: Path, fill: Callable[[BinaryIO], object]) -> None:
-    """Write a file and flush it to the disk."""
-    with path.open("wb") as file:
+    """Write a new file and flush it to the disk; what is there already is not written to."""
+    with path.open("xb") as file:
         fill(file)
         file.flush()
         os.fsync(file.fileno())
@@ -60,6 +60,7 @@ def sync_folder(path: Path) -> None:
 def replace_file(path: Path, content: bytes) -> None:
     """Put ``content`` at ``path``; readers see the old file or the new one."""
     temporary = path.with_name(f".tmp-{path.name}")
+    remove(temporary)
     try:
         write_file(temporary, lambda file: file.write(content))
         temporary.replace(path)
@@ -69,11 +70,19 @@ def replace_file(path: Path, content: bytes) -> None:
     sync_folder(path.parent)
 
 
+def remove(path: Path) -> None:
+    """Remove a file or folder if it is there; of a link only the link."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
 @contextmanager
 def whole_folder(target: Path) -> Iterator[Path]:
     """Give a temporary folder to fill; it becomes ``target`` when the block ends well."""
     temporary = target.with_name(f".tmp-{target.name}")
-    shutil.rmtree(temporary, ignore_errors=True)
+    remove(temporary)
     temporary.mkdir()
     try:
         yield temporary

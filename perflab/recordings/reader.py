@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import os
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -10,48 +10,15 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
-from pydantic import ValidationError
 
 from perflab.errors import RecordingError
-from perflab.recordings.schema import (
-    OPTIONAL,
-    SCHEMA_VERSION,
-    TABLES,
-    RunRecord,
-    check_columns,
-    parse_trial_id,
-)
+from perflab.recordings.opening import check_folder
+from perflab.recordings.record import read_record
+from perflab.recordings.schema import OPTIONAL, TABLES
 from perflab.recordings.tables import TRIAL
+from perflab.recordings.trial_tables import read_row, read_table
 
 IDENTITY = ("trial_id", "treatment", "block")
-
-
-def read_record(path: Path) -> RunRecord:
-    """Read ``run.json`` of a run's folder.
-
-    Raises
-    ------
-    RecordingError
-        There is none, it is damaged, or a newer perflab wrote it.
-    """
-    file = path / "run.json"
-    try:
-        words = json.loads(file.read_bytes())
-        version = int(words["schema_version"])
-    except FileNotFoundError:
-        raise RecordingError(f"{path}: is not a run (it holds no run.json)") from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RecordingError(f"{file}: is damaged or unreadable: {error!r}") from error
-    if version > SCHEMA_VERSION:
-        raise RecordingError(
-            f"{file}: has schema version {version}, this perflab reads up to {SCHEMA_VERSION}; "
-            "read it with a newer perflab"
-        )
-    try:
-        return RunRecord.model_validate(words)
-    except ValidationError as error:
-        raise RecordingError(f"{file}: is not a valid record: {error}") from error
 
 
 class Run:
@@ -61,8 +28,6 @@ class Run:
     ----------
     path : Path
         The run's folder.
-    problems : list of str
-        Trials that cannot be read, and why; they are left out of every table.
 
     Raises
     ------
@@ -73,7 +38,7 @@ class Run:
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
         self.record = read_record(self.path)
-        self.problems: list[str] = []
+        self._problems: list[str] = []
         self._damaged: set[str] = set()
         self._cache: dict[tuple[str, str], pd.DataFrame] = {}
 
@@ -84,6 +49,12 @@ class Run:
     def run_id(self) -> str:
         """Return the run's id."""
         return self.record.run_id
+
+    @property
+    def problems(self) -> list[str]:
+        """Return which trials are damaged, and why; they are left out of every table."""
+        _ = self._trials
+        return self._problems
 
     def trials(self) -> pd.DataFrame:
         """Return one row per committed trial in the order they ran, with ``superseded``."""
@@ -139,13 +110,15 @@ class Run:
 
     @cached_property
     def _trials(self) -> pd.DataFrame:
-        tables = []
-        for folder in sorted(self.path.glob("trials/b*")):
+        tables, schema = [TRIAL.empty_table()], TRIAL
+        for folder in self._folders():
             try:
-                tables.append(_read_trial(folder))
-            except (OSError, pa.ArrowException, RecordingError) as error:
+                row = read_row(folder, self.record)
+                schema = pa.unify_schemas([schema, row.schema])
+                tables.append(row)
+            except (RecordingError, pa.ArrowException) as error:
                 self._skip(folder.name, error)
-        joined = pa.concat_tables([TRIAL.empty_table(), *tables], promote_options="default")
+        joined = pa.concat_tables(tables, promote_options="default")
         frame: pd.DataFrame = joined.to_pandas()
         # Runs from before reasons had sides do not say whose fault they tell of.
         frame["reason_sides"] = [
@@ -155,12 +128,21 @@ class Run:
         frame["superseded"] = frame["trial_id"].isin(self.record.superseded).astype(bool)
         return frame.sort_values(["block", "position", "attempt"], ignore_index=True)
 
+    def _folders(self) -> list[Path]:
+        """Return what is called like a trial; links in place of the folder are not followed."""
+        trials = self.path / "trials"
+        try:
+            check_folder(trials)
+            return sorted(trials.glob("b*"))
+        except FileNotFoundError:
+            return []
+        except (OSError, RecordingError) as error:
+            self._problems.append(f"no trial can be read: {error}")
+            return []
+
     def _skip(self, trial: str, error: Exception) -> None:
         self._damaged.add(trial)
-        reason = str(error).strip().splitlines()
-        self.problems.append(
-            f"trial {trial} is damaged and left out: {reason[0] if reason else repr(error)}"
-        )
+        self._problems.append(f"trial {trial} is damaged and left out: {error}")
 
     def _joined(self, kind: str, trial_ids: Sequence[str] | None) -> pd.DataFrame:
         trials = self.trials().set_index("trial_id", drop=False)
@@ -182,26 +164,13 @@ class Run:
     def _table(self, kind: str, trial: str) -> pd.DataFrame | None:
         file = self.path / "trials" / trial / f"{kind}.parquet"
         if (kind, trial) not in self._cache:
-            if kind in OPTIONAL and not file.exists():
+            if kind in OPTIONAL and not os.path.lexists(file):
                 return None
             try:
-                found = pq.read_table(file, page_checksum_verification=True)
-            except (OSError, pa.ArrowException) as error:
+                found = read_table(file)
+            except RecordingError as error:
                 self._skip(trial, error)
                 return None
             # The words of a million messages are a handful.
             self._cache[kind, trial] = found.to_pandas(strings_to_categorical=kind == "messages")
         return self._cache[kind, trial]
-
-
-def _read_trial(folder: Path) -> pa.Table:
-    """Read a trial's row, and make sure that its other tables have readable footers."""
-    parse_trial_id(folder.name)
-    row = pq.read_table(folder / "trial.parquet", page_checksum_verification=True)
-    if row.num_rows != 1 or row.column("trial_id")[0].as_py() != folder.name:
-        raise RecordingError(f"{folder / 'trial.parquet'}: does not hold the row of this trial")
-    for kind in TABLES:
-        file = folder / f"{kind}.parquet"
-        if kind not in OPTIONAL or file.exists():
-            check_columns(kind, pq.read_schema(file).names, str(file))
-    return row

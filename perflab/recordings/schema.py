@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -16,11 +16,17 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from perflab.errors import RecordingError
 
 SCHEMA_VERSION = 1
+# An experiment's parameters allow 1,000 blocks; tables have a row for every block.
+MOST_BLOCKS = 10_000
+MOST_TREATMENTS = 1_000
+LARGEST_SEED = 2**64 - 1
 
 RunState = Literal["running", "finished", "interrupted", "failed"]
 TrialState = Literal["valid", "invalid", "failed"]
 Direction = Literal["greater", "smaller", "none"]
 Scale = Literal["ratio", "difference"]
+# What an int64 column of a table can hold.
+Instant = Annotated[int, Field(ge=0, lt=2**63)]
 
 TRIAL_ID = re.compile(r"b(\d{3,})-p(\d{2,})-a(\d+)")
 PHASE_COLUMN = re.compile(r"phase_(.+)_ms")
@@ -158,17 +164,20 @@ class SessionRecord(_Record):
     """One process that measured: its boot and a pair of clocks that date its instants."""
 
     boot_id: str
-    monotonic_ns: int
-    realtime_ns: int
-    pid: int
+    monotonic_ns: Instant
+    realtime_ns: Instant
+    pid: Instant
     at: str
 
 
 class RunRecord(_Record):
-    """Everything about a run but its measurements; the contents of ``run.json``."""
+    """Everything about a run but its measurements; the contents of ``run.json``.
 
-    schema_version: int = SCHEMA_VERSION
-    run_id: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")
+    ``order`` has the names of the treatments as they ran, for each of the ``blocks``.
+    """
+
+    schema_version: int = Field(default=SCHEMA_VERSION, ge=1, le=SCHEMA_VERSION, strict=True)
+    run_id: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=200)
     experiment: str
     title: str
     question: str
@@ -178,9 +187,9 @@ class RunRecord(_Record):
     finished_at: str = ""
     parameters: dict[str, Any] = Field(default_factory=dict)
     factors: dict[str, list[str]] = Field(default_factory=dict)
-    treatments: list[TreatmentRecord]
-    blocks: int = Field(ge=1)
-    seed: int
+    treatments: list[TreatmentRecord] = Field(max_length=MOST_TREATMENTS)
+    blocks: int = Field(ge=1, le=MOST_BLOCKS)
+    seed: int = Field(ge=0, le=LARGEST_SEED)
     order: list[list[str]]
     backend: str
     network_path: str
@@ -193,6 +202,18 @@ class RunRecord(_Record):
     warnings: list[str] = Field(default_factory=list)
     superseded: list[str] = Field(default_factory=list)
     notes: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _order_fits(self) -> RunRecord:
+        names = sorted(treatment.name for treatment in self.treatments)
+        if len(set(names)) < len(names):
+            raise ValueError("two treatments have one name")
+        if len(self.order) != self.blocks:
+            raise ValueError(f"order has {len(self.order)} blocks, not {self.blocks}")
+        for block, order in enumerate(self.order):
+            if sorted(order) != names:
+                raise ValueError(f"order of block {block}: is not each treatment once")
+        return self
 
     def selected(self, levels: dict[str, str]) -> list[str]:
         """Return the names of the treatments that have all of ``levels``."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import shutil
 import time
 from collections.abc import Iterable, Mapping
 from functools import partial
@@ -15,8 +14,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from perflab.errors import RecordingError
-from perflab.recordings.durable import explained, replace_file, whole_folder, write_file
-from perflab.recordings.reader import read_record
+from perflab.recordings import manifest
+from perflab.recordings.durable import (
+    explained,
+    remove,
+    replace_file,
+    whole_folder,
+    write_file,
+)
+from perflab.recordings.opening import check_folder
+from perflab.recordings.record import read_record
 from perflab.recordings.schema import RunRecord
 from perflab.recordings.tables import trial_table, typed_table
 
@@ -68,8 +75,9 @@ class RunWriter:
         writer = cls(path, read_record(path))
         with explained(path, "the committed trials are unharmed"):
             (path / "trials").mkdir(exist_ok=True)
+            check_folder(path / "trials")
             for leftover in [*path.glob(".tmp-*"), *path.glob("trials/.tmp-*")]:
-                shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
+                remove(leftover)
         return writer
 
     def update(self, **changes: Any) -> None:
@@ -140,6 +148,8 @@ class RunWriter:
         with whole_folder(target) as folder:
             for kind, table in files.items():
                 write_file(folder / f"{kind}.parquet", partial(fill, table=table))
+            listed = manifest.describe(folder)
+            write_file(folder / manifest.FILE, lambda file: file.write(listed))
 
     def supersede(self, trial_ids: Iterable[str]) -> None:
         """Mark trials as replaced; they stay in the folder and out of every comparison."""

@@ -88,7 +88,7 @@ def trial_table(row: Mapping[str, Any]) -> pa.Table:
     RecordingError
         A required column is missing or contradicts another, or a value has the wrong type.
     """
-    _check_row(row)
+    check_row(row)
     told = {"reason_sides": ["unknown"] * len(row.get("reasons", ()))}
     filled = {**ABSENT, **told, **row}
     extra = [
@@ -105,7 +105,14 @@ def trial_table(row: Mapping[str, Any]) -> pa.Table:
     return pa.table(columns)
 
 
-def _check_row(row: Mapping[str, Any]) -> None:
+def check_row(row: Mapping[str, Any]) -> None:
+    """Refuse a trial's row that lacks who it is or contradicts itself.
+
+    Raises
+    ------
+    RecordingError
+        Names what is missing, or the contradiction.
+    """
     missing = [name for name in REQUIRED if name not in row]
     if missing:
         raise RecordingError(f"a trial's row lacks {', '.join(missing)}")

@@ -19,6 +19,7 @@ import psutil
 from perflab.errors import BackendUnavailable, ServiceFailed, StackError
 from perflab.paths import state_dir
 from perflab.sampling.meters import ProcessTreeMeter
+from perflab.stacks import log_keeper
 from perflab.stacks.backend import Launch, rendered
 from perflab.stacks.spec import Binaries, ServiceSpec, render
 
@@ -192,7 +193,7 @@ class ProcessBackend:
             os.chown(data, user.pw_uid, user.pw_gid)
         values = self._placeholders(launch, data)
         environment = _environment(launch, values)
-        with _bound_to(launch.cores), open(launch.labels.log, "ab") as log:
+        with _bound_to(launch.cores), log_keeper.open_log(launch.labels.log) as log:
             child = subprocess.Popen(
                 rendered(launch.spec.command, values),
                 stdin=subprocess.DEVNULL,
@@ -205,6 +206,7 @@ class ProcessBackend:
                 group=user.pw_gid if user else None,
                 extra_groups=[] if user else None,
             )
+        log_keeper.keep(folder)
         return ProcessInstance(launch, child, values, data)
 
     def log_path(self, stack: str, service: str) -> Path:

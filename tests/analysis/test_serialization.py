@@ -36,6 +36,7 @@ def run_with_times(root: Path, loops: float, blocks: int = 6, noise: float = 0.0
             "treatments": treatments,
             "factors": {**factors, "message": ["published"]},
             "blocks": blocks,
+            "order": [[treatment.name for treatment in treatments]] * blocks,
             "contrasts": [],
             "run_id": "20260102T030405Z-codecs-1",
         }

@@ -57,6 +57,7 @@ def test_sides_that_do_not_fit_their_reasons_are_refused(tmp_path: Path) -> None
 def test_a_run_from_before_sides_does_not_say_whose_faults_they_were(tmp_path: Path) -> None:
     run = committed(tmp_path, reasons=["lost", "late"])
     file = run.path / "trials" / "b000-p00-a0" / "trial.parquet"
+    (file.parent / "manifest.json").unlink()  # nor were there manifests then
     pq.write_table(pq.read_table(file).drop_columns(["reason_sides"]), file)
     trial = Run(run.path).trials().iloc[0]
     assert list(trial["reason_sides"]) == ["unknown", "unknown"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -41,11 +40,6 @@ def commit(writer: RunWriter, model: Run, block: int = 0, requests=None) -> Path
     tables = [table.drop(columns=IDENTITY) for table in tables]
     row = row_of(model, block=block, position=0, trial_id=trial_id(block, 0, 0))
     return writer.commit_trial(row, tables[0] if requests is None else requests, *tables[1:])
-
-
-def commit_until_full(writer: RunWriter, model: Run) -> None:
-    for block in range(100):
-        commit(writer, model, block)
 
 
 def test_what_was_committed_is_read_back_unchanged(writer, model) -> None:
@@ -136,28 +130,6 @@ def test_an_update_that_fails_leaves_the_old_record(writer, monkeypatch) -> None
     assert Run(writer.path).record.state == "running"
     assert writer.record.state == "running"
     assert [path.name for path in writer.path.glob(".tmp-*")] == []
-
-
-def test_a_full_disk_keeps_the_trials_before_it(model, tmp_path) -> None:
-    mount = tmp_path / "small"
-    mount.mkdir()
-    done = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=512k", "none", mount], check=False, capture_output=True
-    )
-    if done.returncode:
-        pytest.skip("mounting a small disk needs root")
-    try:
-        record = model.record.model_copy(update={"run_id": "full", "blocks": 100})
-        writer = RunWriter.create(mount, record)
-        with pytest.raises(RecordingError, match=r"small/full/trials.*PERFLAB_RUNS"):
-            commit_until_full(writer, model)
-        run = Run(writer.path)
-        committed = len(run.trials())
-        assert 0 < committed < 100
-        assert run.problems == []
-        assert len(run.requests(trial_ids=[trial_id(committed - 1, 0, 0)])) == 60
-    finally:
-        subprocess.run(["umount", mount], check=True)
 
 
 def test_an_update_is_validated_and_persists(writer) -> None:

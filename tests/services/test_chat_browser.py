@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import re
 import signal
+import threading
 from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -195,6 +197,71 @@ def test_a_codec_that_is_not_json_is_said_to_be_none_for_the_page(
     ann.wait(lambda: f"the service runs the codec {codec}" in ann.text("problem"))
     assert "start it with codec json, orjson or msgspec" in ann.text("problem")
     assert not ann.part("enter").is_enabled()
+
+
+HARM = """
+const [to, done] = arguments;
+const post = (path, type) => fetch(to + path, {
+  method: "POST", mode: "no-cors", body: '{"user": "user1", "password": "correct horse"}',
+  headers: type ? { "Content-Type": type } : {},
+});
+const form = Object.assign(document.createElement("form"), {
+  action: to + "/reset", method: "POST", target: "hidden", enctype: "text/plain",
+});
+const frame = Object.assign(document.createElement("iframe"), { name: "hidden" });
+document.body.append(form, frame);
+frame.onload = () => Promise.allSettled([
+  post("/reset"), post("/reset", "text/plain"), post("/login"),
+  fetch(to + "/reset", { method: "POST", headers: { "Content-Type": "application/json" } }),
+]).then((all) => done(all.map((each) => each.status)));
+form.submit();
+"""
+
+
+@pytest.fixture
+def other_origin() -> Iterator[str]:
+    """An empty page of another origin, which is the same site: this host, another port."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), EmptyPage) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+class EmptyPage(BaseHTTPRequestHandler):
+    """A page with nothing in it."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        self.wfile.write(b"<!doctype html><body>")
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+def test_a_page_of_another_origin_resets_nothing_and_logs_nobody_in(
+    plain: Service, opened: Open, other_origin: str
+) -> None:
+    ann = opened(plain).join("user1")
+    ann.choose("channel6")
+    ann.say("still here")
+    ann.wait(ann.lines)
+    # Nobody is connected, so that a reset would be done.
+    ann.part("leave").click()
+    ann.wait(lambda: counts(plain)["active_users"] == 0)
+    before = counts(plain)
+    stranger = opened(plain).front()
+    stranger.get(other_origin)
+    ends = stranger.execute_async_script(HARM, f"http://127.0.0.1:{plain.port}")
+    # Without CORS a page may send three of these, and not even ask for the fourth.
+    assert ends == ["fulfilled", "fulfilled", "fulfilled", "rejected"]
+    after = counts(plain)
+    assert after["refused"]["foreign_page"] >= before["refused"].get("foreign_page", 0) + 3
+    assert after["logins"] == before["logins"] > 0
+    ann.load()
+    ann.join("user1").choose("channel6")
+    ann.wait(lambda: [text for _, _, text in ann.lines()] == ["still here"])
 
 
 def test_the_browser_has_no_complaint_about_the_page(plain: Service, opened: Open) -> None:

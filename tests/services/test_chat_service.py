@@ -48,6 +48,12 @@ def plain(started: Start) -> Service:
     return started("chat", deflate="off", bind="on", **EASY)
 
 
+@pytest.fixture(scope="module")
+def bench(started: Start) -> Service:
+    """The service with the codec benchmark in place of the chat."""
+    return started("chat", benchmark="on", **EASY)
+
+
 def get(service: Service, path: str, token: str) -> Answer:
     request = urllib.request.Request(
         f"http://127.0.0.1:{service.port}{path}", headers={"Authorization": f"Bearer {token}"}
@@ -311,12 +317,12 @@ def test_logins_in_threads_do_not_hold_up_the_loop(started: Start) -> None:
 @pytest.mark.parametrize("message", ["published", "chat", "batch"])
 @pytest.mark.parametrize("codec", CODECS)
 def test_the_codec_benchmark_answers_with_one_unit(
-    plain: Service, codec: str, message: str
+    bench: Service, codec: str, message: str
 ) -> None:
     took: dict[str, float] = {}
     for operation in ("serialize", "deserialize", "serialize_values", "deserialize_values"):
         path = f"/codec-bench?codec={codec}&message={message}&op={operation}&loops=100"
-        answer = call(plain.port, "GET", path)
+        answer = call(bench.port, "GET", path)
         assert answer.status == 200
         assert answer.phases["op"] * 1e3 == pytest.approx(answer.body["ns_per_op"], rel=1e-4)
         assert answer.body["bytes"] > 60
@@ -332,10 +338,11 @@ def test_the_codec_benchmark_answers_with_one_unit(
         "codec=json&message=chat&op=serialize&loops=0",
         "codec=json&message=chat&op=fold",
         "codec=json",
+        "codec=json&message=batch&op=deserialize_values&loops=10001",
     ],
 )
-def test_a_wrong_benchmark_is_refused_by_name(plain: Service, query: str) -> None:
-    answer = call(plain.port, "GET", f"/codec-bench?{query}")
+def test_a_wrong_benchmark_is_refused_by_name(bench: Service, query: str) -> None:
+    answer = call(bench.port, "GET", f"/codec-bench?{query}")
     assert (answer.status, answer.body["error"]["code"]) == (422, "bad_request")
 
 

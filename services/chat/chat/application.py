@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -15,9 +16,11 @@ from chat.channels import Channels
 from chat.commits import open_commits
 from chat.counts import Counts
 from chat.hub import SEQUENCES_PER_START, Hub
+from chat.patience import Patience
 from chat.refusal import BadRequest, Refused
 from chat.settings import Settings
 from chat.store import Store
+from chat.suspicion import Suspicion
 from chat.timing import ServerTiming
 from chat.tokens import REMEMBERED_S, Tokens
 
@@ -32,6 +35,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     state.counts = Counts()
     state.hashing = accounts.hashing(settings.login_hash, settings.bcrypt_rounds)
     state.login_threads = anyio.CapacityLimiter(LOGIN_THREADS)
+    state.suspicion = Suspicion()
     state.store, behind = Store(settings.data), Store(settings.data)
     pool = accounts.pool(settings.accounts, state.hashing)
     state.no_account = pool[0][1]
@@ -48,21 +52,31 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         state.counts,
         state.store.first_sequence(SEQUENCES_PER_START),
     )
+    patience = Patience(state.connections, settings.patience_s, state.counts)
+    watching = asyncio.create_task(patience.watch())
     yield
+    watching.cancel()
+    state.suspicion.close()
     state.commits.close()
     behind.close()
     state.store.close()
 
 
 def build(settings: Settings) -> FastAPI:
-    """Return the application; the server that runs it adds itself as ``state.server``."""
+    """Return the application.
+
+    The server that runs it adds itself as ``state.server``, and its ``state.connections``.
+    """
     app = FastAPI(lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
     app.state.settings = settings
     app.add_middleware(ServerTiming)
     app.add_exception_handler(Refused, refuse)
     app.add_exception_handler(RequestValidationError, refuse_request)
-    endpoints.add_to(app)
-    page.add_to(app)
+    if settings.benchmark == "on":
+        endpoints.add_benchmark_to(app)
+    else:
+        endpoints.add_to(app)
+        page.add_to(app)
     return app
 
 

@@ -11,6 +11,7 @@ const WORDS = {
   not_subscribed: "Tick the channel to subscribe, then send again",
   not_stored: "The service could not store this: others may have seen it, the history will not have it",
   wrong_login: "The login is wrong: check name and password",
+  too_many_logins: "Many logins fail at the moment: try again in some seconds",
   missing_token: "You are not logged in: log in",
   wrong_token: "The service does not know this login any more: log in again",
   expired_token: "This login is too old: log in again",

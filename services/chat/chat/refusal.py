@@ -64,6 +64,20 @@ class WrongLogin(Refused):
     status = 401
 
 
+class TooManyLogins(Refused):
+    """Logins fail, and many wait to be verified."""
+
+    code = "too_many_logins"
+    status = 429
+
+
+class ForeignPage(Refused):
+    """A page of another origin asks for something."""
+
+    code = "foreign_page"
+    status = 403
+
+
 class MissingToken(Refused):
     """No token was given."""
 

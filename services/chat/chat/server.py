@@ -46,7 +46,10 @@ def main() -> None:
     if settings.bind == "on":
         # Before any thread is there, so that all of them inherit it.
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    uvicorn.Server(configured(settings)).run()
+    config = configured(settings)
+    server = uvicorn.Server(config)
+    config.app.state.connections = server.server_state.connections
+    server.run()
 
 
 if __name__ == "__main__":

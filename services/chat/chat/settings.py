@@ -18,6 +18,7 @@ CHOICES = {
     "commit": ("batched", "each", "write_behind"),
     "websocket": ("websockets", "websockets-sansio", "wsproto"),
     "bind": ("off", "on"),
+    "benchmark": ("off", "on"),
 }
 
 
@@ -47,6 +48,8 @@ class Settings:
     batch_size: int = 100
     batch_interval_ms: float = 50.0
     keepalive_s: float = 20.0
+    patience_s: float = 10.0
+    benchmark: str = "off"
 
     @property
     def largest_frame_bytes(self) -> int:
@@ -90,7 +93,7 @@ WHOLE = (
     "send_queue",
     "batch_size",
 )
-NUMBERS = ("subscriber_share", "token_ttl_s", "batch_interval_ms", "keepalive_s")
+NUMBERS = ("subscriber_share", "token_ttl_s", "batch_interval_ms", "keepalive_s", "patience_s")
 
 
 def _read(variable: str, text: str, name: str) -> str | int | float | Path:

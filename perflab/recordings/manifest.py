@@ -1,0 +1,92 @@
+"""The manifest of a trial's folder: which files were committed, how long they are, their digests.
+
+With it a trial is known to be whole before any of its tables is decoded. Trials from before there
+were manifests have none; their tables are read to the end instead.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from perflab.errors import RecordingError
+from perflab.recordings.opening import open_plain, read_plain
+
+FILE = "manifest.json"
+LARGEST_BYTES = 64 * 1024
+# Larger files, a million messages say, are only measured when a trial is looked at, and read to
+# the end when they are asked for: else looking through many runs would read gigabytes.
+READ_AT_ONCE_BYTES = 4 * 2**20
+
+
+class File(BaseModel):
+    """One file of a trial."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    size_bytes: int = Field(ge=0)
+    sha256: str
+
+
+class Manifest(BaseModel):
+    """All files of a trial but the manifest itself, by name."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    files: dict[str, File]
+
+
+def describe(folder: Path) -> bytes:
+    """Return the manifest of the files in a folder."""
+    files = {
+        path.name: File(size_bytes=path.stat().st_size, sha256=_digest(path))
+        for path in sorted(folder.iterdir())
+    }
+    return Manifest(files=files).model_dump_json(indent=1).encode() + b"\n"
+
+
+def check_files(folder: Path) -> bool:
+    """Compare a trial's files with their manifest; return False where it has none.
+
+    Raises
+    ------
+    RecordingError
+        A file is missing, not in the manifest, or not as it was committed.
+    OSError
+        One cannot be read.
+    """
+    try:
+        content = read_plain(folder / FILE, LARGEST_BYTES)
+    except FileNotFoundError:
+        return False
+    try:
+        files = Manifest.model_validate_json(content).files
+    except ValidationError as error:
+        raise RecordingError(f"{FILE}: is damaged: {error.errors()[0]['msg']}") from None
+    found = {path.name for path in folder.iterdir()} - {FILE}
+    for words, names in (
+        ("missing", set(files) - found),
+        ("not of this trial", found - set(files)),
+    ):
+        if names:
+            raise RecordingError(f"{', '.join(sorted(names))}: {words}")
+    for name, file in files.items():
+        _compare(folder / name, file)
+    return True
+
+
+def _compare(path: Path, file: File) -> None:
+    with open_plain(path) as opened:
+        size = os.fstat(opened.fileno()).st_size
+    if size != file.size_bytes:
+        raise RecordingError(f"{path.name}: has {size:,} bytes, {file.size_bytes:,} were committed")
+    if size <= READ_AT_ONCE_BYTES and _digest(path) != file.sha256:
+        raise RecordingError(f"{path.name}: is not what was committed (its digest differs)")
+
+
+def _digest(path: Path) -> str:
+    with open_plain(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

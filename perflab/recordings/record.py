@@ -1,0 +1,76 @@
+"""Reading ``run.json``, which may come from somebody else, within bounded time and memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import from_json
+
+from perflab.errors import RecordingError
+from perflab.recordings.opening import read_plain
+from perflab.recordings.schema import SCHEMA_VERSION, RunRecord
+
+FILE = "run.json"
+# The largest record of the lab's own, 1,000 blocks of 60 treatments, has 5 MB and 61,000 values.
+LARGEST_BYTES = 16 * 2**20
+MOST_VALUES = 200_000
+DEEPEST = 32
+SHOWN_ERRORS = 3
+
+
+def read_record(path: Path) -> RunRecord:
+    """Read ``run.json`` of a run's folder.
+
+    Raises
+    ------
+    RecordingError
+        There is none, it is damaged or contradicts itself, or a newer perflab wrote it.
+    """
+    file = path / FILE
+    try:
+        words = from_json(read_plain(file, LARGEST_BYTES), allow_inf_nan=False)
+        version = words["schema_version"]
+    except (FileNotFoundError, NotADirectoryError):
+        raise RecordingError(f"{path}: is not a run (it holds no {FILE})") from None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise RecordingError(f"{file}: is damaged or unreadable: {error!r:.300}") from error
+    if type(version) is int and version > SCHEMA_VERSION:
+        raise RecordingError(
+            f"{file}: has schema version {str(version)[:20]}, this perflab reads up to "
+            f"{SCHEMA_VERSION}; read it with a newer perflab"
+        )
+    _check_size(words, file)
+    try:
+        return RunRecord.model_validate(words)
+    except ValidationError as error:
+        raise RecordingError(f"{file}: is not a valid record: {_first_of(error)}") from error
+
+
+def _check_size(words: Any, file: Path) -> None:
+    """Refuse what would take long to check, before it is."""
+    values, level, depth = 0, [words], 0
+    while level:
+        values, depth = values + len(level), depth + 1
+        if depth > DEEPEST:
+            raise RecordingError(f"{file}: is nested deeper than {DEEPEST} levels")
+        if values > MOST_VALUES:
+            raise RecordingError(f"{file}: has more than {MOST_VALUES:,} values")
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, (dict, list))
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+
+
+def _first_of(error: ValidationError) -> str:
+    """Say the first things that are wrong; a hostile record has as many as it likes."""
+    listed = error.errors(include_url=False, include_context=False, include_input=False)
+    shown = [
+        f"{'.'.join(map(str, each['loc'])) or 'the record'}: {each['msg']}"[:300]
+        for each in listed[:SHOWN_ERRORS]
+    ]
+    more = f"; and {len(listed) - SHOWN_ERRORS} more" if len(listed) > SHOWN_ERRORS else ""
+    return "; ".join(shown) + more

@@ -1,0 +1,116 @@
+"""Reading one trial's folder: its row, once the trial is known to be whole, and its tables."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from perflab.errors import RecordingError
+from perflab.recordings.manifest import READ_AT_ONCE_BYTES, check_files
+from perflab.recordings.opening import check_folder, open_plain
+from perflab.recordings.schema import OPTIONAL, TABLES, RunRecord, check_columns
+from perflab.recordings.tables import TRIAL, check_row
+
+# A crowd that hears 100,000 messages a second leaves so many rows in three minutes; a small file
+# can claim any number.
+MOST_ROWS = 20_000_000
+# Rates and times: none is below 0, and NaN stands for what was not measured.
+_NOT_NEGATIVE = ("_rps", "_ms", "_us", "_ns")
+
+
+def read_row(folder: Path, record: RunRecord) -> pa.Table:
+    """Return a trial's row after making sure that the trial is whole and of this run.
+
+    Files of up to 4 MiB are read to the end; of larger ones size and footer are looked at, and
+    damage within is found when they are read.
+
+    Raises
+    ------
+    RecordingError
+        It is not; the message names the file.
+    """
+    with _named(folder):
+        check_folder(folder)
+        is_known_whole = check_files(folder)
+    row = read_table(folder / "trial.parquet", most_rows=1)
+    with _named(folder / "trial.parquet"):
+        _check_row(row, folder.name, record)
+    for kind in TABLES:
+        file = folder / f"{kind}.parquet"
+        if kind not in OPTIONAL or os.path.lexists(file):
+            _check_table(kind, file, is_known_whole)
+    return row
+
+
+def read_table(path: Path, most_rows: int = MOST_ROWS) -> pa.Table:
+    """Read a table and verify the checksums of its pages.
+
+    Raises
+    ------
+    RecordingError
+        It cannot be read, or has more rows than allowed; the message names the file.
+    """
+    with _opened(path, most_rows) as parquet:
+        return parquet.read()
+
+
+def _check_table(kind: str, path: Path, is_known_whole: bool) -> None:
+    with _opened(path, MOST_ROWS) as parquet:
+        check_columns(kind, parquet.schema_arrow.names, "it")
+        if not is_known_whole and path.stat().st_size <= READ_AT_ONCE_BYTES:
+            parquet.read()
+
+
+@contextmanager
+def _opened(path: Path, most_rows: int) -> Iterator[pq.ParquetFile]:
+    with _named(path), open_plain(path) as file:
+        parquet = pq.ParquetFile(file, page_checksum_verification=True)
+        rows = parquet.metadata.num_rows
+        if not 0 <= rows <= most_rows:
+            raise RecordingError(f"it has {rows:,} rows, at most {most_rows:,} are allowed")
+        yield parquet
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Turn whatever reading a damaged file may raise into one error that names it."""
+    try:
+        yield
+    except (OSError, ValueError, pa.ArrowException, RecordingError) as error:
+        lines = str(error).strip().splitlines() or [repr(error)]
+        raise RecordingError(f"{path.name}: {lines[0]:.300}") from error
+
+
+def _check_row(table: pa.Table, name: str, record: RunRecord) -> None:
+    if table.num_rows != 1:
+        raise RecordingError("it has no row")
+    for field in TRIAL:
+        if field.name in table.schema.names and table.schema.field(field.name).type != field.type:
+            raise RecordingError(f"the column {field.name} is no {field.type}")
+    (row,) = table.to_pylist()
+    check_row(row)
+    if row["trial_id"] != name:
+        raise RecordingError(f"it holds the row of trial {row['trial_id']}")
+    if row["block"] >= record.blocks:
+        raise RecordingError(f"block {row['block']} is beyond the run's {record.blocks}")
+    if row["treatment"] not in {treatment.name for treatment in record.treatments}:
+        raise RecordingError(f"the treatment {row['treatment']!r:.100} is not in the run")
+    _check_values(row)
+
+
+def _check_values(row: Mapping[str, Any]) -> None:
+    for field in TRIAL:
+        value = row.get(field.name)
+        if isinstance(value, float) and math.isinf(value):
+            raise RecordingError(f"{field.name} is infinite")
+        if isinstance(value, (int, float)) and value < 0 and field.name.endswith(_NOT_NEGATIVE):
+            raise RecordingError(f"{field.name} = {value:.6g} is below 0")
+    if row.get("end_ns", 0) < row.get("begin_ns", 0):
+        raise RecordingError("it ends before it begins")

@@ -1,0 +1,257 @@
+"""A damaged trial counts for nothing from the first look on, and is named with the reason."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from perflab.errors import RecordingError
+from perflab.recordings import Run, RunWriter, list_runs, manifest
+from tests.synthetic import write_run
+
+VICTIM, OTHER = "b001-p00-a0", "b001-p01-a0"
+TABLES = ("trial", "requests", "samples", "waits")
+Harm = Callable[[Path], object]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return write_run(tmp_path_factory.mktemp("whole"), blocks=2, requests=60)
+
+
+@pytest.fixture
+def folder(whole: Run, tmp_path: Path) -> Path:
+    """The folder of a trial that may be harmed."""
+    shutil.copytree(whole.path, tmp_path / "run")
+    return tmp_path / "run" / "trials" / VICTIM
+
+
+@pytest.fixture
+def old(folder: Path) -> Path:
+    """The same, recorded before there were manifests."""
+    for each in folder.parent.glob("*/manifest.json"):
+        each.unlink()
+    return folder
+
+
+def cut_short(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:-20])
+
+
+def flip_a_bit(file: Path, at: int = 300) -> None:
+    content = bytearray(file.read_bytes())
+    content[at] ^= 0xFF
+    file.write_bytes(bytes(content))
+
+
+def change_row(folder: Path, **values: Any) -> None:
+    """Write other values into a trial's row, with a manifest that fits them."""
+    file = folder / "trial.parquet"
+    table = pq.read_table(file)
+    for name, value in values.items():
+        place = table.schema.get_field_index(name)
+        kind = table.schema.field(name).type if not isinstance(value, pa.Scalar) else value.type
+        given = value.as_py() if isinstance(value, pa.Scalar) else value
+        table = table.set_column(place, name, pa.array([given], kind))
+    pq.write_table(table, file)
+    (folder / manifest.FILE).unlink()
+    (folder / manifest.FILE).write_bytes(manifest.describe(folder))
+
+
+def assert_left_out(folder: Path, *words: str) -> None:
+    """The trial is in no table and no count, before any other table than its row was asked for."""
+    run = Run(folder.parent.parent)
+    (problem,) = run.problems
+    for word in (f"trial {folder.name} is damaged and left out", *words):
+        assert word in problem
+    for table in (run.trials(), run.valid_trials(), run.requests(), run.samples(), run.waits()):
+        assert table["trial_id"].nunique() == 3
+        assert folder.name not in set(table["trial_id"])
+    assert run.problems == [problem]
+
+
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("harm", [cut_short, flip_a_bit, Path.unlink])
+def test_a_file_that_is_not_what_was_committed(folder: Path, table: str, harm: Harm) -> None:
+    harm(folder / f"{table}.parquet")
+    assert_left_out(folder, f"{table}.parquet")
+
+
+@pytest.mark.parametrize("table", TABLES[:3])
+@pytest.mark.parametrize("harm", [cut_short, flip_a_bit, Path.unlink])
+def test_the_same_in_a_run_from_before_manifests(old: Path, table: str, harm: Harm) -> None:
+    harm(old / f"{table}.parquet")
+    assert_left_out(old, f"{table}.parquet")
+
+
+def test_a_run_from_before_manifests_is_read_as_ever(old: Path, whole: Run) -> None:
+    run = Run(old.parent.parent)
+    pd.testing.assert_frame_equal(run.trials(), whole.trials())
+    pd.testing.assert_frame_equal(run.requests(), whole.requests())
+    assert run.problems == []
+
+
+def test_the_table_of_another_trial(folder: Path) -> None:
+    shutil.copy(folder.with_name(OTHER) / "requests.parquet", folder)
+    assert_left_out(folder, "requests.parquet")
+
+
+def test_the_same_where_tables_are_too_large_to_be_read_at_once(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(manifest, "READ_AT_ONCE_BYTES", 10)
+    shutil.copy(folder.with_name(OTHER) / "requests.parquet", folder)
+    assert_left_out(folder, "requests.parquet", "bytes, ")
+
+
+def test_a_whole_folder_of_another_trial(folder: Path) -> None:
+    shutil.rmtree(folder)
+    shutil.copytree(folder.with_name(OTHER), folder)
+    assert_left_out(folder, f"holds the row of trial {OTHER}")
+
+
+def test_a_table_that_was_put_in_later(folder: Path) -> None:
+    shutil.copy(folder / "waits.parquet", folder / "stacks.parquet")
+    assert_left_out(folder, "stacks.parquet", "not of this trial")
+
+
+@pytest.mark.parametrize("content", ["", "{}", '{"files": {"trial.parquet": 7}}', "[" * 60_000])
+def test_a_manifest_that_is_none(folder: Path, content: str) -> None:
+    (folder / "manifest.json").write_text(content)
+    assert_left_out(folder, "manifest.json")
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"throughput_rps": float("inf")}, "throughput_rps is infinite"),
+        ({"p50_ms": -1.0}, "p50_ms = -1 is below 0"),
+        ({"begin_ns": 2**62}, "ends before it begins"),
+        ({"treatment": "nobody"}, "nobody"),
+        ({"state": "splendid"}, "splendid"),
+        ({"position": 7}, "trial id"),
+        ({"block": pa.scalar("one")}, "block is no int64"),
+    ],
+    ids=lambda each: next(iter(each)) if isinstance(each, dict) else "",
+)
+def test_a_row_with_absurd_values(folder: Path, values: dict[str, Any], words: str) -> None:
+    change_row(folder, **values)
+    assert_left_out(folder, words)
+
+
+def test_a_block_that_the_run_does_not_have(folder: Path) -> None:
+    beyond = folder.with_name("b007-p00-a0")
+    folder.rename(beyond)
+    change_row(beyond, trial_id=beyond.name, block=7)
+    assert_left_out(beyond, "block 7 is beyond the run's 2")
+
+
+def test_a_column_that_is_of_another_type_than_in_the_other_trials(folder: Path) -> None:
+    file = folder / "trial.parquet"
+    name = next(name for name in pq.read_schema(file).names if name.startswith("cpu_share_"))
+    change_row(folder, **{name: pa.scalar("much")})
+    assert_left_out(folder, name)
+
+
+def test_a_few_bytes_that_claim_a_billion_rows(folder: Path) -> None:
+    file = folder / "requests.parquet"
+    chunk = pq.read_table(file).slice(0, 1)
+    with pq.ParquetWriter(file, chunk.schema) as writer:
+        many = pa.table(
+            {name: pa.nulls(10**6, chunk.schema.field(name).type) for name in chunk.column_names}
+        )
+        for _ in range(21):
+            writer.write_table(many)
+    (folder / manifest.FILE).unlink()
+    (folder / manifest.FILE).write_bytes(manifest.describe(folder))
+    assert_left_out(folder, "21,000,000 rows")
+
+
+def link(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def listen(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as made:
+        # The name of a socket must be short.
+        os.chdir(path.parent)
+        made.bind(path.name)
+
+
+SPECIAL: dict[str, Harm] = {
+    "link": link,
+    "FIFO": os.mkfifo,
+    "folder": Path.mkdir,
+    "socket": listen,
+}
+
+
+@pytest.mark.parametrize("kind", SPECIAL)
+@pytest.mark.parametrize("name", ["trial.parquet", "requests.parquet", "manifest.json"])
+def test_what_is_no_plain_file_is_not_opened(
+    folder: Path, name: str, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    (folder / name).unlink()
+    SPECIAL[kind](folder / name)
+    assert_left_out(folder, name, f"is a {kind}")
+
+
+@pytest.mark.parametrize("kind", SPECIAL)
+def test_nor_is_it_in_place_of_the_record(
+    folder: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    record = folder.parent.parent / "run.json"
+    record.unlink()
+    SPECIAL[kind](record)
+    with pytest.raises(RecordingError, match=rf"run\.json: is a {kind}, it must be a plain file"):
+        Run(record.parent)
+    problems: list[str] = []
+    assert list_runs(record.parent.parent, problems) == []
+    assert len(problems) == 1
+
+
+def test_a_trial_that_is_a_link_is_not_followed(folder: Path) -> None:
+    folder.rename(folder.parents[2] / "elsewhere")
+    folder.symlink_to(folder.parents[2] / "elsewhere")
+    assert_left_out(folder, "is a link, it must be a folder")
+
+
+def test_trials_that_are_a_link_are_not_read_and_nothing_behind_it_is_deleted(
+    folder: Path, tmp_path: Path
+) -> None:
+    run, elsewhere = folder.parent.parent, tmp_path / "elsewhere"
+    folder.parent.rename(elsewhere)
+    (elsewhere / ".tmp-precious").mkdir()
+    folder.parent.symlink_to(elsewhere)
+    assert len(Run(run).trials()) == 0
+    assert "is a link" in Run(run).problems[0]
+    with pytest.raises(RecordingError, match="is a link"):
+        RunWriter.reopen(run)
+    assert (elsewhere / ".tmp-precious").exists()
+
+
+def test_a_link_that_waits_where_the_record_is_replaced_is_not_written_through(
+    folder: Path, tmp_path: Path
+) -> None:
+    run, precious = folder.parent.parent, tmp_path / "precious"
+    precious.write_text("mine")
+    (run / ".tmp-run.json").symlink_to(precious)
+    (run / ".tmp-folder").symlink_to(tmp_path)
+    writer = RunWriter.reopen(run)
+    assert precious.exists()
+    (run / ".tmp-run.json").symlink_to(precious)
+    writer.update(reason="a test")
+    assert precious.read_text() == "mine"
+    assert json.loads((run / "run.json").read_text())["reason"] == "a test"
