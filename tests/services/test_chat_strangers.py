@@ -162,6 +162,18 @@ def test_right_logins_are_verified_as_the_setting_says(started: Start) -> None:
     service.instance.stop()
 
 
+def test_a_reset_forgets_that_logins_were_wrong(started: Start) -> None:
+    service = started("chat", **SLOW_HASH)
+    assert call(service.port, "POST", "/login", {"user": "user0", "password": "no"}).status == 401
+    assert send(service, "/reset", Content_Type="application/json") == 200
+    before = counts(service)
+    log_in(service, "user0")
+    after = counts(service)
+    # On the event loop's own thread, where the setting wants it.
+    in_loop = after["loop_cpu_s"] - before["loop_cpu_s"]
+    assert in_loop > 0.8 * (after["cpu_s"] - before["cpu_s"])
+
+
 def test_few_wait_to_be_verified_and_the_thread_gives_way() -> None:
     go, priorities = threading.Event(), []
 

@@ -162,6 +162,8 @@ async def reset(request: Request) -> dict[str, str]:
     state.tokens.clear()
     state.channels.clear()
     state.counts.clear()
+    # What comes next counts its own wrong logins: those of before must change nothing in it.
+    state.suspicion.calm()
     return {"state": "reset"}
 
 

@@ -37,6 +37,10 @@ class Suspicion:
         """Be suspicious for a while."""
         self._until_s = time.monotonic() + LASTS_S
 
+    def calm(self) -> None:
+        """Be suspicious no more."""
+        self._until_s = 0.0
+
     @property
     def is_roused(self) -> bool:
         """Return whether a login was wrong lately."""
