@@ -42,7 +42,7 @@ def state_dir() -> Path:
     (``PERFLAB_STATE`` overrides it). Links are kept: whoever uses it checks whose they are.
     """
     override = os.environ.get("PERFLAB_STATE")
-    return Path(os.path.abspath(override or f"/var/tmp/perflab-{os.getuid()}"))
+    return Path(override or f"/var/tmp/perflab-{os.getuid()}").absolute()
 
 
 def open_dir() -> Path:
@@ -62,7 +62,7 @@ def lock_path() -> Path:
     """
     override = os.environ.get("PERFLAB_LOCK")
     if override:
-        return Path(os.path.abspath(override))
+        return Path(override).absolute()
     folder = Path("/run/lock")
     return (folder if _is_for_everybody(folder) else Path("/tmp")) / "perflab.lock"
 

@@ -47,5 +47,5 @@ def taker(path: Path) -> Holder | None:
 
 
 def _name(path: Path) -> bytes:
-    place = os.path.join(os.path.realpath(path.parent), path.name)
+    place = path.parent.resolve() / path.name
     return b"\0perflab-lock-" + hashlib.sha256(os.fsencode(place)).hexdigest().encode()

@@ -56,7 +56,7 @@ def _check_step(place: Path, path: Path) -> None:
         raise _refusal(f"{on_the_way} belongs to {user_name(facts.st_uid)}", path)
     if stat.S_ISLNK(facts.st_mode):
         place.resolve(strict=True)  # raises for a link that leads round in a circle
-        target = Path(os.path.abspath(place.parent / place.readlink()))
+        target = place.parent / place.readlink()
         for step in (*reversed(target.parents), target):
             _check_step(step, path)
     elif facts.st_mode & OTHERS_WRITE and not facts.st_mode & stat.S_ISVTX:

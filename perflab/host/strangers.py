@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import pwd
 from pathlib import Path
 
@@ -29,7 +28,7 @@ def owner_of(pid: int) -> int | None:
     Source: proc(5). Nothing that the process itself can change or block is read.
     """
     try:
-        return os.stat(f"/proc/{pid}").st_uid
+        return Path(f"/proc/{pid}").stat().st_uid
     except OSError:
         return None
 
