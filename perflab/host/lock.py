@@ -19,7 +19,7 @@ from perflab.host.lock_file import is_still, open_existing, open_lock
 from perflab.host.lock_holder import UNSEEN, Holder, holder_of, leave_note
 from perflab.paths import lock_path
 
-__all__ = ["Holder", "holder", "measurement_lock", "problem"]
+__all__ = ["UNSEEN", "Holder", "holder", "measurement_lock", "problem"]
 
 ATTEMPTS = 5
 PAUSE_S = 0.01

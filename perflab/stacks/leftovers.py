@@ -12,7 +12,7 @@ from typing import Any
 import psutil
 
 from perflab.errors import HostBusy, UnsafePlace
-from perflab.host.lock import Holder, holder, measurement_lock
+from perflab.host.lock import UNSEEN, Holder, holder, measurement_lock
 from perflab.host.processes import alive
 from perflab.host.strangers import printable
 from perflab.paths import state_dir
@@ -88,8 +88,10 @@ def remove_unmeasured() -> tuple[list[Found], Holder | None]:
     try:
         with measurement_lock("perflab down"):
             return remove_of_kind(None), None
-    except (HostBusy, UnsafePlace):
+    except UnsafePlace:
         busy = holder()
+    except HostBusy:
+        busy = holder() or UNSEEN
     if busy is None or busy.user:
         # What lies there is no lock, or another user measures: none of ours is measured.
         return remove_of_kind(None), None
