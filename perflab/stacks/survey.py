@@ -91,22 +91,24 @@ def processes() -> Survey:
 
 def believed() -> tuple[dict[int, Labels], list[str]]:
     """Return every process of the lab's by its id, and a word on each that only says it is one."""
-    warnings: list[str] = []
+    doubts: dict[int, str] = {}
     ours: dict[int, Labels] = {}
+    claiming = dict(_claiming())
     try:
-        for pid, environment in _claiming():
+        for pid, (_, environment) in claiming.items():
             try:
                 ours[pid] = _proven(environment)
             except LabelProblem as problem:
-                warnings.append(f"process {pid} says it is the lab's, and is left alone: {problem}")
+                doubts[pid] = f"process {pid} says it is the lab's, and is left alone: {problem}"
         ours |= dict(stack_folders.recorded())
     except (UnsafePlace, LabelProblem, OSError) as error:
-        warnings.append(f"which processes are the lab's cannot be told: {error}")
-    return ours, warnings
+        return ours, [f"which processes are the lab's cannot be told: {error}"]
+    # Children inherit their parent's labels: one word for all of them.
+    return ours, [text for pid, text in doubts.items() if claiming[pid][0] not in claiming]
 
 
-def _claiming() -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield the processes of one's own that carry the lab's labels, with their environment.
+def _claiming() -> Iterator[tuple[int, tuple[int, dict[str, str]]]]:
+    """Yield each process of one's own that carries the lab's labels: parent and environment.
 
     Environments of other users' processes are not read: their owner could make that block.
     """
@@ -117,7 +119,7 @@ def _claiming() -> Iterator[tuple[int, dict[str, str]]]:
                 continue
             environment = process.environ()
             if environment.get("PERFLAB_PROJECT") == PROJECT and "PERFLAB_SERVICE" in environment:
-                yield process.pid, environment
+                yield process.pid, (process.ppid(), environment)
 
 
 def _proven(environment: dict[str, str]) -> Labels:

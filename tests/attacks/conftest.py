@@ -11,6 +11,7 @@ import pytest
 
 from tests.attacks.second_user import Stranger
 
+
 @pytest.fixture
 def stranger() -> Iterator[Stranger]:
     """Another user; only root can act as one."""

@@ -70,7 +70,7 @@ def test_a_hard_link_to_a_file_of_ours_is_neither_written_nor_locked(path: Path)
 
 @pytest.mark.parametrize(
     ("kind", "make"),
-    [("a FIFO", lambda at: os.mkfifo(at, 0o666)), ("a folder", lambda at: os.mkdir(at, 0o777))],
+    [("a FIFO", lambda at: os.mkfifo(at, 0o666)), ("a folder", lambda at: at.mkdir(0o777))],
 )
 @pytest.mark.timeout(20)
 def test_what_is_no_file_is_told_and_blocks_nobody(
@@ -228,9 +228,7 @@ def test_a_stranger_who_took_the_guard_is_named(stranger: Stranger, path: Path) 
         measure(path)
 
 
-def test_a_shared_hold_of_a_stranger_makes_us_wait_until_it_ends(
-    stranger: Stranger, path: Path
-) -> None:
+def test_a_shared_hold_makes_us_wait_until_it_ends(path: Path) -> None:
     path.touch(mode=0o644)
     descriptor = os.open(path, os.O_RDONLY)
     fcntl.flock(descriptor, fcntl.LOCK_SH)
