@@ -172,6 +172,26 @@ def test_a_file_that_was_put_in_the_place_of_the_locked_one_is_not_enough(path: 
             measure(path)
 
 
+def test_a_lock_on_a_file_that_was_deleted_just_before_is_no_lock(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock = fcntl.flock
+    deleted = []
+
+    def delete_first(descriptor: int, how: int) -> None:
+        if not deleted:
+            deleted.append(path)
+            path.unlink()
+        lock(descriptor, how)
+
+    monkeypatch.setattr("fcntl.flock", delete_first)
+    with measurement_lock("ours", path=path):
+        found = holder(path)
+        assert found is not None
+        assert found.what == "ours"
+        assert path.exists()
+
+
 def test_two_temporary_folders_are_still_one_host(
     places: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -79,6 +79,8 @@ def test_a_strangers_process_is_neither_ended_nor_believed(
     pid = stranger.runs("sleep", "60", **forged(PERFLAB_STACK=name))
     wait_for(pid)
     assert leftovers.everything() == []
+    # Its environment was not even read: its owner could make that block.
+    assert not [text for text in processes().warnings if f"process {pid} " in text]
     leftovers.remove_of_kind("run")
     assert stranger.is_running(pid)
     assert stack.exists()
@@ -238,6 +240,19 @@ def test_down_leaves_a_live_stack_of_another_lock_and_says_so(places: Path, prog
     assert other.returncode == 0
     perflab("down")
     assert not (state_dir() / "stacks" / "run-9").exists()
+
+
+def test_services_that_stay_up_under_another_lock_keep_their_folder(
+    stranger: Stranger, stack: Path
+) -> None:
+    (stack / "owner").write_text("boot/1/1")  # who made it has ended
+    environment = ours(PERFLAB_SCOPE="/another/lock", PERFLAB_KIND="up")
+    pid = stranger.runs("sleep", "60", uid=os.getuid(), **environment)
+    wait_for(pid)
+    said = perflab("down", "--all")
+    assert "left alone: postgres (run-1) under another lock" in said
+    assert stranger.is_running(pid)
+    assert stack.exists()
 
 
 def test_down_leaves_the_services_of_a_measurement_under_way(stranger: Stranger) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import subprocess
@@ -15,7 +16,7 @@ import pytest
 
 from perflab.figures.export import FigureNotSaved, save_table, write_whole
 from perflab.paths import project_root
-from perflab.stacks.asking import answers, ask
+from perflab.stacks import asking
 from perflab.stacks.process_backend import ProcessBackend
 from tests.attacks.second_user import Stranger
 from tests.services import running
@@ -51,6 +52,7 @@ def service_and_proxy(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[HTTPSer
         monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.server_port}")
     monkeypatch.delenv("no_proxy", raising=False)
     monkeypatch.delenv("NO_PROXY", raising=False)
+    importlib.reload(asking)  # as if the lab were started in this environment
     yield service, proxy
     for server in (service, proxy):
         server.shutdown()
@@ -61,8 +63,8 @@ def test_what_the_lab_asks_its_services_goes_to_no_proxy(
     service_and_proxy: tuple[HTTPServer, HTTPServer],
 ) -> None:
     service, proxy = service_and_proxy
-    assert ask(service.server_port, "/settings") == {"who": "service"}
-    assert answers(service.server_port, "/health")
+    assert asking.ask(service.server_port, "/settings") == {"who": "service"}
+    assert asking.answers(service.server_port, "/health")
     assert service.seen == ["/settings", "/health"]  # type: ignore[attr-defined]
     assert proxy.seen == []  # type: ignore[attr-defined]
 
