@@ -9,6 +9,7 @@ PerflabError
  |    +-- SettingRefused       a service does not run with the setting it was given
  |    +-- ProfilerFailed       py-spy is missing, not permitted, or left no stacks
  |    +-- ServiceBusy          a service refuses because of the state it is in (HTTP 409)
+ +-- UnsafePlace            a folder or file that somebody else made or can change
  +-- HostBusy               another measurement holds the host's lock
  +-- LoadError              the load generator itself failed
  +-- TargetRefused          load was asked for a host that is not allowed
@@ -85,6 +86,10 @@ class ProfilerFailed(StackError):
 
 class HostBusy(PerflabError):
     """Another measurement holds the lock of this host."""
+
+
+class UnsafePlace(PerflabError):
+    """A folder or file of the lab's that somebody else made or can change."""
 
 
 class LoadError(PerflabError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import stat
 from pathlib import Path
 
 
@@ -36,18 +36,40 @@ def notebooks_dir() -> Path:
 
 
 def state_dir() -> Path:
-    """Return the folder for stacks, their data and logs, and cached artifacts.
+    """Return the folder for stacks, their logs, and cached artifacts; nobody else may enter it.
 
-    It lies under ``/var/tmp`` by default: a database's files must be on a real disk, and a server
-    that refuses root must be able to reach them (``PERFLAB_STATE`` overrides it).
+    It lies under ``/var/tmp`` by default: a database's files must be on a real disk
+    (``PERFLAB_STATE`` overrides it). Links are kept: whoever uses it checks whose they are.
     """
     override = os.environ.get("PERFLAB_STATE")
-    if override:
-        return Path(override).resolve()
-    return Path("/var/tmp") / f"perflab-{os.getuid()}"
+    return Path(override or f"/var/tmp/perflab-{os.getuid()}").absolute()
+
+
+def open_dir() -> Path:
+    """Return the folder of what a server that refuses root must reach: its programs and data.
+
+    Others may pass through it, and change nothing. Only root needs it apart from the rest.
+    """
+    state = state_dir()
+    return state if os.getuid() else state.with_name(f"{state.name}-open")
 
 
 def lock_path() -> Path:
-    """Return the host's measurement lock (``PERFLAB_LOCK`` overrides it)."""
+    """Return the host's measurement lock (``PERFLAB_LOCK`` overrides it).
+
+    All users of a host must find the same one, so it depends on nothing in the environment:
+    ``/run/lock`` where everybody may write there, else ``/tmp``.
+    """
     override = os.environ.get("PERFLAB_LOCK")
-    return Path(override) if override else Path(tempfile.gettempdir()) / "perflab-host.lock"
+    if override:
+        return Path(override).absolute()
+    folder = Path("/run/lock")
+    return (folder if _is_for_everybody(folder) else Path("/tmp")) / "perflab.lock"
+
+
+def _is_for_everybody(folder: Path) -> bool:
+    try:
+        mode = folder.lstat().st_mode
+    except OSError:
+        return False
+    return stat.S_ISDIR(mode) and mode & 0o1777 == 0o1777

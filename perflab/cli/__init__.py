@@ -13,6 +13,7 @@ from perflab.cli import (
     lab,
     load,
     logs,
+    outputs,
     ps,
     requests,
     run,
@@ -50,8 +51,10 @@ for module in (
 
 def main() -> None:
     """Run the command line; an error for the user is its text and exit status 1."""
+    outputs.speak_utf8()
     try:
-        app()
+        with outputs.usable():
+            app()
     except RunInterrupted as error:
         print(f"perflab: {error}", file=sys.stderr)
         sys.exit(130)

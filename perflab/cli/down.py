@@ -13,17 +13,28 @@ def command(
     ] = False,
 ) -> None:
     """Stop and remove services of the lab, whatever a crash left behind included."""
-    from perflab.host.lock import holder
+    from perflab.host.lock import Holder
     from perflab.stacks import leftovers
+    from perflab.stacks.survey import survey
 
-    busy = holder()
-    kind = "up" if busy and not every else None
-    removed = leftovers.remove_of_kind(kind)
+    measuring: Holder | None = None
+    if every:
+        removed = leftovers.remove_of_kind(None)
+    else:
+        removed, measuring = leftovers.remove_unmeasured()
     for item in removed:
         print(f"removed {item.service} ({item.stack}, {item.backend})")
     for folder in leftovers.orphaned_folders():
         leftovers.remove_folder(folder)
     if not removed:
         print("nothing was up")
-    if busy and not every:
-        print(f"left alone: the services of {busy}, which is measuring (--all ends them too)")
+    if measuring:
+        print(f"left alone: the services of {measuring}, which is measuring (--all ends them too)")
+    seen = survey()
+    for item in seen.outside():
+        print(
+            f"left alone: {item.service} ({item.stack}) under another lock; "
+            f"'PERFLAB_LOCK={item.scope} perflab down' ends it"
+        )
+    for warning in (*seen.warnings, *leftovers.strange_entries()):
+        print(f"left alone: {warning}")

@@ -9,18 +9,24 @@ from perflab.cli.console import console as make_console
 
 def command() -> None:
     """List services the lab has running, and who measures."""
-    from perflab.host.lock import holder
-    from perflab.stacks.leftovers import everything
+    from perflab.host.lock import holder, problem
+    from perflab.stacks.survey import survey
 
-    found = everything()
+    seen = survey()
     busy = holder()
     if busy:
         print(f"measuring now: {busy}")
-    if not found:
+    found = seen.inside()
+    if found:
+        table = Table("stack", "service", "kind", "backend", "address", "state")
+        for item in found:
+            address = f"127.0.0.1:{item.port}" if item.port else ""
+            table.add_row(item.stack, item.service, item.kind, item.backend, address, item.state)
+        make_console().print(table)
+    else:
         print("no services are up")
-        return
-    table = Table("stack", "service", "kind", "backend", "address", "state")
-    for item in found:
-        address = f"127.0.0.1:{item.port}" if item.port else ""
-        table.add_row(item.stack, item.service, item.kind, item.backend, address, item.state)
-    make_console().print(table)
+    for item in seen.outside():
+        print(f"under another lock: {item.service} ({item.stack}); its lock is {item.scope}")
+    for warning in (*seen.warnings, problem()):
+        if warning:
+            print(f"warning: {warning}")

@@ -33,6 +33,10 @@ COLORS = 256
 DESCRIPTION = "{http://purl.org/dc/elements/1.1/}description"
 
 
+class FigureNotSaved(PerflabError):
+    """The folder of figures cannot be written, or is full."""
+
+
 class ProvenanceError(PerflabError):
     """A figure file says nothing about its origin, or cannot be read."""
 
@@ -60,7 +64,6 @@ def save(
     tuple of Path
         The SVG and the PNG.
     """
-    directory.mkdir(parents=True, exist_ok=True)
     text = json.dumps(provenance_of(run, name), sort_keys=True, default=str)
     creator = f"perflab {perflab_version()}"
     title = f"{run.record.title}: {name}"
@@ -109,7 +112,6 @@ def _kept_exact(pixels: np.ndarray, places: np.ndarray, palette: Sequence[int]) 
 
 def save_table(table: pd.DataFrame, name: str, directory: Path) -> Path:
     """Write the small table a figure is drawn from as ``<name>.csv``, six significant digits."""
-    directory.mkdir(parents=True, exist_ok=True)
     text = table.to_csv(index=False, float_format="%.6g", lineterminator="\n")
     path = directory / f"{name}.csv"
     write_whole(path, text.encode())
@@ -117,7 +119,24 @@ def save_table(table: pd.DataFrame, name: str, directory: Path) -> Path:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Put ``content`` at ``path`` so that a reader sees the old file or the new, never a part."""
+    """Put ``content`` at ``path`` so that a reader sees the old file or the new, never a part.
+
+    Raises
+    ------
+    FigureNotSaved
+        The file cannot be written; what was there is still there.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _replace(path, content)
+    except OSError as error:
+        raise FigureNotSaved(
+            f"{path}: cannot be written ({error.strerror or error}). Way out: make room there and "
+            "look whose folder it is, or point PERFLAB_FIGURES at another one; the run is kept"
+        ) from None
+
+
+def _replace(path: Path, content: bytes) -> None:
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     try:
         with os.fdopen(descriptor, "wb") as file:

@@ -1,64 +1,55 @@
-"""One measurement per host: a lock that the kernel releases when its holder dies."""
+"""One measurement per host: a lock that the kernel releases when its holder dies.
+
+Other users of the host share it, so what lies at its path may be theirs. They can make the lab
+wait, and it says for whom; they cannot make it read, write or lock anything else.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
-import json
 import os
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from perflab.errors import HostBusy
+from perflab.errors import HostBusy, UnsafePlace
+from perflab.host import lock_guard
+from perflab.host.lock_file import is_still, open_existing, open_lock
+from perflab.host.lock_holder import UNSEEN, Holder, holder_of, leave_note
 from perflab.paths import lock_path
 
+__all__ = ["UNSEEN", "Holder", "holder", "measurement_lock", "problem"]
 
-@dataclass(frozen=True)
-class Holder:
-    """Who measures on this host now."""
-
-    pid: int
-    what: str
-    since: str
-
-    def __str__(self) -> str:
-        return f"'{self.what}' (pid {self.pid}, since {self.since})"
-
-
-def _open(path: Path) -> int:
-    # In a sticky folder the kernel may refuse O_CREAT on somebody else's file, so open it
-    # plainly first; all users of the host share one lock.
-    try:
-        return os.open(path, os.O_RDWR)
-    except FileNotFoundError:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-        with contextlib.suppress(PermissionError):
-            os.fchmod(descriptor, 0o666)
-        return descriptor
-
-
-def _read_holder(descriptor: int) -> Holder:
-    try:
-        return Holder(**json.loads(os.pread(descriptor, 4096, 0)))
-    except (ValueError, TypeError):
-        return Holder(0, "an unknown measurement", "unknown")
+ATTEMPTS = 5
+PAUSE_S = 0.01
 
 
 def holder(path: Path | None = None) -> Holder | None:
-    """Return who holds the lock, or None when the host is free."""
+    """Return who holds the lock, or None when the host is free; looking disturbs nobody.
+
+    What lies at the path and cannot be the lock is held by nobody: see :func:`problem`.
+    """
     path = path or lock_path()
-    if not path.exists():
-        return None
-    descriptor = _open(path)
+    found = None
+    with contextlib.suppress(FileNotFoundError, UnsafePlace):
+        descriptor = open_existing(path)
+        try:
+            found = holder_of(descriptor)
+        finally:
+            os.close(descriptor)
+    return found or lock_guard.taker(path)
+
+
+def problem(path: Path | None = None) -> str:
+    """Return why nobody can measure on this host now, or an empty string when one can."""
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return _read_holder(descriptor)
-    finally:
-        os.close(descriptor)
-    return None
+        os.close(open_existing(path or lock_path()))
+    except FileNotFoundError:
+        return ""
+    except UnsafePlace as error:
+        return str(error)
+    return ""
 
 
 @contextlib.contextmanager
@@ -83,33 +74,61 @@ def measurement_lock(
     ------
     HostBusy
         Somebody else measures; the message says who and since when.
+    UnsafePlace
+        What lies at the lock's path cannot be a lock; the message says what it is and whose.
     """
-    path = path or lock_path()
-    descriptor = _open(path)
-    try:
-        _acquire(descriptor, time.monotonic() + wait_s, on_wait)
-        facts = Holder(os.getpid(), what, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, json.dumps(asdict(facts)).encode(), 0)
+    with contextlib.ExitStack() as held:
+        descriptor = _acquire(held, path or lock_path(), time.monotonic() + wait_s, on_wait)
+        leave_note(descriptor, what)
         yield
-    finally:
-        os.close(descriptor)
 
 
-def _acquire(descriptor: int, deadline: float, on_wait: Callable[[Holder], None] | None) -> None:
+def _acquire(
+    held: contextlib.ExitStack,
+    path: Path,
+    deadline: float,
+    on_wait: Callable[[Holder], None] | None,
+) -> int:
+    """Return the locked file's descriptor; ``held`` lets go of all that was taken."""
     told = False
     while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError:
-            busy = _read_holder(descriptor)
+        got = _try(held, path)
+        if isinstance(got, int):
+            return got
         if time.monotonic() >= deadline:
             raise HostBusy(
-                f"this host is measuring already: {busy}. Two measurements at once would spoil "
+                f"this host is measuring already: {got}. Two measurements at once would spoil "
                 "each other. Wait for it to end, or give --wait SECONDS (wait_s in a notebook)."
             )
         if on_wait and not told:
-            on_wait(busy)
+            on_wait(got)
             told = True
         time.sleep(0.2)
+
+
+def _try(held: contextlib.ExitStack, path: Path) -> int | Holder:
+    """Take file and guard, or say who has one of them."""
+    busy: Holder | None = None
+    for _ in range(ATTEMPTS):
+        with contextlib.ExitStack() as taken:
+            descriptor = open_lock(path)
+            taken.callback(os.close, descriptor)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                busy = holder_of(descriptor)
+            else:
+                guard = lock_guard.take(path)
+                if guard is None:
+                    busy = lock_guard.taker(path)
+                elif is_still(path, descriptor):
+                    taken.callback(guard.close)
+                    held.push(taken.pop_all())
+                    return descriptor
+                else:
+                    guard.close()
+        if busy is not None:
+            return busy
+        # It was let go meanwhile, or the file was deleted before it was locked: once more.
+        time.sleep(PAUSE_S)
+    return UNSEEN

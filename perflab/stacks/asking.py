@@ -1,4 +1,7 @@
-"""Asking a running service over HTTP: its settings, its counts, and a reset."""
+"""Asking a running service over HTTP: its health, its settings, its counts, and a reset.
+
+Services listen on loopback, so no proxy that the environment names is asked for them.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
+from http.client import HTTPException
 from typing import Any
 
 from perflab.errors import ServiceBusy, StackError
@@ -15,6 +19,7 @@ from perflab.stacks.spec import Value
 
 # A user who vanished is found out by the service only when its keep-alive has gone unanswered.
 RESET_PATIENCE_S = 45.0
+OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 def reset(port: int, path: str) -> None:
@@ -30,6 +35,15 @@ def reset(port: int, path: str) -> None:
         time.sleep(0.1)
 
 
+def answers(port: int, path: str, timeout_s: float = 2.0) -> bool:
+    """Tell whether a GET is answered with 200 now."""
+    try:
+        with OPENER.open(f"http://{HOST}:{port}{path}", timeout=timeout_s) as answer:
+            return bool(answer.status == 200)
+    except (OSError, HTTPException):
+        return False
+
+
 def ask(
     port: int, path: str, body: Mapping[str, Value] | None = None, method: str = ""
 ) -> dict[str, Any]:
@@ -41,10 +55,10 @@ def ask(
         headers={"Content-Type": "application/json"},
     )
     try:
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with OPENER.open(request, timeout=10) as answer:
             return dict(json.loads(answer.read() or b"{}"))
     except urllib.error.HTTPError as error:
         text = f"http://{HOST}:{port}{path}: {error}: {error.read(500).decode(errors='replace')}"
         raise (ServiceBusy if error.code == 409 else StackError)(text) from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, HTTPException) as error:
         raise StackError(f"http://{HOST}:{port}{path}: {error}") from None

@@ -1,16 +1,29 @@
 """Labels on everything the lab starts, so that clean-up finds exactly ours.
 
 Containers, volumes and images carry them as Docker labels; plain processes carry them in their
-environment, which the kernel keeps readable until the process ends.
+environment, which the kernel keeps readable until the process ends. Anybody can write labels, so
+those that are read are checked, and a process must prove that ours are ours (``token``).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
+from perflab.host.strangers import printable
 from perflab.paths import lock_path
+from perflab.stacks.token import token
 
 PROJECT = "perflab"
+KINDS = ("run", "up")
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _.-]{0,99}")
+PREFIXES = {"docker": "perflab.", "environment": "PERFLAB_"}
+
+
+class LabelProblem(ValueError):
+    """Labels that the lab cannot have written."""
 
 
 @dataclass(frozen=True)
@@ -27,26 +40,65 @@ class Labels:
     kind: str
     port: int = 0
     log: str = ""
+    scope: str = field(default_factory=lambda: str(lock_path()))
 
     def as_docker(self) -> dict[str, str]:
         """Return the labels of a container or volume."""
-        return {
-            "perflab.project": PROJECT,
-            "perflab.stack": self.stack,
-            "perflab.service": self.service,
-            "perflab.kind": self.kind,
-            "perflab.port": str(self.port),
-            "perflab.scope": str(lock_path()),
-        }
+        written = self._written("docker")
+        return {**written, "perflab.project": PROJECT, "perflab.uid": str(os.getuid())}
 
     def as_environment(self) -> dict[str, str]:
-        """Return the same labels as environment variables of a process."""
-        return {
-            "PERFLAB_PROJECT": PROJECT,
-            "PERFLAB_STACK": self.stack,
-            "PERFLAB_SERVICE": self.service,
-            "PERFLAB_KIND": self.kind,
-            "PERFLAB_PORT": str(self.port),
-            "PERFLAB_LOG": self.log,
-            "PERFLAB_SCOPE": str(lock_path()),
+        """Return the same labels as environment variables of a process of one's own, and a proof.
+
+        Raises
+        ------
+        UnsafePlace
+            The state folder, which keeps the proof secret, is not one's own.
+        """
+        return {**self.as_unproven(), "PERFLAB_TOKEN": token()}
+
+    def as_unproven(self) -> dict[str, str]:
+        """Return the labels for a process that another user's processes can look into."""
+        return {**self._written("environment"), "PERFLAB_PROJECT": PROJECT}
+
+    def _written(self, where: str) -> dict[str, str]:
+        values = {
+            "stack": self.stack,
+            "service": self.service,
+            "kind": self.kind,
+            "port": str(self.port),
+            "scope": self.scope,
         }
+        return {_key(name, where): value for name, value in values.items()}
+
+
+def _key(name: str, where: str) -> str:
+    return PREFIXES[where] + (name.upper() if where == "environment" else name)
+
+
+def read(values: Mapping[str, str], where: str) -> Labels:
+    """Return the labels found in an ``environment`` or of a ``docker`` object.
+
+    Raises
+    ------
+    LabelProblem
+        One is missing, or is not as the lab writes it; the message says which, fit to print.
+    """
+    found = {
+        name: values.get(_key(name, where), "")
+        for name in ("stack", "service", "kind", "port", "scope")
+    }
+    for name in ("stack", "service"):
+        check_name(found[name], _key(name, where))
+    port = found["port"]
+    if found["kind"] not in KINDS:
+        raise LabelProblem(f"{_key('kind', where)} is '{printable(found['kind'])}'")
+    if not (port.isascii() and port.isdigit() and len(port) <= 5 and int(port) <= 65535):
+        raise LabelProblem(f"{_key('port', where)} is '{printable(port)}'")
+    return Labels(found["stack"], found["service"], found["kind"], int(port), scope=found["scope"])
+
+
+def check_name(text: str, label: str) -> None:
+    """Raise LabelProblem unless the text can name a stack or service: it becomes part of a path."""
+    if not NAME.fullmatch(text):
+        raise LabelProblem(f"{label} is '{printable(text)}'")

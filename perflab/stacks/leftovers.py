@@ -1,108 +1,31 @@
-"""What a crash left behind, found by label and removed."""
+"""What a crash left behind, and what a user no longer wants: ended and removed."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import signal
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import psutil
 
-from perflab.paths import lock_path, state_dir
-from perflab.stacks.labels import PROJECT
+from perflab.errors import HostBusy, UnsafePlace
+from perflab.host.lock import UNSEEN, Holder, holder, measurement_lock
+from perflab.host.processes import alive
+from perflab.host.strangers import printable
+from perflab.paths import state_dir
+from perflab.stacks import stack_folders
 from perflab.stacks.process_backend import end_tree, tail
-
-
-@dataclass(frozen=True)
-class Found:
-    """One service that carries the lab's labels."""
-
-    stack: str
-    service: str
-    kind: str
-    backend: str
-    identity: str
-    port: int
-    state: str
-    log: str = ""
-
-
-def _labelled_processes() -> dict[int, dict[str, str]]:
-    """Return the labels of every root process of ours that is alive (children inherit them)."""
-    labelled: dict[int, dict[str, str]] = {}
-    for process in psutil.process_iter():
-        if process.pid == os.getpid():
-            continue
-        with contextlib.suppress(psutil.Error, OSError):
-            environment = process.environ()
-            if environment.get("PERFLAB_PROJECT") == PROJECT and "PERFLAB_SERVICE" in environment:
-                labelled[process.pid] = environment
-    roots = {}
-    for pid, environment in labelled.items():
-        with contextlib.suppress(psutil.Error):
-            process = psutil.Process(pid)
-            if process.ppid() not in labelled and process.status() != psutil.STATUS_ZOMBIE:
-                roots[pid] = environment
-    return roots
-
-
-def processes(scope: str | None = None) -> list[Found]:
-    """Return the services that run as processes; ``scope`` is the host lock they belong to."""
-    scope = scope or str(lock_path())
-    return [
-        Found(
-            labels.get("PERFLAB_STACK", ""),
-            labels["PERFLAB_SERVICE"],
-            labels.get("PERFLAB_KIND", ""),
-            "process",
-            str(pid),
-            int(labels.get("PERFLAB_PORT", "0")),
-            psutil.Process(pid).status(),
-            labels.get("PERFLAB_LOG", ""),
-        )
-        for pid, labels in _labelled_processes().items()
-        if labels.get("PERFLAB_SCOPE") == scope
-    ]
-
-
-def containers(client: Any, scope: str | None = None) -> list[Found]:
-    """Return the services that run as containers, dead ones too."""
-    scope = scope or str(lock_path())
-    wanted = {"label": [f"perflab.project={PROJECT}", f"perflab.scope={scope}"]}
-    return [
-        Found(
-            container.labels.get("perflab.stack", ""),
-            container.labels.get("perflab.service", ""),
-            container.labels.get("perflab.kind", ""),
-            "docker",
-            container.id,
-            int(container.labels.get("perflab.port", "0")),
-            container.status,
-        )
-        for container in client.containers.list(all=True, filters=wanted)
-    ]
-
-
-def docker_client() -> Any | None:
-    """Return a Docker client when an engine answers, else None."""
-    from perflab.errors import BackendUnavailable
-    from perflab.stacks.docker_backend import connect
-
-    try:
-        return connect()
-    except BackendUnavailable:
-        return None
+from perflab.stacks.survey import Found as Found
+from perflab.stacks.survey import docker_client as docker_client
+from perflab.stacks.survey import survey
 
 
 def everything(scope: str | None = None) -> list[Found]:
-    """Return every service of the lab on this machine, in both backends."""
-    client = docker_client()
-    return processes(scope) + (containers(client, scope) if client else [])
+    """Return every service of the lab under a host lock (the one in force unless named)."""
+    return survey().inside(scope)
 
 
 def remove(found: Iterable[Found]) -> list[Found]:
@@ -111,15 +34,20 @@ def remove(found: Iterable[Found]) -> list[Found]:
     client = docker_client() if any(item.backend == "docker" for item in removed) else None
     for item in removed:
         if item.backend == "process":
-            _remove_process(int(item.identity))
+            _remove_process(item)
         elif client is not None:
             _remove_container(client, item.identity)
-    for stack in {item.stack for item in removed if item.stack}:
-        _remove_stack_files(stack, client)
+    for stack in {item.stack for item in removed if item.backend == "process"}:
+        stack_folders.remove_stack(stack)
+    for stack in {item.stack for item in removed if item.backend == "docker"}:
+        _remove_volumes(stack, client)
     return removed
 
 
-def _remove_process(pid: int) -> None:
+def _remove_process(item: Found) -> None:
+    pid = alive(item.began)
+    if pid is None:
+        return
     with contextlib.suppress(psutil.NoSuchProcess):
         # SIGINT is PostgreSQL's fast shutdown and ends every other service of the lab too.
         end_tree(psutil.Process(pid), signal.SIGINT, timeout_s=5.0)
@@ -132,13 +60,13 @@ def _remove_container(client: Any, identity: str) -> None:
         client.containers.get(identity).remove(force=True, v=True)
 
 
-def _remove_stack_files(stack: str, client: Any | None) -> None:
-    shutil.rmtree(state_dir() / "stacks" / stack, ignore_errors=True)
-    if client is None:
-        return
+def _remove_volumes(stack: str, client: Any | None) -> None:
     from docker.errors import APIError
 
-    for volume in client.volumes.list(filters={"label": f"perflab.stack={stack}"}):
+    if client is None:
+        return
+    own = {"label": [f"perflab.stack={stack}", f"perflab.uid={os.getuid()}"]}
+    for volume in client.volumes.list(filters=own):
         with contextlib.suppress(APIError):
             volume.remove(force=True)
 
@@ -152,22 +80,60 @@ def remove_of_kind(kind: str | None, stack: str | None = None) -> list[Found]:
     )
 
 
+def remove_unmeasured() -> tuple[list[Found], Holder | None]:
+    """Remove all services but those of a measurement of this user's, and return its holder.
+
+    The lock is taken meanwhile: who starts to measure waits, and does not lose services.
+    """
+    try:
+        with measurement_lock("perflab down"):
+            return remove_of_kind(None), None
+    except UnsafePlace:
+        busy = holder()
+    except HostBusy:
+        busy = holder() or UNSEEN
+    if busy is None or busy.user:
+        # What lies there is no lock, or another user measures: none of ours is measured.
+        return remove_of_kind(None), None
+    return remove_of_kind("up"), busy
+
+
 def orphaned_folders() -> list[Path]:
-    """Return the folders of stacks of which no service is left."""
-    alive = {item.stack for item in everything()}
+    """Return the folders of stacks of which nothing is left, nor the process that made them.
+
+    Services of every scope count, and so does a maker that has not started its first one yet.
+    """
+    up = {item.stack for item in survey().found}
+    makers = {folder: stack_folders.maker_of(folder) for folder in stack_folders.folders()}
+    return [
+        folder
+        for folder, maker in makers.items()
+        if folder.name not in up and maker in (None, os.getpid())
+    ]
+
+
+def strange_entries() -> list[str]:
+    """Return a word on what lies among the folders of stacks and is not one of ours."""
     root = state_dir() / "stacks"
-    return [path for path in root.glob("*") if path.name not in alive] if root.exists() else []
+    stacks = stack_folders.folders()
+    if not root.exists():
+        return []
+    return [
+        f"{root}/{printable(path.name)}, which is no folder of a stack"
+        for path in sorted(root.iterdir())
+        if path not in stacks
+    ]
 
 
 def remove_folder(folder: Path) -> None:
-    """Remove a stack's folder of logs and data."""
-    shutil.rmtree(folder, ignore_errors=True)
+    """Remove a stack's folders of logs and data."""
+    stack_folders.remove_stack(folder.name)
 
 
 def log_of(item: Found, lines: int) -> str:
     """Return the last log lines of a service that is up."""
     if item.backend == "process":
-        return tail(Path(item.log), lines)
+        return tail(state_dir() / "stacks" / item.stack / f"{item.service}.log", lines)
     client = docker_client()
     if client is None:
         return ""

@@ -17,9 +17,10 @@ from pathlib import Path
 import psutil
 
 from perflab.errors import BackendUnavailable, ServiceFailed, StackError
+from perflab.host.own_folder import own_folder
 from perflab.paths import state_dir
 from perflab.sampling.meters import ProcessTreeMeter
-from perflab.stacks import log_keeper
+from perflab.stacks import log_keeper, stack_folders
 from perflab.stacks.backend import Launch, rendered
 from perflab.stacks.spec import Binaries, ServiceSpec, render
 
@@ -145,10 +146,10 @@ class ProcessBackend:
     network_path = "loopback, no proxy"
 
     def __init__(self) -> None:
-        self.state = state_dir()
         try:
-            self.state.mkdir(parents=True, exist_ok=True)
-            os.chmod(self.state, 0o755)
+            self.state = own_folder(state_dir())
+            self.artifacts = own_folder(self.state / "artifacts")
+            self.copies = own_folder(stack_folders.open_to_others() / "copies", 0o755)
         except OSError as error:
             raise BackendUnavailable(
                 f"cannot write {self.state}: {error}; set PERFLAB_STATE to a folder on a real disk"
@@ -181,18 +182,20 @@ class ProcessBackend:
 
     def clear(self, stack: str) -> None:
         """Remove what a crashed stack of this name left; its data holds its old password."""
-        shutil.rmtree(self.state / "stacks" / stack, ignore_errors=True)
+        stack_folders.remove_stack(stack)
 
     def start(self, launch: Launch) -> ProcessInstance:
         """Start the service's command in a session of its own, bound to its cores."""
-        folder = self.state / "stacks" / launch.labels.stack
-        data = folder / launch.labels.service
-        data.mkdir(parents=True, exist_ok=True)
+        folder = stack_folders.make_stack(launch.labels.stack)
+        data = stack_folders.make_data(launch.labels.stack, launch.labels.service)
         user = _unprivileged() if launch.spec.process.unprivileged else None
         if user:
+            _check_reachable(data, user)
             os.chown(data, user.pw_uid, user.pw_gid)
         values = self._placeholders(launch, data)
-        environment = _environment(launch, values)
+        # What runs as another user can be looked into by that user's processes.
+        labels = launch.labels.as_unproven() if user else launch.labels.as_environment()
+        environment = _environment(launch, values) | labels
         with _bound_to(launch.cores), log_keeper.open_log(launch.labels.log) as log:
             child = subprocess.Popen(
                 rendered(launch.spec.command, values),
@@ -206,17 +209,17 @@ class ProcessBackend:
                 group=user.pw_gid if user else None,
                 extra_groups=[] if user else None,
             )
+        if user:
+            stack_folders.record(folder, launch.labels, child.pid)
         log_keeper.keep(folder)
         return ProcessInstance(launch, child, values, data)
 
     def log_path(self, stack: str, service: str) -> Path:
         """Return where a service of a stack writes its log."""
-        folder = self.state / "stacks" / stack
-        folder.mkdir(parents=True, exist_ok=True)
-        return folder / f"{service}.log"
+        return stack_folders.make_stack(stack) / f"{service}.log"
 
     def _artifacts(self, spec: ServiceSpec) -> Path:
-        return self.state / "artifacts" / f"{spec.name}-{content_hash(spec.folder)}"
+        return self.artifacts / f"{spec.name}-{content_hash(spec.folder)}"
 
     def _placeholders(self, launch: Launch, data: Path) -> dict[str, object]:
         part = launch.spec.process
@@ -250,11 +253,13 @@ class ProcessBackend:
 
     def _readable_copy(self, sources: Sequence[Path], name: str) -> Path:
         """Copy folders to where an unprivileged server can read them (a home may be 0700)."""
-        target = self.state / "copies" / name
+        target = self.copies / name
         if not target.exists():
             making = target.with_name(f"{name}.making-{os.getpid()}")
+            shutil.rmtree(making, ignore_errors=True)
             for source in sources:
                 shutil.copytree(source, making / source.name, symlinks=True)
+            _make_readable(making)
             with contextlib.suppress(OSError):
                 making.rename(target)
             shutil.rmtree(making, ignore_errors=True)
@@ -271,12 +276,28 @@ def _unprivileged() -> pwd.struct_passwd | None:
     raise BackendUnavailable("running as root, and there is no user 'nobody' for PostgreSQL")
 
 
+def _check_reachable(data: Path, user: pwd.struct_passwd) -> None:
+    for place in data.parents:
+        if not place.stat().st_mode & 0o001:
+            raise BackendUnavailable(
+                f"PostgreSQL runs as user {user.pw_name}, who cannot enter {place}: set "
+                "PERFLAB_STATE to a folder that others can pass through to, or chmod o+x that one"
+            )
+
+
+def _make_readable(folder: Path) -> None:
+    """Let others read all of a folder and change nothing, whatever its source or the umask say."""
+    for place, _, files in os.walk(folder):
+        os.chmod(place, 0o755)
+        for path in (Path(place, name) for name in files):
+            if not path.is_symlink():
+                path.chmod(0o755 if path.stat().st_mode & 0o100 else 0o644)
+
+
 def _environment(launch: Launch, values: dict[str, object]) -> dict[str, str]:
     kept = {name: os.environ[name] for name in ("PATH", "LANG", "TZ") if name in os.environ}
     own = {name: render(text, values) for name, text in launch.spec.environment.items()}
-    return (
-        kept | {"HOME": "/", "PYTHONDONTWRITEBYTECODE": "1"} | launch.labels.as_environment() | own
-    )
+    return kept | {"HOME": "/", "PYTHONDONTWRITEBYTECODE": "1"} | own
 
 
 @contextlib.contextmanager

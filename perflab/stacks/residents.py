@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import secrets
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from perflab.errors import ServiceFailed, SettingRefused, StackError
 from perflab.host.placement import Placement
-from perflab.stacks.asking import ask, reset
+from perflab.stacks.asking import answers, ask, reset
 from perflab.stacks.backend import HOST, Backend, Instance, Launch, free_port
 from perflab.stacks.database import Database
 from perflab.stacks.labels import Labels
@@ -147,12 +145,7 @@ class Residents:
             except StackError:
                 return False
             return True
-        port = instance.launch.control_port
-        try:
-            with urllib.request.urlopen(f"http://{HOST}:{port}{health.http}", timeout=2) as answer:
-                return bool(answer.status == 200)
-        except (OSError, urllib.error.URLError):
-            return False
+        return answers(instance.launch.control_port, health.http)
 
     def instance(self, treatment: str, node: str) -> Instance:
         """Return the instance that serves a node of a treatment."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from perflab.errors import StackError
-from perflab.paths import state_dir
+from perflab.paths import open_dir
 from perflab.stacks.backend import HOST, Launch
 from perflab.stacks.labels import Labels
 from perflab.stacks.process_backend import ProcessBackend, ProcessInstance
@@ -59,7 +59,7 @@ class Service:
 
     @property
     def data(self) -> Path:
-        return state_dir() / "stacks" / self.launch.labels.stack / self.launch.labels.service
+        return open_dir() / "data" / self.launch.labels.stack / self.launch.labels.service
 
     def is_healthy(self) -> bool:
         health = self.launch.spec.health

@@ -1,0 +1,126 @@
+"""The folders of stacks: who made each, which servers run as another user, and their removal.
+
+A stack has its logs and records in ``stacks/<stack>`` of the state folder, and its data in
+``data/<stack>`` of the open one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from perflab.host.own_folder import check_own, own_folder
+from perflab.host.processes import alive, identity
+from perflab.paths import open_dir, state_dir
+from perflab.stacks.labels import NAME, Labels, check_name, read
+
+OWNER = "owner"
+RECORD_BYTES = 10_000
+
+
+def make_stack(stack: str) -> Path:
+    """Make a stack's folder of logs, with a word on which process made it."""
+    check_name(stack, "the stack's name")
+    own_folder(state_dir())
+    own_folder(state_dir() / "stacks")
+    folder = own_folder(state_dir() / "stacks" / stack)
+    owner = folder / OWNER
+    if not owner.exists():
+        owner.write_text(identity(os.getpid()))
+    return folder
+
+
+def make_data(stack: str, service: str) -> Path:
+    """Make the folder of a service's data; another user can pass through to it, not look."""
+    check_name(stack, "the stack's name")
+    check_name(service, "the service's name")
+    open_to_others()
+    for folder in (open_dir() / "data", open_dir() / "data" / stack):
+        own_folder(folder, 0o711)
+    data = open_dir() / "data" / stack / service
+    data.mkdir(mode=0o700, exist_ok=True)
+    return data
+
+
+def open_to_others() -> Path:
+    """Make the open folder: where root's servers run as another user, that user passes through."""
+    return own_folder(open_dir(), 0o700 if open_dir() == state_dir() else 0o711)
+
+
+def record(folder: Path, labels: Labels, pid: int) -> None:
+    """Note a server that runs as another user, whose environment therefore proves nothing."""
+    noted = {**labels.as_unproven(), "IDENTITY": identity(pid)}
+    (folder / f"{labels.service}.server").write_text(json.dumps(noted))
+
+
+def recorded() -> Iterator[tuple[int, Labels]]:
+    """Yield every recorded server that is alive, the same process as then."""
+    for folder in folders():
+        for path in folder.glob("*.server"):
+            noted = _read(path)
+            pid = alive(noted.get("IDENTITY", ""))
+            if pid is not None:
+                yield pid, read(noted, "environment")
+
+
+def _read(path: Path) -> dict[str, str]:
+    try:
+        with path.open() as file:
+            noted = json.loads(file.read(RECORD_BYTES))
+    except (OSError, ValueError):
+        return {}  # cut short by a crash
+    return {str(name): str(value) for name, value in noted.items()} if noted else {}
+
+
+def folders() -> list[Path]:
+    """Return the folders of stacks, of which the names can be stacks' and no one is a link.
+
+    Raises
+    ------
+    UnsafePlace
+        The state folder is not one's own.
+    """
+    root = state_dir() / "stacks"
+    try:
+        check_own(root)
+        found = sorted(root.iterdir())
+    except FileNotFoundError:
+        return []
+    return [path for path in found if NAME.fullmatch(path.name) and _is_own_folder(path)]
+
+
+def _is_own_folder(path: Path) -> bool:
+    facts = path.lstat()
+    return stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.getuid()
+
+
+def maker_of(folder: Path) -> int | None:
+    """Return the process that made a stack's folder while it lives, else None."""
+    try:
+        return alive((folder / OWNER).read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def remove_stack(stack: str) -> None:
+    """Remove a stack's logs and data.
+
+    Raises
+    ------
+    LabelProblem
+        The name cannot be a stack's; nothing was removed.
+    UnsafePlace
+        The state folder is not one's own; nothing was removed.
+    """
+    check_name(stack, "the stack's name")
+    for root in (state_dir() / "stacks", open_dir() / "data"):
+        try:
+            check_own(root)
+        except FileNotFoundError:
+            continue
+        # A link of that name is not followed: rmtree refuses it.
+        shutil.rmtree(root / stack, ignore_errors=True)
