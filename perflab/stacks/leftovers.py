@@ -14,8 +14,9 @@ from typing import Any
 import psutil
 
 from perflab.paths import lock_path, state_dir
+from perflab.stacks import kin
 from perflab.stacks.labels import PROJECT
-from perflab.stacks.process_backend import end_tree, tail
+from perflab.stacks.process_backend import tail
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ def containers(client: Any, scope: str | None = None) -> list[Found]:
             int(container.labels.get("perflab.port", "0")),
             container.status,
         )
-        for container in client.containers.list(all=True, filters=wanted)
+        for container in client.containers.list(all=True, filters=wanted, ignore_removed=True)
     ]
 
 
@@ -109,20 +110,19 @@ def remove(found: Iterable[Found]) -> list[Found]:
     """End and remove services, their volumes and their folders; return what was removed."""
     removed = list(found)
     client = docker_client() if any(item.backend == "docker" for item in removed) else None
+    _end_processes(int(item.identity) for item in removed if item.backend == "process")
     for item in removed:
-        if item.backend == "process":
-            _remove_process(int(item.identity))
-        elif client is not None:
+        if item.backend == "docker" and client is not None:
             _remove_container(client, item.identity)
     for stack in {item.stack for item in removed if item.stack}:
         _remove_stack_files(stack, client)
     return removed
 
 
-def _remove_process(pid: int) -> None:
-    with contextlib.suppress(psutil.NoSuchProcess):
-        # SIGINT is PostgreSQL's fast shutdown and ends every other service of the lab too.
-        end_tree(psutil.Process(pid), signal.SIGINT, timeout_s=5.0)
+def _end_processes(pids: Iterable[int]) -> None:
+    # SIGINT is PostgreSQL's fast shutdown and ends every other service of the lab too. All at
+    # once: what waits for another's end must not cost its time again.
+    kin.end((item for pid in pids for item in kin.family(pid)), signal.SIGINT, timeout_s=5.0)
 
 
 def _remove_container(client: Any, identity: str) -> None:
@@ -133,7 +133,9 @@ def _remove_container(client: Any, identity: str) -> None:
 
 
 def _remove_stack_files(stack: str, client: Any | None) -> None:
-    shutil.rmtree(state_dir() / "stacks" / stack, ignore_errors=True)
+    folder = state_dir() / "stacks" / stack
+    kin.end(kin.working_in(folder), signal.SIGINT, timeout_s=1.0)
+    shutil.rmtree(folder, ignore_errors=True)
     if client is None:
         return
     from docker.errors import APIError
@@ -150,6 +152,12 @@ def remove_of_kind(kind: str | None, stack: str | None = None) -> list[Found]:
         for item in everything()
         if (kind is None or item.kind == kind) and (stack is None or item.stack == stack)
     )
+
+
+def remove_stack(stack: str) -> None:
+    """Remove all that is left of one stack, also when none of its services is."""
+    remove_of_kind("run", stack)
+    _remove_stack_files(stack, docker_client())
 
 
 def orphaned_folders() -> list[Path]:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import secrets
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from perflab.errors import ServiceFailed, SettingRefused, StackError
 from perflab.host.placement import Placement
+from perflab.stacks import kin
 from perflab.stacks.asking import ask, reset
 from perflab.stacks.backend import HOST, Backend, Instance, Launch, free_port
 from perflab.stacks.database import Database
+from perflab.stacks.health import refuse_dead, wait_healthy
 from perflab.stacks.labels import Labels
+from perflab.stacks.patience import Interrupted, go_on, never
 from perflab.stacks.plan import Residency, Resident, StackPlan, settle
 from perflab.stacks.process_backend import ProcessBackend
 from perflab.stacks.spec import Value, load_service
@@ -40,6 +39,8 @@ class Residents:
         ``run`` or ``up``.
     tell : callable
         Receives one line per step of slow work.
+    interrupted : callable
+        Asked during slow work: returns why it is to end, or an empty string.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class Residents:
         stack: str,
         kind: str = "run",
         tell: Tell = lambda _: None,
+        interrupted: Interrupted = never,
     ) -> None:
         self.backend = backend
         self.plans = plans
@@ -59,16 +61,28 @@ class Residents:
         self._stack = stack
         self._kind = kind
         self._tell = tell
+        self._interrupted = interrupted
         self._secret = secrets.token_urlsafe(24)
         self._instances: dict[str, Instance] = {}
+        self._lasting: dict[str, tuple[kin.Member, ...]] = {}
         self._paused: set[str] = set()
         self._databases: dict[str, Database] = {}
         self._reloaded: dict[str, dict[str, Value]] = {}
 
     def prepare(self) -> None:
-        """Build images or artifacts of every service that will be started."""
+        """Build images or artifacts of every service that will be started.
+
+        Raises
+        ------
+        RunInterrupted
+            The user wants to end.
+        """
         for name in dict.fromkeys(resident.service for resident in self.residency.residents):
-            self.images[name] = self.backend.prepare(load_service(name), self._tell)
+            go_on(self._interrupted, "before services started")
+            labels = Labels(self._stack, f"preparation of {name}", self._kind).as_environment()
+            self.images[name] = self.backend.prepare(
+                load_service(name), self._tell, self._interrupted, labels
+            )
 
     def start(self) -> None:
         """Start every resident, dependencies first; those of one level start side by side.
@@ -77,6 +91,8 @@ class Residents:
         ------
         ServiceFailed
             One died or never became healthy; the rest are stopped.
+        RunInterrupted
+            The user wants to end; what was started is stopped.
         """
         self.backend.clear(self._stack)
         try:
@@ -88,9 +104,13 @@ class Residents:
                 for resident in level:
                     self._tell(f"starting {resident.name}")
                     self._instances[resident.name] = self.backend.start(self._launch(resident))
-                with ThreadPoolExecutor(max_workers=len(level)) as pool:
-                    list(pool.map(lambda item: self._wait_healthy(item.name), level))
+                names = [resident.name for resident in level]
+                wait_healthy(names, self._instances, self._interrupted)
                 waiting = [item for item in waiting if item not in level]
+            self._lasting = {
+                name: kin.members(item.pids(), item.launch.spec.processes.lasting)
+                for name, item in self._instances.items()
+            }
         except BaseException:
             self.stop()
             raise
@@ -114,35 +134,6 @@ class Residents:
             cores=self._placement.cores_of(resident.placement),
             secret=self._secret,
         )
-
-    def _wait_healthy(self, name: str) -> None:
-        instance = self._instances[name]
-        health = instance.launch.spec.health
-        deadline = time.monotonic() + health.timeout_s
-        while not self._healthy(instance):
-            reason = instance.exit_reason()
-            if reason:
-                raise ServiceFailed(name, f"died while starting: it {reason}", instance.log())
-            if time.monotonic() > deadline:
-                raise ServiceFailed(
-                    name, f"was not healthy within {health.timeout_s:g} s", instance.log()
-                )
-            time.sleep(0.05)
-
-    def _healthy(self, instance: Instance) -> bool:
-        health = instance.launch.spec.health
-        if health.command:
-            try:
-                instance.run(health.command, timeout_s=5.0)
-            except StackError:
-                return False
-            return True
-        port = instance.launch.control_port
-        try:
-            with urllib.request.urlopen(f"http://{HOST}:{port}{health.http}", timeout=2) as answer:
-                return bool(answer.status == 200)
-        except (OSError, urllib.error.URLError):
-            return False
 
     def instance(self, treatment: str, node: str) -> Instance:
         """Return the instance that serves a node of a treatment."""
@@ -200,7 +191,7 @@ class Residents:
         SettingRefused
             A service reports another value than the treatment asks for.
         ServiceFailed
-            A service has died.
+            A service has died, or one of its processes has.
         """
         for name, instance in self.idle(treatment).items():
             if name not in self._paused:
@@ -212,6 +203,9 @@ class Residents:
                 instance.resume()
                 self._paused.discard(name)
         self.check_alive(treatment)
+        for name, lost in self.lost(treatment).items():
+            log = self._instances[name].log()
+            raise ServiceFailed(name, f"lost {lost} since it was started", log)
         for node in self.plans[treatment].nodes:
             self._apply(treatment, node.name)
         for node in self.plans[treatment].nodes:
@@ -219,10 +213,25 @@ class Residents:
 
     def check_alive(self, treatment: str) -> None:
         """Raise ServiceFailed, with its log, when a service of the treatment has ended."""
-        for name, instance in self.active(treatment).items():
-            reason = instance.exit_reason()
-            if reason:
-                raise ServiceFailed(name, reason, instance.log())
+        refuse_dead(self.active(treatment))
+
+    def lost(self, treatment: str) -> dict[str, str]:
+        """Return which processes the treatment's services, still running, lost since their start.
+
+        A first process replaces its children: what the service was at its start it is no more.
+
+        Returns
+        -------
+        dict
+            Names of services that lost any to the processes' numbers and commands.
+        """
+        found = {}
+        for instance in self.active(treatment).values():
+            name = instance.launch.labels.service
+            gone = [member for member in self._lasting.get(name, ()) if not member.is_alive]
+            if gone and not instance.exit_reason():
+                found[name] = "process " + ", ".join(map(str, gone))
+        return found
 
     def _apply(self, treatment: str, name: str) -> None:
         node = self.plans[treatment].node(name)
@@ -265,6 +274,7 @@ class Residents:
         for name in self._paused:
             self._instances[name].resume()
         self._paused.clear()
+        self._lasting.clear()
         for name in reversed(list(self._instances)):
             self._instances.pop(name).stop()
 

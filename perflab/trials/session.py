@@ -11,6 +11,7 @@ from perflab.errors import PerflabError, RunInterrupted, StackError
 from perflab.load.schedule import planned_count
 from perflab.load.stopping import Progress
 from perflab.recordings import RunWriter, trial_id
+from perflab.stacks.patience import go_on
 from perflab.stacks.residents import Residents
 from perflab.trials import summary
 from perflab.trials.plan import RunPlan
@@ -63,8 +64,8 @@ class Session:
             for position, name in enumerate(order[block])
         ]
         for number, (block, position, name) in enumerate(todo):
-            if self._bench.interrupted():
-                raise RunInterrupted("the run was interrupted between two trials")
+            go_on(self._bench.interrupted, "between two trials")
+            self._bench.before_trial()
             if number and not position:
                 self._refresh(block)
             attempt = remaining.attempt if block == remaining.blocks[0] else 0
@@ -73,7 +74,7 @@ class Session:
             tables = self._trial(block, position, attempt, name)
             self._spent_s.append(time.monotonic() - began)
             self._commit(tables)
-            if tables.row["state"] == "failed":
+            if not tables.services_whole:
                 self._mend(tables, last=number == len(todo) - 1)
 
     def _refresh(self, block: int) -> None:
@@ -142,7 +143,7 @@ class Session:
         )
 
     def _mend(self, tables: TrialTables, last: bool) -> None:
-        """Start the services afresh after a failed trial, a bounded number of times."""
+        """Start the services afresh after they failed a trial, a bounded number of times."""
         self._failed += 1
         if last:
             return
@@ -157,7 +158,8 @@ class Session:
         self._emit(
             {
                 "event": "note",
-                "text": f"a trial failed ({reason.splitlines()[0]}); starting the services afresh",
+                "text": f"a trial was lost ({reason.splitlines()[0]}); starting the services "
+                "afresh",
             }
         )
         residents.stop()

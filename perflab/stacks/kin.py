@@ -1,0 +1,133 @@
+"""The processes of a service: found however they came to be, told apart, and ended together.
+
+A service's first process may be gone while its children live on, and a child may have a session
+of its own and no readable environment (PostgreSQL's do). So they are looked for by descent, by the
+labels in their environment and by the folder they work in.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import signal
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+POLL_S = 0.02
+KILLED_WITHIN_S = 2.0
+
+
+@dataclass(frozen=True)
+class Member:
+    """One process of a service; its beginning tells it from a later one of the same number."""
+
+    pid: int
+    began_s: float
+    command: str
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it is there, and not merely waiting for its parent to take note of its end."""
+        try:
+            process = psutil.Process(self.pid)
+            same = process.create_time() == self.began_s
+            return same and process.status() != psutil.STATUS_ZOMBIE
+        except psutil.AccessDenied:
+            return True
+        except psutil.NoSuchProcess:
+            return False
+
+    def __str__(self) -> str:
+        return f"{self.pid} ({self.command[:60].strip()})"
+
+
+def members(pids: Iterable[int], lasting: str = "") -> tuple[Member, ...]:
+    """Return the processes of these numbers whose command line matches a regular expression."""
+    found = []
+    for pid in pids:
+        with contextlib.suppress(psutil.Error):
+            process = psutil.Process(pid)
+            command = " ".join(process.cmdline())
+            if re.search(lasting, command) and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(Member(pid, process.create_time(), command))
+    return tuple(found)
+
+
+def family(pid: int) -> list[psutil.Process]:
+    """Return a process and its descendants, as many as are there."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        root = psutil.Process(pid)
+        return [root, *root.children(recursive=True)]
+    return []
+
+
+def labelled(stack: str, service: str) -> list[psutil.Process]:
+    """Return the processes that carry a service's labels."""
+
+    def has_labels(process: psutil.Process) -> bool:
+        environment = process.environ()
+        own = (environment.get("PERFLAB_STACK"), environment.get("PERFLAB_SERVICE"))
+        return own == (stack, service)
+
+    return _all_that(has_labels)
+
+
+def working_in(folder: Path) -> list[psutil.Process]:
+    """Return the processes whose working folder is a folder or lies in it."""
+    place = str(folder)
+
+    def is_inside(process: psutil.Process) -> bool:
+        at = process.cwd()
+        return at == place or at.startswith(place + "/")
+
+    return _all_that(is_inside)
+
+
+def _all_that(condition: Callable[[psutil.Process], bool]) -> list[psutil.Process]:
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error, OSError):
+            if condition(process):
+                found.append(process)
+    return found
+
+
+def end(processes: Iterable[psutil.Process], first: int, timeout_s: float) -> None:
+    """End processes together: ask those that have no parent among them, then kill what is left.
+
+    None is waited for as a child: whoever started it can still ask how it ended, and its number
+    is nobody else's until then.
+    """
+    own = psutil.Process().pid
+    chosen = {process.pid: process for process in processes if process.pid != own}
+    for process in chosen.values():
+        with contextlib.suppress(psutil.Error):
+            process.send_signal(signal.SIGCONT)
+    for process in chosen.values():
+        with contextlib.suppress(psutil.Error):
+            if process.ppid() not in chosen:
+                process.send_signal(first)
+    for process in _still_there(chosen.values(), timeout_s):
+        with contextlib.suppress(psutil.Error):
+            process.kill()
+    _still_there(chosen.values(), KILLED_WITHIN_S)
+
+
+def _still_there(processes: Iterable[psutil.Process], timeout_s: float) -> list[psutil.Process]:
+    deadline = time.monotonic() + timeout_s
+    while True:
+        alive = [process for process in processes if _is_alive(process)]
+        if not alive or time.monotonic() > deadline:
+            return alive
+        time.sleep(POLL_S)
+
+
+def _is_alive(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
