@@ -22,6 +22,7 @@ import json
 import os
 import queue
 import random
+import signal
 import sys
 import tempfile
 import threading
@@ -79,6 +80,7 @@ class Asked:
 
     def __init__(self, order: Order) -> None:
         self.events: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
+        self._waited = False
         self._read, write = os.pipe()
         self.pid = os.fork()
         if not self.pid:
@@ -99,9 +101,12 @@ class Asked:
         return self.events.get(timeout=PATIENCE_S)
 
     def stop(self) -> None:
-        """Interrupt it as a user does, and wait for its end."""
+        """Interrupt it as a user does unless it has ended, and wait for its end."""
+        if self._waited:
+            return
+        self._waited = True
         with suppress(ProcessLookupError):
-            os.kill(self.pid, 2)
+            os.kill(self.pid, signal.SIGINT)
         os.waitpid(self.pid, 0)
 
 
@@ -115,7 +120,8 @@ def _ask(order: Order, descriptor: int) -> None:
         conduct(order, show)
     except (PerflabError, KeyboardInterrupt) as error:
         show({"event": "told", "text": str(error)})
-    os._exit(0)
+    finally:
+        os._exit(0)
 
 
 class Scene:
@@ -198,6 +204,14 @@ def case(victims: tuple[str, ...], backend: str, runs: Path, chance: random.Rand
     chosen = experiment("synchronous_commit")
     order = Order(plan=chosen.plan(chosen.check(SMALL)), backend=backend, runs=runs)
     asked = Asked(order)
+    try:
+        return _killed(asked, order, outcome, chance)
+    finally:
+        asked.stop()
+
+
+def _killed(asked: Asked, order: Order, outcome: Outcome, chance: random.Random) -> Outcome:
+    victims = outcome.victims
     path = _until_under_way(asked, wanted=chance.randrange(3))
     time.sleep(chance.uniform(0.0, 0.3))
     before = contents(path)
@@ -211,13 +225,12 @@ def case(victims: tuple[str, ...], backend: str, runs: Path, chance: random.Rand
         process.kill()
     ends = bool(ENDING & set(victims))
     if "command" in victims:
-        os.waitpid(asked.pid, 0)
+        asked.stop()
     outcome.clean_s = _until_clean(orphans, ends, began)
     if not outcome.clean_s < WITHIN_S:
         outcome.faults.append(f"left after {WITHIN_S:g} s: {_left(orphans, ends)}")
     said = _said(asked, ends)
-    if "command" not in victims:
-        asked.stop()
+    asked.stop()
     outcome.named = _named(said, path, victims, pids)
     if not outcome.named:
         outcome.faults.append("not named")
@@ -351,6 +364,7 @@ def main() -> int:
     given = parser.parse_args()
     print(f"{'killed':<32}{'run is':<10}{'s':>6}{'before':>7}{'after':>7}  verdict, who was named")
     faults = 0
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended before the last case"))
     with own_places() as root:
         for number, victims in list(enumerate(cases(given.count)))[given.first : given.last]:
             chance = random.Random(number)

@@ -6,7 +6,7 @@ import json
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from perflab.errors import ServiceBusy, StackError
@@ -17,8 +17,11 @@ from perflab.stacks.spec import Value
 RESET_PATIENCE_S = 45.0
 
 
-def reset(port: int, path: str) -> None:
-    """POST to a service's reset; while it has users left it says 409, and is asked again."""
+def reset(port: int, path: str, check: Callable[[], None] = lambda: None) -> None:
+    """POST to a service's reset; while it has users left it says 409, and is asked again.
+
+    ``check`` is called before each time; what it raises ends the waiting.
+    """
     deadline = time.monotonic() + RESET_PATIENCE_S
     while True:
         try:
@@ -27,6 +30,7 @@ def reset(port: int, path: str) -> None:
         except ServiceBusy:
             if time.monotonic() > deadline:
                 raise
+        check()
         time.sleep(0.1)
 
 

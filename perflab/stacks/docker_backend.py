@@ -21,6 +21,8 @@ from perflab.stacks.spec import ServiceSpec, render
 
 SECRET_FILE = "/run/perflab-secret"
 MAX_PROCESSES = 4096
+# What the engine refuses, or does not answer: an end in order goes on with the next container.
+NO_ANSWER = (DockerException, OSError)
 
 
 def connect() -> Any:
@@ -53,22 +55,22 @@ class DockerInstance:
 
     def pause(self) -> None:
         """Freeze the container's control group."""
-        with contextlib.suppress(APIError):
+        with contextlib.suppress(*NO_ANSWER):
             self._container.pause()
 
     def resume(self) -> None:
         """Thaw it."""
-        with contextlib.suppress(APIError):
+        with contextlib.suppress(*NO_ANSWER):
             self._container.unpause()
 
     def stop(self) -> None:
         """Stop and remove the container and its volume."""
         self.resume()
-        with contextlib.suppress(NotFound, APIError):
+        with contextlib.suppress(*NO_ANSWER):
             self._container.stop(timeout=8)
-        with contextlib.suppress(NotFound, APIError):
+        with contextlib.suppress(*NO_ANSWER):
             self._container.remove(force=True, v=True)
-        with contextlib.suppress(NotFound, APIError):
+        with contextlib.suppress(*NO_ANSWER):
             self._container.client.volumes.get(self._volume).remove(force=True)
 
     def exit_reason(self) -> str:
@@ -206,7 +208,7 @@ class DockerBackend:
 def _secret_archive(secret: str, user: int) -> bytes:
     """Return an archive with the file of the password, readable for the service's user alone."""
     entry = tarfile.TarInfo(SECRET_FILE.lstrip("/"))
-    entry.mode, entry.uid, entry.gid = 0o400, user, user
+    entry.mode, entry.uid, entry.gid = 0o600, user, user
     entry.size = len(secret)
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:

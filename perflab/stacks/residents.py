@@ -167,13 +167,18 @@ class Residents:
         ------
         StackError
             One refused, also after its last users had time to go.
+        RunInterrupted
+            The user wants to end.
         """
         database = self.database(treatment)
         if database is not None:
             database.execute(self.plans[treatment].reset_sql)
         for instance in self.active(treatment).values():
             if instance.launch.spec.reset is not None:
-                reset(instance.launch.port, instance.launch.spec.reset.http)
+                reset(instance.launch.port, instance.launch.spec.reset.http, self._go_on)
+
+    def _go_on(self) -> None:
+        go_on(self._interrupted, "while services were reset")
 
     def counts(self, treatment: str) -> dict[str, dict[str, Any]]:
         """Return what the treatment's services counted since their reset, by node."""

@@ -19,6 +19,8 @@ if [ ! -s "$PGDATA/PG_VERSION" ]; then
     "$POSTGRES_BIN/initdb" --pgdata "$making" --username perflab \
         --pwfile "$DATABASE_PASSWORD_FILE" \
         --auth scram-sha-256 --encoding UTF8 --locale C --no-sync > /dev/null
+    # From here on the cluster knows it. Its folder may be another user's, so it is emptied.
+    : > "$DATABASE_PASSWORD_FILE"
     echo "CREATE DATABASE perflab;" | run_alone postgres
     tr '\n' ' ' < "$here/schema.sql" | run_alone perflab
     if [ -d "$PGDATA" ]; then rmdir "$PGDATA"; fi

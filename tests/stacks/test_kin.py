@@ -67,6 +67,7 @@ def test_a_child_is_found_by_its_folder_when_its_master_is_gone(
     master.wait()
     assert kin.family(master.pid) == []
     assert [found.pid for found in kin.working_in(tmp_path)] == [child]
+    assert child in [found.pid for found in kin.working_in(tmp_path.parent)]
     assert kin.working_in(tmp_path / "other") == []
     kin.end(kin.working_in(tmp_path), signal.SIGINT, timeout_s=0.2)
     assert kin.working_in(tmp_path) == []
