@@ -23,23 +23,19 @@ KILLED_WITHIN_S = 2.0
 
 @dataclass(frozen=True)
 class Member:
-    """One process of a service; its beginning tells it from a later one of the same number."""
+    """One process of a service; its beginning tells it from a later one of the same number.
+
+    ``began_ticks`` counts from the machine's start: a clock that is set does not change it.
+    """
 
     pid: int
-    began_s: float
+    began_ticks: int
     command: str
 
     @property
     def is_alive(self) -> bool:
         """Whether it is there, and not merely waiting for its parent to take note of its end."""
-        try:
-            process = psutil.Process(self.pid)
-            same = process.create_time() == self.began_s
-            return same and process.status() != psutil.STATUS_ZOMBIE
-        except psutil.AccessDenied:
-            return True
-        except psutil.NoSuchProcess:
-            return False
+        return _began_ticks(self.pid) == self.began_ticks
 
     def __str__(self) -> str:
         return f"{self.pid} ({self.command[:60].strip()})"
@@ -50,11 +46,20 @@ def members(pids: Iterable[int], lasting: str = "") -> tuple[Member, ...]:
     found = []
     for pid in pids:
         with contextlib.suppress(psutil.Error):
-            process = psutil.Process(pid)
-            command = " ".join(process.cmdline())
-            if re.search(lasting, command) and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(Member(pid, process.create_time(), command))
+            command = " ".join(psutil.Process(pid).cmdline())
+            began_ticks = _began_ticks(pid)
+            if began_ticks is not None and re.search(lasting, command):
+                found.append(Member(pid, began_ticks, command))
     return tuple(found)
+
+
+def _began_ticks(pid: int) -> int | None:
+    """Return when a process began, or None when it has ended (proc(5), fields 3 and 22)."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return None
+    return None if fields[0] in (b"Z", b"X") else int(fields[19])
 
 
 def family(pid: int) -> list[psutil.Process]:

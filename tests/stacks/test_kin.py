@@ -90,7 +90,7 @@ def test_a_member_is_not_mistaken_for_a_later_process_of_its_number(
     both = kin.members([master.pid, child])
     assert [member.is_alive for member in both] == [True, True]
     assert kin.members([master.pid, child], lasting="^postgres: ") == ()
-    assert not kin.Member(child, both[1].began_s - 1, "").is_alive
+    assert not kin.Member(child, both[1].began_ticks - 1, "").is_alive
     os.kill(child, signal.SIGKILL)
     wait_until(lambda: not both[1].is_alive)
     assert both[0].is_alive
