@@ -1,0 +1,93 @@
+"""The reapers: one outlives the other's end together with their owner's."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import psutil
+
+from perflab.paths import project_root, state_dir
+from perflab.stacks.labels import Labels
+from perflab.stacks.reaper import Reapers
+
+OWNER = """
+import time
+from perflab.stacks.reaper import Reapers
+reapers = Reapers("reaped")
+print("watched", flush=True)
+time.sleep(60)
+"""
+
+
+def wait_until(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 15
+    while not condition():
+        assert time.monotonic() < deadline, "waited too long"
+        time.sleep(0.05)
+
+
+def reapers_of(pid: int) -> list[psutil.Process]:
+    children = psutil.Process(pid).children()
+    return [child for child in children if "perflab.stacks.reaper" in child.cmdline()]
+
+
+def sleeper(environment: dict[str, str], folder: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-c", "import time; time.sleep(60)"],
+        env=environment,
+        cwd=folder,
+        start_new_session=True,
+    )
+
+
+def test_owner_and_a_reaper_killed_together_leave_no_process_and_no_folder() -> None:
+    folder = state_dir() / "stacks" / "reaped"
+    (folder / "database").mkdir(parents=True)
+    labels = Labels("reaped", "it", "run").as_environment()
+    # One is known by its labels, one, as PostgreSQL's children are, by its working folder.
+    left = [
+        sleeper({**os.environ, **labels}, "/"),
+        sleeper({}, str(folder / "database")),
+    ]
+    other = sleeper({**os.environ, **labels, "PERFLAB_STACK": "another"}, "/")
+    owner = subprocess.Popen(
+        [sys.executable, "-c", OWNER], stdout=subprocess.PIPE, cwd=project_root()
+    )
+    assert owner.stdout is not None
+    try:
+        assert owner.stdout.readline() == b"watched\n"
+        first, second = reapers_of(owner.pid)
+        first.kill()
+        owner.kill()
+        wait_until(lambda: all(process.poll() is not None for process in left))
+        wait_until(lambda: not folder.exists() and not second.is_running())
+        assert other.poll() is None
+    finally:
+        for process in (*left, other, owner):
+            process.kill()
+            process.wait()
+        owner.stdout.close()
+
+
+def test_a_killed_reaper_is_named_and_replaced() -> None:
+    told: list[str] = []
+    reapers = Reapers("nothing", told.append)
+    first, second = reapers_of(os.getpid())
+    reapers.renew()
+    assert told == []
+    first.kill()
+    wait_until(lambda: first.status() == psutil.STATUS_ZOMBIE)
+    reapers.renew()
+    assert told == [
+        f"a reaper (pid {first.pid}) was ended by SIGKILL; another was started in its place"
+    ]
+    (third,) = [child for child in reapers_of(os.getpid()) if child != second]
+    second.kill()
+    wait_until(lambda: second.status() == psutil.STATUS_ZOMBIE)
+    reapers.dismiss()
+    assert told[1:] == [f"a reaper (pid {second.pid}) was ended by SIGKILL"]
+    assert not third.is_running()
