@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 
 import psutil
+import pytest
 
 from perflab.paths import project_root, state_dir
 from perflab.stacks.labels import Labels
@@ -44,15 +45,17 @@ def sleeper(environment: dict[str, str], folder: str) -> subprocess.Popen[bytes]
     )
 
 
-def test_owner_and_a_reaper_killed_together_leave_no_process_and_no_folder() -> None:
+@pytest.mark.parametrize("known_by", ["labels", "working folder"])
+def test_owner_and_a_reaper_killed_together_leave_no_process_and_no_folder(known_by: str) -> None:
     folder = state_dir() / "stacks" / "reaped"
     (folder / "database").mkdir(parents=True)
     labels = Labels("reaped", "it", "run").as_environment()
-    # One is known by its labels, one, as PostgreSQL's children are, by its working folder.
-    left = [
-        sleeper({**os.environ, **labels}, "/"),
-        sleeper({}, str(folder / "database")),
-    ]
+    # PostgreSQL's children are known by their working folder alone.
+    is_labelled = known_by == "labels"
+    left = sleeper(
+        {**os.environ, **labels} if is_labelled else {},
+        "/" if is_labelled else str(folder / "database"),
+    )
     other = sleeper({**os.environ, **labels, "PERFLAB_STACK": "another"}, "/")
     owner = subprocess.Popen(
         [sys.executable, "-c", OWNER], stdout=subprocess.PIPE, cwd=project_root()
@@ -63,11 +66,11 @@ def test_owner_and_a_reaper_killed_together_leave_no_process_and_no_folder() -> 
         first, second = reapers_of(owner.pid)
         first.kill()
         owner.kill()
-        wait_until(lambda: all(process.poll() is not None for process in left))
+        wait_until(lambda: left.poll() is not None)
         wait_until(lambda: not folder.exists() and not second.is_running())
         assert other.poll() is None
     finally:
-        for process in (*left, other, owner):
+        for process in (left, other, owner):
             process.kill()
             process.wait()
         owner.stdout.close()
