@@ -345,13 +345,17 @@ def _resume(order: Order, path: Path, before: dict[str, str], outcome: Outcome) 
 @contextmanager
 def own_places() -> Iterator[Path]:
     """Give the benchmark a state, recordings and a lock of its own."""
-    with tempfile.TemporaryDirectory(prefix="perflab-kills-", dir="/var/tmp") as folder:
+    with tempfile.TemporaryDirectory(
+        prefix="perflab-kills-", dir="/var/tmp", ignore_cleanup_errors=True
+    ) as folder:
         root = Path(folder)
         root.chmod(0o755)
         places = {"STATE": "state", "RUNS": "runs", "FIGURES": "figures", "LOCK": "host.lock"}
         os.environ.update({f"PERFLAB_{name}": str(root / place) for name, place in places.items()})
-        yield root
-        leftovers.remove_of_kind(None)
+        try:
+            yield root
+        finally:
+            leftovers.remove_of_kind(None)
 
 
 def main() -> int:
