@@ -85,7 +85,11 @@ class ProfilerFailed(StackError):
 
 
 class HostBusy(PerflabError):
-    """Another measurement holds the lock of this host."""
+    """Another measurement holds the lock of this host; ``who`` names it."""
+
+    def __init__(self, text: str, who: str = "") -> None:
+        self.who = who
+        super().__init__(text)
 
 
 class UnsafePlace(PerflabError):

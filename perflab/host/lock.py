@@ -98,7 +98,8 @@ def _acquire(
         if time.monotonic() >= deadline:
             raise HostBusy(
                 f"this host is measuring already: {got}. Two measurements at once would spoil "
-                "each other. Wait for it to end, or give --wait SECONDS (wait_s in a notebook)."
+                "each other. Wait for it to end, or give --wait SECONDS (wait_s in a notebook).",
+                str(got),
             )
         if on_wait and not told:
             on_wait(got)

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from perflab.errors import LoadError
+from perflab.host.endings import how_it_ended
 from perflab.host.priority import give_way
 from perflab.load.live import Live
 from perflab.load.result import LoadResult
@@ -57,14 +58,15 @@ class _Worker:
         try:
             self.child.stdin.write(json.dumps(words).encode() + b"\n")
         except BrokenPipeError:
-            raise LoadError("a load worker has died") from None
+            raise LoadError(f"a load worker has died (pid {self.child.pid})") from None
 
     def messages(self) -> list[dict[str, Any]]:
         """Return the complete messages that have arrived; an empty read means it died."""
         assert self.child.stdout is not None
         arrived = os.read(self.child.stdout.fileno(), 1 << 20)
         if not arrived:
-            raise LoadError(f"a load worker died (exit status {self.child.wait()})")
+            ended = how_it_ended(self.child.wait())
+            raise LoadError(f"a load worker died (pid {self.child.pid}): it {ended}")
         *lines, self._pending = (self._pending + arrived).split(b"\n")
         return [json.loads(line) for line in lines]
 

@@ -116,6 +116,7 @@ class CgroupMeter:
     """CPU and memory of a container, from its control group (version 1 or 2)."""
 
     def __init__(self, cpu_file: Path, memory_file: Path | None, version: int) -> None:
+        self._folder = cpu_file.parent
         self._cpu_file = str(cpu_file)
         self._memory_file = str(memory_file) if memory_file else None
         self._version = version
@@ -144,6 +145,13 @@ class CgroupMeter:
             meter = cls(base / "cpu.stat", memory if memory.exists() else None, 2)
         Path(meter._cpu_file).read_bytes()
         return meter
+
+    def pids(self) -> list[int]:
+        """Return the processes of the group, none when it is gone."""
+        try:
+            return [int(line) for line in (self._folder / "cgroup.procs").read_text().split()]
+        except OSError:
+            return []
 
     def read(self, table: ProcessTable) -> Reading | None:  # noqa: ARG002
         """Return a reading, or None when the group is gone."""

@@ -9,7 +9,7 @@ import json
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from http.client import HTTPException
 from typing import Any
 
@@ -22,8 +22,11 @@ RESET_PATIENCE_S = 45.0
 OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
-def reset(port: int, path: str) -> None:
-    """POST to a service's reset; while it has users left it says 409, and is asked again."""
+def reset(port: int, path: str, check: Callable[[], None] = lambda: None) -> None:
+    """POST to a service's reset; while it has users left it says 409, and is asked again.
+
+    ``check`` is called before each time; what it raises ends the waiting.
+    """
     deadline = time.monotonic() + RESET_PATIENCE_S
     while True:
         try:
@@ -32,6 +35,7 @@ def reset(port: int, path: str) -> None:
         except ServiceBusy:
             if time.monotonic() > deadline:
                 raise
+        check()
         time.sleep(0.1)
 
 

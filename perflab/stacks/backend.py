@@ -11,6 +11,7 @@ from typing import Protocol
 from perflab.errors import BackendUnavailable
 from perflab.sampling.meters import Meter
 from perflab.stacks.labels import Labels
+from perflab.stacks.patience import Interrupted, never
 from perflab.stacks.spec import ServiceSpec, Value, render
 
 HOST = "127.0.0.1"
@@ -22,7 +23,7 @@ class Launch:
     """Everything a backend needs to start one service instance.
 
     ``addresses`` gives host and port for each role the service needs; ``secret`` is the stack's
-    password and must not be printed.
+    password: it must not be printed, and reaches a service in a file only its user can read.
     """
 
     spec: ServiceSpec
@@ -45,7 +46,6 @@ class Launch:
             "host": HOST,
             "port": self.port,
             "control_port": self.control_port,
-            "secret": self.secret,
         }
         return values
 
@@ -78,6 +78,9 @@ class Instance(Protocol):
     def run(self, command: Sequence[str], timeout_s: float = 30.0) -> str:
         """Run a command of its description beside it and return what it printed."""
 
+    def pids(self) -> list[int]:
+        """Return the ids of all its processes, as this host numbers them."""
+
     @property
     def pid(self) -> int:
         """Return the id of its first process, as this host numbers it."""
@@ -92,8 +95,17 @@ class Backend(Protocol):
     name: str
     network_path: str
 
-    def prepare(self, spec: ServiceSpec, tell: Callable[[str], None]) -> str:
-        """Make what starting needs (an image, a trained model); return its identity."""
+    def prepare(
+        self,
+        spec: ServiceSpec,
+        tell: Callable[[str], None],
+        interrupted: Interrupted = never,
+        environment: Mapping[str, str] | None = None,
+    ) -> str:
+        """Make what starting needs (an image, a trained model); return its identity.
+
+        Processes that this takes carry ``environment``, the labels by which clean-up finds them.
+        """
 
     def clear(self, stack: str) -> None:
         """Remove the data that a crashed stack of this name left."""

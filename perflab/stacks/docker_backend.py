@@ -1,19 +1,28 @@
-"""Services as containers: host network on 127.0.0.1, labels, cpusets, memory limits."""
+"""Services as containers: host network on 127.0.0.1, labels, cpusets, limits, no privileges."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+import io
+import tarfile
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import docker
 from docker.errors import APIError, DockerException, NotFound
 
 from perflab.errors import BackendUnavailable, ServiceFailed, StackError
+from perflab.host.endings import how_it_ended
 from perflab.sampling.meters import CgroupMeter
 from perflab.stacks import images
 from perflab.stacks.backend import Launch, rendered
+from perflab.stacks.patience import Interrupted, never
 from perflab.stacks.spec import ServiceSpec, render
+
+SECRET_FILE = "/run/perflab-secret"
+MAX_PROCESSES = 4096
+# What the engine refuses, or does not answer: an end in order goes on with the next container.
+NO_ANSWER = (DockerException, OSError)
 
 
 def connect() -> Any:
@@ -46,22 +55,22 @@ class DockerInstance:
 
     def pause(self) -> None:
         """Freeze the container's control group."""
-        with contextlib.suppress(APIError):
+        with contextlib.suppress(*NO_ANSWER):
             self._container.pause()
 
     def resume(self) -> None:
         """Thaw it."""
-        with contextlib.suppress(APIError):
+        with contextlib.suppress(*NO_ANSWER):
             self._container.unpause()
 
     def stop(self) -> None:
         """Stop and remove the container and its volume."""
         self.resume()
-        with contextlib.suppress(NotFound, APIError):
+        with contextlib.suppress(*NO_ANSWER):
             self._container.stop(timeout=8)
-        with contextlib.suppress(NotFound, APIError):
+        with contextlib.suppress(*NO_ANSWER):
             self._container.remove(force=True, v=True)
-        with contextlib.suppress(NotFound, APIError):
+        with contextlib.suppress(*NO_ANSWER):
             self._container.client.volumes.get(self._volume).remove(force=True)
 
     def exit_reason(self) -> str:
@@ -75,7 +84,9 @@ class DockerInstance:
             return ""
         if state.get("OOMKilled"):
             return "ran out of the memory it is allowed"
-        return f"its container ended with exit status {state['ExitCode']}"
+        code = int(state["ExitCode"])
+        # Docker, like a shell, adds 128 to the number of a signal.
+        return f"its container {how_it_ended(128 - code if code > 128 else code)}"
 
     def log(self, lines: int = 30) -> str:
         """Return the container's last log lines."""
@@ -95,6 +106,10 @@ class DockerInstance:
         if done.exit_code:
             raise StackError(f"'{' '.join(words)}' failed: {problem.strip() or out.strip()}")
         return out
+
+    def pids(self) -> list[int]:
+        """Return the numbers that the container's processes have outside of it."""
+        return self.meter().pids()
 
     @property
     def pid(self) -> int:
@@ -122,9 +137,15 @@ class DockerBackend:
         """Return the backend when an engine answers; raise BackendUnavailable otherwise."""
         return cls(connect())
 
-    def prepare(self, spec: ServiceSpec, tell: Callable[[str], None]) -> str:
+    def prepare(
+        self,
+        spec: ServiceSpec,
+        tell: Callable[[str], None],
+        interrupted: Interrupted = never,
+        environment: Mapping[str, str] | None = None,
+    ) -> str:
         """Build the service's image unless it is there."""
-        tag, identity = images.ensure(self.client, spec, tell)
+        tag, identity = images.ensure(self.client, spec, tell, interrupted, environment)
         self._tags[spec.name] = tag
         return identity
 
@@ -135,9 +156,15 @@ class DockerBackend:
                 volume.remove(force=True)
 
     def start(self, launch: Launch) -> DockerInstance:
-        """Create and start the container on the host's network."""
+        """Create and start the container on the host's network.
+
+        Raises
+        ------
+        ServiceFailed
+            It cannot be created or started; nothing of it is left.
+        """
         part = launch.spec.docker
-        values = launch.placeholders() | part.placeholders()
+        values = launch.placeholders() | part.placeholders() | {"secret_file": SECRET_FILE}
         environment = {name: render(text, values) for name, text in launch.spec.environment.items()}
         options: dict[str, Any] = {}
         if part.data:
@@ -145,11 +172,14 @@ class DockerBackend:
             self.client.volumes.create(name=volume, labels=launch.labels.as_docker())
             options["volumes"] = {volume: {"bind": part.data, "mode": "rw"}}
         try:
-            container = self.client.containers.run(
+            container = self.client.containers.create(
                 self._tags[launch.spec.name],
                 rendered(launch.spec.command, values),
                 name=f"perflab-{launch.labels.stack}-{launch.labels.service}",
-                detach=True,
+                user=f"{part.user}:{part.user}",
+                cap_drop=["ALL"],
+                security_opt=["no-new-privileges"],
+                pids_limit=MAX_PROCESSES,
                 network_mode="host",
                 cpuset_cpus=",".join(map(str, launch.cores)),
                 mem_limit=launch.memory_bytes,
@@ -159,11 +189,31 @@ class DockerBackend:
                 log_config={"Type": "json-file", "Config": {"max-size": "5m"}},
                 **options,
             )
+            instance = DockerInstance(launch, container, values)
+            try:
+                if launch.spec.takes_secret:
+                    # Before its start: `docker inspect` shows environment, command and mounts.
+                    container.put_archive("/", _secret_archive(launch.secret, part.user))
+                container.start()
+            except BaseException:
+                instance.stop()
+                raise
         except APIError as error:
             raise ServiceFailed(
                 launch.labels.service, f"its container cannot start: {error.explanation}"
             ) from None
-        return DockerInstance(launch, container, values)
+        return instance
+
+
+def _secret_archive(secret: str, user: int) -> bytes:
+    """Return an archive with the file of the password, readable for the service's user alone."""
+    entry = tarfile.TarInfo(SECRET_FILE.lstrip("/"))
+    entry.mode, entry.uid, entry.gid = 0o600, user, user
+    entry.size = len(secret)
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        archive.addfile(entry, io.BytesIO(secret.encode()))
+    return buffer.getvalue()
 
 
 def _volume_name(launch: Launch) -> str:

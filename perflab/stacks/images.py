@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import io
 import os
-import subprocess
 import tarfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from docker.errors import APIError, BuildError, ImageNotFound
 from perflab.errors import ImageError
 from perflab.paths import project_root
 from perflab.stacks.labels import PROJECT
+from perflab.stacks.patience import Interrupted, never, patiently, run_command
 from perflab.stacks.process_backend import content_hash
 from perflab.stacks.spec import ServiceSpec
 
@@ -22,22 +22,32 @@ BASE = "debian:bookworm-slim"
 CA_VARIABLES = ("PERFLAB_CA_BUNDLE", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE")
 
 
-def ensure(client: Any, spec: ServiceSpec, tell: Callable[[str], None]) -> tuple[str, str]:
+def ensure(
+    client: Any,
+    spec: ServiceSpec,
+    tell: Callable[[str], None],
+    interrupted: Interrupted = never,
+    environment: Mapping[str, str] | None = None,
+) -> tuple[str, str]:
     """Return tag and id of the service's image, building it when its content changed.
 
     Raises
     ------
     ImageError
         The base image cannot be had, or the build failed; the message holds the last lines.
+    RunInterrupted
+        The user wants to end; the engine gives a build up when this process ends.
     """
     tag = f"perflab/{spec.name}:{content_hash(spec.folder)}"
     try:
         return tag, str(client.images.get(tag).id)
     except ImageNotFound:
         tell(f"building the image of {spec.name} (once)")
-    _ensure_base(client, tell)
-    try:
-        image, _ = client.images.build(
+    during = f"while the image of {spec.name} was built"
+    _ensure_base(client, tell, interrupted, environment)
+
+    def build() -> Any:
+        return client.images.build(
             fileobj=_context(spec.folder),
             custom_context=True,
             tag=tag,
@@ -46,6 +56,9 @@ def ensure(client: Any, spec: ServiceSpec, tell: Callable[[str], None]) -> tuple
             network_mode="host",
             labels={"perflab.project": PROJECT},
         )
+
+    try:
+        image, _ = patiently(build, interrupted, during)
     except BuildError as error:
         _remove_dangling(client)
         lines = [str(item.get("stream", "")).rstrip() for item in error.build_log]
@@ -56,7 +69,12 @@ def ensure(client: Any, spec: ServiceSpec, tell: Callable[[str], None]) -> tuple
     return tag, str(image.id)
 
 
-def _ensure_base(client: Any, tell: Callable[[str], None]) -> None:
+def _ensure_base(
+    client: Any,
+    tell: Callable[[str], None],
+    interrupted: Interrupted,
+    environment: Mapping[str, str] | None,
+) -> None:
     """Have the base image: present, pulled, or made by the project's script."""
     try:
         client.images.get(BASE)
@@ -64,9 +82,11 @@ def _ensure_base(client: Any, tell: Callable[[str], None]) -> None:
     except ImageNotFound:
         tell(f"fetching {BASE}")
     script = project_root() / "scripts" / "base-image.sh"
-    done = subprocess.run([str(script)], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise ImageError(f"{BASE} cannot be had: {(done.stderr or done.stdout).strip()[-1500:]}")
+    code, printed = run_command(
+        [str(script)], interrupted, "while the base image was made", environment
+    )
+    if code:
+        raise ImageError(f"{BASE} cannot be had: {printed.strip()[-1500:]}")
 
 
 def ca_bundle() -> Path | None:

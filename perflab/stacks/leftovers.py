@@ -9,15 +9,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from perflab.errors import HostBusy, UnsafePlace
 from perflab.host.lock import UNSEEN, Holder, holder, measurement_lock
 from perflab.host.processes import alive
 from perflab.host.strangers import printable
-from perflab.paths import state_dir
-from perflab.stacks import stack_folders
-from perflab.stacks.process_backend import end_tree, tail
+from perflab.paths import open_dir, state_dir
+from perflab.stacks import kin, stack_folders
+from perflab.stacks.labels import check_name
+from perflab.stacks.process_backend import tail
 from perflab.stacks.survey import Found as Found
 from perflab.stacks.survey import docker_client as docker_client
 from perflab.stacks.survey import survey
@@ -32,25 +31,22 @@ def remove(found: Iterable[Found]) -> list[Found]:
     """End and remove services, their volumes and their folders; return what was removed."""
     removed = list(found)
     client = docker_client() if any(item.backend == "docker" for item in removed) else None
+    _end_processes(item for item in removed if item.backend == "process")
     for item in removed:
-        if item.backend == "process":
-            _remove_process(item)
-        elif client is not None:
+        if item.backend == "docker" and client is not None:
             _remove_container(client, item.identity)
     for stack in {item.stack for item in removed if item.backend == "process"}:
-        stack_folders.remove_stack(stack)
+        _remove_folders(stack)
     for stack in {item.stack for item in removed if item.backend == "docker"}:
         _remove_volumes(stack, client)
     return removed
 
 
-def _remove_process(item: Found) -> None:
-    pid = alive(item.began)
-    if pid is None:
-        return
-    with contextlib.suppress(psutil.NoSuchProcess):
-        # SIGINT is PostgreSQL's fast shutdown and ends every other service of the lab too.
-        end_tree(psutil.Process(pid), signal.SIGINT, timeout_s=5.0)
+def _end_processes(found: Iterable[Found]) -> None:
+    # SIGINT is PostgreSQL's fast shutdown and ends every other service of the lab too. All at
+    # once: what waits for another's end must not cost its time again.
+    pids = [pid for item in found if (pid := alive(item.began)) is not None]
+    kin.end((each for pid in pids for each in kin.family(pid)), signal.SIGINT, timeout_s=5.0)
 
 
 def _remove_container(client: Any, identity: str) -> None:
@@ -58,6 +54,14 @@ def _remove_container(client: Any, identity: str) -> None:
 
     with contextlib.suppress(NotFound, APIError):
         client.containers.get(identity).remove(force=True, v=True)
+
+
+def _remove_folders(stack: str) -> None:
+    """Remove a stack's logs and data, and first whatever still works in them."""
+    check_name(stack, "the stack's name")
+    for folder in (state_dir() / "stacks" / stack, open_dir() / "data" / stack):
+        kin.end(kin.working_in(folder), signal.SIGINT, timeout_s=1.0)
+    stack_folders.remove_stack(stack)
 
 
 def _remove_volumes(stack: str, client: Any | None) -> None:
@@ -96,6 +100,13 @@ def remove_unmeasured() -> tuple[list[Found], Holder | None]:
         # What lies there is no lock, or another user measures: none of ours is measured.
         return remove_of_kind(None), None
     return remove_of_kind("up"), busy
+
+
+def remove_stack(stack: str) -> None:
+    """Remove all that is left of one stack, also when none of its services is."""
+    remove_of_kind("run", stack)
+    _remove_folders(stack)
+    _remove_volumes(stack, docker_client())
 
 
 def orphaned_folders() -> list[Path]:

@@ -11,38 +11,23 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import psutil
 
 from perflab.errors import BackendUnavailable, ServiceFailed, StackError
+from perflab.host.endings import how_it_ended
 from perflab.host.own_folder import own_folder
 from perflab.paths import state_dir
 from perflab.sampling.meters import ProcessTreeMeter
-from perflab.stacks import log_keeper, stack_folders
+from perflab.stacks import kin, log_keeper, stack_folders, survey
 from perflab.stacks.backend import Launch, rendered
+from perflab.stacks.patience import Interrupted, never, run_command
 from perflab.stacks.spec import Binaries, ServiceSpec, render
 
 STOP_TIMEOUT_S = 10.0
-
-
-def end_tree(root: psutil.Process, first: int, timeout_s: float = STOP_TIMEOUT_S) -> None:
-    """End a process and its descendants: ask with ``first``, then kill what is left."""
-    try:
-        tree = [root, *root.children(recursive=True)]
-    except psutil.NoSuchProcess:
-        return
-    for process in tree:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            process.send_signal(signal.SIGCONT)
-    with contextlib.suppress(psutil.NoSuchProcess):
-        root.send_signal(first)
-    _, alive = psutil.wait_procs(tree, timeout=timeout_s)
-    for process in alive:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            process.kill()
-    psutil.wait_procs(alive, timeout=2.0)
+SECRET_FILE = "secret"
 
 
 def content_hash(folder: Path) -> str:
@@ -74,29 +59,38 @@ class ProcessInstance:
         self._signal(signal.SIGCONT)
 
     def _signal(self, number: int) -> None:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            root = psutil.Process(self._child.pid)
-            for process in [root, *root.children(recursive=True)]:
-                with contextlib.suppress(psutil.NoSuchProcess):
-                    process.send_signal(number)
+        for process in kin.family(self._child.pid):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.send_signal(number)
 
     def stop(self) -> None:
-        """End the tree in order, then remove its data."""
+        """End it in order, with everything it ever started, then remove its data."""
         first = signal.Signals[self.launch.spec.process.stop_signal]
-        if self._child.poll() is None:
-            with contextlib.suppress(psutil.NoSuchProcess):
-                end_tree(psutil.Process(self._child.pid), first)
+        labels = self.launch.labels
+        own = survey.of_service(labels.stack, labels.service) + kin.working_in(self._data)
+        kin.end([*kin.family(self._child.pid), *own], first, STOP_TIMEOUT_S)
+        # Nobody has waited for the first process yet, so its number is still that of its group.
+        if self._child.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._child.pid, signal.SIGKILL)
         self._child.wait()
         shutil.rmtree(self._data, ignore_errors=True)
 
     def exit_reason(self) -> str:
-        """Return how the process ended, or an empty string while it runs."""
-        code = self._child.poll()
+        """Return how the first process ended, or an empty string while it runs."""
+        code = self._child.returncode
         if code is None:
-            return ""
-        if code < 0:
-            return f"was ended by {signal.Signals(-code).name}"
-        return f"ended with exit status {code}"
+            # WNOWAIT: until `stop` has ended its children, its number must not become another's.
+            look = os.WEXITED | os.WNOHANG | os.WNOWAIT
+            ended = os.waitid(os.P_PID, self._child.pid, look)
+            if ended is None:
+                return ""
+            code = ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
+        return how_it_ended(code)
+
+    def pids(self) -> list[int]:
+        """Return the numbers of its processes."""
+        return [process.pid for process in kin.family(self._child.pid)]
 
     def log(self, lines: int = 30) -> str:
         """Return the last lines of its log file."""
@@ -155,7 +149,13 @@ class ProcessBackend:
                 f"cannot write {self.state}: {error}; set PERFLAB_STATE to a folder on a real disk"
             ) from None
 
-    def prepare(self, spec: ServiceSpec, tell: Callable[[str], None]) -> str:
+    def prepare(
+        self,
+        spec: ServiceSpec,
+        tell: Callable[[str], None],
+        interrupted: Interrupted = never,
+        environment: Mapping[str, str] | None = None,
+    ) -> str:
         """Make the service's artifacts once per content of its folder."""
         identity = content_hash(spec.folder)
         target = self._artifacts(spec)
@@ -166,18 +166,16 @@ class ProcessBackend:
         shutil.rmtree(making, ignore_errors=True)
         making.mkdir(parents=True)
         values = {"python": sys.executable, "artifacts": making, "source": spec.folder}
-        done = subprocess.run(
-            rendered(spec.process.prepare, values),
-            cwd=spec.folder,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if done.returncode:
+        command = rendered(spec.process.prepare, values)
+        during = f"while {spec.name} was prepared"
+        try:
+            code, printed = run_command(command, interrupted, during, environment, spec.folder)
+            if code:
+                raise ServiceFailed(spec.name, "its preparation failed", printed)
+            with contextlib.suppress(OSError):
+                making.rename(target)
+        finally:
             shutil.rmtree(making, ignore_errors=True)
-            raise ServiceFailed(spec.name, "its preparation failed", done.stdout + done.stderr)
-        with contextlib.suppress(OSError):
-            making.rename(target)
         return identity
 
     def clear(self, stack: str) -> None:
@@ -189,6 +187,9 @@ class ProcessBackend:
         folder = stack_folders.make_stack(launch.labels.stack)
         data = stack_folders.make_data(launch.labels.stack, launch.labels.service)
         user = _unprivileged() if launch.spec.process.unprivileged else None
+        if launch.spec.takes_secret:
+            # While nobody else can put anything into that folder.
+            _write_secret(data / SECRET_FILE, launch.secret, user)
         if user:
             _check_reachable(data, user)
             os.chown(data, user.pw_uid, user.pw_gid)
@@ -231,6 +232,7 @@ class ProcessBackend:
             "python": sys.executable,
             "source": source,
             "data": data,
+            "secret_file": data / SECRET_FILE,
             "artifacts": self._artifacts(launch.spec),
         }
         if part.binaries:
@@ -292,6 +294,16 @@ def _make_readable(folder: Path) -> None:
         for path in (Path(place, name) for name in files):
             if not path.is_symlink():
                 path.chmod(0o755 if path.stat().st_mode & 0o100 else 0o644)
+
+
+def _write_secret(path: Path, secret: str, user: pwd.struct_passwd | None) -> None:
+    """Write the stack's password for the service's user alone."""
+    path.unlink(missing_ok=True)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    with open(descriptor, "w") as file:
+        if user:
+            os.fchown(descriptor, user.pw_uid, user.pw_gid)
+        file.write(secret)
 
 
 def _environment(launch: Launch, values: dict[str, object]) -> dict[str, str]:

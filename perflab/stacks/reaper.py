@@ -1,20 +1,28 @@
-"""The reaper: ends a stack when the process that owns it is gone, however it went.
+"""The reapers: they end a stack when the process that owns it is gone, however it went.
 
-It is started before the first service, in a session of its own, and reads a pipe. A line ``done``
-means the owner cleaned up; the pipe closing without it means the owner died.
+They are started before the first service, each in a session of its own, and each reads a pipe. A
+line ``done`` means the owner cleaned up; the pipe closing without it means the owner died. There
+are two, so that one is there when the other is killed together with the owner.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 
+from perflab.host.endings import how_it_ended
 from perflab.paths import project_root
+
+COUNT = 2
+ATTEMPTS = 5
 
 
 class Reaper:
-    """The owner's side of the pipe."""
+    """The owner's side of one reaper's pipe."""
 
     def __init__(self, stack: str) -> None:
         self._child = subprocess.Popen(
@@ -26,16 +34,43 @@ class Reaper:
             cwd=project_root(),
         )
 
+    @property
+    def loss(self) -> str:
+        """How it ended although nobody dismissed it, or an empty string."""
+        code = self._child.poll()
+        return "" if code is None else f"a reaper (pid {self._child.pid}) {how_it_ended(code)}"
+
     def dismiss(self) -> None:
         """Say that everything was cleaned up."""
         if self._child.stdin is None:
             return
-        try:
+        with contextlib.suppress(BrokenPipeError):
             self._child.stdin.write(b"done\n")
             self._child.stdin.close()
-        except BrokenPipeError:
-            pass
         self._child.wait(timeout=10)
+
+
+class Reapers:
+    """The reapers of a stack; ``tell`` hears of those that somebody ended."""
+
+    def __init__(self, stack: str, tell: Callable[[str], None] = lambda _: None) -> None:
+        self._stack = stack
+        self._tell = tell
+        self._reapers = [Reaper(stack) for _ in range(COUNT)]
+
+    def renew(self) -> None:
+        """Start another reaper for each that has ended, and tell of it."""
+        for number, reaper in enumerate(self._reapers):
+            if reaper.loss:
+                self._tell(f"{reaper.loss}; another was started in its place")
+                self._reapers[number] = Reaper(self._stack)
+
+    def dismiss(self) -> None:
+        """Say that everything was cleaned up."""
+        for reaper in self._reapers:
+            if reaper.loss:
+                self._tell(reaper.loss)
+            reaper.dismiss()
 
 
 def main() -> None:
@@ -46,7 +81,14 @@ def main() -> None:
     from perflab.stacks import leftovers
 
     os.environ.pop("PERFLAB_SERVICE", None)
-    leftovers.remove_of_kind("run", stack)
+    for _ in range(ATTEMPTS):
+        try:
+            leftovers.remove_stack(stack)
+        except Exception:
+            # The other reaper ends the same services: what one has seen may be gone when it looks.
+            time.sleep(0.2)
+        else:
+            return
 
 
 if __name__ == "__main__":

@@ -5,15 +5,17 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from perflab.errors import ServiceFailed, SettingRefused, StackError
 from perflab.host.placement import Placement
-from perflab.stacks.asking import answers, ask, reset
+from perflab.stacks import kin
+from perflab.stacks.asking import ask, reset
 from perflab.stacks.backend import HOST, Backend, Instance, Launch, free_port
 from perflab.stacks.database import Database
+from perflab.stacks.health import refuse_dead, wait_healthy
 from perflab.stacks.labels import Labels
+from perflab.stacks.patience import Interrupted, go_on, never
 from perflab.stacks.plan import Residency, Resident, StackPlan, settle
 from perflab.stacks.process_backend import ProcessBackend
 from perflab.stacks.spec import Value, load_service
@@ -38,6 +40,8 @@ class Residents:
         ``run`` or ``up``.
     tell : callable
         Receives one line per step of slow work.
+    interrupted : callable
+        Asked during slow work: returns why it is to end, or an empty string.
 
     Attributes
     ----------
@@ -55,6 +59,7 @@ class Residents:
         stack: str,
         kind: str = "run",
         tell: Tell = lambda _: None,
+        interrupted: Interrupted = never,
     ) -> None:
         self.backend = backend
         self.plans = plans
@@ -65,16 +70,28 @@ class Residents:
         self._stack = stack
         self._kind = kind
         self._tell = tell
+        self._interrupted = interrupted
         self._secret = secrets.token_urlsafe(24)
         self._instances: dict[str, Instance] = {}
+        self._lasting: dict[str, tuple[kin.Member, ...]] = {}
         self._paused: set[str] = set()
         self._databases: dict[str, Database] = {}
         self._reloaded: dict[str, dict[str, Value]] = {}
 
     def prepare(self) -> None:
-        """Build images or artifacts of every service that will be started."""
+        """Build images or artifacts of every service that will be started.
+
+        Raises
+        ------
+        RunInterrupted
+            The user wants to end.
+        """
         for name in dict.fromkeys(resident.service for resident in self.residency.residents):
-            self.images[name] = self.backend.prepare(load_service(name), self._tell)
+            go_on(self._interrupted, "before services started")
+            labels = Labels(self._stack, f"preparation of {name}", self._kind).as_environment()
+            self.images[name] = self.backend.prepare(
+                load_service(name), self._tell, self._interrupted, labels
+            )
 
     def start(self) -> None:
         """Start every resident, dependencies first; those of one level start side by side.
@@ -83,6 +100,8 @@ class Residents:
         ------
         ServiceFailed
             One died or never became healthy; the rest are stopped.
+        RunInterrupted
+            The user wants to end; what was started is stopped.
         """
         self.backend.clear(self._stack)
         began = time.monotonic()
@@ -95,10 +114,14 @@ class Residents:
                 for resident in level:
                     self._tell(f"starting {resident.name}")
                     self._instances[resident.name] = self.backend.start(self._launch(resident))
-                with ThreadPoolExecutor(max_workers=len(level)) as pool:
-                    list(pool.map(lambda item: self._wait_healthy(item.name), level))
+                names = [resident.name for resident in level]
+                wait_healthy(names, self._instances, self._interrupted)
                 waiting = [item for item in waiting if item not in level]
             self.start_s = time.monotonic() - began
+            self._lasting = {
+                name: kin.members(item.pids(), item.launch.spec.processes.lasting)
+                for name, item in self._instances.items()
+            }
         except BaseException:
             self.stop()
             raise
@@ -122,30 +145,6 @@ class Residents:
             cores=self._placement.cores_of(resident.placement),
             secret=self._secret,
         )
-
-    def _wait_healthy(self, name: str) -> None:
-        instance = self._instances[name]
-        health = instance.launch.spec.health
-        deadline = time.monotonic() + health.timeout_s
-        while not self._healthy(instance):
-            reason = instance.exit_reason()
-            if reason:
-                raise ServiceFailed(name, f"died while starting: it {reason}", instance.log())
-            if time.monotonic() > deadline:
-                raise ServiceFailed(
-                    name, f"was not healthy within {health.timeout_s:g} s", instance.log()
-                )
-            time.sleep(0.05)
-
-    def _healthy(self, instance: Instance) -> bool:
-        health = instance.launch.spec.health
-        if health.command:
-            try:
-                instance.run(health.command, timeout_s=5.0)
-            except StackError:
-                return False
-            return True
-        return answers(instance.launch.control_port, health.http)
 
     def instance(self, treatment: str, node: str) -> Instance:
         """Return the instance that serves a node of a treatment."""
@@ -179,13 +178,18 @@ class Residents:
         ------
         StackError
             One refused, also after its last users had time to go.
+        RunInterrupted
+            The user wants to end.
         """
         database = self.database(treatment)
         if database is not None:
             database.execute(self.plans[treatment].reset_sql)
         for instance in self.active(treatment).values():
             if instance.launch.spec.reset is not None:
-                reset(instance.launch.port, instance.launch.spec.reset.http)
+                reset(instance.launch.port, instance.launch.spec.reset.http, self._go_on)
+
+    def _go_on(self) -> None:
+        go_on(self._interrupted, "while services were reset")
 
     def counts(self, treatment: str) -> dict[str, dict[str, Any]]:
         """Return what the treatment's services counted since their reset, by node."""
@@ -203,7 +207,7 @@ class Residents:
         SettingRefused
             A service reports another value than the treatment asks for.
         ServiceFailed
-            A service has died.
+            A service has died, or one of its processes has.
         """
         for name, instance in self.idle(treatment).items():
             if name not in self._paused:
@@ -215,6 +219,9 @@ class Residents:
                 instance.resume()
                 self._paused.discard(name)
         self.check_alive(treatment)
+        for name, lost in self.lost(treatment).items():
+            log = self._instances[name].log()
+            raise ServiceFailed(name, f"lost {lost} since it was started", log)
         for node in self.plans[treatment].nodes:
             self._apply(treatment, node.name)
         for node in self.plans[treatment].nodes:
@@ -222,10 +229,25 @@ class Residents:
 
     def check_alive(self, treatment: str) -> None:
         """Raise ServiceFailed, with its log, when a service of the treatment has ended."""
-        for name, instance in self.active(treatment).items():
-            reason = instance.exit_reason()
-            if reason:
-                raise ServiceFailed(name, reason, instance.log())
+        refuse_dead(self.active(treatment))
+
+    def lost(self, treatment: str) -> dict[str, str]:
+        """Return which processes the treatment's services, still running, lost since their start.
+
+        A first process replaces its children: what the service was at its start it is no more.
+
+        Returns
+        -------
+        dict
+            Names of services that lost any to the processes' numbers and commands.
+        """
+        found = {}
+        for instance in self.active(treatment).values():
+            name = instance.launch.labels.service
+            gone = [member for member in self._lasting.get(name, ()) if not member.is_alive]
+            if gone and not instance.exit_reason():
+                found[name] = "process " + ", ".join(map(str, gone))
+        return found
 
     def _apply(self, treatment: str, name: str) -> None:
         node = self.plans[treatment].node(name)
@@ -268,6 +290,7 @@ class Residents:
         for name in self._paused:
             self._instances[name].resume()
         self._paused.clear()
+        self._lasting.clear()
         for name in reversed(list(self._instances)):
             self._instances.pop(name).stop()
 

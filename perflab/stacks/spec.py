@@ -65,6 +65,8 @@ class DockerPart(_Frozen):
 
     stop_signal: str = "SIGTERM"
     data: str = ""
+    # Debian's nobody: without any capability, a service can be only whom it is started as.
+    user: int = 65534
 
     def placeholders(self) -> dict[str, str]:
         """Return the container's own values of placeholders such as ``{python}``."""
@@ -113,6 +115,12 @@ class Counts(_Frozen):
     http: str
 
 
+class Processes(_Frozen):
+    """Which of the service's processes live as long as it does (all, unless a pattern says)."""
+
+    lasting: str = ""
+
+
 class ServiceSpec(_Frozen):
     """One service as its folder describes it."""
 
@@ -124,6 +132,7 @@ class ServiceSpec(_Frozen):
     environment: Mapping[str, str] = Field(default_factory=dict)
     docker: DockerPart = DockerPart()
     process: ProcessPart = ProcessPart()
+    processes: Processes = Processes()
     health: Health
     reload: Reload | None = None
     report: Report | None = None
@@ -132,6 +141,11 @@ class ServiceSpec(_Frozen):
     probes: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
     settings: Mapping[str, Setting] = Field(default_factory=dict)
     folder: Path = Path()
+
+    @property
+    def takes_secret(self) -> bool:
+        """Whether the service reads the stack's password, from the file that it is told of."""
+        return any("{secret_file}" in text for text in [*self.command, *self.environment.values()])
 
     def resolve(self, given: Mapping[str, Value]) -> dict[str, Value]:
         """Return every setting's value, defaults filled in.

@@ -107,6 +107,16 @@ def believed() -> tuple[dict[int, Labels], list[str]]:
     return ours, [text for pid, text in doubts.items() if claiming[pid][0] not in claiming]
 
 
+def of_service(stack: str, service: str) -> list[psutil.Process]:
+    """Return the processes that are believed to be of one service of a stack."""
+    found = []
+    for pid, labels in believed()[0].items():
+        if (labels.stack, labels.service) == (stack, service):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                found.append(psutil.Process(pid))
+    return found
+
+
 def _claiming() -> Iterator[tuple[int, tuple[int, dict[str, str]]]]:
     """Yield each process of one's own that carries the lab's labels: parent and environment.
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from perflab import errors
 from perflab.errors import PerflabError, RunInterrupted
+from perflab.host.endings import how_it_ended
 from perflab.paths import project_root
 from perflab.trials.conductor import Order
 
@@ -38,6 +39,11 @@ class Conducted:
         assert self._child.stdin is not None
         self._child.stdin.write(order.model_dump_json().encode() + b"\n")
         self._pending = b""
+
+    @property
+    def pid(self) -> int:
+        """Return the conductor's process id."""
+        return self._child.pid
 
     def events(self) -> Iterator[Event]:
         """Yield events until the conductor ends."""
@@ -62,7 +68,7 @@ class Conducted:
             self._child.stdin.write(b"stop\n")
 
     def wait(self) -> int:
-        """Wait for the end, and force it when order takes too long; the reaper cleans up."""
+        """Wait for the end, and force it when order takes too long; the reapers clean up."""
         try:
             return self._child.wait(timeout=ORDERLY_END_S)
         except subprocess.TimeoutExpired:
@@ -124,7 +130,11 @@ def conduct(order: Order, show: Callable[[Event], None]) -> Path:
         raise _as_error(failure, path)
     if code or path is None:
         raise PerflabError(
-            _resume_hint(f"the process that runs the trials ended with status {code}", path)
+            _resume_hint(
+                f"the conductor (pid {conducted.pid}), which runs the trials, "
+                f"{how_it_ended(code)} before the run was finished",
+                path,
+            )
         )
     return path
 

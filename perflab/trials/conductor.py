@@ -11,15 +11,16 @@ import os
 import signal
 import sys
 import threading
+import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
 
-from perflab.errors import PerflabError
+from perflab.errors import HostBusy, PerflabError
 from perflab.host import facts
-from perflab.host.lock import Holder, measurement_lock
+from perflab.host.lock import measurement_lock
 from perflab.host.placement import Placement, placement
 from perflab.load.generator import Generator
 from perflab.recordings import (
@@ -34,11 +35,14 @@ from perflab.sampling import profiler
 from perflab.stacks import leftovers
 from perflab.stacks.backend import Backend, choose
 from perflab.stacks.labels import Labels
-from perflab.stacks.reaper import Reaper
+from perflab.stacks.patience import go_on
+from perflab.stacks.reaper import Reapers
 from perflab.stacks.residents import Residents
 from perflab.trials.plan import RunPlan
 from perflab.trials.session import Remaining, Session, state_of
 from perflab.trials.trial import Bench
+
+ASKER_GONE = "the program that asked for it is gone"
 
 
 class Order(BaseModel):
@@ -56,7 +60,7 @@ class Conductor:
 
     def __init__(self, order: Order) -> None:
         self._order = order
-        self._stopping = threading.Event()
+        self._why_to_end = ""
 
     def emit(self, words: dict[str, Any]) -> None:
         """Write one event; a reader that is gone means the run is to end."""
@@ -64,7 +68,14 @@ class Conductor:
             sys.stdout.write(json.dumps(words) + "\n")
             sys.stdout.flush()
         except (BrokenPipeError, ValueError):
-            self._stopping.set()
+            self._end_because(ASKER_GONE)
+
+    def _end_because(self, why: str) -> None:
+        self._why_to_end = self._why_to_end or why
+
+    def interrupted(self) -> str:
+        """Return why the run is to end, or an empty string."""
+        return self._why_to_end
 
     def note(self, text: str) -> None:
         """Tell of a step of slow work."""
@@ -75,12 +86,14 @@ class Conductor:
 
         def read() -> None:
             # Raw reads: a buffered reader's lock would block the interpreter's exit.
-            os.read(0, 4096)
-            self._stopping.set()
+            self._end_because("it was asked to" if os.read(0, 4096) else ASKER_GONE)
+
+        def take(number: int, _frame: object) -> None:
+            self._end_because(f"its conductor got {signal.Signals(number).name}")
 
         threading.Thread(target=read, daemon=True).start()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, lambda *_: self._stopping.set())
+            signal.signal(number, take)
 
     def run(self) -> None:
         """Hold the host's lock, clean up after crashes, and measure.
@@ -91,14 +104,8 @@ class Conductor:
             Why nothing, or not everything, was measured.
         """
         plan = self._order.plan
-
-        def waiting(busy: Holder) -> None:
-            self.note(f"waiting: this host measures {busy}")
-
         with ExitStack() as stack:
-            stack.enter_context(
-                measurement_lock(plan.experiment, self._order.wait_s, on_wait=waiting)
-            )
+            self._take_lock(stack)
             self._clean()
             if any(treatment.profiling for treatment in plan.treatments):
                 profiler.check_usable()
@@ -106,6 +113,23 @@ class Conductor:
             places = placement()
             os.sched_setaffinity(0, set(places.sampler))
             self._measure(stack, backend, places)
+
+    def _take_lock(self, stack: ExitStack) -> None:
+        """Hold the host's lock; wait for it as long as the order says, or until told to end."""
+        deadline = time.monotonic() + self._order.wait_s
+        told = False
+        while True:
+            try:
+                stack.enter_context(measurement_lock(self._order.plan.experiment))
+                return
+            except HostBusy as busy:
+                if time.monotonic() >= deadline:
+                    raise
+                if not told:
+                    self.note(f"waiting: this host measures {busy.who}")
+            told = True
+            go_on(self.interrupted, "while it waited for the host")
+            time.sleep(0.2)
 
     def _clean(self) -> None:
         """Remove what crashed runs left: we hold the lock, so none of them is alive."""
@@ -159,10 +183,10 @@ class Conductor:
     ) -> Bench:
         plan = self._order.plan
         name = writer.record.run_id.rpartition("-")[2] + f"-{os.getpid()}"
-        reaper = Reaper(name)
-        stack.callback(reaper.dismiss)
+        reapers = Reapers(name, self.note)
+        stack.callback(reapers.dismiss)
         stacks = {treatment.name: treatment.stack for treatment in plan.treatments}
-        residents = Residents(backend, stacks, places, name, "run", self.note)
+        residents = Residents(backend, stacks, places, name, "run", self.note, self.interrupted)
         residents.prepare()
         writer.update(images=residents.images)
         stack.callback(residents.stop)
@@ -175,7 +199,8 @@ class Conductor:
             residents,
             generator,
             places,
-            self._stopping.is_set,
+            self.interrupted,
+            reapers.renew,
             cooldown_s=plan.cooldown_s,
             labels=Labels(name, "profiler", "run").as_environment(),
         )

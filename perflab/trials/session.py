@@ -11,6 +11,7 @@ from perflab.errors import PerflabError, RunInterrupted, StackError
 from perflab.load.schedule import planned_count
 from perflab.load.stopping import Progress
 from perflab.recordings import RunWriter, trial_id
+from perflab.stacks.patience import go_on
 from perflab.trials import summary
 from perflab.trials.plan import RunPlan
 from perflab.trials.time_left import TimeLeft
@@ -64,8 +65,8 @@ class Session:
         ]
         self._time_left.starts_s.append(self._bench.residents.start_s)
         for number, (block, position, name) in enumerate(todo):
-            if self._bench.interrupted():
-                raise RunInterrupted("the run was interrupted between two trials")
+            go_on(self._bench.interrupted, "between two trials")
+            self._bench.before_trial()
             if number and not position and self._begins_afresh(block):
                 self._restart()
             attempt = remaining.attempt if block == remaining.blocks[0] else 0
@@ -75,7 +76,7 @@ class Session:
             self._commit(tables)
             self._time_left.took(name, time.monotonic() - began)
             self._tell(tables.row, self._left_s(todo[number + 1 :], after=block))
-            if tables.row["state"] == "failed":
+            if not tables.services_whole:
                 self._mend(tables, last=number == len(todo) - 1)
 
     def _begins_afresh(self, block: int) -> bool:
@@ -159,7 +160,7 @@ class Session:
         )
 
     def _mend(self, tables: TrialTables, last: bool) -> None:
-        """Start the services afresh after a failed trial, a bounded number of times."""
+        """Start the services afresh after they failed a trial, a bounded number of times."""
         self._failed += 1
         if last:
             return
@@ -173,7 +174,8 @@ class Session:
         self._emit(
             {
                 "event": "note",
-                "text": f"a trial failed ({reason.splitlines()[0]}); starting the services afresh",
+                "text": f"a trial was lost ({reason.splitlines()[0]}); starting the services "
+                "afresh",
             }
         )
         self._restart()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
 
-from perflab.errors import LoadError, PerflabError, RunInterrupted, ServiceFailed, StackError
+from perflab.errors import LoadError, PerflabError, ServiceFailed, StackError
 from perflab.host.placement import Placement
 from perflab.load.generator import Generator
 from perflab.load.result import LoadResult
@@ -19,6 +19,7 @@ from perflab.recordings import Reason, Side, reason_columns
 from perflab.sampling.meters import Meter, ProcessTreeMeter
 from perflab.sampling.sampler import Sampler
 from perflab.stacks.backend import HOST
+from perflab.stacks.patience import Interrupted, go_on, never
 from perflab.stacks.residents import Residents
 from perflab.trials import streams, summary
 from perflab.trials.looking_on import PROFILER, Seen, looking_on
@@ -34,7 +35,10 @@ STORED_WITHIN_S = 1.0
 
 @dataclass
 class TrialTables:
-    """What one trial leaves: its row and its tables (absent ones are None)."""
+    """What one trial leaves: its row and its tables (absent ones are None).
+
+    ``services_whole`` says whether the next trial can be made with the services as they are.
+    """
 
     row: dict[str, Any]
     requests: pd.DataFrame | None = None
@@ -42,20 +46,23 @@ class TrialTables:
     waits: pd.DataFrame | None = None
     messages: pd.DataFrame | None = None
     stacks: pd.DataFrame | None = None
+    services_whole: bool = True
 
 
 @dataclass
 class Bench:
     """What a trial is made with: services, load workers, cores, and ears for progress.
 
-    ``interrupted`` is asked during the load; ``on_progress`` gets what is known so far;
-    ``labels`` go into the environment of whatever a trial itself starts.
+    ``interrupted`` is asked during the load; ``before_trial`` is called before each;
+    ``on_progress`` gets what is known so far; ``labels`` go into the environment of whatever a
+    trial itself starts.
     """
 
     residents: Residents
     generator: Generator
     placement: Placement
-    interrupted: Callable[[], bool] = lambda: False
+    interrupted: Interrupted = never
+    before_trial: Callable[[], None] = lambda: None
     on_progress: Callable[[Progress], None] = lambda _: None
     cooldown_s: float = 0.1
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -68,10 +75,12 @@ class _Kept:
     result: LoadResult | None = None
     sampler: Sampler | None = None
 
-    def failed(self, row: dict[str, Any], error: PerflabError) -> TrialTables:
+    def failed(
+        self, row: dict[str, Any], error: PerflabError, others: Iterable[Reason]
+    ) -> TrialTables:
         """Return a failed trial with what was recorded until then."""
-        reasons = reason_columns([Reason(str(error), _side(error))])
-        tables = TrialTables({**row, **reasons, "state": "failed"})
+        reasons = reason_columns([Reason(str(error), _side(error)), *others])
+        tables = TrialTables({**row, **reasons, "state": "failed"}, services_whole=False)
         if self.sampler is not None:
             tables.samples, tables.waits = self.sampler.samples(), self.sampler.waits()
         if self.result is not None:
@@ -86,6 +95,18 @@ def _side(error: PerflabError) -> Side:
     if isinstance(error, LoadError):
         return "client"
     return "server" if isinstance(error, ServiceFailed) else "unknown"
+
+
+def _losses(residents: Residents, name: str) -> list[Reason]:
+    """Return what speaks against a trial whose services lost processes."""
+    return [
+        Reason(
+            f"service '{service}' lost {lost} during the trial: what answered before and after "
+            "is not the same",
+            "server",
+        )
+        for service, lost in residents.lost(name).items()
+    ]
 
 
 def measure(bench: Bench, treatment: Treatment, identity: dict[str, Any]) -> TrialTables:
@@ -105,7 +126,7 @@ def measure(bench: Bench, treatment: Treatment, identity: dict[str, Any]) -> Tri
         return _measured(bench, treatment, row, kept)
     except (StackError, LoadError) as error:
         bench.generator.close()
-        return kept.failed(row, error)
+        return kept.failed(row, error, _losses(bench.residents, treatment.name))
 
 
 def _measured(bench: Bench, treatment: Treatment, row: dict[str, Any], kept: _Kept) -> TrialTables:
@@ -123,11 +144,12 @@ def _measured(bench: Bench, treatment: Treatment, row: dict[str, Any], kept: _Ke
     steal_share = (steal_ns() - steal) / wall_ns
     paused_share = (cpu_of_idle(residents, name) - paused) / wall_ns
     residents.check_alive(name)
+    losses = _losses(residents, name)
     time.sleep(bench.cooldown_s)
     around.probe(residents, bench.placement, name)
     server_count, expected = _server_count(residents, treatment, result)
     found = check(result, treatment.workload, expected, server_count)
-    reasons = list(found.reasons)
+    reasons = [*losses, *found.reasons]
     if paused_share > MAX_PAUSED_CPU_SHARE:
         reasons.append(Reason(f"paused services used {paused_share:.1%} of a core"))
     samples = sampler.samples()
@@ -154,7 +176,8 @@ def _measured(bench: Bench, treatment: Treatment, row: dict[str, Any], kept: _Ke
     requests = result.requests
     result.discard()
     stacks = profile.stacks if profile else None
-    return TrialTables(row, requests, samples, sampler.waits(), seen.table, stacks)
+    waits = sampler.waits()
+    return TrialTables(row, requests, samples, waits, seen.table, stacks, not losses)
 
 
 def _load(
@@ -167,8 +190,7 @@ def _load(
     died: list[StackError] = []
 
     def look() -> None:
-        if bench.interrupted():
-            raise RunInterrupted("the run was interrupted during a trial")
+        go_on(bench.interrupted, "during a trial")
         if time.monotonic() >= next_look[0]:
             next_look[0] = time.monotonic() + 1.0
             try:

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Starts PostgreSQL on 127.0.0.1, after making its cluster and schema when there is none.
-# Environment: POSTGRES_BIN, PGDATA, PGPORT, DATABASE_PASSWORD, MAX_CONNECTIONS, SHARED_BUFFERS_MB.
+# Environment: POSTGRES_BIN, PGDATA, PGPORT, DATABASE_PASSWORD_FILE, MAX_CONNECTIONS,
+# SHARED_BUFFERS_MB.
 set -eu
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 umask 077
@@ -15,20 +16,16 @@ if [ ! -s "$PGDATA/PG_VERSION" ]; then
     # Made under another name and moved when complete: an interrupted start is simply begun again.
     making=$PGDATA.making
     rm -rf "$making"
-    passwords=$(mktemp "$(dirname "$PGDATA")/password.XXXXXX")
-    trap 'rm -f "$passwords"' EXIT
-    trap 'exit 1' HUP INT TERM
-    printf '%s' "$DATABASE_PASSWORD" > "$passwords"
-    "$POSTGRES_BIN/initdb" --pgdata "$making" --username perflab --pwfile "$passwords" \
+    "$POSTGRES_BIN/initdb" --pgdata "$making" --username perflab \
+        --pwfile "$DATABASE_PASSWORD_FILE" \
         --auth scram-sha-256 --encoding UTF8 --locale C --no-sync > /dev/null
-    rm -f "$passwords"
-    trap - EXIT HUP INT TERM
+    # From here on the cluster knows it. Its folder may be another user's, so it is emptied.
+    : > "$DATABASE_PASSWORD_FILE"
     echo "CREATE DATABASE perflab;" | run_alone postgres
     tr '\n' ' ' < "$here/schema.sql" | run_alone perflab
     if [ -d "$PGDATA" ]; then rmdir "$PGDATA"; fi
     mv "$making" "$PGDATA"
 fi
-unset DATABASE_PASSWORD
 
 # A checkpoint or autovacuum inside a trial of a second would be noise that hits one treatment and
 # not the other; the lab checkpoints between trials instead. fsync stays on: it is what is measured.

@@ -113,8 +113,11 @@ def test_a_wrong_variable_is_named_with_its_value(name: str, value: str) -> None
         from_environment({"ARTIFACTS": "/none", name: value})
 
 
-def test_the_password_is_never_shown() -> None:
-    settings = from_environment({"ARTIFACTS": "/none", "DATABASE_PASSWORD": "hush"})
+def test_the_password_is_never_shown(tmp_path: Path) -> None:
+    file = tmp_path / "secret"
+    file.write_text("hush")
+    settings = from_environment({"ARTIFACTS": "/none", "DATABASE_PASSWORD_FILE": str(file)})
+    assert settings.database_password == "hush"
     assert "hush" not in repr(settings)
     assert "hush" not in json.dumps(settings.public())
 

@@ -10,16 +10,17 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psutil
 import psycopg2
 import pytest
 
-from perflab.errors import ServiceFailed, SettingRefused, StackError
+from perflab.errors import RunInterrupted, ServiceFailed, SettingRefused, StackError
 from perflab.experiments.inference_service import FEATURES, InferenceParameters, stack
 from perflab.host.placement import placement
-from perflab.paths import project_root, services_dir, state_dir
+from perflab.paths import open_dir, project_root, services_dir, state_dir
 from perflab.sampling.meters import ProcessTable
 from perflab.stacks import leftovers
 from perflab.stacks.backend import choose
@@ -161,16 +162,31 @@ def test_listeners_are_on_loopback_only(residents: Residents) -> None:
 def test_a_dead_service_is_named_with_its_log(residents: Residents) -> None:
     residents.activate("on")
     instance = residents.instance("on", "postgres")
+    assert residents.lost("on") == {}
+    (checkpointer,) = [
+        pid for pid in instance.pids() if "checkpointer" in " ".join(psutil.Process(pid).cmdline())
+    ]
+    os.kill(checkpointer, signal.SIGKILL)
+    wait_until(lambda: residents.lost("on"))
+    assert f"process {checkpointer} (postgres: checkpointer" in residents.lost("on")["postgres"]
+    assert set(residents.lost("on")) == {"postgres"}
+    with pytest.raises(ServiceFailed, match=f"'postgres': lost process {checkpointer}"):
+        residents.activate("on")
     kill_service(instance)
-    deadline = time.monotonic() + 10
-    while not instance.exit_reason() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    with pytest.raises(ServiceFailed, match="postgres"):
+    wait_until(instance.exit_reason)
+    with pytest.raises(ServiceFailed, match=r"'postgres': .*was ended by SIGKILL"):
         residents.check_alive("on")
     port = residents.instance("on", "inference").launch.port
     status, body, _ = post(port, "/inferences")
     assert status == 503
     assert "database" in str(body["detail"])
+
+
+def wait_until(condition: Callable[[], object], timeout_s: float = 15.0) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, "waited too long"
+        time.sleep(0.05)
 
 
 def kill_service(instance: object) -> None:
@@ -196,15 +212,74 @@ def test_a_service_that_dies_while_starting_tells_why() -> None:
     assert leftovers.everything() == []
 
 
+@pytest.mark.slow
+def test_a_dependency_that_dies_while_others_start_is_named_at_once() -> None:
+    told: list[str] = []
+    killed_at = 0.0
+
+    def kill_the_database(text: str) -> None:
+        nonlocal killed_at
+        told.append(text)
+        if text == "starting inference":
+            kill_service(starting._instances["postgres"])
+            killed_at = time.monotonic()
+
+    starting = Residents(
+        choose("process"),
+        plans(),
+        placement(),
+        "blamed",
+        tell=kill_the_database,  # type: ignore[arg-type]
+    )
+    starting.prepare()
+    with pytest.raises(ServiceFailed, match="'postgres': was ended by SIGKILL"):
+        starting.start()
+    assert time.monotonic() - killed_at < 15
+    assert leftovers.everything() == []
+
+
+@pytest.mark.slow
+def test_who_wants_to_end_is_heard_while_services_start() -> None:
+    asked_at = 0.0
+
+    def ask_to_end() -> str:
+        nonlocal asked_at
+        if "link" not in starting._instances:
+            return ""
+        asked_at = asked_at or time.monotonic()
+        return "enough"
+
+    starting = Residents(
+        choose("process"),
+        plans(),
+        placement(),
+        "heard",
+        interrupted=ask_to_end,  # type: ignore[arg-type]
+    )
+    starting.prepare()
+    with pytest.raises(RunInterrupted, match="interrupted while services started: enough"):
+        starting.start()
+    assert time.monotonic() - asked_at < 15
+    assert leftovers.everything() == []
+    with pytest.raises(RunInterrupted, match="before services started"):
+        Residents(
+            choose("process"),
+            plans(),
+            placement(),
+            "heard",
+            interrupted=lambda: "enough",  # type: ignore[arg-type]
+        ).prepare()
+
+
 OWNER = """
 import os, sys, time
 from perflab.experiments.inference_service import InferenceParameters, stack
 from perflab.host.placement import placement
 from perflab.stacks.backend import choose
-from perflab.stacks.reaper import Reaper
+from perflab.stacks.reaper import Reapers
 from perflab.stacks.residents import Residents
 stack_name = "-".join(["orphan", *sys.argv[1:]])
-reaper = Reaper(stack_name) if sys.argv[2] == "reaper" else None
+reapers = Reapers(stack_name) if sys.argv[2] == "reaper" else None
 plan = stack(InferenceParameters(workers=1, pool_size=4))
 residents = Residents(choose(sys.argv[1]), {"it": plan}, placement(), stack_name)
 residents.prepare()
@@ -228,6 +303,9 @@ def test_after_sigkill_the_reaper_or_down_removes_everything(backend_name: str, 
         assert owner.stdout.readline() == b"up\n"
         assert len(leftovers.everything()) == 3
     finally:
+        # One reaper goes with its owner: the other is enough.
+        for reaper in reapers_of(owner.pid)[:1]:
+            reaper.kill()
         owner.kill()
         owner.wait()
         owner.stdout.close()
@@ -237,20 +315,33 @@ def test_after_sigkill_the_reaper_or_down_removes_everything(backend_name: str, 
         assert leftovers.everything() == []
         return
     folder = state_dir() / "stacks" / f"orphan-{backend_name}-{guard}"
-    deadline = time.monotonic() + 40
-    while (leftovers.everything() or folder.exists()) and time.monotonic() < deadline:
-        time.sleep(0.2)
-    assert leftovers.everything() == []
-    assert not folder.exists()
+    wait_until(lambda: leftovers.everything() == [] and not folder.exists())
+
+
+def reapers_of(pid: int) -> list[psutil.Process]:
+    children = psutil.Process(pid).children()
+    return [child for child in children if "perflab.stacks.reaper" in child.cmdline()]
 
 
 @pytest.mark.slow
-def test_the_password_is_shown_nowhere(residents: Residents) -> None:
+def test_the_password_is_shown_nowhere(residents: Residents, backend_name: str) -> None:
     secret = residents._secret
     residents.activate("on")
     for instance in residents.active("on").values():
         assert secret not in instance.log(500)
         assert secret not in repr(instance.launch)
+        assert len(instance.pids()) >= 1
+        for pid in instance.pids():
+            for shown in ("environ", "cmdline"):
+                assert secret.encode() not in Path(f"/proc/{pid}/{shown}").read_bytes()
+        if backend_name == "docker":
+            seen = instance._container.client.api.inspect_container(instance._container.id)  # type: ignore[attr-defined]
+            assert secret not in json.dumps(seen)
+    if backend_name == "process":
+        for name, own in (("postgres", True), ("link", False)):
+            file = open_dir() / "data" / f"test-{os.getpid()}" / name / "secret"
+            assert file.exists() == own
+            assert not own or file.stat().st_mode & 0o777 == 0o600
     port = residents.instance("on", "postgres").launch.port
     with pytest.raises(psycopg2.OperationalError, match="password"):
         psycopg2.connect(
@@ -270,3 +361,20 @@ def test_a_setting_the_service_does_not_have_is_refused(residents: Residents) ->
         residents._verify("on", "inference")
     database.apply(spec, {"synchronous_commit": "on"})
     residents._verify("on", "inference")
+
+
+@pytest.mark.slow
+@pytest.mark.docker
+@pytest.mark.parametrize("backend_name", ["docker"])
+def test_containers_have_no_privileges_and_a_limit_on_processes(residents: Residents) -> None:
+    for instance in residents.active("on").values():
+        pids = instance.pids()
+        assert instance.pid in pids
+        for pid in pids:
+            status = Path(f"/proc/{pid}/status").read_text()
+            facts = dict(line.split(":\t") for line in status.splitlines() if ":\t" in line)
+            assert {facts[name] for name in ("CapEff", "CapPrm", "CapBnd")} == {"0" * 16}
+            assert facts["NoNewPrivs"] == "1"
+            assert set(facts["Uid"].split()) == {"65534"}
+        seen = instance._container.client.api.inspect_container(instance._container.id)  # type: ignore[attr-defined]
+        assert 0 < seen["HostConfig"]["PidsLimit"] <= 4096

@@ -123,7 +123,7 @@ conduct(order, lambda event: print(event["event"], flush=True))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("victim", ["asker", "conductor"])
+@pytest.mark.parametrize("victim", ["asker", "conductor and reaper"])
 def test_after_kill_nothing_is_left_and_resume_repeats_no_finished_block(
     tmp_path: Path, victim: str
 ) -> None:
@@ -131,7 +131,7 @@ def test_after_kill_nothing_is_left_and_resume_repeats_no_finished_block(
     file.write_text(order_of(blocks=3).model_dump_json())
     asker = subprocess.Popen(
         [sys.executable, "-c", OWNER, str(file)], stdout=subprocess.PIPE, text=True,
-        cwd=project_root(), stderr=subprocess.DEVNULL,
+        cwd=project_root(), stderr=subprocess.PIPE,
     )  # fmt: skip
     assert asker.stdout is not None
     seen = 0
@@ -139,15 +139,16 @@ def test_after_kill_nothing_is_left_and_resume_repeats_no_finished_block(
         seen += line.strip() == "trial_done"
         if seen == 3:
             break
-    conductors = [
-        child
-        for child in psutil.Process(asker.pid).children()
-        if "perflab.trials.conductor" in child.cmdline()
-    ]
-    (asker if victim == "asker" else conductors[0]).kill()
-    asker.wait(timeout=60)
-    asker.stdout.close()
-    wait_until(lambda: leftovers.everything() == [] and holder() is None)
+    (conductor,) = children_running("perflab.trials.conductor", asker.pid)
+    reapers = children_running("perflab.stacks.reaper", conductor.pid)
+    assert len(reapers) == 2
+    for killed in [psutil.Process(asker.pid)] if victim == "asker" else [conductor, reapers[0]]:
+        killed.kill()
+    _, said = asker.communicate(timeout=60)
+    if victim != "asker":
+        assert f"conductor (pid {conductor.pid}), which runs the trials, was ended by SIGK" in said
+    wait_until(lambda: leftovers.everything() == [] and holder() is None, timeout_s=15)
+    assert not psutil.wait_procs([conductor, *reapers], timeout=15)[1]
     run = laboratory.runs()[-1]
     before = set(run.trials()["trial_id"])
     assert len(before) >= 3
@@ -160,6 +161,10 @@ def test_after_kill_nothing_is_left_and_resume_repeats_no_finished_block(
     finished_before = len(before) // 2
     assert set(current[current["block"] >= finished_before + 1]["attempt"]) <= {0}
     assert len(resumed.record.sessions) == 2
+
+
+def children_running(module: str, pid: int) -> list[psutil.Process]:
+    return [child for child in psutil.Process(pid).children() if module in child.cmdline()]
 
 
 @pytest.mark.slow

@@ -68,7 +68,9 @@ def events_of_a_run(
         return TrialTables({**row, "state": "valid", "reasons": []})
 
     monkeypatch.setattr(session, "measure", measured)
-    bench = SimpleNamespace(residents=_Residents(), interrupted=lambda: False)
+    bench = SimpleNamespace(
+        residents=_Residents(), interrupted=lambda: "", before_trial=lambda: None
+    )
     seen: list[tuple[float, dict[str, Any]]] = []
     emit: Callable[[dict[str, Any]], None] = lambda event: seen.append((time.monotonic(), event))  # noqa: E731
     Session(plan, _Writer(), bench, emit).run(Remaining(tuple(range(blocks))))  # type: ignore[arg-type]

@@ -64,6 +64,8 @@ def from_environment(env: Mapping[str, str] = os.environ) -> Settings:
     ------
     ValueError
         A variable has a value that is not allowed; the message names it.
+    OSError
+        The file of the password cannot be read.
     """
     minconn = env.get("INFERENCE_POOL_MINCONN", "max")
     if minconn != "max":
@@ -80,8 +82,13 @@ def from_environment(env: Mapping[str, str] = os.environ) -> Settings:
         artifacts=Path(env["ARTIFACTS"]),
         database_host=env.get("DATABASE_HOST", "127.0.0.1"),
         database_port=int(env.get("DATABASE_PORT", "5432")),
-        database_password=env.get("DATABASE_PASSWORD", ""),
+        database_password=_content(env.get("DATABASE_PASSWORD_FILE", "")),
     )
+
+
+def _content(path: str) -> str:
+    """Read the password: every user of the host could read it in the environment's place."""
+    return Path(path).read_text() if path else ""
 
 
 def _at_least_one(env: Mapping[str, str], name: str, default: str, otherwise: str = "") -> int:

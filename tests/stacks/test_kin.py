@@ -1,0 +1,99 @@
+"""A service's processes: found without their first one, told from newcomers, ended together."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from perflab.host.endings import how_it_ended
+from perflab.stacks import kin, survey
+from perflab.stacks.labels import Labels
+
+# A master whose child hides as PostgreSQL's do: a session of its own, no environment, SIGINT
+# ignored. It works in the folder that is given.
+MASTER = """
+import os, subprocess, sys
+child = subprocess.Popen(
+    [sys.executable, "-c", "import signal, time; signal.signal(2, signal.SIG_IGN); print(1, flush=True); time.sleep(60)"],
+    start_new_session=True, env={}, cwd=sys.argv[1], stdout=subprocess.PIPE,
+)
+child.stdout.read(1)
+print(child.pid, flush=True)
+child.wait()
+print("replaced", flush=True)
+import time; time.sleep(60)
+"""  # noqa: E501
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    labels = Labels("kin", "it", "run").as_environment()
+    master = subprocess.Popen(
+        [sys.executable, "-c", MASTER, str(tmp_path)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **labels},
+    )
+    assert master.stdout is not None
+    child = int(master.stdout.readline())
+    yield master, child
+    for pid in (child, master.pid):
+        if psutil.pid_exists(pid):
+            os.kill(pid, signal.SIGKILL)
+    master.wait()
+    master.stdout.close()
+
+
+def wait_until(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline, "waited too long"
+        time.sleep(0.02)
+
+
+def test_a_child_is_found_by_its_folder_when_its_master_is_gone(
+    service: tuple[subprocess.Popen[str], int], tmp_path: Path
+) -> None:
+    master, child = service
+    assert [found.pid for found in survey.of_service("kin", "it")] == [master.pid]
+    master.kill()
+    master.wait()
+    assert kin.family(master.pid) == []
+    assert [found.pid for found in kin.working_in(tmp_path)] == [child]
+    assert child in [found.pid for found in kin.working_in(tmp_path.parent)]
+    assert kin.working_in(tmp_path / "other") == []
+    kin.end(kin.working_in(tmp_path), signal.SIGINT, timeout_s=0.2)
+    assert kin.working_in(tmp_path) == []
+
+
+def test_what_does_not_heed_is_killed_and_the_starter_can_still_ask_how_it_ended(
+    service: tuple[subprocess.Popen[str], int],
+) -> None:
+    master, child = service
+    os.kill(child, signal.SIGSTOP)
+    kin.end(kin.family(master.pid), signal.SIGTERM, timeout_s=0.2)
+    wait_until(lambda: not psutil.pid_exists(child))
+    assert how_it_ended(master.wait()) == "was ended by SIGTERM"
+
+
+def test_a_member_is_not_mistaken_for_a_later_process_of_its_number(
+    service: tuple[subprocess.Popen[str], int],
+) -> None:
+    master, child = service
+    both = kin.members([master.pid, child])
+    assert [member.is_alive for member in both] == [True, True]
+    assert kin.members([master.pid, child], lasting="^postgres: ") == ()
+    begun_before = both[1].identity.rpartition("/")[0] + "/1"
+    assert not kin.Member(child, begun_before, "").is_alive
+    os.kill(child, signal.SIGKILL)
+    wait_until(lambda: not both[1].is_alive)
+    assert both[0].is_alive
+    assert str(both[1]).startswith(f"{child} (")

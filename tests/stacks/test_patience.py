@@ -1,0 +1,54 @@
+"""Slow work before a run hears when the user wants to end, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from perflab.errors import ImageError, RunInterrupted
+from perflab.stacks.labels import Labels
+from perflab.stacks.patience import never, patiently, run_command
+from perflab.stacks.survey import of_service
+
+LABELS = Labels("patience", "it", "run")
+
+
+def test_a_command_returns_its_status_and_all_that_it_printed(tmp_path: Path) -> None:
+    command = ["sh", "-c", "pwd; echo $PERFLAB_STACK >&2; exit 3"]
+    assert run_command(command, never, "", LABELS.as_environment(), tmp_path) == (
+        3,
+        f"{tmp_path}\npatience\n",
+    )
+
+
+def test_an_interrupted_command_is_ended_with_all_that_it_started() -> None:
+    began = time.monotonic()
+
+    def interrupted() -> str:
+        return "enough" if len(of_service("patience", "it")) == 3 else ""
+
+    with pytest.raises(RunInterrupted, match="interrupted while it slept: enough"):
+        run_command(
+            ["sh", "-c", "sleep 60 & sleep 60"],
+            interrupted,
+            "while it slept",
+            LABELS.as_environment(),
+        )
+    assert time.monotonic() - began < 10
+    assert of_service("patience", "it") == []
+
+
+def test_a_function_is_left_behind_and_its_error_is_passed_on() -> None:
+    began = time.monotonic()
+    with pytest.raises(RunInterrupted, match="interrupted while it was built: enough"):
+        patiently(lambda: time.sleep(30), lambda: "enough", "while it was built")
+    assert time.monotonic() - began < 5
+
+    def fail() -> None:
+        raise ImageError("no base")
+
+    with pytest.raises(ImageError, match="no base"):
+        patiently(fail, never, "")
+    assert patiently(lambda: 7, never, "") == 7

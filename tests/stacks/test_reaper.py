@@ -1,0 +1,97 @@
+"""The reapers: one outlives the other's end together with their owner's."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import psutil
+import pytest
+
+from perflab.paths import project_root
+from perflab.stacks.labels import Labels
+from perflab.stacks.reaper import Reapers
+from perflab.stacks.stack_folders import make_data
+
+OWNER = """
+import time
+from perflab.stacks.reaper import Reapers
+reapers = Reapers("reaped")
+print("watched", flush=True)
+time.sleep(60)
+"""
+
+
+def wait_until(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 15
+    while not condition():
+        assert time.monotonic() < deadline, "waited too long"
+        time.sleep(0.05)
+
+
+def reapers_of(pid: int) -> list[psutil.Process]:
+    children = psutil.Process(pid).children()
+    return [child for child in children if "perflab.stacks.reaper" in child.cmdline()]
+
+
+def sleeper(environment: dict[str, str], folder: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-c", "import time; time.sleep(60)"],
+        env=environment,
+        cwd=folder,
+        start_new_session=True,
+    )
+
+
+@pytest.mark.parametrize("known_by", ["labels", "working folder"])
+def test_owner_and_a_reaper_killed_together_leave_no_process_and_no_folder(known_by: str) -> None:
+    folder = make_data("reaped", "database")
+    labels = Labels("reaped", "it", "run").as_environment()
+    others = Labels("another", "it", "run").as_environment()
+    # PostgreSQL's children are known by their working folder alone.
+    is_labelled = known_by == "labels"
+    left = sleeper(
+        {**os.environ, **labels} if is_labelled else {},
+        "/" if is_labelled else str(folder),
+    )
+    other = sleeper({**os.environ, **others}, "/")
+    owner = subprocess.Popen(
+        [sys.executable, "-c", OWNER], stdout=subprocess.PIPE, cwd=project_root()
+    )
+    assert owner.stdout is not None
+    try:
+        assert owner.stdout.readline() == b"watched\n"
+        first, second = reapers_of(owner.pid)
+        first.kill()
+        owner.kill()
+        wait_until(lambda: left.poll() is not None)
+        wait_until(lambda: not folder.exists() and not second.is_running())
+        assert other.poll() is None
+    finally:
+        for process in (left, other, owner):
+            process.kill()
+            process.wait()
+        owner.stdout.close()
+
+
+def test_a_killed_reaper_is_named_and_replaced() -> None:
+    told: list[str] = []
+    reapers = Reapers("nothing", told.append)
+    first, second = reapers_of(os.getpid())
+    reapers.renew()
+    assert told == []
+    first.kill()
+    wait_until(lambda: first.status() == psutil.STATUS_ZOMBIE)
+    reapers.renew()
+    assert told == [
+        f"a reaper (pid {first.pid}) was ended by SIGKILL; another was started in its place"
+    ]
+    (third,) = [child for child in reapers_of(os.getpid()) if child != second]
+    second.kill()
+    wait_until(lambda: second.status() == psutil.STATUS_ZOMBIE)
+    reapers.dismiss()
+    assert told[1:] == [f"a reaper (pid {second.pid}) was ended by SIGKILL"]
+    assert not third.is_running()

@@ -1,0 +1,167 @@
+"""Any process of a run may be killed: nothing is left, nothing is lost, and it is named."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from perflab.experiments import experiment
+from perflab.host.lock import holder, measurement_lock
+from perflab.paths import project_root, runs_dir
+from perflab.recordings import Run
+from perflab.stacks import leftovers
+from perflab.trials.client import conduct
+from perflab.trials.conductor import Order
+
+SMALL = {
+    "blocks": 2, "requests": 1200, "warmup_requests": 10, "concurrency": 5, "workers": 2,
+    "pool_size": 4, "seed": 7,
+}  # fmt: skip
+WITHIN_S = 15.0
+
+
+def order_of(**changes: object) -> Order:
+    chosen = experiment("synchronous_commit")
+    plan = chosen.plan(chosen.check({**SMALL, **changes}))
+    return Order(plan=plan, backend="process", runs=runs_dir())
+
+
+def first_process(service: str) -> psutil.Process:
+    (found,) = [item for item in leftovers.processes() if item.service == service]
+    return psutil.Process(int(found.identity))
+
+
+def inference_workers() -> list[psutil.Process]:
+    children = first_process("inference").children()
+    return [child for child in children if "spawn_main" in " ".join(child.cmdline())]
+
+
+def reapers() -> list[psutil.Process]:
+    (conductor,) = [
+        child
+        for child in psutil.Process().children()
+        if "perflab.trials.conductor" in child.cmdline()
+    ]
+    return [child for child in conductor.children() if "perflab.stacks.reaper" in child.cmdline()]
+
+
+# What is killed during the load of each trial.
+VICTIMS: list[tuple[str, Callable[[], psutil.Process]]] = [
+    ("a worker of the service", lambda: inference_workers()[0]),
+    ("the service's master", lambda: first_process("inference")),
+    ("the load worker", lambda: first_process("client")),
+    ("a reaper", lambda: reapers()[0]),
+]
+
+
+@pytest.mark.slow
+def test_whoever_is_killed_is_named_and_the_run_goes_on_with_whole_services() -> None:
+    killed: list[psutil.Process] = []
+    orphans: list[psutil.Process] = []
+    notes: list[str] = []
+    trial = 0
+
+    def show(event: dict[str, object]) -> None:
+        nonlocal trial
+        if event["event"] == "note":
+            notes.append(str(event["text"]))
+        if event["event"] == "trial":
+            trial = int(str(event["number"]))
+            # Services were started afresh: of the old ones nobody is there any more.
+            assert not [orphan for orphan in orphans if orphan.is_running()]
+        if event["event"] == "load" and len(killed) < trial:
+            victim = VICTIMS[len(killed)][1]()
+            orphans.extend([victim, *victim.children(recursive=True)])
+            killed.append(victim)
+            victim.kill()
+
+    run = Run(conduct(order_of(), show))
+    worker, master, loader, reaper = (victim.pid for victim in killed)
+    replaced, failed, unsent, clean = run.trials().to_dict("records")
+    assert replaced["state"] == "invalid"
+    assert replaced["reasons"][0].startswith(f"service 'inference' lost process {worker} (")
+    assert failed["state"] == "failed"
+    assert "service 'inference': was ended by SIGKILL" in failed["reasons"][0]
+    assert f"pid {master}" not in str(notes)
+    assert unsent["state"] == "failed"
+    assert f"load worker died (pid {loader}): it was ended by SIGKILL" in unsent["reasons"][0]
+    assert clean["state"] in ("valid", "invalid")
+    assert "lost process" not in str(clean["reasons"])
+    assert f"a reaper (pid {reaper}) was ended by SIGKILL" in notes[-1]
+    assert run.record.state == "finished"
+    assert leftovers.everything() == []
+    assert holder() is None
+
+
+@pytest.mark.slow
+def test_a_conductor_that_waits_for_the_host_ends_with_the_program_that_asked() -> None:
+    order = order_of().model_copy(update={"wait_s": 600.0})
+    with measurement_lock("another run"):
+        conductor = subprocess.Popen(
+            [sys.executable, "-m", "perflab.trials.conductor"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            cwd=project_root(),
+        )
+        assert conductor.stdin is not None
+        assert conductor.stdout is not None
+        conductor.stdin.write(order.model_dump_json().encode() + b"\n")
+        conductor.stdin.flush()
+        assert b"another run" in conductor.stdout.readline()
+        conductor.stdin.close()
+        said = conductor.stdout.read()
+        conductor.stdout.close()
+        assert conductor.wait(timeout=WITHIN_S) == 1
+    assert b"the program that asked for it is gone" in said
+
+
+LOAD = ["load", "{url}", "--users", "2", "-d", "60"]
+
+
+@pytest.mark.slow
+def test_the_workers_of_a_load_end_when_the_command_is_killed() -> None:
+    server = subprocess.Popen(
+        [sys.executable, "-m", "http.server", "0", "--bind", "127.0.0.1"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        cwd=project_root() / "data",
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    assert server.stdout is not None
+    url = server.stdout.readline().decode().split("(")[1].split(")")[0]
+    words = [word.format(url=url) for word in LOAD]
+    asked = subprocess.Popen(
+        [str(Path(sys.executable).with_name("perflab")), *words],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        deadline = time.monotonic() + 30
+        workers: list[psutil.Process] = []
+        while not workers and time.monotonic() < deadline:
+            time.sleep(0.1)
+            workers = [
+                child
+                for child in psutil.Process(asked.pid).children()
+                if "perflab.load.worker" in child.cmdline()
+            ]
+        assert workers
+        time.sleep(1.0)
+        os.kill(asked.pid, signal.SIGKILL)
+        asked.wait()
+        _, alive = psutil.wait_procs(workers, timeout=WITHIN_S)
+        assert alive == []
+    finally:
+        for child in (asked, server):
+            child.kill()
+            child.wait()
+        server.stdout.close()
