@@ -10,10 +10,11 @@ import pandas as pd
 
 from perflab import experiments, figures, recordings
 from perflab.analysis.evaluation import evaluate, sentence
+from perflab.asked import asked_for, existing
 from perflab.errors import ParameterError
 from perflab.experiments.experiment import RunParameters
 from perflab.load import once
-from perflab.notebook import assigned_names
+from perflab.notebook import assigned_names, given_values
 from perflab.parameters import did_you_mean
 from perflab.paths import figures_dir, runs_dir
 from perflab.progress import progress
@@ -38,7 +39,7 @@ def run(experiment: str, parameters: Mapping[str, Any] | RunParameters | None = 
         Its name (``perflab experiments`` lists them).
     parameters : mapping, optional
         Checked before anything starts. ``from_run`` returns an existing run without measuring,
-        ``resume`` finishes one.
+        ``resume`` finishes one; what else is given must be as in that run.
 
     Raises
     ------
@@ -49,24 +50,13 @@ def run(experiment: str, parameters: Mapping[str, Any] | RunParameters | None = 
     """
     chosen = experiments.experiment(experiment)
     if isinstance(parameters, RunParameters):
-        checked = parameters
-    else:
-        checked = chosen.check(parameters or {})
+        parameters = {name: getattr(parameters, name) for name in parameters.model_fields_set}
+    checked = asked_for(chosen, parameters or {})
     if checked.from_run:
-        return _existing(checked.from_run, experiment)
+        return existing(checked.from_run, experiment, "from_run")
     order = _order(chosen, checked)
     with progress() as show:
         return Run(conduct(order, show))
-
-
-def _existing(reference: str, experiment: str) -> Run:
-    found = open_run(reference)
-    if found.record.experiment != experiment:
-        raise ParameterError(
-            "from_run",
-            [f"run {found.run_id} is of '{found.record.experiment}', not '{experiment}'"],
-        )
-    return found
 
 
 def _order(chosen: experiments.Experiment, checked: RunParameters) -> Order:
@@ -77,7 +67,7 @@ def _order(chosen: experiments.Experiment, checked: RunParameters) -> Order:
             runs=runs_dir(),
             wait_s=checked.wait_s,
         )
-    found = _existing(checked.resume, chosen.name)
+    found = existing(checked.resume, chosen.name, "resume")
     return Order(
         plan=_plan_of(found, chosen),
         backend=found.record.backend,
@@ -96,11 +86,13 @@ def notebook_parameters(experiment: str, namespace: Mapping[str, Any]) -> RunPar
     """Read and check a notebook's parameters from its ``globals()``.
 
     Names that papermill injected and that the experiment does not know are refused, with the
-    nearest known name: papermill itself only warns.
+    nearest known name: papermill itself only warns. With ``from_run`` or ``resume`` the run's own
+    parameters are returned; what was given and differs from them is refused
+    (see :func:`perflab.asked.asked_for`).
     """
     chosen = experiments.experiment(experiment)
-    known = list(chosen.parameters.model_fields)
-    values = {name: namespace[name] for name in known if name in namespace}
+    fields = chosen.parameters.model_fields
+    known = list(fields)
     injected = assigned_names(namespace.get("In", []))
     problems = [
         f"unknown parameter '{name}'{did_you_mean(name, known)}"
@@ -109,7 +101,8 @@ def notebook_parameters(experiment: str, namespace: Mapping[str, Any]) -> RunPar
     ]
     if problems:
         raise ParameterError(f"experiment '{experiment}'", problems)
-    return chosen.check(values)
+    defaults = {name: field.get_default() for name, field in fields.items()}
+    return asked_for(chosen, given_values(defaults, namespace, injected))
 
 
 def open_run(reference: str | Path) -> Run:
