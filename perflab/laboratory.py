@@ -15,6 +15,7 @@ from perflab.errors import ParameterError
 from perflab.experiments.experiment import RunParameters
 from perflab.load import once
 from perflab.notebook import assigned_names, given_values
+from perflab.overview import judged, judged_runs, overview
 from perflab.parameters import did_you_mean
 from perflab.paths import figures_dir, runs_dir
 from perflab.progress import progress
@@ -22,12 +23,14 @@ from perflab.recordings import Run
 from perflab.reports import findings as findings_in_words
 from perflab.reports.findings import readable_findings, readable_summary
 from perflab.reports.section import write_section
-from perflab.reports.verdicts import verdict_table
 from perflab.trials.client import conduct
 from perflab.trials.conductor import Order
 from perflab.trials.plan import RunPlan
 
-BACKENDS = ("docker", "process")
+__all__ = [
+    "bottlenecks", "findings", "judged", "judged_runs", "notebook_parameters", "open_run",
+    "overview", "run", "runs", "save", "send_load", "summary", "verdict",
+]  # fmt: skip
 
 
 def run(experiment: str, parameters: Mapping[str, Any] | RunParameters | None = None) -> Run:
@@ -113,34 +116,6 @@ def open_run(reference: str | Path) -> Run:
 def runs() -> list[Run]:
     """Return all recorded runs, oldest first."""
     return recordings.list_runs(runs_dir())
-
-
-def latest_runs(backend: str = "") -> list[Run]:
-    """Return the latest finished run of every experiment on every backend, by name.
-
-    Parameters
-    ----------
-    backend : str
-        Only runs on this one: docker or process (empty: both).
-
-    Raises
-    ------
-    ParameterError
-        There is no such backend.
-    """
-    if backend not in ("", *BACKENDS):
-        raise ParameterError("backend", [f"'{backend}' is not {' or '.join(BACKENDS)}"])
-    newest = {
-        (run.record.experiment, run.record.backend): run
-        for run in runs()
-        if run.record.state == "finished" and backend in ("", run.record.backend)
-    }
-    return [newest[key] for key in sorted(newest)]
-
-
-def overview(backend: str = "") -> pd.DataFrame:
-    """Return published against measured over all experiments, from :func:`latest_runs`."""
-    return verdict_table(latest_runs(backend))
 
 
 def findings(run: Run) -> pd.DataFrame:

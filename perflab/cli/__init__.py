@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
+from importlib import metadata
+from typing import Annotated
 
 import typer
 
 from perflab.cli import (
     compare,
+    completion,
     down,
     experiments,
     lab,
@@ -25,8 +28,8 @@ from perflab.errors import PerflabError, RunInterrupted
 
 app = typer.Typer(
     name="perflab",
-    help="A performance laboratory: every number is shown to be true or refused.",
     no_args_is_help=True,
+    # 'perflab completion' prints the script; two more options in every --help are not needed.
     add_completion=False,
     pretty_exceptions_enable=False,
 )
@@ -44,8 +47,25 @@ for module in (
     ps,
     logs,
     down,
+    completion,
 ):
     app.command(name=module.__name__.rpartition(".")[2])(module.command)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"perflab {metadata.version('perflab')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _before_any_command(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="print the version", callback=_print_version, is_eager=True),
+    ] = False,
+) -> None:
+    """A performance laboratory: every number is shown to be true or refused."""
 
 
 def main() -> None:

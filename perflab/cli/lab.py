@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from perflab.cli.console import console as make_console
+from perflab.cli.console import print_table
 
 CORE = ("synchronous_commit", "sync_vs_async", "inference_runtime")
 
@@ -34,7 +35,7 @@ def command(
         done.append(execute(name, values))
     runs = [laboratory.open_run(item.run_id) for item in done]
     console.print()
-    console.print(to_terminal(verdict_table(runs)))
+    print_table(to_terminal(verdict_table(runs)))
     for item in done:
         console.print(f"[bold]{item.name}[/bold]")
         for path in (item.notebook, *item.figures()):

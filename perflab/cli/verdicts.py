@@ -5,28 +5,39 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 from perflab.cli.console import console as make_console
+from perflab.cli.console import print_table
 
 
 def command(
     backend: Annotated[str, typer.Option(help="docker or process; both unless given")] = "",
     markdown: Annotated[bool, typer.Option("--markdown", help="print a Markdown table")] = False,
 ) -> None:
-    """Show every claim's verdict from the latest finished run of each experiment and backend."""
+    """Show every claim's verdict, by experiment and backend, from finished runs.
+
+    Of runs with the same parameters the one with most complete blocks is taken; below the table
+    stands which ones that left out. Runs are never pooled.
+    """
     from perflab import laboratory
     from perflab.reports.markdown import to_markdown
-    from perflab.reports.verdicts import to_terminal, verdict_table
+    from perflab.reports.verdicts import to_terminal
 
-    runs = laboratory.latest_runs(backend)
-    if not runs:
+    runs = laboratory.judged(backend)
+    if runs.empty:
         print("no finished runs yet; 'make lab' makes some")
         return
-    table = verdict_table(runs)
+    table = laboratory.overview(backend)
     if markdown:
         print(to_markdown(table), end="")
         return
+    print_table(to_terminal(table))
     console = make_console()
-    console.print(to_terminal(table))
-    for run in runs:
-        console.print(f"  {run.run_id}", markup=False, highlight=False)
+    console.print("\nEach row is of one run, nothing is pooled:")
+    for run in runs.to_dict("records"):
+        console.print(
+            Text(f"  {run['run']}: {run['complete blocks']} complete blocks, {run['parameters']}")
+        )
+        if run["superseded"] != "none":
+            console.print(Text(f"    taken instead of {run['superseded']}"))

@@ -20,7 +20,7 @@ class InferenceRuntimeParameters(InferenceParameters):
     """Parameters of the runtime study; scikit-learn is slow, so its default load is smaller."""
 
     requests: int = Field(
-        default=250, ge=1, le=1_000_000, description="requests that count, in each trial"
+        default=250, ge=10, le=1_000_000, description="requests that count, in each trial"
     )
     warmup_requests: int = Field(
         default=60, ge=0, le=1_000_000, description="requests before them, recorded apart"

@@ -44,7 +44,7 @@ class InferenceParameters(RunParameters):
         description="published: take the published study's settings for whatever is not given",
     )
     requests: int = Field(
-        default=1000, ge=1, le=1_000_000, description="requests that count, in each trial"
+        default=1000, ge=10, le=1_000_000, description="requests that count, in each trial"
     )
     warmup_requests: int = Field(
         default=100, ge=0, le=1_000_000, description="requests before them, recorded apart"

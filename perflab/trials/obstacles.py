@@ -11,6 +11,9 @@ from perflab.stacks.plan import settle
 from perflab.stacks.spec import ServiceSpec, load_service
 from perflab.trials.plan import RunPlan
 
+# A single request has no rate, and so few have no percentile: such a trial says nothing.
+FEWEST_REQUESTS = 10
+
 
 def obstacles(plan: RunPlan) -> list[str]:
     """Return a sentence for everything that would stop a run of ``plan`` after its start.
@@ -58,10 +61,9 @@ def _load(workload: Workload) -> Iterator[str]:
     if not isinstance(arrivals, OpenLoop):
         return
     measured_s = arrivals.duration_s - arrivals.warmup_s
-    rate = max(stage.rate for stage in arrivals.stages)
-    # Whatever the last stretch's rate: less than one arrival at the highest is none that counts.
-    if rate * measured_s < 1:
+    rate = max(max(stage.rate, stage.end_rate) for stage in arrivals.stages)
+    if rate * measured_s < FEWEST_REQUESTS:
         yield (
-            f"{rate:g} requests a second for {measured_s:g} s is less than one request: raise the "
-            "rate or the duration"
+            f"{rate:g} requests a second for {measured_s:g} s are fewer than {FEWEST_REQUESTS} "
+            "requests: raise the rate or the duration"
         )
