@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -37,20 +38,24 @@ def judged_runs(backend: str = "") -> list[Selected]:
 
 
 def overview(backend: str = "") -> pd.DataFrame:
-    """Return published against measured over all experiments, from :func:`judged_runs`.
-
-    Every row is of one run, named in its column ``run``; nothing is pooled.
-    """
-    chosen = [selected.run for selected in judged_runs(backend)]
-    tables = [verdict_table([run]).assign(run=short_id(run)) for run in chosen]
-    return pd.concat(tables, ignore_index=True) if tables else verdict_table([])
+    """Return published against measured over all experiments, from :func:`judged_runs`."""
+    return verdicts_of(judged_runs(backend))
 
 
 def judged(backend: str = "") -> pd.DataFrame:
-    """Return a row per run of :func:`judged_runs`: its blocks, parameters, and what it superseded.
+    """Return a row per run of :func:`judged_runs`: blocks, parameters, and what it superseded."""
+    return choices_of(judged_runs(backend))
 
-    Only parameters other than the defaults are named.
-    """
+
+def verdicts_of(chosen: Sequence[Selected]) -> pd.DataFrame:
+    """Return the claims' verdicts: each row is of one run, named in its column ``run``."""
+    runs = [selected.run for selected in chosen]
+    tables = [verdict_table([run]).assign(run=short_id(run)) for run in runs]
+    return pd.concat(tables, ignore_index=True) if tables else verdict_table([])
+
+
+def choices_of(chosen: Sequence[Selected]) -> pd.DataFrame:
+    """Return which runs were chosen, and why; only parameters other than the defaults are named."""
     rows = [
         {
             "run": selected.run.run_id,
@@ -58,7 +63,7 @@ def judged(backend: str = "") -> pd.DataFrame:
             "parameters": changed_parameters(selected.run) or "defaults",
             "superseded": "; ".join(selected.reasons()) or "none",
         }
-        for selected in judged_runs(backend)
+        for selected in chosen
     ]
     return pd.DataFrame(rows, columns=["run", "complete blocks", "parameters", "superseded"])
 

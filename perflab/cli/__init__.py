@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import metadata
 from typing import Annotated
@@ -29,7 +30,7 @@ from perflab.errors import PerflabError, RunInterrupted
 app = typer.Typer(
     name="perflab",
     no_args_is_help=True,
-    # 'perflab completion' prints the script; two more options in every --help are not needed.
+    # 'perflab completion' does what its two options would do, which help need not list.
     add_completion=False,
     pretty_exceptions_enable=False,
 )
@@ -70,8 +71,10 @@ def _before_any_command(
 
 def main() -> None:
     """Run the command line; an error for the user is its text and exit status 1."""
+    if completion.VARIABLE in os.environ:
+        completion.prepare()
     try:
-        app()
+        app(prog_name="perflab")
     except RunInterrupted as error:
         print(f"perflab: {error}", file=sys.stderr)
         sys.exit(130)

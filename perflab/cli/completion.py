@@ -9,6 +9,8 @@ from typing import Annotated
 import typer
 
 SHELLS = ("bash", "zsh", "fish")
+# The script sets it when the shell asks what could come next.
+VARIABLE = "_PERFLAB_COMPLETE"
 
 
 def command(
@@ -24,6 +26,11 @@ def command(
         raise ParameterError(
             "perflab completion", [f"no script for shell '{wanted}'; there is {', '.join(SHELLS)}"]
         )
-    print(
-        get_completion_script(prog_name="perflab", complete_var="_PERFLAB_COMPLETE", shell=wanted)
-    )
+    print(get_completion_script(prog_name="perflab", complete_var=VARIABLE, shell=wanted))
+
+
+def prepare() -> None:
+    """Make the application answer the shell; needed only where VARIABLE is set."""
+    from typer._completion_classes import completion_init
+
+    completion_init()

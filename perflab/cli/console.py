@@ -30,7 +30,7 @@ def print_table(table: Table) -> None:
     fitting = table if _readable_width(table.columns) <= out.width else _as_lines(table)
     fitting.box = box.SIMPLE_HEAD if out.is_terminal and fitting is table else None
     fitting.show_edge = fitting.pad_edge = fitting.show_lines = False
-    fitting.padding = (0, GAP, 0, 0) if fitting.box is None else (0, GAP // 2)
+    fitting.padding = (0, GAP if fitting.box is None else GAP - 1, 0, 0)
     for column in fitting.columns:
         column.overflow = "fold"
     if out.is_terminal:

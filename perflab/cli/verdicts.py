@@ -20,24 +20,24 @@ def command(
     Of runs with the same parameters the one with most complete blocks is taken; below the table
     stands which ones that left out. Runs are never pooled.
     """
-    from perflab import laboratory
+    from perflab.overview import changed_parameters, judged_runs, verdicts_of
     from perflab.reports.markdown import to_markdown
     from perflab.reports.verdicts import to_terminal
 
-    runs = laboratory.judged(backend)
-    if runs.empty:
+    chosen = judged_runs(backend)
+    if not chosen:
         print("no finished runs yet; 'make lab' makes some")
         return
-    table = laboratory.overview(backend)
+    table = verdicts_of(chosen)
     if markdown:
         print(to_markdown(table), end="")
         return
     print_table(to_terminal(table))
     console = make_console()
     console.print("\nEach row is of one run, nothing is pooled:")
-    for run in runs.to_dict("records"):
-        console.print(
-            Text(f"  {run['run']}: {run['complete blocks']} complete blocks, {run['parameters']}")
-        )
-        if run["superseded"] != "none":
-            console.print(Text(f"    taken instead of {run['superseded']}"))
+    for selected in chosen:
+        parameters = changed_parameters(selected.run) or "defaults"
+        blocks = f"{selected.complete_blocks} complete blocks"
+        console.print(Text(f"  {selected.run.run_id}: {blocks}, {parameters}"))
+        for reason in selected.reasons():
+            console.print(Text(f"    taken instead of {reason}"))

@@ -34,7 +34,7 @@ class Selected:
         why = f"only {found}" if blocks < self.complete_blocks else f"{found} as well, and is older"
         mine, theirs = (run.record.code.get("fingerprint") for run in (self.run, other))
         by = "" if mine == theirs else "; it was measured by other code"
-        return f"{other.run_id} has {why}{by}"
+        return f"{other.run_id}, which has {why}{by}"
 
 
 def complete_blocks(run: Run) -> int:
