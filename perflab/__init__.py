@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "bottlenecks", "findings", "latest_runs", "notebook_parameters", "open_run", "overview", "run",
+    "bottlenecks", "findings", "judged", "notebook_parameters", "open_run", "overview", "run",
     "runs", "save", "send_load", "summary", "verdict",
 ]  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 PerflabError
  +-- ParameterError         one or more parameters are wrong; lists every problem
+ +-- ExperimentError        an experiment's module is wrong; names the file and the fault
  +-- StackError
  |    +-- BackendUnavailable   no Docker engine, or no embedded server
  |    +-- ImageError           an image cannot be built or found
@@ -28,6 +29,11 @@ from collections.abc import Sequence
 class PerflabError(Exception):
     """Base of every error meant for the user; its text is complete without a traceback."""
 
+    def _render_traceback_(self) -> list[str]:
+        # IPython asks for this. In a notebook the text shall stand where it is seen, not below
+        # the frames of the lab.
+        return [f"{type(self).__name__}: {self}"]
+
 
 class ParameterError(PerflabError):
     """Every problem found in a set of parameters, at once."""
@@ -37,6 +43,10 @@ class ParameterError(PerflabError):
         self.problems = tuple(problems)
         listed = "\n".join(f"  - {problem}" for problem in self.problems)
         super().__init__(f"{subject}: nothing was started, because of\n{listed}")
+
+
+class ExperimentError(PerflabError):
+    """An experiment's module cannot be used: which file, and what is wrong with it."""
 
 
 class StackError(PerflabError):

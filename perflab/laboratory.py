@@ -10,10 +10,12 @@ import pandas as pd
 
 from perflab import experiments, figures, recordings
 from perflab.analysis.evaluation import evaluate, sentence
+from perflab.asked import asked_for, existing
 from perflab.errors import ParameterError
 from perflab.experiments.experiment import RunParameters
 from perflab.load import once
-from perflab.notebook import assigned_names
+from perflab.notebook import assigned_names, given_values
+from perflab.overview import judged, judged_runs, overview
 from perflab.parameters import did_you_mean
 from perflab.paths import figures_dir, runs_dir
 from perflab.progress import progress
@@ -21,12 +23,14 @@ from perflab.recordings import Run
 from perflab.reports import findings as findings_in_words
 from perflab.reports.findings import readable_findings, readable_summary
 from perflab.reports.section import write_section
-from perflab.reports.verdicts import verdict_table
 from perflab.trials.client import conduct
 from perflab.trials.conductor import Order
 from perflab.trials.plan import RunPlan
 
-BACKENDS = ("docker", "process")
+__all__ = [
+    "bottlenecks", "findings", "judged", "judged_runs", "notebook_parameters", "open_run",
+    "overview", "run", "runs", "save", "send_load", "summary", "verdict",
+]  # fmt: skip
 
 
 def run(experiment: str, parameters: Mapping[str, Any] | RunParameters | None = None) -> Run:
@@ -38,7 +42,7 @@ def run(experiment: str, parameters: Mapping[str, Any] | RunParameters | None = 
         Its name (``perflab experiments`` lists them).
     parameters : mapping, optional
         Checked before anything starts. ``from_run`` returns an existing run without measuring,
-        ``resume`` finishes one.
+        ``resume`` finishes one; what else is given must be as in that run.
 
     Raises
     ------
@@ -49,24 +53,13 @@ def run(experiment: str, parameters: Mapping[str, Any] | RunParameters | None = 
     """
     chosen = experiments.experiment(experiment)
     if isinstance(parameters, RunParameters):
-        checked = parameters
-    else:
-        checked = chosen.check(parameters or {})
+        parameters = {name: getattr(parameters, name) for name in parameters.model_fields_set}
+    checked = asked_for(chosen, parameters or {})
     if checked.from_run:
-        return _existing(checked.from_run, experiment)
+        return existing(checked.from_run, experiment, "from_run")
     order = _order(chosen, checked)
     with progress() as show:
         return Run(conduct(order, show))
-
-
-def _existing(reference: str, experiment: str) -> Run:
-    found = open_run(reference)
-    if found.record.experiment != experiment:
-        raise ParameterError(
-            "from_run",
-            [f"run {found.run_id} is of '{found.record.experiment}', not '{experiment}'"],
-        )
-    return found
 
 
 def _order(chosen: experiments.Experiment, checked: RunParameters) -> Order:
@@ -77,7 +70,7 @@ def _order(chosen: experiments.Experiment, checked: RunParameters) -> Order:
             runs=runs_dir(),
             wait_s=checked.wait_s,
         )
-    found = _existing(checked.resume, chosen.name)
+    found = existing(checked.resume, chosen.name, "resume")
     return Order(
         plan=_plan_of(found, chosen),
         backend=found.record.backend,
@@ -96,11 +89,13 @@ def notebook_parameters(experiment: str, namespace: Mapping[str, Any]) -> RunPar
     """Read and check a notebook's parameters from its ``globals()``.
 
     Names that papermill injected and that the experiment does not know are refused, with the
-    nearest known name: papermill itself only warns.
+    nearest known name: papermill itself only warns. With ``from_run`` or ``resume`` the run's own
+    parameters are returned; what was given and differs from them is refused
+    (see :func:`perflab.asked.asked_for`).
     """
     chosen = experiments.experiment(experiment)
-    known = list(chosen.parameters.model_fields)
-    values = {name: namespace[name] for name in known if name in namespace}
+    fields = chosen.parameters.model_fields
+    known = list(fields)
     injected = assigned_names(namespace.get("In", []))
     problems = [
         f"unknown parameter '{name}'{did_you_mean(name, known)}"
@@ -109,7 +104,8 @@ def notebook_parameters(experiment: str, namespace: Mapping[str, Any]) -> RunPar
     ]
     if problems:
         raise ParameterError(f"experiment '{experiment}'", problems)
-    return chosen.check(values)
+    defaults = {name: field.get_default() for name, field in fields.items()}
+    return asked_for(chosen, given_values(defaults, namespace, injected))
 
 
 def open_run(reference: str | Path) -> Run:
@@ -120,34 +116,6 @@ def open_run(reference: str | Path) -> Run:
 def runs() -> list[Run]:
     """Return all recorded runs, oldest first."""
     return recordings.list_runs(runs_dir())
-
-
-def latest_runs(backend: str = "") -> list[Run]:
-    """Return the latest finished run of every experiment on every backend, by name.
-
-    Parameters
-    ----------
-    backend : str
-        Only runs on this one: docker or process (empty: both).
-
-    Raises
-    ------
-    ParameterError
-        There is no such backend.
-    """
-    if backend not in ("", *BACKENDS):
-        raise ParameterError("backend", [f"'{backend}' is not {' or '.join(BACKENDS)}"])
-    newest = {
-        (run.record.experiment, run.record.backend): run
-        for run in runs()
-        if run.record.state == "finished" and backend in ("", run.record.backend)
-    }
-    return [newest[key] for key in sorted(newest)]
-
-
-def overview(backend: str = "") -> pd.DataFrame:
-    """Return published against measured over all experiments, from :func:`latest_runs`."""
-    return verdict_table(latest_runs(backend))
 
 
 def findings(run: Run) -> pd.DataFrame:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 PAPERMILL_MARK = "# Parameters"
 
@@ -18,3 +19,22 @@ def assigned_names(cells: Iterable[str]) -> list[str]:
             if isinstance(statement, ast.Assign):
                 names += [target.id for target in statement.targets if isinstance(target, ast.Name)]
     return names
+
+
+def given_values(
+    defaults: Mapping[str, Any], namespace: Mapping[str, Any], injected: Iterable[str]
+) -> dict[str, Any]:
+    """Return what was given by somebody: injected by papermill, or changed in the notebook.
+
+    A notebook's parameters cell assigns every name, so what is equal to its default was left alone.
+    """
+    injected = set(injected)
+    return {
+        name: namespace[name]
+        for name, default in defaults.items()
+        if name in namespace and (name in injected or _as_tuple(namespace[name]) != default)
+    }
+
+
+def _as_tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value

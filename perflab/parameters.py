@@ -12,15 +12,39 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, field_validator
 
 from perflab.errors import ParameterError
 
 
 class Parameters(BaseModel):
-    """Base of every set of parameters: unknown names are refused, values never change."""
+    """Base of every set of parameters: unknown names are refused, values never change.
+
+    Two things that Python would let pass are refused as well: ``true`` for 1, and a level that a
+    list names twice.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _means_something(cls, value: Any, info: ValidationInfo) -> Any:
+        annotation = str(cls.model_fields[str(info.field_name)].annotation)
+        elements = value if isinstance(value, (list, tuple)) else [value]
+        if "bool" not in annotation and any(isinstance(element, bool) for element in elements):
+            raise ValueError("true and false mean nothing here")
+        return value
+
+    @field_validator("*")
+    @classmethod
+    def _names_nothing_twice(cls, value: Any) -> Any:
+        if isinstance(value, tuple):
+            # As text: "1" and 1 are one level.
+            names = [str(element) for element in value]
+            twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+            if twice:
+                raise ValueError(f"{', '.join(twice)} is named twice; name each level once")
+        return value
 
 
 P = TypeVar("P", bound=Parameters)
@@ -98,7 +122,7 @@ def check(model: type[P], values: Mapping[str, Any], subject: str) -> P:
     try:
         checked = model.model_validate(given)
     except ValidationError as error:
-        problems.extend(_sentence(item) for item in error.errors(include_url=False))
+        problems.extend(sentences(error))
         raise ParameterError(subject, problems) from None
     if problems:
         raise ParameterError(subject, problems)
@@ -118,10 +142,25 @@ def _listed(model: type[Parameters], name: str, value: Any) -> Any:
     return [value]
 
 
-def _sentence(item: Any) -> str:
-    """Turn one of pydantic's findings into a sentence that names parameter and value."""
-    place = ".".join(str(part) for part in item["loc"])
-    message = str(item["msg"]).removeprefix("Value error, ")
-    if not place:
+def sentences(error: ValidationError) -> list[str]:
+    """Return one sentence for every field that is wrong, with its value and what is allowed.
+
+    pydantic tells of every wrong element of a list, and of every type that it could have been;
+    whoever mistyped one parameter made one mistake.
+    """
+    by_field: dict[str, list[Any]] = {}
+    for item in error.errors(include_url=False):
+        field = str(item["loc"][0]) if item["loc"] else ""
+        # Each rule for several parameters at once is a sentence of its own.
+        by_field.setdefault(field or str(item["msg"]), []).append(item)
+    return [_sentence(items) for items in by_field.values()]
+
+
+def _sentence(items: list[Any]) -> str:
+    first = items[0]
+    message = str(first["msg"]).removeprefix("Value error, ")
+    if not first["loc"]:
         return message
-    return f"{place} = {item['input']!r}: {message[:1].lower()}{message[1:]}"
+    same = [item["input"] for item in items if item["msg"] == first["msg"]]
+    wrong = ", ".join(dict.fromkeys(map(repr, same)))
+    return f"{first['loc'][0]} = {wrong}: {message[:1].lower()}{message[1:]}"

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import time
+from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from perflab.errors import ParameterError
 from perflab.experiments import experiment, names
+from perflab.experiments.experiment import OF_THE_CALL
+from perflab.load.schedule import instants
+from perflab.load.workload import OpenLoop
 from perflab.notebook import assigned_names
 from perflab.parameters import from_text, parse_assignments
+from perflab.stacks.plan import settle
+from perflab.trials.conductor import Order
 
 
 @pytest.mark.parametrize("name", names())
@@ -75,3 +84,114 @@ def test_numbers_survive_being_typed(value: float) -> None:
 def test_names_that_papermill_injected_are_found() -> None:
     cells = ["x = 1", "# Parameters\nblocks = 2\nblokcs = 3\n"]
     assert assigned_names(cells) == ["blocks", "blokcs"]
+
+
+REFUSED: list[tuple[str, dict[str, object], str]] = [
+    ("sync_vs_async", {"round_trip_ms": -5}, "round_trip_ms = -5"),
+    ("sync_vs_async", {"round_trip_ms": [0, 1001]}, "less than or equal to 1000"),
+    ("sync_vs_async", {"round_trip_ms": []}, "at least 1 item"),
+    ("sync_vs_async", {"round_trip_ms": [5, 5.0]}, "5.0 is named twice"),
+    ("sync_vs_async", {"pool_minconn": ["1", 1]}, "1 is named twice"),
+    ("sync_vs_async", {"round_trip_ms": math.nan}, "finite number"),
+    ("synchronous_commit", {"blocks": True}, "true and false mean nothing"),
+    ("synchronous_commit", {"seed": 10**30}, "seed = 1000"),
+    ("synchronous_commit", {"wait_s": 1e300}, "wait_s"),
+    ("synchronous_commit", {"fresh_blocks": 10**9}, "fresh_blocks"),
+    ("client_overhead", {"rate": [-1]}, "rate = -1"),
+    ("client_overhead", {"rate": [0]}, "greater than 0"),
+    ("client_overhead", {"rate": [2e6]}, "less than or equal to 1000000"),
+    ("client_overhead", {"rate": [5]}, "fewer than 10 requests"),
+    ("client_overhead", {"delay_ms": 500, "timeout_s": 0.5}, "every request would fail"),
+    ("lab_check", {"work": 10_000_000}, r"service 'echo': work = 10500000 must be at most"),
+    ("lab_check", {"work": 100, "planted": [1.001]}, "would give 1; raise work"),
+    ("lab_check", {"planted": [1.05, 1.050000000000001]}, "cannot be told apart"),
+    ("lab_check", {"overload_rps": 50, "overload_s": 0.1}, "fewer than 10 requests"),
+    ("chat_ladder", {"rungs": ["best_100000"]}, "at most 99999"),
+    ("chat_ladder", {"rungs": ["best_" + "9" * 5000]}, "no rung"),
+    ("chat_ladder", {"users": [0]}, "users = 0"),
+    ("chat_ladder", {"users": [100_000]}, "less than or equal to 99999"),
+    ("latency_cpu", {"users": 10_000, "join_s": 60}, "duration_s"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "values", "words"), REFUSED)
+def test_what_would_fail_after_the_start_is_refused_before_it(
+    name: str, values: dict[str, object], words: str
+) -> None:
+    with pytest.raises(ParameterError, match=words):
+        experiment(name).check(values)
+
+
+def values_for(schema: dict[str, Any]) -> st.SearchStrategy[Any]:
+    """Return values inside, on and just beyond what a parameter's schema allows."""
+    if "anyOf" in schema:
+        return st.one_of([values_for(each) for each in schema["anyOf"]])
+    if schema.get("type") == "array":
+        items = schema.get("items", {})
+        return st.lists(values_for(items), max_size=3)
+    if "enum" in schema or "const" in schema:
+        return st.sampled_from([*schema.get("enum", []), schema.get("const", "other")])
+    if schema.get("type") == "null":
+        return st.none()
+    if schema.get("type") == "string":
+        return st.sampled_from(["json", "best", "best_800", "no_deflate_99999", "best_0"])
+    return numbers_for(schema)
+
+
+def numbers_for(schema: dict[str, Any]) -> st.SearchStrategy[Any]:
+    low = schema.get("minimum", schema.get("exclusiveMinimum", 0))
+    high = schema.get("maximum", 1e6)
+    edges = st.sampled_from([low, high, low - 1, high + 1, -5, 0, 1e-9, math.nan, math.inf])
+    inside: st.SearchStrategy[Any] = st.integers(math.ceil(low), math.floor(high))
+    if schema["type"] == "number":
+        inside = inside | st.floats(low, high)
+    # Small ones are what people choose, and what combinations are decided by.
+    return st.one_of(inside, st.integers(math.ceil(low), math.ceil(low) + 10), edges)
+
+
+@pytest.mark.parametrize("name", names())
+@given(data=st.data())
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_whatever_is_accepted_can_be_conducted(name: str, data: st.DataObject) -> None:
+    chosen = experiment(name)
+    schemas = chosen.parameters.model_json_schema()["properties"]
+    asked = {key: values_for(schemas[key]) for key in schemas if key not in OF_THE_CALL}
+    values = data.draw(st.fixed_dictionaries({}, optional=asked))
+    try:
+        checked = chosen.check(values)
+    except ParameterError:
+        return
+    order = Order(plan=chosen.plan(checked), backend=checked.backend, runs=Path("runs"))
+    # What the conductor does with it before it measures.
+    plan = Order.model_validate_json(order.model_dump_json()).plan
+    residency = settle({each.name: each.stack for each in plan.treatments})
+    assert len(residency.serving) == len(plan.treatments)
+    assert set(plan.order()[0]) == set(residency.serving)
+    for each in plan.treatments:
+        arrivals = each.workload.arrivals
+        if isinstance(arrivals, OpenLoop) and arrivals.duration_s * arrivals.stages[0].rate < 1e5:
+            planned = np.concatenate(list(instants(arrivals)))
+            assert (planned >= arrivals.warmup_s * 1e9).sum() >= 9
+
+
+def test_room_in_the_database_grows_with_the_pools() -> None:
+    for pool_size, room in ((50, 220), (200, 420)):
+        chosen = experiment("synchronous_commit")
+        plan = chosen.plan(chosen.check({"pool_size": pool_size}))
+        server = plan.treatments[0].stack.node("postgres")
+        assert server.settings["max_connections"] == room
+
+
+@pytest.mark.parametrize("levels", ["x,y,z", [{}, "x"], {"a": 1}, ["x", None, [1]]])
+def test_a_list_of_a_wrong_type_says_one_thing(levels: object) -> None:
+    for name, parameter in (("sync_vs_async", "round_trip_ms"), ("profile", "codec")):
+        with pytest.raises(ParameterError) as caught:
+            experiment(name).check({parameter: levels})
+        assert len(caught.value.problems) == 1
+        assert caught.value.problems[0].startswith(f"{parameter} = ")
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_parameter_has_a_meaning(name: str) -> None:
+    for parameter, field in experiment(name).parameters.model_fields.items():
+        assert field.description, parameter

@@ -20,7 +20,7 @@ from scipy import stats
 from perflab.analysis.comparison import CONFIDENCE, benjamini_hochberg
 from perflab.analysis.streams import has_streams
 from perflab.errors import AnalysisError
-from perflab.recordings import Run
+from perflab.recordings import FREE_PARAMETERS, Run
 
 # Response and whether more of it is better.
 RESPONSES = {"throughput_rps": True, "p50_ms": False, "p95_ms": False, "p99_ms": False}
@@ -33,7 +33,6 @@ STREAM_RESPONSES = {
     "delivery_p99_ms": False,
     "cpu_us_per_message": False,
 }
-FREE_PARAMETERS = ("blocks", "seed", "backend")
 DRIFTS = {"cpu_probe_ms": "CPU-speed probe", "flush_p50_us": "disk flush"}
 MAX_DRIFT = 1.1
 EXACT_PRODUCT = 2500

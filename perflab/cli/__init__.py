@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from importlib import metadata
+from typing import Annotated
 
 import typer
 
 from perflab.cli import (
     compare,
+    completion,
     down,
     experiments,
     lab,
@@ -26,8 +30,8 @@ from perflab.errors import PerflabError, RunInterrupted
 
 app = typer.Typer(
     name="perflab",
-    help="A performance laboratory: every number is shown to be true or refused.",
     no_args_is_help=True,
+    # 'perflab completion' does what its two options would do, which help need not list.
     add_completion=False,
     pretty_exceptions_enable=False,
 )
@@ -45,16 +49,35 @@ for module in (
     ps,
     logs,
     down,
+    completion,
 ):
     app.command(name=module.__name__.rpartition(".")[2])(module.command)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"perflab {metadata.version('perflab')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _before_any_command(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="print the version", callback=_print_version, is_eager=True),
+    ] = False,
+) -> None:
+    """A performance laboratory: every number is shown to be true or refused."""
 
 
 def main() -> None:
     """Run the command line; an error for the user is its text and exit status 1."""
     outputs.speak_utf8()
+    if completion.VARIABLE in os.environ:
+        completion.prepare()
     try:
         with outputs.usable():
-            app()
+            app(prog_name="perflab")
     except RunInterrupted as error:
         print(f"perflab: {error}", file=sys.stderr)
         sys.exit(130)

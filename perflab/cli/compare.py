@@ -9,7 +9,9 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from perflab.cli.completing import run_references
 from perflab.cli.console import console as make_console
+from perflab.cli.console import print_table
 
 WORSE = 3
 NOT_COMPARABLE = 4
@@ -17,8 +19,13 @@ STYLES = {"worse": "red", "better": "green", "unclear": "yellow"}
 
 
 def command(
-    run_a: Annotated[str, typer.Argument(help="the earlier run: id, prefix, path, latest:NAME")],
-    run_b: Annotated[str, typer.Argument(help="the later run")],
+    run_a: Annotated[
+        str,
+        typer.Argument(
+            help="the earlier run: id, prefix, path, latest:NAME", autocompletion=run_references
+        ),
+    ],
+    run_b: Annotated[str, typer.Argument(help="the later run", autocompletion=run_references)],
     fail_on: Annotated[
         float,
         typer.Option(
@@ -73,7 +80,7 @@ def _print(
         for text in obstacles:
             console.print(f"  {text}", markup=False, highlight=False)
         return
-    console.print(table)
+    print_table(table)
     for text in notes:
         console.print(f"note: {text}", markup=False, highlight=False)
 

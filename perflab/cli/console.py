@@ -1,14 +1,69 @@
-"""The console that commands print to."""
+"""The console that commands print to, and tables that fit it."""
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Iterable
 
+from rich import box
+from rich.cells import cell_len
 from rich.console import Console
+from rich.table import Column, Table
+from rich.text import Text
 
-PLAIN_WIDTH = 160
+# A column that is narrower breaks most words.
+READABLE = 12
+GAP = 2
 
 
 def console() -> Console:
-    """Return a console as wide as the terminal, and wide enough for tables in a file or pipe."""
-    return Console(width=None if sys.stdout.isatty() else PLAIN_WIDTH)
+    """Return a console as wide as the terminal; in a file or pipe 80 columns, or COLUMNS."""
+    return Console()
+
+
+def print_table(table: Table) -> None:
+    """Print a table so that nothing of it is cut, however narrow the console.
+
+    Cells wrap. Where columns would become too narrow to read, each row is printed as lines of name
+    and value. In a file or pipe there are no lines around cells and no blanks at ends of lines.
+    """
+    out = console()
+    fitting = table if _readable_width(table.columns) <= out.width else _as_lines(table)
+    fitting.box = box.SIMPLE_HEAD if out.is_terminal and fitting is table else None
+    fitting.show_edge = fitting.pad_edge = fitting.show_lines = False
+    fitting.padding = (0, GAP if fitting.box is None else GAP - 1, 0, 0)
+    for column in fitting.columns:
+        column.overflow = "fold"
+    if out.is_terminal:
+        out.print(fitting)
+        return
+    with out.capture() as captured:
+        out.print(fitting)
+    for line in captured.get().splitlines():
+        print(line.rstrip())
+
+
+def _readable_width(columns: Iterable[Column]) -> int:
+    widths = [max(map(_length, [column.header, *column.cells]), default=0) for column in columns]
+    allowed = [
+        width if column.no_wrap else min(width, READABLE)
+        for width, column in zip(widths, columns, strict=True)
+    ]
+    return sum(allowed) + GAP * (len(allowed) - 1)
+
+
+def _length(cell: object) -> int:
+    return max(map(cell_len, str(cell).splitlines()), default=0)
+
+
+def _as_lines(table: Table) -> Table:
+    """Return a table with a line for every cell, and an empty one between rows."""
+    lines = Table(title=table.title, title_justify="left", show_header=False)
+    lines.add_column(no_wrap=True, style="bold")
+    lines.add_column()
+    names = [Text(str(column.header)) for column in table.columns]
+    for number, row in enumerate(zip(*(column.cells for column in table.columns), strict=True)):
+        if number:
+            lines.add_row("", "")
+        for name, cell in zip(names, row, strict=True):
+            lines.add_row(name, cell)
+    return lines

@@ -1,17 +1,141 @@
-"""``perflab experiments``: what can be run."""
+"""``perflab experiments``: what can be run, and with which parameters."""
 
 from __future__ import annotations
 
+import json
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from perflab.cli.completing import experiment_names
 from perflab.cli.console import console as make_console
+from perflab.cli.console import print_table
+
+if TYPE_CHECKING:
+    from perflab.experiments import Experiment
+
+HOW = (
+    "Give them as 'perflab run {name} -p parameter=value', lists as -p parameter=a,b; or in the "
+    "first cell of notebooks/{name}.ipynb."
+)
 
 
-def command() -> None:
-    """List the experiments, their questions and parameters."""
+def command(
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="only this one, with every parameter: type, default, choices and meaning",
+            autocompletion=experiment_names,
+        ),
+    ] = "",
+    as_json: Annotated[
+        bool, typer.Option("--json", help="print JSON, with all parameters")
+    ] = False,
+) -> None:
+    """List the experiments and their questions, or the parameters of one."""
+    from perflab.errors import ExperimentError
     from perflab.experiments import experiment, names
 
+    found, faults = [], []
+    for each in [name] if name else names():
+        try:
+            found.append(experiment(each))
+        except ExperimentError as error:
+            if name:
+                raise
+            faults.append(str(error))
+    if as_json:
+        shown = [_as_words(each) for each in found]
+        print(json.dumps(shown[0] if name else shown, indent=1))
+    elif name:
+        _print_one(found[0])
+    else:
+        _print_all(found)
+    for fault in faults:
+        print(f"perflab: left out: {fault}", file=sys.stderr)
+
+
+def _print_all(found: list[Experiment]) -> None:
+    table = Table("experiment", "question")
+    for each in found:
+        table.add_row(Text(each.name, "bold"), Text(each.question))
+    print_table(table)
+    print("\n'perflab experiments NAME' lists the parameters of one.")
+
+
+def _print_one(found: Experiment) -> None:
     console = make_console()
-    for name in names():
-        found = experiment(name)
-        console.print(f"[bold]{name}[/bold]: {found.question}")
-        for parameter, field in found.parameters.model_fields.items():
-            console.print(f"    {parameter} = {field.default!r}", markup=False)
+    console.print(Text(f"{found.title}\n{found.question}\n"))
+    table = Table("parameter", "default", "allowed", "meaning")
+    table.columns[0].no_wrap = True
+    for parameter in _parameters(found):
+        cells = (parameter["name"], _typed(parameter["default"]), parameter["allowed"])
+        table.add_row(*map(Text, cells), Text(parameter["meaning"]))
+    print_table(table)
+    console.print(Text("\n" + HOW.format(name=found.name)))
+
+
+def _as_words(found: Experiment) -> dict[str, Any]:
+    return {
+        "name": found.name,
+        "title": found.title,
+        "question": found.question,
+        "parameters": _parameters(found),
+    }
+
+
+def _parameters(found: Experiment) -> list[dict[str, Any]]:
+    """Return name, default, what is allowed (in words and as JSON schema) and meaning."""
+    described = found.parameters.model_json_schema()["properties"]
+    fields = found.parameters.model_fields
+    return [
+        {
+            "name": name,
+            "default": fields[name].get_default(),
+            "allowed": allowed(own),
+            "meaning": own.pop("description", ""),
+            "schema": {key: value for key, value in own.items() if key not in ("default", "title")},
+        }
+        for name, own in described.items()
+    ]
+
+
+def allowed(schema: Mapping[str, Any]) -> str:
+    """Return in words what a JSON schema allows."""
+    if "anyOf" in schema:
+        return " or ".join(allowed(each) for each in schema["anyOf"])
+    if "enum" in schema:
+        return ", ".join(dict.fromkeys(map(str, schema["enum"])))
+    if schema.get("type") == "array":
+        return f"list: {allowed(schema['items'])}"
+    if schema.get("type") in ("integer", "number"):
+        kind = "whole number" if schema["type"] == "integer" else "number"
+        return f"{kind}{_range(schema)}"
+    return {"null": "none", "string": "text"}.get(str(schema.get("type")), "anything")
+
+
+def _range(schema: Mapping[str, Any]) -> str:
+    words = {
+        "minimum": "from {:,.12g}",
+        "exclusiveMinimum": "above {:,.12g}",
+        "maximum": "to {:,.12g}",
+        "exclusiveMaximum": "below {:,.12g}",
+    }
+    # A bound beyond these is there for the machine, not for the reader.
+    bounds = [
+        words[key].format(schema[key]) for key in words if key in schema and schema[key] < 2**62
+    ]
+    return ", " + " ".join(bounds) if bounds else ""
+
+
+def _typed(default: Any) -> str:
+    """Return a default as it would be typed behind ``-p name=``."""
+    if default is None:
+        return "none"
+    if isinstance(default, tuple):
+        return ", ".join(map(_typed, default)) or "empty"
+    return f"{default:g}" if isinstance(default, float) else str(default)

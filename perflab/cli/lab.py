@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from perflab.cli.console import console as make_console
+from perflab.cli.console import print_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -48,7 +49,7 @@ def command(
     spent = minutes(time.monotonic() - began)
     runs = [laboratory.open_run(item.run_id) for item in done]
     console.print()
-    console.print(to_terminal(verdict_table(runs)))
+    print_table(to_terminal(verdict_table(runs)))
     for item, run in zip(done, runs, strict=True):
         shown = f"{len(run.valid_trials())} of {len(run.trials())} trials valid"
         console.print(f"[bold]{item.name}[/bold]: {shown}", highlight=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.table import Table
 
-from perflab.cli.console import console as make_console
+from perflab.cli.console import print_table
 
 
 def command() -> None:
@@ -22,7 +22,7 @@ def command() -> None:
         for item in found:
             address = f"127.0.0.1:{item.port}" if item.port else ""
             table.add_row(item.stack, item.service, item.kind, item.backend, address, item.state)
-        make_console().print(table)
+        print_table(table)
     else:
         print("no services are up")
     for item in seen.outside():

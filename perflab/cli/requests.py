@@ -10,6 +10,7 @@ import typer
 from rich.table import Table
 
 from perflab.cli.console import console as make_console
+from perflab.cli.console import print_table
 
 
 def command(
@@ -42,11 +43,13 @@ def command(
         value = measured(row["value_ms"], row["low_ms"], row["high_ms"])
         shown = value if value != MISSING else "n too small"
         table.add_row(row["time"], f"p{row['share'] * 100:g}", shown)
-    console.print(table)
-    console.print(_plain(found.windows, number))
+    print_table(table)
+    console.print()
+    print_table(_plain(found.windows, number))
+    console.print()
     parts: pd.DataFrame = found.parts.pivot(index="part", columns="band", values="mean_ms")
     wide = parts.reindex(index=found.parts["part"].unique(), columns=found.parts["band"].unique())
-    console.print(_plain(wide.rename_axis("part, mean ms").reset_index(), number))
+    print_table(_plain(wide.rename_axis("part, mean ms").reset_index(), number))
 
 
 def _plain(rows: object, number: object) -> Table:

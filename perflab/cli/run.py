@@ -6,20 +6,37 @@ from typing import Annotated
 
 import typer
 
+from perflab.cli.completing import experiment_names, run_references
 from perflab.cli.console import console as make_console
+from perflab.cli.console import print_table
 from perflab.errors import ParameterError
 
 
 def command(
-    name: Annotated[str, typer.Argument(help="experiment; 'perflab experiments' lists them")] = "",
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="experiment; 'perflab experiments' lists them", autocompletion=experiment_names
+        ),
+    ] = "",
     parameter: Annotated[
         list[str] | None,
-        typer.Option("-p", "--parameter", help="key=value; a list as key=a,b; repeatable"),
+        typer.Option(
+            "-p",
+            "--parameter",
+            help="key=value; a list as key=a,b; repeatable ('perflab experiments NAME' lists them)",
+        ),
     ] = None,
     backend: Annotated[
         str, typer.Option(help="auto (Docker where an engine answers), docker or process")
     ] = "",
-    resume: Annotated[str, typer.Option(help="finish this run instead of a new one")] = "",
+    resume: Annotated[
+        str,
+        typer.Option(
+            help="finish this run instead of a new one, with its own parameters",
+            autocompletion=run_references,
+        ),
+    ] = "",
     wait: Annotated[
         float, typer.Option(help="seconds to wait for another measurement to end")
     ] = 0.0,
@@ -39,7 +56,7 @@ def command(
         raise ParameterError("perflab run", ["name an experiment, or --resume RUN"])
     found = laboratory.run(name, values)
     console = make_console()
-    console.print(to_terminal(verdict_table([found])))
+    print_table(to_terminal(verdict_table([found])))
     console.print(laboratory.verdict(found), markup=False, highlight=False)
     for path in laboratory.save(found):
         if path.suffix in (".svg", ".png", ".md"):

@@ -2,40 +2,147 @@
 
 from __future__ import annotations
 
+import json
+import sys
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
 from rich.table import Table
 
-from perflab.cli.console import console as make_console
+from perflab.cli.completing import experiment_names
+from perflab.cli.console import print_table
 
-
-def state_of(run: object) -> str:
-    """Return a run's state; one that says running while nobody measures was killed."""
-    from perflab.host.lock import holder
+if TYPE_CHECKING:
     from perflab.recordings import Run
 
-    assert isinstance(run, Run)
+State = Literal["", "finished", "running", "interrupted", "failed", "killed"]
+STATES = ("valid", "invalid", "failed")
+
+
+def state_of(run: Run) -> str:
+    """Return a run's state; one that says running while nobody measures was killed."""
+    from perflab.host.lock import holder
+
     if run.record.state == "running" and holder() is None:
-        return "killed (can be resumed)"
+        return "killed"
     return run.record.state
 
 
-def command() -> None:
+def command(
+    experiment: Annotated[
+        str, typer.Option(help="only runs of this one", autocompletion=experiment_names)
+    ] = "",
+    backend: Annotated[Literal["", "docker", "process"], typer.Option(help="only runs on it")] = "",
+    state: Annotated[State, typer.Option(help="only runs in this state")] = "",
+    since: Annotated[
+        str, typer.Option(metavar="TIME", help="only runs from then on: 2026-11-21 (UTC)")
+    ] = "",
+    limit: Annotated[int, typer.Option(min=0, help="only so many, the newest; 0: all")] = 0,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="print JSON, with parameters and paths")
+    ] = False,
+) -> None:
     """List recorded runs, oldest first."""
-    from perflab import laboratory
+    from perflab.paths import runs_dir
+    from perflab.recordings import list_runs
 
-    found = laboratory.runs()
-    if not found:
+    problems: list[str] = []
+    every = list_runs(runs_dir(), problems)
+    _check_experiment(experiment, every)
+    earliest = _since(since)
+    # The last none of them are all.
+    found = [
+        run
+        for run in every
+        if experiment in ("", run.record.experiment)
+        and backend in ("", run.record.backend)
+        and state in ("", state_of(run))
+        and _in_utc(run.record.created_at) >= earliest
+    ][-limit:]
+    if as_json:
+        print(json.dumps([_as_words(run) for run in found], indent=1))
+    elif not every:
         print("no runs yet; 'perflab run EXPERIMENT' or 'make lab' makes one")
-        return
-    table = Table("run", "state", "backend", "blocks", "trials", "valid")
+    elif not found:
+        print(f"none of the {len(every)} runs is like that")
+    else:
+        print_table(_table(found))
+    for problem in problems:
+        print(f"perflab: left out: {problem}", file=sys.stderr)
+
+
+def _check_experiment(name: str, every: list[Run]) -> None:
+    from perflab.errors import ParameterError
+    from perflab.experiments import names
+    from perflab.parameters import did_you_mean
+
+    known = sorted({*names(), *(run.record.experiment for run in every)})
+    if name and name not in known:
+        raise ParameterError(
+            "--experiment",
+            [f"no experiment '{name}'{did_you_mean(name, known)}; there are: {', '.join(known)}"],
+        )
+
+
+def _since(text: str) -> str:
+    from perflab.errors import ParameterError
+
+    try:
+        return _in_utc(text) if text else ""
+    except ValueError:
+        raise ParameterError(
+            "--since", [f"'{text}' is no time; write 2026-11-21 or 2026-11-21T10:30"]
+        ) from None
+
+
+def _in_utc(text: str) -> str:
+    """Return an instant so that later ones sort after earlier ones."""
+    found = datetime.fromisoformat(text)
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC).isoformat()
+
+
+def _table(found: list[Run]) -> Table:
+    from perflab.recordings import complete_blocks
+
+    table = Table("run", "state", "backend", "blocks", "valid")
+    table.columns[0].no_wrap = True
     for run in found:
-        trials = run.trials()
-        valid = len(run.valid_trials())
+        counts = _counts(run)
         table.add_row(
             run.run_id,
             state_of(run),
             run.record.backend,
-            str(run.record.blocks),
-            str(len(trials)),
-            str(valid),
+            f"{complete_blocks(run)}/{run.record.blocks}",
+            f"{counts['valid']}/{sum(counts.values())}",
         )
-    make_console().print(table)
+    return table
+
+
+def _counts(run: Run) -> dict[str, int]:
+    """Return the trials by state; those that were measured again do not count."""
+    trials = run.trials()
+    states = trials.loc[~trials["superseded"], "state"]
+    return {state: int((states == state).sum()) for state in STATES}
+
+
+def _as_words(run: Run) -> dict[str, Any]:
+    from perflab.recordings import complete_blocks
+
+    record = run.record
+    return {
+        "run": run.run_id,
+        "experiment": record.experiment,
+        "backend": record.backend,
+        "state": state_of(run),
+        "reason": record.reason,
+        "created_at": record.created_at,
+        "finished_at": record.finished_at,
+        "blocks": record.blocks,
+        "complete_blocks": complete_blocks(run),
+        "trials": _counts(run),
+        "parameters": record.parameters,
+        "commit": record.code.get("commit", ""),
+        "path": str(run.path),
+        "problems": run.problems,
+    }

@@ -2,52 +2,108 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
+from rich.text import Text
 
+from perflab.cli.completing import run_references
 from perflab.cli.console import console as make_console
+from perflab.cli.console import print_table
 
-WHO = ("trial_id", "treatment", "state")
-RESPONSES = ("throughput_rps", "mean_ms", "p99_ms", "flush_p50_us")
-STREAM_RESPONSES = ("messages_per_s", "delivery_p50_ms", "delivery_p99_ms")
+if TYPE_CHECKING:
+    from perflab.recordings import Run
+
+WHO = {"trial_id": "trial", "treatment": "treatment", "state": "state"}
+RESPONSES = {
+    "throughput_rps": "requests/s",
+    "mean_ms": "mean ms",
+    "p99_ms": "p99 ms",
+    "flush_p50_us": "flush us",
+}
+STREAM_RESPONSES = {
+    "messages_per_s": "messages/s",
+    "delivery_p50_ms": "p50 ms",
+    "delivery_p99_ms": "p99 ms",
+}
 
 
 def command(
     reference: Annotated[
-        str, typer.Argument(metavar="RUN", help="id, prefix, path, latest or latest:EXPERIMENT")
+        str,
+        typer.Argument(
+            metavar="RUN",
+            help="id, prefix, path; latest or latest:EXPERIMENT that finished",
+            autocompletion=run_references,
+        ),
     ] = "latest",
 ) -> None:
     """Show one run: set-up, every trial, verdicts."""
     from perflab import laboratory
     from perflab.analysis.noise import noise_report
-    from perflab.analysis.streams import has_streams
-    from perflab.cli.runs import state_of
     from perflab.reports.verdicts import to_terminal, verdict_table
 
     run = laboratory.open_run(reference)
-    record, console = run.record, make_console()
-    console.print(f"[bold]{record.title}[/bold]\n{record.question}")
-    console.print(f"{run.run_id}: {state_of(run)} {record.reason}", markup=False)
-    console.print(f"backend {record.backend} ({record.network_path}), seed {record.seed}")
-    for warning in [*record.warnings, *run.problems]:
-        console.print(f"warning: {warning}", markup=False)
-    trials = run.trials()
-    responses = STREAM_RESPONSES if has_streams(run) else RESPONSES
-    columns = [column for column in (*WHO, *responses) if column in trials]
-    table = Table(*columns, "reasons")
-    table.columns[0].no_wrap = True
-    for _, row in trials.iterrows():
-        cells = [_cell(row[column]) for column in columns]
-        table.add_row(*cells, "; ".join(str(reason) for reason in row["reasons"])[:200])
-    console.print(table)
+    hint_at_newer(reference, run)
+    _print_record(run)
+    print_table(_trials(run))
+    console = make_console()
+    for row in run.trials().to_dict("records"):
+        for reason in row["reasons"]:
+            console.print(Text(f"{row['trial_id']}: {reason}"))
     noise = Table("noise", "value", "flag")
     for fact in noise_report(run).to_dict("records"):
-        noise.add_row(*map(str, fact.values()))
-    console.print(noise)
-    console.print(to_terminal(verdict_table([run])))
+        noise.add_row(*(Text(str(value)) for value in fact.values()))
+    console.print()
+    print_table(noise)
+    console.print()
+    print_table(to_terminal(verdict_table([run])))
 
 
-def _cell(value: object) -> str:
-    return f"{value:.1f}" if isinstance(value, float) else str(value)
+def hint_at_newer(reference: str, run: Run) -> None:
+    """Say that a run newer than the latest that finished did not, on standard error."""
+    from perflab.paths import runs_dir
+    from perflab.recordings import list_runs, newer_unfinished, not_finished
+
+    if not (reference == "latest" or reference.startswith("latest:")):
+        return
+    newer = newer_unfinished(run, list_runs(runs_dir()), of_any=reference == "latest")
+    if newer is not None:
+        print(f"perflab: this is {run.run_id}; the newer {not_finished(newer)}", file=sys.stderr)
+
+
+def _print_record(run: Run) -> None:
+    from perflab.cli.runs import state_of
+
+    record, console = run.record, make_console()
+    state = state_of(run)
+    resumable = " (can be resumed)" if state in ("killed", "interrupted", "failed") else ""
+    console.print(Text(record.title, "bold"))
+    for line in (
+        record.question,
+        f"{run.run_id}: {state}{resumable} {record.reason}".rstrip(),
+        f"backend {record.backend} ({record.network_path}), seed {record.seed}",
+        *(f"warning: {warning}" for warning in [*record.warnings, *run.problems]),
+        "",
+    ):
+        console.print(Text(line))
+
+
+def _trials(run: Run) -> Table:
+    from perflab.analysis.streams import has_streams
+
+    trials = run.trials()
+    names = {**WHO, **(STREAM_RESPONSES if has_streams(run) else RESPONSES)}
+    columns = [column for column in names if column in trials]
+    table = Table(*(names[column] for column in columns))
+    table.columns[0].no_wrap = True
+    for row in trials[columns].to_dict("records"):
+        table.add_row(*(Text(_cell(value)) for value in row.values()))
+    return table
+
+
+def _cell(value: Any) -> str:
+    # A treatment's name is wrapped between its levels.
+    return f"{value:.1f}" if isinstance(value, float) else str(value).replace(",", ", ")

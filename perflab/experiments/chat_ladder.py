@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Annotated
 
 from pydantic import Field, field_validator
 
 from perflab.errors import ParameterError
 from perflab.experiments.chat import service
 from perflab.experiments.chat.changes import CHANGES, contrasts
-from perflab.experiments.chat.rungs import SCENARIOS, chosen, rung_named
+from perflab.experiments.chat.rungs import MOST_USERS, SCENARIOS, chosen, rung_named
 from perflab.experiments.chat.service import ChatParameters, Rung
 from perflab.experiments.experiment import Experiment
 from perflab.host.placement import placement
@@ -22,23 +23,41 @@ SUBSET = (
 )  # fmt: skip
 ONE_CORE = "this machine gives the services one core: a process on it cannot migrate"
 SECOND_CORE = "this machine gives the services one core: nothing of them can run on a second one"
+NumberOfUsers = Annotated[int, Field(ge=1, le=MOST_USERS)]
 PROCESS_CPU = "the lab measures the CPU of a process as a whole, not by core"
 
 
 class ChatLadderParameters(ChatParameters):
     """Parameters of the ladder.
 
-    ``rungs`` names steps of the ladder (see ``perflab.experiments.chat.rungs``); ``users`` adds the
-    last published and the best configuration with these numbers of users. ``users_share`` makes
-    every rung smaller, to try something out. ``ramp_s`` hurries the joins of rungs whose logins are
-    over before messages start (see ``Rung``), with cheap logins (``bcrypt_rounds``): a search for
-    the most users spends its time on the plateau.
+    ``ramp_s`` goes with cheap logins (``bcrypt_rounds``): a search for the most users spends its
+    time on the plateau.
     """
 
-    rungs: tuple[str, ...] = Field(default=SUBSET, min_length=1)
-    users: tuple[int, ...] = ()
-    users_share: float = Field(default=1.0, gt=0, le=1)
-    ramp_s: float | None = Field(default=None, gt=0, le=3600)
+    rungs: tuple[str, ...] = Field(
+        default=SUBSET,
+        min_length=1,
+        description="configurations to compare, by name: json, best, best_800 (with 800 users); an "
+        "unknown name is answered with all of them",
+    )
+    users: tuple[NumberOfUsers, ...] = Field(
+        default=(),
+        description="more users to try: adds no_deflate (the last published configuration) and "
+        "best with each of these numbers",
+    )
+    users_share: float = Field(
+        default=1.0,
+        gt=0,
+        le=1,
+        description="of every configuration's users, to try something out",
+    )
+    ramp_s: float | None = Field(
+        default=None,
+        gt=0,
+        le=3600,
+        description="let all users join within so many seconds, where messages start later; none: "
+        "as join_s says",
+    )
 
     @field_validator("rungs")
     @classmethod
@@ -49,13 +68,6 @@ class ChatLadderParameters(ChatParameters):
             except ParameterError as error:
                 raise ValueError(error.problems[0]) from None
         return names
-
-    @field_validator("users")
-    @classmethod
-    def _are_users(cls, users: tuple[int, ...]) -> tuple[int, ...]:
-        if any(number < 1 for number in users):
-            raise ValueError("numbers of users must be above 0")
-        return users
 
 
 def _rungs(parameters: ChatLadderParameters) -> dict[str, Rung]:

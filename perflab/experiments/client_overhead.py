@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from perflab.experiments.experiment import Experiment, RunParameters
 from perflab.load.workload import ClientName, OpenLoop, Request, Stage, Workload
@@ -14,28 +15,56 @@ from perflab.trials.plan import Treatment
 
 SOURCE = "metricstream study, claim 4 (the load generator's own design was the bottleneck)"
 
+Rate = Annotated[float, Field(gt=0, le=1e6)]
+
 
 class ClientOverheadParameters(RunParameters):
-    """Parameters of the client study.
+    """Parameters of the client study; ``client`` and ``rate`` are factors."""
 
-    ``client`` and ``rate`` (requests per second, an open loop) are factors. The server answers
-    every request after ``delay_ms``; whatever a client reports beyond that is its own and the
-    network's.
-    """
+    client: tuple[ClientName, ...] = Field(
+        default=("lean", "aiohttp", "httpx"),
+        min_length=1,
+        description="levels to compare: the lab's own client, and two libraries",
+    )
+    rate: tuple[Rate, ...] = Field(
+        default=(200.0, 1000.0, 3000.0),
+        min_length=1,
+        description="levels to compare: requests a second, sent whether or not answers came",
+    )
+    duration_s: float = Field(
+        default=1.0, ge=0.1, le=600, description="seconds of each trial that count"
+    )
+    warmup_s: float = Field(
+        default=0.3, ge=0, le=60, description="seconds before them, recorded apart"
+    )
+    delay_ms: float = Field(
+        default=5.0,
+        ge=0,
+        le=1000,
+        description="after how many ms the server answers; what a client reports beyond that is "
+        "its own and the network's",
+    )
+    body_bytes: int = Field(
+        default=100, ge=0, le=10_000_000, description="length of every answer, in bytes"
+    )
+    timeout_s: float = Field(
+        default=5.0, gt=0, le=600, description="seconds after which a request counts as failed"
+    )
 
-    client: tuple[ClientName, ...] = Field(default=("lean", "aiohttp", "httpx"), min_length=1)
-    rate: tuple[float, ...] = Field(default=(200.0, 1000.0, 3000.0), min_length=1)
-    duration_s: float = Field(default=1.0, ge=0.1, le=600)
-    warmup_s: float = Field(default=0.3, ge=0, le=60)
-    delay_ms: float = Field(default=5.0, ge=0, le=1000)
-    body_bytes: int = Field(default=100, ge=0, le=10_000_000)
-    timeout_s: float = Field(default=5.0, gt=0, le=600)
+    @model_validator(mode="after")
+    def _answers_in_time(self) -> ClientOverheadParameters:
+        if self.delay_ms >= self.timeout_s * 1000:
+            raise ValueError(
+                f"timeout_s = {self.timeout_s:g} is over before the server answers (delay_ms = "
+                f"{self.delay_ms:g}): every request would fail"
+            )
+        return self
 
 
 def _levels(parameters: ClientOverheadParameters) -> dict[str, tuple[str, ...]]:
     return {
         "client": tuple(dict.fromkeys(parameters.client)),
-        "rate": tuple(dict.fromkeys(f"{rate:g}" for rate in sorted(parameters.rate))),
+        "rate": tuple(dict.fromkeys(f"{rate:.12g}" for rate in sorted(parameters.rate))),
     }
 
 

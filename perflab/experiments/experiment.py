@@ -2,35 +2,73 @@
 
 from __future__ import annotations
 
+import inspect
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
-from perflab.parameters import Parameters, check
-from perflab.recordings import Contrast
+from perflab.errors import ExperimentError, ParameterError, PerflabError
+from perflab.parameters import Parameters, check, sentences
+from perflab.recordings import Contrast, ContrastPair
+from perflab.trials.obstacles import obstacles
 from perflab.trials.plan import RunPlan, Treatment
+
+CLAIMS = (Contrast.__name__, ContrastPair.__name__)
 
 
 class RunParameters(Parameters):
     """Parameters that every experiment has.
 
-    ``seed`` None draws one and records it. ``fresh_blocks`` starts the services afresh before every
-    n-th block (0: never). Two processes of one program differ by 1 to 2% for as long as they live;
-    afresh in every block, that is noise, and not an effect of the treatment (``lab_check`` shows
-    it; T. Kalibera, R. Jones, ISMM 2013). ``from_run`` shows an existing run without measuring;
-    ``resume`` finishes one.
+    Two processes of one program differ by 1 to 2% for as long as they live; started afresh for
+    every block (``fresh_blocks``), that is noise, and not an effect of the treatment (``lab_check``
+    shows it; T. Kalibera, R. Jones, ISMM 2013).
     """
 
-    backend: Literal["auto", "docker", "process"] = "auto"
-    blocks: int = Field(default=6, ge=1, le=1000)
-    seed: int | None = Field(default=None, ge=0)
-    fresh_blocks: int = Field(default=1, ge=0)
-    from_run: str | None = None
-    resume: str | None = None
-    wait_s: float = Field(default=0.0, ge=0)
+    backend: Literal["auto", "docker", "process"] = Field(
+        default="auto",
+        description="where services run: in Docker, or as plain processes; auto takes Docker "
+        "where an engine answers",
+    )
+    blocks: int = Field(
+        default=6,
+        ge=1,
+        le=1000,
+        description="how often everything is measured: a block holds one trial of each treatment, "
+        "in random order",
+    )
+    seed: int | None = Field(
+        default=None,
+        ge=0,
+        le=2**63 - 1,
+        description="decides the random order of trials; none: one is drawn and recorded",
+    )
+    fresh_blocks: int = Field(
+        default=1,
+        ge=0,
+        le=1000,
+        description="start the services afresh before every n-th block; 0: never",
+    )
+    from_run: str | None = Field(
+        default=None,
+        description="show this run, measure nothing: its id, the start of it, its folder, latest "
+        "or latest:EXPERIMENT",
+    )
+    resume: str | None = Field(
+        default=None, description="finish this run, which was interrupted or killed"
+    )
+    wait_s: float = Field(
+        default=0.0,
+        ge=0,
+        le=604_800,
+        description="seconds to wait while another measurement holds this machine",
+    )
+
+
+# Not what was measured but how it is asked for: no run has them.
+OF_THE_CALL = ("from_run", "resume", "wait_s")
 
 
 @dataclass(frozen=True)
@@ -47,23 +85,52 @@ class Experiment:
     warnings: Callable[[Any], Sequence[str]] = lambda _: ()
 
     def check(self, values: Mapping[str, Any]) -> RunParameters:
-        """Validate parameters; raises ParameterError with every problem."""
-        return check(self.parameters, values, f"experiment '{self.name}'")
+        """Validate parameters, and that a run with them can begin.
+
+        Raises
+        ------
+        ParameterError
+            Every problem, also what only a service's own limits or the load forbid.
+        ExperimentError
+            The experiment itself is wrong.
+        """
+        checked = check(self.parameters, values, self._subject)
+        self.plan(checked)
+        return checked
 
     def plan(self, parameters: RunParameters) -> RunPlan:
-        """Return the plan of a run with these parameters."""
+        """Return the plan of a run with these parameters; raises as :meth:`check` does."""
         seed = parameters.seed if parameters.seed is not None else secrets.randbelow(2**31)
-        recorded = parameters.model_dump(mode="json", exclude={"from_run", "resume", "wait_s"})
-        return RunPlan(
-            experiment=self.name,
-            title=self.title,
-            question=self.question,
-            parameters={**recorded, "seed": seed},
-            factors=self.factors(parameters),
-            treatments=tuple(self.treatments(parameters)),
-            contrasts=tuple(self.contrasts(parameters)),
-            blocks=parameters.blocks,
-            fresh_blocks=parameters.fresh_blocks,
-            seed=seed,
-            warnings=tuple(self.warnings(parameters)),
-        )
+        recorded = parameters.model_dump(mode="json", exclude=set(OF_THE_CALL))
+        try:
+            plan = RunPlan(
+                experiment=self.name,
+                title=self.title,
+                question=self.question,
+                parameters={**recorded, "seed": seed},
+                factors=self.factors(parameters),
+                treatments=tuple(self.treatments(parameters)),
+                contrasts=tuple(self.contrasts(parameters)),
+                blocks=parameters.blocks,
+                fresh_blocks=parameters.fresh_blocks,
+                seed=seed,
+                warnings=tuple(self.warnings(parameters)),
+            )
+        except ValidationError as error:
+            raise self._fault(error) from None
+        problems = obstacles(plan)
+        if problems:
+            raise ParameterError(self._subject, problems)
+        return plan
+
+    @property
+    def _subject(self) -> str:
+        return f"experiment '{self.name}'"
+
+    def _fault(self, error: ValidationError) -> PerflabError:
+        """Tell what these parameters cannot do from what no parameters mend: a faulty contrast."""
+        problems = [f"{error.title}: {sentence}" for sentence in sentences(error)]
+        if error.title in CLAIMS:
+            place = inspect.getsourcefile(self.contrasts) or "its module"
+            return ExperimentError(f"{self._subject} ({place}): {'; '.join(problems)}")
+        return ParameterError(self._subject, problems)

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from perflab.experiments import inference_service as service
 from perflab.experiments.experiment import Experiment
-from perflab.experiments.inference_service import Driver, InferenceParameters
+from perflab.experiments.inference_service import Driver, InferenceParameters, RoundTrip
 from perflab.recordings import Contrast, ContrastPair
 from perflab.trials.plan import Treatment
 
@@ -19,10 +19,19 @@ WRITES = ("yes", "no")
 class InferenceRuntimeParameters(InferenceParameters):
     """Parameters of the runtime study; scikit-learn is slow, so its default load is smaller."""
 
-    requests: int = Field(default=250, ge=1, le=1_000_000)
-    warmup_requests: int = Field(default=60, ge=0, le=1_000_000)
-    driver: Driver = "psycopg2"
-    round_trip_ms: float = Field(default=0.0, ge=0, le=1000)
+    requests: int = Field(
+        default=250, ge=10, le=1_000_000, description="requests that count, in each trial"
+    )
+    warmup_requests: int = Field(
+        default=60, ge=0, le=1_000_000, description="requests before them, recorded apart"
+    )
+    driver: Driver = Field(
+        default="psycopg2",
+        description="database driver: psycopg2, which blocks a thread, or asyncpg, which does not",
+    )
+    round_trip_ms: RoundTrip = Field(
+        default=0.0, description="delay that the link adds to a round trip to the database, in ms"
+    )
 
 
 def _treatments(parameters: InferenceRuntimeParameters) -> list[Treatment]:

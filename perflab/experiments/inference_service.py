@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
 from perflab.experiments.experiment import RunParameters
 from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.stacks.plan import Node, StackPlan
+from perflab.stacks.spec import load_service
 from perflab.trials.plan import Treatment
 
 STUDY = "inference"
@@ -30,25 +31,53 @@ FEATURES = (
 
 Driver = Literal["psycopg2", "asyncpg"]
 Runtime = Literal["sklearn", "onnx"]
+RoundTrip = Annotated[float, Field(ge=0, le=1000)]
+# Each driver has a pool of its own; the lab, too, is connected.
+POOLS, OTHER_CONNECTIONS = 2, 20
 
 
 class InferenceParameters(RunParameters):
-    """Parameters of every experiment on the inference service.
+    """Parameters of every experiment on the inference service."""
 
-    ``preset='published'`` takes the published study's settings for whatever is not given.
-    ``requests`` and ``warmup_requests`` count per trial; ``pool_size`` is in total over all
-    workers; ``round_trip_ms`` is the delay that the link adds to a round trip to the database.
-    """
-
-    preset: Literal["quick", "published"] = "quick"
-    requests: int = Field(default=1000, ge=1, le=1_000_000)
-    warmup_requests: int = Field(default=100, ge=0, le=1_000_000)
-    concurrency: int = Field(default=50, ge=1, le=2000)
-    connection: Literal["per_request", "keep_alive"] = "per_request"
-    workers: int = Field(default=4, ge=1, le=64)
-    pool_size: int = Field(default=50, ge=1, le=200)
-    transaction_style: Literal["transaction", "autocommit"] = "transaction"
-    commit_delay_us: int = Field(default=0, ge=0, le=100_000)
+    preset: Literal["quick", "published"] = Field(
+        default="quick",
+        description="published: take the published study's settings for whatever is not given",
+    )
+    requests: int = Field(
+        default=1000, ge=10, le=1_000_000, description="requests that count, in each trial"
+    )
+    warmup_requests: int = Field(
+        default=100, ge=0, le=1_000_000, description="requests before them, recorded apart"
+    )
+    concurrency: int = Field(
+        default=50,
+        ge=1,
+        le=2000,
+        description="users at a time; each waits for its answer before it asks again",
+    )
+    connection: Literal["per_request", "keep_alive"] = Field(
+        default="per_request", description="a new TCP connection for every request, or one per user"
+    )
+    workers: int = Field(
+        default=4, ge=1, le=64, description="processes of the service (Uvicorn workers)"
+    )
+    pool_size: int = Field(
+        default=50,
+        ge=1,
+        le=200,
+        description="connections to the database, over all workers together",
+    )
+    transaction_style: Literal["transaction", "autocommit"] = Field(
+        default="transaction",
+        description="BEGIN and COMMIT around an insert, or the insert on its own",
+    )
+    commit_delay_us: int = Field(
+        default=0,
+        ge=0,
+        le=100_000,
+        description="PostgreSQL waits so many microseconds before a flush, so that commits can "
+        "share it",
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -92,6 +121,7 @@ def stack(
                     "synchronous_commit": synchronous_commit,
                     "commit_delay_us": parameters.commit_delay_us,
                     "commit_siblings": 0 if parameters.commit_delay_us else 5,
+                    "max_connections": _room_for(parameters.pool_size),
                 },
             ),
             Node(
@@ -119,6 +149,12 @@ def stack(
         reset_sql=("TRUNCATE inferences RESTART IDENTITY", "CHECKPOINT"),
         count_sql="SELECT count(*) FROM inferences",
     )
+
+
+def _room_for(pool_size: int) -> int:
+    """Return how many connections the server must take; the default where that is enough."""
+    usual = load_service("postgres").settings["max_connections"].default
+    return max(int(usual), POOLS * pool_size + OTHER_CONNECTIONS)
 
 
 def endpoint(driver: Driver, database_write: bool = True) -> str:

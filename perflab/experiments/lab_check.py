@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from perflab.experiments.experiment import Experiment, RunParameters
 from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, Workload
@@ -13,26 +13,58 @@ from perflab.trials.plan import Treatment
 SOURCE = "planted by this experiment"
 FACTOR = "service"
 OVERLOAD = "overload"
+# Of a planted effect: how much of it whole rounds of work may take away.
+ROUNDED_SHARE = 0.05
 
 
 class LabCheckParameters(RunParameters):
     """Parameters of the lab's test of itself.
 
-    In every block one trial of each of ``copies`` processes of one and the same service, one of a
-    service that works longer by each factor of ``planted``, and one whose open loop asks for
-    ``overload_rps``, more than any client can send (0: none). ``work`` is the CPU work of a
-    request, in rounds of SHA-256 (about 4,000 to the millisecond).
+    In every block one trial of each copy of one and the same service, one of a service that works
+    longer by each factor of ``planted``, and one whose load no client can send.
     """
 
-    blocks: int = Field(default=48, ge=1, le=1000)
-    copies: int = Field(default=6, ge=2, le=20)
-    planted: tuple[float, ...] = (1.05, 1.1, 1.2)
-    work: int = Field(default=4000, ge=100, le=10_000_000)
-    requests: int = Field(default=150, ge=10, le=1_000_000)
-    warmup_requests: int = Field(default=50, ge=0, le=1_000_000)
-    overload_rps: float = Field(default=200_000.0, ge=0, le=1e6)
-    overload_s: float = Field(default=0.2, gt=0, le=10)
-    timeout_s: float = Field(default=10.0, gt=0, le=600)
+    blocks: int = Field(
+        default=48,
+        ge=1,
+        le=1000,
+        description="how often everything is measured: a block holds one trial of each service, "
+        "in random order",
+    )
+    copies: int = Field(
+        default=6,
+        ge=2,
+        le=20,
+        description="processes of one and the same service, which must not be called different",
+    )
+    planted: tuple[float, ...] = Field(
+        default=(1.05, 1.1, 1.2),
+        description="services that work longer by these factors, which must be found; 1.05: 5% "
+        "longer",
+    )
+    work: int = Field(
+        default=4000,
+        ge=100,
+        le=10_000_000,
+        description="CPU work of a request, in rounds of SHA-256 (about 4,000 take a millisecond)",
+    )
+    requests: int = Field(
+        default=150, ge=10, le=1_000_000, description="requests that count, in each trial"
+    )
+    warmup_requests: int = Field(
+        default=50, ge=0, le=1_000_000, description="requests before them, recorded apart"
+    )
+    overload_rps: float = Field(
+        default=200_000.0,
+        ge=0,
+        le=1e6,
+        description="requests a second in the trial that must be refused, more than a client can "
+        "send; 0: no such trial",
+    )
+    overload_s: float = Field(default=0.2, gt=0, le=10, description="seconds of that trial")
+    timeout_s: float = Field(
+        default=10.0, gt=0, le=600, description="seconds after which a request counts as failed"
+    )
 
     @field_validator("planted")
     @classmethod
@@ -42,7 +74,20 @@ class LabCheckParameters(RunParameters):
             raise ValueError(
                 f"{wrong[0]:g} is not a slowdown; 1.05 means 5% slower, 10 is the most"
             )
-        return tuple(sorted(set(planted)))
+        return tuple(sorted(planted))
+
+    @model_validator(mode="after")
+    def _can_be_planted(self) -> LabCheckParameters:
+        for factor in self.planted:
+            real = round(self.work * factor) / self.work
+            if abs(real - factor) > ROUNDED_SHARE * (factor - 1):
+                raise ValueError(
+                    f"planted = {factor:g} cannot be planted in whole rounds: work = {self.work} "
+                    f"would give {real:g}; raise work"
+                )
+        if len(set(map(slower, self.planted))) < len(self.planted):
+            raise ValueError(f"planted = {self.planted}: two of them cannot be told apart")
+        return self
 
 
 def copies(parameters: LabCheckParameters) -> list[str]:
@@ -52,7 +97,7 @@ def copies(parameters: LabCheckParameters) -> list[str]:
 
 def slower(factor: float) -> str:
     """Return the level of a service that works longer by a factor."""
-    return f"+{(factor - 1) * 100:g}%"
+    return f"+{(factor - 1) * 100:.10g}%"
 
 
 def _levels(parameters: LabCheckParameters) -> dict[str, tuple[str, ...]]:

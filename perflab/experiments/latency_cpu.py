@@ -28,13 +28,26 @@ class LatencyCpuParameters(ChatParameters):
     instants of messages as they are: see :class:`~perflab.experiments.chat.service.Rung`.
     """
 
-    users: int = Field(default=250, ge=2, le=10_000)
-    codec: Codec = "json"
-    loop: Literal["asyncio", "uvloop"] = "asyncio"
-    deflate: Literal["on", "off"] = "on"
-    websocket: Literal["websockets", "websockets-sansio", "wsproto"] = "websockets"
-    login_hash: Literal["bcrypt", "argon2"] = "bcrypt"
-    first_delay: FirstDelay = "action"
+    users: int = Field(default=250, ge=2, le=10_000, description="users of the chat service")
+    codec: Codec = Field(default="json", description="how a message is turned into bytes")
+    loop: Literal["asyncio", "uvloop"] = Field(
+        default="asyncio", description="the service's event loop"
+    )
+    deflate: Literal["on", "off"] = Field(
+        default="on", description="whether messages are compressed (permessage-deflate)"
+    )
+    websocket: Literal["websockets", "websockets-sansio", "wsproto"] = Field(
+        default="websockets", description="Uvicorn's implementation of WebSockets"
+    )
+    login_hash: Literal["bcrypt", "argon2"] = Field(
+        default="bcrypt", description="how passwords are hashed where logins are costly"
+    )
+    first_delay: FirstDelay = Field(
+        default="action",
+        description="when a user first acts: one action_s after the login, as published (action), "
+        "or after it was due (scheduled, staggered: evenly spread); after the time that all joins "
+        "take (scaled); or once all have joined (together, spread: evenly)",
+    )
 
 
 def _rungs(parameters: LatencyCpuParameters) -> dict[str, Rung]:

@@ -29,22 +29,45 @@ Switch = Literal["on", "off"]
 class ProfileParameters(ChatParameters):
     """Parameters of the profiles of the chat server.
 
-    ``codec``, ``deflate`` and ``profiler`` are factors; ``rate_hz`` is how often the profiler
-    looks. Both levels of ``deflate`` test what compression costs in sending. Users act far more
-    often than the published ones, so that a few dozen make a load that is worth a profile within
-    seconds; logins cost nothing.
+    ``codec``, ``deflate`` and ``profiler`` are factors. Users act far more often than the published
+    ones, so that a few dozen make a load that is worth a profile within seconds; logins cost
+    nothing.
     """
 
-    blocks: int = Field(default=6, ge=1, le=1000)
-    plateau_s: float = Field(default=4.0, gt=0, le=3600)
-    join_s: float = Field(default=0.02, ge=0, le=60)
-    action_s: float = Field(default=0.5, ge=0.05, le=600)
-    codec: tuple[Codec, ...] = Field(default=("json", "orjson"), min_length=1)
-    deflate: tuple[Switch, ...] = Field(default=("off",), min_length=1)
-    profiler: tuple[Switch, ...] = Field(default=("off", "on"), min_length=1)
-    serialize: Literal["per_send", "per_message"] = "per_send"
-    users: int = Field(default=70, ge=1, le=2000)
-    rate_hz: int = Field(default=100, ge=1, le=1000)
+    plateau_s: float = Field(
+        default=4.0, gt=0, le=3600, description="seconds of each trial in which all users act"
+    )
+    join_s: float = Field(
+        default=0.02, ge=0, le=60, description="seconds between two users who join"
+    )
+    action_s: float = Field(
+        default=0.5, ge=0.05, le=600, description="seconds between two actions of a user"
+    )
+    codec: tuple[Codec, ...] = Field(
+        default=("json", "orjson"),
+        min_length=1,
+        description="levels to compare: how a message is turned into bytes",
+    )
+    deflate: tuple[Switch, ...] = Field(
+        default=("off",),
+        min_length=1,
+        description="levels to compare: messages compressed or not; both show what compression "
+        "costs in sending",
+    )
+    profiler: tuple[Switch, ...] = Field(
+        default=("off", "on"),
+        min_length=1,
+        description="levels to compare: with the profiler looking on or without; both show what "
+        "looking costs",
+    )
+    serialize: Literal["per_send", "per_message"] = Field(
+        default="per_send",
+        description="turn a message into bytes anew for every receiver, as published, or once",
+    )
+    users: int = Field(default=70, ge=1, le=2000, description="users of the chat service")
+    rate_hz: int = Field(
+        default=100, ge=1, le=1000, description="how often a second the profiler looks"
+    )
 
 
 def _name(codec: str, deflate: str, profiler: str) -> str:

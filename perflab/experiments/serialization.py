@@ -36,20 +36,34 @@ PAIRS = (("json", "orjson"), ("json", "protobuf"), ("orjson", "protobuf"))
 
 
 class SerializationParameters(RunParameters):
-    """Parameters of the codec microbenchmark.
+    """Parameters of the codec microbenchmark; ``codec``, ``operation`` and ``message`` are factors.
 
-    ``codec``, ``operation`` and ``message`` are factors. ``requests`` repetitions of 1,000
-    operations make a trial; its response is their median.
+    The response of a trial is the median of its repetitions.
     """
 
-    codec: tuple[Codec, ...] = Field(default=CODECS, min_length=1)
+    codec: tuple[Codec, ...] = Field(
+        default=CODECS,
+        min_length=1,
+        description="levels to compare: how a message is turned into bytes",
+    )
     operation: tuple[Operation, ...] = Field(
         default=("serialize", "deserialize", "serialize_values", "deserialize_values"),
         min_length=1,
+        description="levels to compare: writing or reading a message, as it is or with its values "
+        "made or read",
     )
-    message: tuple[MessageName, ...] = Field(default=("published", "chat", "batch"), min_length=1)
-    requests: int = Field(default=20, ge=6, le=1_000_000)
-    warmup_requests: int = Field(default=3, ge=0, le=1_000_000)
+    message: tuple[MessageName, ...] = Field(
+        default=("published", "chat", "batch"),
+        min_length=1,
+        description="levels to compare: the published study's message, the chat service's, or many "
+        "in one",
+    )
+    requests: int = Field(
+        default=20, ge=6, le=1_000_000, description="repetitions of 1,000 operations in each trial"
+    )
+    warmup_requests: int = Field(
+        default=3, ge=0, le=1_000_000, description="repetitions before them, recorded apart"
+    )
 
 
 def _levels(parameters: SerializationParameters) -> Levels:

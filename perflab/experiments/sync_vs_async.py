@@ -9,7 +9,7 @@ from pydantic import Field
 
 from perflab.experiments import inference_service as service
 from perflab.experiments.experiment import Experiment
-from perflab.experiments.inference_service import InferenceParameters, Runtime
+from perflab.experiments.inference_service import InferenceParameters, RoundTrip, Runtime
 from perflab.recordings import Contrast
 from perflab.trials.plan import Treatment
 
@@ -17,22 +17,32 @@ DRIVERS = ("psycopg2", "asyncpg")
 
 
 class SyncVsAsyncParameters(InferenceParameters):
-    """Parameters of the driver study.
+    """Parameters of the driver study; ``round_trip_ms`` and ``pool_minconn`` are factors."""
 
-    ``round_trip_ms`` and ``pool_minconn`` are factors: give one level or several. A pool's
-    minimum of 1 makes psycopg2's pool close every connection above it when it is returned.
-    """
-
-    runtime: Runtime = "onnx"
-    synchronous_commit: Literal["on", "off"] = "on"
-    round_trip_ms: tuple[float, ...] = Field(default=(0.0, 5.0), min_length=1)
-    pool_minconn: tuple[Literal["max", "1", 1], ...] = Field(default=("max",), min_length=1)
+    runtime: Runtime = Field(
+        default="onnx", description="what computes the predictions: scikit-learn or ONNX Runtime"
+    )
+    synchronous_commit: Literal["on", "off"] = Field(
+        default="on", description="whether a commit waits until the disk has it"
+    )
+    round_trip_ms: tuple[RoundTrip, ...] = Field(
+        default=(0.0, 5.0),
+        min_length=1,
+        description="levels to compare: delay that the link adds to a round trip to the database, "
+        "in ms",
+    )
+    pool_minconn: tuple[Literal["max", "1", 1], ...] = Field(
+        default=("max",),
+        min_length=1,
+        description="levels to compare: connections that a pool keeps open; psycopg2's closes "
+        "every one above that when it is given back",
+    )
 
 
 def _levels(parameters: SyncVsAsyncParameters) -> dict[str, tuple[str, ...]]:
     return {
         "driver": DRIVERS,
-        "round_trip_ms": tuple(dict.fromkeys(f"{ms:g}" for ms in parameters.round_trip_ms)),
+        "round_trip_ms": tuple(dict.fromkeys(f"{ms:.12g}" for ms in parameters.round_trip_ms)),
         "pool_minconn": tuple(dict.fromkeys(str(level) for level in parameters.pool_minconn)),
     }
 

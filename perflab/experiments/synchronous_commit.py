@@ -6,7 +6,7 @@ from pydantic import Field
 
 from perflab.experiments import inference_service as service
 from perflab.experiments.experiment import Experiment
-from perflab.experiments.inference_service import Driver, InferenceParameters, Runtime
+from perflab.experiments.inference_service import Driver, InferenceParameters, RoundTrip, Runtime
 from perflab.recordings import Contrast
 from perflab.trials.plan import Treatment
 
@@ -16,9 +16,16 @@ FACTOR = "synchronous_commit"
 class SynchronousCommitParameters(InferenceParameters):
     """Parameters of the durability study: which driver and runtime it uses."""
 
-    driver: Driver = "psycopg2"
-    runtime: Runtime = "onnx"
-    round_trip_ms: float = Field(default=0.0, ge=0, le=1000)
+    driver: Driver = Field(
+        default="psycopg2",
+        description="database driver: psycopg2, which blocks a thread, or asyncpg, which does not",
+    )
+    runtime: Runtime = Field(
+        default="onnx", description="what computes the predictions: scikit-learn or ONNX Runtime"
+    )
+    round_trip_ms: RoundTrip = Field(
+        default=0.0, description="delay that the link adds to a round trip to the database, in ms"
+    )
 
 
 def _treatments(parameters: SynchronousCommitParameters) -> list[Treatment]:

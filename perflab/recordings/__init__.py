@@ -1,6 +1,6 @@
 """Recordings: the schema, the store and the readers of runs."""
 
-from perflab.recordings.listing import list_runs, open_run
+from perflab.recordings.listing import list_runs, newer_unfinished, not_finished, open_run
 from perflab.recordings.published import claims, published, studies, targets
 from perflab.recordings.reader import Run
 from perflab.recordings.reasons import Reason, Side, fault, reason_columns, side_of
@@ -15,9 +15,11 @@ from perflab.recordings.schema import (
     TreatmentRecord,
     trial_id,
 )
+from perflab.recordings.selection import FREE_PARAMETERS, Selected, complete_blocks, select
 from perflab.recordings.store import RunWriter, new_run_id
 
 __all__ = [
+    "FREE_PARAMETERS",
     "SCHEMA_VERSION",
     "Contrast",
     "ContrastPair",
@@ -27,19 +29,24 @@ __all__ = [
     "RunRecord",
     "RunWriter",
     "Scale",
+    "Selected",
     "SessionRecord",
     "Side",
     "TreatmentRecord",
     "check_same",
     "claims",
+    "complete_blocks",
     "fault",
     "list_runs",
     "new_run_id",
+    "newer_unfinished",
+    "not_finished",
     "open_run",
     "published",
     "reason_columns",
     "remainder",
     "remaining_blocks",
+    "select",
     "side_of",
     "studies",
     "targets",

@@ -118,7 +118,8 @@ class Contrast(ContrastPair):
     ``published_direction`` says whether the ratio is above 1 ("greater"), below ("smaller"), or
     claimed to be 1 ("none"). With ``scale`` "difference" the effect is numerator minus denominator
     in the response's unit, for claims such as "10 points of CPU more"; it is above or below 0.
-    ``not_testable`` is the reason why this machine cannot test it.
+    ``not_testable`` is the reason why this machine cannot test it. ``source`` says where it was
+    published; only what was published nowhere has none.
     """
 
     name: str
@@ -129,12 +130,15 @@ class Contrast(ContrastPair):
     published_ratio: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     published_difference: float | None = Field(default=None, allow_inf_nan=False)
     published_direction: Direction | None = None
-    source: str
+    source: str = ""
     not_testable: str = ""
 
     @model_validator(mode="after")
     def _agrees_with_itself(self) -> Contrast:
         direction, ratio = self.published_direction, self.published_ratio
+        sizes = (direction, ratio, self.published_difference)
+        if not self.source and any(published is not None for published in sizes):
+            raise ValueError("it needs a source: where was its size or direction published?")
         if self.scale == "difference":
             return self._agrees_as_difference()
         if self.published_difference is not None:

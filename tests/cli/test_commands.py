@@ -23,7 +23,9 @@ def perflab(*words: str, code: int = 0) -> str:
 
 def test_help_names_every_command() -> None:
     text = perflab("--help")
-    words = "lab run runs show verdicts compare load requests up ps logs down"
+    words = (
+        "lab run runs show verdicts compare experiments load requests up ps logs down completion"
+    )
     for command in words.split():
         assert command in text
         assert "--help" in perflab(command, "--help")

@@ -100,8 +100,8 @@ def test_the_overview_is_made_from_the_runs_that_are_there(tmp_path: Path) -> No
         progress_bar=False, kernel_name="python3",
     )  # fmt: skip
     shown = done.read_text()
-    for run in laboratory.latest_runs():
-        assert run.run_id in shown
+    for selected in laboratory.judged_runs():
+        assert selected.run.run_id in shown
 
 
 def verdict_of(path: Path) -> str:

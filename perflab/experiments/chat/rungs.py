@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 
@@ -94,6 +95,9 @@ SCENARIOS: Mapping[str, str] = {
     **{f"no_deflate_{users}": f"{NO_DEFLATE}, {users} users" for users in LADDER_USERS},
     "bound_425": BOUND,
 }
+NUMBER = re.compile(r"[1-9][0-9]{0,4}")
+# The service takes 100,000 accounts, and one of them is the monitor's.
+MOST_USERS = 99_999
 # Configurations that may be tried with more users than the study had.
 BEYOND: Mapping[str, Rung] = {"json": _BASE, "no_deflate": _PLAIN, "best": _BEST}
 
@@ -127,9 +131,12 @@ def rung_named(name: str) -> Rung:
     if name in RUNGS:
         return RUNGS[name]
     kind, _, users = name.rpartition("_")
-    if kind in BEYOND and users.isdigit() and int(users):
+    if kind in BEYOND and NUMBER.fullmatch(users) and int(users) <= MOST_USERS:
         return _but(BEYOND[kind], users=int(users))
-    known = f"there are: {', '.join(RUNGS)}; and {', '.join(BEYOND)} with a number of users behind"
+    known = (
+        f"there are: {', '.join(RUNGS)}; and {', '.join(BEYOND)} with a number of users behind "
+        f"(json_300), at most {MOST_USERS}"
+    )
     raise ParameterError("rungs", [f"no rung '{name}'{did_you_mean(name, RUNGS)}; {known}"])
 
 

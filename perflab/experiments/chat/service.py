@@ -32,18 +32,39 @@ Codec = Literal["json", "orjson", "msgspec", "protobuf", "msgpack"]
 class ChatParameters(RunParameters):
     """Parameters of every experiment on the chat service.
 
-    Intervals are as published: a user joins every ``join_s`` and acts every ``action_s``. What may
-    be cut is the number of ``actions``; None takes as many as give a plateau of ``plateau_s``
-    seconds, in which all users act. ``bcrypt_rounds`` sets what a login costs.
+    Intervals are as published. What may be cut is the number of ``actions``.
     """
 
-    actions: int | None = Field(default=None, ge=1, le=10_000)
-    plateau_s: float = Field(default=30.0, gt=0, le=3600)
-    join_s: float = Field(default=0.25, ge=0, le=60)
-    action_s: float = Field(default=6.0, ge=0.05, le=600)
-    bcrypt_rounds: int = Field(default=11, ge=4, le=16)
-    channels: int = Field(default=10, ge=1, le=1000)
-    subscriber_share: float = Field(default=0.64, gt=0, le=1)
+    actions: int | None = Field(
+        default=None,
+        ge=1,
+        le=10_000,
+        description="actions of each user; none: as many as plateau_s needs",
+    )
+    plateau_s: float = Field(
+        default=30.0, gt=0, le=3600, description="seconds of each trial in which all users act"
+    )
+    join_s: float = Field(
+        default=0.25, ge=0, le=60, description="seconds between two users who join"
+    )
+    action_s: float = Field(
+        default=6.0, ge=0.05, le=600, description="seconds between two actions of a user"
+    )
+    bcrypt_rounds: int = Field(
+        default=11,
+        ge=4,
+        le=16,
+        description="what a hashed login costs: 2 to the power of this many rounds; one more "
+        "doubles it",
+    )
+    channels: int = Field(default=10, ge=1, le=1000, description="channels to which users listen")
+    subscriber_share: float = Field(
+        default=0.64,
+        gt=0,
+        le=1,
+        description="share of the users whom a message reaches; 0.64 gives 0.1 n^2 messages a "
+        "second for n users",
+    )
 
     @model_validator(mode="after")
     def _has_a_plateau(self) -> ChatParameters:

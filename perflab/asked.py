@@ -1,0 +1,128 @@
+"""What is asked for: the parameters given, or those of the run that is shown or finished."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from perflab.errors import ParameterError
+from perflab.experiments.experiment import OF_THE_CALL, Experiment, RunParameters
+from perflab.parameters import check
+from perflab.paths import runs_dir
+from perflab.recordings import Run, open_run
+
+# These leave a choice open: they contradict nothing that was chosen.
+OPEN: Mapping[str, Any] = {"backend": "auto", "seed": None}
+
+
+def asked_for(chosen: Experiment, given: Mapping[str, Any]) -> RunParameters:
+    """Return the parameters of the run that ``given`` asks for.
+
+    With ``from_run`` or ``resume`` they are the recorded run's own, its seed and backend included;
+    what an older run did not record is None. ``from_run`` and ``resume`` then name that run itself:
+    "latest" may be another one by the time it is opened.
+
+    Parameters
+    ----------
+    given : mapping
+        What the user gave; defaults are left out, for they would be taken as given.
+
+    Raises
+    ------
+    ParameterError
+        Every problem: what is wrong in itself, or every parameter in which the run differs.
+    """
+    references = [name for name in ("from_run", "resume") if given.get(name) not in (None, "")]
+    if not references:
+        return chosen.check(given)
+    if len(references) > 1:
+        raise ParameterError(
+            f"experiment '{chosen.name}'",
+            ["from_run shows a run and resume finishes one; give one of them"],
+        )
+    reference = references[0]
+    found = existing(str(given[reference]), chosen.name, reference)
+    _refuse_contradictions(chosen, found, given, reference)
+    call = check(
+        chosen.parameters,
+        {"wait_s": given.get("wait_s", 0.0), reference: _name_of(found)},
+        f"experiment '{chosen.name}'",
+    )
+    asked = {name: getattr(call, name) for name in OF_THE_CALL}
+    return _as_recorded(chosen, found).model_copy(update=asked)
+
+
+def existing(reference: str, experiment: str, parameter: str) -> Run:
+    """Open a recorded run of an experiment; ``parameter`` is how it was asked for."""
+    found = open_run(reference, runs_dir())
+    if found.record.experiment != experiment:
+        raise ParameterError(
+            parameter,
+            [f"run {found.run_id} is of '{found.record.experiment}', not '{experiment}'"],
+        )
+    return found
+
+
+def _name_of(found: Run) -> str:
+    return found.path.name if found.path.parent == runs_dir() else str(found.path)
+
+
+def _own(chosen: Experiment, found: Run) -> dict[str, Any]:
+    own = {**found.record.parameters, "backend": found.record.backend}
+    return {name: value for name, value in own.items() if name in chosen.parameters.model_fields}
+
+
+def _as_recorded(chosen: Experiment, found: Run) -> RunParameters:
+    own = _own(chosen, found)
+    missing = {name: None for name in chosen.parameters.model_fields if name not in own}
+    try:
+        checked = check(chosen.parameters, own, f"run {found.run_id}")
+    except ParameterError:
+        # It was measured when other values were allowed; that is what it shows.
+        return chosen.parameters.model_construct(**{**missing, **own})
+    return checked.model_copy(update=missing)
+
+
+def _refuse_contradictions(
+    chosen: Experiment, found: Run, given: Mapping[str, Any], reference: str
+) -> None:
+    own = _own(chosen, found)
+    different = _different(own, given)
+    if not different:
+        return
+    try:
+        both = check(chosen.parameters, {**own, **different}, f"experiment '{chosen.name}'")
+    except ParameterError:
+        # What is wrong in itself, or only together with the run's own, differs from those.
+        if set(different) - set(chosen.parameters.model_fields):
+            raise
+    else:
+        # Spelled otherwise is not different: "0,5" is [0.0, 5.0].
+        recorded = _as_recorded(chosen, found)
+        different = {
+            name: value
+            for name, value in different.items()
+            if getattr(both, name) != getattr(recorded, name)
+        }
+    if different:
+        problems = [
+            f"{name} = {value!r} is given, the run has {own.get(name, 'none recorded')!r}"
+            for name, value in different.items()
+        ]
+        way_out = f"leave out what differs, or measure anew without {reference}"
+        raise ParameterError(f"{reference} = {found.run_id}", [*problems, way_out])
+
+
+def _different(own: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: value
+        for name, value in given.items()
+        if name not in OF_THE_CALL
+        and not (name in OPEN and value == OPEN[name])
+        and _as_list(value) != own.get(name)
+    }
+
+
+def _as_list(value: Any) -> Any:
+    """Return lists as a record holds them."""
+    return list(value) if isinstance(value, tuple) else value

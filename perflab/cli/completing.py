@@ -1,0 +1,18 @@
+"""What the shell can complete: names of experiments, and references to runs."""
+
+from __future__ import annotations
+
+
+def experiment_names(incomplete: str) -> list[str]:
+    """Return the experiments whose names begin so."""
+    from perflab.experiments import names
+
+    return [name for name in names() if name.startswith(incomplete)]
+
+
+def run_references(incomplete: str) -> list[str]:
+    """Return ids of runs that begin so, and ``latest``; no record is read."""
+    from perflab.paths import runs_dir
+
+    ids = sorted((path.parent.name for path in runs_dir().glob("[!.]*/run.json")), reverse=True)
+    return [reference for reference in ("latest", *ids) if reference.startswith(incomplete)]

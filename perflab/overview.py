@@ -1,0 +1,93 @@
+"""Published against measured over all experiments: from which runs, and why from these."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from perflab import experiments
+from perflab.errors import ParameterError, PerflabError
+from perflab.paths import runs_dir
+from perflab.recordings import FREE_PARAMETERS, Run, Selected, list_runs, select
+from perflab.reports.verdicts import verdict_table
+
+BACKENDS = ("docker", "process")
+
+
+def judged_runs(backend: str = "") -> list[Selected]:
+    """Return the runs that verdicts are taken from, by experiment and backend.
+
+    Of runs that asked the same (parameters, machine), the one with most complete blocks; see
+    :func:`perflab.recordings.select`. What it superseded, and why, is kept with it.
+
+    Parameters
+    ----------
+    backend : str
+        Only runs on this one: docker or process (empty: both).
+
+    Raises
+    ------
+    ParameterError
+        There is no such backend.
+    """
+    if backend not in ("", *BACKENDS):
+        raise ParameterError("backend", [f"'{backend}' is not {' or '.join(BACKENDS)}"])
+    return select(run for run in list_runs(runs_dir()) if backend in ("", run.record.backend))
+
+
+def overview(backend: str = "") -> pd.DataFrame:
+    """Return published against measured over all experiments, from :func:`judged_runs`."""
+    return verdicts_of(judged_runs(backend))
+
+
+def judged(backend: str = "") -> pd.DataFrame:
+    """Return a row per run of :func:`judged_runs`: blocks, parameters, and what it superseded."""
+    return choices_of(judged_runs(backend))
+
+
+def verdicts_of(chosen: Sequence[Selected]) -> pd.DataFrame:
+    """Return the claims' verdicts: each row is of one run, named in its column ``run``."""
+    runs = [selected.run for selected in chosen]
+    tables = [verdict_table([run]).assign(run=short_id(run)) for run in runs]
+    return pd.concat(tables, ignore_index=True) if tables else verdict_table([])
+
+
+def choices_of(chosen: Sequence[Selected]) -> pd.DataFrame:
+    """Return which runs were chosen, and why; only parameters other than the defaults are named."""
+    rows = [
+        {
+            "run": selected.run.run_id,
+            "complete blocks": selected.complete_blocks,
+            "parameters": changed_parameters(selected.run) or "defaults",
+            "superseded": "; ".join(selected.reasons()) or "none",
+        }
+        for selected in chosen
+    ]
+    return pd.DataFrame(rows, columns=["run", "complete blocks", "parameters", "superseded"])
+
+
+def changed_parameters(run: Run) -> str:
+    """Return a run's parameters that are not the defaults, as ``name=value``."""
+    try:
+        fields = experiments.experiment(run.record.experiment).parameters.model_fields
+    except PerflabError:
+        fields = {}
+    named = {**run.record.parameters}
+    for name in FREE_PARAMETERS:
+        named.pop(name, None)
+    return ", ".join(
+        f"{name}={_plain(value)}"
+        for name, value in named.items()
+        if name not in fields or _plain(value) != _plain(fields[name].get_default())
+    )
+
+
+def _plain(value: Any) -> str:
+    return ",".join(map(_plain, value)) if isinstance(value, (list, tuple)) else str(value)
+
+
+def short_id(run: Run) -> str:
+    """Return the end of a run's id, which tells the runs of one table apart."""
+    return run.run_id.rpartition("-")[2]

@@ -1,0 +1,85 @@
+"""Which runs stand for what was measured: of runs that asked the same, the one with most blocks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from perflab.recordings.reader import Run
+
+# Two runs that differ in these alone asked the same question.
+FREE_PARAMETERS = ("blocks", "seed", "backend")
+
+
+@dataclass(frozen=True)
+class Selected:
+    """A run, its number of complete blocks, and the runs whose place it takes (newest first).
+
+    Runs are never pooled: trials of two runs share no block, so what drifted between them would
+    count as an effect.
+    """
+
+    run: Run
+    complete_blocks: int
+    superseded: tuple[tuple[Run, int], ...] = ()
+
+    def reasons(self) -> list[str]:
+        """Return a sentence for every run whose place this one takes."""
+        return [self._reason(run, blocks) for run, blocks in self.superseded]
+
+    def _reason(self, other: Run, blocks: int) -> str:
+        found = f"{blocks} complete block{'' if blocks == 1 else 's'}"
+        why = f"only {found}" if blocks < self.complete_blocks else f"{found} as well, and is older"
+        mine, theirs = (run.record.code.get("fingerprint") for run in (self.run, other))
+        by = "" if mine == theirs else "; it was measured by other code"
+        return f"{other.run_id}, which has {why}{by}"
+
+
+def complete_blocks(run: Run) -> int:
+    """Return in how many blocks every treatment has a valid trial."""
+    valid = run.valid_trials()
+    wanted = len(run.record.treatments)
+    per_block = valid.groupby("block")["treatment"].nunique()
+    return int((per_block == wanted).sum())
+
+
+def select(runs: Iterable[Run]) -> list[Selected]:
+    """Return, by experiment and backend, one run of those that asked the same.
+
+    The same: experiment, backend, machine, treatments and parameters, but for blocks and seed.
+    Of those the run with most complete blocks is taken, the newest where several have as many.
+    Runs that did not finish are left out.
+
+    Parameters
+    ----------
+    runs : iterable of Run
+        Oldest first.
+    """
+    alike: dict[str, list[Run]] = {}
+    for run in runs:
+        if run.record.state == "finished":
+            alike.setdefault(_question(run), []).append(run)
+    chosen = [_best(group) for group in alike.values()]
+    return sorted(chosen, key=lambda one: (one.run.record.experiment, one.run.record.backend))
+
+
+def _best(group: list[Run]) -> Selected:
+    counted = [(run, complete_blocks(run)) for run in reversed(group)]
+    # The first of equals is the newest.
+    best = max(range(len(counted)), key=lambda place: (counted[place][1], -place))
+    run, blocks = counted.pop(best)
+    return Selected(run, blocks, tuple(counted))
+
+
+def _question(run: Run) -> str:
+    record = run.record
+    asked: dict[str, Any] = {
+        name: value for name, value in record.parameters.items() if name not in FREE_PARAMETERS
+    }
+    names = sorted(treatment.name for treatment in record.treatments)
+    machine = record.environment.get("machine")
+    return json.dumps(
+        [record.experiment, record.backend, machine, names, asked], sort_keys=True, default=str
+    )

@@ -1,0 +1,69 @@
+"""What keeps a plan from being carried out: found before a lock is taken or a folder is made."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from perflab.errors import StackError
+from perflab.load.workload import OpenLoop, Workload
+from perflab.stacks.plan import settle
+from perflab.stacks.spec import ServiceSpec, load_service
+from perflab.trials.plan import RunPlan
+
+# A single request has no rate, and so few have no percentile: such a trial says nothing.
+FEWEST_REQUESTS = 10
+
+
+def obstacles(plan: RunPlan) -> list[str]:
+    """Return a sentence for everything that would stop a run of ``plan`` after its start.
+
+    Treatments are told apart by their names; every setting of every service must be what its
+    ``service.toml`` allows; every node must be wired; every load must send something that counts.
+    """
+    found = [*_treatments(plan), *dict.fromkeys(_settings(plan)), *dict.fromkeys(_loads(plan))]
+    if not found:
+        try:
+            settle({treatment.name: treatment.stack for treatment in plan.treatments})
+        except StackError as error:
+            found.append(str(error))
+    return found
+
+
+def _treatments(plan: RunPlan) -> Iterator[str]:
+    if not plan.treatments:
+        yield "there is no treatment: nothing would be measured"
+    names = Counter(treatment.name for treatment in plan.treatments)
+    for name, count in names.items():
+        if count > 1:
+            yield f"{count} treatments are named '{name}': their levels cannot be told apart"
+
+
+def _settings(plan: RunPlan) -> Iterator[str]:
+    specs: dict[str, ServiceSpec] = {}
+    for treatment in plan.treatments:
+        for node in treatment.stack.nodes:
+            try:
+                if node.service not in specs:
+                    specs[node.service] = load_service(node.service)
+                specs[node.service].resolve(node.settings)
+            except StackError as error:
+                yield str(error)
+
+
+def _loads(plan: RunPlan) -> Iterator[str]:
+    for treatment in plan.treatments:
+        yield from _load(treatment.workload)
+
+
+def _load(workload: Workload) -> Iterator[str]:
+    arrivals = workload.arrivals
+    if not isinstance(arrivals, OpenLoop):
+        return
+    measured_s = arrivals.duration_s - arrivals.warmup_s
+    rate = max(max(stage.rate, stage.end_rate) for stage in arrivals.stages)
+    if rate * measured_s < FEWEST_REQUESTS:
+        yield (
+            f"{rate:g} requests a second for {measured_s:g} s are fewer than {FEWEST_REQUESTS} "
+            "requests: raise the rate or the duration"
+        )

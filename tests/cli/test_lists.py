@@ -1,0 +1,151 @@
+"""``perflab runs``, ``experiments``, ``show latest`` and completion as their users type them."""
+
+from __future__ import annotations
+
+import json
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from perflab.cli.experiments import command
+from perflab.experiments import experiment, names
+from perflab.recordings import RunWriter
+from tests.cli.conftest import Tell
+from tests.synthetic import write_run
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("runs")
+    write_run(root, blocks=2, requests=40, run_id="20260101-first", invalid=[(0, 1)])
+    write_run(root, blocks=1, requests=40, run_id="20260102-other", experiment="sync_vs_async")
+    write_run(root, blocks=1, requests=40, run_id="20260103-broken", state="interrupted")
+    return root
+
+
+def test_the_version_is_told(perflab: Tell, runs: Path) -> None:
+    assert perflab(runs, "--version")[0].strip() == f"perflab {metadata.version('perflab')}"
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ([], ["first", "other", "broken"]),
+        (["--experiment", "sync_vs_async"], ["other"]),
+        (["--state", "interrupted"], ["broken"]),
+        (["--state", "finished", "--limit", "1"], ["other"]),
+        (["--since", "2026-01-02"], ["first", "other", "broken"]),
+        (["--since", "2026-01-03"], []),
+        (["--backend", "docker"], []),
+    ],
+)
+def test_runs_are_filtered(perflab: Tell, runs: Path, words: list[str], found: list[str]) -> None:
+    shown = json.loads(perflab(runs, "runs", *words, "--json")[0])
+    assert [run["run"].partition("-")[2] for run in shown] == found
+
+
+def test_json_has_parameters_blocks_valid_trials_and_the_path(perflab: Tell, runs: Path) -> None:
+    run = json.loads(perflab(runs, "runs", "--json")[0])[0]
+    assert run["parameters"]["requests"] == 400
+    assert (run["blocks"], run["complete_blocks"]) == (2, 1)
+    assert run["trials"] == {"valid": 3, "invalid": 1, "failed": 0}
+    assert Path(run["path"]) == runs / "20260101-first"
+
+
+def test_filters_that_are_wrong_say_what_is_allowed(perflab: Tell, runs: Path) -> None:
+    for words, expected in (
+        (["--experiment", "sync_vs_asinc"], "did you mean 'sync_vs_async'"),
+        (["--since", "yesterday"], "write 2026-11-21"),
+    ):
+        assert expected in perflab(runs, "runs", *words, code=1)[1]
+
+
+def test_a_run_that_cannot_be_read_is_named_and_hides_no_other(
+    perflab: Tell, tmp_path: Path
+) -> None:
+    write_run(tmp_path, blocks=1, requests=40, run_id="whole")
+    (tmp_path / "torn").mkdir()
+    (tmp_path / "torn" / "run.json").write_text("{")
+    told, errors = perflab(tmp_path, "runs")
+    assert "whole" in told
+    assert "torn/run.json" in errors
+
+
+def test_latest_says_that_a_newer_run_did_not_finish(perflab: Tell, runs: Path) -> None:
+    told, errors = perflab(runs, "show", "latest")
+    assert "20260102-other: finished" in told
+    assert "the newer run 20260103-broken was interrupted; name it to see it" in errors
+    assert "interrupted" in perflab(runs, "show", "20260103-broken")[0]
+    assert "broken" not in perflab(runs, "show", "latest:sync_vs_async")[1]
+
+
+def test_show_tells_reasons_whole(perflab: Tell, tmp_path: Path) -> None:
+    reason = "the client was late " * 30
+    run = write_run(tmp_path, blocks=1, requests=40)
+    row = {**run.trials().iloc[0].drop("superseded").to_dict()}
+    row |= {
+        "trial_id": "b000-p00-a1",
+        "attempt": 1,
+        "state": "failed",
+        "reasons": [reason],
+        "reason_sides": ["client"],
+    }
+    RunWriter.reopen(run.path).commit_trial(row, None, None)
+    told = perflab(tmp_path, "show", run.run_id)[0]
+    assert " ".join(reason.split()) in " ".join(told.split())
+    assert max(map(len, told.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_parameter_is_listed_with_default_choices_and_meaning(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    command(name, as_json=True)
+    listed = {each["name"]: each for each in json.loads(capsys.readouterr().out)["parameters"]}
+    command(name)
+    text = capsys.readouterr().out
+    assert max(map(len, text.splitlines())) <= 80
+    fields = experiment(name).parameters.model_fields
+    assert list(listed) == list(fields)
+    for parameter in fields:
+        assert parameter in text
+        assert listed[parameter]["meaning"]
+        assert listed[parameter]["allowed"] != "anything"
+
+
+def test_choices_and_ranges_are_told_in_words(capsys: pytest.CaptureFixture[str]) -> None:
+    command("sync_vs_async", as_json=True)
+    listed = {each["name"]: each for each in json.loads(capsys.readouterr().out)["parameters"]}
+    assert listed["backend"]["allowed"] == "auto, docker, process"
+    assert listed["blocks"]["allowed"] == "whole number, from 1 to 1,000"
+    assert listed["pool_minconn"]["allowed"] == "list: max, 1"
+    assert listed["round_trip_ms"]["allowed"] == "list: number, from 0 to 1,000"
+    assert listed["seed"]["allowed"] == "whole number, from 0 or none"
+    assert listed["workers"]["schema"] == {"type": "integer", "minimum": 1, "maximum": 64}
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("perflab comple", {"completion"}),
+        ("perflab run synch", {"synchronous_commit"}),
+        ("perflab show 202", {"20260101-first", "20260102-other", "20260103-broken"}),
+    ],
+)
+def test_a_shell_completes_commands_experiments_and_runs(
+    perflab: Tell, runs: Path, line: str, expected: set[str]
+) -> None:
+    told, _ = perflab(
+        runs, _PERFLAB_COMPLETE="complete_bash", COMP_WORDS=line,
+        COMP_CWORD=str(len(line.split()) - 1),
+    )  # fmt: skip
+    assert set(told.split()) == expected
+
+
+def test_the_completion_script_is_of_the_shell_that_is_named(perflab: Tell, runs: Path) -> None:
+    assert "complete -o default" in perflab(runs, "completion", "bash")[0]
+    assert "#compdef perflab" in perflab(runs, "completion", SHELL="/bin/zsh")[0]
+    assert "bash, zsh, fish" in perflab(runs, "completion", "tcsh", code=1)[1]
+    assert "--install-completion" not in perflab(runs, "--help")[0]

@@ -1,0 +1,72 @@
+"""Tables fit their console by wrapping, and have no lines around cells in a pipe."""
+
+from __future__ import annotations
+
+import pytest
+from rich.console import Console
+from rich.table import Table
+
+from perflab.cli import console
+from perflab.cli.console import print_table
+
+WORDS = "every word of this sentence can be found again"
+LONG = "20260102T030405Z-synchronous_commit-000001"
+
+
+def table(columns: int) -> Table:
+    made = Table(*(f"column {number}" for number in range(columns)), title="A title")
+    for row in range(2):
+        made.add_row(*(f"{WORDS} {row}.{number}" for number in range(columns)))
+    return made
+
+
+def printed(
+    made: Table, width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> str:
+    monkeypatch.setenv("COLUMNS", str(width))
+    print_table(made)
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("width", [20, 40, 80, 200])
+@pytest.mark.parametrize("columns", [1, 3, 12])
+def test_nothing_is_cut_and_no_line_is_too_long(
+    width: int,
+    columns: int,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = printed(table(columns), width, capsys, monkeypatch)
+    assert max(map(len, text.splitlines())) <= width
+    for word in WORDS.split():
+        assert text.count(word) == 2 * columns, word
+
+
+def test_a_pipe_gets_no_lines_around_cells_and_no_blanks_at_the_end(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = printed(table(2), 80, capsys, monkeypatch)
+    assert text.isascii()
+    assert all(line == line.rstrip() for line in text.splitlines())
+
+
+def test_a_terminal_of_80_columns_shows_every_letter(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Console(width=80, force_terminal=True, color_system=None, record=True)
+    monkeypatch.setattr(console, "console", lambda: terminal)
+    made = Table("run", "state", "backend", "blocks", "valid", show_lines=True)
+    made.columns[0].no_wrap = True
+    made.add_row(LONG, "interrupted", "process", "6/6", "12/12")
+    print_table(made)
+    lines = terminal.export_text().splitlines()
+    assert any(LONG in line and "interrupted" in line and "12/12" in line for line in lines)
+    assert max(map(len, lines)) <= 80
+
+
+def test_a_word_that_is_longer_than_the_console_is_folded_not_cut(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Table("run", "question")
+    made.columns[0].no_wrap = True
+    made.add_row(LONG, WORDS)
+    text = printed(made, 30, capsys, monkeypatch)
+    assert LONG in text.replace("\n", "").replace(" ", "")

@@ -1,0 +1,101 @@
+"""A broken module of an experiment is named with its fault, and hides no other."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from perflab import experiments
+from perflab.errors import ExperimentError
+from perflab.experiments import experiment
+from perflab.recordings import Contrast
+
+COPY = "from perflab.experiments.synchronous_commit import EXPERIMENT\n"
+WITHOUT_SOURCE = """
+from dataclasses import replace
+from perflab.experiments.synchronous_commit import EXPERIMENT as MODEL
+from perflab.recordings import Contrast
+
+def contrasts(_):
+    sides = {"numerator": {}, "denominator": {}}
+    return [Contrast(name="a", claim="b", response="c", published_ratio=2, **sides)]
+
+EXPERIMENT = replace(MODEL, name="unsourced", contrasts=contrasts)
+"""
+BROKEN = {
+    "empty": ("", "has no EXPERIMENT; end it with EXPERIMENT = Experiment(...)"),
+    "raises": ("1 / 0", "ZeroDivisionError when it is imported: division by zero (line 1"),
+    "exits": ("import sys; sys.exit('gone')", "SystemExit when it is imported: gone"),
+    "unclosed": ("(", "SyntaxError when it is imported"),
+    "number": ("EXPERIMENT = 3", "its EXPERIMENT is a int, not an Experiment"),
+    "lacking": (
+        "from perflab.experiments import Experiment\nEXPERIMENT = Experiment(name='lacking')",
+        "TypeError when it is imported",
+    ),
+    "twin": (COPY, "its EXPERIMENT is named 'synchronous_commit'; name it like the file, 'twin'"),
+    "typeless": (
+        COPY + "from dataclasses import replace\n"
+        "EXPERIMENT = replace(EXPERIMENT, name='typeless', parameters=dict)",
+        "its parameters are no class derived from RunParameters",
+    ),
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Let modules in a temporary folder be experiments, too."""
+    monkeypatch.setattr(experiments, "__path__", [*experiments.__path__, str(tmp_path)])
+    before = set(sys.modules)
+    yield tmp_path
+    for name in set(sys.modules) - before:
+        if name.startswith("perflab.experiments."):
+            del sys.modules[name]
+    importlib.invalidate_caches()
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_module_asked_for_by_name_gives_the_reason(folder: Path, name: str) -> None:
+    text, words = BROKEN[name]
+    (folder / f"{name}.py").write_text(text)
+    with pytest.raises(ExperimentError) as caught:
+        experiment(name)
+    assert str(folder / f"{name}.py") in str(caught.value)
+    assert words in str(caught.value)
+
+
+def test_the_others_are_listed_and_every_broken_one_is_named(tmp_path: Path) -> None:
+    for name, (text, _) in BROKEN.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    listing = (
+        "import sys; from perflab import experiments; from perflab.cli import main;"
+        f"experiments.__path__.append({str(tmp_path)!r}); sys.argv = ['perflab', 'experiments'];"
+        "main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", listing], capture_output=True, text=True, timeout=100
+    )
+    assert done.returncode == 0, done.stderr
+    assert "synchronous_commit  How much throughput" in done.stdout
+    assert "Traceback" not in done.stderr
+    for name in BROKEN:
+        assert f"left out: {tmp_path / name}.py: " in done.stderr
+
+
+def test_a_claim_without_a_source_is_told_with_the_file_it_stands_in(folder: Path) -> None:
+    (folder / "unsourced.py").write_text(WITHOUT_SOURCE)
+    with pytest.raises(ExperimentError, match=r"unsourced\.py\): Contrast: .*needs a source"):
+        experiment("unsourced").check({})
+
+
+def test_only_what_was_published_needs_a_source() -> None:
+    words = {"name": "a", "claim": "b", "response": "c", "numerator": {}, "denominator": {}}
+    assert Contrast.model_validate(words).source == ""
+    for published in ({"published_ratio": 2}, {"published_direction": "none"}):
+        with pytest.raises(ValidationError, match="needs a source"):
+            Contrast.model_validate({**words, **published})

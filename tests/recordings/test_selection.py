@@ -1,0 +1,103 @@
+"""Of runs that asked the same, the one with most blocks is taken; the latest is one that ended."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from perflab.errors import RunNotFound
+from perflab.recordings import (
+    Run,
+    complete_blocks,
+    list_runs,
+    newer_unfinished,
+    open_run,
+    select,
+)
+from tests.synthetic import write_run
+
+
+def written(root: Path, hour: int, **options: object) -> Run:
+    """Write a run whose name, seed and age say in which hour it was measured."""
+    experiment = options.setdefault("experiment", "alpha")
+    run = write_run(root, requests=40, seed=hour, run_id=f"2026010{hour}-{experiment}", **options)  # type: ignore[arg-type]
+    return changed(run, created_at=f"2026-01-0{hour}T00:00:00Z")
+
+
+def changed(run: Run, **words: object) -> Run:
+    file = run.path / "run.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), **words}))
+    return Run(run.path)
+
+
+def chosen(root: Path) -> list[tuple[str, int]]:
+    return [(each.run.run_id, each.complete_blocks) for each in select(list_runs(root))]
+
+
+def test_the_run_with_most_complete_blocks_is_taken_not_the_newest(tmp_path: Path) -> None:
+    written(tmp_path, 1, blocks=3)
+    written(tmp_path, 2, blocks=1)
+    assert chosen(tmp_path) == [("20260101-alpha", 3)]
+    (selected,) = select(list_runs(tmp_path))
+    assert selected.reasons() == ["20260102-alpha, which has only 1 complete block"]
+
+
+def test_a_block_with_a_trial_that_does_not_count_is_not_complete(tmp_path: Path) -> None:
+    run = written(tmp_path, 1, blocks=3, invalid=[(0, 0)], failed=[(2, 1)])
+    assert complete_blocks(run) == 1
+    written(tmp_path, 2, blocks=2)
+    assert chosen(tmp_path) == [("20260102-alpha", 2)]
+
+
+def test_of_equals_the_newest_is_taken_and_other_code_is_told(tmp_path: Path) -> None:
+    old = written(tmp_path, 1, blocks=2)
+    written(tmp_path, 2, blocks=2)
+    changed(old, code={"fingerprint": "another"})
+    (selected,) = select(list_runs(tmp_path))
+    assert selected.run.run_id == "20260102-alpha"
+    assert "as well, and is older; it was measured by other code" in selected.reasons()[0]
+
+
+def test_runs_that_asked_something_else_do_not_supersede_each_other(tmp_path: Path) -> None:
+    written(tmp_path, 1, blocks=3)
+    changed(written(tmp_path, 2, blocks=1), backend="docker")
+    changed(written(tmp_path, 3, blocks=1), parameters={"requests": 7, "seed": 3})
+    changed(written(tmp_path, 4, blocks=1), environment={"machine": {"cpu": "another"}})
+    written(tmp_path, 5, blocks=1, experiment="beta")
+    assert len(chosen(tmp_path)) == 5
+
+
+def test_runs_that_did_not_finish_are_not_judged(tmp_path: Path) -> None:
+    written(tmp_path, 1, blocks=1)
+    written(tmp_path, 2, blocks=3, state="interrupted")
+    assert chosen(tmp_path) == [("20260101-alpha", 1)]
+
+
+@pytest.mark.parametrize("state", ["running", "interrupted", "failed"])
+def test_the_latest_run_is_the_latest_that_finished(tmp_path: Path, state: str) -> None:
+    finished = written(tmp_path, 1, blocks=1)
+    unfinished = written(tmp_path, 2, blocks=1, state=state)
+    for reference in ("latest", "latest:alpha"):
+        assert open_run(reference, tmp_path).run_id == finished.run_id
+    assert open_run(unfinished.run_id, tmp_path).record.state == state
+    newer = newer_unfinished(finished, list_runs(tmp_path))
+    assert newer is not None
+    assert newer.run_id == unfinished.run_id
+
+
+def test_where_no_run_finished_the_newest_is_named(tmp_path: Path) -> None:
+    written(tmp_path, 1, blocks=1, state="failed")
+    written(tmp_path, 2, blocks=1, state="interrupted")
+    written(tmp_path, 3, blocks=1, experiment="beta")
+    with pytest.raises(RunNotFound, match="run 20260102-alpha was interrupted; name it to see it"):
+        open_run("latest:alpha", tmp_path)
+
+
+def test_an_older_unfinished_run_or_one_of_another_experiment_is_no_news(tmp_path: Path) -> None:
+    written(tmp_path, 1, blocks=1, state="failed")
+    run = written(tmp_path, 2, blocks=1)
+    written(tmp_path, 3, blocks=1, state="failed", experiment="beta")
+    assert newer_unfinished(run, list_runs(tmp_path)) is None
+    assert newer_unfinished(run, list_runs(tmp_path), of_any=True) is not None
