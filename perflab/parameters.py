@@ -10,17 +10,39 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from perflab.errors import ParameterError
+
+if TYPE_CHECKING:
+    from perflab.display import Shown
 
 
 class Parameters(BaseModel):
     """Base of every set of parameters: unknown names are refused, values never change."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    def __repr__(self) -> str:
+        return repr(self._shown())
+
+    def _repr_html_(self) -> str:
+        return self._shown()._repr_html_()
+
+    def _shown(self) -> Shown:
+        # Loaded when something is shown: load workers read parameters too, and must be light.
+        from perflab.display import named_values, plain
+
+        rows = []
+        for name, field in type(self).model_fields.items():
+            value, default = (
+                plain(each)
+                for each in (getattr(self, name), field.get_default(call_default_factory=True))
+            )
+            rows.append((name, value, "" if value == default else f"changed from {default}"))
+        return named_values(rows, ("parameter", "value", "default"), "Parameters")
 
 
 P = TypeVar("P", bound=Parameters)

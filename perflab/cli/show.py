@@ -40,7 +40,7 @@ def command(
     table.columns[0].no_wrap = True
     for _, row in trials.iterrows():
         cells = [_cell(row[column]) for column in columns]
-        table.add_row(*cells, "; ".join(str(reason) for reason in row["reasons"])[:200])
+        table.add_row(*cells, "; ".join(str(reason) for reason in row["reasons"]))
     console.print(table)
     noise = Table("noise", "value", "flag")
     for fact in noise_report(run).to_dict("records"):
