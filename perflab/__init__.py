@@ -14,13 +14,14 @@ if TYPE_CHECKING:
         runs,
         save,
         send_load,
+        show,
         summary,
         verdict,
     )
 
 __all__ = [
     "bottlenecks", "findings", "judged", "notebook_parameters", "open_run", "overview", "run",
-    "runs", "save", "send_load", "summary", "verdict",
+    "runs", "save", "send_load", "show", "summary", "verdict",
 ]  # fmt: skip
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from perflab import experiments, figures, recordings
-from perflab.analysis.evaluation import evaluate, sentence
 from perflab.asked import asked_for, existing
+from perflab.display import Lines, Shown
 from perflab.errors import ParameterError
 from perflab.experiments.experiment import RunParameters
 from perflab.load import once
@@ -21,8 +21,14 @@ from perflab.paths import figures_dir, runs_dir
 from perflab.progress import progress
 from perflab.recordings import Run
 from perflab.reports import findings as findings_in_words
-from perflab.reports.findings import readable_findings, readable_summary
 from perflab.reports.section import write_section
+from perflab.reports.shown import (
+    Saved,
+    shown_findings,
+    shown_runs,
+    shown_summary,
+    shown_table,
+)
 from perflab.trials.client import conduct
 from perflab.trials.conductor import Order
 from perflab.trials.plan import RunPlan
@@ -118,31 +124,36 @@ def runs() -> list[Run]:
     return recordings.list_runs(runs_dir())
 
 
-def findings(run: Run) -> pd.DataFrame:
-    """Return published against measured: ratio, 95% interval, n and verdict per claim."""
-    return readable_findings(run)
+def findings(run: Run) -> Shown:
+    """Show published against measured, with what each verdict rests on; ``.table`` is the data."""
+    return shown_findings(run)
 
 
-def summary(run: Run) -> pd.DataFrame:
-    """Return one row per treatment: trials by state, throughput, latency, CPU, flush cost."""
-    return readable_summary(run)
+def summary(run: Run) -> Shown:
+    """Show what each treatment did: trials, throughput, latency, CPU, flush cost."""
+    return shown_summary(run)
 
 
-def verdict(run: Run) -> str:
-    """Return the verdicts in sentences that the data wrote."""
-    return "\n".join(sentence(finding) for finding in evaluate(run))
+def verdict(run: Run) -> Lines:
+    """Return the verdicts in sentences that the data wrote; ``str`` gives a line each."""
+    return Lines(findings_in_words.sentences(run))
 
 
-def bottlenecks(run: Run) -> list[str]:
+def bottlenecks(run: Run) -> Lines:
     """Return where the time goes, and what changes are made of, in sentences."""
-    return findings_in_words.bottlenecks(run)
+    return Lines(findings_in_words.bottlenecks(run))
 
 
-def save(run: Run) -> Sequence[Path]:
+def show(what: pd.DataFrame | Iterable[Run]) -> Shown:
+    """Show a table, or a list of runs, whole: pandas would cut long cells."""
+    return shown_table(what) if isinstance(what, pd.DataFrame) else shown_runs(what)
+
+
+def save(run: Run) -> Saved:
     """Save every figure (SVG, PNG, its table) and the design-document section; return paths."""
     folder = figures_dir() / run.run_id
     paths = list(figures.save_all(run, folder))
-    return [*paths, write_section(run, folder, paths)]
+    return Saved([*paths, write_section(run, folder, paths)])
 
 
 def send_load(url: str, **options: Any) -> dict[str, Any]:

@@ -11,10 +11,11 @@ from perflab.analysis.decomposition import (
     largest_phase,
     sum_check,
 )
-from perflab.analysis.evaluation import Finding, evaluate, findings_table, sentence
+from perflab.analysis.evaluation import Finding, evaluate, not_asked
+from perflab.analysis.findings import evidence, findings_table, sentence
 from perflab.analysis.knee import Knee, knee
 from perflab.analysis.lag import Lag, lag
-from perflab.analysis.noise import noise_report
+from perflab.analysis.noise import noise_flags, noise_report
 from perflab.analysis.power_law import PowerLaw, power_law
 from perflab.analysis.profile import (
     Profile,
@@ -77,6 +78,7 @@ __all__ = [
     "decompose",
     "deflate_of_sending",
     "evaluate",
+    "evidence",
     "false_alarms",
     "findings_table",
     "held_sentences",
@@ -88,7 +90,9 @@ __all__ = [
     "lag",
     "largest_phase",
     "loops_sentence",
+    "noise_flags",
     "noise_report",
+    "not_asked",
     "overhead",
     "power",
     "power_law",

@@ -27,6 +27,7 @@ from scipy import stats
 
 from perflab.analysis.comparison import CONFIDENCE, SMALLEST_SIGNED_RANK, mean_interval
 from perflab.errors import AnalysisError
+from perflab.numerals import counted
 
 MARGIN = 0.03
 POWER = 0.8
@@ -101,7 +102,7 @@ def _undecided(x: np.ndarray, margin: float, bound: float) -> Decision:
         Kind.UNDECIDED,
         margin,
         further,
-        f"about {further} more block{'s' if further > 1 else ''} would decide it ({len(x)} so far)",
+        f"about {counted(further, 'more block')} would decide it ({len(x)} so far)",
     )
 
 

@@ -22,7 +22,9 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from perflab.analysis.words import part_words
 from perflab.errors import AnalysisError
+from perflab.numerals import counted, number, signed
 from perflab.recordings.schema import PHASE_COLUMN
 
 WHOLE = "app"
@@ -161,15 +163,17 @@ def change_sentence(table: pd.DataFrame, before: str, after: str) -> str:
     Only a part whose interval excludes 0 is named.
     """
     whole = float(table["change_ms"].sum())
-    words = f"from {before} to {after} the mean response time changes by {whole:+.3g} ms"
+    blocks = counted(int(table["n"].max()), "block")
+    words = f"from {before} to {after} the mean response time changes by {signed(whole)} ms"
     certain = table[(table["low_ms"] > 0) | (table["high_ms"] < 0)]
     same_way = certain[certain["change_ms"] * whole > 0]
     if same_way.empty:
-        return f"{words}; no part's change can be told from none (n = {int(table['n'].max())})."
+        return f"{words}; no single part is certain to have changed ({blocks})."
     top = same_way.iloc[0]
+    least, middle, most = (signed(float(top[name])) for name in ("low_ms", "change_ms", "high_ms"))
     return (
-        f"{words}; the largest part of it is {top['part']}: {top['change_ms']:+.3g} ms "
-        f"[{top['low_ms']:+.3g}, {top['high_ms']:+.3g}] (95% interval, n = {int(top['n'])} blocks)."
+        f"{words}; the part that changes most with it is {part_words(top['part'])}: {middle} ms "
+        f"[{least}, {most}] (95% interval, {blocks})."
     )
 
 
@@ -225,8 +229,9 @@ def largest_phase(table: pd.DataFrame, treatment: str, label: str = "") -> str:
     if parts.empty or not (parts["mean_ms"] > 0).any():
         return f"{name}: no successful request says where its time went."
     top = parts.iloc[int(parts["mean_ms"].to_numpy().argmax())]
+    spent = f"{number(top['mean_ms'])} of {number(parts['mean_ms'].sum())} ms"
     return (
-        f"{name}: most of the time goes to {top['part']}, {top['mean_ms']:.3g} ms of "
-        f"{parts['mean_ms'].sum():.3g} ms on average ({top['share']:.0%}; "
-        f"{top['trials']} trials, {top['requests']} requests)."
+        f"{name}: the largest part of the response time is {part_words(top['part'])}, {spent} on "
+        f"average ({top['share']:.0%}; {counted(int(top['trials']), 'trial')}, "
+        f"{counted(int(top['requests']), 'request')})."
     )

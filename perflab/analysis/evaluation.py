@@ -1,8 +1,9 @@
-"""From a run to its findings: every contrast measured, judged, and put into words."""
+"""From a run to its findings: every contrast measured and judged, with what it rests on."""
 
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,15 +12,14 @@ import pandas as pd
 
 from perflab.analysis.comparison import Effect, benjamini_hochberg, effect_of, log_ratios
 from perflab.analysis.covariate import adjustment
-from perflab.analysis.decision import Decision, Kind, decide
-from perflab.analysis.verdict import Outcome, Verdict, judge
+from perflab.analysis.decision import Decision, decide
+from perflab.analysis.noise import noise_flags
+from perflab.analysis.verdict import SMALLEST_N, Outcome, Verdict, judge
 from perflab.errors import AnalysisError
 from perflab.recordings import Contrast, ContrastPair, Run, Scale
 
-TABLE_COLUMNS = [
-    "claim", "response", "published", "measured", "95% low", "95% high", "n", "p",
-    "p (adjusted)", "effect size", "decision", "verdict", "source",
-]  # fmt: skip
+# What claims of one step end in, such as "(p90)": where they are named together, once is enough.
+PERCENTILE = re.compile(r" \(p\d+\b[^()]*\)$")
 # Measured around every trial; a response is corrected for it where that is shown to help.
 COVARIATE = "cpu_probe_ms"
 
@@ -28,8 +28,10 @@ COVARIATE = "cpu_probe_ms"
 class Finding:
     """A contrast of a run with its effect (None: there is none), decision, verdict and warnings.
 
-    ``p_adjusted`` is corrected over the contrasts of the run (Benjamini-Hochberg);
-    ``left_out`` counts the blocks in which a side is missing.
+    ``p_adjusted`` is corrected over the ``claims`` of the run that have a p-value
+    (Benjamini-Hochberg); ``left_out`` counts the blocks in which a side is missing. ``valid`` of
+    the ``trials`` that were made of its treatments may be used; ``noise`` are the flags of the
+    run's noise report in a few words each (:func:`~perflab.analysis.noise.noise_flags`).
     """
 
     contrast: Contrast
@@ -38,17 +40,61 @@ class Finding:
     decision: Decision | None = None
     left_out: int = 0
     p_adjusted: float = math.nan
+    claims: int = 0
+    valid: int = 0
+    trials: int = 0
+    noise: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
 def evaluate(run: Run) -> list[Finding]:
-    """Measure and judge every contrast of a run, on valid trials, paired within blocks."""
-    trials = run.valid_trials()
-    findings = [_finding(run, contrast, trials) for contrast in run.record.contrasts]
-    adjusted = benjamini_hochberg(
-        [math.nan if f.effect is None else f.effect.p_value for f in findings]
+    """Measure and judge every contrast of a run, on valid trials, paired within blocks.
+
+    What :func:`not_asked` names is left out.
+    """
+    trials, noise = run.valid_trials(), noise_flags(run)
+    asked = [contrast for contrast in run.record.contrasts if _is_asked(run, contrast)]
+    findings = [_finding(run, contrast, trials) for contrast in asked]
+    p_values = [math.nan if f.effect is None else f.effect.p_value for f in findings]
+    claims = int(np.isfinite(p_values).sum())
+    return [
+        replace(_counted(run, f), p_adjusted=p, claims=claims, noise=noise)
+        for f, p in zip(findings, benjamini_hochberg(p_values), strict=True)
+    ]
+
+
+def not_asked(run: Run) -> str:
+    """Return in one line what was not asked of a run and could not be tested here; or nothing.
+
+    These are claims of treatments that the run does not have and that this machine could not have
+    tested in any case.
+    """
+    reasons: dict[str, dict[str, None]] = {}
+    for contrast in run.record.contrasts:
+        if not _is_asked(run, contrast):
+            claims = reasons.setdefault(contrast.not_testable, {})
+            claims[PERCENTILE.sub("", contrast.claim)] = None
+    parts = [f"{'; '.join(claims)} ({reason})" for reason, claims in reasons.items()]
+    return f"Not asked: {'; '.join(parts)}." if parts else ""
+
+
+def _is_asked(run: Run, contrast: Contrast) -> bool:
+    return not contrast.not_testable or all(
+        run.record.selected(levels) for levels in _sides(contrast)
     )
-    return [replace(f, p_adjusted=p) for f, p in zip(findings, adjusted, strict=True)]
+
+
+def _sides(contrast: Contrast) -> list[dict[str, str]]:
+    pairs = [contrast, contrast.interaction] if contrast.interaction else [contrast]
+    return [levels for pair in pairs for levels in (pair.numerator, pair.denominator)]
+
+
+def _counted(run: Run, finding: Finding) -> Finding:
+    """Add how many trials of a contrast's treatments were made, and how many are valid."""
+    names = {name for levels in _sides(finding.contrast) for name in run.record.selected(levels)}
+    trials = run.trials()
+    own = trials[trials["treatment"].isin(names) & ~trials["superseded"].astype(bool)]
+    return replace(finding, valid=int((own["state"] == "valid").sum()), trials=len(own))
 
 
 def _finding(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Finding:
@@ -65,11 +111,20 @@ def _finding(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Finding:
         contrast,
         effect,
         judge(effect, contrast),
-        # Its margin is a share, so it can say nothing of differences.
-        decide(effect.by_block) if contrast.scale == "ratio" else None,
+        _decision(effect, contrast),
         left_out=int(by_block.isna().sum()),
         warnings=(*effect.warnings, *filter(None, [adjusted])),
     )
+
+
+def _decision(effect: Effect, contrast: Contrast) -> Decision | None:
+    """Decide where that can be: its margin is a share, and says nothing of differences.
+
+    Below the fewest blocks of a verdict, what they need first is all there is to say.
+    """
+    if contrast.scale != "ratio" or effect.n < SMALLEST_N:
+        return None
+    return decide(effect.by_block)
 
 
 def _effects(run: Run, contrast: Contrast, trials: pd.DataFrame) -> tuple[pd.Series[Any], str]:
@@ -119,86 +174,3 @@ def _by_block(
     if (wide <= 0).any(axis=None):
         raise AnalysisError(f"{response} is not positive in every trial; a ratio needs that")
     return wide.apply(lambda row: float(np.exp(np.log(row).mean(skipna=False))), axis=1)
-
-
-def findings_table(findings: list[Finding]) -> pd.DataFrame:
-    """Return one row per finding, published beside measured; NaN where there is no effect."""
-    return pd.DataFrame([_row(finding) for finding in findings], columns=TABLE_COLUMNS)
-
-
-def _row(finding: Finding) -> dict[str, Any]:
-    contrast, effect = finding.contrast, finding.effect
-    return {
-        "claim": contrast.claim,
-        "response": response_text(contrast),
-        "published": published_text(contrast),
-        "measured": effect.estimate if effect else math.nan,
-        "95% low": effect.low if effect else math.nan,
-        "95% high": effect.high if effect else math.nan,
-        "n": effect.n if effect else 0,
-        "p": effect.p_value if effect else math.nan,
-        "p (adjusted)": finding.p_adjusted,
-        "effect size": effect.size if effect else math.nan,
-        "decision": decision_text(finding),
-        "verdict": str(finding.verdict),
-        "source": contrast.source,
-    }
-
-
-def decision_text(finding: Finding) -> str:
-    """Return what may be said of a difference as such, whatever was published."""
-    if finding.decision is None:
-        return ""
-    return "different" if finding.decision.kind is Kind.DIFFERENT else finding.decision.text
-
-
-def response_text(contrast: Contrast) -> str:
-    """Return what a contrast is of: ratios of a response, unless it says "difference"."""
-    return f"{contrast.response}, difference" if _is_difference(contrast) else contrast.response
-
-
-def _is_difference(contrast: Contrast) -> bool:
-    return contrast.scale == "difference"
-
-
-def published_text(contrast: Contrast) -> str:
-    """Return the published effect: a ratio or difference, a direction, or an empty string."""
-    is_difference = _is_difference(contrast)
-    size = contrast.published_difference if is_difference else contrast.published_ratio
-    if size is not None:
-        return f"{size:.3g}"
-    nothing = 0 if is_difference else 1
-    words = {
-        "greater": f"greater than {nothing}",
-        "smaller": f"smaller than {nothing}",
-        "none": "no effect",
-    }
-    return words.get(contrast.published_direction or "", "")
-
-
-def sentence(finding: Finding) -> str:
-    """Return the verdict in one sentence written from the data."""
-    contrast, effect, verdict = finding.contrast, finding.effect, finding.verdict
-    source = "" if contrast.source == "none" else f" ({contrast.source})"
-    head = f"{str(verdict).capitalize()}{source}: {contrast.claim}"
-    if effect is None:
-        return f"{head}; {verdict.reason}."
-    published = published_text(contrast)
-    beside = f", published {published}" if published else ""
-    measured = f"measured {contrast.scale} of {contrast.response} {_measured(effect)}{beside}"
-    more = [f"{finding.left_out} blocks left out"] if finding.left_out else []
-    undecided = (Outcome.INCONCLUSIVE, Outcome.UNPUBLISHED)
-    if verdict.outcome in undecided and finding.decision is not None:
-        more.append(decision_text(finding))
-    more += [text for text in finding.warnings if text.startswith("adjusted for")]
-    return "; ".join([head, measured, verdict.reason, *more]) + "."
-
-
-def _measured(effect: Effect) -> str:
-    blocks = f"n = {effect.n} block{'s' if effect.n != 1 else ''}"
-    if not math.isfinite(effect.low):
-        return f"{effect.estimate:.3g} (no interval, {blocks})"
-    p = "p < 0.001" if effect.p_value < 0.001 else f"p = {effect.p_value:.2g}"
-    return (
-        f"{effect.estimate:.3g} [{effect.low:.3g}, {effect.high:.3g}] (95% interval, {blocks}, {p})"
-    )

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from perflab.numerals import counted, number
 from perflab.recordings import Run
 
 COLUMNS = ["what", "value", "flag"]
@@ -25,7 +26,19 @@ MAX_INVALID_SHARE = 0.1
 # 100 ticks of 10 ms: a share of some percent can be told.
 SMALLEST_MEASURED_NS = 1e9
 UNKNOWN = "not told by this machine"
-Row = tuple[str, str, str]
+
+
+class Fact(NamedTuple):
+    """What is known of one kind of noise.
+
+    ``flag`` says what it may have done, and ``brief`` the same in a few words that stand beside
+    verdicts; both are empty where there is nothing to say.
+    """
+
+    what: str
+    value: str
+    flag: str = ""
+    brief: str = ""
 
 
 def noise_report(run: Run) -> pd.DataFrame:
@@ -33,118 +46,157 @@ def noise_report(run: Run) -> pd.DataFrame:
 
     Columns: what, value (text with its unit), flag (empty where there is nothing to say).
     """
+    return pd.DataFrame([fact[: len(COLUMNS)] for fact in _facts(run)], columns=COLUMNS)
+
+
+def noise_flags(run: Run) -> tuple[str, ...]:
+    """Return the flags of :func:`noise_report` in a few words each: ``speed changed 1.5x``.
+
+    Trials that do not count are not among them: how many are valid is told beside every verdict.
+    """
+    return tuple(fact.brief for fact in _facts(run) if fact.brief)
+
+
+def _facts(run: Run) -> Iterator[Fact]:
     trials = run.trials()
     trials = trials[~trials["superseded"].astype(bool)]
-    rows = [
-        *_machine(run.record.environment),
-        *_load(run.record.environment, dict(run.record.notes)),
-        *_of_trials(trials),
-        *_foreign(run, trials),
-    ]
-    return pd.DataFrame(rows, columns=COLUMNS)
+    yield from _machine(run.record.environment)
+    yield from _cores(run.record.placement)
+    yield from _load(run.record.environment, dict(run.record.notes))
+    yield from _of_trials(trials)
+    yield from _foreign(run, trials)
 
 
-def _machine(environment: dict[str, Any]) -> Iterator[Row]:
+def _machine(environment: dict[str, Any]) -> Iterator[Fact]:
     governor = str(environment.get("governor", "unknown"))
     known = governor != "unknown"
     slow = known and governor != "performance"
-    yield (
+    yield Fact(
         "CPU governor",
         governor if known else UNKNOWN,
         "the clock rate may follow the load; set it to 'performance'" if slow else "",
+        f"CPU governor {governor}" if slow else "",
     )
     turbo = str(environment.get("turbo", "unknown"))
     on = turbo == "on"
-    yield (
+    yield Fact(
         "turbo",
         turbo if turbo != "unknown" else UNKNOWN,
         "speed depends on temperature and on other cores" if on else "",
+        "turbo on" if on else "",
     )
     clock = str(environment.get("clock_source", "unknown"))
     odd = clock not in (*STEADY_CLOCKS, "unknown")
-    yield (
+    yield Fact(
         "clock source",
         clock if clock != "unknown" else UNKNOWN,
         "reading the clock is slow or coarse" if odd else "",
+        f"clock source {clock}" if odd else "",
     )
 
 
-def _load(environment: dict[str, Any], notes: dict[str, Any]) -> Iterator[Row]:
+def _cores(placement: dict[str, Any]) -> Iterator[Fact]:
+    """Tell what shares cores; a client on a core of what it measures slows it down."""
+    client = {*(placement.get("client") or ())}
+    measured = {
+        core for role in ("services", "database", "link") for core in placement.get(role) or ()
+    }
+    together = bool(client & measured)
+    if together or placement.get("shared"):
+        yield Fact(
+            "cores",
+            str(placement.get("shared") or "the client has no core of its own"),
+            "the client takes time from what it measures" if together else "",
+            "client and services share a core" if together else "",
+        )
+
+
+def _load(environment: dict[str, Any], notes: dict[str, Any]) -> Iterator[Fact]:
     before = environment.get("load_average") or []
     cores = int((environment.get("machine") or {}).get("cores", 0) or 0)
     if before:
         busy = cores and float(before[0]) > 0.5 * cores
-        yield (
+        yield Fact(
             "load average before",
-            f"{float(before[0]):.2f} on {cores} cores",
+            f"{float(before[0]):.2f} on {counted(cores, 'core')}",
             "something else was running when the run began" if busy else "",
+            f"something else ran at the start (load {float(before[0]):.1f})" if busy else "",
         )
     after = notes.get("load_average_after") or []
     if after:
-        yield "load average after", f"{float(after[0]):.2f} (the run's own included)", ""
+        yield Fact("load average after", f"{float(after[0]):.2f} (the run's own included)")
 
 
-def _of_trials(trials: pd.DataFrame) -> Iterator[Row]:
+def _of_trials(trials: pd.DataFrame) -> Iterator[Fact]:
     total = len(trials)
     if not total:
-        yield "trials", "none", "nothing was measured"
+        yield Fact("trials", "none", "nothing was measured")
         return
     bad = int((trials["state"] != "valid").sum())
-    yield (
+    yield Fact(
         "trials that do not count",
         f"{bad} of {total}",
         "see their reasons" if bad > MAX_INVALID_SHARE * total else "",
     )
     yield from _steal(trials)
-    yield from _drift(trials, "cpu_probe_ms", "CPU-speed probe", "ms", MAX_SPEED_DRIFT)
-    yield from _drift(trials, "flush_p50_us", "disk flush, median", "us", MAX_FLUSH_DRIFT)
+    speed, flush = ("CPU-speed probe", "ms", "speed"), ("disk flush, median", "us", "flush cost")
+    yield from _drift(trials, "cpu_probe_ms", speed, MAX_SPEED_DRIFT)
+    yield from _drift(trials, "flush_p50_us", flush, MAX_FLUSH_DRIFT)
     if "client_real_time" not in trials:
         return
     told = _finite(trials["client_real_time"])
     told = told[told >= 0]
     if len(told):
         ordinary = int(np.count_nonzero(told.to_numpy() == 0))
-        yield (
+        some = f"ordinary in {ordinary} of {counted(len(told), 'trial')}"
+        yield Fact(
             "client's priority",
-            "real-time" if not ordinary else f"ordinary in {ordinary} of {len(told)} trials",
+            some if ordinary else "real-time",
             "other processes may delay it; root or CAP_SYS_NICE lets it go first"
             if ordinary
             else "",
+            "client without real-time priority" if ordinary else "",
         )
 
 
-def _drift(trials: pd.DataFrame, column: str, what: str, unit: str, most: float) -> Iterator[Row]:
-    """Tell how far the medians of the blocks lie apart."""
+def _drift(
+    trials: pd.DataFrame, column: str, names: tuple[str, str, str], most: float
+) -> Iterator[Fact]:
+    """Tell how far the medians of the blocks lie apart; ``names``: what, its unit, in brief."""
     if column not in trials:
         return
+    what, unit, brief = names
     blocks = trials.groupby("block")[column].median()
     blocks = blocks[np.isfinite(blocks) & (blocks > 0)]
     if not len(blocks):
         return
     low, high = float(blocks.min()), float(blocks.max())
     drifted = high / low > most
-    yield (
+    yield Fact(
         f"{what}, by block",
-        f"{low:.3g} to {high:.3g} {unit}",
+        f"{number(low)} to {number(high)} {unit}",
         f"it changed by a factor of {high / low:.2g} during the run" if drifted else "",
+        f"{brief} changed {high / low:.2g}x" if drifted else "",
     )
 
 
-def _steal(trials: pd.DataFrame) -> Iterator[Row]:
+def _steal(trials: pd.DataFrame) -> Iterator[Fact]:
     """Tell the stolen share of all measured time: the kernel counts it in ticks of 10 ms."""
     spans = (trials["end_ns"] - trials["begin_ns"]).to_numpy(float)
     shares = pd.to_numeric(trials["steal_share"], errors="coerce").to_numpy(float)
     known = np.isfinite(shares) & (spans > 0)
     if known.any():
         share = float(np.average(shares[known], weights=spans[known]))
-        yield (
+        much = share > MAX_STEAL_SHARE
+        yield Fact(
             "CPU stolen by the host",
             f"{share:.1%} of the measured time",
-            "other guests took CPU time" if share > MAX_STEAL_SHARE else "",
+            "other guests took CPU time" if much else "",
+            f"other guests took {share:.0%} of the CPU (steal)" if much else "",
         )
 
 
-def _foreign(run: Run, trials: pd.DataFrame) -> Iterator[Row]:
+def _foreign(run: Run, trials: pd.DataFrame) -> Iterator[Fact]:
     """Tell how much of the lab's cores went to processes that are not the lab's.
 
     Over all trials together: a core's busy time is counted in ticks of 10 ms, so that a short
@@ -165,10 +217,12 @@ def _foreign(run: Run, trials: pd.DataFrame) -> Iterator[Row]:
     if measured_ns < SMALLEST_MEASURED_NS:
         return
     share = max(0.0, foreign_ns / measured_ns)
-    yield (
+    much = share > MAX_FOREIGN_SHARE
+    yield Fact(
         "others on the lab's cores",
         f"{share:.1%} of their measured time",
-        "other processes ran there (interrupts count too)" if share > MAX_FOREIGN_SHARE else "",
+        "other processes ran there (interrupts count too)" if much else "",
+        f"others used {share:.0%} of the cores" if much else "",
     )
 
 

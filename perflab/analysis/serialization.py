@@ -10,6 +10,7 @@ import pandas as pd
 
 from perflab.analysis.quantiles import Estimate, across_trials
 from perflab.errors import AnalysisError
+from perflab.numerals import counted
 from perflab.recordings import Run, published
 
 FACTORS = ("codec", "operation", "message")
@@ -111,7 +112,7 @@ def loops_sentence(run: Run) -> str:
     interval = f" [{found.low:,.0f}, {found.high:,.0f}]" if found.supported else " (no interval)"
     return (
         f"At the speed of this machine the published totals stand for {found.value:,.0f}{interval} "
-        f"operations (95% interval, n = {found.n} blocks; single codecs and steps from "
+        f"operations (95% interval, {counted(found.n, 'block')}; single codecs and steps from "
         f"{table['loops'].min():,.0f} to {table['loops'].max():,.0f}). "
         f"{_agreement(found, stated)}: for those, theirs would have to be {faster:.2g} times as "
         "fast as this machine."

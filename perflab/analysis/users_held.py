@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from perflab.analysis.quantiles import across_trials
+from perflab.numerals import counted
 from perflab.recordings import Run, fault, targets
 
 # What names a rung or follows from its users; all other levels make its configuration.
@@ -114,22 +115,29 @@ def _said(name: str, group: pd.DataFrame) -> str:
     if len(good):
         best = good.iloc[-1]
         parts.append(
-            f"{best['users']} users and {_volume(best)} held in {best['held']} of "
-            f"{best['held']} trials"
+            f"{counted(int(best['users']), 'user')} and {_volume(best)} held in {best['held']} of "
+            f"{counted(int(best['held']), 'trial')}"
         )
     if len(broken):
         worst = broken.iloc[0]
-        what = str(worst["first_missed"]).removeprefix("delivery_").removesuffix("_ms")
-        of = worst["held"] + worst["missed"]
+        missed, of = int(worst["missed"]), int(worst["held"] + worst["missed"])
         parts.append(
-            f"{worst['users']} users not in {worst['missed']} of {of} "
-            f"({what or 'the service was at fault'})"
+            f"with {counted(int(worst['users']), 'user')}, {missed} of {counted(of, 'trial')} "
+            f"{_why(str(worst['first_missed']))}"
         )
     else:
         parts.append("more were not tried" if len(good) == len(group) else "no limit was found")
     if len(refused := group[(group["refused"] > 0) & (group["held"] + group["missed"] == 0)]):
-        parts.append(f"trials with {refused['users'].min()} users were refused")
+        users = counted(int(refused["users"].min()), "user")
+        parts.append(f"trials with {users} were refused")
     return f"{name.replace('_', ' ')}: {'; '.join(parts)}"
+
+
+def _why(first_missed: str) -> str:
+    """Say what a trial did that was not held; nothing missed: the service failed it otherwise."""
+    if not first_missed:
+        return "failed through the service's own fault"
+    return f"missed a target ({first_missed.removeprefix('delivery_').removesuffix('_ms')})"
 
 
 def _volume(best: pd.Series[Any]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
@@ -11,11 +11,13 @@ from perflab.analysis.correlation import windows
 from perflab.analysis.plateau import plateau_windows
 from perflab.analysis.steady import NEVER, steady_table
 from perflab.analysis.streams import has_streams
+from perflab.numerals import counted
 from perflab.recordings import Run
 
 WINDOWS = 40
+GAP = "\0"
 WINDOW_COLUMNS = ["trial_id", "treatment", "start_ns", "throughput_rps", "p50_ms"]
-NUMBER = re.compile(r"(?<!\w)\d[\d.]*%?")
+NUMBER = re.compile(r"(?<!\w)[+-]?\d+(?:[.,]\d+)*(?:e[+-]?\d+)?")
 
 
 def validity_table(run: Run) -> pd.DataFrame:
@@ -24,7 +26,8 @@ def validity_table(run: Run) -> pd.DataFrame:
     Columns: treatment, label; valid, invalid, failed (trials that were not superseded);
     ``unsettled``, how many of the valid ones never settle (see :func:`steady_trials`; of streams,
     their deliveries on the plateau);
-    ``reason``, the one that most invalid or failed trials have, without its numbers.
+    ``reason``, all that is held against invalid or failed trials, the most frequent first: reasons
+    that differ in nothing but numbers are told once, with the range of these.
     """
     steady = steady_trials(run)
     restless = steady[steady["kind"] == NEVER].groupby("treatment").size()
@@ -35,9 +38,6 @@ def validity_table(run: Run) -> pd.DataFrame:
         own = trials[trials["treatment"] == treatment.name]
         counts = {state: int((own["state"] == state).sum()) for state in ("valid", "invalid")}
         failed = int((own["state"] == "failed").sum())
-        kinds = Counter(
-            kind for given in own["reasons"] for kind in {_kind(each) for each in given}
-        )
         rows.append(
             {
                 "treatment": treatment.name,
@@ -45,7 +45,7 @@ def validity_table(run: Run) -> pd.DataFrame:
                 **counts,
                 "failed": failed,
                 "unsettled": int(restless.get(treatment.name, 0)),
-                "reason": kinds.most_common(1)[0][0] if kinds else "",
+                "reason": _told(own["reasons"]),
             }
         )
     return pd.DataFrame(rows)
@@ -73,6 +73,30 @@ def steady_trials(run: Run) -> pd.DataFrame:
     return steady_table(windows(requests, run.samples(), [], width_s))
 
 
+def _told(reasons: Iterable[Sequence[str]]) -> str:
+    """Return the reasons of several trials: each kind once, and in how many trials it was."""
+    kinds: dict[str, list[list[str]]] = {}
+    for given in reasons:
+        for kind, numbers in {_kind(each): NUMBER.findall(each) for each in given}.items():
+            kinds.setdefault(kind, []).append(numbers)
+    often = sorted(kinds.items(), key=lambda item: -len(item[1]))
+    return "; ".join(
+        f"{_filled(kind, numbers)} ({counted(len(numbers), 'trial')})" for kind, numbers in often
+    )
+
+
 def _kind(reason: str) -> str:
-    """Return a reason without its numbers, so that equal kinds can be counted."""
-    return NUMBER.sub("...", reason.splitlines()[0])
+    """Return a reason with a gap for each of its numbers, so that equal kinds can be counted."""
+    return NUMBER.sub(GAP, reason)
+
+
+def _filled(kind: str, numbers: Sequence[Sequence[str]]) -> str:
+    """Put numbers into the gaps of a kind of reason: a range where trials differ."""
+    words = kind.split(GAP)
+    ranges = [_range(values) for values in zip(*numbers, strict=True)]
+    return "".join(text for pair in zip(words, [*ranges, ""], strict=True) for text in pair)
+
+
+def _range(values: Sequence[str]) -> str:
+    ordered = sorted(set(values), key=lambda value: float(value.replace(",", "")))
+    return ordered[0] if len(ordered) == 1 else f"{ordered[0]} to {ordered[-1]}"

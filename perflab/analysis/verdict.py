@@ -35,6 +35,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from perflab.analysis.comparison import Effect
+from perflab.numerals import counted
 from perflab.recordings import Contrast
 
 SHARE = 0.1
@@ -72,7 +73,10 @@ def judge(effect: Effect | None, contrast: Contrast) -> Verdict:
         return Verdict(Outcome.NOT_TESTABLE, contrast.not_testable)
     if effect is None or effect.n < SMALLEST_N:
         n = effect.n if effect else 0
-        return Verdict(Outcome.INCONCLUSIVE, f"{n} usable blocks, at least {SMALLEST_N} needed")
+        return Verdict(
+            Outcome.INCONCLUSIVE,
+            f"{counted(n, 'usable block')}; a verdict needs at least {SMALLEST_N}",
+        )
     published = contrast.published_ratio is not None or contrast.published_difference is not None
     if not published and contrast.published_direction is None:
         return Verdict(Outcome.UNPUBLISHED, "there is nothing to compare with")

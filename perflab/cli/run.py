@@ -57,7 +57,7 @@ def command(
     found = laboratory.run(name, values)
     console = make_console()
     print_table(to_terminal(verdict_table([found])))
-    console.print(laboratory.verdict(found), markup=False, highlight=False)
+    console.print(str(laboratory.verdict(found)), markup=False, highlight=False)
     for path in laboratory.save(found):
         if path.suffix in (".svg", ".png", ".md"):
             console.print(str(path), markup=False, highlight=False, soft_wrap=True)

@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
+from perflab.display import named_values
 from perflab.errors import RecordingError
 from perflab.recordings.opening import check_folder
 from perflab.recordings.record import read_record
@@ -43,7 +44,24 @@ class Run:
         self._cache: dict[tuple[str, str], pd.DataFrame] = {}
 
     def __repr__(self) -> str:
-        return f"Run({self.run_id!r}, {self.record.state})"
+        return ", ".join(f"{name} {value}" for name, value in self.facts())
+
+    def _repr_html_(self) -> str:
+        return named_values(self.facts(), ("what", "value"), "Run")._repr_html_()
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Return in words which run this is, how far it came, and where it lies."""
+        record, trials = self.record, self.trials()
+        own = int((~trials["superseded"].astype(bool)).sum())
+        because = f" ({record.reason})" if record.reason else ""
+        return [
+            ("run", self.run_id),
+            ("state", f"{record.state}{because}"),
+            ("backend", record.backend),
+            ("blocks", str(record.blocks)),
+            ("trials", f"{len(self.valid_trials())} of {own} valid"),
+            ("folder", str(self.path)),
+        ]
 
     @property
     def run_id(self) -> str:

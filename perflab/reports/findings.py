@@ -8,24 +8,21 @@ from typing import Any
 import pandas as pd
 
 from perflab.analysis.decomposition import change, change_sentence, decompose, largest_phase
-from perflab.analysis.evaluation import evaluate, findings_table, sentence
+from perflab.analysis.evaluation import Finding, evaluate, not_asked
+from perflab.analysis.findings import adjusted_words, findings_table, sentence
 from perflab.analysis.streams import has_streams
 from perflab.analysis.summary import summary_table
+from perflab.analysis.words import response_words
 from perflab.errors import AnalysisError
 from perflab.recordings import Run
 from perflab.reports.numbers import MISSING, count, estimate, measured, missing, number, p_value
 
-COLUMNS = [
-    "claim",
-    "response",
-    "published",
-    "measured [95%]",
-    "n",
-    "adjusted p",
-    "decision",
-    "verdict",
-    "source",
-]
+# "p, adjusted ..." says for how many claims: see :func:`columns`.
+ADJUSTED = "p, adjusted"
+COLUMNS = (
+    "claim", "response", "published", "measured [95%]", "n", "p", ADJUSTED, "decision", "verdict",
+    "valid trials", "noise", "source",
+)  # fmt: skip
 COUNTS = ("valid", "invalid", "failed", "errors")
 RESPONSES = {
     "throughput_rps": "requests/s", "mean_ms": "mean ms", "p50_ms": "p50 ms", "p95_ms": "p95 ms",
@@ -37,28 +34,40 @@ RESPONSES = {
 }  # fmt: skip
 
 
-def readable_findings(run: Run) -> pd.DataFrame:
-    """Return one row of text per claim of ``run``, with the columns in ``COLUMNS``.
+def columns(adjusted: str) -> list[str]:
+    """Return the columns of a table of findings, given what its adjusted p-values are called."""
+    return [adjusted if name == ADJUSTED else name for name in COLUMNS]
 
-    ``adjusted p`` is corrected over the run's claims, that of :func:`sentences` is not; ``n``
-    counts blocks.
+
+def readable_findings(run: Run, adjusted: str = "") -> pd.DataFrame:
+    """Return one row of text per claim of ``run``, with the columns of :func:`columns`.
+
+    ``n`` counts blocks. The column of the adjusted p-values is called after the number of claims
+    that they are adjusted for, unless ``adjusted`` names it.
     """
-    rows = findings_table(evaluate(run)).to_dict("records")
-    return pd.DataFrame([_finding(row) for row in rows], columns=COLUMNS)
+    found = evaluate(run)
+    named = columns(adjusted or adjusted_words(max((each.claims for each in found), default=0)))
+    rows = [_finding(each) for each in found]
+    return pd.DataFrame(rows, columns=list(COLUMNS)).set_axis(named, axis=1)
 
 
-def _finding(row: Mapping[Any, Any]) -> dict[str, str]:
-    interval = estimate(row["measured"], row["95% low"], row["95% high"])
+def _finding(finding: Finding) -> dict[str, str]:
+    row = findings_table([finding]).iloc[0]
+    response = response_words(finding.contrast.response)
+    is_difference = finding.contrast.scale == "difference"
     return {
         "claim": str(row["claim"]),
-        "response": str(row["response"]),
+        "response": f"{response}, difference" if is_difference else response,
         "published": str(row["published"]) or MISSING,
-        "measured [95%]": interval,
+        "measured [95%]": estimate(row["measured"], row["95% low"], row["95% high"]),
         "n": count(row["n"]),
-        "adjusted p": p_value(row["p (adjusted)"]),
+        "p": p_value(row["p"]),
+        ADJUSTED: p_value(row["p (adjusted)"]),
         "decision": str(row["decision"]) or MISSING,
         "verdict": str(row["verdict"]),
-        "source": str(row["source"]) or MISSING,
+        "valid trials": f"{finding.valid} of {finding.trials}",
+        "noise": str(row["noise"]) or "no flag",
+        "source": MISSING if row["source"] in ("", "none") else str(row["source"]),
     }
 
 
@@ -89,8 +98,8 @@ def _summary(row: Mapping[Any, Any]) -> dict[str, str]:
 
 
 def sentences(run: Run) -> list[str]:
-    """Return the run's verdicts, one sentence per claim, written from the data."""
-    return [sentence(finding) for finding in evaluate(run)]
+    """Return the run's verdicts, written from the data, and what was not asked of it."""
+    return [*(sentence(finding) for finding in evaluate(run)), *filter(None, [not_asked(run)])]
 
 
 def bottlenecks(run: Run) -> list[str]:

@@ -2,33 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
-MISSING = "–"
+import numpy as np
+import pandas as pd
 
+from perflab.numerals import MISSING, missing, number
 
-def missing(value: Any) -> bool:
-    """Return whether ``value`` stands for "no number" (None, NaN, pandas' NA)."""
-    if value is None:
-        return True
-    try:
-        return math.isnan(float(value))
-    except (TypeError, ValueError):
-        return str(value) in ("<NA>", "NaT")
-
-
-def number(value: Any) -> str:
-    """Return three significant digits without an exponent: ``1,090``, ``46.2``, ``0.0123``."""
-    if missing(value):
-        return MISSING
-    value = float(value)
-    if math.isinf(value):
-        return "∞" if value > 0 else "-∞"
-    if value == 0:
-        return "0"
-    decimals = max(0, 2 - math.floor(math.log10(abs(value))))
-    return f"{value:,.{decimals}f}"
+__all__ = [
+    "MISSING", "cell_text", "count", "estimate", "is_numeric", "measured", "missing", "number",
+    "p_value", "ratio",
+]  # fmt: skip
 
 
 def ratio(value: Any) -> str:
@@ -67,3 +51,21 @@ def p_value(value: Any) -> str:
 def count(value: Any) -> str:
     """Return a whole number."""
     return MISSING if missing(value) else f"{int(value):,}"
+
+
+def cell_text(value: Any) -> str:
+    """Return what stands in a cell of a table: floats get three significant digits."""
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list | tuple | np.ndarray):
+        return "; ".join(map(cell_text, value)) or MISSING
+    if missing(value):
+        return MISSING
+    return number(value) if isinstance(value, float | np.floating) else str(value)
+
+
+def is_numeric(column: pd.Series[Any]) -> bool:
+    """Return whether a column holds numbers, which lean right."""
+    return bool(pd.api.types.is_numeric_dtype(column)) and column.dtype != bool

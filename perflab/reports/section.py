@@ -11,6 +11,7 @@ import pandas as pd
 
 from perflab.analysis.noise import noise_report
 from perflab.analysis.streams import has_streams
+from perflab.display import plain
 from perflab.figures import save_all
 from perflab.figures.export import write_whole
 from perflab.figures.origin import commit, n_text, perflab_version, shared_note
@@ -75,7 +76,7 @@ def section(run: Run, figure_paths: Iterable[Path | str]) -> str:
         "## Noise\n",
         to_markdown(noise_report(run)),
         "## Warnings\n",
-        _bullets(record.warnings) or "None.\n",
+        _bullets(record.warnings) or "There are none.\n",
         "## Trials that do not count\n",
         _not_counted(run),
     ]
@@ -142,7 +143,7 @@ def _set_up(run: Run) -> str:
     }
     listed = pd.DataFrame([(k, str(v)) for k, v in facts.items() if v], columns=["what", "value"])
     parameters = pd.DataFrame(
-        [(f"`{name}`", _plain(value)) for name, value in record.parameters.items()],
+        [(f"`{name}`", plain(value)) for name, value in record.parameters.items()],
         columns=["parameter", "value"],
     )
     return to_markdown(listed) + "\n" + to_markdown(parameters)
@@ -150,7 +151,7 @@ def _set_up(run: Run) -> str:
 
 def _placement(placement: dict[str, Any]) -> str:
     places = [
-        f"{role}: core{'s' if _many(cores) else ''} {_plain(cores)}"
+        f"{role}: core{'s' if _many(cores) else ''} {plain(cores)}"
         for role, cores in placement.items()
         if role not in NOT_PLACES and cores not in (None, "", [], ())
     ]
@@ -159,12 +160,6 @@ def _placement(placement: dict[str, Any]) -> str:
 
 def _many(value: Any) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str) and len(value) > 1
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, list | tuple):
-        return ", ".join(str(item) for item in value)
-    return str(value)
 
 
 def _not_counted(run: Run) -> str:

@@ -1,30 +1,47 @@
-"""The verdicts of several runs in one table, for a terminal and for a document."""
+"""Verdicts in a table: for a terminal, for a notebook, for a document."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 from rich.table import Table
 from rich.text import Text
 
+from perflab.analysis.verdict import Outcome
+from perflab.display import Shown
 from perflab.recordings import Run
-from perflab.reports.findings import COLUMNS, readable_findings
+from perflab.reports.findings import ADJUSTED, columns, readable_findings
 from perflab.reports.markdown import to_markdown
+from perflab.reports.numbers import MISSING
 
-__all__ = ["to_markdown", "to_terminal", "verdict_table"]
+__all__ = ["shown_verdicts", "to_markdown", "to_terminal", "verdict_table"]
 
-VERDICT_STYLES = {
-    "reproduced": "green",
-    "reproduced in direction": "green",
-    "not reproduced": "red",
-    "inconclusive": "yellow",
-    "not testable here": "dim",
-    "nothing published": "dim",
+# Claims of one run are a family: a table of several runs holds several.
+OF_ITS_RUN = "p, adjusted for the claims of its run"
+RIGHT = frozenset({"n", "p", "trials"})
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a verdict appears beside its words: a style for terminals, a colour (CSS) for pages."""
+
+    style: str
+    color: str
+
+
+GREY = Look("bright_black", "#8c8c8c")
+# Only what is reproduced in size as well is green; the words always stand beside the colour.
+LOOKS = {
+    Outcome.REPRODUCED: Look("green", "#2e9e5b"),
+    Outcome.IN_DIRECTION: Look("", "transparent"),
+    Outcome.NOT_REPRODUCED: Look("red", "#d6453d"),
+    Outcome.INCONCLUSIVE: GREY,
+    Outcome.NOT_TESTABLE: GREY,
+    Outcome.UNPUBLISHED: GREY,
 }
-RIGHT = ("n", "adjusted p")
-# A terminal is narrow; the Markdown table has them.
-LEFT_OUT = ("response", "decision", "source")
 
 
 def verdict_table(runs: Iterable[Run]) -> pd.DataFrame:
@@ -34,32 +51,85 @@ def verdict_table(runs: Iterable[Run]) -> pd.DataFrame:
     backends stay apart; nothing is pooled.
     """
     parts = [
-        readable_findings(run).assign(experiment=run.record.experiment, backend=run.record.backend)
+        readable_findings(run, OF_ITS_RUN).assign(
+            experiment=run.record.experiment, backend=run.record.backend
+        )
         for run in runs
     ]
-    columns = ["experiment", "backend", *COLUMNS]
+    named = ["experiment", "backend", *columns(OF_ITS_RUN)]
     if not parts:
-        return pd.DataFrame(columns=columns)
-    return pd.concat(parts, ignore_index=True)[columns]
+        return pd.DataFrame(columns=named)
+    return pd.concat(parts, ignore_index=True)[named]
+
+
+def shown_verdicts(table: pd.DataFrame, notes: Sequence[str] = ()) -> Shown:
+    """Return a table of findings as a notebook shows it; what belongs together shares a cell."""
+    text = pd.DataFrame([_row(row) for row in table.to_dict("records")])
+    marks = {outcome.value: look.color for outcome, look in LOOKS.items()}
+    right = RIGHT | {name for name in map(str, text.columns) if name.startswith(ADJUSTED)}
+    return Shown(table, text, right, notes=notes, marks=marks)
+
+
+def _row(row: Mapping[Any, Any]) -> dict[str, str]:
+    adjusted = next(name for name in row if str(name).startswith(ADJUSTED))
+    asked = [_where(row), f"of: {row['response']}", f"source: {row['source']}"]
+    return {
+        "claim": "\n".join([str(row["claim"]), *filter(None, asked)]),
+        "published": str(row["published"]),
+        "measured [95%]": broken(str(row["measured [95%]"])),
+        "n": str(row["n"]),
+        "p": str(row["p"]),
+        str(adjusted): str(row[adjusted]),
+        "verdict": "\n".join([str(row["verdict"]), *_decision(str(row["decision"]))]),
+        "valid trials": str(row["valid trials"]),
+        "noise": "\n".join(f"- {flag}" for flag in str(row["noise"]).split("; ")),
+    }
+
+
+def broken(cell: str) -> str:
+    """Put an interval on a line of its own: columns stay narrow."""
+    return cell.replace(" [", "\n[").replace(" (", "\n(")
+
+
+def _decision(decision: str) -> list[str]:
+    """Return what may be said of the difference as such, whatever was published."""
+    if decision == MISSING:
+        return []
+    return ["a difference is shown" if decision == "different" else decision]
 
 
 def to_terminal(table: pd.DataFrame, title: str = "Verdicts") -> Table:
-    """Return a :func:`verdict_table` as a rich table, verdicts coloured."""
-    drawn = Table(title=title, title_justify="left", show_lines=True)
-    table = table.drop(columns=[name for name in LEFT_OUT if name in table.columns])
-    for name in table.columns:
-        right = name in RIGHT
-        drawn.add_column(
-            str(name),
-            justify="right" if right else "left",
-            no_wrap=right,
-            overflow="fold",
-            ratio=3 if name == "claim" else None,
-        )
+    """Return a :func:`verdict_table` as a rich table that any width fits, verdicts coloured."""
+    drawn = Table(title=title, title_justify="left", box=None, padding=(0, 2, 1, 0))
+    drawn.add_column("claim", ratio=4, overflow="fold")
+    drawn.add_column("measured [95%]", ratio=3, overflow="fold")
+    drawn.add_column("verdict", ratio=3, overflow="fold")
     for row in table.to_dict("records"):
-        style = VERDICT_STYLES.get(str(row.get("verdict")), "")
+        style = LOOKS[Outcome(row["verdict"])].style
         # Text, not markup: an interval like "[1.49, 1.70]" would be taken for a style.
-        drawn.add_row(
-            *(Text(str(value), style if name == "verdict" else "") for name, value in row.items())
-        )
+        verdict = Text(str(row["verdict"]), style).append(f"\n{_beside(row)}", "")
+        drawn.add_row(Text(_claim(row)), Text(_numbers(row)), verdict)
     return drawn
+
+
+def _claim(row: Mapping[Any, Any]) -> str:
+    return f"{row['claim']}\n({_where(row)})"
+
+
+def _where(row: Mapping[Any, Any]) -> str:
+    """Return where a row is from, as far as the table says it."""
+    named = [str(row[name]) for name in ("experiment", "backend") if name in row]
+    return ", ".join([*named, *([f"run {row['run']}"] if "run" in row else [])])
+
+
+def _numbers(row: Mapping[Any, Any]) -> str:
+    if row["measured [95%]"] == MISSING:
+        return f"{MISSING}\npublished {row['published']}"
+    return (
+        f"{row['measured [95%]']}\npublished {row['published']}\nn = {row['n']}, p {row['p']}\n"
+        f"p, adjusted: {row[OF_ITS_RUN]}"
+    )
+
+
+def _beside(row: Mapping[Any, Any]) -> str:
+    return f"{row['valid trials']} trials valid\nnoise: {row['noise']}"

@@ -75,7 +75,7 @@ def test_a_planted_run_adds_up_and_names_the_commit(tmp_path) -> None:
     commit = table[table["part"] == "commit"]
     assert commit["share"].to_numpy() == pytest.approx(0.9 * 0.45, rel=0.05)
     text = largest_phase(table, run.record.treatments[0].name, "with the flush")
-    assert text.startswith("with the flush: most of the time goes to commit, ")
+    assert text.startswith("with the flush: the largest part of the response time is commit, ")
     assert "5 trials" in text
 
 
@@ -161,12 +161,14 @@ def test_the_part_behind_a_change_is_named(band: str) -> None:
     assert table["part"][0] == "commit"
     assert table["share"].sum() == pytest.approx(1.0)
     assert table["low_ms"][0] <= 3.0 <= table["high_ms"][0] or band != "all"
-    assert "the largest part of it is commit: +" in change_sentence(table, "on", "off")
+    assert "the part that changes most with it is commit: +" in change_sentence(table, "on", "off")
 
 
 def test_no_part_is_blamed_without_a_change() -> None:
     table = change(planted_change(0.0), "on", "off")
-    assert "no part's change can be told from none" in change_sentence(table, "on", "off")
+    assert "no single part is certain to have changed (6 blocks)" in change_sentence(
+        table, "on", "off"
+    )
 
 
 def test_treatments_without_a_common_block_are_refused() -> None:

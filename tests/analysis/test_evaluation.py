@@ -7,7 +7,7 @@ import math
 import pytest
 
 from perflab.analysis import evaluate, findings_table, sentence, summary_table
-from perflab.analysis.evaluation import TABLE_COLUMNS
+from perflab.analysis.findings import TABLE_COLUMNS
 from perflab.recordings import ContrastPair, Run, RunWriter
 from tests.synthetic import ON_AND_OFF, Planted, contrast_of, variants, write_run
 
@@ -52,7 +52,7 @@ def test_without_a_complete_block_it_is_inconclusive(tmp_path, blocks, failed) -
 def test_a_single_block_is_inconclusive_and_has_no_interval(tmp_path) -> None:
     (finding,) = evaluate(write_run(tmp_path, blocks=1))
     assert str(finding.verdict) == "inconclusive"
-    assert "no interval, n = 1 block" in sentence(finding)
+    assert "no interval, 1 block" in sentence(finding)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_what_is_not_testable_is_said_and_not_measured(tmp_path) -> None:
     (finding,) = evaluate(write_run(tmp_path, contrasts=[contrast]))
     assert finding.effect is None
     assert sentence(finding).startswith("Not testable here")
-    assert "needs four cores" in sentence(finding)
+    assert "Needs four cores." in sentence(finding)
 
 
 def test_a_difference_is_measured_in_the_unit_of_its_response(tmp_path) -> None:
@@ -109,7 +109,7 @@ def test_a_difference_is_measured_in_the_unit_of_its_response(tmp_path) -> None:
     assert (finding.left_out, finding.decision) == (1, None)
     row = findings_table([finding]).iloc[0]
     assert (row["response"], row["published"]) == ("throughput_rps, difference", "200")
-    assert "measured difference of throughput_rps" in sentence(finding)
+    assert "Measured difference of throughput" in sentence(finding)
 
 
 FOUR = tuple(
@@ -170,8 +170,8 @@ def test_the_sentence_holds_number_interval_n_and_source(tmp_path) -> None:
     (finding,) = evaluate(write_run(tmp_path))
     text, effect = sentence(finding), finding.effect
     assert effect is not None
-    assert f"{effect.estimate:.3g} [{effect.low:.3g}, {effect.high:.3g}]" in text
-    for part in ("n = 6 blocks", "published 1.6", finding.contrast.source, "p = 0.031"):
+    assert f"{effect.estimate:.2f} [{effect.low:.2f}, {effect.high:.2f}]" in text
+    for part in ("6 blocks", "published 1.60", finding.contrast.source, "p = 0.031"):
         assert part in text
     assert text.endswith(".")
 

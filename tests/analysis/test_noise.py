@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from perflab.analysis.noise import noise_report
+from perflab.analysis.noise import noise_flags, noise_report
 from perflab.recordings import Run, RunWriter
 from tests.synthetic import write_run
 
@@ -57,3 +57,37 @@ def test_a_run_without_a_trial_says_so(tmp_path) -> None:
     table = noise_report(run)
     assert isinstance(table, pd.DataFrame)
     assert "nothing was measured" in set(table["flag"])
+
+
+def test_flags_are_told_in_a_few_words_with_their_numbers(tmp_path) -> None:
+    run = write_run(tmp_path)
+    assert noise_flags(run) == ()
+    trials = run.trials()
+    trials["cpu_probe_ms"] = 5.0 * (1 + 0.5 * (trials["block"] > 2))
+    trials["steal_share"] = 0.02
+    trials["client_real_time"] = 0
+    run._trials = trials
+    environment = {"machine": {"cores": 1}, "load_average": [3.0, 2.0, 1.0], "turbo": "on"}
+    run.record = run.record.model_copy(
+        update={"environment": environment, "placement": {"services": [0], "client": [0]}}
+    )
+    assert noise_flags(run) == (
+        "turbo on",
+        "client and services share a core",
+        "something else ran at the start (load 3.0)",
+        "other guests took 2% of the CPU (steal)",
+        "speed changed 1.5x",
+        "client without real-time priority",
+    )
+
+
+def test_processes_of_others_on_the_labs_cores_are_told_with_their_share(tmp_path) -> None:
+    run = write_run(tmp_path)
+    trials = run.trials()
+    samples = run.samples(list(trials["trial_id"]))
+    busy = samples["service"] == "core 0"
+    samples.loc[busy, "cpu_ns"] = samples.loc[busy, "cpu_ns"] * 3 // 2
+    run.samples = lambda ids=None: samples[samples["trial_id"].isin(ids)]
+    (flag,) = noise_flags(run)
+    assert flag.startswith("others used ")
+    assert flag.endswith("% of the cores")

@@ -43,8 +43,8 @@ def test_what_is_held_and_what_is_not_is_told_by_configuration(tmp_path: Path) -
     assert list(table["first_missed"]) == ["", "", "delivery_p90_ms", "", "delivery_p90_ms"]
     words = said(run)
     assert words["best"] == (
-        "600 users and 36,000 [36,000, 36,000] messages/s held in 2 of 2 trials; 700 users not in "
-        "1 of 2 (p90)"
+        "600 users and 36,000 [36,000, 36,000] messages/s held in 2 of 2 trials; with 700 users, "
+        "1 of 2 trials missed a target (p90)"
     )
     assert words["json"].startswith("250 users and 6,250 [6,250, 6,250] messages/s held in 2 of 2")
 
@@ -62,7 +62,7 @@ def test_typical_values_stand_with_interval_and_n(tmp_path: Path) -> None:
 def test_more_users_are_not_held_where_fewer_were_not(tmp_path: Path) -> None:
     planted = {("best", 500): [GOOD], ("best", 600): [LATE], ("best", 700): [GOOD]}
     assert said(write_ladder(tmp_path, planted))["best"].startswith(
-        "500 users and 25,000 messages/s (no interval) held in 1 of 1 trials; 600 users not in 1"
+        "500 users and 25,000 messages/s (no interval) held in 1 of 1 trial; with 600 "
     )
 
 
@@ -77,7 +77,9 @@ def test_what_only_the_service_did_is_a_miss_and_no_refusal(tmp_path: Path) -> N
     planted = {("best", 500): [GOOD, GOOD], ("best", 900): [CUT, GOOD]}
     run = write_ladder(tmp_path, planted)
     assert users_held(run)[["held", "missed", "refused"]].values.tolist() == [[2, 0, 0], [1, 1, 0]]
-    assert said(run)["best"].endswith("900 users not in 1 of 2 (the service was at fault)")
+    assert said(run)["best"].endswith(
+        "with 900 users, 1 of 2 trials failed through the service's own fault"
+    )
 
 
 def test_what_the_client_did_or_too_few_deliveries_is_no_miss(tmp_path: Path) -> None:
@@ -88,7 +90,9 @@ def test_what_the_client_did_or_too_few_deliveries_is_no_miss(tmp_path: Path) ->
 
 def test_a_failed_trial_is_a_miss_of_the_service(tmp_path: Path) -> None:
     run = write_ladder(tmp_path, {("json", 250): [GOOD], ("json", 500): [FAILED]})
-    assert said(run)["json"].endswith("500 users not in 1 of 1 (the service was at fault)")
+    assert said(run)["json"].endswith(
+        "with 500 users, 1 of 1 trial failed through the service's own fault"
+    )
 
 
 def test_the_figure_says_what_the_table_says(tmp_path: Path) -> None:
@@ -96,7 +100,7 @@ def test_the_figure_says_what_the_table_says(tmp_path: Path) -> None:
     figure = drawn(run)
     assert figure is not None
     words = " ".join(all_words(figure).split())
-    assert "600 users not in 1 of 1 (p90)" in words
+    assert "with 600 users, 1 of 1 trial missed a target (p90)" in words
 
 
 def test_one_number_of_users_makes_no_figure(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perflab.analysis.comparison import Effect
-from perflab.analysis.evaluation import published_text
+from perflab.analysis.findings import published_text
 from perflab.analysis.verdict import Outcome, judge
 from perflab.experiments import experiment
 from perflab.experiments.serialization import SerializationParameters

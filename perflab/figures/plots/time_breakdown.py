@@ -10,6 +10,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from perflab.analysis.words import part_words
 from perflab.figures.canvas import WIDTH_IN, canvas, finish, only_grid
 from perflab.figures.evidence import parts
 from perflab.figures.looks import looks
@@ -30,13 +31,6 @@ COLORS = {
     "execute": "#5566AA",
     "commit": "#882255",
     "unaccounted app": "#999933",
-}
-MEANINGS = {
-    "threadpool": "thread-pool wait",
-    "pool": "connection-pool wait",
-    "execute": "execute statement",
-    "queue and other": "accept queue, network, server",
-    "unaccounted app": "rest of the application",
 }
 SPARE = ("#CC6677", "#117733", "#AA4499", "#332288")
 REST = "unaccounted app"
@@ -79,7 +73,7 @@ def time_breakdown(run: Run) -> Figure:
         plot_height_in=0.6 + len(look) * rows.height_in(look, 0.44),
         subtitle="Valid trials, successful responses. Phases from the service's Server-Timing;"
         " grey: seen from outside. Number at the bar's end: mean response time.",
-        key=[Patch(fc=color, label=MEANINGS.get(part, part)) for part, color in colors.items()],
+        key=[Patch(fc=color, label=part_words(part)) for part, color in colors.items()],
     )
     axes = figure.subplots()
     places = rows.frame(axes, look)

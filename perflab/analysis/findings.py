@@ -1,0 +1,137 @@
+"""Findings as a table and in sentences: what was published beside what was measured."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pandas as pd
+
+from perflab.analysis.comparison import Effect
+from perflab.analysis.decision import Kind
+from perflab.analysis.evaluation import Finding
+from perflab.analysis.verdict import Outcome
+from perflab.analysis.words import response_words
+from perflab.numerals import counted, number
+from perflab.recordings import Contrast
+
+TABLE_COLUMNS = [
+    "claim", "response", "published", "measured", "95% low", "95% high", "n", "p",
+    "p (adjusted)", "effect size", "decision", "verdict", "valid trials", "trials", "noise",
+    "source",
+]  # fmt: skip
+
+
+def findings_table(findings: list[Finding]) -> pd.DataFrame:
+    """Return one row per finding, published beside measured; NaN where there is no effect."""
+    return pd.DataFrame([_row(finding) for finding in findings], columns=TABLE_COLUMNS)
+
+
+def _row(finding: Finding) -> dict[str, Any]:
+    contrast, effect = finding.contrast, finding.effect
+    return {
+        "claim": contrast.claim,
+        "response": response_text(contrast),
+        "published": published_text(contrast),
+        "measured": effect.estimate if effect else math.nan,
+        "95% low": effect.low if effect else math.nan,
+        "95% high": effect.high if effect else math.nan,
+        "n": effect.n if effect else 0,
+        "p": effect.p_value if effect else math.nan,
+        "p (adjusted)": finding.p_adjusted,
+        "effect size": effect.size if effect else math.nan,
+        "decision": decision_text(finding),
+        "verdict": str(finding.verdict),
+        "valid trials": finding.valid,
+        "trials": finding.trials,
+        "noise": "; ".join(finding.noise),
+        "source": contrast.source,
+    }
+
+
+def decision_text(finding: Finding) -> str:
+    """Return what may be said of a difference as such, whatever was published."""
+    if finding.decision is None:
+        return ""
+    return "different" if finding.decision.kind is Kind.DIFFERENT else finding.decision.text
+
+
+def response_text(contrast: Contrast) -> str:
+    """Return what a contrast is of: ratios of a response, unless it says "difference"."""
+    return f"{contrast.response}, difference" if _is_difference(contrast) else contrast.response
+
+
+def _is_difference(contrast: Contrast) -> bool:
+    return contrast.scale == "difference"
+
+
+def published_text(contrast: Contrast) -> str:
+    """Return the published effect: a ratio or difference, a direction, or an empty string."""
+    is_difference = _is_difference(contrast)
+    size = contrast.published_difference if is_difference else contrast.published_ratio
+    if size is not None:
+        return number(size)
+    nothing = 0 if is_difference else 1
+    words = {
+        "greater": f"greater than {nothing}",
+        "smaller": f"smaller than {nothing}",
+        "none": "no effect",
+    }
+    return words.get(contrast.published_direction or "", "")
+
+
+def sentence(finding: Finding) -> str:
+    """Return the verdict in words written from the data, with what it rests on."""
+    contrast, verdict = finding.contrast, finding.verdict
+    parts = [f"{str(verdict).capitalize()}: {contrast.claim}"]
+    if contrast.source != "none":
+        parts.append(f"Source: {contrast.source}")
+    if finding.effect is None:
+        parts.append(_upper(verdict.reason))
+    else:
+        parts.append("; ".join([_measured(finding, finding.effect), *_remarks(finding)]))
+    return ". ".join([*parts, evidence(finding)]) + "."
+
+
+def evidence(finding: Finding) -> str:
+    """Return what stands beside every verdict: the valid trials, and the flags of the noise."""
+    noise = f"; noise: {', '.join(finding.noise)}" if finding.noise else ""
+    return f"{finding.valid} of {counted(finding.trials, 'trial')} valid{noise}"
+
+
+def adjusted_words(claims: int) -> str:
+    """Return what an adjusted p-value is called."""
+    return f"p, adjusted for {counted(claims, 'claim')}"
+
+
+def _upper(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _remarks(finding: Finding) -> list[str]:
+    more = [finding.verdict.reason]
+    if finding.left_out:
+        more.append(f"{counted(finding.left_out, 'block')} left out (a side has no valid trial)")
+    undecided = (Outcome.INCONCLUSIVE, Outcome.UNPUBLISHED)
+    if finding.verdict.outcome in undecided and finding.decision is not None:
+        more.append(decision_text(finding))
+    return more + [text for text in finding.warnings if text.startswith("adjusted for")]
+
+
+def _measured(finding: Finding, effect: Effect) -> str:
+    contrast, blocks = finding.contrast, counted(effect.n, "block")
+    published = published_text(contrast)
+    beside = f", published {published}" if published else ""
+    response = response_words(contrast.response)
+    words = f"Measured {contrast.scale} of {response} {number(effect.estimate)}"
+    if not math.isfinite(effect.low):
+        return f"{words} (no interval, {blocks}){beside}"
+    p = f"p {_p_words(effect.p_value)}"
+    if finding.claims > 1:
+        p += f"; {adjusted_words(finding.claims)}, {_p_words(finding.p_adjusted)}"
+    interval = f"[{number(effect.low)}, {number(effect.high)}]"
+    return f"{words} {interval} (95% interval, {blocks}, {p}){beside}"
+
+
+def _p_words(value: float) -> str:
+    return "< 0.001" if value < 0.001 else f"= {value:.2g}"

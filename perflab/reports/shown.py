@@ -1,0 +1,97 @@
+"""What a notebook shows of a run: tables that wrap, and the files that were saved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from perflab.analysis.evaluation import not_asked
+from perflab.display import Shown, html_list
+from perflab.recordings import Run
+from perflab.reports.findings import readable_findings, readable_summary
+from perflab.reports.numbers import MISSING, cell_text, is_numeric
+from perflab.reports.verdicts import broken, shown_verdicts
+
+# So many treatments stand side by side; more stand one below the other.
+MOST_ACROSS = 8
+STATES = ("valid", "invalid", "failed")
+TREATMENT, CPU = "treatment", "CPU"
+
+
+def shown_findings(run: Run) -> Shown:
+    """Return published against measured as a table, and below it what was not asked."""
+    return shown_verdicts(readable_findings(run), notes=[*filter(None, [not_asked(run)])])
+
+
+def shown_summary(run: Run) -> Shown:
+    """Return what each treatment did; a few treatments stand side by side."""
+    table = readable_summary(run)
+    counted = table.assign(trials=[_trials(row) for row in table.to_dict("records")])
+    text = counted[[TREATMENT, "trials", *table.columns.drop([TREATMENT, *STATES])]]
+    # What nothing was measured of has no column.
+    text = text.loc[:, ~(text == MISSING).all()]
+    notes = [f"In brackets: 95% intervals. {MISSING}: too few trials or requests to say."]
+    if len(text) > MOST_ACROSS:
+        text = _narrow(text)
+        return Shown(
+            table, text, frozenset(text.columns[2:].drop(CPU, errors="ignore")), notes=notes
+        )
+    text = text.assign(**{name: text[name].map(broken) for name in text.columns[1:]})
+    across = text.set_index(TREATMENT).T.rename_axis("").reset_index()
+    return Shown(table, across, frozenset(across.columns[1:]), notes=notes)
+
+
+def _narrow(text: pd.DataFrame) -> pd.DataFrame:
+    """Put the CPU of all services into one column, and intervals on lines of their own."""
+    services = [name for name in text.columns if str(name).startswith(f"{CPU} ")]
+    cpu = [
+        "\n".join(f"{name.removeprefix(CPU).strip()} {row[name]}" for name in services)
+        for row in text.to_dict("records")
+    ]
+    rest = text.drop(columns=services)
+    rest = rest.assign(**{name: rest[name].map(broken) for name in rest.columns[1:]})
+    return rest.assign(**{CPU: cpu}) if services else rest
+
+
+def _trials(row: Mapping[Any, Any]) -> str:
+    counts = [int(str(row[state]).replace(",", "")) for state in STATES]
+    return f"{counts[0]} of {sum(counts)} valid"
+
+
+def shown_table(table: pd.DataFrame) -> Shown:
+    """Return any table, whole: verdicts as those of a run, numbers with three digits."""
+    if {"claim", "verdict", "valid trials"} <= set(table.columns):
+        return shown_verdicts(table)
+    right = frozenset(str(name) for name in table.columns if is_numeric(table[name]))
+    return Shown(table, table.map(cell_text), right)
+
+
+def shown_runs(runs: Iterable[Run]) -> Shown:
+    """Return runs as a table, one per row."""
+    table = pd.DataFrame([dict(run.facts()) for run in runs])
+    return Shown(table, table)
+
+
+class Saved(tuple[Path, ...]):
+    """Files that were saved; shows their folder and their names."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        return html_list([f"Saved in {self._folder()}:", *self._names()])
+
+    def __repr__(self) -> str:
+        return "\n".join([f"Saved in {self._folder()}:", *(f"- {name}" for name in self._names())])
+
+    def _folder(self) -> Path | str:
+        return self[0].parent if self else "no folder"
+
+    def _names(self) -> list[str]:
+        """Return the files' names; those of one figure stand together."""
+        kinds: dict[str, list[str]] = {}
+        for path in self:
+            kinds.setdefault(path.stem, []).append(path.suffix)
+        return [f"{stem}{', '.join(suffixes)}" for stem, suffixes in kinds.items()]

@@ -1,0 +1,46 @@
+"""Why trials do not count is told with the numbers that it is about."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from perflab.analysis import validity_table
+from tests.synthetic import write_run
+
+LATE = "generator lag p50 {} ms is above 2.0 ms: the client, not the server, was late"
+
+
+def reasons(root: Path, *given: list[str]) -> str:
+    run = write_run(root, invalid={(block, 0) for block in range(len(given))}, requests=40)
+    trials = run.trials()
+    bad = list(trials.index[trials["state"] == "invalid"])
+    for index, each in zip(bad, given, strict=True):
+        trials.at[index, "reasons"] = each
+    run._trials = trials
+    return str(validity_table(run)["reason"].iloc[0])
+
+
+def test_equal_reasons_stand_once_with_the_range_of_their_numbers(tmp_path) -> None:
+    told = reasons(tmp_path, [LATE.format("5.31")], [LATE.format("3.2")], [LATE.format("11.0")])
+    assert told == (
+        "generator lag p50 3.2 to 11.0 ms is above 2.0 ms: the client, not the server, was late "
+        "(3 trials)"
+    )
+
+
+def test_every_reason_is_told_the_most_frequent_first(tmp_path) -> None:
+    told = reasons(
+        tmp_path,
+        ["2 requests failed", "no core for 31% of the time"],
+        ["no core for 45% of the time"],
+    )
+    assert told == "no core for 31 to 45% of the time (2 trials); 2 requests failed (1 trial)"
+
+
+def test_a_reason_without_numbers_is_told_as_it_is(tmp_path) -> None:
+    assert reasons(tmp_path, ["no request was measured"]) == "no request was measured (1 trial)"
+
+
+def test_large_and_signed_numbers_keep_their_order(tmp_path) -> None:
+    told = reasons(tmp_path, ["moved -3.5 ms"], ["moved +12.0 ms"], ["moved 1,200 ms"])
+    assert told == "moved -3.5 to 1,200 ms (3 trials)"

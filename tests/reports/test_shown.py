@@ -1,0 +1,263 @@
+"""Everything a run shows is whole: nothing is cut, no Python, and each verdict has its evidence."""
+
+from __future__ import annotations
+
+import html
+import re
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from rich.console import Console
+
+from perflab import laboratory
+from perflab.analysis import decompose, largest_phase
+from perflab.analysis.words import part_words
+from perflab.display import Lines, Shown
+from perflab.experiments import experiment, names
+from perflab.experiments.synchronous_commit import SynchronousCommitParameters
+from perflab.figures import time_breakdown
+from perflab.recordings import Run, RunWriter
+from perflab.reports.findings import columns, readable_findings
+from perflab.reports.section import section
+from perflab.reports.shown import Saved
+from perflab.reports.verdicts import LOOKS, to_terminal, verdict_table
+from tests.synthetic import ON_AND_OFF, Planted, contrast_of, variants, write_run
+from tests.synthetic_streams import write_stream_run
+
+PYTHON = re.compile(
+    r"PosixPath|Parameters\(|\[\s*'|\('|dtype|<perflab|object at|array\(|None|nan\b|True|False"
+)
+# Small enough for a synthetic run: what the real defaults would plan for hours.
+FEW = {
+    "chat_ladder": {"rungs": ["json", "orjson", "no_deflate", "no_deflate_425"]},
+    "lab_check": {"copies": 3, "planted": [1.5]},
+    "serialization": {"codec": ["json", "orjson", "protobuf"], "message": ["published"]},
+}
+STREAM_COLUMNS = (
+    "delivery_p90_ms", "delivery_p95_ms", "delivery_p99_ms", "join_p90_ms", "join_p95_ms",
+    "join_p99_ms", "cpu_us_per_message", "messages_per_s", "join_cpu_share_chat",
+)  # fmt: skip
+LONG = " and ".join(f"it holds for case number {number} as well" for number in range(12))
+
+
+def recorded(name: str, root: Path) -> Run:
+    """Write a run of an experiment's own treatments and claims, with planted trials."""
+    chosen = experiment(name)
+    plan = chosen.plan(chosen.check(FEW.get(name, {})))
+    planted = [Planted(dict(t.levels), 1.05**n, t.label) for n, t in enumerate(plan.treatments)]
+    run = write_run(
+        root, treatments=planted, requests=40, blocks=3, experiment=name, invalid={(1, 0)},
+        contrasts=plan.contrasts,
+    )  # fmt: skip
+    # Names that an experiment gives its treatments need not be those of their levels.
+    RunWriter.reopen(run.path).update(title=chosen.title, question=chosen.question)
+    opened = Run(run.path)
+    opened._trials = disturbed(opened.trials())
+    return opened
+
+
+def disturbed(trials: pd.DataFrame) -> pd.DataFrame:
+    """Return trials of a machine that became half as slow again; streams' columns are planted."""
+    streams = dict.fromkeys(STREAM_COLUMNS, trials["mean_ms"])
+    return trials.assign(cpu_probe_ms=5.0 * (1 + 0.5 * (trials["block"] > 0)), **streams)
+
+
+def words_of(shown: object) -> str:
+    """Return what is read of something that shows itself, tags left out."""
+    found = re.sub(r"<br>|</?(?:td|th|tr|p|li)\b[^>]*>", "\n", shown._repr_html_())
+    return html.unescape(re.sub(r"<[^>]+>", "", found))
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """A run of an experiment, with every text that is made of it."""
+
+    run: Run
+    texts: dict[str, str]
+    findings: Shown
+    verdict: Lines
+
+    @property
+    def table(self) -> pd.DataFrame:
+        return self.findings.table
+
+
+@pytest.fixture(scope="module", params=names())
+def rendered(request, tmp_path_factory) -> Rendered:
+    run = recorded(request.param, tmp_path_factory.mktemp(request.param))
+    findings, verdict = laboratory.findings(run), laboratory.verdict(run)
+    shown = {
+        "findings": findings,
+        "summary": laboratory.summary(run),
+        "verdict": verdict,
+        "bottlenecks": laboratory.bottlenecks(run),
+        "run": run,
+    }
+    pages = {name: words_of(each) for name, each in shown.items()}
+    plain = {f"{name} as text": repr(each) for name, each in shown.items()}
+    return Rendered(run, {**pages, **plain, "section": section(run, [])}, findings, verdict)
+
+
+def test_nothing_of_an_experiment_is_cut_or_shown_as_python_writes_it(rendered) -> None:
+    for name, text in rendered.texts.items():
+        assert text.strip(), name
+        assert not re.search(r"\.\.\.|…", text), name
+        assert not (found := PYTHON.search(text)), (name, found)
+    joined = " ".join(rendered.texts["findings"].split())
+    for claim in rendered.table["claim"]:
+        assert claim in joined
+
+
+def test_valid_trials_and_noise_stand_beside_every_verdict(rendered) -> None:
+    table = rendered.table
+    assert len(table)
+    assert table["valid trials"].str.fullmatch(r"\d+ of \d+").all()
+    assert table["noise"].str.contains("speed changed 1.5x").all()
+    assert rendered.texts["findings"].count("speed changed 1.5x") == len(table)
+    sentences = [line for line in rendered.verdict if not line.startswith("Not asked")]
+    assert len(sentences) == len(table)
+    for line in sentences:
+        assert re.search(r"\d+ of \d+ trials? valid; noise: .*speed changed 1\.5x", line)
+        assert line in rendered.texts["section"].replace("\\|", "|")
+
+
+def test_p_and_adjusted_p_have_names_of_their_own(rendered) -> None:
+    table = rendered.table
+    (adjusted,) = [name for name in table if name.startswith("p, adjusted for ")]
+    claims = int((table["p"] != "–").sum())
+    assert adjusted == f"p, adjusted for {claims} claim{'s' if claims != 1 else ''}"
+    assert list(table.columns) == columns(adjusted)
+    assert "adjusted p" not in " ".join(rendered.texts.values())
+
+
+def test_a_terminal_of_80_columns_shows_every_claim_with_what_it_rests_on(rendered) -> None:
+    console = Console(width=80, record=True, file=StringIO())
+    console.print(to_terminal(verdict_table([rendered.run])))
+    text = console.export_text()
+    assert max(map(len, text.splitlines())) <= 80
+    assert not re.search(r"[…│┃┏━└]", text)
+    assert text.count("speed changed") == len(rendered.table)
+    assert len(re.findall(r"\d+ of \d+ trials valid", text)) == len(rendered.table)
+
+
+@pytest.fixture(scope="module")
+def odd(tmp_path_factory) -> Run:
+    """A claim as long as a paragraph, with characters that HTML and Markdown take for theirs."""
+    contrast = contrast_of(ON_AND_OFF[1], ON_AND_OFF[0], claim=f"<b>{LONG}</b> & a | b")
+    return write_run(tmp_path_factory.mktemp("odd"), contrasts=[contrast], invalid={(0, 0)})
+
+
+def test_a_long_claim_stands_whole_and_escaped(odd) -> None:
+    assert LONG in words_of(laboratory.findings(odd))
+    assert "&lt;b&gt;" in laboratory.findings(odd)._repr_html_()
+    assert "<b>it holds" not in laboratory.findings(odd)._repr_html_()
+    assert LONG in " ".join(repr(laboratory.findings(odd)).split())
+
+
+def test_numbers_lean_right_and_text_left() -> None:
+    page = laboratory.show(pd.DataFrame({"what": ["a" * 90], "how many": [1234.5]}))._repr_html_()
+    assert re.search(r'<td style="text-align: right;[^>]*>1,234<|>1,235<', page)
+    assert re.search(r'<td style="text-align: left;[^>]*>a{90}<', page)
+
+
+def test_findings_can_still_be_used_as_data(odd) -> None:
+    assert list(laboratory.findings(odd).table["verdict"]) == ["reproduced"]
+    assert laboratory.verdict(odd)[0].startswith("Reproduced: ")
+    assert str(laboratory.verdict(odd)).count("\n") == 0
+    assert isinstance(laboratory.bottlenecks(odd), tuple)
+
+
+def test_valid_trials_are_those_of_the_treatments_that_a_claim_compares(tmp_path) -> None:
+    three = variants(3)
+    contrasts = [contrast_of(three[1], three[0]), contrast_of(three[2], three[0])]
+    run = write_run(tmp_path, treatments=three, contrasts=contrasts, invalid={(0, 1), (1, 1)})
+    assert list(readable_findings(run)["valid trials"]) == ["10 of 12", "12 of 12"]
+
+
+def test_a_run_shows_how_far_it_came_and_where_it_lies(odd) -> None:
+    for text in (words_of(odd), repr(odd)):
+        for part in (odd.run_id, "finished", "process", "11 of 12 valid", str(odd.path)):
+            assert part in text
+
+
+def test_parameters_say_what_differs_from_the_default() -> None:
+    page = words_of(SynchronousCommitParameters(blocks=3, from_run="latest"))
+    changed = re.findall(r"(\w+)\n+([^\n]+)\n+(changed from \w+)", page)
+    found = {name: (value, change) for name, value, change in changed}
+    assert found == {"blocks": ("3", "changed from 6"), "from_run": ("latest", "changed from none")}
+    assert "SynchronousCommitParameters(" not in repr(SynchronousCommitParameters())
+
+
+def test_saved_files_are_told_by_folder_and_name(tmp_path) -> None:
+    names = ("throughput.svg", "throughput.png", "throughput.csv", "section.md")
+    saved = Saved(tmp_path / name for name in names)
+    for text in (words_of(saved), repr(saved)):
+        assert str(tmp_path) in text
+        assert "throughput.svg, .png, .csv" in text
+        assert "section.md" in text
+        assert "Path(" not in text
+
+
+def test_only_what_is_reproduced_in_size_too_is_green() -> None:
+    green = [outcome.value for outcome, look in LOOKS.items() if "green" in look.style]
+    assert green == ["reproduced"]
+    styles = {outcome.value: look.style for outcome, look in LOOKS.items()}
+    assert styles["not reproduced"] not in (styles["inconclusive"], styles["reproduced"])
+    assert styles["inconclusive"] == styles["not testable here"]
+
+
+def test_what_was_not_asked_and_cannot_be_tested_is_one_line(tmp_path) -> None:
+    refused = [
+        contrast_of(
+            Planted({"rung": "bound_425"}), Planted({"rung": "no_deflate_425"}),
+            claim=f"binding to a core lowers latency (p{share})", not_testable="one core only",
+            response=f"delivery_p{share}_ms",
+        )
+        for share in (90, 95, 99)
+    ]  # fmt: skip
+    contrasts = [contrast_of(ON_AND_OFF[1], ON_AND_OFF[0]), *refused]
+    run = write_run(tmp_path, contrasts=contrasts)
+    assert len(laboratory.findings(run).table) == 1
+    line = "Not asked: binding to a core lowers latency (one core only)."
+    assert laboratory.verdict(run)[1:] == (line,)
+    assert line in words_of(laboratory.findings(run))
+    assert line in section(run, [])
+
+
+def test_below_the_fewest_blocks_only_what_is_needed_first_is_said(tmp_path) -> None:
+    run = write_run(
+        tmp_path,
+        blocks=2,
+        contrasts=[contrast_of(*ON_AND_OFF, published_ratio=None, published_direction=None)],
+    )
+    (line,) = laboratory.verdict(run)
+    assert "2 usable blocks; a verdict needs at least 3" in line
+    assert "would decide" not in line
+    assert readable_findings(run).iloc[0]["decision"] == "–"
+    (single,) = laboratory.verdict(write_run(tmp_path / "one", blocks=1))
+    assert "1 usable block; a verdict needs at least 3" in single
+
+
+def test_a_run_of_streams_shows_itself_too(tmp_path) -> None:
+    run = write_stream_run(tmp_path, blocks=1)
+    assert "messages/s" in words_of(laboratory.summary(run))
+    # It has no claim.
+    assert "(no rows)" in words_of(laboratory.findings(run))
+    assert "(no rows)" in repr(laboratory.findings(run))
+    assert laboratory.bottlenecks(run) == ()
+    assert not PYTHON.search(words_of(laboratory.bottlenecks(run)))
+
+
+def test_a_part_is_called_the_same_in_the_figure_and_in_the_sentence(odd) -> None:
+    figure = time_breakdown(odd)
+    labels = {text.get_text() for legend in figure.legends for text in legend.get_texts()}
+    parts = set(decompose(odd.requests())["part"])
+    assert {part_words(part) for part in parts} <= labels
+    assert "rest of the application" in labels
+    table = decompose(odd.requests())
+    rest = table[table["part"] == "unaccounted app"]
+    name = str(rest["treatment"].iloc[0])
+    assert "is rest of the application" in largest_phase(rest, name)
