@@ -29,13 +29,14 @@ class Finding:
     """A contrast of a run with its effect (None: there is none), decision, verdict and warnings.
 
     ``p_adjusted`` is corrected over the contrasts of the run (Benjamini-Hochberg);
-    ``left_out`` counts the blocks in which a side is missing.
+    ``blocks`` are the numbers of those compared, ``left_out`` counts those that lack a side.
     """
 
     contrast: Contrast
     effect: Effect | None
     verdict: Verdict
     decision: Decision | None = None
+    blocks: tuple[int, ...] = ()
     left_out: int = 0
     p_adjusted: float = math.nan
     warnings: tuple[str, ...] = ()
@@ -67,6 +68,7 @@ def _finding(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Finding:
         judge(effect, contrast),
         # Its margin is a share, so it can say nothing of differences.
         decide(effect.by_block) if contrast.scale == "ratio" else None,
+        blocks=tuple(int(block) for block in by_block.dropna().index),
         left_out=int(by_block.isna().sum()),
         warnings=(*effect.warnings, *filter(None, [adjusted])),
     )

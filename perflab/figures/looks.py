@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from perflab.figures.compared import side_by_side
 from perflab.recordings import RunRecord
 
 # Okabe and Ito's colours that keep their contrast on white, darkest first, and two neutrals.
@@ -39,8 +40,12 @@ def appearance(place: int) -> tuple[str, str]:
 
 
 def looks(record: RunRecord) -> dict[str, Look]:
-    """Return each treatment's look, by the treatment's place in the record and nothing else."""
-    return {
+    """Return each treatment's look, those that are compared side by side.
+
+    Colour and marker go by the treatment's place in the record and nothing else.
+    """
+    found = {
         treatment.name: Look(*appearance(place), label=treatment.label or treatment.name)
         for place, treatment in enumerate(record.treatments)
     }
+    return {name: found[name] for name in side_by_side(record)}

@@ -8,9 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from perflab.figures.canvas import canvas, finish, only_grid
+from perflab.figures.canvas import canvas_of, finish, only_grid
 from perflab.figures.looks import MARKERS, PALETTE
-from perflab.figures.origin import footer
 from perflab.figures.theme import MUTED, styled
 from perflab.recordings import Run
 
@@ -45,9 +44,9 @@ def client_cost(run: Run) -> Figure | None:
     if trials.empty:
         return None
     clients = list(run.record.factors["client"])
-    figure = canvas(
-        "What each client costs and reports as the load grows",
-        footer(run),
+    figure = canvas_of(
+        run,
+        "what each client costs and reports as the load grows",
         plot_height_in=3.1,
         subtitle="Every point is one trial against the same server; a line joins the medians. "
         "Hollow: the generator's self-check refused the trial.",

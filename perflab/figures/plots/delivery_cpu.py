@@ -9,8 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from perflab.analysis.knee import Knee, knee
-from perflab.figures.canvas import canvas, finish, only_grid
-from perflab.figures.origin import footer
+from perflab.figures.canvas import canvas_of, finish, only_grid
 from perflab.figures.plots import phases
 from perflab.figures.plots.milliseconds import log_axis
 from perflab.figures.theme import FAINT, INK, MUTED, styled
@@ -37,9 +36,9 @@ def delivery_cpu(run: Run) -> Figure:
     """Draw latency against CPU, one panel per treatment, with the fitted knee if there is one."""
     found = _windows(run)
     shown = phases.shown_treatments(run)
-    figure = canvas(
-        "Delivery latency against CPU of the service",
-        footer(run),
+    figure = canvas_of(
+        run,
+        "delivery latency against CPU of the service",
         plot_height_in=3.6 if len(shown) < 3 else 6.4,
         subtitle="Every point is a second of a valid trial; its area is the messages delivered in"
         " it. Dotted: where the study saw latency rise (50%) and spike (70%). Dashed, in a band:"

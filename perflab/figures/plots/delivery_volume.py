@@ -6,8 +6,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from perflab.figures.canvas import canvas, finish, only_grid
-from perflab.figures.origin import footer
+from perflab.figures.canvas import canvas_of, finish, only_grid
 from perflab.figures.plots import phases
 from perflab.figures.plots.milliseconds import log_axis
 from perflab.figures.theme import MUTED, styled
@@ -32,9 +31,9 @@ def delivery_volume(run: Run) -> Figure:
     """Draw latency against volume, one panel per treatment."""
     found = _windows(run)
     shown = phases.shown_treatments(run)
-    figure = canvas(
-        "Delivery latency against message volume",
-        footer(run),
+    figure = canvas_of(
+        run,
+        "delivery latency against message volume",
         plot_height_in=3.4 if len(shown) < 3 else 6.0,
         subtitle="Every point is a second of a valid trial. Dashed: the study's target of"
         f" {TARGET_MS:g} ms for the p90.{phases.left_out(run, shown)}",

@@ -12,10 +12,9 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator
 
 from perflab.analysis.users_held import targets_ms
-from perflab.figures.canvas import canvas, finish, only_grid
+from perflab.figures.canvas import canvas_of, finish, only_grid
 from perflab.figures.evidence import typical_values
 from perflab.figures.looks import PALETTE, looks
-from perflab.figures.origin import footer
 from perflab.figures.plots import rows
 from perflab.figures.plots.milliseconds import log_axis
 from perflab.figures.theme import FAINT, INK, MUTED, styled
@@ -44,9 +43,9 @@ def ladder(run: Run) -> Figure | None:
     look = looks(run.record)
     trials = run.trials()
     trials = trials[~trials["superseded"].astype(bool) & (trials["state"] != "failed")]
-    figure = canvas(
-        "Delivery latency, rung by rung",
-        footer(run),
+    figure = canvas_of(
+        run,
+        "delivery latency, rung by rung",
         plot_height_in=0.6 + len(look) * rows.height_in(look, 0.34),
         subtitle="Points: trials (hollow: refused). Bar: typical value over valid trials, with its"
         " 95% interval where n allows one. Dashed: the study's targets. All deliveries of a trial.",

@@ -11,10 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from perflab.analysis import Correlation
-from perflab.figures.canvas import canvas, finish, only_grid
+from perflab.figures.canvas import canvas_of, finish, only_grid
 from perflab.figures.evidence import LATENCY, WINDOW_S, cpu_windows, latency_and_cpu
 from perflab.figures.looks import Look, looks
-from perflab.figures.origin import footer
 from perflab.figures.plots.milliseconds import log_axis
 from perflab.figures.theme import MUTED, styled
 from perflab.figures.words import tick_label
@@ -46,9 +45,9 @@ def latency_cpu(run: Run) -> Figure | None:
     look = looks(run.record)
     found = cpu_windows(run, SERVICES)
     services = [name for name in SERVICES if f"cpu_{name}" in found]
-    figure = canvas(
-        "Response time against CPU use of each service",
-        footer(run),
+    figure = canvas_of(
+        run,
+        "response time against CPU use of each service",
         plot_height_in=3.4,
         subtitle=f"Every point is a window of {WINDOW_S:g} s in a valid trial. ρ: Spearman's rank"
         " correlation of the windows within a trial, averaged over the trials that have enough of"

@@ -11,9 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from perflab.analysis import smallest_n
-from perflab.figures.canvas import canvas, finish
+from perflab.figures.canvas import canvas_of, finish
 from perflab.figures.looks import Look, looks
-from perflab.figures.origin import footer
 from perflab.figures.plots.milliseconds import log_axis
 from perflab.figures.theme import FAINT, MUTED, styled
 from perflab.figures.words import tick_label
@@ -57,9 +56,9 @@ def latency_ecdf(run: Run) -> Figure:
     panels = 1 if shared else len(look)
     columns = 1 if shared else 2
     grid_rows = -(-panels // columns)
-    figure = canvas(
-        "Response time: share of responses done within a time",
-        footer(run),
+    figure = canvas_of(
+        run,
+        "response time: share of responses done within a time",
         plot_height_in=3.7 if shared else 0.6 + 2.0 * grid_rows,
         subtitle="From the planned instant to the last byte; successful responses of valid trials."
         " Thin: one trial. Thick: all trials. Points: median of the trials' p50, p95 and p99,"

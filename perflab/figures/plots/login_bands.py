@@ -8,9 +8,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from perflab.analysis.streams import Bands, bands
-from perflab.figures.canvas import canvas, finish, only_grid
+from perflab.figures.canvas import canvas_of, finish, only_grid
 from perflab.figures.looks import PALETTE
-from perflab.figures.origin import footer
 from perflab.figures.plots import phases
 from perflab.figures.theme import styled
 from perflab.recordings import Run
@@ -42,9 +41,9 @@ def login_bands(run: Run) -> Figure | None:
         return None
     found = _windows(run)
     difference = bands(phases.windows(run), names[0], names[1])
-    figure = canvas(
-        "Two bands: CPU with logins under way, and without",
-        footer(run),
+    figure = canvas_of(
+        run,
+        "two bands: CPU with logins under way, and without",
         plot_height_in=3.5,
         subtitle=_subtitle(difference),
         key=[

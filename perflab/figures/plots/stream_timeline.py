@@ -7,9 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from perflab.figures.canvas import canvas, finish, only_grid
+from perflab.figures.canvas import canvas_of, finish, only_grid
 from perflab.figures.looks import looks
-from perflab.figures.origin import footer
 from perflab.figures.plots import phases
 from perflab.figures.plots.milliseconds import log_axis
 from perflab.figures.theme import styled
@@ -42,9 +41,9 @@ def stream_timeline(run: Run) -> Figure:
     """Draw each treatment's first valid trial over time, one column per treatment."""
     found = _windows(run)
     shown = phases.shown_treatments(run, MOST_COLUMNS)
-    figure = canvas(
-        "A trial over time",
-        footer(run),
+    figure = canvas_of(
+        run,
+        "a trial over time",
         plot_height_in=5.6,
         subtitle="Seconds of each treatment's first valid trial; shaded by phase. CPU is that of"
         f" {phases.SERVICE}; latency is that of deliveries, from the planned instant of sending."

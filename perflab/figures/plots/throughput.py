@@ -12,10 +12,9 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import StrMethodFormatter
 
 from perflab.analysis import Estimate
-from perflab.figures.canvas import canvas, finish, only_grid
+from perflab.figures.canvas import canvas_of, finish, only_grid
 from perflab.figures.evidence import in_words, statistic, typical_values
 from perflab.figures.looks import Look, looks
-from perflab.figures.origin import footer
 from perflab.figures.plots import rows
 from perflab.figures.theme import FAINT, INK, MUTED, styled
 from perflab.recordings import Run
@@ -55,9 +54,9 @@ def throughput(run: Run) -> Figure:
     look = looks(run.record)
     trials = table(run)
     typical = typical_values(run, "throughput_rps")
-    figure = canvas(
-        "Throughput per treatment",
-        footer(run),
+    figure = canvas_of(
+        run,
+        "throughput per treatment",
         plot_height_in=0.55 + len(look) * rows.height_in(look, 0.62),
         subtitle="Every point is one trial; a grey line joins the trials of one block.",
         key=_key(set(trials["state"]), {statistic(each) for each in typical.values()}),

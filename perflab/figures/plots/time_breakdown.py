@@ -10,10 +10,9 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from perflab.figures.canvas import WIDTH_IN, canvas, finish, only_grid
+from perflab.figures.canvas import WIDTH_IN, canvas_of, finish, only_grid
 from perflab.figures.evidence import parts
 from perflab.figures.looks import looks
-from perflab.figures.origin import footer
 from perflab.figures.plots import rows
 from perflab.figures.theme import INK, MUTED, styled
 from perflab.figures.words import text_width_in
@@ -73,9 +72,9 @@ def time_breakdown(run: Run) -> Figure:
     look = looks(run.record)
     drawn = table(run)
     colors = _colors(drawn)
-    figure = canvas(
-        "Where the time goes: mean parts of a response time",
-        footer(run),
+    figure = canvas_of(
+        run,
+        "where the time goes: mean parts of a response time",
         plot_height_in=0.6 + len(look) * rows.height_in(look, 0.44),
         subtitle="Valid trials, successful responses. Phases from the service's Server-Timing;"
         " grey: seen from outside. Number at the bar's end: mean response time.",

@@ -9,9 +9,8 @@ from matplotlib.lines import Line2D
 
 from perflab.analysis.users_held import held_sentences, targets_ms
 from perflab.analysis.users_held import users_held as held_table
-from perflab.figures.canvas import canvas, finish, only_grid
+from perflab.figures.canvas import canvas_of, finish, only_grid
 from perflab.figures.looks import appearance
-from perflab.figures.origin import footer
 from perflab.figures.plots.milliseconds import log_axis
 from perflab.figures.theme import MUTED, styled
 from perflab.recordings import Run
@@ -33,9 +32,9 @@ def users_held(run: Run) -> Figure | None:
     if found.empty:
         return None
     names = list(dict.fromkeys(found["configuration"]))
-    figure = canvas(
-        "Users held within the targets",
-        footer(run),
+    figure = canvas_of(
+        run,
+        "users held within the targets",
         plot_height_in=3.2,
         subtitle=". ".join(_upper(each) for each in held_sentences(found))
         + ". Small points: trials (hollow: refused); lines: their typical values, with 95%"

@@ -17,9 +17,8 @@ from perflab.analysis.volume import (
     published_factor,
     volume_laws,
 )
-from perflab.figures.canvas import canvas, finish, only_grid
+from perflab.figures.canvas import canvas_of, finish, only_grid
 from perflab.figures.looks import PALETTE
-from perflab.figures.origin import footer
 from perflab.figures.plots import phases
 from perflab.figures.plots.milliseconds import log_axis
 from perflab.figures.theme import MUTED, styled
@@ -59,9 +58,9 @@ def volume_users(run: Run) -> Figure:
     found, factor = _points(run, list(laws)), published_factor(run)
     shown = found[found["messages_per_s"] > 0]
     said = " ".join(f"{_said(where, law)}.{WORDS[where]}" for where, law in laws.items())
-    figure = canvas(
-        "Message volume against users",
-        footer(run),
+    figure = canvas_of(
+        run,
+        "message volume against users",
         plot_height_in=3.3,
         subtitle=said,
         key=_key(laws, factor),
