@@ -107,10 +107,7 @@ PLOTS: dict[str, Plot] = {
 }
 
 # Of runs that measured deliveries of messages; their few requests are logins.
-STREAM_# Every experiment compares something.
-EFFECT = {"effect": Plot(effect, effect_table)}
-
-PLOTS: dict[str, Plot] = {
+STREAM_PLOTS: dict[str, Plot] = {
     **EFFECT,
     "ladder": Plot(ladder, ladder_table),
     "users_held": Plot(users_held, users_held_table),

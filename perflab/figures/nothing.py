@@ -1,9 +1,10 @@
-"""A panel that has nothing to show, and says in a sentence why."""
+"""A figure or a panel that has nothing to show, and says in a sentence why."""
 
 from __future__ import annotations
 
 from matplotlib.axes import Axes
 
+from perflab.figures.canvas import LabFigure, canvas_of, finish
 from perflab.figures.theme import MUTED
 from perflab.figures.words import wrap
 from perflab.recordings import Run
@@ -22,12 +23,19 @@ def why(run: Run) -> str:
     if not states.get("valid", 0):
         counts = " and ".join(f"{n} {state}" for state, n in states.items()) or "all superseded"
         reasons = [str(given) for each in trials["reasons"] for given in each]
-        because = f"; the first because: {reasons[0]}" if reasons else ""
+        because = f": {reasons[0]}" if reasons else ""
         return f"No trial of the run is valid ({counts}{because})."
-    return ""
+    return "The valid trials of the run hold nothing that this figure shows."
 
 
-def say(axes: Axes, words: str, width_in: float = 4.0) -> None:
+def empty_figure(run: Run, title: str, words: str = "") -> LabFigure:
+    """Return a figure that shows nothing and says why: by default what became of the trials."""
+    figure = canvas_of(run, title, plot_height_in=1.0)
+    say(figure.subplots(), words or why(run), width_in=5.5)
+    return finish(figure)
+
+
+def say(axes: Axes, words: str, width_in: float) -> None:
     """Write a sentence into the middle of a panel, broken to ``width_in`` inches; no axes."""
     axes.set_axis_off()
     axes.text(

@@ -11,10 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from perflab.analysis.evaluation import Finding, evaluate, findings_table, published_text
+from perflab.analysis.evaluation import Finding, evaluate, findings_table
 from perflab.analysis.verdict import Outcome
-from perflab.figures.canvas import MARGIN_IN, WIDTH_IN, LabFigure, canvas_of, finish, only_grid
-from perflab.figures.nothing import say
+from perflab.figures.canvas import MARGIN_IN, WIDTH_IN, LabFigure, canvas_of, only_grid
+from perflab.figures.nothing import empty_figure
 from perflab.figures.plots import effect_rows
 from perflab.figures.plots.effect_rows import LEFT_IN, PAD_IN, Row, row
 from perflab.figures.plots.ratios import LEAST, limits, ratio_axis
@@ -59,9 +59,7 @@ def effect(run: Run) -> Figure:
     """Draw a row per claim: its blocks, estimate, interval, published value and verdict."""
     findings = evaluate(run)
     if not findings:
-        figure = canvas_of(run, "effects", plot_height_in=1.0)
-        say(figure.subplots(), _no_claim(run))
-        return finish(figure)
+        return empty_figure(run, "no effect to show", _no_claim(run))
     panels = _panels(findings)
     figure = canvas_of(
         run,
@@ -118,10 +116,11 @@ def _subtitle(findings: list[Finding]) -> str:
     scales = {finding.contrast.scale for finding in findings if finding.effect is not None}
     if not scales:
         return ""
+    what = " or ".join(sorted(scales, reverse=True))
     return (
-        f"Every point is one block, the first on top: the {' or '.join(sorted(scales)[::-1])} of the"
-        " two sides that are named in grey. Beside it: the verdict, and the estimate over all blocks"
-        " with its 95% interval; an arrow ends an interval that leaves the picture."
+        f"Every point is one block, the first on top: the {what} of the two sides named in grey. At"
+        " the right: the verdict, and the estimate over all blocks with its 95% interval. An arrow"
+        " ends an interval that leaves the picture."
     )
 
 

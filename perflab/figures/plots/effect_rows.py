@@ -60,7 +60,9 @@ def row(finding: Finding, right_in: float) -> Row:
     return Row(finding, tuple(claim), tuple(result))
 
 
-def _lines(text: str, width_in: float, size: float, color: str, weight: str = "normal") -> list[Line]:
+def _lines(
+    text: str, width_in: float, size: float, color: str, weight: str = "normal"
+) -> list[Line]:
     return [(line, size, color, weight) for line in wrap(text, size, width_in, weight)]
 
 

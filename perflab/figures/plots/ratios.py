@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from itertools import pairwise
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
@@ -59,7 +60,7 @@ def _has_room(places: list[float], inch: float) -> bool:
     return all(
         (math.log(b) - math.log(a)) / inch
         > (text_width_in(number(a), TICK_PT) + text_width_in(number(b), TICK_PT)) / 2 + GAP_IN
-        for a, b in zip(places, places[1:], strict=False)
+        for a, b in pairwise(places)
     )
 
 
