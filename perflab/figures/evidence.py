@@ -14,6 +14,7 @@ from perflab.analysis import (
     decompose,
     windows,
 )
+from perflab.analysis.decomposition import mean_responses
 from perflab.recordings import Run
 
 WINDOW_S = 0.1
@@ -51,6 +52,11 @@ def in_words(estimate: Estimate, form: str) -> str:
 def parts(run: Run) -> pd.DataFrame:
     """Return treatment, part, mean_ms and its interval, the parts not in any order."""
     return decompose(run.requests())[["treatment", "part", "mean_ms", "low_ms", "high_ms"]]
+
+
+def responses(run: Run) -> pd.DataFrame:
+    """Return treatment, mean_ms of its responses with its interval, and trials."""
+    return mean_responses(run.requests())
 
 
 def cpu_windows(run: Run, services: tuple[str, ...]) -> pd.DataFrame:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from matplotlib.colors import to_rgb
+
 from perflab.figures.compared import side_by_side
 from perflab.recordings import RunRecord
 
@@ -37,6 +39,12 @@ def appearance(place: int) -> tuple[str, str]:
     """
     again, number = divmod(place, len(PALETTE))
     return PALETTE[number], MARKERS[(number + again) % len(MARKERS)]
+
+
+def luminance(color: str) -> float:
+    """Return how light a colour is in greyscale, from 0 (black) to 1 (ITU-R BT.601)."""
+    red, green, blue = to_rgb(color)
+    return 0.299 * red + 0.587 * green + 0.114 * blue
 
 
 def looks(record: RunRecord) -> dict[str, Look]:

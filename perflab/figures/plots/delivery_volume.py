@@ -7,12 +7,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from perflab.figures.canvas import canvas_of, finish, only_grid
+from perflab.figures.nothing import empty_figure
 from perflab.figures.plots import phases
 from perflab.figures.plots.milliseconds import log_axis
 from perflab.figures.theme import MUTED, styled
 from perflab.figures.words import tick_label
 from perflab.recordings import Run
 
+TITLE = "delivery latency against message volume"
 COLUMNS = ["treatment", "trial_id", "t_s", "phase", "messages_per_s", "p90_ms"]
 TARGET_MS = 200.0
 
@@ -30,10 +32,12 @@ def _windows(run: Run) -> pd.DataFrame:
 def delivery_volume(run: Run) -> Figure:
     """Draw latency against volume, one panel per treatment."""
     found = _windows(run)
+    if found.empty:
+        return empty_figure(run, TITLE)
     shown = phases.shown_treatments(run)
     figure = canvas_of(
         run,
-        "delivery latency against message volume",
+        TITLE,
         plot_height_in=3.4 if len(shown) < 3 else 6.0,
         subtitle="Every point is a second of a valid trial. Dashed: the study's target of"
         f" {TARGET_MS:g} ms for the p90.{phases.left_out(run, shown)}",
@@ -44,8 +48,6 @@ def delivery_volume(run: Run) -> Figure:
     )
     for axes, (name, label) in zip(panels, shown, strict=True):
         _draw(axes, found[found["treatment"] == name], label)
-    if found.empty:
-        phases.strip(panels)
     return finish(figure)
 
 

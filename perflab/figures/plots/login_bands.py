@@ -10,10 +10,12 @@ from matplotlib.lines import Line2D
 from perflab.analysis.streams import Bands, bands
 from perflab.figures.canvas import canvas_of, finish, only_grid
 from perflab.figures.looks import PALETTE
+from perflab.figures.nothing import empty_figure
 from perflab.figures.plots import phases
 from perflab.figures.theme import styled
 from perflab.recordings import Run
 
+TITLE = "two bands: CPU with logins under way, and without"
 COLUMNS = ["treatment", "trial_id", "t_s", "joining", "users", "messages_per_s", "cpu"]
 PANELS = {"users": "connected users", "messages_per_s": "messages delivered per second"}
 LOOKS = {
@@ -40,10 +42,12 @@ def login_bands(run: Run) -> Figure | None:
     if [item.levels.get("rung") for item in run.record.treatments] != LEVELS:
         return None
     found = _windows(run)
+    if found.empty:
+        return empty_figure(run, TITLE)
     difference = bands(phases.windows(run), names[0], names[1])
     figure = canvas_of(
         run,
-        "two bands: CPU with logins under way, and without",
+        TITLE,
         plot_height_in=3.5,
         subtitle=_subtitle(difference),
         key=[
@@ -55,8 +59,6 @@ def login_bands(run: Run) -> Figure | None:
     for axes, (column, words) in zip(panels, PANELS.items(), strict=True):
         _draw(axes, found, column, names)
         axes.set_xlabel(words)
-    if found.empty:
-        phases.strip(panels)
     panels[0].set_ylabel(f"CPU use of {phases.SERVICE}, % of a core")
     return finish(figure)
 
@@ -72,9 +74,6 @@ def _subtitle(difference: Bands) -> str:
 
 
 def _draw(axes: Axes, found: pd.DataFrame, column: str, names: list[str]) -> None:
-    if found.empty:
-        phases.say_nothing(axes)
-        return
     for (joining, number), (_, color, marker) in LOOKS.items():
         own = found[(found["joining"] == joining) & (found["treatment"] == names[number])]
         axes.plot(

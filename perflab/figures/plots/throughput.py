@@ -23,6 +23,7 @@ from perflab.figures.plots import rows
 from perflab.figures.theme import FAINT, INK, MUTED, styled
 from perflab.recordings import Run
 
+TITLE = "throughput per treatment"
 BAND = (-0.34, 0.12)
 TYPICAL_AT = 0.32
 COLUMNS = [
@@ -59,10 +60,10 @@ def throughput(run: Run) -> Figure:
     trials = table(run)
     typical = typical_values(run, "throughput_rps")
     if not np.isfinite(trials["throughput_rps"]).any():
-        return empty_figure(run, "throughput per treatment")
+        return empty_figure(run, TITLE)
     figure = canvas_of(
         run,
-        "throughput per treatment",
+        TITLE,
         plot_height_in=0.55 + len(look) * rows.height_in(look, 0.62),
         subtitle="Every point is one trial, the first block on top; a grey line joins two trials of"
         " one block that are compared.",

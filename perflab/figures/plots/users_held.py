@@ -37,8 +37,8 @@ def users_held(run: Run) -> Figure | None:
         "users held within the targets",
         plot_height_in=3.2,
         subtitle=". ".join(_upper(each) for each in held_sentences(found))
-        + ". Small points: trials (hollow: refused); lines: their typical values, with 95%"
-        " intervals where n allows them.",
+        + ". Small points: trials (hollow: refused); lines: their typical values where there"
+        " are several, with 95% intervals where n allows them.",
         key=_key(names),
     )
     panels = figure.subplots(1, len(targets_ms()), sharey=True)
@@ -61,7 +61,9 @@ def _draw(axes: Axes, run: Run, found: pd.DataFrame, names: list[str], response:
     for place, name in enumerate(names):
         color, marker = appearance(place)
         own = found[found["configuration"] == name]
-        axes.plot(own["users"], own[response], color=color, marker=marker, ms=4.5, lw=1.4, zorder=3)
+        typical = own[own[f"{response}_n"] > 1]
+        axes.plot(typical["users"], typical[response], color=color, marker=marker, ms=4.5, lw=1.4,
+                  zorder=3)  # fmt: skip
         low, high = f"{response}_low", f"{response}_high"
         known = own[own[low].notna()]
         axes.vlines(known["users"], known[low], known[high], color=color, lw=1.1, zorder=2.5)
