@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -35,16 +36,15 @@ WITHOUT: Kind = ("", "", "")
 def table(run: Run) -> pd.DataFrame:
     """Return the findings as their table has them, and the effect in every block compared."""
     findings = evaluate(run)
-    return findings_table(findings).assign(
-        **{
-            "scale": [finding.contrast.scale for finding in findings],
-            "left out": [finding.left_out for finding in findings],
-            "blocks": [" ".join(map(str, finding.blocks)) for finding in findings],
-            "effects of blocks": [
-                " ".join(f"{value:.6g}" for value in _of_blocks(finding)) for finding in findings
-            ],
-        }
-    )
+    of_blocks: dict[str, Any] = {
+        "scale": [finding.contrast.scale for finding in findings],
+        "left out": [finding.left_out for finding in findings],
+        "blocks": [" ".join(map(str, finding.blocks)) for finding in findings],
+        "effects of blocks": [
+            " ".join(f"{value:.6g}" for value in _of_blocks(finding)) for finding in findings
+        ],
+    }
+    return findings_table(findings).assign(**of_blocks)
 
 
 def _of_blocks(finding: Finding) -> list[float]:

@@ -166,7 +166,7 @@ def _draw_published(axes: Axes, finding: Finding, y: float) -> None:
 
 def _width_in(axes: Axes) -> float:
     """Return how wide a panel is, in inches."""
-    return float(axes.get_position().width * axes.figure.get_size_inches()[0])
+    return float(axes.bbox.width / axes.figure.dpi)
 
 
 def _share(axes: Axes, value: float) -> float:

@@ -60,8 +60,8 @@ def ladder(run: Run) -> Figure | None:
     panels = figure.subplots(1, len(SHARES), sharey=True)
     for axes, share in zip(panels, SHARES, strict=True):
         places = rows.frame(axes, look)
-        _draw(axes, run, trials, share, places)
         axes.axvline(limits[f"delivery_p{share}_ms"], color=MUTED, lw=1.0, ls=(0, (4, 2)), zorder=1)
+        _draw(axes, run, trials, share, places)
         axes.set_xlabel(f"p{share}, ms (log)")
         only_grid(axes, "x")
     return finish(figure)
