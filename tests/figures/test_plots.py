@@ -296,7 +296,7 @@ def test_any_number_of_treatments_keeps_its_words_apart(tmp_path, count) -> None
         for n in range(count)
     ]
     claims = [contrast_of(each, treatments[0]) for each in treatments[1:]]
-    run = write_run(tmp_path, treatments=treatments, blocks=2, requests=10, contrasts=claims)
+    run = write_run(tmp_path, treatments=treatments, blocks=1, requests=5, contrasts=claims)
     for name in ("effect", "throughput", "time_breakdown"):
         figure = PLOTS[name].draw(run)
         assert cut_off(figure) == []

@@ -11,9 +11,12 @@ from perflab.analysis.users_held import held_sentences, targets_ms
 from perflab.analysis.users_held import users_held as held_table
 from perflab.figures.canvas import canvas_of, finish, only_grid
 from perflab.figures.looks import appearance
+from perflab.figures.nothing import empty_figure, why
 from perflab.figures.plots.milliseconds import log_axis
 from perflab.figures.theme import MUTED, styled
 from perflab.recordings import Run
+
+TITLE = "users held within the targets"
 
 
 def table(run: Run) -> pd.DataFrame:
@@ -32,13 +35,15 @@ def users_held(run: Run) -> Figure | None:
     if found.empty:
         return None
     names = list(dict.fromkeys(found["configuration"]))
+    said = ". ".join(_upper(each) for each in held_sentences(found))
+    if not found[list(targets_ms())].notna().any(axis=None):
+        return empty_figure(run, TITLE, f"{said}. {why(run)}")
     figure = canvas_of(
         run,
-        "users held within the targets",
+        TITLE,
         plot_height_in=3.2,
-        subtitle=". ".join(_upper(each) for each in held_sentences(found))
-        + ". Small points: trials (hollow: refused); lines: their typical values where there"
-        " are several, with 95% intervals where n allows them.",
+        subtitle=f"{said}. Small points: trials (hollow: refused); lines: their typical values where"
+        " there are several, with 95% intervals where n allows them.",
         key=_key(names),
     )
     panels = figure.subplots(1, len(targets_ms()), sharey=True)
