@@ -42,7 +42,7 @@ def users_held(run: Run) -> Figure | None:
         run,
         TITLE,
         plot_height_in=3.2,
-        subtitle=f"{said}. Small points: trials (hollow: refused); lines: their typical values where"
+        subtitle=f"{said}. Small points: trials (hollow: refused); lines: typical values, where"
         " there are several, with 95% intervals where n allows them.",
         key=_key(names),
     )
