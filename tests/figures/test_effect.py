@@ -82,6 +82,12 @@ def test_the_published_value_is_a_hollow_diamond_at_its_place(many: Run) -> None
         assert part in words
 
 
+def test_a_published_size_near_1_is_marked_at_its_size(tmp_path) -> None:
+    claim = contrast_of(*ON_AND_OFF, published_ratio=1.01, published_direction="none")
+    axes = effect(write_run(tmp_path, requests=20, blocks=3, contrasts=[claim])).axes[0]
+    assert [float(line.get_xdata()[0]) for line in drawn(axes, "published")] == [1.01]
+
+
 def test_differences_have_a_panel_of_their_own_with_no_effect_at_0(many: Run) -> None:
     panels = {axes.get_xlabel(): axes for axes in effect(many).axes if axes.axison}
     assert list(panels) == [

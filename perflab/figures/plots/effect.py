@@ -23,6 +23,7 @@ from perflab.figures.responses import noun
 from perflab.figures.theme import MUTED, styled
 from perflab.recordings import Run
 
+NO_BREAK = "\N{NO-BREAK SPACE}"
 AXIS_IN = 0.5
 GAP_IN = 0.16
 RIGHT_IN = 1.72
@@ -108,8 +109,11 @@ def _title(findings: list[Finding]) -> str:
     if len(findings) == 1:
         return str(findings[0].verdict)
     counts = Counter(finding.verdict.outcome for finding in findings)
-    verdicts = ", ".join(f"{counts[each]} {each}" for each in Outcome if counts[each])
-    return f"of {len(findings)} claims {verdicts}"
+    verdicts = [f"{counts[each]} {each}" for each in Outcome if counts[each]]
+    # A number stays on the line of what it counts.
+    return (
+        f"of {len(findings)} claims {', '.join(each.replace(' ', NO_BREAK) for each in verdicts)}"
+    )
 
 
 def _subtitle(findings: list[Finding]) -> str:

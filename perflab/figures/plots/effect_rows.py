@@ -141,7 +141,9 @@ def published_value(finding: Finding) -> float | None:
     contrast = finding.contrast
     if contrast.scale == "difference":
         return contrast.published_difference
-    return 1.0 if contrast.published_direction == "none" else contrast.published_ratio
+    if contrast.published_ratio is None and contrast.published_direction == "none":
+        return 1.0
+    return contrast.published_ratio
 
 
 def _draw_published(axes: Axes, finding: Finding, y: float) -> None:
