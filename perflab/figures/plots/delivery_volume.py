@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from perflab.figures.canvas import canvas_of, finish, only_grid
 from perflab.figures.nothing import empty_figure
@@ -60,5 +61,6 @@ def _draw(axes: Axes, own: pd.DataFrame, label: str) -> None:
     log_axis(axes, "y")
     axes.axhline(TARGET_MS, color=MUTED, lw=1.0, ls=(0, (4, 2)), zorder=1)
     axes.set_xlim(left=0)
+    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     axes.xaxis.set_major_formatter("{x:,.0f}")
     only_grid(axes, "y")

@@ -6,6 +6,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 
 from perflab.analysis.streams import Bands, bands
 from perflab.figures.canvas import canvas_of, finish, only_grid
@@ -89,5 +90,6 @@ def _draw(axes: Axes, found: pd.DataFrame, column: str, names: list[str]) -> Non
         )
     axes.set_xlim(left=0)
     axes.set_ylim(bottom=0)
+    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     axes.xaxis.set_major_formatter("{x:,.0f}")
     only_grid(axes, "y")

@@ -58,5 +58,7 @@ def _marks(decades: float, few: float) -> tuple[float, ...]:
 
 
 def plain(value: float) -> str:
-    """Return a number without an exponent: ``0.05``, ``2``, ``1,000``."""
-    return f"{value:,.0f}" if value >= 10 else f"{value:.6f}".rstrip("0").rstrip(".")
+    """Return a number without an exponent: ``0.05``, ``2``, ``15.5``, ``1,000``."""
+    if value >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.{1 if value >= 10 else 6}f}".rstrip("0").rstrip(".")
