@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from perflab.load.messages import CODES, RECEIVED, SENT
-from perflab.recordings import Run, RunWriter, TreatmentRecord
+from perflab.recordings import Contrast, Run, RunWriter, TreatmentRecord
 from perflab.trials import streams
 from tests.synthetic import HOUR_NS, write_run
 
@@ -92,8 +93,9 @@ def cpu(messages: pd.DataFrame, joined_extra: float = 0.0, joining_s: float = 10
 
 
 def write_stream_run(
-    root: Path, blocks: int = 2, growth: float = 0.0, delay_s: float = 0.004
-) -> Run:
+    root: Path, blocks: int = 2, growth: float = 0.0, delay_s: float = 0.004,
+    contrasts: Sequence[Contrast] = (),
+) -> Run:  # fmt: skip
     """Write a run of two treatments: logins that cost 60 points of CPU, and free ones.
 
     With ``growth``, deliveries of the first take so many seconds longer with every second;
@@ -114,7 +116,8 @@ def write_stream_run(
     ]  # fmt: skip
     record = record.model_copy(
         update={
-            "treatments": rungs, "blocks": blocks, "contrasts": [], "experiment": "latency_cpu",
+            "treatments": rungs, "blocks": blocks, "contrasts": list(contrasts),
+            "experiment": "latency_cpu",
             "factors": {"rung": list(named), "users": ["20", "21"]},
             "order": [[rung.name for rung in rungs]] * blocks,
         }

@@ -28,10 +28,13 @@ from perflab.numerals import counted, number, signed
 from perflab.recordings.schema import PHASE_COLUMN
 
 WHOLE = "app"
-COLUMNS = ["treatment", "part", "mean_ms", "median_ms", "share", "trials", "requests"]
+COLUMNS = [
+    "treatment", "part", "mean_ms", "low_ms", "high_ms", "median_ms", "share", "trials", "requests",
+]  # fmt: skip
 CHANGE_COLUMNS = ["part", "before_ms", "after_ms", "change_ms", "low_ms", "high_ms", "share", "n"]
 OWN_PARTS = ("generator lag", "connection wait", "queue and other", "unaccounted app")
 TOLERANCE = 1e-3
+CONFIDENCE = 0.95
 # Quantiles of a trial's response times between which a request belongs to a band.
 BANDS = {"all": (0.0, 1.0), "median": (0.45, 0.55), "tail": (0.95, 1.0)}
 
@@ -51,7 +54,8 @@ def decompose(requests: pd.DataFrame, band: str = "all") -> pd.DataFrame:
     -------
     DataFrame
         Tidy: treatment, part, mean_ms (mean over trials of the trials' means; the parts of a
-        treatment add up to its mean response time), median_ms (median over trials of the trials'
+        treatment add up to its mean response time) with its 95% t interval over trials, low_ms to
+        high_ms (NaN below 2 trials), median_ms (median over trials of the trials'
         medians; these do not add up), share (of the mean response time), trials, requests. A
         phase that a treatment never reports has no row.
 
@@ -65,13 +69,15 @@ def decompose(requests: pd.DataFrame, band: str = "all") -> pd.DataFrame:
     for treatment, own in good.groupby("treatment", sort=False):
         parts = split(own)
         by_trial = parts.groupby(own["trial_id"])
-        means, medians = by_trial.mean().mean(), by_trial.median().median()
+        of_trials = by_trial.mean()
+        means, medians = of_trials.mean(), by_trial.median().median()
         whole = float(means.sum())
         rows += [
             {
                 "treatment": treatment,
                 "part": part,
                 "mean_ms": float(means[part]),
+                **_ends(of_trials[part]),
                 "median_ms": float(medians[part]),
                 "share": float(means[part]) / whole if whole > 0 else math.nan,
                 "trials": by_trial.ngroups,
@@ -80,6 +86,28 @@ def decompose(requests: pd.DataFrame, band: str = "all") -> pd.DataFrame:
             for part in parts.columns
         ]
     return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def mean_responses(requests: pd.DataFrame) -> pd.DataFrame:
+    """Return the mean response time per treatment: what the parts of :func:`decompose` add up to.
+
+    Columns: treatment, mean_ms, low_ms, high_ms (95% t interval over trials), trials.
+    """
+    good = _of_band(requests, "all")
+    response_ms = (good["done_ns"] - good["planned_ns"]) / 1e6
+    of_trials = response_ms.groupby([good["treatment"], good["trial_id"]], sort=False).mean()
+    return pd.DataFrame(
+        [
+            {"treatment": name, "mean_ms": own.mean(), **_ends(own), "trials": len(own)}
+            for name, own in of_trials.groupby(level=0, sort=False)
+        ],
+        columns=["treatment", "mean_ms", "low_ms", "high_ms", "trials"],
+    )
+
+
+def _ends(of_trials: pd.Series[float]) -> dict[str, float]:
+    low, high = _t_interval(of_trials.to_numpy(float), CONFIDENCE)
+    return {"low_ms": low, "high_ms": high}
 
 
 def _of_band(requests: pd.DataFrame, band: str) -> pd.DataFrame:
@@ -95,7 +123,11 @@ def _of_band(requests: pd.DataFrame, band: str) -> pd.DataFrame:
 
 
 def change(
-    requests: pd.DataFrame, before: str, after: str, band: str = "all", confidence: float = 0.95
+    requests: pd.DataFrame,
+    before: str,
+    after: str,
+    band: str = "all",
+    confidence: float = CONFIDENCE,
 ) -> pd.DataFrame:
     """Return how each part changes from one treatment to another, paired by block.
 

@@ -29,15 +29,17 @@ class Finding:
     """A contrast of a run with its effect (None: there is none), decision, verdict and warnings.
 
     ``p_adjusted`` is corrected over the ``claims`` of the run that have a p-value
-    (Benjamini-Hochberg); ``left_out`` counts the blocks in which a side is missing. ``valid`` of
-    the ``trials`` that were made of its treatments may be used; ``noise`` are the flags of the
-    run's noise report in a few words each (:func:`~perflab.analysis.noise.noise_flags`).
+    (Benjamini-Hochberg); ``blocks`` are the numbers of those compared, ``left_out`` counts those
+    that lack a side. ``valid`` of the ``trials`` that were made of its treatments may be used;
+    ``noise`` are the flags of the run's noise report in a few words each
+    (:func:`~perflab.analysis.noise.noise_flags`).
     """
 
     contrast: Contrast
     effect: Effect | None
     verdict: Verdict
     decision: Decision | None = None
+    blocks: tuple[int, ...] = ()
     left_out: int = 0
     p_adjusted: float = math.nan
     claims: int = 0
@@ -112,6 +114,7 @@ def _finding(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Finding:
         effect,
         judge(effect, contrast),
         _decision(effect, contrast),
+        blocks=tuple(int(block) for block in by_block.dropna().index),
         left_out=int(by_block.isna().sum()),
         warnings=(*effect.warnings, *filter(None, [adjusted])),
     )

@@ -96,7 +96,7 @@ def _contrasts(parameters: ChatLadderParameters) -> list[Contrast]:
         *contrasts(have, refusals, _as_published(parameters)),
         *_cost_contrasts(set(have)),
         *_volume_contrasts(set(have)),
-        _second_core(),
+        *_second_core(set(have)),
     ]
 
 
@@ -143,17 +143,21 @@ def _volume_contrasts(have: set[str]) -> list[Contrast]:
     ]
 
 
-def _second_core() -> Contrast:
-    return Contrast(
-        name="second core",
-        claim="protobuf's C code moves work to a second core",
-        response="plateau_cpu_share_chat",
-        numerator={"rung": "protobuf"},
-        denominator={"rung": "json"},
-        published_direction="greater",
-        source="chat study, CPU (second core from 3% to 20%)",
-        not_testable=SECOND_CORE if len(placement().services) == 1 else PROCESS_CPU,
-    )
+def _second_core(have: set[str]) -> list[Contrast]:
+    if not {"protobuf", "json"} <= have:
+        return []
+    return [
+        Contrast(
+            name="second core",
+            claim="protobuf's C code moves work to a second core",
+            response="plateau_cpu_share_chat",
+            numerator={"rung": "protobuf"},
+            denominator={"rung": "json"},
+            published_direction="greater",
+            source="chat study, CPU (second core from 3% to 20%)",
+            not_testable=SECOND_CORE if len(placement().services) == 1 else PROCESS_CPU,
+        )
+    ]
 
 
 def _warnings(parameters: ChatLadderParameters) -> list[str]:

@@ -24,6 +24,8 @@ from perflab.figures.plots.delivery_cpu import delivery_cpu
 from perflab.figures.plots.delivery_cpu import table as delivery_cpu_table
 from perflab.figures.plots.delivery_volume import delivery_volume
 from perflab.figures.plots.delivery_volume import table as delivery_volume_table
+from perflab.figures.plots.effect import effect
+from perflab.figures.plots.effect import table as effect_table
 from perflab.figures.plots.flush_cost import flush_cost
 from perflab.figures.plots.flush_cost import table as flush_cost_table
 from perflab.figures.plots.known_effects import known_effects
@@ -60,6 +62,7 @@ __all__ = [
     "delivery_cpu",
     "delivery_volume",
     "draw_all",
+    "effect",
     "flame",
     "flame_difference",
     "flush_cost",
@@ -88,7 +91,11 @@ class Plot:
     table: Callable[[Run], pd.DataFrame]
 
 
+# Every experiment compares something.
+EFFECT = {"effect": Plot(effect, effect_table)}
+
 PLOTS: dict[str, Plot] = {
+    **EFFECT,
     "throughput": Plot(throughput, throughput_table),
     "latency_ecdf": Plot(latency_ecdf, latency_ecdf_table),
     "time_breakdown": Plot(time_breakdown, time_breakdown_table),
@@ -101,6 +108,7 @@ PLOTS: dict[str, Plot] = {
 
 # Of runs that measured deliveries of messages; their few requests are logins.
 STREAM_PLOTS: dict[str, Plot] = {
+    **EFFECT,
     "ladder": Plot(ladder, ladder_table),
     "users_held": Plot(users_held, users_held_table),
     "delivery_cpu": Plot(delivery_cpu, delivery_cpu_table),

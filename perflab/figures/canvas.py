@@ -12,8 +12,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
+from perflab.figures.origin import footer as origin_of
 from perflab.figures.theme import INK, MUTED, applied
 from perflab.figures.words import text_width_in, wrap
+from perflab.recordings import Run
 
 WIDTH_IN = 7.2
 MARGIN_IN = 0.1
@@ -81,6 +83,15 @@ def canvas(
     if key:
         _set_key(figure, key, columns, height - head_in)
     return figure
+
+
+def canvas_of(
+    run: Run, title: str, plot_height_in: float, subtitle: str = "", key: Sequence[Artist] = ()
+) -> LabFigure:
+    """Return :func:`canvas` with the run's experiment before the title and its origin below."""
+    return canvas(
+        f"{run.record.experiment}: {title}", origin_of(run), plot_height_in, subtitle, key
+    )
 
 
 def _head(title: str, subtitle: str) -> list[Line]:

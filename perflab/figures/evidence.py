@@ -14,6 +14,7 @@ from perflab.analysis import (
     decompose,
     windows,
 )
+from perflab.analysis.decomposition import mean_responses
 from perflab.recordings import Run
 
 WINDOW_S = 0.1
@@ -38,8 +39,10 @@ def statistic(estimate: Estimate) -> str:
 
 
 def in_words(estimate: Estimate, form: str) -> str:
-    """Return three lines: value, interval (or that there is none), n."""
+    """Return three lines: value, interval (or that there is none), n; of one trial only two."""
     value = form.format(estimate.value)
+    if estimate.n == 1:
+        return f"{value}\none trial"
     if not estimate.supported:
         return f"{value}\nno interval\nn = {estimate.n}"
     interval = f"[{form.format(estimate.low)}, {form.format(estimate.high)}]"
@@ -47,8 +50,13 @@ def in_words(estimate: Estimate, form: str) -> str:
 
 
 def parts(run: Run) -> pd.DataFrame:
-    """Return treatment, part and mean_ms, the parts not in any order."""
-    return decompose(run.requests())[["treatment", "part", "mean_ms"]]
+    """Return treatment, part, mean_ms and its interval, the parts not in any order."""
+    return decompose(run.requests())[["treatment", "part", "mean_ms", "low_ms", "high_ms"]]
+
+
+def responses(run: Run) -> pd.DataFrame:
+    """Return treatment, mean_ms of its responses with its interval, and trials."""
+    return mean_responses(run.requests())
 
 
 def cpu_windows(run: Run, services: tuple[str, ...]) -> pd.DataFrame:

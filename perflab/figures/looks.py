@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from matplotlib.colors import to_rgb
+
+from perflab.figures.compared import side_by_side
 from perflab.recordings import RunRecord
 
 # Okabe and Ito's colours that keep their contrast on white, darkest first, and two neutrals.
@@ -38,9 +41,19 @@ def appearance(place: int) -> tuple[str, str]:
     return PALETTE[number], MARKERS[(number + again) % len(MARKERS)]
 
 
+def luminance(color: str) -> float:
+    """Return how light a colour is in greyscale, from 0 (black) to 1 (ITU-R BT.601)."""
+    red, green, blue = to_rgb(color)
+    return 0.299 * red + 0.587 * green + 0.114 * blue
+
+
 def looks(record: RunRecord) -> dict[str, Look]:
-    """Return each treatment's look, by the treatment's place in the record and nothing else."""
-    return {
+    """Return each treatment's look, those that are compared side by side.
+
+    Colour and marker go by the treatment's place in the record and nothing else.
+    """
+    found = {
         treatment.name: Look(*appearance(place), label=treatment.label or treatment.name)
         for place, treatment in enumerate(record.treatments)
     }
+    return {name: found[name] for name in side_by_side(record)}

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextToPath
 
 SNAPPED = 1.06
 
 
+@lru_cache(maxsize=20_000)
 def text_width_in(text: str, size_pt: float, weight: str = "normal") -> float:
     """Return how wide one line of ``text`` can become in the style's font, in inches.
 

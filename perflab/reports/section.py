@@ -25,6 +25,7 @@ from perflab.reports.findings import (
 from perflab.reports.markdown import cell, to_markdown
 
 FIGURE_TITLES = {
+    "effect": "What every claim comes to, block by block",
     "throughput": "Throughput per treatment, every trial a point",
     "latency_ecdf": "Distribution of response time",
     "time_breakdown": "Where the time goes",

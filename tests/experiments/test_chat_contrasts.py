@@ -6,6 +6,7 @@ import pytest
 
 from perflab.experiments import experiment
 from perflab.experiments.chat.changes import CHANGES, direction, published_ratio
+from perflab.experiments.chat.changes import contrasts as steps_of
 from perflab.experiments.chat.rungs import PERCENTILES, RUNGS, SCENARIOS, rung_named
 from perflab.recordings import Contrast
 
@@ -57,3 +58,25 @@ def test_each_pair_of_published_rows_that_a_step_joins_has_its_size() -> None:
     sized = [change for change in CHANGES if published_ratio(change, 90)]
     assert {change.after for change in sized} >= set(SCENARIOS) - {"json", "uvloop_200"}
     assert all(published_ratio(change, share) for change in sized for share in PERCENTILES)
+
+
+def test_two_rungs_of_no_step_are_compared_and_nothing_else_is_refused() -> None:
+    found = contrasts(rungs=["json", "best"], users_share=0.1)
+    assert list(found) == [f"best against json, p{share}" for share in PERCENTILES]
+    for each in found.values():
+        assert (each.source, each.published_direction, each.not_testable) == ("none", None, "")
+        assert (each.numerator, each.denominator) == ({"rung": "best"}, {"rung": "json"})
+
+
+def test_rungs_of_other_numbers_of_users_are_not_compared() -> None:
+    assert contrasts(rungs=["json", "best_800"]) == {}
+    found = contrasts(rungs=["json"], users=[800])
+    assert list(found) == [f"best_800 against no_deflate_800, p{share}" for share in PERCENTILES]
+
+
+def test_a_step_that_this_machine_cannot_test_is_refused_where_the_rung_before_it_runs() -> None:
+    refusals = {"bound_425": "one core"}
+    for names, refused in ((["json", "no_deflate_425"], 3), (["json", "orjson"], 0)):
+        have = {name: RUNGS[name] for name in names}
+        found = steps_of(have, refusals, as_published=True)
+        assert sum(bool(each.not_testable) for each in found) == refused

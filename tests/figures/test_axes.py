@@ -27,3 +27,15 @@ def test_a_panel_without_data_takes_no_marks_from_the_others() -> None:
     for axes in panels:
         log_axis(axes, "y")
     assert len(panels[0].get_yticks()) > 3
+
+
+@pytest.mark.parametrize("values", [[15.4, 16.2], [1569.9, 1570.3], [50.0, 95.0], [0.71, 1.6]])
+def test_no_two_marks_of_an_axis_have_the_same_number(values) -> None:
+    axes = Figure().subplots()
+    axes.plot([0, 1], values)
+    log_axis(axes, "y")
+    low, high = axes.get_ylim()
+    form = axes.yaxis.get_major_formatter()
+    numbers = [form(mark, 0) for mark in axes.get_yticks() if low <= mark <= high]
+    assert len(numbers) > 2
+    assert len(set(numbers)) == len(numbers)

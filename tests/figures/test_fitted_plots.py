@@ -12,7 +12,7 @@ from perflab.figures.plots.knee_curve import knee_curve
 from perflab.figures.plots.scalability_curve import scalability_curve
 from tests.analysis.test_knee import bent, loads, windows_of
 from tests.analysis.test_scalability import trials
-from tests.figures.test_plots import all_words, shown_texts
+from tests.figures.shown import all_words, cut_off
 
 FOOTER = "run 20260102T030405Z-planted-000001 · seed 1\nbackend process"
 
@@ -36,14 +36,7 @@ CASES = ["knee", "knee, none", "knee, empty", "peak", "peak, none", "peak, empty
 @pytest.mark.parametrize("case", CASES)
 def test_no_text_is_cut_off(case: str) -> None:
     figure = drawn(case)
-    width, height = figure.bbox.width, figure.bbox.height
-    boxes = [(text.get_text(), text.get_window_extent()) for text in shown_texts(figure)]
-    cut = [
-        words
-        for words, box in boxes
-        if box.x0 < -0.5 or box.y0 < -0.5 or box.x1 > width + 0.5 or box.y1 > height + 0.5
-    ]
-    assert cut == []
+    assert cut_off(figure) == []
     assert "planted" in all_words(figure)
 
 

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 from functools import cache
-from itertools import combinations
 
 import pytest
 
-from perflab.figures import PLOTS, STREAM_PLOTS, draw_all, save_all
+from perflab.figures import EFFECT, PLOTS, STREAM_PLOTS, draw_all, save_all
 from perflab.figures.plots.delivery_cpu import delivery_cpu
 from perflab.figures.plots.delivery_volume import delivery_volume
+from perflab.figures.plots.ladder import ladder
 from perflab.figures.plots.stream_timeline import stream_timeline
-from perflab.recordings import Run, RunWriter, TreatmentRecord
-from tests.figures.test_plots import all_words, shown_texts
-from tests.synthetic_streams import write_stream_run
+from perflab.figures.plots.volume_users import volume_users
+from perflab.recordings import Contrast, Run, RunWriter, TreatmentRecord
+from tests.figures.shown import all_words, cut_off, one_line, overlapping, shown_texts
+from tests.synthetic_streams import write_ladder, write_stream_run
 
 once = cache(draw_all)
+LOGINS = Contrast(
+    name="costly against free logins", claim="logins under way raise latency",
+    response="delivery_p90_ms", numerator={"rung": "costly_logins"},
+    denominator={"rung": "free_logins"}, published_direction="greater", source="none",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def streams(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return write_stream_run(tmp_path_factory.mktemp("streams"))
+    return write_stream_run(tmp_path_factory.mktemp("streams"), contrasts=[LOGINS])
 
 
 @pytest.fixture(scope="module")
@@ -45,29 +51,16 @@ def with_more(run: Run, count: int) -> Run:
 
 def test_a_run_of_streams_has_the_figures_of_streams_only(streams: Run, normal: Run) -> None:
     assert set(once(streams)) == set(STREAM_PLOTS)
-    assert not set(once(normal)) & set(STREAM_PLOTS)
-    assert not set(PLOTS) & set(STREAM_PLOTS)
+    assert set(once(normal)) & set(STREAM_PLOTS) == set(EFFECT)
+    assert set(PLOTS) & set(STREAM_PLOTS) == set(EFFECT)
 
 
 @pytest.mark.parametrize("name", STREAM_PLOTS)
 @pytest.mark.parametrize("case", ["streams", "refused"])
 def test_no_text_of_a_stream_figure_is_cut_off_or_overlaps(case, name, request) -> None:
     figure = once(request.getfixturevalue(case))[name]
-    boxes = [(t.get_text(), t.get_window_extent()) for t in shown_texts(figure)]
-    width, height = figure.bbox.width, figure.bbox.height
-    assert [
-        words
-        for words, box in boxes
-        if box.x0 < -0.5 or box.y0 < -0.5 or box.x1 > width + 0.5 or box.y1 > height + 0.5
-    ] == []
-    assert [
-        (a, b)
-        for (a, one), (b, two) in combinations(boxes, 2)
-        if one.x0 + 1 < two.x1 - 1
-        and two.x0 + 1 < one.x1 - 1
-        and one.y0 + 1 < two.y1 - 1
-        and two.y0 + 1 < one.y1 - 1
-    ] == []
+    assert cut_off(figure) == []
+    assert overlapping(figure) == []
 
 
 @pytest.mark.parametrize("name", STREAM_PLOTS)
@@ -83,6 +76,28 @@ def test_the_bands_say_how_far_apart_they_are(streams: Run) -> None:
 
 def test_published_percentiles_stand_beside_the_measured_ones(streams: Run) -> None:
     assert "published" in all_words(once(streams)["ladder"])
+
+
+def test_a_rung_of_one_trial_has_no_bar_of_a_typical_value(tmp_path) -> None:
+    one = write_stream_run(tmp_path, blocks=1)
+    dashed = [len(axes.lines) for axes in ladder(one).axes]
+    # The target, and the rule between two rows.
+    assert dashed == [2, 2, 2]
+
+
+def test_a_stream_run_without_a_valid_trial_says_so(refused: Run) -> None:
+    for name, figure in once(refused).items():
+        words = one_line(figure)
+        assert "No trial of the run is valid (all superseded)." in words or name == "effect"
+
+
+def test_volume_against_users_needs_two_numbers_of_users(tmp_path) -> None:
+    rows = [{}, {}]
+    assert (
+        volume_users(write_ladder(tmp_path / "one", {("json", 25): rows, ("best", 25): rows}))
+        is None
+    )
+    assert volume_users(write_ladder(tmp_path / "two", {("json", 25): rows, ("json", 50): rows}))
 
 
 def test_saving_gives_each_figure_with_its_table(streams: Run, tmp_path) -> None:

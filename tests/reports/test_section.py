@@ -42,7 +42,7 @@ def test_failed_and_invalid_trials_stand_with_their_reasons(run) -> None:
 def test_every_linked_figure_exists_relative_to_the_section(run, tmp_path) -> None:
     path = write_section(run, tmp_path / "report")
     links = re.findall(r"!\[.*?\]\(<(.*?)>\)", path.read_text())
-    assert len(links) == 5
+    assert len(links) == 6
     for link in links:
         assert not Path(link).is_absolute()
         assert link.endswith(".svg")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from perflab.experiments.chat.rungs import PERCENTILES, published_ms
+from perflab.experiments.chat.service import Rung
 from perflab.recordings import Contrast
 
 TABLE = "chat study, published results"
@@ -82,9 +83,12 @@ CHANGES = (
 
 
 def contrasts(
-    have: Mapping[str, object], refusals: Mapping[str, str], as_published: bool
+    have: Mapping[str, Rung], refusals: Mapping[str, str], as_published: bool
 ) -> Iterator[Contrast]:
-    """Yield a contrast of every percentile for each step whose rungs are there, or are refused.
+    """Yield a contrast of every percentile for each step whose rungs are there.
+
+    A refused step needs only the rung before it. A rung of no step is compared with the first that
+    has as many users.
 
     Parameters
     ----------
@@ -95,11 +99,23 @@ def contrasts(
     as_published : bool
         The load has the published intervals, so that the published sizes may be compared.
     """
-    for change in CHANGES:
-        refusal = refusals.get(change.after, "")
-        if refusal or {change.after, change.before} <= set(have):
-            for share in PERCENTILES:
-                yield _contrast(change, share, refusal, as_published)
+    steps = [
+        change
+        for change in CHANGES
+        if change.before in have and (change.after in have or change.after in refusals)
+    ]
+    for change in [*steps, *_further(have, steps)]:
+        for share in PERCENTILES:
+            yield _contrast(change, share, refusals.get(change.after, ""), as_published)
+
+
+def _further(have: Mapping[str, Rung], steps: Collection[Change]) -> Iterator[Change]:
+    in_a_step = {name for step in steps for name in (step.after, step.before)}
+    first_of: dict[int, str] = {}
+    for name, rung in have.items():
+        first = first_of.setdefault(rung.users, name)
+        if name not in in_a_step and name != first:
+            yield Change(name, first)
 
 
 def _contrast(change: Change, share: int, refusal: str, as_published: bool) -> Contrast:

@@ -8,9 +8,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from perflab.figures.canvas import canvas, finish, only_grid
+from perflab.analysis import across_trials
+from perflab.figures.canvas import canvas_of, finish, only_grid
 from perflab.figures.looks import MARKERS, PALETTE
-from perflab.figures.origin import footer
 from perflab.figures.theme import MUTED, styled
 from perflab.recordings import Run
 
@@ -45,12 +45,13 @@ def client_cost(run: Run) -> Figure | None:
     if trials.empty:
         return None
     clients = list(run.record.factors["client"])
-    figure = canvas(
-        "What each client costs and reports as the load grows",
-        footer(run),
+    figure = canvas_of(
+        run,
+        "what each client costs and reports as the load grows",
         plot_height_in=3.1,
-        subtitle="Every point is one trial against the same server; a line joins the medians. "
-        "Hollow: the generator's self-check refused the trial.",
+        subtitle="Every point is one trial against the same server; hollow: the generator's"
+        " self-check refused it. A line joins the typical values over the valid trials, with their"
+        " 95% intervals (median; below 6 trials: geometric mean), where there are several.",
         key=_key(clients),
     )
     for axes, (column, label) in zip(figure.subplots(1, 2), PANELS.items(), strict=True):
@@ -70,11 +71,19 @@ def client_cost(run: Run) -> Figure | None:
 
 def _draw(axes: Axes, trials: pd.DataFrame, column: str, number: int, clients: int) -> None:
     color, marker = PALETTE[number % len(PALETTE)], MARKERS[number % len(MARKERS)]
-    middle = trials.groupby("rate")[column].median()
-    axes.plot(middle.index, middle.to_numpy(), color=color, lw=1.4, zorder=2)
     # Side by side: trials of different clients at one rate would hide each other.
     shift = 1.05 ** (number - (clients - 1) / 2)
     valid = trials["state"] == "valid"
+    typical = {
+        rate * shift: across_trials(own[column].to_numpy(float))
+        for rate, own in trials[valid].groupby("rate")
+    }
+    several = {at: each for at, each in typical.items() if each.n > 1}
+    axes.plot([*several], [each.value for each in several.values()], color=color, lw=1.4, zorder=2)
+    for at, each in several.items():
+        if each.supported:
+            axes.plot([at, at], [each.low, each.high], color=color, lw=3.0, alpha=0.35, zorder=1.5,
+                      gid="interval")  # fmt: skip
     for chosen, face in ((valid, color), (~valid, "white")):
         own = trials[chosen & np.isfinite(trials[column])]
         axes.scatter(

@@ -11,9 +11,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from perflab.analysis.serialization import cost_table
-from perflab.figures.canvas import canvas, finish, only_grid
+from perflab.figures.canvas import canvas_of, finish, only_grid
 from perflab.figures.looks import PALETTE
-from perflab.figures.origin import footer
 from perflab.figures.plots.milliseconds import log_axis
 from perflab.figures.theme import INK, MUTED, styled
 from perflab.recordings import Run
@@ -39,9 +38,9 @@ def codec_cost(run: Run) -> Figure | None:
         return None
     codecs, messages = list(run.record.factors["codec"]), list(run.record.factors["message"])
     steps = [s for s in STEPS if costs["operation"].isin([s, s + VALUES]).any()]
-    figure = canvas(
-        "What one message costs each codec, and how long it gets",
-        footer(run),
+    figure = canvas_of(
+        run,
+        "what one message costs each codec, and how long it gets",
         plot_height_in=len(messages) * (0.75 + ROW_IN * len(codecs)),
         subtitle="Median over trials (below 6: geometric mean), each the median of its repetitions "
         "of 1,000 operations; bars are 95% intervals. Hollow: the same work for all codecs, from "

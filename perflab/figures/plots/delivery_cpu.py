@@ -9,14 +9,15 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from perflab.analysis.knee import Knee, knee
-from perflab.figures.canvas import canvas, finish, only_grid
-from perflab.figures.origin import footer
+from perflab.figures.canvas import canvas_of, finish, only_grid
+from perflab.figures.nothing import empty_figure
 from perflab.figures.plots import phases
 from perflab.figures.plots.milliseconds import log_axis
 from perflab.figures.theme import FAINT, INK, MUTED, styled
 from perflab.figures.words import tick_label
 from perflab.recordings import Run
 
+TITLE = "delivery latency against CPU of the service"
 COLUMNS = ["treatment", "trial_id", "t_s", "phase", "cpu", "messages_per_s", "p90_ms"]
 # The study's reading of its own figure: latency rises, then spikes.
 PUBLISHED_PERCENT = (50, 70)
@@ -36,10 +37,12 @@ def _windows(run: Run) -> pd.DataFrame:
 def delivery_cpu(run: Run) -> Figure:
     """Draw latency against CPU, one panel per treatment, with the fitted knee if there is one."""
     found = _windows(run)
+    if found.empty:
+        return empty_figure(run, TITLE)
     shown = phases.shown_treatments(run)
-    figure = canvas(
-        "Delivery latency against CPU of the service",
-        footer(run),
+    figure = canvas_of(
+        run,
+        TITLE,
         plot_height_in=3.6 if len(shown) < 3 else 6.4,
         subtitle="Every point is a second of a valid trial; its area is the messages delivered in"
         " it. Dotted: where the study saw latency rise (50%) and spike (70%). Dashed, in a band:"
@@ -53,8 +56,6 @@ def delivery_cpu(run: Run) -> Figure:
     for axes, (name, label) in zip(panels, shown, strict=True):
         own = found[found["treatment"] == name]
         _draw(axes, own, label, knee(own, "cpu", "p90_ms"), float(found["messages_per_s"].max()))
-    if found.empty:
-        phases.strip(panels)
     return finish(figure)
 
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
-from perflab.figures.canvas import canvas, finish, only_grid
-from perflab.figures.origin import footer
+from perflab.figures.canvas import canvas_of, finish, only_grid
+from perflab.figures.nothing import empty_figure
 from perflab.figures.plots import phases
 from perflab.figures.plots.milliseconds import log_axis
 from perflab.figures.theme import MUTED, styled
 from perflab.figures.words import tick_label
 from perflab.recordings import Run
 
+TITLE = "delivery latency against message volume"
 COLUMNS = ["treatment", "trial_id", "t_s", "phase", "messages_per_s", "p90_ms"]
 TARGET_MS = 200.0
 
@@ -31,10 +33,12 @@ def _windows(run: Run) -> pd.DataFrame:
 def delivery_volume(run: Run) -> Figure:
     """Draw latency against volume, one panel per treatment."""
     found = _windows(run)
+    if found.empty:
+        return empty_figure(run, TITLE)
     shown = phases.shown_treatments(run)
-    figure = canvas(
-        "Delivery latency against message volume",
-        footer(run),
+    figure = canvas_of(
+        run,
+        TITLE,
         plot_height_in=3.4 if len(shown) < 3 else 6.0,
         subtitle="Every point is a second of a valid trial. Dashed: the study's target of"
         f" {TARGET_MS:g} ms for the p90.{phases.left_out(run, shown)}",
@@ -45,8 +49,6 @@ def delivery_volume(run: Run) -> Figure:
     )
     for axes, (name, label) in zip(panels, shown, strict=True):
         _draw(axes, found[found["treatment"] == name], label)
-    if found.empty:
-        phases.strip(panels)
     return finish(figure)
 
 
@@ -59,5 +61,6 @@ def _draw(axes: Axes, own: pd.DataFrame, label: str) -> None:
     log_axis(axes, "y")
     axes.axhline(TARGET_MS, color=MUTED, lw=1.0, ls=(0, (4, 2)), zorder=1)
     axes.set_xlim(left=0)
+    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     axes.xaxis.set_major_formatter("{x:,.0f}")
     only_grid(axes, "y")

@@ -8,9 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from perflab.figures.canvas import canvas, finish, only_grid
+from perflab.figures.canvas import canvas_of, finish, only_grid
 from perflab.figures.looks import Look, looks
-from perflab.figures.origin import footer
 from perflab.figures.plots.milliseconds import log_axis
 from perflab.figures.theme import FAINT, MUTED, styled
 from perflab.figures.words import tick_label
@@ -62,9 +61,9 @@ def flush_cost(run: Run) -> Figure | None:
         return None
     look = looks(run.record)
     drawn = table(run)
-    figure = canvas(
-        "Cost of a disk flush over the run, and the commits of the trials",
-        footer(run),
+    figure = canvas_of(
+        run,
+        "cost of a disk flush over the run, and the commits of the trials",
         plot_height_in=3.3,
         subtitle="Grey: single flushes on the database's file system, measured around each trial;"
         " bar: their median. Coloured: the trial's median commit phase as the service reports it"

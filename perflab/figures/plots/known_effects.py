@@ -9,9 +9,8 @@ from matplotlib.lines import Line2D
 from perflab.analysis.resolution import FACTOR, KNOWN_COLUMNS
 from perflab.analysis.resolution import known_effects as effects
 from perflab.errors import AnalysisError
-from perflab.figures.canvas import canvas, finish, only_grid
+from perflab.figures.canvas import canvas_of, finish, only_grid
 from perflab.figures.looks import PALETTE
-from perflab.figures.origin import footer
 from perflab.figures.theme import INK, MUTED, styled
 from perflab.recordings import Run
 
@@ -36,9 +35,9 @@ def known_effects(run: Run) -> Figure | None:
     found = table(run)
     if found.empty:
         return None
-    figure = canvas(
-        "What was planted, and what the lab found",
-        footer(run),
+    figure = canvas_of(
+        run,
+        "what was planted, and what the lab found",
         plot_height_in=0.7 + ROW_IN * len(found),
         subtitle="Mean response time against that of copy A1: estimate over all blocks with its "
         "95% interval. A copy is the same service; the others work longer by a known share.",

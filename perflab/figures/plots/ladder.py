@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -11,16 +9,19 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator
 
+from perflab.analysis import Estimate
 from perflab.analysis.users_held import targets_ms
-from perflab.figures.canvas import canvas, finish, only_grid
+from perflab.figures.canvas import canvas_of, finish, only_grid
 from perflab.figures.evidence import typical_values
 from perflab.figures.looks import PALETTE, looks
-from perflab.figures.origin import footer
+from perflab.figures.nothing import empty_figure
 from perflab.figures.plots import rows
 from perflab.figures.plots.milliseconds import log_axis
 from perflab.figures.theme import FAINT, INK, MUTED, styled
 from perflab.recordings import Run, published
 
+TITLE = "delivery latency, rung by rung"
+BEYOND = 3.0
 SHARES = (90, 95, 99)
 COLUMNS = [
     "rung", "block", "trial_id", "state", "messages_per_s", "plateau_cpu_share_chat",
@@ -44,20 +45,23 @@ def ladder(run: Run) -> Figure | None:
     look = looks(run.record)
     trials = run.trials()
     trials = trials[~trials["superseded"].astype(bool) & (trials["state"] != "failed")]
-    figure = canvas(
-        "Delivery latency, rung by rung",
-        footer(run),
+    if not np.isfinite(trials[list(targets_ms())]).any(axis=None):
+        return empty_figure(run, TITLE)
+    figure = canvas_of(
+        run,
+        TITLE,
         plot_height_in=0.6 + len(look) * rows.height_in(look, 0.34),
         subtitle="Points: trials (hollow: refused). Bar: typical value over valid trials, with its"
-        " 95% interval where n allows one. Dashed: the study's targets. All deliveries of a trial.",
+        " 95% interval where n allows one (an arrow: it goes on); none of a single trial. Dashed:"
+        " the study's targets. All deliveries of a trial.",
         key=_key(run),
     )
     limits = targets_ms()
     panels = figure.subplots(1, len(SHARES), sharey=True)
     for axes, share in zip(panels, SHARES, strict=True):
         places = rows.frame(axes, look)
-        _draw(axes, run, trials, share, places)
         axes.axvline(limits[f"delivery_p{share}_ms"], color=MUTED, lw=1.0, ls=(0, (4, 2)), zorder=1)
+        _draw(axes, run, trials, share, places)
         axes.set_xlabel(f"p{share}, ms (log)")
         only_grid(axes, "x")
     return finish(figure)
@@ -71,9 +75,8 @@ def _draw(axes: Axes, run: Run, trials: pd.DataFrame, share: int, places: dict[s
         axes.scatter(trials.loc[chosen, column], height[chosen] + 0.14, s=12, c=face,
                      edgecolors=PALETTE[0], linewidths=0.8, zorder=3)  # fmt: skip
     for name, estimate in typical_values(run, column).items():
-        axes.plot([estimate.value] * 2, [places[name] - 0.32, places[name] + 0.02], color=INK, lw=2)
-        if math.isfinite(estimate.low):
-            axes.plot([estimate.low, estimate.high], [places[name] - 0.15] * 2, color=INK, lw=1.1)
+        if estimate.n > 1:
+            _draw_typical(axes, estimate, places[name] - 0.15, trials[column])
     for name, value in _published(run, share).items():
         axes.scatter([value], [places[name] - 0.15], marker="D", s=16, c="white",
                      edgecolors=PALETTE[1], linewidths=1.1, zorder=4)  # fmt: skip
@@ -84,6 +87,19 @@ def _draw(axes: Axes, run: Run, trials: pd.DataFrame, share: int, places: dict[s
         axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0) if high < 40 * low else (1.0,)))
     for row in list(places.values())[:-1]:
         axes.axhline(row + 0.5, color=FAINT, lw=0.6, zorder=0)
+
+
+def _draw_typical(axes: Axes, estimate: Estimate, y: float, of_trials: pd.Series[float]) -> None:
+    """Draw a typical value; an interval of few trials may span decades and ends in an arrow."""
+    axes.plot([estimate.value] * 2, [y - 0.17, y + 0.17], color=INK, lw=2)
+    if not estimate.supported:
+        return
+    least, most = of_trials.min() / BEYOND, of_trials.max() * BEYOND
+    ends = [max(estimate.low, least), min(estimate.high, most)]
+    axes.plot(ends, [y, y], color=INK, lw=1.1)
+    for end, full, marker in zip(ends, (estimate.low, estimate.high), "<>", strict=True):
+        if end != full:
+            axes.plot([end], [y], marker=marker, ms=3.5, color=INK)
 
 
 def _published(run: Run, share: int) -> dict[str, float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -11,16 +11,17 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from perflab.analysis import Correlation
-from perflab.figures.canvas import canvas, finish, only_grid
+from perflab.figures.canvas import canvas_of, finish, only_grid
 from perflab.figures.evidence import LATENCY, WINDOW_S, cpu_windows, latency_and_cpu
 from perflab.figures.looks import Look, looks
-from perflab.figures.origin import footer
+from perflab.figures.nothing import empty_figure
 from perflab.figures.plots.milliseconds import log_axis
-from perflab.figures.theme import MUTED, styled
+from perflab.figures.theme import styled
 from perflab.figures.words import tick_label
 from perflab.recordings import Run
 
 SERVICES = ("inference", "postgres")
+TITLE = "response time against CPU use of each service"
 TABLE_ROWS = 400
 
 
@@ -45,10 +46,12 @@ def latency_cpu(run: Run) -> Figure | None:
         return None
     look = looks(run.record)
     found = cpu_windows(run, SERVICES)
+    if found.empty:
+        return empty_figure(run, TITLE)
     services = [name for name in SERVICES if f"cpu_{name}" in found]
-    figure = canvas(
-        "Response time against CPU use of each service",
-        footer(run),
+    figure = canvas_of(
+        run,
+        TITLE,
         plot_height_in=3.4,
         subtitle=f"Every point is a window of {WINDOW_S:g} s in a valid trial. ρ: Spearman's rank"
         " correlation of the windows within a trial, averaged over the trials that have enough of"
@@ -58,8 +61,6 @@ def latency_cpu(run: Run) -> Figure | None:
     panels = figure.subplots(1, max(1, len(services)), sharey=True, squeeze=False).ravel()
     for axes, service in zip(panels, services, strict=False):
         _draw_panel(axes, found, service, look)
-    if not len(found):
-        _say_nothing(panels)
     panels[0].set_ylabel("median response time, ms (log)")
     return finish(figure)
 
@@ -93,20 +94,6 @@ def _in_words(correlation: Correlation) -> str:
     trials = f"{correlation.n} trial{'s' if correlation.n != 1 else ''}"
     words = f"ρ = {correlation.rho:.2f} {interval}\nn = {trials}, {correlation.windows:,} windows"
     return words.replace("-", "\N{MINUS SIGN}")
-
-
-def _say_nothing(panels: Iterable[Axes]) -> None:
-    for axes in panels:
-        axes.set_xticks([])
-        axes.set_yticks([])
-        axes.text(
-            0.5,
-            0.5,
-            "no window of a valid trial",
-            transform=axes.transAxes,
-            ha="center",
-            color=MUTED,
-        )
 
 
 def _key(look: Mapping[str, Look], windows: pd.DataFrame) -> list[Line2D]:

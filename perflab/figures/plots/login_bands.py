@@ -6,15 +6,17 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 
 from perflab.analysis.streams import Bands, bands
-from perflab.figures.canvas import canvas, finish, only_grid
+from perflab.figures.canvas import canvas_of, finish, only_grid
 from perflab.figures.looks import PALETTE
-from perflab.figures.origin import footer
+from perflab.figures.nothing import empty_figure
 from perflab.figures.plots import phases
 from perflab.figures.theme import styled
 from perflab.recordings import Run
 
+TITLE = "two bands: CPU with logins under way, and without"
 COLUMNS = ["treatment", "trial_id", "t_s", "joining", "users", "messages_per_s", "cpu"]
 PANELS = {"users": "connected users", "messages_per_s": "messages delivered per second"}
 LOOKS = {
@@ -41,10 +43,12 @@ def login_bands(run: Run) -> Figure | None:
     if [item.levels.get("rung") for item in run.record.treatments] != LEVELS:
         return None
     found = _windows(run)
+    if found.empty:
+        return empty_figure(run, TITLE)
     difference = bands(phases.windows(run), names[0], names[1])
-    figure = canvas(
-        "Two bands: CPU with logins under way, and without",
-        footer(run),
+    figure = canvas_of(
+        run,
+        TITLE,
         plot_height_in=3.5,
         subtitle=_subtitle(difference),
         key=[
@@ -56,8 +60,6 @@ def login_bands(run: Run) -> Figure | None:
     for axes, (column, words) in zip(panels, PANELS.items(), strict=True):
         _draw(axes, found, column, names)
         axes.set_xlabel(words)
-    if found.empty:
-        phases.strip(panels)
     panels[0].set_ylabel(f"CPU use of {phases.SERVICE}, % of a core")
     return finish(figure)
 
@@ -73,9 +75,6 @@ def _subtitle(difference: Bands) -> str:
 
 
 def _draw(axes: Axes, found: pd.DataFrame, column: str, names: list[str]) -> None:
-    if found.empty:
-        phases.say_nothing(axes)
-        return
     for (joining, number), (_, color, marker) in LOOKS.items():
         own = found[(found["joining"] == joining) & (found["treatment"] == names[number])]
         axes.plot(
@@ -91,5 +90,6 @@ def _draw(axes: Axes, found: pd.DataFrame, column: str, names: list[str]) -> Non
         )
     axes.set_xlim(left=0)
     axes.set_ylim(bottom=0)
+    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     axes.xaxis.set_major_formatter("{x:,.0f}")
     only_grid(axes, "y")

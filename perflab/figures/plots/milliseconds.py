@@ -11,6 +11,11 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLoca
 # Up to this many decades, 2 and 5 of each are marked; numbers lie flat, so x holds fewer of them.
 FEW_DECADES = {"x": 2.2, "y": 3.2}
 WITHIN_A_DECADE = 0.8
+# Values that differ by less than a factor of two.
+A_THIRD = 0.33
+FINE = (1.0, 1.2, 1.4, 1.6, 1.8, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0)
+# Values that are nearly one: numbers beside the axis would all be the same.
+LEAST = 1.05
 
 
 def log_axis(axes: Axes, which: Literal["x", "y"]) -> None:
@@ -24,6 +29,8 @@ def log_axis(axes: Axes, which: Literal["x", "y"]) -> None:
         axis.set_major_locator(NullLocator())
         return
     (axes.set_xscale if which == "x" else axes.set_yscale)("log")
+    if high < low * LEAST:
+        (axes.set_xlim if which == "x" else axes.set_ylim)(low / LEAST, high * LEAST)
     decades = np.log10(high / max(low, high * 1e-9))
     axis.set_major_locator(LogLocator(subs=_marks(decades, FEW_DECADES[which]), numticks=20))
     axis.set_major_formatter(FuncFormatter(lambda value, _: plain(value)))
@@ -43,11 +50,15 @@ def _drawn(axes: Axes, which: Literal["x", "y"]) -> tuple[float, float]:
 
 
 def _marks(decades: float, few: float) -> tuple[float, ...]:
+    if decades <= A_THIRD:
+        return FINE
     if decades <= WITHIN_A_DECADE:
         return (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0)
     return (1.0, 2.0, 5.0) if decades <= few else (1.0,)
 
 
 def plain(value: float) -> str:
-    """Return a number without an exponent: ``0.05``, ``2``, ``1,000``."""
-    return f"{value:,.0f}" if value >= 10 else f"{value:.6f}".rstrip("0").rstrip(".")
+    """Return a number without an exponent: ``0.05``, ``2``, ``15.5``, ``1,000``."""
+    if value >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.{1 if value >= 10 else 6}f}".rstrip("0").rstrip(".")

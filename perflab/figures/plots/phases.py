@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from weakref import WeakKeyDictionary
 
 import pandas as pd
@@ -16,6 +15,8 @@ from perflab.figures.theme import MUTED
 from perflab.recordings import Run
 
 SERVICE = "chat"
+# How dark a stretch of time is shaded: colours that light are alike in greyscale.
+SHADES = {"ramp": 0.22, "plateau": 0.05, "tail": 0.14}
 COLORS = {"ramp": "#D55E00", "plateau": "#0072B2", "tail": "#009E73"}
 MARKERS = {"ramp": "^", "plateau": "o", "tail": "s"}
 WORDS = {
@@ -97,17 +98,10 @@ def scatter(axes: Axes, own: pd.DataFrame, x: pd.Series[float], y: str) -> None:
 
 
 def say_nothing(axes: Axes) -> None:
-    """Say that there is no window to show.
+    """Say that a treatment has no window to show, beside others that have.
 
     The ticks stay: panels that share their axes share them as well.
     """
     only_grid(axes, "y")
     words = "no window of a valid trial"
     axes.text(0.5, 0.5, words, transform=axes.transAxes, ha="center", color=MUTED)
-
-
-def strip(panels: Iterable[Axes]) -> None:
-    """Take the ticks off a figure that has no window at all."""
-    for axes in panels:
-        axes.set_xticks([])
-        axes.set_yticks([])

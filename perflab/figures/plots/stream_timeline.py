@@ -6,16 +6,18 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
 
-from perflab.figures.canvas import canvas, finish, only_grid
+from perflab.figures.canvas import canvas_of, finish, only_grid
 from perflab.figures.looks import looks
-from perflab.figures.origin import footer
+from perflab.figures.nothing import empty_figure
 from perflab.figures.plots import phases
 from perflab.figures.plots.milliseconds import log_axis
 from perflab.figures.theme import styled
 from perflab.figures.words import tick_label
 from perflab.recordings import Run
 
+TITLE = "a trial over time"
 PANELS = {
     "cpu": "CPU,\n% of a core",
     "messages_per_s": "messages\nper second",
@@ -41,16 +43,18 @@ def _windows(run: Run) -> pd.DataFrame:
 def stream_timeline(run: Run) -> Figure:
     """Draw each treatment's first valid trial over time, one column per treatment."""
     found = _windows(run)
+    if found.empty:
+        return empty_figure(run, TITLE)
     shown = phases.shown_treatments(run, MOST_COLUMNS)
-    figure = canvas(
-        "A trial over time",
-        footer(run),
+    figure = canvas_of(
+        run,
+        TITLE,
         plot_height_in=5.6,
         subtitle="Seconds of each treatment's first valid trial; shaded by phase. CPU is that of"
         f" {phases.SERVICE}; latency is that of deliveries, from the planned instant of sending."
         f"{phases.left_out(run, shown)}",
         key=[
-            Patch(fc=color, alpha=0.13, label=phases.WORDS[name])
+            Patch(fc=color, alpha=phases.SHADES[name], label=phases.WORDS[name])
             for name, color in phases.COLORS.items()
             if name in set(found["phase"])
         ],
@@ -68,8 +72,6 @@ def stream_timeline(run: Run) -> Figure:
         panels[-1, column].set_xlabel("seconds since the first connection")
     for axes, words in zip(panels[:, 0], PANELS.values(), strict=True):
         axes.set_ylabel(words)
-    if found.empty:
-        phases.strip(panels.ravel())
     figure.align_ylabels(panels[:, 0])
     return finish(figure)
 
@@ -80,12 +82,20 @@ def _draw(axes: Axes, own: pd.DataFrame, what: str, color: str) -> None:
         return
     for phase, group in own.groupby("phase", sort=False):
         begin, end = float(group["t_s"].min()), float(group["t_s"].max()) + 1
-        axes.axvspan(begin, end, color=phases.COLORS[str(phase)], alpha=0.09, lw=0, zorder=0)
+        axes.axvspan(
+            begin,
+            end,
+            color=phases.COLORS[str(phase)],
+            alpha=phases.SHADES[str(phase)],
+            lw=0,
+            zorder=0,
+        )
     values = own[what] * (100 if what == "cpu" else 1)
     axes.plot(own["t_s"] + 0.5, values, color=color, lw=1.1)
     if what == "p90_ms":
         log_axis(axes, "y")
     else:
         axes.set_ylim(bottom=0)
+        axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
         axes.yaxis.set_major_formatter("{x:,.0f}")
     only_grid(axes, "y")

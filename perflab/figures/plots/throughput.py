@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import StrMethodFormatter
 
 from perflab.analysis import Estimate
-from perflab.figures.canvas import canvas, finish, only_grid
+from perflab.figures.canvas import canvas_of, finish, only_grid
+from perflab.figures.compared import compared
 from perflab.figures.evidence import in_words, statistic, typical_values
 from perflab.figures.looks import Look, looks
-from perflab.figures.origin import footer
+from perflab.figures.nothing import empty_figure
 from perflab.figures.plots import rows
 from perflab.figures.theme import FAINT, INK, MUTED, styled
 from perflab.recordings import Run
 
+TITLE = "throughput per treatment"
 BAND = (-0.34, 0.12)
 TYPICAL_AT = 0.32
 COLUMNS = [
@@ -55,25 +59,25 @@ def throughput(run: Run) -> Figure:
     look = looks(run.record)
     trials = table(run)
     typical = typical_values(run, "throughput_rps")
-    figure = canvas(
-        "Throughput per treatment",
-        footer(run),
+    if not np.isfinite(trials["throughput_rps"]).any():
+        return empty_figure(run, TITLE)
+    figure = canvas_of(
+        run,
+        TITLE,
         plot_height_in=0.55 + len(look) * rows.height_in(look, 0.62),
-        subtitle="Every point is one trial; a grey line joins the trials of one block.",
-        key=_key(set(trials["state"]), {statistic(each) for each in typical.values()}),
+        subtitle="Every point is one trial, the first block on top; a grey line joins two trials of"
+        " one block that are compared.",
+        key=_key(set(trials["state"]), [each for each in typical.values() if each.n > 1]),
     )
     axes = figure.subplots()
     places = rows.frame(axes, look)
     trials = trials.assign(y=_heights(trials, places))
-    _join_blocks(axes, trials)
+    _join_blocks(axes, trials, compared(run.record))
     for name, group in trials.groupby("treatment", sort=False):
         _draw_trials(axes, group, look[str(name)])
     for name, estimate in typical.items():
         _draw_typical(axes, places[name] + TYPICAL_AT, estimate, look[name])
     axes.set_xlim(left=0)
-    if not np.isfinite(trials["throughput_rps"]).any():
-        axes.set_xlim(0, 1)
-        axes.set_xticks([0])
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     axes.set_xlabel("throughput, successful responses per second")
     only_grid(axes, "x")
@@ -90,12 +94,22 @@ def _heights(trials: pd.DataFrame, places: dict[str, int]) -> pd.Series[float]:
     return trials["treatment"].map(places).astype(float) + trials["block"].map(offset).astype(float)
 
 
-def _join_blocks(axes: Axes, trials: pd.DataFrame) -> None:
-    """Only valid trials are joined: only they enter a comparison."""
-    valid = trials.where(trials["state"] == "valid").assign(block=trials["block"])
-    for _, block in valid.groupby("block"):
-        in_row_order = block.sort_values("y")
-        axes.plot(in_row_order["throughput_rps"], in_row_order["y"], color=FAINT, lw=0.9, zorder=1)
+def _join_blocks(axes: Axes, trials: pd.DataFrame, pairs: Sequence[tuple[str, str]]) -> None:
+    """Join what a claim compares; only valid trials, for only they enter a comparison."""
+    valid = trials[(trials["state"] == "valid") & np.isfinite(trials["throughput_rps"])]
+    points = {
+        (block, name): (x, y)
+        for block, name, x, y in zip(
+            valid["block"], valid["treatment"], valid["throughput_rps"], valid["y"], strict=True
+        )
+    }
+    lines = [
+        [points[block, one], points[block, other]]
+        for block in valid["block"].unique()
+        for one, other in pairs
+        if (block, one) in points and (block, other) in points
+    ]
+    axes.add_collection(LineCollection(lines, colors=FAINT, linewidths=0.9, zorder=1))
 
 
 def _draw_trials(axes: Axes, trials: pd.DataFrame, look: Look) -> None:
@@ -131,10 +145,11 @@ def _draw_typical(axes: Axes, y: float, estimate: Estimate, look: Look) -> None:
     )
     if estimate.supported:
         axes.plot([estimate.low, estimate.high], [y, y], color=look.color, lw=2.2, zorder=2)
-    axes.plot([estimate.value] * 2, [y - 0.1, y + 0.1], color=INK, lw=1.6, zorder=3)
+    if estimate.n > 1:
+        axes.plot([estimate.value] * 2, [y - 0.1, y + 0.1], color=INK, lw=1.6, zorder=3)
 
 
-def _key(states: set[str], statistics: set[str]) -> list[Line2D]:
+def _key(states: set[str], typical: Sequence[Estimate]) -> list[Line2D]:
     point: dict[str, Any] = {"ls": "", "ms": 4.5, "mec": MUTED}
     handles = [Line2D([], [], marker="o", mfc=MUTED, label="valid trial", **point)]
     if "invalid" in states:
@@ -151,6 +166,7 @@ def _key(states: set[str], statistics: set[str]) -> list[Line2D]:
         "mec": INK,
         "mew": 1.6,
     }
+    statistics = {statistic(each) for each in typical}
     both = "median (n < 6: geometric mean)"
     name = both if len(statistics) > 1 else "".join(statistics)
     label = f"{name} and its 95% interval"

@@ -2,43 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from perflab.analysis.words import part_words
-from perflab.figures.canvas import WIDTH_IN, canvas, finish, only_grid
-from perflab.figures.evidence import parts
-from perflab.figures.looks import looks
-from perflab.figures.origin import footer
+from perflab.figures.canvas import WIDTH_IN, canvas_of, finish, only_grid
+from perflab.figures.evidence import parts, responses
+from perflab.figures.looks import looks, luminance
+from perflab.figures.nothing import empty_figure
 from perflab.figures.plots import rows
 from perflab.figures.theme import INK, MUTED, styled
 from perflab.figures.words import text_width_in
 from perflab.recordings import Run
 
-# Paul Tol's muted scheme: apart from the treatments' colours, and safe for colour-blind readers.
+# Apart from the treatments' colours, safe for colour-blind readers, and each of another lightness:
+# parts that can lie side by side stay apart in greyscale.
 COLORS = {
-    "generator lag": "#E3E3E3",
-    "connection wait": "#C4C4C4",
-    "queue and other": "#8F8F8F",
-    "threadpool": "#DDCC77",
-    "inference": "#44AA99",
-    "pool": "#88CCEE",
-    "execute": "#5566AA",
-    "commit": "#882255",
-    "unaccounted app": "#999933",
+    "generator lag": "#F0F0F0",
+    "connection wait": "#AEAEAE",
+    "queue and other": "#7F7F7F",
+    "threadpool": "#F0DD88",
+    "inference": "#117766",
+    "pool": "#99CCEE",
+    "execute": "#5566CC",
+    "commit": "#661144",
+    "unaccounted app": "#AAA055",
 }
-SPARE = ("#CC6677", "#117733", "#AA4499", "#332288")
+SPARE = ("#333388", "#EE99AA", "#A03030", "#CCEECC")
+TITLE = "where the time goes, mean parts of a response time"
 REST = "unaccounted app"
 BAR = 0.62
+# The axes take roughly this part of the figure; numbers need it before the layout is known.
+BAR_IN = WIDTH_IN - rows.LABEL_WIDTH_IN - 0.6
+TOTAL_IN = 1.45
 
 
 def table(run: Run) -> pd.DataFrame:
-    """Return the mean time of every part of a request, in ms, by treatment (long form)."""
+    """Return the mean time of every part of a request, in ms, by treatment (long form).
+
+    With its 95% t interval over trials, low_ms to high_ms.
+    """
     labels = {name: look.label for name, look in looks(run.record).items()}
     found = parts(run)
     order = _order(found["part"])
@@ -48,7 +57,7 @@ def table(run: Run) -> pd.DataFrame:
         part=pd.Categorical(found["part"], order),
     ).sort_values(["treatment", "part"], ignore_index=True)
     found = found.astype({"treatment": str, "part": str})
-    return found[["treatment", "label", "part", "mean_ms"]]
+    return found[["treatment", "label", "part", "mean_ms", "low_ms", "high_ms"]]
 
 
 def _order(names: Iterable[str]) -> list[str]:
@@ -66,23 +75,26 @@ def time_breakdown(run: Run) -> Figure:
     """Draw the mean parts of a response time as one stacked bar per treatment."""
     look = looks(run.record)
     drawn = table(run)
+    if drawn.empty:
+        return empty_figure(run, TITLE)
     colors = _colors(drawn)
-    figure = canvas(
-        "Where the time goes: mean parts of a response time",
-        footer(run),
+    figure = canvas_of(
+        run,
+        TITLE,
         plot_height_in=0.6 + len(look) * rows.height_in(look, 0.44),
         subtitle="Valid trials, successful responses. Phases from the service's Server-Timing;"
-        " grey: seen from outside. Number at the bar's end: mean response time.",
+        " grey: seen from outside. At the bar's end: mean response time with its 95% interval over"
+        " trials (t), drawn where it lies.",
         key=[Patch(fc=color, label=part_words(part)) for part, color in colors.items()],
     )
     axes = figure.subplots()
     places = rows.frame(axes, look)
-    totals = drawn.groupby("treatment")["mean_ms"].sum()
-    limit = float(totals.max()) * 1.14 if len(totals) else 1.0
-    axes.set_xlim(0, limit if limit > 0 else 1.0)
+    totals = {str(each["treatment"]): each for each in responses(run).to_dict("records")}
+    _make_room(axes, [float(each["mean_ms"]) for each in totals.values()])
     for name, place in places.items():
         if name in totals:
             _draw_bar(axes, place, drawn[drawn["treatment"] == name], colors)
+            _draw_total(axes, place, totals[name])
         else:
             axes.text(
                 0.01,
@@ -97,6 +109,11 @@ def time_breakdown(run: Run) -> Figure:
     return finish(figure)
 
 
+def _make_room(axes: Axes, totals: list[float]) -> None:
+    """Leave room at the right of the longest bar for its numbers."""
+    axes.set_xlim(0, max(totals) * BAR_IN / (BAR_IN - TOTAL_IN))
+
+
 def _colors(drawn: pd.DataFrame) -> dict[str, str]:
     """Return the colours of the parts that occur, in the order of the stack."""
     spare = iter(SPARE * 4)
@@ -106,8 +123,7 @@ def _colors(drawn: pd.DataFrame) -> dict[str, str]:
 
 def _draw_bar(axes: Axes, place: int, segments: pd.DataFrame, colors: dict[str, str]) -> None:
     left = 0.0
-    # The axes take roughly this part of the figure; labels need it before the layout is known.
-    inch = axes.get_xlim()[1] / (WIDTH_IN - rows.LABEL_WIDTH_IN - 0.6)
+    inch = axes.get_xlim()[1] / BAR_IN
     for part, value in zip(segments["part"], segments["mean_ms"], strict=True):
         if value <= 0:
             continue
@@ -122,11 +138,25 @@ def _draw_bar(axes: Axes, place: int, segments: pd.DataFrame, colors: dict[str, 
                 size=7.5,
                 ha="center",
                 va="center",
-                color="white" if _dark(color) else INK,
+                color="white" if luminance(color) < 0.55 else INK,
             )
         left += value
-    total = f"{_total(float(segments['mean_ms'].sum()))} ms"
-    axes.text(left + 0.06 * inch, place, total, size=8, va="center", weight="bold")
+
+
+def _draw_total(axes: Axes, place: int, total: Mapping[Hashable, Any]) -> None:
+    """Draw the interval of a bar's end just above the bar, and its numbers at the right."""
+    mean, low, high, n = (total[name] for name in ("mean_ms", "low_ms", "high_ms", "trials"))
+    last = axes.get_xlim()[1]
+    above, ends = place - BAR / 2 - 0.08, f"\nn = {n}, no interval"
+    if math.isfinite(low):
+        ends = f" [{_total(low)}, {_total(high)}]\nn = {n} trials"
+        axes.plot([max(low, 0.0), min(high, last)], [above, above], color=INK, lw=1.6, zorder=4,
+                  gid="interval")  # fmt: skip
+        axes.plot([mean], [above], marker="|", ms=6, mew=1.6, color=INK, zorder=4)
+    axes.text(
+        mean + 0.06 * last / BAR_IN, place, f"{_total(mean)} ms{ends}", size=7.5, va="center",
+        linespacing=1.25,
+    )  # fmt: skip
 
 
 def _short(value: float) -> str:
@@ -136,8 +166,3 @@ def _short(value: float) -> str:
 
 def _total(value: float) -> str:
     return f"{value:,.0f}" if value >= 99.95 else f"{value:.1f}"
-
-
-def _dark(color: str) -> bool:
-    red, green, blue = to_rgb(color)
-    return 0.299 * red + 0.587 * green + 0.114 * blue < 0.55

@@ -9,12 +9,14 @@ from matplotlib.lines import Line2D
 
 from perflab.analysis.users_held import held_sentences, targets_ms
 from perflab.analysis.users_held import users_held as held_table
-from perflab.figures.canvas import canvas, finish, only_grid
+from perflab.figures.canvas import canvas_of, finish, only_grid
 from perflab.figures.looks import appearance
-from perflab.figures.origin import footer
+from perflab.figures.nothing import empty_figure, why
 from perflab.figures.plots.milliseconds import log_axis
 from perflab.figures.theme import MUTED, styled
 from perflab.recordings import Run
+
+TITLE = "users held within the targets"
 
 
 def table(run: Run) -> pd.DataFrame:
@@ -33,13 +35,15 @@ def users_held(run: Run) -> Figure | None:
     if found.empty:
         return None
     names = list(dict.fromkeys(found["configuration"]))
-    figure = canvas(
-        "Users held within the targets",
-        footer(run),
+    said = ". ".join(_upper(each) for each in held_sentences(found))
+    if not found[list(targets_ms())].notna().any(axis=None):
+        return empty_figure(run, TITLE, f"{said}. {why(run)}")
+    figure = canvas_of(
+        run,
+        TITLE,
         plot_height_in=3.2,
-        subtitle=". ".join(_upper(each) for each in held_sentences(found))
-        + ". Small points: trials (hollow: refused); lines: their typical values, with 95%"
-        " intervals where n allows them.",
+        subtitle=f"{said}. Small points: trials (hollow: refused); lines: typical values, where"
+        " there are several, with 95% intervals where n allows them.",
         key=_key(names),
     )
     panels = figure.subplots(1, len(targets_ms()), sharey=True)
@@ -62,7 +66,9 @@ def _draw(axes: Axes, run: Run, found: pd.DataFrame, names: list[str], response:
     for place, name in enumerate(names):
         color, marker = appearance(place)
         own = found[found["configuration"] == name]
-        axes.plot(own["users"], own[response], color=color, marker=marker, ms=4.5, lw=1.4, zorder=3)
+        typical = own[own[f"{response}_n"] > 1]
+        axes.plot(typical["users"], typical[response], color=color, marker=marker, ms=4.5, lw=1.4,
+                  zorder=3)  # fmt: skip
         low, high = f"{response}_low", f"{response}_high"
         known = own[own[low].notna()]
         axes.vlines(known["users"], known[low], known[high], color=color, lw=1.1, zorder=2.5)

@@ -13,18 +13,20 @@ from perflab.analysis.volume import (
     JOINING,
     PLATEAU,
     crowds,
+    growing_treatments,
     plateaus,
     published_factor,
     volume_laws,
 )
-from perflab.figures.canvas import canvas, finish, only_grid
+from perflab.figures.canvas import canvas_of, finish, only_grid
 from perflab.figures.looks import PALETTE
-from perflab.figures.origin import footer
+from perflab.figures.nothing import empty_figure
 from perflab.figures.plots import phases
 from perflab.figures.plots.milliseconds import log_axis
 from perflab.figures.theme import MUTED, styled
 from perflab.recordings import Run
 
+TITLE = "message volume against users"
 PUBLISHED_POWER = 2.0
 COLUMNS = ["from", "block", "users", "messages_per_s"]
 LOOKS = {JOINING: (PALETTE[0], "o"), PLATEAU: (PALETTE[1], "s")}
@@ -53,24 +55,24 @@ def _points(run: Run, places: list[str]) -> pd.DataFrame:
 
 
 @styled
-def volume_users(run: Run) -> Figure:
-    """Draw volume against users on logarithmic axes."""
+def volume_users(run: Run) -> Figure | None:
+    """Draw volume against users on logarithmic axes; None where the run has one number of users."""
+    if len(run.record.factors.get("users", [])) < 2 and not growing_treatments(run):
+        return None
     laws = volume_laws(run, phases.windows(run))
     found, factor = _points(run, list(laws)), published_factor(run)
     shown = found[found["messages_per_s"] > 0]
     said = " ".join(f"{_said(where, law)}.{WORDS[where]}" for where, law in laws.items())
-    figure = canvas(
-        "Message volume against users",
-        footer(run),
+    if shown.empty:
+        return empty_figure(run, TITLE)
+    figure = canvas_of(
+        run,
+        TITLE,
         plot_height_in=3.3,
         subtitle=said,
         key=_key(laws, factor),
     )
     axes = figure.subplots()
-    if shown.empty:
-        phases.say_nothing(axes)
-        phases.strip([axes])
-        return finish(figure)
     _draw(axes, shown, laws, factor)
     return finish(figure)
 

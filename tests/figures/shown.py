@@ -1,0 +1,55 @@
+"""What a reader sees of a figure: its words, and whether they are whole and apart."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+
+def shown_texts(figure: Figure) -> list[Text]:
+    """Return the texts that are really drawn (axes keep ticks beyond their view)."""
+    figure.canvas.draw()
+    unseen = set()
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            low, high = sorted(axis.get_view_interval())
+            for tick in [*axis.get_major_ticks(), *axis.get_minor_ticks()]:
+                if not axes.axison or not low <= tick.get_loc() <= high:
+                    unseen |= {tick.label1, tick.label2}
+    texts = figure.findobj(Text)
+    return [t for t in texts if t not in unseen and t.get_visible() and t.get_text().strip()]
+
+
+def all_words(figure: Figure) -> str:
+    return "\n".join(text.get_text() for text in figure.findobj(Text)).replace("\u00a0", " ")
+
+
+def one_line(figure: Figure) -> str:
+    """Return all words with the breaks of their lines undone."""
+    return " ".join(all_words(figure).split())
+
+
+def cut_off(figure: Figure) -> list[str]:
+    """Return the texts that are not wholly on the canvas."""
+    width, height = figure.bbox.width, figure.bbox.height
+    boxes = [(text.get_text(), text.get_window_extent()) for text in shown_texts(figure)]
+    return [
+        words
+        for words, box in boxes
+        if box.x0 < -0.5 or box.y0 < -0.5 or box.x1 > width + 0.5 or box.y1 > height + 0.5
+    ]
+
+
+def overlapping(figure: Figure) -> list[tuple[str, str]]:
+    """Return the pairs of texts that lie over each other."""
+    boxes = [(text.get_text(), text.get_window_extent()) for text in shown_texts(figure)]
+    return [
+        (a, b)
+        for (a, one), (b, two) in combinations(boxes, 2)
+        if one.x0 + 1 < two.x1 - 1
+        and two.x0 + 1 < one.x1 - 1
+        and one.y0 + 1 < two.y1 - 1
+        and two.y0 + 1 < one.y1 - 1
+    ]

@@ -1,0 +1,196 @@
+"""The effect figure: every claim with its blocks, estimate, published value and verdict."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from pandas.testing import assert_frame_equal
+
+from perflab.analysis.evaluation import evaluate, findings_table
+from perflab.figures import PLOTS, STREAM_PLOTS, Plot, save
+from perflab.figures.plots.effect import effect, table
+from perflab.figures.plots.ratios import limits, marks
+from perflab.recordings import Run
+from tests.figures.shown import cut_off, one_line, overlapping
+from tests.synthetic import ON_AND_OFF, Planted, contrast_of, variants, write_run
+
+CLAIM = "a claim with a long story of what variant {} does to throughput, told to its very end"
+
+
+def drawn(axes: Axes, gid: str) -> list[Line2D]:
+    return [line for line in axes.lines if line.get_gid() == gid]
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory) -> Run:
+    """Claims of every kind: sizes, directions, a difference, a ratio below 1, one without data."""
+    treatments = variants(7)
+    kinds = [
+        {"published_ratio": 1.5},
+        {"published_ratio": None, "published_direction": "smaller"},
+        {"published_ratio": None, "published_direction": "none"},
+        {"published_ratio": None, "scale": "difference", "published_difference": 30.0},
+        {"published_ratio": 0.5, "published_direction": "smaller", "response": "p50_ms"},
+        {"published_ratio": None, "published_direction": None, "response": "nothing_ms"},
+        {"published_ratio": None, "not_testable": "this machine has one core"},
+    ]
+    claims = [
+        contrast_of(treatments[min(n, 6)], treatments[0], claim=CLAIM.format(n), **kind)
+        for n, kind in enumerate(kinds, 1)
+    ]
+    return write_run(
+        tmp_path_factory.mktemp("many"), treatments=treatments, contrasts=claims, requests=40,
+        invalid={(2, 1)},
+    )  # fmt: skip
+
+
+def test_its_numbers_are_those_of_the_findings(many: Run) -> None:
+    findings = findings_table(evaluate(many))
+    found = table(many)
+    assert_frame_equal(found[findings.columns], findings)
+    words = one_line(effect(many))
+    for row in findings.dropna(subset=["measured"]).to_dict("records"):
+        interval = f"[{row['95% low']:.3g}, {row['95% high']:.3g}]"
+        assert f"{row['verdict']} {row['measured']:.3g} {interval} n = {row['n']} blocks" in words
+
+
+def test_every_block_is_a_point_the_first_on_top(tmp_path) -> None:
+    run = write_run(tmp_path, requests=40, failed={(2, 0)})
+    (finding,) = evaluate(run)
+    assert finding.blocks == (0, 1, 3, 4, 5)
+    axes = effect(run).axes[0]
+    (points,) = drawn(axes, "blocks")
+    assert list(points.get_xdata()) == pytest.approx([math.exp(x) for x in finding.effect.by_block])
+    heights = [axes.transData.transform((1.0, y))[1] for y in points.get_ydata()]
+    assert heights == sorted(heights, reverse=True)
+    (middle,), (bar,) = drawn(axes, "estimate"), drawn(axes, "interval")
+    assert list(middle.get_xdata()) == [finding.effect.estimate]
+    assert list(bar.get_xdata()) == [finding.effect.low, finding.effect.high]
+    assert "n = 5 blocks, 1 block left out" in one_line(effect(run))
+
+
+def test_the_published_value_is_a_hollow_diamond_at_its_place(many: Run) -> None:
+    marked = [line for axes in effect(many).axes for line in drawn(axes, "published")]
+    assert [float(line.get_xdata()[0]) for line in marked] == [1.5, 1.0, 30.0, 0.5]
+    assert {(line.get_marker(), line.get_markerfacecolor()) for line in marked} == {("D", "white")}
+    words = one_line(effect(many))
+    for part in ("published: 1.5", "published: smaller than 1", "published: no effect"):
+        assert part in words
+
+
+def test_a_published_size_near_1_is_marked_at_its_size(tmp_path) -> None:
+    claim = contrast_of(*ON_AND_OFF, published_ratio=1.01, published_direction="none")
+    axes = effect(write_run(tmp_path, requests=20, blocks=3, contrasts=[claim])).axes[0]
+    assert [float(line.get_xdata()[0]) for line in drawn(axes, "published")] == [1.01]
+
+
+def test_differences_have_a_panel_of_their_own_with_no_effect_at_0(many: Run) -> None:
+    panels = {axes.get_xlabel(): axes for axes in effect(many).axes if axes.axison}
+    assert list(panels) == [
+        "ratio (log): more throughput →",
+        "difference, requests/s: more throughput →",
+        "ratio (log): more response time →",
+    ]
+    lines = [drawn(axes, "no effect")[0].get_xdata()[0] for axes in panels.values()]
+    assert lines == [1.0, 0.0, 1.0]
+    assert [axes.get_xscale() for axes in panels.values()] == ["log", "linear", "log"]
+
+
+def test_claims_without_a_number_say_why(many: Run) -> None:
+    words = one_line(effect(many))
+    assert "the trials have no column 'nothing_ms'" in words
+    assert "not testable here this machine has one core" in words
+
+
+def test_claims_are_never_cut_and_nothing_overlaps(many: Run) -> None:
+    figure = effect(many)
+    words = one_line(figure)
+    assert all(CLAIM.format(n) in words for n in range(1, 8))
+    assert "…" not in words
+    assert cut_off(figure) == []
+    assert overlapping(figure) == []
+
+
+def test_the_title_of_one_claim_is_its_verdict_that_of_several_counts_them(many, normal) -> None:
+    assert one_line(effect(normal)).count("synchronous_commit: reproduced") == 1
+    assert "synchronous_commit: of 7 claims 1 reproduced, 2 reproduced in direction," in one_line(
+        effect(many)
+    )
+
+
+def test_one_block_is_a_point_without_an_interval(tmp_path) -> None:
+    figure = effect(write_run(tmp_path, requests=40, blocks=1))
+    axes = figure.axes[0]
+    assert len(drawn(axes, "blocks")) == 1
+    assert not drawn(axes, "estimate")
+    assert not drawn(axes, "interval")
+    assert "n too small for an interval" in one_line(figure)
+
+
+def test_an_interval_that_leaves_the_picture_ends_in_an_arrow(tmp_path) -> None:
+    figure = effect(write_run(tmp_path, requests=40, blocks=2, noise=0.3))
+    axes = figure.axes[0]
+    (bar,) = drawn(axes, "interval")
+    _, high = axes.get_xlim()
+    assert bar.get_xdata()[1] > high
+    assert any(line.get_marker() == ">" and line.get_xdata()[0] == high for line in axes.lines)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"treatments": ON_AND_OFF[:1]}, "This run has one treatment, so there is nothing"),
+        ({"contrasts": []}, "This run has no claim that compares two of its treatments."),
+        (
+            {"failed": {(0, 0), (1, 0)}},
+            "no block has a valid trial on both sides; there is nothing to compare",
+        ),
+    ],
+)
+def test_without_a_comparison_it_says_why(tmp_path, changes, words) -> None:
+    figure = effect(write_run(tmp_path, blocks=2, requests=20, **changes))
+    assert words in one_line(figure)
+    assert cut_off(figure) == []
+
+
+def test_it_is_saved_with_its_table_and_rebuilt_byte_for_byte(many: Run, tmp_path) -> None:
+    first, second = (save(effect(many), "effect", many, tmp_path / name) for name in "ab")
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
+    for plots in (PLOTS, STREAM_PLOTS):
+        assert plots["effect"] == Plot(effect, table)
+
+
+def test_an_interaction_is_drawn_as_a_ratio_of_ratios(tmp_path) -> None:
+    four = [
+        Planted({"runtime": runtime, "write": write}, ratio)
+        for runtime, write, ratio in (
+            ("a", "no", 4.0), ("b", "no", 2.0), ("a", "yes", 1.2), ("b", "yes", 1.0),
+        )
+    ]  # fmt: skip
+    sides = {"numerator": four[2].levels, "denominator": four[3].levels}
+    claim = contrast_of(four[0], four[1], interaction=sides, published_ratio=2 / 1.2)
+    axes = effect(write_run(tmp_path, treatments=four, contrasts=[claim], requests=40)).axes[0]
+    assert float(drawn(axes, "estimate")[0].get_xdata()[0]) == pytest.approx(2 / 1.2, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (0.89, 1.12, [0.9, 0.95, 1, 1.05, 1.1]),
+        (0.48, 2.1, [0.5, 2 / 3, 0.8, 1, 1.25, 1.5, 2]),
+        (0.09, 11, [0.1, 0.2, 0.5, 1, 2, 5, 10]),
+        (1e-5, 1e5, [1e-4, 1, 1e4]),
+    ],
+)
+def test_ratios_are_marked_with_the_numbers_a_reader_expects(low, high, expected) -> None:
+    assert marks(low, high, 4.0) == pytest.approx(expected)
+
+
+def test_an_axis_holds_all_values_and_only_near_ends_of_intervals() -> None:
+    low, high = limits(np.log([0.9, 1.6]), np.log([0.8, 40.0]), math.log(1.1))
+    assert low < math.log(0.8)
+    assert math.log(1.6) < high < math.log(4)
