@@ -37,10 +37,12 @@ def _whole(arrivals: OpenLoop | Burst) -> Iterator[np.ndarray]:
     expected = cumulative(arrivals.stages)[-1]
     for points in _unit_points(arrivals):
         inside = points[points < expected - 1e-9]
+        planned = np.rint(inverse(arrivals.stages, inside) * 1e9).astype(np.int64)
         if left is not None:
-            inside = inside[:left]
-            left -= len(inside)
-        yield np.rint(inverse(arrivals.stages, inside) * 1e9).astype(np.int64)
+            warm = int(np.searchsorted(planned, round(arrivals.warmup_s * 1e9)))
+            planned = planned[: warm + left]
+            left -= max(0, len(planned) - warm)
+        yield planned
         if len(inside) < len(points) or left == 0:
             return
 

@@ -118,7 +118,8 @@ class OpenLoop(_Model):
     """Requests arrive by a schedule computed before the start, whatever the server does.
 
     Constant gaps or a Poisson process (``seed``), in stages. The first ``warmup_s`` of the
-    schedule are recorded as stage ``warmup``. ``requests`` cuts the schedule short (0: whole).
+    schedule are recorded as stage ``warmup``. ``requests`` ends the schedule after as many requests
+    of the measure stage (0: it is carried out whole).
     """
 
     kind: Literal["open"] = "open"
