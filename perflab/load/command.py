@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from perflab.errors import ParameterError, TargetRefused
+from perflab.load.place import file_problems, folder_problems
 from perflab.load.prepared import Prepared
 from perflab.load.targets import refuse_foreign, split
 from perflab.load.users import find
@@ -63,6 +64,8 @@ class Options:
     stop_failure_share: float = 0.0
     objectives: Sequence[str] = ()
     allow_targets: Sequence[str] = ()
+    out: str = ""
+    csv: str = ""
     problems: list[str] = field(default_factory=list)
 
 
@@ -89,13 +92,18 @@ def workload(options: Options) -> Workload:
         "timeout_s": options.timeout,
         "client": options.client,
         "verify_tls": not options.insecure,
-        "ca_file": options.ca_file,
+        # The workers run elsewhere: a relative path would be another file to them.
+        "ca_file": str(Path(options.ca_file).resolve()) if options.ca_file else "",
         "stop": {
             "failures": options.stop_failures,
             "failure_share": options.stop_failure_share,
             "objectives": [_objective(text, problems) for text in options.objectives],
         },
     }
+    if options.out:
+        problems.extend(folder_problems("--out", Path(options.out)))
+    if options.csv and options.csv != "-":
+        problems.extend(file_problems("--csv", Path(options.csv)))
     if options.ca_file and not Path(options.ca_file).is_file():
         problems.append(f"--ca-file {options.ca_file}: no such file")
     made = None

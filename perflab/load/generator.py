@@ -170,7 +170,7 @@ class Generator:
             if folder is None:
                 shutil.rmtree(place, ignore_errors=True)
             raise
-        return _merged(place, reports, workload, len(self._cores), watch.reason)
+        return _merged(place, reports, workload, len(self._cores), watch)
 
     def _begin(
         self, workload: Workload, address: str, folder: Path, allowed: Sequence[str]
@@ -263,7 +263,7 @@ def _woken_ns(report: dict[str, Any]) -> np.ndarray:
 
 
 def _merged(
-    folder: Path, reports: list[dict[str, Any]], workload: Workload, cores: int, stopped: str
+    folder: Path, reports: list[dict[str, Any]], workload: Workload, cores: int, watch: Watch
 ) -> LoadResult:
     wall_ns = sum(report["wall_ns"] for report in reports)
     # Beyond the number of users, workers have nothing to do.
@@ -283,7 +283,8 @@ def _merged(
         lasted_s=min(report["lasted_ns"] for report in busy) / 1e9,
         first_errors=first_errors,
         capped=sum(report["capped"] for report in reports),
-        stopped=stopped or next((r["stopped"] for r in reports if r["stopped"]), ""),
+        missed=watch.missed,
+        stopped=watch.reason or next((r["stopped"] for r in reports if r["stopped"]), ""),
         peak_memory_bytes=max(report["peak_memory_bytes"] for report in reports),
         clock_step_ms=max((report["clock_step_ms"] for report in reports), key=abs),
         real_time=all(report["real_time"] for report in reports),

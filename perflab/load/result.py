@@ -29,7 +29,7 @@ class LoadResult:
     monotonic time; ``real_time`` whether the workers had real-time priority; ``stopped`` the reason
     why a rule or the user ended the load early; ``lasted_s`` the time from the common start until
     the first worker with users had nothing more to do; ``first_errors`` the text of the first
-    failure by error class and status.
+    failure by error class and status; ``missed`` the objectives whose miss ended the load.
     """
 
     folder: Path
@@ -47,6 +47,7 @@ class LoadResult:
     cores: int
     lasted_s: float
     first_errors: Mapping[tuple[str, int], str] = field(default_factory=dict)
+    missed: tuple[str, ...] = ()
 
     @cached_property
     def rows(self) -> list[np.ndarray]:

@@ -95,6 +95,11 @@ def planned_count(arrivals: Arrivals) -> int:
     return -1
 
 
+def last_instant_s(arrivals: OpenLoop | Burst) -> float:
+    """Return the last planned instant, in seconds from the start."""
+    return max((int(chunk[-1]) for chunk in _whole(arrivals) if len(chunk)), default=0) / 1e9
+
+
 def stays(stages: Sequence[UserStage], user: int) -> list[tuple[int, int]]:
     """Return when a user takes part, as (from, until) in ns from the start.
 

@@ -178,6 +178,11 @@ class Objective(_Model):
     below_ms: float = Field(gt=0)
     window_s: float = Field(default=5.0, gt=0)
 
+    @property
+    def text(self) -> str:
+        """Return it as the command line has it."""
+        return f"p{self.percentile:g}<{self.below_ms:g}ms/{self.window_s:g}s"
+
 
 class StopRules(_Model):
     """When a load ends before its time; 0 or nothing means never. Data is always kept."""
