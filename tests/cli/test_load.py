@@ -215,15 +215,18 @@ def test_failures_stop_the_load_and_the_data_is_kept() -> None:
     assert "10 requests failed" in shown["stopped"]
 
 
-def test_ctrl_c_ends_the_load_in_order(server: tuple[str, int]) -> None:
+def test_ctrl_c_ends_the_load_in_order(server: tuple[str, int], tmp_path: Path) -> None:
     child = subprocess.Popen(
         [sys.executable, "-c", "from perflab.cli import main; main()", "load", server[0],
-         "--rate", "100", "-d", "60", "--json"],
+         "--rate", "100", "-d", "60", "--json", "--out", str(tmp_path / "out")],
         cwd=project_root(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
     )  # fmt: skip
-    time.sleep(4)
+    while not sum(file.stat().st_size for file in tmp_path.rglob("requests.rows")):
+        assert child.poll() is None
+        time.sleep(0.1)
+    time.sleep(1)
     child.send_signal(signal.SIGINT)
-    out, _ = child.communicate(timeout=20)
+    out, _ = child.communicate(timeout=60)
     shown = json.loads(out)
     assert child.returncode == 130
     assert shown["stopped"] == "interrupted"
