@@ -26,7 +26,7 @@ from perflab.analysis.profile import (
     profiled,
     top_functions,
 )
-from perflab.analysis.quantiles import Estimate, across_trials, quantile, smallest_n
+from perflab.analysis.quantiles import Estimate, across_trials, quantile
 from perflab.analysis.requests import RequestSummary, summarise
 from perflab.analysis.resolution import (
     false_alarms,
@@ -45,6 +45,7 @@ from perflab.analysis.users_held import held_sentences, users_held
 from perflab.analysis.validity import steady_trials, validity_table
 from perflab.analysis.verdict import Outcome, Verdict, judge
 from perflab.analysis.watched import deflate_of_sending, watched
+from perflab.percentiles import smallest_n
 
 __all__ = [
     "Adjustment",

@@ -9,9 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from perflab.errors import AnalysisError
-
-CONFIDENCE = 0.95
+from perflab.percentiles import CONFIDENCE, check, smallest_n
 
 
 @dataclass(frozen=True)
@@ -38,23 +36,6 @@ class Estimate:
         return f"{form.format(self.value)} [{low}, {high}]"
 
 
-def smallest_n(p: float, confidence: float = CONFIDENCE) -> int:
-    """Return the smallest n whose extremes bound the p-quantile at ``confidence``.
-
-    Each tail gets half of 1 - confidence: the largest of n values lies below the p-quantile with
-    probability p^n and the smallest above it with (1 - p)^n; both must be at most that half. For
-    95% this gives 72 for p95, 368 for p99 and 3,688 for p99.9.
-
-    Raises
-    ------
-    AnalysisError
-        p or the confidence is not inside (0, 1).
-    """
-    _check(p, confidence)
-    tail = (1 - confidence) / 2
-    return math.ceil(math.log(tail) / math.log(max(p, 1 - p)))
-
-
 def quantile(values: ArrayLike, p: float, confidence: float = CONFIDENCE) -> Estimate:
     """Estimate a quantile with its distribution-free order-statistic interval.
 
@@ -77,7 +58,7 @@ def quantile(values: ArrayLike, p: float, confidence: float = CONFIDENCE) -> Est
 
     Source: H. A. David, H. N. Nagaraja, Order Statistics, 3rd ed. 2003, section 7.1.
     """
-    _check(p, confidence)
+    check(p, confidence)
     x = _finite(values)
     n = len(x)
     method = "order statistics"
@@ -128,8 +109,3 @@ def across_trials(values: ArrayLike, confidence: float = CONFIDENCE) -> Estimate
 def _finite(values: ArrayLike) -> np.ndarray:
     x = np.asarray(values, dtype=float).ravel()
     return np.sort(x[np.isfinite(x)])
-
-
-def _check(p: float, confidence: float) -> None:
-    if not 0 < p < 1 or not 0 < confidence < 1:
-        raise AnalysisError(f"p = {p} and confidence = {confidence} must lie between 0 and 1")

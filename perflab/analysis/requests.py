@@ -17,8 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from perflab.analysis.quantiles import places, smallest_n
+from perflab.analysis.quantiles import places
 from perflab.errors import AnalysisError
+from perflab.percentiles import smallest_n
 from perflab.recordings.schema import PHASE_COLUMN
 
 SHARES = (0.5, 0.9, 0.95, 0.99, 0.999)

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import json
-import signal
 import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from perflab.errors import ParameterError
+from perflab.cli import load_capacity, load_live
+from perflab.errors import LoadError
 
 if TYPE_CHECKING:
     from perflab.load.command import Options
-    from perflab.load.stopping import Progress
     from perflab.load.workload import Workload
 
 ARRIVALS, REQUEST, ENDING, OUTPUT = "Arrivals", "Request", "Ending", "Output"
+RECORD = ("requests.parquet", "load.json")
 
 
 def _option(text: str, panel: str, *names: str) -> typer.models.OptionInfo:
@@ -91,15 +88,19 @@ def command(
     workers: Annotated[int, _option("processes (0: one per client core)", OUTPUT)] = 0,
     out: Annotated[str, _option("new folder for requests.parquet and load.json", OUTPUT)] = "",
     as_json: Annotated[bool, _option("print one JSON object", OUTPUT, "--json")] = False,
-    strict: Annotated[
-        bool, _option("exit status 3 when the numbers are not valid", OUTPUT, "--strict")
-    ] = False,
+    csv: Annotated[
+        str, _option("new file for the summary as CSV, a row per name; - prints it", OUTPUT)
+    ] = "",
     wait: Annotated[float, _option("seconds to wait for another measurement", OUTPUT)] = 0.0,
 ) -> None:
     """Send load to an address; every number is shown to be valid, or marked as not.
 
     Ctrl-C ends the load in order and shows what was measured. Times count from the instant a
     request was planned for, so a wait for a frozen server is never left out.
+
+    Exit status: 0 the numbers are valid and every objective was held; 1 an error, told on stderr;
+    2 words that cannot be read; 3 INVALID numbers, or too few for an objective; 4 every request
+    failed; 99 an objective was missed; 130 interrupted. Of several the first of 130, 4, 3, 99.
     """
     from perflab.load.command import Options, workload
 
@@ -113,7 +114,7 @@ def command(
         expect_status=expect_status, expect_body=expect_body, redirects=redirects, client=client,
         insecure=insecure, ca_file=ca_file, stop_failures=stop_failures,
         stop_failure_share=stop_failure_share, objectives=objective or (),
-        allow_targets=allow_target or (),
+        allow_targets=allow_target or (), out=out, csv=csv,
     )  # fmt: skip
     for name in ("users", "rate", "requests", "duration", "burst"):
         value = getattr(options, name)
@@ -121,20 +122,27 @@ def command(
             options.problems.append(f"--{name} {value:g} is negative")
     if workers < 0:
         options.problems.append(f"--workers {workers} is negative")
-    folder = Path(out) if out else None
-    if folder is not None and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        options.problems.append(f"--out {out} exists; name a new folder, nothing is overwritten")
+    if as_json and csv == "-":
+        options.problems.append("--json and --csv - would both be printed; name a file for --csv")
+    if find_capacity:
+        load_capacity.check(options)
     made = workload(options)
     if find_capacity:
-        _find_capacity(made, options, workers, wait, as_json)
+        load_capacity.search(made, options, workers, wait, as_json)
         return
-    from perflab.load import once, report
+    _send(made, options, workers, wait, as_json)
 
-    show = _Live()
-    with _interrupt() as look:
-        shown, failures = once.carry_out(
+
+def _send(made: Workload, options: Options, workers: int, wait: float, as_json: bool) -> None:
+    from perflab.load import once
+    from perflab.load.status import Status, status_of
+
+    show = load_live.Live()
+    folder = Path(options.out) if options.out else None
+    with load_live.interruptible() as look:
+        carried = once.carry_out(
             made,
-            url,
+            options.url,
             allowed=options.allow_targets,
             workers=workers,
             wait_s=wait,
@@ -143,124 +151,32 @@ def command(
             look=look,
         )
     show.end()
-    for text in failures:
+    for text in carried.failures:
         print(f"the script failed:\n{text}", file=sys.stderr)
-    print(json.dumps(shown) if as_json else report.table(shown))
-    if folder is not None and not as_json:
-        print(f"\n{folder / 'requests.parquet'}\n{folder / 'load.json'}")
-    if strict and not shown["valid"]:
-        raise typer.Exit(3)
+    _print(carried.shown, options, as_json)
+    if carried.unwritten:
+        print(f"perflab: {carried.unwritten}", file=sys.stderr)
+        raise typer.Exit(Status.ERROR)
+    raise typer.Exit(status_of(carried.shown))
 
 
-def _find_capacity(
-    made: Workload, options: Options, workers: int, wait: float, as_json: bool
-) -> None:
-    """Search the highest level, tell of every probe, and say where the limit lies."""
-    from perflab.load import capacity, once, report
-    from perflab.load.command import DEFAULT_PROBE_S, HIGHEST_RATE, HIGHEST_USERS
-    from perflab.load.selfcheck import check
+def _print(shown: dict[str, Any], options: Options, as_json: bool) -> None:
+    from perflab.load.summary_csv import csv_text
+    from perflab.load.summary_table import table
 
-    problems = []
-    if not made.stop.objectives:
-        problems.append("--find-capacity needs an --objective, like 'p99<100ms'")
-    for objective in made.stop.objectives:
-        if objective.percentile not in report.SMALLEST_N:
-            known = ", ".join(f"p{share}" for share in report.SMALLEST_N)
-            problems.append(f"--find-capacity judges {known}, not p{objective.percentile:g}")
-    if not (options.users or options.rate):
-        problems.append("--find-capacity needs --users or --rate, where the search begins")
-    if problems:
-        raise ParameterError("perflab load", problems)
-    length_s = options.duration or DEFAULT_PROBE_S
-    by_users = options.users > 0
-
-    with once.place() as place, once.ready(workers, wait) as generator, _interrupt() as look:
-
-        def probe(level: float) -> capacity.Probe:
-            load = capacity.at_level(made, level, length_s, options.warmup or 0.2 * length_s)
-            result = generator.run(
-                load, options.url, check=look, allowed=options.allow_targets, folder=place / "raw"
-            )
-            found = capacity.judged(
-                level, report.summary(result, load, check(result, load)), made.stop.objectives
-            )
-            result.discard()
-            if result.stopped:
-                raise KeyboardInterrupt
-            state = "; ".join(found.faults or found.unclear or found.missed) or "held"
-            print(f"{level:12.5g}  {state}", file=sys.stderr, flush=True)
-            return found
-
-        limit = capacity.search(
-            probe,
-            options.users or options.rate,
-            HIGHEST_USERS if by_users else HIGHEST_RATE,
-            whole=by_users,
-        )
-    if as_json:
-        shown = {"low": limit.low, "high": limit.high, "limit": limit.limit}
-        probes = [
-            {
-                "level": item.level,
-                "missed": item.missed,
-                "faults": item.faults,
-                "unclear": item.unclear,
-                **item.shown,
-            }
-            for item in limit.probes
-        ]
-        print(json.dumps({**shown, "sentence": limit.sentence, "probes": probes}))
-        return
-    print(f"capacity in {'users' if by_users else 'requests/s'}: {limit.sentence}")
-
-
-@contextmanager
-def _interrupt() -> Iterator[Callable[[], None]]:
-    """Yield a check that ends the load in order once SIGINT or SIGTERM has come."""
-    from perflab.load.stopping import StopLoad
-
-    came: list[int] = []
-    kept = {
-        number: signal.signal(number, lambda number, _: came.append(number))
-        for number in (signal.SIGINT, signal.SIGTERM)
-    }
-
-    def look() -> None:
-        if came:
-            raise StopLoad("interrupted")
-
-    try:
-        yield look
-    finally:
-        for number, handler in kept.items():
-            signal.signal(number, handler)
-
-
-class _Live:
-    """One standing line on a terminal, or a line every ten seconds elsewhere; on stderr."""
-
-    def __init__(self) -> None:
-        self._terminal = sys.stderr.isatty()
-        self._began = self._last = time.monotonic()
-        self._finished = 0
-
-    def __call__(self, progress: Progress) -> None:
-        from perflab.load.stopping import percentile_ms
-
-        now = time.monotonic()
-        if now - self._last < (0.2 if self._terminal else 10.0):
-            return
-        rate = (progress.finished - self._finished) / (now - self._last)
-        self._last, self._finished = now, progress.finished
-        middle = percentile_ms(progress.counts, 50)
-        text = (
-            f"{now - self._began:6.1f} s  {progress.finished} done, {rate:.0f}/s, "
-            f"{progress.failed} failed, {progress.in_flight} under way, p50 {middle:.2f} ms"
-        )
-        sys.stderr.write(f"\r\x1b[K{text}" if self._terminal else f"{text}\n")
-        sys.stderr.flush()
-
-    def end(self) -> None:
-        """Remove the standing line."""
-        if self._terminal:
-            sys.stderr.write("\r\x1b[K")
+    if options.csv == "-":
+        print(csv_text(shown), end="")
+    else:
+        print(json.dumps(shown) if as_json else table(shown))
+    written = [Path(options.out) / name for name in RECORD] if options.out else []
+    if options.csv and options.csv != "-":
+        file = Path(options.csv)
+        try:
+            file.write_text(csv_text(shown))
+        except OSError as error:
+            raise LoadError(
+                f"the summary could not be written to {file}: {error.strerror}"
+            ) from None
+        written.append(file)
+    if written and not as_json and options.csv != "-":
+        print("\n" + "\n".join(map(str, written)))

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from perflab.errors import LoadError
-from perflab.load.report import SMALLEST_N
+from perflab.load.completeness import MAX_ERROR_SHARE
 from perflab.load.workload import ClosedLoop, Objective, OpenLoop, Stage, Workload
+from perflab.percentiles import needed_n
 from perflab.recordings.reasons import side_of
 
 Limit = Literal["server", "client", "unknown", "range"]
 LONGEST_PROBE_S = 60.0
-MAX_ERROR_SHARE = 0.01
 MIN_SHARE_OF_OFFERED = 0.97
 MIN_GROWN_MS = 1.0
 MAX_GROWN_SHARE = 0.5
@@ -177,7 +177,7 @@ def at_level(workload: Workload, level: float, duration_s: float, warmup_s: floa
             }
         )
     else:
-        wanted = (SMALLEST_N.get(int(each.percentile), 0) for each in workload.stop.objectives)
+        wanted = (needed_n(each.percentile) for each in workload.stop.objectives)
         needed_s = 1.1 * max(wanted, default=0) / level
         duration_s = max(duration_s, min(needed_s, LONGEST_PROBE_S))
         seed = arrivals.seed if isinstance(arrivals, OpenLoop) else 0

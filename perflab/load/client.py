@@ -14,6 +14,7 @@ from urllib.parse import urljoin
 
 from perflab.errors import TargetRefused
 from perflab.load.connection import Connection
+from perflab.load.first_errors import FirstErrors
 from perflab.load.outcome import CODES, Exchange
 from perflab.load.prepared import Prepared
 from perflab.load.targets import Origin, addresses, refuse_foreign, split
@@ -38,8 +39,13 @@ clock = time.monotonic_ns
 class Client(Protocol):
     """What every client does: take an exchange, fill it in, call its ``finish``."""
 
+    first_errors: FirstErrors
+
     def submit(self, exchange: Exchange) -> None:
         """Send the request of an exchange whose ``planned_ns`` and ``started_ns`` are set."""
+
+    def give_up_waiting(self) -> None:
+        """Give up what waits for a connection (``unsent``)."""
 
     def abort(self) -> None:
         """Give up what is under way (``aborted``) and what waits (``unsent``)."""
@@ -83,6 +89,7 @@ class LeanClient:
     ) -> None:
         self.loop = loop
         self.capped = 0
+        self.first_errors = FirstErrors()
         self._opened_now = 0
         self._keep_alive = connection == "keep_alive"
         self._mode = connection
@@ -262,7 +269,8 @@ class LeanClient:
             if origin.scheme not in ("http", "https"):
                 raise TargetRefused(f"a redirect to {origin.scheme}")
             exchange.prepared = _followed(base, request, exchange.status, origin, path, self._mode)
-        except (TargetRefused, ValueError):
+        except (TargetRefused, ValueError) as error:
+            self.first_errors.note("redirect", str(error))
             self._give_up(exchange, "redirect")
             return
         exchange.error = exchange.status = 0
@@ -291,12 +299,16 @@ class LeanClient:
         exchange.end_chain()
         exchange.finish(exchange)
 
-    def abort(self) -> None:
-        """Give up what is under way (``aborted``) and what waits (``unsent``)."""
+    def give_up_waiting(self) -> None:
+        """Give up what waits for a connection (``unsent``)."""
         waiting = list(self._waiting)
         self._waiting.clear()
         for exchange in waiting:
             self._give_up(exchange, "unsent")
+
+    def abort(self) -> None:
+        """Give up what is under way (``aborted``) and what waits (``unsent``)."""
+        self.give_up_waiting()
         for connection in list(self._open):
             connection.abort("aborted")
 

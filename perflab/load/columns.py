@@ -225,12 +225,18 @@ def frame(folder: Path, worker: int) -> pd.DataFrame:
         **{name: np.array(found[name]) for name in (*INSTANTS, "connect_ns", "status", "bytes")},
         "error": words(ERRORS, found["error"]),
     }
-    names = folder / "templates.names"
-    if names.exists():
-        data["template"] = words(tuple(names.read_text().split("\n")), found["template"])
+    names = template_names(folder)
+    if names:
+        data["template"] = words(names, found["template"])
     for name, column in phases(folder, len(found)).items():
         data[PHASE.format(name)] = column
     return pd.DataFrame(data)
+
+
+def template_names(folder: Path) -> tuple[str, ...]:
+    """Return the names of a worker's scripted requests by their codes; none without a script."""
+    names = folder / "templates.names"
+    return tuple(names.read_text().split("\n")) if names.exists() else ()
 
 
 def words(names: tuple[str, ...], codes: np.ndarray) -> np.ndarray:

@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from perflab.errors import ParameterError, TargetRefused
+from perflab.load.place import file_problems, folder_problems
 from perflab.load.prepared import Prepared
 from perflab.load.targets import refuse_foreign, split
 from perflab.load.users import find
@@ -63,6 +64,8 @@ class Options:
     stop_failure_share: float = 0.0
     objectives: Sequence[str] = ()
     allow_targets: Sequence[str] = ()
+    out: str = ""
+    csv: str = ""
     problems: list[str] = field(default_factory=list)
 
 
@@ -89,13 +92,18 @@ def workload(options: Options) -> Workload:
         "timeout_s": options.timeout,
         "client": options.client,
         "verify_tls": not options.insecure,
-        "ca_file": options.ca_file,
+        # The workers run elsewhere: a relative path would be another file to them.
+        "ca_file": str(Path(options.ca_file).resolve()) if options.ca_file else "",
         "stop": {
             "failures": options.stop_failures,
             "failure_share": options.stop_failure_share,
             "objectives": [_objective(text, problems) for text in options.objectives],
         },
     }
+    if options.out:
+        problems.extend(folder_problems("--out", Path(options.out)))
+    if options.csv and options.csv != "-":
+        problems.extend(file_problems("--csv", Path(options.csv)))
     if options.ca_file and not Path(options.ca_file).is_file():
         problems.append(f"--ca-file {options.ca_file}: no such file")
     made = None
@@ -184,6 +192,8 @@ def _arrivals(options: Options) -> Mapping[str, Any]:
         return {}
     if options.arrivals not in ("constant", "poisson"):
         problems.append(f"--arrivals '{options.arrivals}' is not constant or poisson")
+    if options.arrivals == "poisson" and not (options.rate or options.stages):
+        problems.append("--arrivals poisson needs --rate or --stages")
     if not options.users:
         for name in ("think_time", "pacing", "ramp"):
             if getattr(options, name) and not (options.user_stages and name != "ramp"):
@@ -205,33 +215,48 @@ def _arrivals(options: Options) -> Mapping[str, Any]:
             "max_duration_s": bound_s,
         }
     if options.burst:
+        _refuse(options, "burst", ("requests", "duration", "warmup"), "all are sent at one instant")
         return {"kind": "burst", "size": options.burst}
+    if options.stages:
+        _refuse(options, "stages", ("duration",), "the stages decide")
     stages = _stages("--stages", "rate", options.stages, problems) if options.stages else []
     if options.rate:
-        # A Poisson process may need longer for its requests; the count then ends it.
-        slack_s = (10 * options.requests**0.5 + 10) / options.rate
-        exact = options.arrivals == "constant"
-        needed_s = options.requests / options.rate + (0.0 if exact else slack_s)
-        length_s = min(duration or needed_s, needed_s or duration)
-        stages = [{"rate": options.rate, "duration_s": length_s + options.warmup}]
+        stages = [{"rate": options.rate, "duration_s": _length_s(options) + options.warmup}]
     return {
         "kind": "open",
         "stages": stages,
         "arrivals": options.arrivals,
         "seed": options.seed,
-        "requests": 0 if options.warmup else options.requests,
+        "requests": options.requests,
         "warmup_s": options.warmup,
     }
+
+
+def _length_s(options: Options) -> float:
+    """Return how long an open loop of one rate lasts: by its time, its count, or the shorter."""
+    if not options.requests:
+        return options.duration or DEFAULT_DURATION_S
+    needed_s = options.requests / options.rate
+    if options.arrivals == "poisson":
+        # A random process may need longer for its requests; the count then ends it.
+        needed_s += (10 * options.requests**0.5 + 10) / options.rate
+    return min(options.duration or needed_s, needed_s)
+
+
+def _refuse(options: Options, chosen: str, others: Sequence[str], why: str) -> None:
+    """Refuse options that the chosen arrivals would leave unused."""
+    for name in others:
+        if getattr(options, name):
+            shown = name.replace("_", "-")
+            options.problems.append(f"--{shown} does not go with --{chosen}: {why}")
 
 
 def _scripted(options: Options) -> Mapping[str, Any]:
     if not options.users:
         options.problems.append("--script needs --users")
         return {}
-    for name in ("requests", "think_time", "pacing", "rate", "stages", "burst"):
-        if getattr(options, name):
-            shown = name.replace("_", "-")
-            options.problems.append(f"--{shown} does not go with --script: the script decides")
+    others = ("requests", "think_time", "pacing", "rate", "stages", "user_stages", "burst")
+    _refuse(options, "script", others, "the script decides")
     place, colon, name = options.script.rpartition(":")
     # The workers run elsewhere: a file is found from here.
     script = f"{Path(place).resolve()}{colon}{name}" if place.endswith(".py") else options.script
@@ -255,9 +280,7 @@ def _scripted(options: Options) -> Mapping[str, Any]:
 
 def _users_in_stages(options: Options) -> Mapping[str, Any]:
     stages = _stages("--user-stages", "users", options.user_stages, options.problems)
-    for name in ("requests", "duration"):
-        if getattr(options, name):
-            options.problems.append(f"--{name} does not go with --user-stages: the stages decide")
+    _refuse(options, "user-stages", ("requests", "duration"), "the stages decide")
     length_s = sum(stage["duration_s"] for stage in stages)
     return {
         "kind": "closed",

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import os
 import socket
 import ssl
 import time
 from typing import TYPE_CHECKING
 
-from perflab.load.outcome import CODES, Exchange
+from perflab.load.outcome import CODES, ERRORS, Exchange
 from perflab.load.response import BadResponse, ResponseReader
 from perflab.load.targets import Origin
 
@@ -56,9 +57,9 @@ class Connection:
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             code = self._socket.connect_ex(address)
             if code not in (0, errno.EINPROGRESS):
-                raise OSError(code, errno.errorcode.get(code, "?"))
+                raise OSError(code, os.strerror(code))
         except OSError as error:
-            self._fail_soon(kind_of(error, "connect"))
+            self._fail_soon(self._why(error, "connect"))
             return
         self._fd = self._socket.fileno()
         if self.origin.encrypted or not self._is_connected(self._socket):
@@ -79,7 +80,7 @@ class Connection:
         assert self._socket is not None
         code = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if code:
-            self._fail(kind_of(OSError(code, ""), "connect"))
+            self._fail(self._why(OSError(code, os.strerror(code)), "connect"))
             return
         self._loop.remove_writer(self._fd)
         assert self.exchange is not None
@@ -92,7 +93,7 @@ class Connection:
                 self._socket, do_handshake_on_connect=False, server_hostname=self.origin.host
             )
         except (OSError, ValueError) as error:
-            self._fail(kind_of(error, "tls"))
+            self._fail(self._why(error, "tls"))
             return
         self._shake_hands(encrypted)
 
@@ -106,7 +107,7 @@ class Connection:
         except ssl.SSLWantWriteError:
             self._loop.add_writer(self._fd, self._shake_hands, encrypted)
         except OSError as error:
-            self._fail(kind_of(error, "tls"))
+            self._fail(self._why(error, "tls"))
         else:
             assert self.exchange is not None
             self._ready(self.exchange, encrypted)
@@ -154,7 +155,7 @@ class Connection:
         except WOULD_BLOCK:
             sent = 0
         except OSError as error:
-            self._fail_soon(kind_of(error, "reset"))
+            self._fail_soon(self._why(error, "reset"))
             return
         exchange.sent_ns = clock()
         if sent != len(data):
@@ -169,11 +170,11 @@ class Connection:
         except ConnectionError as error:
             # The peer may have answered before it gave up reading: what it sent is still to come,
             # and then the end.
-            self._broken = kind_of(error, "reset")
+            self._broken = self._why(error, "reset")
             self._loop.remove_writer(self._fd)
             return
         except OSError as error:
-            self._fail(kind_of(error, "reset"))
+            self._fail(self._why(error, "reset"))
             return
         self._unsent = self._unsent[sent:]
         if not self._unsent:
@@ -187,7 +188,7 @@ class Connection:
         except WOULD_BLOCK:
             return
         except OSError as error:
-            self._fail(kind_of(error, "reset"))
+            self._fail(self._why(error, "reset"))
             return
         now_ns = clock()
         exchange = self.exchange
@@ -221,6 +222,7 @@ class Connection:
         try:
             complete = reader.feed(data)
         except BadResponse as error:
+            self._client.first_errors.note(error.kind, str(error))
             self._fail(CODES[error.kind], reader)
             return
         if not complete:
@@ -252,6 +254,10 @@ class Connection:
         exchange.status, exchange.bytes = reader.status, reader.size
         exchange.error = exchange.prepared.judge(reader.status, reader.size, reader.body)
         exchange.phases = reader.phases()
+        if exchange.error:
+            line = reader.head.partition(b"\r")[0].decode("latin-1")
+            text = f"{line}, {reader.size} bytes"
+            self._client.first_errors.note(ERRORS[exchange.error], text, reader.status)
         if exchange.prepared.wants_answer:
             exchange.answer = (reader.head, reader.body)
 
@@ -277,6 +283,13 @@ class Connection:
     def abort(self, kind: str) -> None:
         """Give up the exchange under way, if any, with an error class."""
         self._fail(CODES[kind], self._reader)
+
+    def _why(self, error: OSError | ValueError, otherwise: str) -> int:
+        """Return the error code of what a socket raised, and keep its words."""
+        code = kind_of(error, otherwise)
+        text = (error.strerror if isinstance(error, OSError) else "") or str(error)
+        self._client.first_errors.note(ERRORS[code], text)
+        return code
 
     def _fail_soon(self, code: int) -> None:
         # Whoever submits a request must not get its end before submit has returned.

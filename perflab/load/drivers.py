@@ -20,6 +20,8 @@ from perflab.load.timer import Timer
 from perflab.load.workload import Burst, ClosedLoop, OpenLoop
 
 clock = time.monotonic_ns
+# How long after the end of its schedule an open loop still sends what it could not send in time.
+GRACE_NS = 1_000_000_000
 
 
 class CpuWindow:
@@ -98,8 +100,9 @@ class ClosedDriver:
 
     @property
     def unsent(self) -> int:
-        """Return the requests of the quotas that were never started."""
-        return self._warmup + self._measure if self._by_count else 0
+        """Return the requests of the quotas that were never started, where no time limits them."""
+        by_count_only = self._by_count and not self._arrivals.duration_s
+        return self._warmup + self._measure if by_count_only else 0
 
     def stop(self) -> None:
         """Let no user start another request."""
@@ -127,9 +130,14 @@ class ClosedDriver:
             self._active += 1
             user.done_ns = start_ns + join_ns
             self._plan(user, start_ns + join_ns)
-        if not self._active:
-            self._over.set()
+        self._end_without_work()
         await self._over.wait()
+
+    def _end_without_work(self) -> None:
+        """End when nobody has anything left to do; a load of a given time lasts its time."""
+        all_taken = self._by_count and not self._warmup + self._measure
+        if not self._active and (all_taken or not self._users):
+            self.stop()
 
     def _present_ns(self, user: int, planned_ns: int) -> int:
         """Return when a user who comes and goes is there again, from an instant on."""
@@ -164,8 +172,7 @@ class ClosedDriver:
         stage = self._take(planned_ns)
         if stage < 0:
             self._active -= 1
-            if not self._active:
-                self.stop()
+            self._end_without_work()
             return
         user.renew()
         user.stage = stage
@@ -217,6 +224,9 @@ class OpenDriver:
     """Starts requests by a schedule fixed before the start, whatever the server does.
 
     A late start is a start all the same: its response time is charged from the planned instant.
+    What could not be sent until a second after the end of the schedule, by a client that is too
+    slow or for want of a free connection, is given up as unsent. A burst has no end but its last
+    answer.
     """
 
     def __init__(
@@ -233,13 +243,17 @@ class OpenDriver:
         self.in_flight = 0
         self.unsent = 0
         self._submit = client.submit
+        self._give_up_waiting = client.give_up_waiting
         self._prepared = prepared
         self._timer = timer
         self._record = record
         self._chunks: Iterator[list[int]] = (
             chunk.tolist() for chunk in instants(arrivals, worker, workers)
         )
-        self._warmup_ns = round(arrivals.warmup_s * 1e9) if isinstance(arrivals, OpenLoop) else 0
+        self._warmup_ns = self._length_ns = 0
+        if isinstance(arrivals, OpenLoop):
+            self._warmup_ns = round(arrivals.warmup_s * 1e9)
+            self._length_ns = round(arrivals.duration_s * 1e9)
         self._ready: list[int] = []
         self._position = 0
         self._free: list[Exchange] = []
@@ -257,7 +271,14 @@ class OpenDriver:
             self._timer.at(self._planned_ns, self._advance)
         else:
             self.stop()
+        if self._length_ns:
+            self._timer.at(start_ns + self._length_ns + GRACE_NS, self._end)
         await self._over.wait()
+
+    def _end(self) -> None:
+        """End a load that was overtaken by its schedule: it lasts no longer than was asked for."""
+        self.stop()
+        self._give_up_waiting()
 
     def stop(self) -> None:
         """Start nothing more; what the schedule still held is counted as unsent."""

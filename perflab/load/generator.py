@@ -142,7 +142,8 @@ class Generator:
         allowed : sequence of str
             Hosts besides loopback that the user named for this run.
         folder : Path, optional
-            Where workers write their raw rows; a temporary one unless given.
+            Where workers write their raw rows; a temporary one unless given. One that was given
+            is kept, also when the load fails.
 
         Raises
         ------
@@ -152,7 +153,8 @@ class Generator:
             A worker died or did not end within the workload's own bounds.
         """
         refuse_foreign(address, allowed)
-        place = folder or Path(tempfile.mkdtemp(prefix="perflab-load-"))
+        # Workers run elsewhere: a relative path would be another place to them.
+        place = folder.resolve() if folder else Path(tempfile.mkdtemp(prefix="perflab-load-"))
         watch = Watch(workload.stop)
         try:
             self._begin(workload, address, place, allowed)
@@ -167,9 +169,10 @@ class Generator:
         except BaseException:
             # Workers with half an order cannot be used again.
             self.close()
-            shutil.rmtree(place, ignore_errors=True)
+            if folder is None:
+                shutil.rmtree(place, ignore_errors=True)
             raise
-        return _merged(place, reports, len(self._cores), watch.reason)
+        return _merged(place, reports, workload, len(self._cores), watch)
 
     def _begin(
         self, workload: Workload, address: str, folder: Path, allowed: Sequence[str]
@@ -261,8 +264,16 @@ def _woken_ns(report: dict[str, Any]) -> np.ndarray:
     return np.array(report["loop_woken_ms"], dtype=np.int64) * 1_000_000 + int(report["began_ns"])
 
 
-def _merged(folder: Path, reports: list[dict[str, Any]], cores: int, stopped: str) -> LoadResult:
+def _merged(
+    folder: Path, reports: list[dict[str, Any]], workload: Workload, cores: int, watch: Watch
+) -> LoadResult:
     wall_ns = sum(report["wall_ns"] for report in reports)
+    # Beyond the number of users, workers have nothing to do.
+    busy = reports[: getattr(workload.arrivals, "users", len(reports))]
+    first_errors: dict[tuple[str, int], str] = {}
+    for report in reports:
+        for kind, status, text in report["first_errors"]:
+            first_errors.setdefault((kind, status), text)
     return LoadResult(
         folder=folder,
         workers=len(reports),
@@ -271,8 +282,11 @@ def _merged(folder: Path, reports: list[dict[str, Any]], cores: int, stopped: st
         loop_delay_at_ns=np.concatenate([_woken_ns(report) for report in reports]),
         run_delay_share=sum(report["run_delay_ns"] for report in reports) / max(1, wall_ns),
         unsent=sum(report["unsent"] for report in reports),
+        lasted_s=min(report["lasted_ns"] for report in busy) / 1e9,
+        first_errors=first_errors,
         capped=sum(report["capped"] for report in reports),
-        stopped=stopped or next((r["stopped"] for r in reports if r["stopped"]), ""),
+        missed=watch.missed,
+        stopped=watch.reason or next((r["stopped"] for r in reports if r["stopped"]), ""),
         peak_memory_bytes=max(report["peak_memory_bytes"] for report in reports),
         clock_step_ms=max((report["clock_step_ms"] for report in reports), key=abs),
         real_time=all(report["real_time"] for report in reports),

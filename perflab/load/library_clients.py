@@ -20,7 +20,8 @@ import httpx
 
 from perflab.errors import ParameterError
 from perflab.load.client import Client
-from perflab.load.outcome import CODES, Exchange
+from perflab.load.first_errors import FirstErrors
+from perflab.load.outcome import CODES, ERRORS, Exchange
 from perflab.load.prepared import Prepared, fill
 from perflab.load.response import parse_server_timing
 from perflab.load.workload import Request, Workload
@@ -37,6 +38,7 @@ class LibraryClient:
                 "workload", [f"the {workload.client} client does not follow redirects here"]
             )
         self.capped = 0
+        self.first_errors = FirstErrors()
         self._timeout_s = workload.timeout_s
         self._rows = cycle(fill(workload.request, workload.request.data))
         self._free = asyncio.Semaphore(connections)
@@ -55,9 +57,11 @@ class LibraryClient:
             async with asyncio.timeout(self._timeout_s), self._free:
                 await self._send(exchange, request)
         except asyncio.CancelledError:
-            exchange.error = CODES["aborted"]
+            exchange.error = CODES["aborted" if exchange.sent_ns else "unsent"]
         except Exception as error:  # whatever a library raises is the outcome of this request
-            exchange.error = CODES[self._class_of(error)]
+            kind = self._class_of(error)
+            exchange.error = CODES[kind]
+            self.first_errors.note(kind, str(error) or type(error).__name__)
         if not exchange.done_ns or exchange.error:
             exchange.done_ns = clock()
         task = asyncio.current_task()
@@ -78,11 +82,24 @@ class LibraryClient:
         exchange.done_ns = clock()
         exchange.status, exchange.bytes = status, len(body)
         exchange.error = exchange.prepared.judge(status, len(body), body)
+        if exchange.error:
+            text = f"HTTP status {status}, {len(body)} bytes"
+            self.first_errors.note(ERRORS[exchange.error], text, status)
         timing = headers.get("Server-Timing")
         exchange.phases = parse_server_timing(timing) if timing else None
 
+    def give_up_waiting(self) -> None:
+        """Cancel what was not sent yet; each ends as ``unsent``."""
+        # A task that has not begun could not tell of its end: in the next turn all have.
+        asyncio.get_running_loop().call_soon(self._cancel_unsent)
+
+    def _cancel_unsent(self) -> None:
+        for task, exchange in list(self._tasks.items()):
+            if not exchange.sent_ns:
+                task.cancel()
+
     def abort(self) -> None:
-        """Cancel what is under way; each ends as ``aborted``."""
+        """Cancel what is under way; each ends as ``aborted``, or ``unsent``."""
         for task in list(self._tasks):
             task.cancel()
 

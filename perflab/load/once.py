@@ -2,45 +2,24 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from perflab.errors import LoadError
+from pyarrow import ArrowException
+
+from perflab.errors import LoadError, PerflabError
 from perflab.host.lock import measurement_lock
 from perflab.host.placement import placement
-from perflab.load import report
+from perflab.load import record, report
 from perflab.load.command import Options, workload
 from perflab.load.generator import Generator
+from perflab.load.place import Place, place
 from perflab.load.selfcheck import check
 from perflab.load.stopping import Progress
 from perflab.load.workload import Workload
-
-
-@contextmanager
-def place(folder: Path | None = None) -> Iterator[Path]:
-    """Yield where raw rows go: the result's own disk, or a temporary folder that is removed.
-
-    Raises
-    ------
-    LoadError
-        The place cannot be written.
-    """
-    try:
-        if folder is not None:
-            folder.mkdir(parents=True, exist_ok=True)
-            yield folder
-            return
-        made = Path(tempfile.mkdtemp(prefix="perflab-load-"))
-    except OSError as error:
-        raise LoadError(f"cannot write {error.filename}: {error.strerror}") from None
-    try:
-        yield made
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
 
 
 @contextmanager
@@ -60,6 +39,19 @@ def ready(workers: int = 0, wait_s: float = 0.0) -> Iterator[Generator]:
             generator.close()
 
 
+@dataclass(frozen=True)
+class Carried:
+    """A load that was sent.
+
+    ``shown`` is its summary; ``failures`` are tracebacks of its script; ``unwritten`` says why its
+    record is not whole, and where what there is of it lies.
+    """
+
+    shown: dict[str, Any]
+    failures: list[str]
+    unwritten: str = ""
+
+
 def carry_out(
     made: Workload,
     url: str,
@@ -70,16 +62,46 @@ def carry_out(
     out: Path | None = None,
     on_progress: Callable[[Progress], None] = lambda _: None,
     look: Callable[[], None] = lambda: None,
-) -> tuple[dict[str, Any], list[str]]:
-    """Send a workload; return its summary and the failures of its script, and write the record."""
-    with place(out) as folder, ready(workers, wait_s) as generator:
-        result = generator.run(made, url, on_progress, look, allowed, folder / "raw")
-        shown = report.summary(result, made, check(result, made))
+) -> Carried:
+    """Send a workload, sum it up and write the record.
+
+    Raises
+    ------
+    PerflabError
+        Nothing was sent; or what was recorded is kept, and the message says where.
+    """
+    with place(out, made) as here, ready(workers, wait_s) as generator:
+        try:
+            result = generator.run(made, url, on_progress, look, allowed, here.raw)
+            shown = report.summary(result, made, check(result, made))
+        except Exception as error:
+            if not here.has_rows():
+                raise
+            here.keep = True
+            raise LoadError(f"{_told(error)}; {_kept(here)}") from error
+        failures, unwritten = result.failures, ""
         if out is not None:
-            report.write(out, result, made, shown, url)
-        failures = result.failures
-        result.discard()
-    return shown, failures
+            try:
+                record.write(here.folder, result, made, shown, url)
+            except (OSError, ArrowException) as error:
+                here.keep = True
+                unwritten = f"the record could not be written ({_told(error)}); {_kept(here)}"
+        if not here.keep:
+            result.discard()
+    return Carried(shown, failures, unwritten)
+
+
+def _told(error: Exception) -> str:
+    if isinstance(error, PerflabError):
+        return str(error)
+    return f"{type(error).__name__}: {error}"
+
+
+def _kept(here: Place) -> str:
+    return (
+        f"what was recorded is kept in {here.raw}: a folder for each worker, which "
+        "perflab.load.columns.frame(FOLDER, 0) reads"
+    )
 
 
 def send(
@@ -91,6 +113,8 @@ def send(
     ----------
     url : str
         The address. Hosts other than loopback must be named in ``allow_targets``.
+    out : str
+        New folder for the record.
     **options
         As ``perflab load`` has them, with underscores (see ``command.Options``): ``users``,
         ``rate``, ``duration``, ``requests``, ``arrivals``, ``allow_targets``...
@@ -98,17 +122,18 @@ def send(
     Returns
     -------
     dict
-        See ``report.summary``; ``valid`` says whether the numbers may be used.
+        See ``report.summary``; ``valid`` says whether the numbers may be used, ``failures`` are
+        tracebacks of a script, ``unwritten`` says why the record is not whole.
 
     Raises
     ------
     ParameterError, TargetRefused
         Nothing was sent.
     """
-    given = Options(url=url, **options)
+    given = Options(url=url, out=out, **options)
     made = workload(given)
     folder = Path(out) if out else None
-    shown, failures = carry_out(
+    carried = carry_out(
         made, url, allowed=given.allow_targets, workers=workers, wait_s=wait_s, out=folder
     )
-    return {**shown, "failures": failures}
+    return {**carried.shown, "failures": carried.failures, "unwritten": carried.unwritten}

@@ -1,37 +1,33 @@
-"""A finished load in numbers: one object for programs, one table for people."""
+"""A finished load in numbers, as one object; ``summary_table`` and ``summary_csv`` show it."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 from scipy import stats
 
-from perflab.load.columns import PHASE, ROW, phases, words
-from perflab.load.outcome import ERRORS, STAGES
+from perflab.load.causes import causes
+from perflab.load.columns import template_names
+from perflab.load.outcome import ERRORS, MEASURE
 from perflab.load.result import LoadResult
 from perflab.load.selfcheck import SelfCheck
-from perflab.load.workload import OpenLoop, Workload
+from perflab.load.workload import Objective, OpenLoop, Workload
+from perflab.percentiles import OF_LOADS, OF_TRIALS, needed_n
 
-# Smallest samples for which a 95 % order-statistic interval of the percentile exists at all:
-# 1 - p**n >= 0.975. Below them a percentile is refused.
-SMALLEST_N = {50: 6, 90: 36, 95: 72, 99: 368}
-ROWS_PER_GROUP = 1 << 20
+HISTOGRAM_BINS = 10
 GROWTH_WINDOWS = 10
 GROWTH_TAU = 0.6
 
 
-def percentiles_ms(values_ns: np.ndarray, shares: tuple[int, ...]) -> dict[str, float | None]:
+def percentiles_ms(values_ns: np.ndarray, shares: Sequence[float]) -> dict[str, float | None]:
     """Return percentiles in ms; None where the sample is too small to have one."""
-    known = [share for share in shares if len(values_ns) >= SMALLEST_N[share]]
+    known = [share for share in shares if len(values_ns) >= needed_n(share)]
     found = np.percentile(values_ns, known) / 1e6 if known else []
     values = dict(zip(known, map(float, found), strict=True))
-    return {f"p{share}": values.get(share) for share in shares}
+    return {f"p{share:g}": values.get(share) for share in shares}
 
 
 def summary(result: LoadResult, workload: Workload, found: SelfCheck) -> dict[str, Any]:
@@ -45,22 +41,19 @@ def summary(result: LoadResult, workload: Workload, found: SelfCheck) -> dict[st
     total, succeeded = len(errors), int((errors == 0).sum())
     response = result.measured(lambda rows: _spent(rows, "planned_ns", "done_ns"))
     seconds = _seconds(result)
+    received = int(result.measured(lambda rows: rows["bytes"]).sum())
     counts = np.bincount(errors, minlength=len(ERRORS))
     statuses, status_counts = np.unique(
         result.measured(lambda rows: rows["status"]), return_counts=True
     )
-    warnings = list(found.warnings)
-    if succeeded < total:
-        warnings.append("times are those of successful requests only")
-    small = [f"p{share}" for share, least in SMALLEST_N.items() if succeeded < least]
-    if small:
-        warnings.append(f"n too small for {', '.join(small)} (n = {succeeded})")
+    objectives = [_judged(each, response, result) for each in workload.stop.objectives]
     return {
         "requests": total,
         "errors": total - succeeded,
         "errors_by_class": {
             ERRORS[code]: int(count) for code, count in enumerate(counts) if code and count
         },
+        "errors_by_cause": [asdict(cause) for cause in causes(result)],
         "statuses": {
             str(status): int(count)
             for status, count in zip(statuses, status_counts, strict=True)
@@ -69,9 +62,12 @@ def summary(result: LoadResult, workload: Workload, found: SelfCheck) -> dict[st
         "duration_s": seconds,
         "throughput_rps": succeeded / seconds if seconds else None,
         "offered_rps": _offered(total, result, workload),
-        "bytes_received": int(result.measured(lambda rows: rows["bytes"]).sum()),
+        "bytes_received": received,
+        "bytes_per_s": received / seconds if seconds else None,
         "response_time_ms": _times(response),
         "service_time_ms": _times(result.measured(lambda rows: _spent(rows, "sent_ns", "done_ns"))),
+        "response_time_histogram": histogram(response),
+        "by_name": by_name(result, seconds),
         "response_growth_ms_per_s": growth_ms_per_s(
             result.measured(lambda rows: rows["planned_ns"][rows["error"] == 0]), response
         ),
@@ -91,10 +87,83 @@ def summary(result: LoadResult, workload: Workload, found: SelfCheck) -> dict[st
         "unsent": result.unsent,
         "capped": result.capped,
         "stopped": result.stopped,
+        "objectives": objectives,
         "valid": found.valid,
         "reasons": list(found.reasons),
-        "warnings": [*found.reasons, *warnings],
+        "warnings": [*found.reasons, *found.warnings, *_warnings(total, succeeded, objectives)],
     }
+
+
+def _warnings(total: int, succeeded: int, objectives: Sequence[Mapping[str, Any]]) -> list[str]:
+    found = []
+    if succeeded < total:
+        found.append("times are those of successful requests only")
+    small = [f"p{share}" for share in OF_TRIALS if succeeded < needed_n(share)]
+    if small:
+        found.append(f"n too small for {', '.join(small)} (n = {succeeded})")
+    for each in objectives:
+        if each["held"] is False:
+            found.append(f"the objective {each['objective']} was missed")
+        elif each["held"] is None:
+            needed = needed_n(each["percentile"])
+            text = f"the objective {each['objective']} cannot be judged"
+            found.append(f"{text}: {succeeded} successes of {needed} needed")
+    return found
+
+
+def _judged(objective: Objective, response_ns: np.ndarray, result: LoadResult) -> dict[str, Any]:
+    """Judge an objective over the whole measure stage; ``held`` is None with too few successes."""
+    share = objective.percentile
+    (value,) = percentiles_ms(response_ns, (share,)).values()
+    held = None if value is None else value <= objective.below_ms
+    return {
+        "objective": objective.text,
+        "percentile": share,
+        "below_ms": objective.below_ms,
+        "found_ms": value,
+        "held": False if objective.text in result.missed else held,
+    }
+
+
+def histogram(values_ns: np.ndarray, bins: int = HISTOGRAM_BINS) -> list[dict[str, float | int]]:
+    """Return counts in bins of equal ratio from the smallest to the largest value, in ms."""
+    if not len(values_ns):
+        return []
+    least, most = max(1, int(values_ns.min())), max(1, int(values_ns.max()))
+    edges = np.geomspace(least, most, bins + 1) if most > least else np.array([least, most])
+    # Rounding must not leave the extremes out.
+    edges[0], edges[-1] = 0, most
+    counts, _ = np.histogram(values_ns, edges)
+    edges[0] = least
+    return [
+        {"from_ms": float(low) / 1e6, "to_ms": float(high) / 1e6, "count": int(count)}
+        for low, high, count in zip(edges, edges[1:], counts, strict=False)
+    ]
+
+
+def by_name(result: LoadResult, seconds: float) -> list[dict[str, Any]]:
+    """Return a row for every name under which scripted users sent requests, by name."""
+    parts: dict[str, list[np.ndarray]] = {}
+    for number, rows in enumerate(result.rows):
+        names = template_names(result.folder / str(number))
+        measured = rows[rows["stage"] == MEASURE] if names else rows[:0]
+        for code, name in enumerate(names):
+            parts.setdefault(name, []).append(measured[measured["template"] == code])
+    table = []
+    for name, pieces in sorted(parts.items()):
+        own = np.concatenate(pieces)
+        response = _spent(own, "planned_ns", "done_ns")
+        table.append(
+            {
+                "name": name,
+                "requests": len(own),
+                "errors": len(own) - len(response),
+                "throughput_rps": len(response) / seconds if seconds else None,
+                "bytes_received": int(own["bytes"].sum()),
+                "response_time_ms": _times(response),
+            }
+        )
+    return table
 
 
 def growth_ms_per_s(planned_ns: np.ndarray, response_ns: np.ndarray) -> float:
@@ -146,86 +215,8 @@ def _offered(total: int, result: LoadResult, workload: Workload) -> float | None
 def _times(values_ns: np.ndarray) -> dict[str, float | None]:
     largest = float(values_ns.max()) / 1e6 if len(values_ns) else None
     mean = float(values_ns.mean()) / 1e6 if len(values_ns) else None
-    return {**percentiles_ms(values_ns, (50, 90, 95, 99)), "max": largest, "mean": mean}
+    return {**percentiles_ms(values_ns, OF_LOADS), "max": largest, "mean": mean}
 
 
 def _number(value: float) -> float | None:
     return None if np.isnan(value) else value
-
-
-def table(shown: Mapping[str, Any]) -> str:
-    """Return a summary for people."""
-    lines = [
-        f"{shown['requests']} requests in {shown['duration_s']:.2f} s, "
-        f"{shown['throughput_rps'] or 0:.1f} successes/s"
-        + (f" (offered {shown['offered_rps']:.1f}/s)" if shown["offered_rps"] else ""),
-    ]
-    failed = ", ".join(f"{count} {name}" for name, count in shown["errors_by_class"].items())
-    lines.append(f"{shown['errors']} errors" + (f": {failed}" if failed else ""))
-    lines += ["", f"{'':16}{'p50':>10}{'p90':>10}{'p95':>10}{'p99':>10}{'max':>10}   ms"]
-    for label, key in (
-        ("response time", "response_time_ms"),
-        ("service time", "service_time_ms"),
-        ("connection wait", "connection_wait_ms"),
-        ("generator lag", "generator_lag_ms"),
-    ):
-        cells = "".join(_cell(shown[key], name) for name in ("p50", "p90", "p95", "p99", "max"))
-        lines.append(f"{label:16}{cells}")
-    lines += ["", f"client: {shown['client_cpu_us_per_request']:.1f} us of CPU per request"]
-    lines[-1] += f", {shown['client_cpu_share']:.0%} of its cores"
-    verdict = "valid" if shown["valid"] else "INVALID: these numbers may not be used"
-    lines.append(verdict)
-    lines += [f"  - {text}" for text in shown["warnings"]]
-    return "\n".join(lines)
-
-
-def _cell(times: Mapping[str, float | None], name: str) -> str:
-    if name not in times:
-        return f"{'':>10}"
-    value = times[name]
-    return f"{'n too small':>12}"[-10:] if value is None else f"{value:>10.3f}"
-
-
-def write(
-    folder: Path, result: LoadResult, workload: Workload, shown: Mapping[str, Any], url: str
-) -> None:
-    """Write ``requests.parquet`` and ``load.json``; both appear whole or not at all."""
-    table_file = folder / "requests.parquet"
-    making = folder / "requests.parquet.making"
-    columns = [(result.folder / str(number), rows) for number, rows in enumerate(result.rows)]
-    names = sorted({name for place, rows in columns for name in phases(place, len(rows))})
-    writer: pq.ParquetWriter | None = None
-    for number, (place, rows) in enumerate(columns):
-        found = phases(place, len(rows))
-        for begin in range(0, max(1, len(rows)), ROWS_PER_GROUP):
-            part = rows[begin : begin + ROWS_PER_GROUP]
-            group = _group(part, number)
-            for name in names:
-                values = found.get(name, np.full(len(rows), np.nan, dtype=np.float32))
-                group[PHASE.format(name)] = pa.array(values[begin : begin + ROWS_PER_GROUP])
-            arrow = pa.table(group)
-            writer = writer or pq.ParquetWriter(making, arrow.schema, compression="zstd")
-            writer.write_table(arrow)
-    if writer is not None:
-        writer.close()
-        making.rename(table_file)
-    messages = result.messages
-    if len(messages):
-        pq.write_table(pa.Table.from_pandas(messages, preserve_index=False), making)
-        making.rename(folder / "messages.parquet")
-    record = {"url": url, "workload": workload.model_dump(mode="json"), **shown}
-    part_file = folder / "load.json.making"
-    part_file.write_text(json.dumps(record, indent=1) + "\n")
-    part_file.rename(folder / "load.json")
-
-
-def _group(rows: np.ndarray, worker: int) -> dict[str, pa.Array]:
-    group: dict[str, pa.Array] = {
-        "stage": pa.array(words(STAGES, rows["stage"])),
-        "worker": pa.array(np.full(len(rows), worker, dtype=np.int16)),
-    }
-    for name in ROW.names or ():
-        if name not in ("stage", "error"):
-            group[name] = pa.array(np.ascontiguousarray(rows[name]))
-    group["error"] = pa.array(words(ERRORS, rows["error"]))
-    return group

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -27,7 +27,9 @@ class LoadResult:
     ready but had no core; ``unsent`` the planned requests that were never started; ``capped`` those
     that waited because of the cap on connections; ``clock_step_ms`` how far real time moved against
     monotonic time; ``real_time`` whether the workers had real-time priority; ``stopped`` the reason
-    why a rule or the user ended the load early.
+    why a rule or the user ended the load early; ``lasted_s`` the time from the common start until
+    the first worker with users had nothing more to do; ``first_errors`` the text of the first
+    failure by error class and status; ``missed`` the objectives whose miss ended the load.
     """
 
     folder: Path
@@ -43,6 +45,9 @@ class LoadResult:
     clock_step_ms: float
     real_time: bool
     cores: int
+    lasted_s: float
+    first_errors: Mapping[tuple[str, int], str] = field(default_factory=dict)
+    missed: tuple[str, ...] = ()
 
     @cached_property
     def rows(self) -> list[np.ndarray]:

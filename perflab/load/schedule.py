@@ -37,10 +37,12 @@ def _whole(arrivals: OpenLoop | Burst) -> Iterator[np.ndarray]:
     expected = cumulative(arrivals.stages)[-1]
     for points in _unit_points(arrivals):
         inside = points[points < expected - 1e-9]
+        planned = np.rint(inverse(arrivals.stages, inside) * 1e9).astype(np.int64)
         if left is not None:
-            inside = inside[:left]
-            left -= len(inside)
-        yield np.rint(inverse(arrivals.stages, inside) * 1e9).astype(np.int64)
+            warm = int(np.searchsorted(planned, round(arrivals.warmup_s * 1e9)))
+            planned = planned[: warm + left]
+            left -= max(0, len(planned) - warm)
+        yield planned
         if len(inside) < len(points) or left == 0:
             return
 
@@ -91,6 +93,11 @@ def planned_count(arrivals: Arrivals) -> int:
     if isinstance(arrivals, (OpenLoop, Burst)):
         return sum(len(chunk) for chunk in instants(arrivals))
     return -1
+
+
+def last_instant_s(arrivals: OpenLoop | Burst) -> float:
+    """Return the last planned instant, in seconds from the start."""
+    return max((int(chunk[-1]) for chunk in _whole(arrivals) if len(chunk)), default=0) / 1e9
 
 
 def stays(stages: Sequence[UserStage], user: int) -> list[tuple[int, int]]:

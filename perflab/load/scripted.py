@@ -133,7 +133,8 @@ class ScriptedDriver:
                 due_ns = max(due_ns + round(user.pacing_s * 1e9), clock())
             else:
                 due_ns = clock() + round(user.wait() * 1e9)
-            if due_ns >= self._end_ns or not await self._until(due_ns):
+            # A user with nothing left to do before the end stays until then.
+            if not await self._until(min(due_ns, self._end_ns)) or due_ns >= self._end_ns:
                 break
             user._due_ns = due_ns
             if user.number in left:
@@ -156,6 +157,7 @@ class ScriptedDriver:
         except Exception as error:  # the script is the user's: whatever it raises is an outcome
             kind = f"{type(error).__name__} in {getattr(step, '__name__', 'a step')}"
             self._failures.setdefault(kind, traceback.format_exc())
+            self._client.first_errors.note(_kind_of(error), f"{kind}: {error}")
             self._note_failure(user, began_ns, _kind_of(error))
             return False
         return True

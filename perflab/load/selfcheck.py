@@ -15,14 +15,15 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from perflab.load import busy
+from perflab.load import busy, completeness
+from perflab.load.causes import causes
 from perflab.load.columns import INSTANTS
 from perflab.load.messages import CODES as MESSAGE_CODES
-from perflab.load.outcome import CODES, ERRORS
+from perflab.load.outcome import CODES
 from perflab.load.result import LoadResult
-from perflab.load.schedule import planned_count
 from perflab.load.workload import ClosedLoop, Workload
-from perflab.recordings.reasons import Reason, Side
+from perflab.percentiles import OF_TRIALS, needed_n
+from perflab.recordings.reasons import Reason
 
 MAX_LATE_SHARE = 0.10
 # Below the first, lateness does not matter; above the second, it always does.
@@ -32,15 +33,14 @@ MAX_RUN_DELAY_SHARE = 0.25
 MAX_CLIENT_CPU = 0.85
 MAX_BUSY_DELAY_P50_MS = 1.0
 MAX_BUSY_DELAY_P99_MS = 5.0
-MAX_ERROR_SHARE = 0.01
 LITTLE_RANGE = (0.85, 1.10)
 MIN_LITTLE_CYCLES = 10
 MAX_CLOCK_STEP_MS = 5.0
 MAX_PORTS_SHARE = 0.8
-CLIENT_FAULTS = ("ports", "files", "unsent", "script")
 DELIVERY = MESSAGE_CODES["delivery"]
-# Under way when a load ends early: neither a success nor a fault of the server.
-CENSORED = ("aborted",)
+# Failures without an answer, at which a client asks again as fast as it can.
+REFUSALS = ("connect", "reset", "closed", "dns", "tls", "handshake")
+MOSTLY = 0.5
 
 
 @dataclass(frozen=True)
@@ -90,31 +90,31 @@ def check(
         lag_ns = np.concatenate([lag_ns, _since_planned(streamed, "sent")])
         delivered = _since_planned(streamed[streamed["kind"] == DELIVERY], "received")
         service_ns = delivered if len(delivered) else service_ns
-    lag_ms, service_ms = _quantiles_ms(lag_ns), _quantiles_ms(service_ns)
-    errors = result.measured(lambda rows: rows["error"])
+    failures = causes(result)
+    measured = len(result.measured(lambda rows: rows["error"]))
+    refused = sum(cause.count for cause in failures if cause.error in REFUSALS)
     wall_ns = max(1, result.end_ns - result.begin_ns)
     delays = busy.delays_ms(result, workload)
     found = SelfCheck(
-        lag_p50_ms=lag_ms[0],
-        lag_p99_ms=lag_ms[1],
+        lag_p50_ms=_percentile_ms(lag_ns, 50),
+        lag_p99_ms=_percentile_ms(lag_ns, 99),
         loop_delay_p50_ms=float(np.quantile(delays, 0.5)),
         loop_delay_p99_ms=float(np.quantile(delays, 0.99)),
         loop_delay_max_ms=float(delays.max()),
         run_delay_share=result.run_delay_share,
         cpu_share=result.cpu_ns / wall_ns / result.cores,
-        cpu_us_per_request=result.cpu_ns / 1e3 / max(1, len(errors)),
+        cpu_us_per_request=result.cpu_ns / 1e3 / max(1, measured),
         littles_law_ratio=littles_law_ratio(result, workload),
     )
-    reasons = [
-        *_timing_reasons(
-            found, least_p99(delays), *service_ms, isinstance(workload.arrivals, ClosedLoop)
-        ),
-        *_count_reasons(result, workload, errors),
-        *_record_reasons(result),
-    ]
-    ratio, (low, high) = found.littles_law_ratio, LITTLE_RANGE
-    if not np.isnan(ratio) and not low <= ratio <= high:
-        reasons.append(Reason(f"Little's law is off: ratio {ratio:.2f}", "client"))
+    reasons = [*completeness.reasons(result, workload, failures), *_record_reasons(result)]
+    # A client that is refused is busy with asking again: that is not its fault.
+    if refused <= MOSTLY * measured:
+        closed = isinstance(workload.arrivals, ClosedLoop)
+        reasons += _lag_reasons(lag_ns, service_ns)
+        reasons += _timing_reasons(found, least_p99(delays), service_ns, closed)
+        ratio, (low, high) = found.littles_law_ratio, LITTLE_RANGE
+        if not np.isnan(ratio) and not low <= ratio <= high:
+            reasons.append(Reason(f"Little's law is off: ratio {ratio:.2f}", "client"))
     if server_count >= 0 and server_count != expected:
         reasons.append(
             Reason(f"the server counted {server_count} writes, the client was told of {expected}")
@@ -172,34 +172,56 @@ def _since_planned(messages: pd.DataFrame, direction: str) -> np.ndarray:
     return spent
 
 
-def _quantiles_ms(values_ns: np.ndarray) -> tuple[float, float]:
-    """Return p50 and p99 in ms; NaN without a value."""
-    if not len(values_ns):
-        return float("nan"), float("nan")
-    p50, p99 = np.quantile(values_ns, (0.5, 0.99)) / 1e6
-    return float(p50), float(p99)
+def _percentile_ms(values_ns: np.ndarray, share: int) -> float:
+    """Return a percentile in ms; NaN where the sample is too small to name it."""
+    if len(values_ns) < needed_n(share):
+        return float("nan")
+    return float(np.percentile(values_ns, share)) / 1e6
+
+
+def _allowed_ms(service_ns: np.ndarray, share: int, bounds_ms: tuple[float, float]) -> float:
+    """Return the most lateness at a percentile: a response time holds the lateness itself."""
+    least_ms, most_ms = bounds_ms
+    service_ms = np.nan_to_num(_percentile_ms(service_ns, share))
+    return float(min(max(least_ms, MAX_LATE_SHARE * service_ms), most_ms))
+
+
+def _known(n: int) -> list[int]:
+    """Return the percentiles that a sample can support."""
+    return [share for share in OF_TRIALS if n >= needed_n(share)]
+
+
+def _lag_reasons(lag_ns: np.ndarray, service_ns: np.ndarray) -> list[Reason]:
+    """Judge the median lag, and the highest percentile that both samples can support."""
+    known = _known(min(len(lag_ns), len(service_ns)))
+    found = []
+    for share in dict.fromkeys((*known[:1], *known[-1:])):
+        late_ms = _percentile_ms(lag_ns, share)
+        allowed_ms = _allowed_ms(service_ns, share, LATE_P50_MS if share == 50 else LATE_P99_MS)
+        found += _late("generator lag", share, late_ms, allowed_ms)
+    return found
+
+
+def _late(what: str, share: int, late_ms: float, allowed_ms: float) -> list[Reason]:
+    if late_ms <= allowed_ms:
+        return []
+    text = f"{what} p{share} {late_ms:.2f} ms is above {allowed_ms:.2f} ms"
+    return [Reason(f"{text}: the client, not the server, was late", "client")]
 
 
 def _timing_reasons(
-    found: SelfCheck, shown_ms: float, median_ms: float, p99_ms: float, closed: bool
+    found: SelfCheck, shown_ms: float, service_ns: np.ndarray, closed: bool
 ) -> list[Reason]:
-    """Judge lateness against service times: a response time holds the lateness itself.
+    """Judge what the client's event loop and cores say of it.
 
     ``shown_ms`` is what the event loop's delays show their p99 to be at least.
     """
+    highest = max(_known(len(service_ns)), default=50)
+    median_ms = _allowed_ms(service_ns, 50, LATE_P50_MS)
+    tail_ms = _allowed_ms(service_ns, highest, LATE_P99_MS)
+    late = _late("event-loop delay", 50, found.loop_delay_p50_ms, median_ms)
+    late += _late("event-loop delay", 99, shown_ms, tail_ms)
     reasons = []
-    for what, name, late_ms, (least_ms, most_ms), service_ms in (
-        ("generator lag", "p50", found.lag_p50_ms, LATE_P50_MS, median_ms),
-        ("generator lag", "p99", found.lag_p99_ms, LATE_P99_MS, p99_ms),
-        ("event-loop delay", "p50", found.loop_delay_p50_ms, LATE_P50_MS, median_ms),
-        ("event-loop delay", "p99", shown_ms, LATE_P99_MS, p99_ms),
-    ):
-        allowed_ms = min(max(least_ms, MAX_LATE_SHARE * np.nan_to_num(service_ms)), most_ms)
-        if late_ms > allowed_ms:
-            reasons.append(
-                f"{what} {name} {late_ms:.2f} ms is above {allowed_ms:.2f} ms: "
-                "the client, not the server, was late"
-            )
     if found.run_delay_share > MAX_RUN_DELAY_SHARE:
         reasons.append(
             f"the client was ready but had no core for {found.run_delay_share:.0%} of the time: "
@@ -215,34 +237,7 @@ def _timing_reasons(
         reasons.append(
             f"the client used {found.cpu_share:.0%} of its cores: the limit may be its own"
         )
-    return [Reason(text, "client") for text in reasons]
-
-
-def _count_reasons(result: LoadResult, workload: Workload, errors: np.ndarray) -> list[Reason]:
-    counts = np.bincount(errors, minlength=len(ERRORS))
-    faults = {ERRORS[code]: int(n) for code, n in enumerate(counts) if code and n}
-    own = {name: faults[name] for name in CLIENT_FAULTS if name in faults}
-    failed = sum(n for name, n in faults.items() if name not in (*CENSORED, *CLIENT_FAULTS))
-    reasons = []
-    if result.unsent and not result.stopped:
-        # Users who were failed had no turn. Else it cannot be told who kept them waiting: a client
-        # that was late has reasons of its own.
-        side: Side = "server" if failed else "unknown"
-        reasons.append(Reason(f"{result.unsent} planned requests were never sent", side))
-    recorded = sum(map(len, result.rows))
-    planned = planned_count(workload.arrivals)
-    if planned >= 0 and recorded + result.unsent != planned:
-        text = f"{planned} requests were planned, but {recorded} recorded and"
-        reasons.append(Reason(f"{text} {result.unsent} unsent", "client"))
-    if not len(errors):
-        reasons.append(Reason("no request was measured"))
-    for name, number in own.items():
-        text = f"{number} requests failed on the client's side ({name})"
-        reasons.append(Reason(text, "client"))
-    if failed > MAX_ERROR_SHARE * len(errors):
-        kinds = ", ".join(f"{count} {name}" for name, count in faults.items())
-        reasons.append(Reason(f"{failed} of {len(errors)} requests failed ({kinds})", "server"))
-    return reasons
+    return [*late, *(Reason(text, "client") for text in reasons)]
 
 
 def _record_reasons(result: LoadResult) -> list[Reason]:
@@ -274,6 +269,9 @@ def _warnings(result: LoadResult, workload: Workload) -> list[str]:
     aborted = sum(int((rows["error"] == CODES["aborted"]).sum()) for rows in result.chunks())
     if aborted:
         warnings.append(f"{aborted} requests were still under way at the end and given up")
+    unsent = sum(int((rows["error"] == CODES["unsent"]).sum()) for rows in result.chunks())
+    if unsent and result.stopped:
+        warnings.append(f"{unsent} requests still waited for a connection and were given up")
     share = ports_in_use() / port_range()
     if workload.connection == "per_request" and share > MAX_PORTS_SHARE:
         warnings.append(

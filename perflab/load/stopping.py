@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 
 from perflab.load.columns import bin_ms
 from perflab.load.workload import Objective, StopRules
+from perflab.percentiles import needed_n
 
-# A share is judged on no fewer requests, and a percentile needs a sample that could support it.
+# A share is judged on no fewer requests.
 SMALLEST_SHARE_N = 50
 
 
@@ -62,10 +63,14 @@ def percentile_ms(counts: Mapping[int, int], percentile: float) -> float:
 
 
 class Watch:
-    """Applies stop rules to the progress of a load; ``reason`` says which rule held first."""
+    """Applies stop rules to the progress of a load.
+
+    ``reason`` says which rule ended it, and ``missed`` which objective, if it was one.
+    """
 
     def __init__(self, rules: StopRules, clock: Callable[[], float] = time.monotonic) -> None:
         self.reason = ""
+        self.missed: tuple[str, ...] = ()
         self._rules = rules
         self._clock = clock
         self._began = clock()
@@ -102,12 +107,12 @@ class Watch:
         for at, counts in self._recent:
             if at > now - objective.window_s:
                 window += counts
-        needed = 1 / (1 - objective.percentile / 100) if objective.percentile < 100 else 1
-        if window.total() < needed:
+        if window.total() < needed_n(objective.percentile):
             return ""
         found = percentile_ms(window, objective.percentile)
         if found <= objective.below_ms:
             return ""
+        self.missed = (objective.text,)
         return (
             f"p{objective.percentile:g} was {found:.4g} ms over the last {objective.window_s:g} s "
             f"(the objective is {objective.below_ms:g} ms)"

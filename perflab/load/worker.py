@@ -52,7 +52,7 @@ class Order:
 
 def share(total: int, number: int, count: int) -> int:
     """Return a worker's part of a total; the parts of all workers add up to it."""
-    return total // count + (number < total % count)
+    return total // count + (number < total % count) if number < count else 0
 
 
 class Load:
@@ -74,14 +74,17 @@ class Load:
         self.driver = self._driver(prepared)
         self._failures_left = workload.stop.failures
         self.stopped = ""
+        self.lasted_ns = 0
 
     def _driver(self, prepared: Prepared) -> Driver:
         order, arrivals = self.order, self.order.workload.arrivals
         record = self._record if order.workload.stop.failures else self.recorder.add
         if isinstance(arrivals, ClosedLoop):
+            # A worker without users could not send its part.
+            busy = min(order.workers, arrivals.users)
             quota = (
-                share(arrivals.warmup_requests, order.worker, order.workers),
-                share(arrivals.requests, order.worker, order.workers),
+                share(arrivals.warmup_requests, order.worker, busy),
+                share(arrivals.requests, order.worker, busy),
             )
             users = range(order.worker, arrivals.users, order.workers)
             return ClosedDriver(arrivals, users, quota, self.client, prepared, self.timer, record)
@@ -112,9 +115,14 @@ class Load:
                 self.stop(f"{self.order.workload.stop.failures} requests failed")
 
     def stop(self, reason: str, within_s: float | None = None) -> None:
-        """End the load: what is under way may end within its timeout, or within a time."""
+        """End the load: what is under way may end within its timeout, or within a time.
+
+        What waits for a connection is given up.
+        """
         self.stopped = self.stopped or reason
         self.driver.stop()
+        # Not at once: this may be called from the end of a request.
+        asyncio.get_running_loop().call_soon(self.client.give_up_waiting)
         if within_s is not None:
             asyncio.get_running_loop().call_later(within_s, self.client.abort)
 
@@ -135,6 +143,7 @@ class Load:
         except TimeoutError:
             self.client.abort()
         finally:
+            self.lasted_ns = time.monotonic_ns() - start_ns
             self.driver.stop()
             self.client.abort()
             await self.client.close()
@@ -235,6 +244,8 @@ async def carry_out(load: Load) -> dict[str, Any]:
         gc.unfreeze()
     return {
         "unsent": load.driver.unsent,
+        "lasted_ns": load.lasted_ns,
+        "first_errors": load.client.first_errors.found(),
         "cpu_ns": load.driver.cpu.used_ns,
         "began_ns": load.began_ns,
         "loop_delay_ms": load.delays_ms.tolist(),

@@ -118,7 +118,8 @@ class OpenLoop(_Model):
     """Requests arrive by a schedule computed before the start, whatever the server does.
 
     Constant gaps or a Poisson process (``seed``), in stages. The first ``warmup_s`` of the
-    schedule are recorded as stage ``warmup``. ``requests`` cuts the schedule short (0: whole).
+    schedule are recorded as stage ``warmup``. ``requests`` ends the schedule after as many requests
+    of the measure stage (0: it is carried out whole).
     """
 
     kind: Literal["open"] = "open"
@@ -176,6 +177,11 @@ class Objective(_Model):
     percentile: float = Field(gt=0, le=100)
     below_ms: float = Field(gt=0)
     window_s: float = Field(default=5.0, gt=0)
+
+    @property
+    def text(self) -> str:
+        """Return it as the command line has it."""
+        return f"p{self.percentile:g}<{self.below_ms:g}ms/{self.window_s:g}s"
 
 
 class StopRules(_Model):

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from perflab.load.messages import KINDS
-from perflab.load.report import SMALLEST_N
+from perflab.percentiles import OF_TRIALS, needed_n
 from perflab.recordings import Reason
 from perflab.trials.lost_messages import ACTIONS, judged
 from perflab.trials.summary import cpu_share
@@ -174,11 +174,11 @@ def _latency_ms(rows: pd.DataFrame) -> np.ndarray:
 
 
 def _percentiles(name: str, values: np.ndarray) -> dict[str, float]:
-    return {f"{name}_p{share}_ms": _percentile(values, share) for share in SMALLEST_N}
+    return {f"{name}_p{share}_ms": _percentile(values, share) for share in OF_TRIALS}
 
 
 def _percentile(values: np.ndarray, share: int) -> float:
-    return float(np.percentile(values, share)) if len(values) >= SMALLEST_N[share] else math.nan
+    return float(np.percentile(values, share)) if len(values) >= needed_n(share) else math.nan
 
 
 def _most_connected(table: pd.DataFrame) -> int:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perflab.load.report import SMALLEST_N
 from perflab.load.result import LoadResult
 from perflab.load.selfcheck import SelfCheck
+from perflab.percentiles import OF_TRIALS, needed_n
 from perflab.recordings.schema import PHASE_COLUMN
 
 
@@ -36,7 +36,7 @@ def load_columns(result: LoadResult) -> dict[str, Any]:
     values = {
         "throughput_rps": completed / seconds,
         "mean_ms": _mean(response_ms),
-        **{f"p{share}_ms": _percentile(response_ms, share) for share in SMALLEST_N},
+        **{f"p{share}_ms": _percentile(response_ms, share) for share in OF_TRIALS},
         "service_mean_ms": _mean(service_ms),
         "service_p99_ms": _percentile(service_ms, 99),
         "connection_wait_p50_ms": _percentile(wait_ms, 50),
@@ -75,7 +75,7 @@ def _mean(values: np.ndarray) -> float:
 
 
 def _percentile(values: np.ndarray, share: int) -> float:
-    if len(values) < SMALLEST_N[share]:
+    if len(values) < needed_n(share):
         return float("nan")
     return float(np.percentile(values, share))
 

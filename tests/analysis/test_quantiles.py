@@ -7,8 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from perflab.analysis.quantiles import across_trials, quantile, smallest_n
+from perflab.analysis.quantiles import across_trials, quantile
 from perflab.errors import AnalysisError
+from perflab.percentiles import smallest_n
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,9 +17,19 @@ import pandas as pd
 import pytest
 
 import perflab as perflab_package
-from perflab.errors import TargetRefused
+from perflab.errors import LoadError, TargetRefused
+from perflab.load.columns import frame
 from perflab.paths import project_root
 
+TLS_SERVER = """
+import http.server, ssl, sys
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler)
+context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+context.load_cert_chain(sys.argv[1])
+server.socket = context.wrap_socket(server.socket, server_side=True)
+print(server.server_address[1], flush=True)
+server.serve_forever()
+"""
 SERVER = project_root() / "tests" / "load" / "server.py"
 
 
@@ -33,17 +44,18 @@ def server() -> Iterator[tuple[str, int]]:
     child.stdout.close()
 
 
-def perflab(*words: str, code: int = 0) -> tuple[str, str]:
+def perflab(*words: str, code: int | None = 0, cwd: Path | None = None) -> tuple[str, str]:
+    """Run a load; without a code, one whose numbers a busy machine may have made invalid."""
     done = subprocess.run(
         [sys.executable, "-c", "from perflab.cli import main; main()", "load", *words],
-        cwd=project_root(), capture_output=True, text=True, timeout=120, check=False,
+        cwd=cwd or project_root(), capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
-    assert done.returncode == code, done.stderr
+    assert done.returncode in ((0, 3) if code is None else (code,)), done.stdout + done.stderr
     return done.stdout, done.stderr
 
 
 def test_json_is_one_object_with_the_promised_fields(server: tuple[str, int]) -> None:
-    out, _ = perflab(server[0], "--rate", "500", "-d", "2", "--json")
+    out, _ = perflab(server[0], "--rate", "500", "-d", "2", "--json", code=None)
     shown = json.loads(out)
     assert (shown["requests"], shown["errors"]) == (1000, 0)
     for name in ("response_time_ms", "service_time_ms"):
@@ -58,8 +70,11 @@ def test_json_is_one_object_with_the_promised_fields(server: tuple[str, int]) ->
 
 
 def test_the_recording_holds_every_request(server: tuple[str, int], tmp_path: Path) -> None:
-    folder = tmp_path / "result"
-    out, _ = perflab(server[0], "--users", "5", "-n", "300", "--out", str(folder), "--workers", "2")
+    before = set(project_root().iterdir())
+    words = ("--users", "5", "-n", "300", "--out", "new/result", "--workers", "2")
+    out, _ = perflab(server[0], *words, code=None, cwd=tmp_path)
+    folder = tmp_path / "new" / "result"
+    assert set(project_root().iterdir()) == before
     assert "300 requests" in out
     table = pd.read_parquet(folder / "requests.parquet")
     assert len(table) == 300
@@ -86,19 +101,105 @@ def test_every_problem_is_told_at_once_before_anything_is_sent() -> None:
 
 
 def test_few_requests_have_no_p99() -> None:
-    out, _ = perflab("http://127.0.0.1:9/", "--users", "2", "-n", "20", "--json")
+    out, _ = perflab("http://127.0.0.1:9/", "--users", "2", "-n", "20", "--json", code=4)
     shown = json.loads(out)
     assert shown["errors_by_class"] == {"connect": 20}
     assert shown["response_time_ms"]["p99"] is None
-    assert not shown["valid"]
-    perflab("http://127.0.0.1:9/", "--users", "2", "-n", "20", "--strict", code=3)
+    assert shown["reasons"] == [
+        "20 of 20 requests failed: 20 x connect (first: Connection refused)"
+    ]
+
+
+def test_unexpected_answers_are_told_by_their_status_line(server: tuple[str, int]) -> None:
+    out, _ = perflab(server[0], "--users", "2", "-n", "20", "--expect-status", "204", code=4)
+    assert "20 errors: 20 x status 200 (first: HTTP/1.1 200 OK, 12 bytes)" in out
+
+
+def test_a_certificate_that_is_not_trusted_is_told_in_the_words_of_tls(tmp_path: Path) -> None:
+    certificate = tmp_path / "own.pem"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+         "-nodes", "-subj", "/CN=localhost", "-keyout", certificate, "-out", certificate,
+         "-addext", "subjectAltName=IP:127.0.0.1"],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    text = certificate.read_text()
+    child = subprocess.Popen(
+        [sys.executable, "-c", TLS_SERVER, str(certificate)], stdout=subprocess.PIPE
+    )
+    assert child.stdout is not None
+    assert "PRIVATE KEY" in text
+    try:
+        url = f"https://127.0.0.1:{int(child.stdout.readline())}/"
+        out, _ = perflab(url, "--users", "1", "-n", "5", code=4)
+    finally:
+        child.kill()
+        child.wait()
+        child.stdout.close()
+    assert "5 errors: 5 x tls (first:" in out
+    assert "certificate verify failed" in out
+
+
+def test_a_missed_objective_ends_with_the_status_of_a_missed_threshold(
+    server: tuple[str, int],
+) -> None:
+    out, _ = perflab(
+        server[0], "--users", "1", "-n", "60", "--objective", "p90<1ms", "--json", code=99
+    )
+    (objective,) = json.loads(out)["objectives"]
+    assert objective["held"] is False
+    assert objective["found_ms"] > 2
+
+
+def test_a_summary_is_written_as_csv_or_printed_as_such(
+    server: tuple[str, int], tmp_path: Path
+) -> None:
+    words = (server[0], "--users", "2", "-n", "50", "--csv")
+    out, _ = perflab(*words, "-", code=None)
+    assert out.startswith("name,requests,errors,")
+    assert out.splitlines()[1].startswith("Aggregated,50,0,")
+    out, _ = perflab(*words, "sheet.csv", code=None, cwd=tmp_path)
+    assert out.rstrip().endswith("sheet.csv")
+    assert pd.read_csv(tmp_path / "sheet.csv")["requests"].tolist() == [50]
+    _, error = perflab(*words, "sheet.csv", code=1, cwd=tmp_path)
+    assert "nothing is overwritten" in error
+
+
+def test_a_record_that_cannot_be_written_is_kept_as_it_is(
+    server: tuple[str, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("perflab.load.record.write", full)
+    shown = perflab_package.send_load(server[0], users=2, requests=50, out=str(tmp_path / "out"))
+    assert shown["requests"] == 50
+    assert "No space left on device" in shown["unwritten"]
+    assert str(tmp_path / "out" / "raw") in shown["unwritten"]
+    assert len(frame(tmp_path / "out" / "raw" / "0", 0)) == 50
+
+
+def test_what_was_recorded_outlives_a_failure_to_sum_it_up(
+    server: tuple[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise ValueError("broken")
+
+    monkeypatch.setattr("perflab.load.report.summary", broken)
+    with pytest.raises(LoadError, match="ValueError: broken; what was recorded is kept in") as told:
+        perflab_package.send_load(server[0], users=2, requests=50)
+    raw = Path(str(told.value).partition("kept in ")[2].partition(": a folder")[0])
+    assert len(frame(raw / "0", 0)) == 50
+    shutil.rmtree(raw.parent)
 
 
 def test_rows_of_a_data_set_are_sent_in_turn(server: tuple[str, int], tmp_path: Path) -> None:
     rows = tmp_path / "rows.jsonl"
     rows.write_text('{"id": 1, "text": "a"}\n\n{"id": 2, "text": "b"}\n')
     words = (server[0] + "items/$id", "--users", "1", "-n", "10", "--data", str(rows))
-    out, _ = perflab(*words, "--body", '{"v": "$text"}', "--expect-body", "label", "--json")
+    out, _ = perflab(
+        *words, "--body", '{"v": "$text"}', "--expect-body", "label", "--json", code=None
+    )
     assert json.loads(out)["errors"] == 0
     _, error = perflab(*words, "--body", "$nothing", code=1)
     assert "has no 'nothing'" in error
@@ -106,24 +207,28 @@ def test_rows_of_a_data_set_are_sent_in_turn(server: tuple[str, int], tmp_path: 
 
 def test_failures_stop_the_load_and_the_data_is_kept() -> None:
     out, _ = perflab(
-        "http://127.0.0.1:9/", "--rate", "200", "-d", "20", "--stop-failures", "10", "--json"
-    )
+        "http://127.0.0.1:9/", "--rate", "200", "-d", "20", "--stop-failures", "10", "--json",
+        code=4,
+    )  # fmt: skip
     shown = json.loads(out)
     assert 10 <= shown["requests"] < 400
     assert "10 requests failed" in shown["stopped"]
 
 
-def test_ctrl_c_ends_the_load_in_order(server: tuple[str, int]) -> None:
+def test_ctrl_c_ends_the_load_in_order(server: tuple[str, int], tmp_path: Path) -> None:
     child = subprocess.Popen(
         [sys.executable, "-c", "from perflab.cli import main; main()", "load", server[0],
-         "--rate", "100", "-d", "60", "--json"],
+         "--rate", "100", "-d", "60", "--json", "--out", str(tmp_path / "out")],
         cwd=project_root(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
     )  # fmt: skip
-    time.sleep(4)
+    while not sum(file.stat().st_size for file in tmp_path.rglob("requests.rows")):
+        assert child.poll() is None
+        time.sleep(0.1)
+    time.sleep(1)
     child.send_signal(signal.SIGINT)
-    out, _ = child.communicate(timeout=20)
+    out, _ = child.communicate(timeout=60)
     shown = json.loads(out)
-    assert child.returncode == 0
+    assert child.returncode == 130
     assert shown["stopped"] == "interrupted"
     assert 50 < shown["requests"] < 1000
 
@@ -142,7 +247,7 @@ def test_a_freeze_is_charged_to_the_requests_that_it_kept_waiting(server: tuple[
     thread = threading.Thread(target=freeze)
     thread.start()
     began.set()
-    out, _ = perflab(url, "--rate", "400", "-d", "6", "--json")
+    out, _ = perflab(url, "--rate", "400", "-d", "6", "--json", code=None)
     thread.join()
     shown = json.loads(out)
     assert (shown["requests"], shown["errors"]) == (2400, 0)
@@ -162,11 +267,11 @@ def test_a_notebook_sends_load_under_the_same_rules(server: tuple[str, int]) -> 
 def test_capacity_of_a_server_that_answers_one_at_a_time(server: tuple[str, int]) -> None:
     out, progress = perflab(
         server[0], "--users", "1", "-d", "0.5", "--find-capacity", "--objective", "p90<1ms",
-        "--json",
+        "--json", code=99,
     )  # fmt: skip
     found = json.loads(out)
     assert found["low"] == 0
-    assert found["limit"] in ("server", "client")
-    assert "p90" in progress or found["limit"] == "client"
+    assert found["limit"] == "server"
+    assert "p90" in progress
     _, error = perflab(server[0], "--users", "1", "--find-capacity", code=1)
     assert "needs an --objective" in error

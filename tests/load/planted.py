@@ -68,7 +68,7 @@ def load_result(
     given: dict[str, Any] = {
         "folder": folder, "workers": 1, "cpu_ns": S, "run_delay_share": 0.0, "unsent": 0,
         "capped": 0, "stopped": "", "peak_memory_bytes": 1, "clock_step_ms": 0.0,
-        "real_time": True, "cores": 1, "loop_delay_ms": late_ms,
+        "real_time": True, "cores": 1, "lasted_s": 1e6, "loop_delay_ms": late_ms,
         "loop_delay_at_ns": BEGIN_NS + (woken_s * S).astype("int64"),
     }  # fmt: skip
     return LoadResult(**{**given, **facts})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 
-BODY = b'{"label": 1}'
+BODY = sys.argv[3].encode() if len(sys.argv) > 3 else b'{"label": 1}'
 
 
 async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -11,7 +11,15 @@ import pytest
 from perflab.errors import LoadError
 from perflab.load.capacity import Capacity, Probe, at_level, judged, search
 from perflab.load.report import growth_ms_per_s
-from perflab.load.workload import ClosedLoop, Objective, OpenLoop, Request, Stage, Workload
+from perflab.load.workload import (
+    ClosedLoop,
+    Objective,
+    OpenLoop,
+    Request,
+    Stage,
+    StopRules,
+    Workload,
+)
 from perflab.recordings import Reason
 
 
@@ -151,3 +159,13 @@ def test_a_level_changes_rate_or_users_only() -> None:
     assert isinstance(users, ClosedLoop)
     assert (users.users, users.requests, users.duration_s) == (7, 0, 2.0)
     assert users.think_time_s == 0.1
+
+
+@pytest.mark.parametrize(("share", "needed"), [(99, 368), (99.9, 3688)])
+def test_a_probe_is_long_enough_for_the_percentile_it_judges(share: float, needed: int) -> None:
+    stages = (Stage(rate=10, duration_s=1),)
+    stop = StopRules(objectives=(Objective(percentile=share, below_ms=5),))
+    work = Workload(request=Request(), arrivals=OpenLoop(stages=stages), stop=stop)
+    changed = at_level(work, 100, 2.0, 0.5).arrivals
+    assert isinstance(changed, OpenLoop)
+    assert needed <= (changed.duration_s - 0.5) * 100 <= 1.2 * needed

@@ -17,7 +17,7 @@ from perflab.errors import LoadError, TargetRefused
 from perflab.load.generator import Generator
 from perflab.load.response import parse_server_timing
 from perflab.load.selfcheck import check
-from perflab.load.workload import ClosedLoop, Request, Workload
+from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, Workload
 
 Serve = Callable[[float, str], tuple[str, int]]
 
@@ -144,6 +144,80 @@ def test_a_dead_worker_is_an_error_not_a_hang(serve: Serve, generator: Generator
 def test_foreign_targets_are_refused_before_anything_is_sent(generator: Generator) -> None:
     with pytest.raises(TargetRefused, match=r"example\.org"):
         generator.run(workload(), "http://example.org")
+
+
+def test_an_open_load_ends_with_its_schedule_though_the_server_is_far_behind(
+    serve: Serve, generator: Generator
+) -> None:
+    url, _ = serve(0.5, "good")
+    arrivals = OpenLoop(stages=(Stage(rate=400, duration_s=1),))
+    work = Workload(request=Request(), arrivals=arrivals, connections=20)
+    begin = time.monotonic()
+    result = generator.run(work, url)
+    # The whole schedule would take ten seconds at the 40/s that the server can do.
+    assert time.monotonic() - begin < 4
+    assert len(result.requests) + result.unsent == 400
+    unsent = (result.requests["error"] == "unsent").sum()
+    assert unsent > 250
+    (reason,) = [each for each in check(result, work).reasons if "never sent" in each]
+    assert reason.side == "server"
+    assert f"{unsent} planned" in reason
+
+
+@pytest.mark.parametrize("client", ["aiohttp", "httpx"])
+def test_library_clients_give_up_what_waits_when_an_open_load_ends(
+    serve: Serve, generator: Generator, client: str
+) -> None:
+    url, _ = serve(0.5, "good")
+    arrivals = OpenLoop(stages=(Stage(rate=100, duration_s=0.5),))
+    work = Workload.model_validate(
+        {"request": Request(), "arrivals": arrivals, "connections": 5, "client": client}
+    )
+    result = generator.run(work, url)
+    assert len(result.requests) == 50
+    assert (result.requests["error"] == "unsent").sum() > 20
+
+
+def test_users_with_long_pauses_keep_a_load_going_for_its_time(
+    serve: Serve, generator: Generator
+) -> None:
+    url, _ = serve(0.0, "good")
+    work = workload(users=2, requests=0, warmup_requests=0, duration_s=1.0, think_time_s=30)
+    result = generator.run(work, url)
+    assert len(result.requests) == 2
+    assert result.lasted_s >= 1.0
+    assert not any("the load ended after" in each for each in check(result, work).reasons)
+
+
+def test_a_load_that_its_bound_cuts_short_is_refused(serve: Serve, generator: Generator) -> None:
+    url, _ = serve(0.01, "good")
+    work = workload(requests=0, warmup_requests=0, duration_s=5.0, max_duration_s=0.5)
+    result = generator.run(work, url)
+    assert any("but 5 s were planned" in reason for reason in check(result, work).reasons)
+
+
+def test_time_and_count_together_end_a_load_by_whichever_comes_first(
+    serve: Serve, generator: Generator
+) -> None:
+    url, _ = serve(0.05, "good")
+    for requests, duration_s in ((30, 60.0), (100_000, 0.5)):
+        work = workload(requests=requests, warmup_requests=0, duration_s=duration_s)
+        result = generator.run(work, url)
+        assert result.unsent == 0
+        reasons = check(result, work).reasons
+        assert not any("planned" in each for each in reasons)
+
+
+def test_one_user_on_two_workers_sends_everything(serve: Serve) -> None:
+    url, _ = serve(0.0, "good")
+    generator = Generator(sorted(os.sched_getaffinity(0))[-1:] * 2, {}, real_time=False)
+    try:
+        generator.start()
+        work = workload(users=1, requests=50, warmup_requests=3)
+        result = generator.run(work, url)
+    finally:
+        generator.close()
+    assert (len(result.requests), result.unsent) == (53, 0)
 
 
 def test_a_starved_client_is_flagged(serve: Serve, generator: Generator) -> None:

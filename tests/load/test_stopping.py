@@ -63,6 +63,21 @@ def test_an_objective_is_judged_over_its_window() -> None:
     assert watch.reason.startswith("p90 was 1000 ms over the last 5 s")
 
 
+@pytest.mark.parametrize(("share", "needed"), [(99, 368), (95, 72), (99.9, 3688)])
+def test_an_objective_ends_no_load_on_a_percentile_that_its_window_cannot_support(
+    share: float, needed: int
+) -> None:
+    clock = Clock()
+    objective = Objective(percentile=share, below_ms=100, window_s=5)
+    watch = Watch(StopRules(objectives=(objective,)), clock)
+    clock.now = 6
+    slow = Counter(latency_counts(np.full(needed - 1, 10**9)))
+    assert not watch.see(Progress(counts=slow))
+    assert watch.missed == ()
+    assert watch.see(Progress(counts=Counter(latency_counts(np.full(1, 10**9)))))
+    assert watch.missed == (objective.text,)
+
+
 def test_progress_adds_up_over_workers() -> None:
     parts = [Progress(1, 2, 3, 4, Counter({1: 1})), Progress(10, 20, 30, 40, Counter({1: 2, 5: 1}))]
     assert Progress.total(parts) == Progress(11, 22, 33, 44, Counter({1: 3, 5: 1}))

@@ -1,0 +1,68 @@
+"""Why requests failed: how many of each cause, and what the first of them said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from perflab.load.outcome import CODES, ERRORS
+from perflab.load.result import LoadResult
+
+# What is said of classes whose failures have no words of their own.
+WORDS = {
+    "timeout": "no whole answer within the time-out (--timeout)",
+    "closed": "the server closed the connection before it answered",
+    "truncated": "the server closed the connection in the middle of its answer",
+    "aborted": "still under way when the load was ended",
+    "unsent": "no connection became free before the load ended",
+}
+MOST_STATUSES = 1_000
+STATUS = CODES["status"]
+
+
+@dataclass(frozen=True)
+class Cause:
+    """``count`` measured requests failed alike; ``status`` is 0 but for unexpected statuses."""
+
+    error: str
+    status: int
+    count: int
+    first: str
+
+    @property
+    def text(self) -> str:
+        """Say it in words: ``100 x status 404 (first: HTTP/1.1 404 Not Found, 9 bytes)``."""
+        what = f"{self.error} {self.status}" if self.status else self.error
+        return f"{self.count} x {what}" + (f" (first: {self.first})" if self.first else "")
+
+
+def causes(result: LoadResult) -> list[Cause]:
+    """Return the causes of failure in the measure stage, the most frequent first."""
+    keys, counts = np.unique(result.measured(_keys), return_counts=True)
+    found = []
+    for key, count in zip(keys.tolist(), counts.tolist(), strict=True):
+        code, status = divmod(key, MOST_STATUSES)
+        if code:
+            kind = ERRORS[code]
+            found.append(Cause(kind, status, count, _first(result, kind, status)))
+    return sorted(found, key=lambda cause: -cause.count)
+
+
+def in_words(found: Sequence[Cause], most: int = 3) -> str:
+    """Return the most frequent causes as one line."""
+    shown = ", ".join(cause.text for cause in found[:most])
+    return shown + (f", and {len(found) - most} more causes" if len(found) > most else "")
+
+
+def _keys(rows: np.ndarray) -> np.ndarray:
+    codes = rows["error"].astype(np.int32)
+    keys: np.ndarray = codes * MOST_STATUSES + np.where(codes == STATUS, rows["status"], 0)
+    return keys
+
+
+def _first(result: LoadResult, kind: str, status: int) -> str:
+    texts = result.first_errors
+    of_kind = (text for (known, _), text in texts.items() if known == kind)
+    return texts.get((kind, status)) or next(of_kind, "") or WORDS.get(kind, "")

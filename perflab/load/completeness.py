@@ -1,0 +1,108 @@
+"""Whether a load carried out its plan, and whether what it sent was answered.
+
+The one rule for loads of every kind: a load that ends before its plan, without a stop that was
+asked for, is refused, whatever the cause. A plan is a number of requests where that is known
+before the start, and a length of time where the answers decide how many there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from perflab.load.causes import Cause, in_words
+from perflab.load.outcome import CODES
+from perflab.load.result import LoadResult
+from perflab.load.schedule import last_instant_s, planned_count
+from perflab.load.workload import ClosedLoop, OpenLoop, Scripted, Workload
+from perflab.recordings.reasons import Reason, Side
+
+MAX_ERROR_SHARE = 0.01
+MIN_LASTED_SHARE = 0.99
+CLIENT_FAULTS = ("ports", "files", "script")
+# The load's end cut them off: neither a success nor a fault of the server.
+CENSORED = ("aborted", "unsent")
+UNSENT = CODES["unsent"]
+
+
+def failed(causes: Sequence[Cause]) -> int:
+    """Return how many measured requests failed by the server's fault."""
+    return sum(cause.count for cause in causes if cause.error not in (*CENSORED, *CLIENT_FAULTS))
+
+
+def reasons(result: LoadResult, workload: Workload, causes: Sequence[Cause]) -> list[Reason]:
+    """Return what speaks against a load's numbers as far as requests can be counted.
+
+    Parameters
+    ----------
+    causes : sequence of Cause
+        As :func:`perflab.load.causes.causes` has them.
+    """
+    measured = len(result.measured(lambda rows: rows["error"]))
+    found = _missing(result, workload, failed(causes))
+    if not measured:
+        found.append(Reason("no request was measured"))
+    for cause in causes:
+        if cause.error in CLIENT_FAULTS:
+            text = f"requests failed on the client's side: {cause.text}"
+            found.append(Reason(text, "client"))
+    if failed(causes) > MAX_ERROR_SHARE * measured:
+        kinds = in_words([cause for cause in causes if cause.error not in CLIENT_FAULTS])
+        text = f"{failed(causes)} of {measured} requests failed: {kinds}"
+        found.append(Reason(text, "server"))
+    return found
+
+
+def _missing(result: LoadResult, workload: Workload, failed: int) -> list[Reason]:
+    recorded = sum(map(len, result.rows))
+    planned = planned_count(workload.arrivals)
+    found = []
+    if planned >= 0 and recorded + result.unsent != planned:
+        text = f"{planned} requests were planned, but {recorded} recorded and"
+        found.append(Reason(f"{text} {result.unsent} unsent", "client"))
+    if result.stopped:
+        return found
+    given_up = sum(int((rows["error"] == UNSENT).sum()) for rows in result.chunks())
+    if result.unsent + given_up:
+        found.append(_unsent(result, workload, recorded - given_up, given_up, failed))
+    planned_s = _planned_s(result, workload)
+    if result.lasted_s < MIN_LASTED_SHARE * planned_s:
+        text = f"the load ended after {result.lasted_s:.3g} s, but {planned_s:g} s were planned"
+        found.append(Reason(text, "server" if failed else "unknown"))
+    return found
+
+
+def _unsent(
+    result: LoadResult, workload: Workload, sent: int, given_up: int, failed: int
+) -> Reason:
+    arrivals = workload.arrivals
+    text = f"{result.unsent + given_up} planned requests were never sent"
+    if not isinstance(arrivals, OpenLoop):
+        # Users who were failed had no turn. Else it cannot be told who kept them waiting: a client
+        # that was late has reasons of its own.
+        side: Side = "server" if failed or given_up else "unknown"
+        return Reason(text, side)
+    length_s = max(last_instant_s(arrivals), 1e-9)
+    total = sent + result.unsent + given_up
+    text += f": {_rate(sent / length_s)} were reached of {_rate(total / length_s)} planned"
+    # Only the client starts requests by a schedule; what it started and could not send waited for
+    # a connection that the server had not given back.
+    if result.unsent:
+        return Reason(f"{text}; the client could not keep up", "client")
+    return Reason(f"{text}; the server held every connection (--connections)", "server")
+
+
+def _rate(per_s: float) -> str:
+    return f"{per_s:,.0f}/s" if per_s >= 100 else f"{per_s:.3g}/s"
+
+
+def _planned_s(result: LoadResult, workload: Workload) -> float:
+    """Return how long the load was to last; 0 where a number of requests ended it."""
+    arrivals = workload.arrivals
+    if isinstance(arrivals, Scripted):
+        return 0.0 if arrivals.actions else arrivals.warmup_s + arrivals.duration_s
+    if not isinstance(arrivals, ClosedLoop) or not arrivals.duration_s:
+        return 0.0
+    measured = len(result.measured(lambda rows: rows["stage"]))
+    if arrivals.requests and measured >= arrivals.requests:
+        return 0.0
+    return arrivals.warmup_s + arrivals.duration_s

@@ -1,0 +1,118 @@
+"""The summary of a load for people: plain text of 80 columns, on a terminal and in a pipe."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from perflab.load.causes import Cause
+from perflab.percentiles import OF_LOADS, needed_n
+
+WIDTH = 80
+BAR = 44
+LONGEST_NAME = 20
+MOST_CAUSES = 10
+COLUMNS = (*(f"p{share:g}" for share in OF_LOADS), "max")
+NEEDED = {f"p{share:g}": needed_n(share) for share in OF_LOADS}
+
+
+def table(shown: Mapping[str, Any]) -> str:
+    """Return a summary (see ``report.summary``) as text."""
+    parts = [_counts(shown), _times(shown), _histogram(shown["response_time_histogram"])]
+    parts += [_names(shown["by_name"]), _verdict(shown)]
+    return "\n\n".join("\n".join(lines) for part in parts if (lines := list(part)))
+
+
+def _counts(shown: Mapping[str, Any]) -> Iterator[str]:
+    offered = f" (offered {shown['offered_rps']:.1f}/s)" if shown["offered_rps"] else ""
+    yield from _wrapped(
+        f"{shown['requests']} requests in {shown['duration_s']:.2f} s, "
+        f"{shown['throughput_rps'] or 0:.1f} successes/s{offered}, "
+        f"{_bytes(shown['bytes_per_s'] or 0)}/s received"
+    )
+    causes = [Cause(**words) for words in shown["errors_by_cause"]]
+    if len(causes) < 2:
+        text = ", ".join(cause.text for cause in causes)
+        yield from _wrapped(f"{shown['errors']} errors" + (f": {text}" if text else ""))
+        return
+    yield f"{shown['errors']} errors:"
+    for cause in causes[:MOST_CAUSES]:
+        yield from _wrapped(cause.text, "  ")
+    if len(causes) > MOST_CAUSES:
+        yield f"  and {len(causes) - MOST_CAUSES} more causes"
+
+
+def _times(shown: Mapping[str, Any]) -> Iterator[str]:
+    yield f"{'ms':16}" + "".join(f"{name:>10}" for name in COLUMNS)
+    for label, key in (
+        ("response time", "response_time_ms"),
+        ("service time", "service_time_ms"),
+        ("connection wait", "connection_wait_ms"),
+        ("generator lag", "generator_lag_ms"),
+    ):
+        yield (f"{label:16}" + "".join(_cell(shown[key], name) for name in COLUMNS)).rstrip()
+
+
+def _histogram(bins: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    if not bins:
+        return
+    yield "response time, ms"
+    most = max(each["count"] for each in bins)
+    for each in bins:
+        # A bin that is not empty is seen.
+        bar = "#" * -(-each["count"] * BAR // most)
+        yield f"{_ms(each['from_ms']):>10} to {_ms(each['to_ms']):>9} |{bar} {each['count']}"
+
+
+def _names(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    if not rows:
+        return
+    yield f"{'name':{LONGEST_NAME}}{'requests':>10}{'errors':>8}{'/s':>10}" + "".join(
+        f"{name:>10}" for name in ("p50 ms", "p99 ms", "max ms")
+    )
+    for row in rows:
+        name, times = row["name"], row["response_time_ms"]
+        if len(name) > LONGEST_NAME:
+            yield from _wrapped(name)
+            name = ""
+        cells = "".join(_cell(times, column) for column in ("p50", "p99", "max"))
+        rate = f"{row['throughput_rps'] or 0:.1f}"
+        yield f"{name:{LONGEST_NAME}}{row['requests']:>10}{row['errors']:>8}{rate:>10}{cells}"
+
+
+def _verdict(shown: Mapping[str, Any]) -> Iterator[str]:
+    yield (
+        f"client: {shown['client_cpu_us_per_request']:.1f} us of CPU per request, "
+        f"{shown['client_cpu_share']:.0%} of its cores"
+    )
+    yield "valid" if shown["valid"] else "INVALID: these numbers may not be used"
+    for text in shown["warnings"]:
+        yield from _wrapped(text, "  - ")
+
+
+def _cell(times: Mapping[str, float | None], name: str) -> str:
+    if name not in times:
+        return f"{'':>10}"
+    value = times[name]
+    if value is not None:
+        return f"{_ms(value):>10}"
+    return f"{'n<' + str(NEEDED[name]) if name in NEEDED else '-':>10}"
+
+
+def _ms(value: float) -> str:
+    return f"{value:.3f}" if value < 10_000 else f"{value:.0f}"
+
+
+def _bytes(count: float) -> str:
+    for unit in ("B", "kB", "MB"):
+        if count < 1000:
+            return f"{count:.3g} {unit}"
+        count /= 1000
+    return f"{count:.3g} GB"
+
+
+def _wrapped(text: str, begin: str = "") -> list[str]:
+    return textwrap.wrap(
+        text, WIDTH, initial_indent=begin, subsequent_indent=" " * max(2, len(begin))
+    )

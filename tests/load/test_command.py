@@ -1,0 +1,72 @@
+"""From options to a workload: what is asked for is what is planned."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perflab.errors import ParameterError
+from perflab.load.command import Options, workload
+from perflab.load.schedule import instants, last_instant_s, planned_count
+from perflab.load.workload import OpenLoop
+
+URL = "http://127.0.0.1:9/"
+
+
+def planned(**options: Any) -> OpenLoop:
+    arrivals = workload(Options(URL, **options)).arrivals
+    assert isinstance(arrivals, OpenLoop)
+    return arrivals
+
+
+@given(
+    arrivals=st.sampled_from(["constant", "poisson"]),
+    rate=st.floats(10, 2000),
+    duration=st.floats(1, 30),
+    warmup=st.sampled_from([0.0, 2.0]),
+    seed=st.integers(0, 50),
+)
+def test_a_rate_without_a_count_lasts_its_time(
+    arrivals: str, rate: float, duration: float, warmup: float, seed: int
+) -> None:
+    made = planned(arrivals=arrivals, rate=rate, duration=duration, warmup=warmup, seed=seed)
+    length_s, expected = duration + warmup, rate * (duration + warmup)
+    assert made.duration_s == pytest.approx(length_s)
+    # A Poisson count deviates by its root; the last gap is exponential.
+    assert planned_count(made) == pytest.approx(expected, abs=2 + 6 * expected**0.5)
+    assert length_s - 25 / rate < last_instant_s(made) <= length_s
+
+
+@pytest.mark.parametrize("arrivals", ["constant", "poisson"])
+@pytest.mark.parametrize("warmup", [0.0, 1.5])
+def test_a_count_is_kept_exactly_and_the_warm_up_does_not_use_it_up(
+    arrivals: str, warmup: float
+) -> None:
+    made = planned(arrivals=arrivals, rate=100.0, requests=250, warmup=warmup)
+    measured = sum(int((chunk >= warmup * 1e9).sum()) for chunk in instants(made))
+    assert measured == 250
+    assert planned_count(made) == pytest.approx(250 + 100 * warmup, abs=60 if warmup else 0)
+
+
+def test_of_a_count_and_a_time_the_shorter_ends_the_load() -> None:
+    assert planned_count(planned(rate=100.0, requests=50, duration=10.0)) == 50
+    assert planned_count(planned(rate=100.0, requests=5000, duration=10.0)) == 1000
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"burst": 5, "duration": 3.0}, "--duration does not go with --burst"),
+        ({"burst": 5, "requests": 3}, "--requests does not go with --burst"),
+        ({"stages": "5:10", "duration": 3.0}, "--duration does not go with --stages"),
+        ({"users": 5, "arrivals": "poisson"}, "--arrivals poisson needs --rate"),
+        ({"user_stages": "5:10", "requests": 3}, "--requests does not go with --user-stages"),
+        ({"users": 5, "script": "a:B", "requests": 3}, "--requests does not go with --script"),
+    ],
+)
+def test_an_option_that_would_not_be_used_is_refused(options: dict[str, Any], text: str) -> None:
+    with pytest.raises(ParameterError, match=text):
+        workload(Options(URL, **options))

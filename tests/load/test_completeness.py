@@ -1,0 +1,100 @@
+"""A load that ends before its plan, without a stop that was asked for, is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from perflab.load.selfcheck import SelfCheck, check
+from perflab.load.workload import Burst, ClosedLoop, OpenLoop, Request, Stage, Workload
+from tests.load.planted import load_result, scripted
+
+
+def judged(folder: Path, arrivals: Any, requests: int, **facts: Any) -> SelfCheck:
+    work = Workload(request=Request(), arrivals=arrivals)
+    done_s = np.linspace(0.4, 0.4 + requests / 100, requests)
+    return check(load_result(folder, done_s, **facts), work)
+
+
+OPEN = OpenLoop(stages=(Stage(rate=100, duration_s=5),))
+# Paced users: Little's law has nothing to say of what is planted here.
+BY_COUNT = ClosedLoop(users=5, requests=500, pacing_s=0.1)
+BY_TIME = ClosedLoop(users=5, duration_s=4, warmup_s=1, pacing_s=0.1)
+
+
+@pytest.mark.parametrize("arrivals", [OPEN, BY_COUNT, Burst(size=250, waves=2)])
+def test_a_load_of_known_size_is_refused_when_requests_are_missing(
+    tmp_path: Path, arrivals: Any
+) -> None:
+    found = judged(tmp_path / "lost", arrivals, 9)
+    assert any("500 requests were planned, but 9 recorded" in each for each in found.reasons)
+    found = judged(tmp_path / "unsent", arrivals, 9, unsent=491)
+    assert any("491 planned requests were never sent" in each for each in found.reasons)
+    assert judged(tmp_path / "whole", arrivals, 500).valid
+
+
+@pytest.mark.parametrize("arrivals", [BY_TIME, scripted(duration_s=4, warmup_s=1).arrivals])
+def test_a_load_of_known_length_is_refused_when_it_ends_early(
+    tmp_path: Path, arrivals: Any
+) -> None:
+    (reason,) = judged(tmp_path / "early", arrivals, 400, lasted_s=3.0).reasons
+    assert reason == "the load ended after 3 s, but 5 s were planned"
+    assert judged(tmp_path / "whole", arrivals, 400, lasted_s=5.001).valid
+
+
+def test_a_stop_that_was_asked_for_is_no_early_end(tmp_path: Path) -> None:
+    found = judged(tmp_path, BY_TIME, 400, lasted_s=3.0, stopped="interrupted")
+    assert found.valid
+    assert "the load was ended early: interrupted" in found.warnings
+
+
+def test_a_load_that_reached_its_number_of_requests_may_be_over_before_its_time(
+    tmp_path: Path,
+) -> None:
+    both = ClosedLoop(users=5, requests=400, duration_s=60, pacing_s=0.1)
+    assert judged(tmp_path / "enough", both, 400, lasted_s=3.0).valid
+    assert not judged(tmp_path / "short", both, 399, lasted_s=3.0).valid
+
+
+def test_what_found_no_connection_is_the_servers_and_what_was_not_begun_the_clients(
+    tmp_path: Path,
+) -> None:
+    waited = judged(tmp_path / "a", OPEN, 500, errors={"unsent": 200})
+    (reason,) = waited.reasons
+    assert reason.side == "server"
+    assert "200 planned requests were never sent: 60.1/s were reached of 100/s" in reason
+    late = judged(tmp_path / "b", OPEN, 300, unsent=200)
+    assert [each.side for each in late.reasons] == ["client"]
+
+
+def test_a_refused_connection_is_not_held_against_the_client(tmp_path: Path) -> None:
+    result = load_result(
+        tmp_path, np.linspace(0.4, 5.4, 500), errors={"connect": 500}, cpu_ns=10**11,
+        delays=(np.arange(0.4, 5, 0.005), np.full(920, 50.0)), run_delay_share=0.9,
+        first_errors={("connect", 0): "Connection refused"},
+    )  # fmt: skip
+    (reason,) = check(result, Workload(request=Request(), arrivals=BY_COUNT)).reasons
+    assert reason.side == "server"
+    assert reason.endswith("failed: 500 x connect (first: Connection refused)")
+
+
+def test_lateness_is_judged_by_percentiles_that_the_sample_supports(tmp_path: Path) -> None:
+    def late(number: int, share: float) -> list[str]:
+        arrivals = ClosedLoop(users=5, requests=number)
+        result = load_result(tmp_path / f"{number}-{share}", np.linspace(1, 5, number))
+        rows = np.array(result.rows[0])
+        rows["started_ns"][: round(share * number)] += 200_000_000
+        rows["sent_ns"] = np.maximum(rows["sent_ns"], rows["started_ns"])
+        (result.folder / "0" / "requests.rows").write_bytes(rows.tobytes())
+        del result.__dict__["rows"]
+        found = check(result, Workload(request=Request(), arrivals=arrivals))
+        assert np.isnan(found.lag_p99_ms) == (number < 368)
+        return [each.partition(" ms")[0] for each in found.reasons if "generator lag" in each]
+
+    assert late(368, 0.02) == ["generator lag p99 200.00"]
+    # A p99 of 200 requests is their third largest: nobody else may name it, and lag may not.
+    assert late(200, 0.02) == []
+    assert late(200, 0.08) == ["generator lag p95 200.00"]

@@ -1,0 +1,134 @@
+"""The summary of a load, as an object, as a table, as CSV and as an exit status."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from perflab.load.first_errors import LONGEST_TEXT, MOST_KINDS, FirstErrors
+from perflab.load.report import histogram, percentiles_ms, summary
+from perflab.load.selfcheck import check
+from perflab.load.status import Status, status_of
+from perflab.load.summary_csv import csv_text
+from perflab.load.summary_table import WIDTH, table
+from perflab.load.workload import ClosedLoop, Objective, Request, StopRules, Workload
+from perflab.percentiles import needed_n
+from tests.load.planted import load_result, scripted
+
+
+def shown(
+    folder: Path, requests: int = 400, objectives: tuple[Objective, ...] = (), **facts: Any
+) -> dict[str, Any]:
+    arrivals = ClosedLoop(users=5, requests=requests, pacing_s=0.1)
+    stop = StopRules(objectives=objectives)
+    work = Workload(request=Request(), arrivals=arrivals, stop=stop)
+    result = load_result(folder, np.linspace(0.4, 5, requests), **facts)
+    return summary(result, work, check(result, work))
+
+
+@pytest.mark.parametrize("share", [50, 90, 95, 99, 99.9])
+def test_a_percentile_is_shown_from_the_sample_on_that_supports_it(share: float) -> None:
+    values = np.arange(needed_n(share)) * 1_000_000
+    assert list(percentiles_ms(values, (share,)).values()) != [None]
+    assert list(percentiles_ms(values[1:], (share,)).values()) == [None]
+
+
+def test_failures_are_told_by_cause_with_status_and_first_words(tmp_path: Path) -> None:
+    found = shown(
+        tmp_path,
+        errors={"tls": 7, "timeout": 3},
+        first_errors={("tls", 0): "certificate verify failed: self-signed certificate"},
+    )
+    assert [(each["error"], each["count"]) for each in found["errors_by_cause"]] == [
+        ("tls", 7), ("timeout", 3),
+    ]  # fmt: skip
+    text = " ".join(table(found).split())
+    assert "7 x tls (first: certificate verify failed: self-signed certificate)" in text
+    assert "3 x timeout (first: no whole answer within the time-out (--timeout))" in text
+
+
+def test_the_histogram_holds_every_value_once() -> None:
+    values = np.random.default_rng(3).lognormal(15, 1.5, 5000).astype(np.int64)
+    bins = histogram(values)
+    assert sum(each["count"] for each in bins) == 5000
+    assert bins[0]["from_ms"] == values.min() / 1e6
+    assert bins[-1]["to_ms"] == values.max() / 1e6
+    ratios = [each["to_ms"] / each["from_ms"] for each in bins]
+    assert max(ratios) == pytest.approx(min(ratios))
+    assert [each["count"] for each in histogram(np.full(9, 10**6))] == [9]
+    assert histogram(np.zeros(0)) == []
+
+
+def test_the_table_fits_eighty_columns_and_any_pipe(tmp_path: Path) -> None:
+    texts = {("protocol", 0): "words that go on " * 15}
+    found = shown(
+        tmp_path, errors={"protocol": 20}, first_errors=texts, capped=12345, latency_s=123.0,
+        stopped="p99 was 1234 ms over the last 5 s (the objective is 100 ms)",
+    )  # fmt: skip
+    row = {**found, "name": "GET /a/path/that/is/far/too/long/for/the/column/of/names/in/a/table"}
+    text = table({**found, "by_name": [row, {**row, "name": "short"}]})
+    assert max(map(len, text.splitlines())) <= WIDTH
+    assert text.isascii()
+    assert row["name"] in text
+    assert "n<3688" in text
+
+
+def test_requests_of_scripted_users_have_a_row_for_every_name(tmp_path: Path) -> None:
+    work = scripted(duration_s=1)
+    result = load_result(tmp_path, np.linspace(0.4, 5, 100), errors={"status": 10})
+    rows = np.array(result.rows[0])
+    rows["template"][40:] = 1
+    (tmp_path / "0" / "requests.rows").write_bytes(rows.tobytes())
+    (tmp_path / "0" / "templates.names").write_text("login\nbrowse")
+    del result.__dict__["rows"]
+    found = summary(result, work, check(result, work))
+    counts = [(each["name"], each["requests"], each["errors"]) for each in found["by_name"]]
+    assert counts == [("browse", 60, 0), ("login", 40, 10)]
+    assert "browse" in table(found)
+    sheet = list(csv.DictReader(io.StringIO(csv_text(found))))
+    assert [row["name"] for row in sheet] == ["browse", "login", "Aggregated"]
+    assert sheet[0]["p99_ms"] == ""
+    assert float(sheet[-1]["p90_ms"]) == pytest.approx(300)
+    assert sheet[-1]["valid"] == str(found["valid"]).lower()
+
+
+def test_each_cause_has_an_exit_status_of_its_own(tmp_path: Path) -> None:
+    tight, wide = Objective(percentile=90, below_ms=1), Objective(percentile=90, below_ms=1000)
+    rare = Objective(percentile=99.9, below_ms=1000)
+
+    def status(name: str, *objectives: Objective, **facts: Any) -> Status:
+        return status_of(shown(tmp_path / name, objectives=objectives, **facts))
+
+    assert status("good", wide) == Status.GOOD == 0
+    assert status("missed", wide, tight) == Status.MISSED == 99
+    assert status("stopped", wide, missed=(wide.text,), stopped="p90 was ...") == Status.MISSED
+    assert status("unknown", rare) == Status.INVALID == 3
+    assert status("invalid", tight, errors={"reset": 40}) == Status.INVALID
+    assert status("failed", errors={"reset": 400}) == Status.ALL_FAILED == 4
+    assert status("interrupted", tight, stopped="interrupted") == Status.INTERRUPTED == 130
+
+
+def test_first_errors_are_bounded_and_printable() -> None:
+    errors = FirstErrors()
+    errors.note("tls", "no\x1b[2J\n" + "x" * 10_000)
+    errors.note("tls", "later")
+    for status in range(1000):
+        errors.note("status", "text", status)
+    found = errors.found()
+    assert len(found) == MOST_KINDS
+    assert found[0][2].startswith("no [2J x")
+    assert max(len(text) for _, _, text in found) <= LONGEST_TEXT
+    assert all(text.isprintable() for _, _, text in found)
+
+
+def test_one_rule_says_how_many_values_a_percentile_needs() -> None:
+    assert [needed_n(share) for share in (50, 90, 95, 99, 99.9)] == [6, 36, 72, 368, 3688]
+    assert needed_n(100) == 1
+    assert needed_n(1) == 368
+    assert math.isfinite(needed_n(99.999))

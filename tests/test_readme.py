@@ -1,0 +1,179 @@
+"""No command of the README can mislead: each is one the lab knows, and the cheap ones are run."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+import typer
+
+import perflab as perflab_package
+from perflab import experiments
+from perflab.cli import app
+from perflab.load import users
+from perflab.parameters import parse_assignments
+from perflab.paths import notebooks_dir, project_root
+
+README = (project_root() / "README.md").read_text()
+URL = "http://127.0.0.1:8000/"
+LONGEST_S = 3.0
+BIN = Path(sys.executable).parent
+# What a busy machine does to a load; anything else would speak against the command.
+NOISE = re.compile(r"generator lag|event-loop delay|the client (was ready|used)|Little's law")
+
+
+def commands(program: str) -> list[list[str]]:
+    """Return the README's commands of a program, as words; ``make`` has tests of its own."""
+    blocks = re.findall(r"^```\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
+    lines = [line for block in blocks for line in block.splitlines()]
+    # A command in a sentence may be broken over two lines.
+    lines += [" ".join(text.split()) for text in re.findall(r"`(perflab [^`]+)`", README)]
+    found = [shlex.split(line, comments=True) for line in lines if line.strip()]
+    own = [words[1:] for words in found if words[0].removeprefix(".venv/bin/") == program]
+    return list(map(list, dict.fromkeys(map(tuple, own))))
+
+
+LOADS = [words for words in commands("perflab") if words[0] == "load"]
+SEARCHES = [words for words in LOADS if "--find-capacity" in words]
+SENT = [words for words in LOADS if words not in SEARCHES]
+CHEAP = [
+    words
+    for words in commands("perflab")
+    if words in (["experiments"], ["runs"], ["verdicts"]) or "--help" in words
+]
+
+
+def parsed(words: list[str]) -> dict[str, Any]:
+    """Return a command's parameters as the command line reads them; nothing is run."""
+    group = typer.main.get_command(app)
+    assert isinstance(group, click.Group) or hasattr(group, "commands")
+    command = group.commands[words[0]]
+    return dict(command.make_context(words[0], list(words[1:])).params)
+
+
+@pytest.mark.parametrize("words", commands("perflab"), ids=" ".join)
+def test_the_command_line_knows_every_word(words: list[str]) -> None:
+    parsed(words)
+
+
+@pytest.mark.parametrize(
+    "words", [words for words in commands("perflab") if words[0] == "run"], ids=" ".join
+)
+def test_an_experiment_that_is_run_exists_and_has_the_parameters(words: list[str]) -> None:
+    given = parsed(words)
+    if given["name"]:
+        experiments.experiment(given["name"]).check(parse_assignments(given["parameter"] or []))
+
+
+@pytest.mark.parametrize("words", commands("papermill"), ids=" ".join)
+def test_a_notebook_that_is_run_exists_and_has_the_parameters(words: list[str]) -> None:
+    notebook = project_root() / words[0]
+    pairs = [at for at, word in enumerate(words) if word == "-p"]
+    values = {words[at + 1]: words[at + 2] for at in pairs}
+    assert notebook.is_file()
+    # papermill itself turns numbers into numbers.
+    typed = {name: int(text) if text.isdigit() else text for name, text in values.items()}
+    experiments.experiment(notebook.stem).check(typed)
+
+
+def test_the_folder_for_jupyter_exists() -> None:
+    assert commands("jupyter") == [["lab", "notebooks/"]]
+    assert notebooks_dir() == project_root() / "notebooks"
+
+
+def test_the_readme_shows_what_these_tests_are_made_for() -> None:
+    assert len(SENT) >= 3
+    assert len(SEARCHES) == 1
+    assert CHEAP
+
+
+def run(words: list[str], cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [BIN / "perflab", *words], cwd=cwd, capture_output=True, text=True, timeout=200, check=False
+    )
+
+
+@pytest.mark.parametrize("words", CHEAP, ids=" ".join)
+def test_a_command_that_costs_nothing_runs(words: list[str], tmp_path: Path) -> None:
+    done = run(words, tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    program = project_root() / "tests" / "load" / "server.py"
+    child = subprocess.Popen(
+        [sys.executable, program, "0.002", "good", '{"token": 1}'], stdout=subprocess.PIPE
+    )
+    assert child.stdout is not None
+    yield f"http://127.0.0.1:{int(child.stdout.readline())}/"
+    child.kill()
+    child.wait()
+    child.stdout.close()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a folder with the script that the README points to."""
+    code = (users.__doc__ or "").split("\n\n", 1)[1].rpartition("\n\nEvery request")[0]
+    (tmp_path / "shop.py").write_text(textwrap.dedent(code))
+    return tmp_path
+
+
+def shortened(words: list[str], server: str) -> tuple[list[str], float]:
+    """Return a load's words for a test server, no longer than three seconds, and its length."""
+    changed = [server if word == URL else word for word in words]
+    assert server in changed
+    (at,) = [at for at, word in enumerate(words) if word in ("-d", "--duration")]
+    length_s = min(float(words[at + 1]), LONGEST_S)
+    changed[at + 1] = f"{length_s:g}"
+    return changed, length_s
+
+
+@pytest.mark.parametrize("words", SENT, ids=" ".join)
+def test_a_load_does_what_it_says(words: list[str], server: str, folder: Path) -> None:
+    changed, length_s = shortened(words, server)
+    done = run([*changed, "--json"], folder)
+    shown = json.loads(done.stdout)
+    assert done.returncode == (0 if shown["valid"] else 3), done.stderr
+    assert [each for each in shown["reasons"] if not NOISE.match(each)] == []
+    assert (shown["errors"], shown["unsent"]) == (0, 0)
+    assert shown["duration_s"] == pytest.approx(length_s, rel=0.15)
+    given = parsed(words)
+    if given["rate"]:
+        expected = given["rate"] * length_s
+        assert shown["requests"] == pytest.approx(expected, abs=5 * expected**0.5)
+    if given["script"]:
+        assert {row["name"] for row in shown["by_name"]} >= {"POST /login", "items"}
+    if given["out"]:
+        names = sorted(path.name for path in (folder / given["out"]).iterdir())
+        assert names == ["load.json", "requests.parquet"]
+        assert run(["requests", given["out"]], folder).returncode == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", SEARCHES, ids=" ".join)
+def test_a_search_for_capacity_ends_with_a_sentence(words: list[str], server: str) -> None:
+    changed = [server if word == URL else word for word in words]
+    done = run([*changed, "-d", "0.3", "--json"], project_root())
+    found = json.loads(done.stdout)
+    assert done.returncode == 0, done.stderr
+    assert found["low"] >= 100
+    assert found["sentence"]
+
+
+def test_the_call_for_notebooks_does_the_same(server: str) -> None:
+    (call,) = re.findall(r"`(perflab\.send_load\(url, [^`]+\))`", README)
+    shorter = re.sub(r"duration=\d+", "duration=1", call)
+    shown = eval(shorter, {"perflab": perflab_package, "url": server})
+    assert shown["requests"] == 1000
