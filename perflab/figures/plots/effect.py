@@ -12,7 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from perflab.analysis.evaluation import Finding, evaluate, findings_table
+from perflab.analysis.evaluation import Finding, evaluate
+from perflab.analysis.findings import findings_table
 from perflab.analysis.verdict import Outcome
 from perflab.figures.canvas import MARGIN_IN, WIDTH_IN, LabFigure, canvas_of, only_grid
 from perflab.figures.nothing import empty_figure

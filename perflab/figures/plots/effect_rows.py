@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.axes import Axes
 
-from perflab.analysis.evaluation import Finding, published_text
+from perflab.analysis.evaluation import Finding
+from perflab.analysis.findings import published_text
 from perflab.analysis.verdict import Outcome
 from perflab.figures.looks import PALETTE
 from perflab.figures.theme import FAINT, INK, MUTED
