@@ -13,6 +13,7 @@ from typing import Protocol
 from urllib.parse import urljoin
 
 from perflab.errors import TargetRefused
+from perflab.load.body import Room
 from perflab.load.connection import Connection
 from perflab.load.outcome import CODES, Exchange
 from perflab.load.prepared import Prepared
@@ -83,6 +84,7 @@ class LeanClient:
     ) -> None:
         self.loop = loop
         self.capped = 0
+        self.room = Room()
         self._opened_now = 0
         self._keep_alive = connection == "keep_alive"
         self._mode = connection
@@ -326,7 +328,7 @@ def _followed(
     }
     followed = Prepared(request.model_validate(request.model_dump() | changed), origin, mode)
     followed.wants_answer = base.wants_answer
-    followed.keep_body = base.keep_body
+    followed.wanted = base.wanted
     return followed
 
 

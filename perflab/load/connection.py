@@ -144,8 +144,8 @@ class Connection:
         else:
             data = self._sent = next(prepared.turn)
         reader = self._reader
-        if reader is None or prepared.keep_body != reader.keep_body:
-            self._reader = reader = ResponseReader(prepared.keep_body)
+        if reader is None or prepared.wanted != reader.wanted:
+            self._reader = reader = ResponseReader(prepared.wanted, self._client.room)
         # A reader that has read nothing since it began is as good as new.
         if not reader.fresh or prepared.bodiless:
             reader.begin(prepared.bodiless)
@@ -253,7 +253,7 @@ class Connection:
         exchange.error = exchange.prepared.judge(reader.status, reader.size, reader.body)
         exchange.phases = reader.phases()
         if exchange.prepared.wants_answer:
-            exchange.answer = (reader.head, reader.body)
+            exchange.answer = (reader.head, reader.give_body())
 
     def _ended(self, exchange: Exchange, reader: ResponseReader, now_ns: int) -> None:
         kind = reader.end()

@@ -2,6 +2,9 @@
 
 Each request is a task, as users of these libraries write it. Instants come from the libraries'
 own tracing hooks, error classes from their exceptions.
+
+They are held to what the lean client does: a body is taken as it comes, undecoded, and let go of;
+no cookie is kept.
 """
 
 from __future__ import annotations
@@ -10,7 +13,8 @@ import asyncio
 import socket
 import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterable, Mapping
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from itertools import cycle
 from types import SimpleNamespace
 from typing import Any
@@ -19,11 +23,12 @@ import aiohttp
 import httpx
 
 from perflab.errors import ParameterError
+from perflab.load.body import Body, Room
 from perflab.load.client import Client
 from perflab.load.outcome import CODES, Exchange
 from perflab.load.prepared import Prepared, fill
 from perflab.load.response import parse_server_timing
-from perflab.load.workload import Request, Workload
+from perflab.load.workload import Request, Scripted, Workload
 
 clock = time.monotonic_ns
 
@@ -36,7 +41,12 @@ class LibraryClient:
             raise ParameterError(
                 "workload", [f"the {workload.client} client does not follow redirects here"]
             )
+        if isinstance(workload.arrivals, Scripted):
+            raise ParameterError(
+                "workload", [f"scripted users have the lean client, not {workload.client}"]
+            )
         self.capped = 0
+        self._room = Room()
         self._timeout_s = workload.timeout_s
         self._rows = cycle(fill(workload.request, workload.request.data))
         self._free = asyncio.Semaphore(connections)
@@ -72,12 +82,23 @@ class LibraryClient:
     def _class_of(error: Exception) -> str:
         raise NotImplementedError
 
-    def _complete(
-        self, exchange: Exchange, status: int, body: bytes, headers: Mapping[str, str]
+    async def _take(
+        self,
+        exchange: Exchange,
+        status: int,
+        headers: Mapping[str, str],
+        pieces: AsyncIterable[bytes],
     ) -> None:
+        """Read a response to its end, piece by piece."""
+        prepared = exchange.prepared
+        body = Body(prepared.wanted, self._room) if prepared.wanted is not None else None
+        exchange.status = status
+        async for piece in pieces:
+            exchange.bytes += len(piece)
+            if body is not None:
+                body.take(piece)
         exchange.done_ns = clock()
-        exchange.status, exchange.bytes = status, len(body)
-        exchange.error = exchange.prepared.judge(status, len(body), body)
+        exchange.error = prepared.judge(status, exchange.bytes, body)
         timing = headers.get("Server-Timing")
         exchange.phases = parse_server_timing(timing) if timing else None
 
@@ -109,6 +130,8 @@ class AiohttpClient(LibraryClient):
                 ssl=tls(workload),
             ),
             timeout=aiohttp.ClientTimeout(total=None),
+            auto_decompress=False,
+            cookie_jar=aiohttp.DummyCookieJar(),
             trace_configs=[_tracing()],
         )
 
@@ -124,7 +147,13 @@ class AiohttpClient(LibraryClient):
             trace_request_ctx=exchange,
         )
         exchange.first_byte_ns = clock()
-        self._complete(exchange, response.status, await response.read(), response.headers)
+        try:
+            await self._take(
+                exchange, response.status, response.headers, response.content.iter_any()
+            )
+        except BaseException:
+            response.close()
+            raise
 
     @staticmethod
     def _class_of(error: Exception) -> str:
@@ -180,6 +209,7 @@ class HttpxClient(LibraryClient):
             timeout=None,
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=keep_alive),
             trust_env=False,
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
         )
 
     async def _send(self, exchange: Exchange, request: Request) -> None:
@@ -195,14 +225,16 @@ class HttpxClient(LibraryClient):
             elif event == "connection.connect_tcp.complete":
                 exchange.connect_ns = clock() - began[0]
 
-        response = await self._client.request(
+        async with self._client.stream(
             request.method,
             self._origin + request.path,
             content=request.body.encode() or None,
             headers=_headers(request),
             extensions={"trace": trace},
-        )
-        self._complete(exchange, response.status_code, response.content, response.headers)
+        ) as response:
+            await self._take(
+                exchange, response.status_code, response.headers, response.aiter_raw()
+            )
 
     @staticmethod
     def _class_of(error: Exception) -> str:
@@ -231,9 +263,13 @@ class HttpxClient(LibraryClient):
 
 
 def _headers(request: Request) -> dict[str, str]:
-    names = {name.lower() for name in request.headers}
-    default = {"Content-Type": "application/json"} if request.body else {}
-    return {**({} if "content-type" in names else default), **request.headers}
+    # Bodies are counted and judged as they come: of one that is packed, a server may make gigabytes.
+    default = {"Accept-Encoding": "identity"}
+    if request.body:
+        default["Content-Type"] = "application/json"
+    given = {name.lower() for name in request.headers}
+    kept = {name: value for name, value in default.items() if name.lower() not in given}
+    return {**kept, **request.headers}
 
 
 def tls(workload: Workload) -> ssl.SSLContext:

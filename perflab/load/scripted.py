@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from perflab.load.body import NO_ROOM
 from perflab.load.client import Client
 from perflab.load.drivers import CpuWindow
 from perflab.load.messages import MessageRecorder
@@ -21,6 +22,7 @@ from perflab.load.websocket_call import WebSocketError
 from perflab.load.workload import Request, Scripted
 
 STOP_TIMEOUT_S = 5.0
+NO_ROOM_CODE = CODES["body_too_large"]
 clock = time.monotonic_ns
 
 
@@ -207,6 +209,8 @@ class ScriptedDriver:
         if not exchange.done_ns:
             exchange.done_ns = clock()
             exchange.error = CODES["aborted"]
+        if exchange.error == NO_ROOM_CODE:
+            self._failures.setdefault("body_too_large", NO_ROOM)
         self._record(exchange)
 
 
