@@ -232,9 +232,7 @@ class HttpxClient(LibraryClient):
             headers=_headers(request),
             extensions={"trace": trace},
         ) as response:
-            await self._take(
-                exchange, response.status_code, response.headers, response.aiter_raw()
-            )
+            await self._take(exchange, response.status_code, response.headers, response.aiter_raw())
 
     @staticmethod
     def _class_of(error: Exception) -> str:
@@ -263,7 +261,7 @@ class HttpxClient(LibraryClient):
 
 
 def _headers(request: Request) -> dict[str, str]:
-    # Bodies are counted and judged as they come: of one that is packed, a server may make gigabytes.
+    # Bodies are counted and judged as they come: what is packed may be gigabytes unpacked.
     default = {"Accept-Encoding": "identity"}
     if request.body:
         default["Content-Type"] = "application/json"

@@ -158,17 +158,18 @@ class ScriptedDriver:
         except Exception as error:  # the script is the user's: whatever it raises is an outcome
             kind = f"{type(error).__name__} in {getattr(step, '__name__', 'a step')}"
             self._failures.setdefault(kind, traceback.format_exc())
-            self._note_failure(user, began_ns, _kind_of(error))
+            self.note_failure(user, began_ns, _kind_of(error))
             return False
         return True
 
-    def _note_failure(self, user: User, began_ns: int, kind: str) -> None:
+    def note_failure(self, user: User, began_ns: int, kind: str, name: str = "script") -> None:
+        """Record a failure that is none of a request."""
         exchange = Exchange(self._nothing, user.number, lambda _: None)
         exchange.planned_ns = exchange.started_ns = began_ns
         exchange.done_ns = clock()
         exchange.error = CODES[kind]
         exchange.stage = self._stage(began_ns)
-        exchange.template = self._names.setdefault("script", len(self._names))
+        exchange.template = self._names.setdefault(name, len(self._names))
         self._record(exchange)
 
     async def _until(self, due_ns: int) -> bool:

@@ -99,7 +99,9 @@ class Answer:
         if self.error == "body_too_large":
             raise NotServed(self.error, NO_ROOM)
         if not self.body:
-            raise ValueError("there is no body to read JSON from; with keep_body=False none is kept")
+            raise ValueError(
+                "there is no body to read JSON from; with keep_body=False none is kept"
+            )
         return json.loads(self.body)
 
     def header(self, name: str) -> str:
@@ -256,12 +258,13 @@ class User:
         *,
         deflate: bool = False,
         headers: Mapping[str, str] | None = None,
-        on_closed: Callable[[str, int], None] = lambda _kind, _code: None,
+        on_closed: Callable[[str, int], None] | None = None,
     ) -> WebSocket:
         """Open a WebSocket to the load's target.
 
         ``on_message`` gets each message and the instant (ns) at which its bytes were read;
-        ``on_closed`` the error class and code of the end. Raises WebSocketError.
+        ``on_closed`` the error class and code of the end; without it, an end with an error class
+        is recorded as a failure. Raises WebSocketError.
         """
         from perflab.load.websocket import connect
 
@@ -269,13 +272,17 @@ class User:
         scheme = "wss" if origin.encrypted else "ws"
         opened = await connect(
             f"{scheme}://{origin.authority}{path}",
-            _Ears(on_message, on_closed),
+            _Ears(on_message, on_closed or self._note_end),
             deflate=deflate,
             headers={**self.headers, **(headers or {})},
             allowed=self._driver.allowed,
         )
         self._driver.sockets.add(opened)
         return opened
+
+    def _note_end(self, kind: str, _code: int) -> None:
+        if kind:
+            self._driver.note_failure(self, self.now_ns(), kind, "websocket")
 
     def note(self, direction: int, size: int, at_ns: int, key: int = 0, kind: int = 0) -> None:
         """Record a message of a stream (``messages.SENT`` or ``messages.RECEIVED``).

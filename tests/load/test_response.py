@@ -377,7 +377,7 @@ def test_bodies_that_are_kept_share_the_room_of_their_worker() -> None:
     assert read(first, [head, *[b"x" * 100] * 10]) == ""
     assert read(second, [head, *[b"x" * 100] * 10]) == "body_too_large"
     assert read(ResponseReader(), [head, *[b"x" * 100] * 20]) == ""
-    second.begin()
+    second.release()
     kept = first.give_body()
     first.begin()
     assert room.left_bytes == 500
@@ -385,7 +385,7 @@ def test_bodies_that_are_kept_share_the_room_of_their_worker() -> None:
     assert kept.content() == b"x" * 1000
     del kept
     assert room.left_bytes == 1500
-    assert read(second, [head, *[b"x" * 100] * 10]) == ""
+    assert read(ResponseReader(KEEP, room), [head, *[b"x" * 100] * 10]) == ""
 
 
 def test_a_body_that_is_only_judged_takes_no_room() -> None:
