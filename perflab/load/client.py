@@ -39,6 +39,8 @@ clock = time.monotonic_ns
 class Client(Protocol):
     """What every client does: take an exchange, fill it in, call its ``finish``."""
 
+    timeout_s: float
+
     def submit(self, exchange: Exchange) -> None:
         """Send the request of an exchange whose ``planned_ns`` and ``started_ns`` are set."""
 
@@ -91,6 +93,7 @@ class LeanClient:
         self._limit = max(1, min(connections, allow_files(connections + beside) - beside))
         # Where files are short, users who keep theirs would leave none for the others.
         self._sticky = sticky and self._keep_alive and self._limit >= connections
+        self.timeout_s = timeout_s
         self._timeout_ns = round(timeout_s * 1e9)
         self._allowed = allowed
         self._tls: ssl.SSLContext | None = None

@@ -13,21 +13,26 @@ import asyncio
 import socket
 import ssl
 import time
-from collections.abc import AsyncIterable, Mapping
+from collections.abc import AsyncIterable, Iterator, Mapping
+from functools import partial
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from itertools import cycle
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import aiohttp
 import httpx
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.http import RawResponseMessage
+from aiohttp.http_exceptions import HttpProcessingError, LineTooLong
+from aiohttp.streams import StreamReader
 
 from perflab.errors import ParameterError
 from perflab.load.body import Body, Room
 from perflab.load.client import Client
 from perflab.load.outcome import CODES, Exchange
 from perflab.load.prepared import Prepared, fill
-from perflab.load.response import parse_server_timing
+from perflab.load.response import MAX_INTERIMS, parse_server_timing
 from perflab.load.workload import Request, Scripted, Workload
 
 clock = time.monotonic_ns
@@ -47,7 +52,7 @@ class LibraryClient:
             )
         self.capped = 0
         self._room = Room()
-        self._timeout_s = workload.timeout_s
+        self.timeout_s = workload.timeout_s
         self._rows = cycle(fill(workload.request, workload.request.data))
         self._free = asyncio.Semaphore(connections)
         self._tasks: dict[asyncio.Task[None], Exchange] = {}
@@ -62,7 +67,7 @@ class LibraryClient:
         exchange.status = exchange.bytes = exchange.error = 0
         exchange.phases = None
         try:
-            async with asyncio.timeout(self._timeout_s), self._free:
+            async with asyncio.timeout(self.timeout_s), self._free:
                 await self._send(exchange, request)
         except asyncio.CancelledError:
             exchange.error = CODES["aborted"]
@@ -117,18 +122,37 @@ class LibraryClient:
         raise NotImplementedError
 
 
+class _OneAnswer(ResponseHandler):
+    """aiohttp's, which takes interim responses (1xx) without number, and queues every one."""
+
+    _interims = 0
+
+    def feed_data(self, data: tuple[RawResponseMessage, StreamReader], size: int = 0) -> None:
+        self._interims = self._interims + 1 if data[0].code < 200 else 0
+        if self._interims <= MAX_INTERIMS:
+            super().feed_data(data, size)
+        elif self.exception() is None:
+            reason = f"more than {MAX_INTERIMS} interim responses"
+            self.set_exception(HttpProcessingError(message=reason))
+            self.force_close()
+            if self.transport is not None:
+                self.transport.abort()
+
+
 class AiohttpClient(LibraryClient):
     """aiohttp's ClientSession."""
 
     def __init__(self, workload: Workload, connections: int, prepared: Prepared) -> None:
         super().__init__(workload, connections)
         self._origin = f"{prepared.origin.scheme}://{prepared.origin.authority}"
+        connector = aiohttp.TCPConnector(
+            limit=0,
+            force_close=workload.connection == "per_request",
+            ssl=tls(workload),
+        )
+        connector._factory = cast(Any, partial(_OneAnswer, asyncio.get_running_loop()))
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(
-                limit=0,
-                force_close=workload.connection == "per_request",
-                ssl=tls(workload),
-            ),
+            connector=connector,
             timeout=aiohttp.ClientTimeout(total=None),
             auto_decompress=False,
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -159,6 +183,11 @@ class AiohttpClient(LibraryClient):
     def _class_of(error: Exception) -> str:
         if isinstance(error, TimeoutError):
             return "timeout"
+        if any(
+            isinstance(cause, LineTooLong) or "Too many headers" in str(cause)
+            for cause in causes(error)
+        ):
+            return "head_too_large"
         if isinstance(error, aiohttp.ClientConnectorDNSError):
             return "dns"
         if isinstance(error, (aiohttp.ClientSSLError, ssl.SSLError)):
@@ -236,13 +265,11 @@ class HttpxClient(LibraryClient):
 
     @staticmethod
     def _class_of(error: Exception) -> str:
-        cause: BaseException | None = error
-        while cause is not None:
+        for cause in causes(error):
             if isinstance(cause, socket.gaierror):
                 return "dns"
             if isinstance(cause, ssl.SSLError):
                 return "tls"
-            cause = cause.__cause__ or cause.__context__
         if isinstance(error, (TimeoutError, httpx.TimeoutException)):
             return "timeout"
         if isinstance(error, httpx.ConnectError):
@@ -251,6 +278,8 @@ class HttpxClient(LibraryClient):
             text = str(error)
             if "without sending a response" in text:
                 return "closed"
+            if "buffer too long" in text:
+                return "head_too_large"
             return "truncated" if "incomplete" in text or "without sending" in text else "protocol"
         if isinstance(error, (httpx.NetworkError, OSError)):
             return "reset"
@@ -258,6 +287,14 @@ class HttpxClient(LibraryClient):
 
     async def _close(self) -> None:
         await self._client.aclose()
+
+
+def causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield an exception and those it came of."""
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__ or cause.__context__
 
 
 def _headers(request: Request) -> dict[str, str]:

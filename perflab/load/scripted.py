@@ -22,6 +22,8 @@ from perflab.load.websocket_call import WebSocketError
 from perflab.load.workload import Request, Scripted
 
 STOP_TIMEOUT_S = 5.0
+# What users get after the end, besides the time-out, for what they are at.
+ENDING_S = 2.0
 NO_ROOM_CODE = CODES["body_too_large"]
 clock = time.monotonic_ns
 
@@ -49,6 +51,7 @@ class ScriptedDriver:
         self.sockets: set[Any] = set()
         self.messages = MessageRecorder(folder)
         self._arrivals = arrivals
+        self.timeout_s = client.timeout_s
         self._client = client
         self._timer = timer
         self._record = record
@@ -103,13 +106,19 @@ class ScriptedDriver:
         lives = list(crowd)
         if self._monitor is not None:
             lives.append(asyncio.create_task(self._life(self._monitor, start_ns)))
+        until_end_s = (self._end_ns - clock()) / 1e9
         try:
-            await asyncio.gather(*crowd)
+            # A script may wait for ever for what a server never sends.
+            async with asyncio.timeout(until_end_s + self.timeout_s + ENDING_S):
+                await asyncio.gather(*crowd)
+                self.stop()
+                await asyncio.gather(*lives)
+        except TimeoutError:
             self.stop()
-            await asyncio.gather(*lives)
         finally:
             for life in lives:
                 life.cancel()
+            await asyncio.gather(*lives, return_exceptions=True)
             await asyncio.gather(*(each.close() for each in self.sockets), return_exceptions=True)
             self.stop()
             self.messages.close()
@@ -160,6 +169,9 @@ class ScriptedDriver:
             self._failures.setdefault(kind, traceback.format_exc())
             self.note_failure(user, began_ns, _kind_of(error))
             return False
+        except asyncio.CancelledError:
+            self.note_failure(user, began_ns, "aborted")
+            raise
         return True
 
     def note_failure(self, user: User, began_ns: int, kind: str, name: str = "script") -> None:

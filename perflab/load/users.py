@@ -274,6 +274,7 @@ class User:
             f"{scheme}://{origin.authority}{path}",
             _Ears(on_message, on_closed or self._note_end),
             deflate=deflate,
+            timeout_s=self._driver.timeout_s,
             headers={**self.headers, **(headers or {})},
             allowed=self._driver.allowed,
         )

@@ -26,7 +26,6 @@ from perflab.load.response import (
 from perflab.load.targets import Origin
 from perflab.load.workload import Request
 
-
 KEEP = Wanted(kept=True)
 
 
