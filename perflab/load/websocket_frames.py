@@ -13,6 +13,7 @@ import socket
 from typing import Any
 
 from perflab.load.websocket_call import (
+    CLOSE,
     CLOSE_TIMEOUT_S,
     GOING_AWAY,
     INTERNAL_ERROR,
@@ -20,6 +21,7 @@ from perflab.load.websocket_call import (
     MAX_WAITING_PONGS_BYTES,
     NO_CODE,
     NORMAL,
+    PING,
     TEXT,
     TOO_BIG,
     Call,
@@ -32,9 +34,10 @@ from perflab.load.websocket_call import (
 )
 from perflab.load.websocket_deflate import OFFER, Deflate, agreed
 
-# No read is longer than the window, and picows's buffer, which never shrinks, twice that.
-WINDOW_BYTES = 1 << 18
-CONTROL = 8
+# What the kernel holds of a server that sends faster than this reads. picows doubles its buffer for
+# every read that fills it, and then takes all there is in one turn of the loop: seconds of it, for
+# which nothing else is heard.
+RECEIVE_BUFFER_BYTES = 1 << 17
 # Whatever it says is told as an error class; a server must not fill the terminal.
 SILENT = logging.getLogger("perflab.picows")
 SILENT.setLevel(logging.CRITICAL + 1)
@@ -80,8 +83,8 @@ class _Connection:
         try:
             if packed or frame.rsv2 or frame.rsv3:
                 self._check_reserved(frame)
-            if opcode >= CONTROL:
-                self._control(frame)
+            if opcode >= CLOSE:
+                self._control(frame, opcode)
                 return
             if size > self._limit:
                 # Refused by picows, which reads on for as long as it takes to say so.
@@ -102,7 +105,7 @@ class _Connection:
         self._tell(data, at_ns)
 
     def _check_reserved(self, frame: Any) -> None:
-        if frame.rsv2 or frame.rsv3 or self._deflate is None or frame.msg_type >= CONTROL:
+        if frame.rsv2 or frame.rsv3 or self._deflate is None or frame.msg_type >= CLOSE:
             raise WebSocketError("protocol", "a reserved bit is set")
 
     def _tell(self, message: bytes, at_ns: int) -> None:
@@ -114,16 +117,14 @@ class _Connection:
             )
             self.fail("script", INTERNAL_ERROR)
 
-    def _control(self, frame: Any) -> None:
-        from picows import WSMsgType
-
-        if frame.msg_type == WSMsgType.PING:
+    def _control(self, frame: Any, opcode: int) -> None:
+        if opcode == PING:
             if self.choked:
                 self.fail("not_read", GOING_AWAY)
             else:
                 self.transport.send_pong(frame.get_payload_as_bytes())
-        elif frame.msg_type == WSMsgType.CLOSE:
-            code = int(frame.get_close_code())
+        elif opcode == CLOSE:
+            code = int(frame.get_close_code()) if frame.payload_size else NO_CODE
             if frame.payload_size and not may_be_sent(code):
                 raise WebSocketError("protocol", f"{code} must not be sent as a close code")
             self._code = code
@@ -196,7 +197,8 @@ class _Connection:
 
     async def close(self, code: int = NORMAL) -> None:
         if not self.over.is_set():
-            self._code = self._code or code
+            if not self._kind:
+                self._code = self._code or code
             with contextlib.suppress(Exception):
                 self.resume()
             self._say_goodbye(code)
@@ -251,7 +253,7 @@ async def open_frames(call: Call) -> WebSocket:
         family = socket.AF_INET6 if ":" in call.address[0] else socket.AF_INET
         opened = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
         try:
-            opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_WINDOW_CLAMP, WINDOW_BYTES)
+            opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
             await asyncio.get_running_loop().sock_connect(opened, call.address)
         except BaseException:
             opened.close()

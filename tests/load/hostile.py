@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import hashlib
+import os
 import socket
 import struct
 import threading
@@ -13,11 +14,13 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Any, Literal
 
 import uvloop
 
 from perflab.load.client import LeanClient
+from perflab.load.generator import Generator
 from perflab.load.outcome import ERRORS, Exchange
 from perflab.load.prepared import Prepared
 from perflab.load.targets import split
@@ -238,6 +241,23 @@ async def play(scripts: Sequence[Script], count: int = 1, **options: Any) -> See
     """Send requests to a hostile server."""
     async with Hostile(scripts) as url:
         return await send(url, count, **options)
+
+
+def peak_bytes(pid: int) -> int:
+    """Return the most memory that a process ever had."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+
+
+@contextmanager
+def a_worker() -> Iterator[Generator]:
+    """Start a load worker that does not go before the servers it loads."""
+    made = Generator(sorted(os.sched_getaffinity(0))[-1:], {}, real_time=False)
+    try:
+        made.start()
+        yield made
+    finally:
+        made.close()
 
 
 @contextmanager

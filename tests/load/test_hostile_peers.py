@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import socket
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
 from perflab.load.generator import Generator
 from perflab.load.result import LoadResult
 from perflab.load.workload import Burst, Request, Workload
-from tests.load.hostile import OK, Hostile, Part, Script, beside
+from tests.load.hostile import OK, Hostile, Part, Script, a_worker, beside, peak_bytes
 from tests.load.hostile_http import PEERS, Peer
 
 TIMEOUT_S = 2.0
@@ -22,33 +19,17 @@ MAX_GROWTH_BYTES = 200 * 1024 * 1024
 CLIENTS = ["lean", "aiohttp", "httpx"]
 
 
-@contextmanager
-def a_generator() -> Iterator[Generator]:
-    made = Generator(sorted(os.sched_getaffinity(0))[-1:], {}, real_time=False)
-    made.start()
-    try:
-        yield made
-    finally:
-        made.close()
-
-
 @pytest.fixture
 def fresh() -> Iterator[Generator]:
     """A worker that ends with the test: its peak of memory is that of the test."""
-    with a_generator() as made:
+    with a_worker() as made:
         yield made
 
 
 @pytest.fixture(scope="module")
 def generator() -> Iterator[Generator]:
-    with a_generator() as made:
+    with a_worker() as made:
         yield made
-
-
-def peak_bytes(pid: int) -> int:
-    """Return the most memory that a process ever had."""
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
 
 
 def load(generator: Generator, url: str, client: str, names: Sequence[str]) -> LoadResult:
