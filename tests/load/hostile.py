@@ -173,6 +173,14 @@ class Seen:
         return [error for error, _, _ in self.outcomes]
 
 
+def check(seen: Seen, count: int) -> None:
+    """Require one outcome each, nothing left open, and no complaint of the loop."""
+    assert len(seen.outcomes) == count
+    assert set(seen.errors) <= set(ERRORS)
+    assert seen.complaints == []
+    assert seen.left_open == 0
+
+
 @cache
 def _runner() -> asyncio.Runner:
     return asyncio.Runner(loop_factory=uvloop.new_event_loop)

@@ -100,7 +100,7 @@ class Greedy(User):
 
 class Stuck(User):
     @action
-    async def wait(self):
+    async def sit(self):
         await asyncio.Event().wait()
 """
 
