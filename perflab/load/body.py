@@ -87,7 +87,8 @@ class Body:
         if not self._found:
             seen = self._tail + data
             self._found = wanted.text in seen
-            self._tail = seen[max(0, len(seen) - len(wanted.text) + 1) :]
+            if not self._found:
+                self._tail = seen[max(0, len(seen) - len(wanted.text) + 1) :]
         if wanted.crc32 >= 0:
             self._sum = zlib.crc32(data, self._sum)
         if self.kept is not None and self.fits:

@@ -144,8 +144,9 @@ class Connection:
         else:
             data = self._sent = next(prepared.turn)
         reader = self._reader
-        if reader is None or prepared.wanted != reader.wanted:
-            self._reader = reader = ResponseReader(prepared.wanted, self._client.room)
+        wanted = prepared.wanted
+        if reader is None or (wanted is not reader.wanted and wanted != reader.wanted):
+            self._reader = reader = ResponseReader(wanted, self._client.room)
         # A reader that has read nothing since it began is as good as new.
         if not reader.fresh or prepared.bodiless:
             reader.begin(prepared.bodiless)

@@ -46,6 +46,7 @@ SILENT.propagate = False
 
 class _Connection:
     def __init__(self, call: Call) -> None:
+        self._call = call
         self._listener = call.listener
         self._limit = call.limit
         self._pieces = Pieces(call.limit)
@@ -61,14 +62,15 @@ class _Connection:
 
     # What comes.
 
-    def agree(self, headers: Any, deflate: bool) -> None:
+    def agree(self, headers: Any) -> None:
         """Check what the server's handshake agrees to (RFC 6455, 4.1)."""
         answers = headers.getall("Sec-WebSocket-Extensions", [])
-        if deflate:
+        if self._call.deflate:
             self._deflate = Deflate(agreed(answers), self._limit)
         elif answers:
             raise WebSocketError("handshake", f"nobody asked for {', '.join(answers)}")
-        if "Sec-WebSocket-Protocol" in headers:
+        asked = {name.lower() for name in self._call.headers}
+        if "Sec-WebSocket-Protocol" in headers and "sec-websocket-protocol" not in asked:
             raise WebSocketError("handshake", "nobody asked for a subprotocol")
 
     def take(self, frame: Any) -> None:
@@ -208,7 +210,7 @@ class _Connection:
         self.transport.disconnect(False)
 
 
-def _listener(connection: _Connection, deflate: bool) -> Any:
+def _listener(connection: _Connection) -> Any:
     """Return what picows calls."""
     import picows
 
@@ -233,7 +235,7 @@ def _listener(connection: _Connection, deflate: bool) -> Any:
             connection.choked = False
 
     def made(_request: Any, response: Any) -> Frames:
-        connection.agree(response.headers, deflate)
+        connection.agree(response.headers)
         return Frames()
 
     return made
@@ -262,7 +264,7 @@ async def open_frames(call: Call) -> WebSocket:
 
     try:
         await picows.ws_connect(
-            _listener(connection, call.deflate),
+            _listener(connection),
             call.url,
             ssl_context=call.tls,
             socket_factory=connected,
