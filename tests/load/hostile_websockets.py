@@ -195,11 +195,14 @@ MESSAGES = (
     speaks("pongs for ever", "", Part(frame(PONG) * 999, 0, ENDLESS)),
 )  # fmt: skip
 
-BOMB = packed(bytes(1 << 26))
+PACKER = zlib.compressobj(9, wbits=-15)
+FILL = PACKER.compress(bytes(1 << 26)) + PACKER.flush(zlib.Z_FULL_FLUSH)
+# 768 MiB in 782 kB: less than a message may have on the wire.
+BOMB = frame(BINARY, (FILL * 12)[:-4], reserved=4)
 COMPRESSED = (
     speaks("a bomb", "message_too_big", BOMB, deflate=True),
-    speaks("bombs in pieces", "message_too_big", packed(bytes(1 << 26), last=False),
-           frame(CONT, b"\x00"), deflate=True),
+    speaks("a bomb in pieces", "message_too_big", frame(BINARY, FILL, last=False, reserved=4),
+           *[frame(CONT, FILL, last=False)] * 10, frame(CONT, FILL[:-4]), deflate=True),
     speaks("what was never compressed", "protocol", frame(TEXT, b"\xff\xff\xff", reserved=4),
            deflate=True),
     speaks("a window that is not there", "protocol", frame(TEXT, b"\x4a\x04\x91\x01", reserved=4),
