@@ -47,7 +47,7 @@ class Caller(User):
         await asyncio.sleep(0.5)
 """
 TIMEOUT_S = 1.5
-STAY_S = {False: 2.0, True: 4.0}
+STAY_S = {False: 2.0, True: 6.0}
 OVERTIME_S = 5.0
 MAX_GROWTH_BYTES = 200 * 1024 * 1024
 
