@@ -13,6 +13,7 @@ from typing import Protocol
 from urllib.parse import urljoin
 
 from perflab.errors import TargetRefused
+from perflab.load.body import Room
 from perflab.load.connection import Connection
 from perflab.load.first_errors import FirstErrors
 from perflab.load.outcome import CODES, Exchange
@@ -40,6 +41,7 @@ class Client(Protocol):
     """What every client does: take an exchange, fill it in, call its ``finish``."""
 
     first_errors: FirstErrors
+    timeout_s: float
 
     def submit(self, exchange: Exchange) -> None:
         """Send the request of an exchange whose ``planned_ns`` and ``started_ns`` are set."""
@@ -90,12 +92,14 @@ class LeanClient:
         self.loop = loop
         self.capped = 0
         self.first_errors = FirstErrors()
+        self.room = Room()
         self._opened_now = 0
         self._keep_alive = connection == "keep_alive"
         self._mode = connection
         self._limit = max(1, min(connections, allow_files(connections + beside) - beside))
         # Where files are short, users who keep theirs would leave none for the others.
         self._sticky = sticky and self._keep_alive and self._limit >= connections
+        self.timeout_s = timeout_s
         self._timeout_ns = round(timeout_s * 1e9)
         self._allowed = allowed
         self._tls: ssl.SSLContext | None = None
@@ -338,7 +342,7 @@ def _followed(
     }
     followed = Prepared(request.model_validate(request.model_dump() | changed), origin, mode)
     followed.wants_answer = base.wants_answer
-    followed.keep_body = base.keep_body
+    followed.wanted = base.wanted
     return followed
 
 

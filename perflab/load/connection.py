@@ -145,8 +145,9 @@ class Connection:
         else:
             data = self._sent = next(prepared.turn)
         reader = self._reader
-        if reader is None or prepared.keep_body != reader.keep_body:
-            self._reader = reader = ResponseReader(prepared.keep_body)
+        wanted = prepared.wanted
+        if reader is None or (wanted is not reader.wanted and wanted != reader.wanted):
+            self._reader = reader = ResponseReader(wanted, self._client.room)
         # A reader that has read nothing since it began is as good as new.
         if not reader.fresh or prepared.bodiless:
             reader.begin(prepared.bodiless)
@@ -259,7 +260,7 @@ class Connection:
             text = f"{line}, {reader.size} bytes"
             self._client.first_errors.note(ERRORS[exchange.error], text, reader.status)
         if exchange.prepared.wants_answer:
-            exchange.answer = (reader.head, reader.body)
+            exchange.answer = (reader.head, reader.give_body())
 
     def _ended(self, exchange: Exchange, reader: ResponseReader, now_ns: int) -> None:
         kind = reader.end()

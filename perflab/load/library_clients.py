@@ -2,6 +2,9 @@
 
 Each request is a task, as users of these libraries write it. Instants come from the libraries'
 own tracing hooks, error classes from their exceptions.
+
+They are held to what the lean client does: a body is taken as it comes, undecoded, and let go of;
+no cookie is kept.
 """
 
 from __future__ import annotations
@@ -10,21 +13,28 @@ import asyncio
 import socket
 import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterable, Iterator, Mapping
+from functools import partial
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from itertools import cycle
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import aiohttp
 import httpx
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.http import RawResponseMessage
+from aiohttp.http_exceptions import HttpProcessingError, LineTooLong
+from aiohttp.streams import StreamReader
 
 from perflab.errors import ParameterError
+from perflab.load.body import Body, Room
 from perflab.load.client import Client
 from perflab.load.first_errors import FirstErrors
 from perflab.load.outcome import CODES, ERRORS, Exchange
 from perflab.load.prepared import Prepared, fill
-from perflab.load.response import parse_server_timing
-from perflab.load.workload import Request, Workload
+from perflab.load.response import MAX_INTERIMS, parse_server_timing
+from perflab.load.workload import Request, Scripted, Workload
 
 clock = time.monotonic_ns
 
@@ -37,9 +47,14 @@ class LibraryClient:
             raise ParameterError(
                 "workload", [f"the {workload.client} client does not follow redirects here"]
             )
+        if isinstance(workload.arrivals, Scripted):
+            raise ParameterError(
+                "workload", [f"scripted users have the lean client, not {workload.client}"]
+            )
         self.capped = 0
         self.first_errors = FirstErrors()
-        self._timeout_s = workload.timeout_s
+        self._room = Room()
+        self.timeout_s = workload.timeout_s
         self._rows = cycle(fill(workload.request, workload.request.data))
         self._free = asyncio.Semaphore(connections)
         self._tasks: dict[asyncio.Task[None], Exchange] = {}
@@ -54,7 +69,7 @@ class LibraryClient:
         exchange.status = exchange.bytes = exchange.error = 0
         exchange.phases = None
         try:
-            async with asyncio.timeout(self._timeout_s), self._free:
+            async with asyncio.timeout(self.timeout_s), self._free:
                 await self._send(exchange, request)
         except asyncio.CancelledError:
             exchange.error = CODES["aborted" if exchange.sent_ns else "unsent"]
@@ -76,14 +91,25 @@ class LibraryClient:
     def _class_of(error: Exception) -> str:
         raise NotImplementedError
 
-    def _complete(
-        self, exchange: Exchange, status: int, body: bytes, headers: Mapping[str, str]
+    async def _take(
+        self,
+        exchange: Exchange,
+        status: int,
+        headers: Mapping[str, str],
+        pieces: AsyncIterable[bytes],
     ) -> None:
+        """Read a response to its end, piece by piece."""
+        prepared = exchange.prepared
+        body = Body(prepared.wanted, self._room) if prepared.wanted is not None else None
+        exchange.status = status
+        async for piece in pieces:
+            exchange.bytes += len(piece)
+            if body is not None:
+                body.take(piece)
         exchange.done_ns = clock()
-        exchange.status, exchange.bytes = status, len(body)
-        exchange.error = exchange.prepared.judge(status, len(body), body)
+        exchange.error = prepared.judge(status, exchange.bytes, body)
         if exchange.error:
-            text = f"HTTP status {status}, {len(body)} bytes"
+            text = f"HTTP status {status}, {exchange.bytes} bytes"
             self.first_errors.note(ERRORS[exchange.error], text, status)
         timing = headers.get("Server-Timing")
         exchange.phases = parse_server_timing(timing) if timing else None
@@ -113,19 +139,40 @@ class LibraryClient:
         raise NotImplementedError
 
 
+class _OneAnswer(ResponseHandler):
+    """aiohttp's, which takes interim responses (1xx) without number, and queues every one."""
+
+    _interims = 0
+
+    def feed_data(self, data: tuple[RawResponseMessage, StreamReader], size: int = 0) -> None:
+        self._interims = self._interims + 1 if data[0].code < 200 else 0
+        if self._interims <= MAX_INTERIMS:
+            super().feed_data(data, size)
+        elif self.exception() is None:
+            reason = f"more than {MAX_INTERIMS} interim responses"
+            self.set_exception(HttpProcessingError(message=reason))
+            self.force_close()
+            if self.transport is not None:
+                self.transport.abort()
+
+
 class AiohttpClient(LibraryClient):
     """aiohttp's ClientSession."""
 
     def __init__(self, workload: Workload, connections: int, prepared: Prepared) -> None:
         super().__init__(workload, connections)
         self._origin = f"{prepared.origin.scheme}://{prepared.origin.authority}"
+        connector = aiohttp.TCPConnector(
+            limit=0,
+            force_close=workload.connection == "per_request",
+            ssl=tls(workload),
+        )
+        connector._factory = cast(Any, partial(_OneAnswer, asyncio.get_running_loop()))
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(
-                limit=0,
-                force_close=workload.connection == "per_request",
-                ssl=tls(workload),
-            ),
+            connector=connector,
             timeout=aiohttp.ClientTimeout(total=None),
+            auto_decompress=False,
+            cookie_jar=aiohttp.DummyCookieJar(),
             trace_configs=[_tracing()],
         )
 
@@ -141,12 +188,23 @@ class AiohttpClient(LibraryClient):
             trace_request_ctx=exchange,
         )
         exchange.first_byte_ns = clock()
-        self._complete(exchange, response.status, await response.read(), response.headers)
+        try:
+            await self._take(
+                exchange, response.status, response.headers, response.content.iter_any()
+            )
+        except BaseException:
+            response.close()
+            raise
 
     @staticmethod
     def _class_of(error: Exception) -> str:
         if isinstance(error, TimeoutError):
             return "timeout"
+        if any(
+            isinstance(cause, LineTooLong) or "Too many headers" in str(cause)
+            for cause in causes(error)
+        ):
+            return "head_too_large"
         if isinstance(error, aiohttp.ClientConnectorDNSError):
             return "dns"
         if isinstance(error, (aiohttp.ClientSSLError, ssl.SSLError)):
@@ -197,6 +255,7 @@ class HttpxClient(LibraryClient):
             timeout=None,
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=keep_alive),
             trust_env=False,
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
         )
 
     async def _send(self, exchange: Exchange, request: Request) -> None:
@@ -212,24 +271,22 @@ class HttpxClient(LibraryClient):
             elif event == "connection.connect_tcp.complete":
                 exchange.connect_ns = clock() - began[0]
 
-        response = await self._client.request(
+        async with self._client.stream(
             request.method,
             self._origin + request.path,
             content=request.body.encode() or None,
             headers=_headers(request),
             extensions={"trace": trace},
-        )
-        self._complete(exchange, response.status_code, response.content, response.headers)
+        ) as response:
+            await self._take(exchange, response.status_code, response.headers, response.aiter_raw())
 
     @staticmethod
     def _class_of(error: Exception) -> str:
-        cause: BaseException | None = error
-        while cause is not None:
+        for cause in causes(error):
             if isinstance(cause, socket.gaierror):
                 return "dns"
             if isinstance(cause, ssl.SSLError):
                 return "tls"
-            cause = cause.__cause__ or cause.__context__
         if isinstance(error, (TimeoutError, httpx.TimeoutException)):
             return "timeout"
         if isinstance(error, httpx.ConnectError):
@@ -238,6 +295,8 @@ class HttpxClient(LibraryClient):
             text = str(error)
             if "without sending a response" in text:
                 return "closed"
+            if "buffer too long" in text:
+                return "head_too_large"
             return "truncated" if "incomplete" in text or "without sending" in text else "protocol"
         if isinstance(error, (httpx.NetworkError, OSError)):
             return "reset"
@@ -247,10 +306,22 @@ class HttpxClient(LibraryClient):
         await self._client.aclose()
 
 
+def causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield an exception and those it came of."""
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__ or cause.__context__
+
+
 def _headers(request: Request) -> dict[str, str]:
-    names = {name.lower() for name in request.headers}
-    default = {"Content-Type": "application/json"} if request.body else {}
-    return {**({} if "content-type" in names else default), **request.headers}
+    # Bodies are counted and judged as they come: what is packed may be gigabytes unpacked.
+    default = {"Accept-Encoding": "identity"}
+    if request.body:
+        default["Content-Type"] = "application/json"
+    given = {name.lower() for name in request.headers}
+    kept = {name: value for name, value in default.items() if name.lower() not in given}
+    return {**kept, **request.headers}
 
 
 def tls(workload: Workload) -> ssl.SSLContext:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from perflab.load.body import Kept
     from perflab.load.connection import Connection
     from perflab.load.prepared import Prepared
 
@@ -32,6 +33,8 @@ ERRORS = (
     "handshake",  # the server did not agree to speak WebSocket
     "message_too_big",  # a WebSocket message above the limit
     "ws_closed",  # the server ended a WebSocket that was in use
+    "body_too_large",  # a body that a script is to read, and no room to keep it
+    "not_read",  # a WebSocket's server does not read what it is sent
 )
 CODES = {name: code for code, name in enumerate(ERRORS)}
 STAGES = ("warmup", "measure")
@@ -42,7 +45,7 @@ class Exchange:
     """One request under way: its instants (CLOCK_MONOTONIC, ns; 0: never came) and outcome.
 
     Made once per user or slot and used again; ``finish`` is called when it is done. ``answer`` is
-    head and body of the response, where the request wants them.
+    the head of the response and its body, where the request wants them.
     """
 
     __slots__ = (
@@ -78,7 +81,7 @@ class Exchange:
         self.status = self.bytes = self.error = self.redirects = 0
         self.phases: dict[str, float] | None = None
         self.chain: tuple[Prepared, int, int] | None = None
-        self.answer: tuple[bytes, bytes] | None = None
+        self.answer: tuple[bytes, Kept | None] | None = None
         self.renew()
 
     def renew(self) -> None:

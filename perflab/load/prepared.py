@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-import zlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import cycle
 from string import Template
 from typing import Any
 
 from perflab.errors import ParameterError
+from perflab.load.body import Body, Wanted
 from perflab.load.outcome import CODES
 from perflab.load.targets import Origin
 from perflab.load.workload import Request
@@ -35,7 +36,7 @@ class Prepared:
         requests = fill(request, request.data)
         try:
             self.payloads = [render(filled, origin, connection) for filled in requests]
-            self._expected_body = request.expect_body.encode()
+            text = request.expect_body.encode()
         except UnicodeEncodeError as error:
             raise ParameterError("request", [f"it holds what UTF-8 cannot: {error}"]) from None
         self.payload = self.payloads[0]
@@ -46,7 +47,8 @@ class Prepared:
         self.wants_answer = False
         self.redirects = request.redirects
         self.bodiless = request.method == "HEAD"
-        self.keep_body = bool(request.expect_body) or request.expect_crc32 >= 0
+        wanted = Wanted(text, request.expect_crc32)
+        self.wanted = wanted if wanted != Wanted() else None
         self.last_bytes = b""
         self.last_outcome: tuple[int, int, int, dict[str, float] | None] = (0, 0, 0, None)
 
@@ -54,21 +56,21 @@ class Prepared:
         """Return the request whose bytes were sent, filled: a redirect may repeat it."""
         return self._filled.get(payload, self._first)
 
-    def judge(self, status: int, size: int, body: bytes) -> int:
-        """Return the error code of a complete response; 0 when it is as expected.
+    def want_answer(self, keep_body: bool) -> None:
+        """Have the answer handed on, with its body or without."""
+        self.wants_answer = True
+        if keep_body:
+            self.wanted = replace(self.wanted or Wanted(), kept=True)
 
-        ``body`` is looked at only when ``keep_body`` is set.
-        """
+    def judge(self, status: int, size: int, body: Body | None) -> int:
+        """Return the error code of a complete response; 0 when it is as expected."""
         request = self.request
         if request.expect_status and status != request.expect_status:
             return STATUS
         if request.expect_bytes >= 0 and size != request.expect_bytes:
             return BODY
-        if self.keep_body:
-            if self._expected_body not in body:
-                return BODY
-            if 0 <= request.expect_crc32 != zlib.crc32(body):
-                return BODY
+        if body is not None and not body.as_wanted:
+            return BODY
         return 0
 
 

@@ -10,10 +10,11 @@ from typing import Any
 
 import httptools
 
+from perflab.load.body import NO_ROOM, Body, Kept, Room, Wanted
+
 MAX_HEAD_BYTES = 64 * 1024
+MAX_PIECES = 64
 MAX_INTERIMS = 20
-# A body is kept to be looked at; one without an end must not take the client's memory.
-MAX_KEPT_BYTES = 64 * 1024 * 1024
 MAX_PHASES = 64
 LONGEST_PHASE_MS = 1e9
 LINE_ENDS = b"\r\n"
@@ -60,20 +61,25 @@ class ResponseReader:
 
     Parameters
     ----------
-    keep_body : bool
-        Collect the body in :attr:`body`; else it is only counted.
+    wanted : Wanted, optional
+        What :attr:`body` is to be looked at for; else it is only counted.
+    room : Room, optional
+        Where bodies are kept; one of its own unless given.
 
     Attributes
     ----------
     complete, keep_alive : bool
         The response has ended; the connection may be used again.
     status, size : int
-        Status code, and bytes of the decoded body so far.
+        Status code, and bytes of the body so far (less its framing).
+    body : Body or None
+        What was made of the body so far.
     """
 
-    def __init__(self, keep_body: bool = False) -> None:
+    def __init__(self, wanted: Wanted | None = None, room: Room | None = None) -> None:
         self._parser: Any = None
-        self.keep_body = keep_body
+        self.wanted = wanted
+        self._room = room or Room()
         self.begin()
 
     def begin(self, bodiless: bool = False) -> None:
@@ -87,15 +93,20 @@ class ResponseReader:
         self._head: bytes | None = None
         self._pieces: list[bytes] = []
         self._head_done = self._chunked = False
-        self._chunks: list[bytes] = []
+        self.body = Body(self.wanted, self._room) if self.wanted is not None else None
         # Bytes that arrived, and those of interim responses among them.
         self._received = self._interim = self._interims = 0
         self._tail = b""
         self._refused = ""
 
     def release(self) -> None:
-        """Let go of the parser, which refers back to here: the collector is off under load."""
-        self._parser = None
+        """Let go of the body, and of the parser, which refers back to here: nothing collects."""
+        self._parser = self.body = None
+
+    def give_body(self) -> Kept | None:
+        """Return the body, if it was kept, and hold it no more."""
+        body, self.body = self.body, None
+        return body.kept if body is not None else None
 
     def feed(self, data: bytes) -> bool:
         """Take bytes that arrived; return whether the response is complete.
@@ -120,8 +131,12 @@ class ResponseReader:
             raise BadResponse("protocol", str(error)) from None
         if self._refused:
             raise BadResponse("protocol", self._refused)
-        if in_head and (self._head_done or self._received - self._interim > MAX_HEAD_BYTES):
-            self._check_head()
+        if in_head:
+            if self._head_done or self._received - self._interim > MAX_HEAD_BYTES:
+                self._check_head()
+            elif len(self._pieces) > MAX_PIECES:
+                # Byte by byte, what it takes to hold the pieces is many times what they say.
+                self._pieces = [b"".join(self._pieces)]
         if self._bodiless and self._head_done:
             self._end_bodiless()
         elif self.complete:
@@ -130,8 +145,8 @@ class ResponseReader:
                 self._check_end(data)
         elif self._chunked:
             self._tail = (self._tail + data[-5:])[-5:]
-        if self.keep_body and self.size > MAX_KEPT_BYTES:
-            raise BadResponse("body", f"a body of more than {MAX_KEPT_BYTES} bytes is not kept")
+        if self.body is not None and not self.body.fits:
+            raise BadResponse("body_too_large", NO_ROOM)
         return self.complete
 
     def _check_head(self) -> None:
@@ -203,11 +218,6 @@ class ResponseReader:
             self._head = data[:end] if end >= 0 else data
         return self._head
 
-    @property
-    def body(self) -> bytes:
-        """Return the body, if it was kept."""
-        return b"".join(self._chunks)
-
     def header(self, name: str) -> str:
         """Return a header's first value, or an empty string."""
         found = re.search(
@@ -255,8 +265,8 @@ class ResponseReader:
         """A part of the body, with its chunk framing removed."""
         if not self._refused:
             self.size += len(data)
-            if self.keep_body:
-                self._chunks.append(data)
+            if self.body is not None:
+                self.body.take(data)
 
     def on_message_complete(self) -> None:
         """The message has ended; after an interim one (1xx) the response is still to come."""
@@ -278,4 +288,3 @@ class ResponseReader:
         self._interim += len(pieces) - len(rest)
         self._pieces = [rest]
         self.size = 0
-        self._chunks.clear()

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from perflab.load.body import NO_ROOM
 from perflab.load.client import Client
 from perflab.load.drivers import CpuWindow
 from perflab.load.messages import MessageRecorder
@@ -21,6 +22,9 @@ from perflab.load.websocket_call import WebSocketError
 from perflab.load.workload import Request, Scripted
 
 STOP_TIMEOUT_S = 5.0
+# What users get after the end, besides the time-out, for what they are at.
+ENDING_S = 2.0
+NO_ROOM_CODE = CODES["body_too_large"]
 clock = time.monotonic_ns
 
 
@@ -47,6 +51,7 @@ class ScriptedDriver:
         self.sockets: set[Any] = set()
         self.messages = MessageRecorder(folder)
         self._arrivals = arrivals
+        self.timeout_s = client.timeout_s
         self._client = client
         self._timer = timer
         self._record = record
@@ -101,13 +106,19 @@ class ScriptedDriver:
         lives = list(crowd)
         if self._monitor is not None:
             lives.append(asyncio.create_task(self._life(self._monitor, start_ns)))
+        until_end_s = (self._end_ns - clock()) / 1e9
         try:
-            await asyncio.gather(*crowd)
+            # A script may wait for ever for what a server never sends.
+            async with asyncio.timeout(until_end_s + self.timeout_s + ENDING_S):
+                await asyncio.gather(*crowd)
+                self.stop()
+                await asyncio.gather(*lives)
+        except TimeoutError:
             self.stop()
-            await asyncio.gather(*lives)
         finally:
             for life in lives:
                 life.cancel()
+            await asyncio.gather(*lives, return_exceptions=True)
             await asyncio.gather(*(each.close() for each in self.sockets), return_exceptions=True)
             self.stop()
             self.messages.close()
@@ -158,17 +169,21 @@ class ScriptedDriver:
             kind = f"{type(error).__name__} in {getattr(step, '__name__', 'a step')}"
             self._failures.setdefault(kind, traceback.format_exc())
             self._client.first_errors.note(_kind_of(error), f"{kind}: {error}")
-            self._note_failure(user, began_ns, _kind_of(error))
+            self.note_failure(user, began_ns, _kind_of(error))
             return False
+        except asyncio.CancelledError:
+            self.note_failure(user, began_ns, "aborted")
+            raise
         return True
 
-    def _note_failure(self, user: User, began_ns: int, kind: str) -> None:
+    def note_failure(self, user: User, began_ns: int, kind: str, name: str = "script") -> None:
+        """Record a failure that is none of a request."""
         exchange = Exchange(self._nothing, user.number, lambda _: None)
         exchange.planned_ns = exchange.started_ns = began_ns
         exchange.done_ns = clock()
         exchange.error = CODES[kind]
         exchange.stage = self._stage(began_ns)
-        exchange.template = self._names.setdefault("script", len(self._names))
+        exchange.template = self._names.setdefault(name, len(self._names))
         self._record(exchange)
 
     async def _until(self, due_ns: int) -> bool:
@@ -209,6 +224,8 @@ class ScriptedDriver:
         if not exchange.done_ns:
             exchange.done_ns = clock()
             exchange.error = CODES["aborted"]
+        if exchange.error == NO_ROOM_CODE:
+            self._failures.setdefault("body_too_large", NO_ROOM)
         self._record(exchange)
 
 

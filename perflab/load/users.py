@@ -32,11 +32,12 @@ import random
 import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from perflab.errors import ParameterError
+from perflab.load.body import NO_ROOM, Kept
 from perflab.load.outcome import CODES, ERRORS, Exchange
 from perflab.load.prepared import Prepared
 from perflab.load.workload import Request
@@ -75,15 +76,34 @@ class Answer:
     status: int
     error: str
     head: bytes = b""
-    body: bytes = b""
+    kept: Kept | None = field(default=None, repr=False)
 
     @property
     def ok(self) -> bool:
         """Whether the request succeeded."""
         return not self.error
 
+    @property
+    def body(self) -> bytes:
+        """Return the body; empty when it was not kept."""
+        return self.kept.content() if self.kept is not None else b""
+
     def json(self) -> Any:
-        """Return the body's JSON; raises ValueError when it is none."""
+        """Return the body's JSON.
+
+        Raises
+        ------
+        ValueError
+            It is none, or was not to be kept.
+        NotServed
+            There was no room to keep it.
+        """
+        if self.error == "body_too_large":
+            raise NotServed(self.error, NO_ROOM)
+        if not self.body:
+            raise ValueError(
+                "there is no body to read JSON from; with keep_body=False none is kept"
+            )
         return json.loads(self.body)
 
     def header(self, name: str) -> str:
@@ -193,8 +213,13 @@ class User:
         headers: Mapping[str, str] | None = None,
         expect_status: int = 200,
         expect_body: str = "",
+        keep_body: bool = True,
     ) -> Answer:
-        """Send a request and record it under ``name`` (default: method and path)."""
+        """Send a request and record it under ``name`` (default: method and path).
+
+        A worker's users share the room for the bodies that they keep, 64 MiB; with
+        ``keep_body=False`` the answer has none, however long it is.
+        """
         request = Request(
             method=method,
             path=path,
@@ -205,7 +230,7 @@ class User:
         )
         driver = self._driver
         prepared = Prepared(request, driver.origin, driver.connection)
-        prepared.wants_answer = prepared.keep_body = True
+        prepared.want_answer(keep_body)
         over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
         def finished(_: Exchange) -> None:
@@ -225,8 +250,8 @@ class User:
             self._connection = kept
         elif kept is not None:
             kept.close()
-        head, content = exchange.answer or (b"", b"")
-        return Answer(exchange.status, ERRORS[exchange.error], head, content)
+        head, kept = exchange.answer or (b"", None)
+        return Answer(exchange.status, ERRORS[exchange.error], head, kept)
 
     async def websocket(
         self,
@@ -235,12 +260,13 @@ class User:
         *,
         deflate: bool = False,
         headers: Mapping[str, str] | None = None,
-        on_closed: Callable[[str, int], None] = lambda _kind, _code: None,
+        on_closed: Callable[[str, int], None] | None = None,
     ) -> WebSocket:
         """Open a WebSocket to the load's target.
 
         ``on_message`` gets each message and the instant (ns) at which its bytes were read;
-        ``on_closed`` the error class and code of the end. Raises WebSocketError.
+        ``on_closed`` the error class and code of the end; without it, an end with an error class
+        is recorded as a failure. Raises WebSocketError.
         """
         from perflab.load.websocket import connect
 
@@ -248,13 +274,18 @@ class User:
         scheme = "wss" if origin.encrypted else "ws"
         opened = await connect(
             f"{scheme}://{origin.authority}{path}",
-            _Ears(on_message, on_closed),
+            _Ears(on_message, on_closed or self._note_end),
             deflate=deflate,
+            timeout_s=self._driver.timeout_s,
             headers={**self.headers, **(headers or {})},
             allowed=self._driver.allowed,
         )
         self._driver.sockets.add(opened)
         return opened
+
+    def _note_end(self, kind: str, _code: int) -> None:
+        if kind:
+            self._driver.note_failure(self, self.now_ns(), kind, "websocket")
 
     def note(self, direction: int, size: int, at_ns: int, key: int = 0, kind: int = 0) -> None:
         """Record a message of a stream (``messages.SENT`` or ``messages.RECEIVED``).

@@ -1,10 +1,8 @@
 """WebSocket connections for load: every message with the instant its bytes were read.
 
-Two ways behind one interface. Without compression picows frames messages (in C, the cheapest
-known for Python); with permessage-deflate the sans-I/O layer of ``websockets`` does (RFC 7692).
-Both sit on asyncio transports, and one rule holds for both: a message came at the instant at which
-the loop handed over the read that completed it. All messages of one read share it, so that none is
-charged with what the client spent on those before it.
+One rule holds, with compression and without: a message came at the instant at which the loop handed
+over the read that completed it. All messages of one read share it, so that none is charged with
+what the client spent on those before it.
 """
 
 from __future__ import annotations
@@ -23,8 +21,10 @@ from perflab.load.websocket_call import (
     WebSocket,
     WebSocketError,
 )
-from perflab.load.websocket_deflate import open_deflate
-from perflab.load.websocket_plain import open_plain
+from perflab.load.websocket_frames import open_frames
+
+# The handshake's own time-out comes first: it closes the connection.
+HANDSHAKE_ENDS_S = 0.5
 
 __all__ = ["Listener", "WebSocket", "WebSocketError", "connect"]
 
@@ -57,12 +57,20 @@ async def connect(
         tls = ssl.create_default_context(cafile=ca_file or None)
         if not verify_tls:
             tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
-    opening = open_deflate if deflate else open_plain
     try:
-        async with asyncio.timeout(timeout_s):
+        async with asyncio.timeout(timeout_s + HANDSHAKE_ENDS_S):
             _, address = addresses(origin)[0]
-            call = Call(url, address, tls, listener, dict(headers or {}), max_message_bytes)
-            return await opening(call)
+            call = Call(
+                url,
+                address,
+                tls,
+                listener,
+                dict(headers or {}),
+                limit=max_message_bytes,
+                deflate=deflate,
+                timeout_s=timeout_s,
+            )
+            return await open_frames(call)
     except WebSocketError:
         raise
     except TimeoutError:

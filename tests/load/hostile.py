@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import hashlib
+import os
 import socket
 import struct
+import threading
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Any, Literal
 
 import uvloop
 
 from perflab.load.client import LeanClient
+from perflab.load.generator import Generator
 from perflab.load.outcome import ERRORS, Exchange
 from perflab.load.prepared import Prepared
 from perflab.load.targets import split
@@ -22,25 +29,31 @@ from perflab.load.workload import Request
 End = Literal["close", "reset", "hang", "keep"]
 
 
+ENDLESS = 1 << 60
+
+
 @dataclass(frozen=True)
 class Part:
-    """Bytes to send after a pause."""
+    """Bytes to send after a pause, so many times."""
 
     data: bytes
     pause_s: float = 0.0
+    times: int = 1
 
 
 @dataclass(frozen=True)
 class Script:
     """What a connection does: read a request (or not), send its parts, and end.
 
-    ``routes`` holds answers by path; the parts follow for a path that is none of them.
+    ``routes`` holds answers by path; the parts follow for a path that is none of them. With
+    ``upgrades`` the parts follow the handshake that opens a WebSocket with these extensions.
     """
 
     parts: tuple[Part, ...] = ()
     end: End = "close"
     reads: bool = True
     routes: Mapping[bytes, bytes] = field(default_factory=dict)
+    upgrades: str | None = None
 
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -49,11 +62,15 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 class Hostile:
     """Plays one script per connection, the last one for all further connections.
 
-    With ``end="keep"`` a connection plays its script again for its next request.
+    With ``end="keep"`` a connection plays its script again for its next request. A script by path
+    goes before those by connection: one server can be many peers.
     """
 
-    def __init__(self, scripts: Sequence[Script]) -> None:
+    def __init__(
+        self, scripts: Sequence[Script], by_path: Mapping[bytes, Script] | None = None
+    ) -> None:
         self._scripts = list(scripts)
+        self._by_path = by_path or {}
         self.connections = 0
         self.requests: list[bytes] = []
         self._server: asyncio.Server | None = None
@@ -81,16 +98,13 @@ class Hostile:
         self.connections += 1
         try:
             while True:
-                path = b""
-                if script.reads:
-                    self.requests.append(await read_request(reader))
-                    path = self.requests[-1].split(b" ")[1]
-                routed = script.routes.get(path)
-                for part in script.parts if routed is None else [Part(routed)]:
-                    if part.pause_s:
-                        await asyncio.sleep(part.pause_s)
-                    writer.write(part.data)
-                    await writer.drain()
+                request = await read_request(reader) if script.reads else b""
+                if request:
+                    self.requests.append(request)
+                    script = self._by_path.get(path_of(request), script)
+                if script.upgrades is not None:
+                    writer.write(accepting(request, script.upgrades))
+                await perform(script, path_of(request), writer)
                 if script.end != "keep":
                     break
             if script.end == "hang":
@@ -98,10 +112,41 @@ class Hostile:
             if script.end == "reset":
                 opened: Any = writer.get_extra_info("socket")
                 opened.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            pass
+        except (OSError, RuntimeError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            pass  # uvloop raises RuntimeError where it finds a transport closed
         finally:
             writer.close()
+
+
+def path_of(request: bytes) -> bytes:
+    """Return the path of a request; empty without one."""
+    return request.split(b" ")[1] if request else b""
+
+
+async def perform(script: Script, path: bytes, writer: asyncio.StreamWriter) -> None:
+    """Send the parts of a script, or the answer to a path."""
+    routed = script.routes.get(path)
+    for part in script.parts if routed is None else [Part(routed)]:
+        for _ in range(part.times):
+            if part.pause_s:
+                await asyncio.sleep(part.pause_s)
+            writer.write(part.data)
+            await writer.drain()
+
+
+def accepting(head: bytes, extensions: str = "") -> bytes:
+    """Return the answer that opens a WebSocket (RFC 6455, 4.2.2)."""
+    key = next(
+        line.split(b":")[1].strip()
+        for line in head.split(b"\r\n")
+        if line.lower().startswith(b"sec-websocket-key")
+    )
+    accept = base64.b64encode(hashlib.sha1(key + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest())
+    extra = b"Sec-WebSocket-Extensions: %s\r\n" % extensions.encode() if extensions else b""
+    return (
+        b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        b"Sec-WebSocket-Accept: %s\r\n%s\r\n" % (accept, extra)
+    )
 
 
 async def read_request(reader: asyncio.StreamReader) -> bytes:
@@ -126,6 +171,14 @@ class Seen:
     def errors(self) -> list[str]:
         """Return the error class of each request."""
         return [error for error, _, _ in self.outcomes]
+
+
+def check(seen: Seen, count: int) -> None:
+    """Require one outcome each, nothing left open, and no complaint of the loop."""
+    assert len(seen.outcomes) == count
+    assert set(seen.errors) <= set(ERRORS)
+    assert seen.complaints == []
+    assert seen.left_open == 0
 
 
 @cache
@@ -196,3 +249,39 @@ async def play(scripts: Sequence[Script], count: int = 1, **options: Any) -> See
     """Send requests to a hostile server."""
     async with Hostile(scripts) as url:
         return await send(url, count, **options)
+
+
+def peak_bytes(pid: int) -> int:
+    """Return the most memory that a process ever had."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+
+
+@contextmanager
+def a_worker() -> Iterator[Generator]:
+    """Start a load worker that does not go before the servers it loads."""
+    made = Generator(sorted(os.sched_getaffinity(0))[-1:], {}, real_time=False)
+    try:
+        made.start()
+        yield made
+    finally:
+        made.close()
+
+
+@contextmanager
+def beside(hostile: Hostile) -> Iterator[str]:
+    """Play in a thread of its own, for a load that another process sends; yield the address."""
+    loop = uvloop.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+
+    def run(work: Coroutine[Any, Any, Any]) -> Any:
+        return asyncio.run_coroutine_threadsafe(work, loop).result(30)
+
+    try:
+        yield run(hostile.__aenter__()).rstrip("/")
+    finally:
+        run(hostile.__aexit__())
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()

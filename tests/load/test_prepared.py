@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from perflab.errors import ParameterError
+from perflab.load.body import Body, Room
 from perflab.load.outcome import ERRORS
 from perflab.load.prepared import Prepared
 from perflab.load.targets import Origin
@@ -152,5 +153,8 @@ def test_an_answer_is_judged_by_what_was_expected(
     expected: dict[str, Any], answer: tuple[int, bytes], kind: str
 ) -> None:
     prepared = Prepared(Request(**expected), HOME)
-    status, body = answer
-    assert ERRORS[prepared.judge(status, len(body), body)] == kind
+    status, content = answer
+    body = Body(prepared.wanted, Room()) if prepared.wanted is not None else None
+    if body is not None:
+        body.take(content)
+    assert ERRORS[prepared.judge(status, len(content), body)] == kind

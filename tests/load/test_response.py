@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perflab.load import response
+from perflab.load.body import Body, Room, Wanted
 from perflab.load.columns import Recorder, phases
 from perflab.load.outcome import CODES, Exchange
 from perflab.load.prepared import Prepared
@@ -24,6 +25,8 @@ from perflab.load.response import (
 )
 from perflab.load.targets import Origin
 from perflab.load.workload import Request
+
+KEEP = Wanted(kept=True)
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,11 @@ def split(raw: bytes, cuts: list[int]) -> list[bytes]:
     return [part for part in parts if part]
 
 
+def content(reader: ResponseReader) -> bytes:
+    kept = reader.give_body()
+    return kept.content() if kept is not None else b""
+
+
 def read(reader: ResponseReader, parts: list[bytes]) -> str:
     """Feed the parts and then the end of the stream; return the error class or ''."""
     for part in parts:
@@ -104,9 +112,9 @@ CUTS = st.lists(st.integers(0, 10_000), max_size=6)
 @settings(max_examples=1500, deadline=None)
 @given(samples(), CUTS)
 def test_a_valid_response_is_the_same_however_it_is_cut(sample: Sample, cuts: list[int]) -> None:
-    reader = ResponseReader(keep_body=True)
+    reader = ResponseReader(KEEP)
     assert read(reader, split(sample.raw, cuts)) == ""
-    assert (reader.status, reader.body, reader.size) == (
+    assert (reader.status, content(reader), reader.size) == (
         sample.status,
         sample.body,
         len(sample.body),
@@ -194,7 +202,7 @@ def test_what_is_read_as_complete_is_read_the_same_by_an_independent_parser(
     status_line: bytes, lines: list[bytes], method: str
 ) -> None:
     raw = status_line + b"".join(lines)
-    reader = ResponseReader(keep_body=True)
+    reader = ResponseReader(KEEP)
     reader.begin(bodiless=method == "HEAD")
     found = read(reader, [raw])
     theirs = by_h11(raw, method)
@@ -202,7 +210,7 @@ def test_what_is_read_as_complete_is_read_the_same_by_an_independent_parser(
         # h11 refuses codings that it does not know even where no body can come.
         without_body = method == "HEAD" or reader.status in (204, 304)
         if theirs is not None or not (without_body and b"Transfer-Encoding" in raw):
-            assert theirs == (reader.status, reader.body)
+            assert theirs == (reader.status, content(reader))
     elif found in ("closed", "truncated"):
         assert theirs is None
 
@@ -216,11 +224,11 @@ def test_noise_has_a_named_error(noise: bytes, cuts: list[int]) -> None:
 @settings(max_examples=300, deadline=None)
 @given(st.lists(samples().filter(lambda sample: sample.keep_alive), min_size=2, max_size=5), CUTS)
 def test_one_reader_reads_one_response_after_another(many: list[Sample], cuts: list[int]) -> None:
-    reader = ResponseReader(keep_body=True)
+    reader = ResponseReader(KEEP)
     for sample in many:
         reader.begin()
         assert read(reader, split(sample.raw, cuts)) == ""
-        assert reader.body == sample.body
+        assert content(reader) == sample.body
 
 
 @pytest.mark.parametrize(
@@ -350,9 +358,9 @@ def test_whatever_follows_an_answer_to_head_is_refused(body: bytes) -> None:
 
 def test_an_upgrade_that_is_only_offered_is_no_upgrade() -> None:
     head = b"HTTP/1.1 200 OK\r\nUpgrade: h2,h2c\r\nConnection: Upgrade, Keep-Alive\r\n"
-    reader = ResponseReader(keep_body=True)
+    reader = ResponseReader(KEEP)
     assert reader.feed(head + b"Content-Length: 2\r\n\r\nok")
-    assert (reader.body, reader.keep_alive) == (b"ok", True)
+    assert (content(reader), reader.keep_alive) == (b"ok", True)
 
 
 def test_a_head_that_comes_byte_by_byte_costs_no_more_than_its_length() -> None:
@@ -362,11 +370,44 @@ def test_a_head_that_comes_byte_by_byte_costs_no_more_than_its_length() -> None:
     assert time.process_time() - began < 2
 
 
-def test_a_kept_body_without_an_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(response, "MAX_KEPT_BYTES", 1000)
+def test_bodies_that_are_kept_share_the_room_of_their_worker() -> None:
+    head, room = b"HTTP/1.1 200 OK\r\n\r\n", Room(1500)
+    first, second = ResponseReader(KEEP, room), ResponseReader(KEEP, room)
+    assert read(first, [head, *[b"x" * 100] * 10]) == ""
+    assert read(second, [head, *[b"x" * 100] * 10]) == "body_too_large"
+    assert read(ResponseReader(), [head, *[b"x" * 100] * 20]) == ""
+    second.release()
+    kept = first.give_body()
+    first.begin()
+    assert room.left_bytes == 500
+    assert kept is not None
+    assert kept.content() == b"x" * 1000
+    del kept
+    assert room.left_bytes == 1500
+    assert read(ResponseReader(KEEP, room), [head, *[b"x" * 100] * 10]) == ""
+
+
+def test_a_body_that_is_only_judged_takes_no_room() -> None:
+    room = Room(0)
+    reader = ResponseReader(Wanted(b"needle", crc32=zlib.crc32(b"hay" * 999 + b"needle")), room)
     head = b"HTTP/1.1 200 OK\r\n\r\n"
-    assert read(ResponseReader(keep_body=True), [head, *[b"x" * 100] * 20]) == "body"
-    assert read(ResponseReader(keep_body=False), [head, *[b"x" * 100] * 20]) == ""
+    assert read(reader, [head, *[b"hay"] * 999, b"needle"]) == ""
+    assert reader.body is not None
+    assert reader.body.as_wanted
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.text("ab", max_size=8), st.text("ab", min_size=1, max_size=4), CUTS)
+def test_what_is_wanted_is_found_however_the_body_is_cut(
+    text: str, wanted: str, cuts: list[int]
+) -> None:
+    whole = text.encode()
+    right, wrong = Wanted(wanted.encode(), zlib.crc32(whole)), Wanted(crc32=zlib.crc32(whole) ^ 1)
+    for one, expected in ((right, wanted in text), (wrong, False)):
+        body = Body(one, Room())
+        for piece in split(whole, cuts):
+            body.take(piece)
+        assert body.as_wanted == expected
 
 
 HOSTILE_TIMING = (

@@ -25,6 +25,7 @@ from perflab.load.targets import split
 from perflab.load.users import Answer, User, action, actions, find
 from perflab.load.worker import Order, make_client
 from perflab.load.workload import Request, Scripted, Workload
+from tests.load.hostile import Hostile, Part, Script, beside
 
 SCRIPT = """
 import asyncio
@@ -78,6 +79,29 @@ class Chatter(User):
         self.note(SENT, len(str(key)), taken_up_ns, key=key)
         async with asyncio.timeout(2):
             await self.got.wait()
+"""
+
+
+GREEDY = """
+import asyncio
+from perflab.load.users import User, action
+
+class Greedy(User):
+    async def on_start(self):
+        self.kept = []
+    @action
+    async def collect(self):
+        for _ in range(self.parameters["answers"]):
+            keep = self.parameters["keep"]
+            answer = await self.get("/", keep_body=keep)
+            if self.parameters["collects"]:
+                self.kept.append(answer)
+        answer.json()
+
+class Stuck(User):
+    @action
+    async def sit(self):
+        await asyncio.Event().wait()
 """
 
 
@@ -293,3 +317,61 @@ def test_files_are_allowed_for_two_connections_of_every_user() -> None:
         assert asyncio.run(made()) >= 2 * 300 + SPARE_FILES
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.fixture
+def greedy(tmp_path: Path) -> str:
+    (tmp_path / "greedy.py").write_text(GREEDY)
+    return f"{tmp_path / 'greedy.py'}:"
+
+
+def collected(greedy: str, collects: bool, keep: bool = True) -> LoadResult:
+    """Four users get six answers of 5 MB each, and let go of them or not."""
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 5000000\r\n\r\n"
+    large = Hostile([Script((Part(head), Part(b"[" + b" " * 4_999_998 + b"]")), "keep")])
+    parameters = {"answers": 6, "collects": collects, "keep": keep}
+    with beside(large) as url:
+        result, _ = load(
+            int(url.rpartition(":")[2]), f"{greedy}Greedy", users=4, actions=1, duration_s=3.0,
+            parameters=parameters,
+        )  # fmt: skip
+    return result
+
+
+def test_users_who_collect_answers_are_told_that_their_worker_has_no_room(greedy: str) -> None:
+    result = collected(greedy, collects=True)
+    requests = result.requests[result.requests["template"] != "script"]
+    assert len(requests) == 4 * 6
+    # 64 MiB hold 13 of them.
+    assert (requests["error"] == "").sum() == 13
+    assert (requests["error"] == "body_too_large").sum() == 11
+    assert any("keep_body=False" in failure for failure in result.failures)
+    assert result.peak_memory_bytes < 400e6
+    result.discard()
+
+
+def test_users_who_let_go_of_their_answers_never_run_out_of_room(greedy: str) -> None:
+    result = collected(greedy, collects=False)
+    assert (result.requests["error"] == "").all()
+    assert len(result.requests) == 4 * 6
+    result.discard()
+
+
+def test_a_body_that_is_not_kept_takes_no_room_and_cannot_be_read(greedy: str) -> None:
+    result = collected(greedy, collects=True, keep=False)
+    requests = result.requests[result.requests["template"] != "script"]
+    assert (requests["error"] == "").all()
+    assert set(requests["bytes"]) == {5_000_000}
+    assert any("with keep_body=False none is kept" in failure for failure in result.failures)
+    result.discard()
+
+
+def test_a_script_that_waits_for_ever_is_ended_and_counted(server: int, greedy: str) -> None:
+    words = {"kind": "scripted", "script": f"{greedy}Stuck", "users": 3, "duration_s": 0.5}
+    work = Workload(request=Request(), arrivals=Scripted.model_validate(words), timeout_s=0.5)
+    began = time.monotonic()
+    with a_generator() as generator:
+        result = generator.run(work, f"http://127.0.0.1:{server}")
+        assert time.monotonic() - began < 0.5 + 0.5 + 5 + 5  # the last are the worker's start
+    assert list(result.requests["error"]) == ["aborted"] * 3
+    result.discard()

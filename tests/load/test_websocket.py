@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-import hashlib
 import subprocess
 import sys
 import time
@@ -19,6 +17,7 @@ from hypothesis import strategies as st
 from perflab.errors import TargetRefused
 from perflab.load.outcome import CODES
 from perflab.load.websocket import WebSocketError, connect
+from tests.load.hostile import accepting
 
 BOTH = pytest.mark.parametrize("deflate", [False, True], ids=["plain", "deflate"])
 
@@ -173,19 +172,7 @@ def test_a_slow_reader_gets_everything_later(server: str, deflate: bool) -> None
     uvloop.run(work())
 
 
-def accepting(head: bytes, deflate: bool) -> bytes:
-    """Return the answer that opens a WebSocket (RFC 6455, 4.2.2)."""
-    key = next(
-        line.split(b":")[1].strip()
-        for line in head.split(b"\r\n")
-        if line.lower().startswith(b"sec-websocket-key")
-    )
-    accept = base64.b64encode(hashlib.sha1(key + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest())
-    extra = b"Sec-WebSocket-Extensions: permessage-deflate\r\n" if deflate else b""
-    return (
-        b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-        b"Sec-WebSocket-Accept: %s\r\n%s\r\n" % (accept, extra)
-    )
+EXTENSIONS = {False: "", True: "permessage-deflate"}
 
 
 class BusyEars(Ears):
@@ -203,7 +190,7 @@ def test_messages_of_one_read_share_its_instant_and_later_ones_do_not(deflate: b
     first = [b"\x81\x01%c" % letter for letter in b"abcdefgh"]
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.write(accepting(await reader.readuntil(b"\r\n\r\n"), deflate))
+        writer.write(accepting(await reader.readuntil(b"\r\n\r\n"), EXTENSIONS[deflate]))
         await asyncio.sleep(0.05)
         # The ninth message begins in the first read and is whole with the second.
         writer.write(b"".join(first) + b"\x81\x02i")
@@ -242,7 +229,7 @@ def test_whatever_frames_come_the_end_has_a_class(
     deflate: bool, frames: list[bytes], agrees: bool
 ) -> None:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        answer = accepting(await reader.readuntil(b"\r\n\r\n"), deflate)
+        answer = accepting(await reader.readuntil(b"\r\n\r\n"), EXTENSIONS[deflate])
         writer.write(answer if agrees else b"".join(frames))
         writer.write(b"".join(frames))
         await asyncio.sleep(0.002)

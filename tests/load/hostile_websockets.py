@@ -1,0 +1,221 @@
+"""Seventy WebSocket servers that do everything wrong, and the class of each connection's end.
+
+Outcomes are those of RFC 6455 and RFC 7692. The class is '' where nothing was wrong: a server may
+be silent, send what nobody awaits, or end the connection in order.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from dataclasses import dataclass
+
+from tests.load.hostile import ENDLESS, End, Part, Script
+
+DEFLATE = "permessage-deflate"
+CONT, TEXT, BINARY, CLOSE, PING, PONG = 0, 1, 2, 8, 9, 10
+MESSAGE_LIMIT = 1 << 20
+
+
+def frame(
+    opcode: int, payload: bytes = b"", *, last: bool = True, reserved: int = 0, masked: bool = False
+) -> bytes:
+    """Return a frame as a server sends it, or with what no server may send."""
+    length = len(payload)
+    flags = bytes([last << 7 | reserved << 4 | opcode])
+    if length < 126:
+        size = bytes([masked << 7 | length])
+    elif length < 65_536:
+        size = bytes([masked << 7 | 126]) + struct.pack("!H", length)
+    else:
+        size = bytes([masked << 7 | 127]) + struct.pack("!Q", length)
+    return flags + size + (bytes(4) if masked else b"") + payload
+
+
+def sized(opcode: int, flag: int, size: bytes, payload: bytes = b"") -> bytes:
+    """Return a frame whose length is encoded by hand."""
+    return bytes([0x80 | opcode, flag]) + size + payload
+
+
+def closing(code: int, reason: bytes = b"") -> bytes:
+    """Return a close frame."""
+    return frame(CLOSE, struct.pack("!H", code) + reason)
+
+
+def packed(message: bytes, **options: bool) -> bytes:
+    """Return a compressed message in one frame."""
+    packer = zlib.compressobj(wbits=-15)
+    data = packer.compress(message) + packer.flush(zlib.Z_SYNC_FLUSH)
+    return frame(BINARY, data[:-4], reserved=4, **options)
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A server: its name, what it plays, how the connection ends, and over which it speaks."""
+
+    name: str
+    script: Script
+    outcome: str
+    deflate: bool = False
+
+    @property
+    def floods(self) -> bool:
+        """Whether it sends without an end and without a pause, and so takes others their time."""
+        return any(part.times == ENDLESS and not part.pause_s for part in self.script.parts)
+
+
+def answers(name: str, outcome: str, *parts: bytes | Part, end: End = "close") -> Peer:
+    """Return a peer whose answer opens no WebSocket."""
+    return Peer(name, Script(made(parts), end), outcome)
+
+
+def speaks(
+    name: str,
+    outcome: str,
+    *parts: bytes | Part,
+    end: End = "hang",
+    deflate: bool = False,
+    extensions: str | None = None,
+) -> Peer:
+    """Return a peer that opens a WebSocket and then sends parts."""
+    agreed = extensions if extensions is not None else DEFLATE if deflate else ""
+    return Peer(name, Script(made(parts), end, upgrades=agreed), outcome, deflate)
+
+
+def made(parts: tuple[bytes | Part, ...]) -> tuple[Part, ...]:
+    """Return parts, of which some are given as bytes."""
+    return tuple(part if isinstance(part, Part) else Part(part) for part in parts)
+
+
+# libuv does not tell of a reset that comes with the last bytes.
+LATER = Part(b"", 0.1)
+SWITCH = b"HTTP/1.1 101 Switching Protocols\r\n"
+UPGRADE = b"Upgrade: websocket\r\nConnection: Upgrade\r\n"
+WRONG = b"Sec-WebSocket-Accept: AAAAAAAAAAAAAAAAAAAAAAAAAAA=\r\n"
+
+HANDSHAKES = (
+    answers("nothing, then closes", "closed", end="close"),
+    answers("nothing, then resets", "closed", end="reset"),
+    answers("nothing at all", "timeout", end="hang"),
+    answers("half a head, then silence", "timeout", SWITCH + UPGRADE, end="hang"),
+    answers("a head drop by drop", "timeout", SWITCH, Part(b"A: b\r\n", 0.05, ENDLESS), end="hang"),
+    answers("a head for ever", "handshake", SWITCH, Part(b"A: b\r\n" * 99, 0, ENDLESS)),
+    answers("garbage", "handshake", b"garbage\r\n\r\n"),
+    answers("no upgrade", "handshake", b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"),
+    answers("a refusal", "handshake", b"HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n"),
+    answers("a redirect", "handshake",
+            b"HTTP/1.1 302 Found\r\nLocation: /\r\nContent-Length: 0\r\n\r\n"),
+    answers("status 999", "handshake", b"HTTP/1.1 999 What\r\n\r\n"),
+    answers("HTTP/1.0", "handshake", b"HTTP/1.0 101 Up\r\n" + UPGRADE + WRONG + b"\r\n"),
+    answers("no Upgrade header", "handshake",
+            SWITCH + b"Connection: Upgrade\r\n" + WRONG + b"\r\n"),
+    answers("no Connection header", "handshake",
+            SWITCH + b"Upgrade: websocket\r\n" + WRONG + b"\r\n"),
+    answers("no accept", "handshake", SWITCH + UPGRADE + b"\r\n"),
+    answers("a wrong accept", "handshake", SWITCH + UPGRADE + WRONG + b"\r\n"),
+    answers("300 headers", "handshake", SWITCH + UPGRADE + b"A: b\r\n" * 300 + b"\r\n"),
+    answers("a header of 100 kB", "handshake", SWITCH + b"A: " + b"x" * 100_000 + b"\r\n\r\n"),
+    answers("a NUL in a header", "handshake", SWITCH + UPGRADE + b"A: \x00\r\n" + WRONG + b"\r\n"),
+    answers("a folded header", "handshake", SWITCH + UPGRADE + b"A: b\r\n c\r\n" + WRONG + b"\r\n"),
+    speaks("an extension unasked", "handshake", extensions="x-snow"),
+    speaks("deflate unasked", "handshake", extensions=DEFLATE),
+    speaks("no deflate", "handshake", deflate=True, extensions=""),
+    speaks("deflate twice", "handshake", deflate=True, extensions=f"{DEFLATE}, {DEFLATE}"),
+    speaks("deflate with a window of 99 bits", "handshake", deflate=True,
+           extensions=f"{DEFLATE}; server_max_window_bits=99"),
+    speaks("deflate with snow", "handshake", deflate=True, extensions=f"{DEFLATE}; snow=1"),
+    speaks("deflate with a flag of 1", "handshake", deflate=True,
+           extensions=f"{DEFLATE}; server_no_context_takeover=1"),
+    speaks("a parameter twice", "handshake", deflate=True,
+           extensions=f"{DEFLATE}; server_max_window_bits=9; server_max_window_bits=9"),
+)  # fmt: skip
+
+FRAMES = (
+    speaks("a masked frame", "protocol", frame(TEXT, b"a", masked=True)),
+    speaks("RSV1 without an extension", "protocol", frame(TEXT, b"a", reserved=4)),
+    speaks("RSV2", "protocol", frame(TEXT, b"a", reserved=2)),
+    speaks("RSV3", "protocol", frame(TEXT, b"a", reserved=1)),
+    speaks("opcode 3", "protocol", frame(3, b"a")),
+    speaks("opcode 7", "protocol", frame(7, b"a")),
+    speaks("opcode 11", "protocol", frame(11)),
+    speaks("opcode 15", "protocol", frame(15)),
+    speaks("a ping in fragments", "protocol", frame(PING, b"a", last=False)),
+    speaks("a close in fragments", "protocol", frame(CLOSE, last=False)),
+    speaks("a ping of 126 bytes", "protocol", frame(PING, bytes(126))),
+    speaks("a pong of 64 kB", "protocol", frame(PONG, bytes(65_536))),
+    speaks("a close of 126 bytes", "protocol", closing(1000, b"x" * 124)),
+    speaks("a close of one byte", "protocol", frame(CLOSE, b"\x03")),
+    *(speaks(f"close code {code}", "protocol", closing(code))
+      for code in (0, 999, 1004, 1005, 1006, 1015, 1016, 2999, 5000, 65_535)),
+    speaks("a close with a bad reason", "protocol", closing(1000, b"\xff")),
+    speaks("a length of 5 in 16 bits", "protocol", sized(TEXT, 126, b"\x00\x05", b"hello")),
+    speaks("a length of 5 in 64 bits", "protocol", sized(TEXT, 127, bytes(7) + b"\x05", b"hello")),
+    speaks("a negative length", "protocol", sized(TEXT, 127, b"\xff" * 8)),
+    speaks("a length of 2**62", "message_too_big", sized(TEXT, 127, b"\x40" + bytes(7))),
+    speaks("a frame of 2 MB", "message_too_big", frame(BINARY, bytes(2 * MESSAGE_LIMIT))),
+    speaks("half a frame, then silence", "", frame(TEXT, b"hello")[:3]),
+    speaks("half a frame, then a reset", "ws_closed", frame(TEXT, b"hello")[:3], LATER,
+           end="reset"),
+    speaks("half a frame, then the end", "ws_closed", frame(TEXT, b"hello")[:3], end="close"),
+    speaks("a reset", "ws_closed", LATER, end="reset"),
+    speaks("the end without a close", "ws_closed", frame(TEXT, b"hello"), end="close"),
+    speaks("a close in order", "", closing(1000), end="close"),
+    speaks("a close without a code", "", frame(CLOSE), end="close"),
+    speaks("a close with a code of its own", "", closing(4999, b"so long"), end="close"),
+    speaks("silence", ""),
+)  # fmt: skip
+
+MESSAGES = (
+    speaks("a continuation of nothing", "protocol", frame(CONT, b"a")),
+    speaks("a first piece of nothing", "protocol", frame(CONT, b"a", last=False)),
+    speaks("a continuation after the last", "protocol", frame(TEXT, b"a", last=False),
+           frame(CONT, b"b"), frame(CONT, b"c")),
+    speaks("a text within a text", "protocol", frame(TEXT, b"a", last=False), frame(TEXT, b"b")),
+    speaks("bytes within a text", "protocol", frame(TEXT, b"a", last=False),
+           frame(BINARY, b"b", last=False)),
+    speaks("a ping within a text", "", frame(TEXT, b"a", last=False), frame(PING), frame(CONT)),
+    speaks("a text that is not UTF-8", "protocol", frame(TEXT, b"\xff\xfe")),
+    speaks("a surrogate", "protocol", frame(TEXT, b"\xed\xa0\x80")),
+    speaks("an overlong slash", "protocol", frame(TEXT, b"\xc0\xaf")),
+    speaks("half a letter", "protocol", frame(TEXT, "\N{EURO SIGN}".encode()[:2])),
+    speaks("a letter over two pieces", "", frame(TEXT, "\N{EURO SIGN}".encode()[:2], last=False),
+           frame(CONT, "\N{EURO SIGN}".encode()[2:])),
+    speaks("half a letter over two pieces", "protocol", frame(TEXT, b"\xe2", last=False),
+           frame(CONT, b"\x82")),
+    speaks("bytes that are not UTF-8", "", frame(BINARY, b"\xff\xfe")),
+    speaks("pieces for ever", "message_too_big", frame(TEXT, last=False),
+           Part(frame(CONT, b"a", last=False) * 9999, 0, ENDLESS)),
+    speaks("empty pieces for ever", "message_too_big", frame(TEXT, last=False),
+           Part(frame(CONT, last=False) * 9999, 0, ENDLESS)),
+    speaks("large pieces for ever", "message_too_big", frame(BINARY, last=False),
+           Part(frame(CONT, bytes(60_000), last=False), 0, ENDLESS)),
+    speaks("pings for ever, nothing read", "not_read",
+           Part(frame(PING, bytes(125)) * 99, 0, ENDLESS)),
+    speaks("messages for ever", "", Part(frame(TEXT, b"hello") * 999, 0, ENDLESS)),
+    speaks("pongs for ever", "", Part(frame(PONG) * 999, 0, ENDLESS)),
+)  # fmt: skip
+
+PACKER = zlib.compressobj(9, wbits=-15)
+FILL = PACKER.compress(bytes(1 << 26)) + PACKER.flush(zlib.Z_FULL_FLUSH)
+# 768 MiB in 782 kB: less than a message may have on the wire.
+BOMB = frame(BINARY, (FILL * 12)[:-4], reserved=4)
+COMPRESSED = (
+    speaks("a bomb", "message_too_big", BOMB, deflate=True),
+    speaks("a bomb in pieces", "message_too_big", frame(BINARY, FILL, last=False, reserved=4),
+           *[frame(CONT, FILL, last=False)] * 10, frame(CONT, FILL[:-4]), deflate=True),
+    speaks("what was never compressed", "protocol", frame(TEXT, b"\xff\xff\xff", reserved=4),
+           deflate=True),
+    speaks("a window that is not there", "protocol", frame(TEXT, b"\x4a\x04\x91\x01", reserved=4),
+           deflate=True),
+    speaks("RSV1 in a continuation", "protocol", frame(TEXT, b"a", last=False, reserved=4),
+           frame(CONT, b"b", reserved=4), deflate=True),
+    speaks("a compressed ping", "protocol", frame(PING, reserved=4), deflate=True),
+    speaks("compressed pieces for ever", "message_too_big", frame(TEXT, last=False, reserved=4),
+           Part(frame(CONT, b"\x00\x00\x00\xff\xff" * 999, last=False), 0, ENDLESS), deflate=True),
+    speaks("a plain message among compressed ones", "", frame(TEXT, b"a"), packed(b"b"),
+           deflate=True),
+    speaks("a compressed text that is not UTF-8", "protocol",
+           b"\xc1" + packed(b"\xff\xfe")[1:], deflate=True),
+)  # fmt: skip
+
+PEERS = (*HANDSHAKES, *FRAMES, *MESSAGES, *COMPRESSED)

@@ -1,0 +1,74 @@
+"""The cap on connections of the lean client: who waits, who is counted, who comes first."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+from perflab.load.client import LeanClient
+from perflab.load.outcome import Exchange
+from perflab.load.prepared import Prepared
+from perflab.load.targets import split
+from perflab.load.workload import Request
+from tests.load.hostile import OK, Hostile, Part, Script, check, on_uvloop, play
+
+
+@pytest.mark.parametrize("connection", ["keep_alive", "per_request"])
+def test_requests_above_the_cap_wait_their_turn(connection: str) -> None:
+    script = Script((Part(OK, 0.02),), "keep")
+    seen = on_uvloop(lambda: play([script], 6, together=True, connections=1, connection=connection))
+    check(seen, 6)
+    assert seen.errors == [""] * 6
+    sent = [exchange.sent_ns for exchange in seen.exchanges]
+    assert sorted(sent) == sent
+    assert sent[-1] - sent[0] > 90_000_000
+    assert seen.capped == 5
+
+
+def test_only_what_the_cap_made_wait_is_counted_as_capped() -> None:
+    script = Script((Part(OK, 0.05),), "keep")
+    assert on_uvloop(lambda: play([script], 100, together=True, connections=100)).capped == 0
+    assert on_uvloop(lambda: play([script], 100, together=True, connections=60)).capped == 40
+
+
+@pytest.mark.parametrize("connection", ["keep_alive", "per_request"])
+def test_users_who_come_back_at_once_leave_connections_to_those_who_wait(connection: str) -> None:
+    turns: list[int] = []
+
+    async def work() -> None:
+        loop = asyncio.get_running_loop()
+        over = asyncio.Event()
+        async with Hostile([Script((Part(OK),), "keep")]) as url:
+            client = LeanClient(loop, connection, connections=2)
+            prepared = Prepared(Request(), split(url)[0], connection)
+
+            def again(exchange: Exchange) -> None:
+                assert exchange.error == 0
+                turns.append(exchange.user)
+                if len(turns) >= 120:
+                    over.set()
+                else:
+                    exchange.renew()
+                    exchange.started_ns = time.monotonic_ns()
+                    client.submit(exchange)
+
+            for user in range(6):
+                exchange = Exchange(prepared, user, again)
+                exchange.started_ns = time.monotonic_ns()
+                client.submit(exchange)
+            async with asyncio.timeout(5):
+                await over.wait()
+            await client.close()
+
+    on_uvloop(work)
+    assert min(turns.count(user) for user in range(6)) >= 15
+
+
+def test_a_request_may_time_out_while_it_waits_for_a_connection() -> None:
+    seen = on_uvloop(
+        lambda: play([Script((), "hang")], 3, together=True, connections=1, timeout_s=0.2)
+    )
+    check(seen, 3)
+    assert set(seen.errors) == {"timeout"}

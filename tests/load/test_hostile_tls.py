@@ -1,0 +1,164 @@
+"""TLS with the lean client: trusted or refused, and peers that end, stall or speak none."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import ssl
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.load.hostile import OK, End, Hostile, Part, Script, Seen, check, on_uvloop, send
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("tls")
+    key, cert = folder / "key.pem", folder / "cert.pem"
+    subprocess.run(
+        [
+            "openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
+            "-keyout", str(key), "-out", str(cert), "-subj", "/CN=localhost",
+            "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
+        ],
+        check=True,
+        capture_output=True,
+    )  # fmt: skip
+    return key, cert
+
+
+async def over_tls(
+    certificate: tuple[Path, Path],
+    count: int,
+    scheme: str = "https",
+    host: str = "localhost",
+    **client: Any,
+) -> Seen:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate[1], certificate[0])
+    body = b"b" * 300_000
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while await reader.readuntil(b"\r\n\r\n"):
+                writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        except (OSError, asyncio.IncompleteReadError):
+            writer.close()
+
+    server = await asyncio.start_server(answer, host, 0, ssl=context)
+    port = server.sockets[0].getsockname()[1]
+    try:
+        return await send(f"{scheme}://{host}:{port}/", count, **client)
+    finally:
+        server.close()
+
+
+def test_tls_works_with_a_trusted_certificate_and_is_refused_without(
+    certificate: tuple[Path, Path],
+) -> None:
+    trusted = on_uvloop(lambda: over_tls(certificate, 5, ca_file=str(certificate[1])))
+    assert trusted.outcomes == [("", 200, 300_000)] * 5
+    assert on_uvloop(lambda: over_tls(certificate, 2)).errors == ["tls", "tls"]
+    assert on_uvloop(lambda: over_tls(certificate, 2, verify_tls=False)).errors == ["", ""]
+
+
+def test_a_plain_server_on_https_is_a_tls_error() -> None:
+    async def work() -> Seen:
+        async with Hostile([Script((Part(OK),), "close", reads=False)]) as url:
+            return await send(url.replace("http:", "https:"), 1)
+
+    assert on_uvloop(work).errors == ["tls"]
+
+
+def test_a_tls_server_whose_backlog_is_full_is_a_timeout(certificate: tuple[Path, Path]) -> None:
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        held.listen(0)
+        url = f"https://127.0.0.1:{held.getsockname()[1]}/"
+        options = {"together": True, "timeout_s": 0.3, "ca_file": str(certificate[1])}
+        seen = on_uvloop(lambda: send(url, 4, **options))
+    check(seen, 4)
+    assert set(seen.errors) == {"timeout"}
+
+
+def test_tls_to_a_server_that_is_slow_to_connect_works(certificate: tuple[Path, Path]) -> None:
+    # Beyond loopback connect returns before there is a connection: so does it here, until the
+    # kernel tries again after a second, because the backlog is full at first.
+    async def work() -> Seen:
+        loop = asyncio.get_running_loop()
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate[1], certificate[0])
+        with socket.socket() as listening:
+            listening.bind(("127.0.0.1", 0))
+            listening.listen(0)
+            where = listening.getsockname()
+            filling = [socket.socket() for _ in range(2)]
+            for one in filling:
+                one.setblocking(False)
+                one.connect_ex(where)
+
+            async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+                with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+                    await reader.readuntil(b"\r\n\r\n")
+                    writer.write(OK)
+                writer.close()
+
+            async def accept() -> asyncio.Server:
+                await asyncio.sleep(0.1)
+                for one in filling:
+                    one.close()
+                listening.setblocking(False)
+                return await asyncio.start_server(answer, sock=listening.dup(), ssl=context)
+
+            accepting = loop.create_task(accept())
+            try:
+                options = {"timeout_s": 4.0, "ca_file": str(certificate[1])}
+                return await send(f"https://127.0.0.1:{where[1]}/", 1, **options)
+            finally:
+                (await accepting).close()
+
+    assert on_uvloop(work).errors == [""]
+
+
+def test_certificates_that_cannot_be_read_or_name_another_host_are_tls_errors(
+    certificate: tuple[Path, Path], tmp_path: Path
+) -> None:
+    empty = tmp_path / "empty.pem"
+    empty.touch()
+    for path in (tmp_path / "missing.pem", empty):
+        seen = on_uvloop(lambda path=path: over_tls(certificate, 2, ca_file=str(path)))
+        check(seen, 2)
+        assert seen.errors == ["tls", "tls"]
+    options = {"ca_file": str(certificate[1]), "host": "127.0.0.2"}
+    assert on_uvloop(lambda: over_tls(certificate, 1, **options)).errors == ["tls"]
+
+
+@pytest.mark.parametrize("end", ["close", "reset"])
+def test_a_server_that_ends_in_the_handshake_is_a_tls_error(end: End) -> None:
+    async def work() -> Seen:
+        async with Hostile([Script((), end, reads=False)]) as url:
+            return await send(url.replace("http:", "https:"), 2)
+
+    seen = on_uvloop(work)
+    check(seen, 2)
+    assert seen.errors == ["tls", "tls"]
+
+
+def test_a_server_that_is_silent_in_the_handshake_is_a_timeout() -> None:
+    async def work() -> Seen:
+        async with Hostile([Script((), "hang", reads=False)]) as url:
+            return await send(url.replace("http:", "https:"), 2, timeout_s=0.1)
+
+    seen = on_uvloop(work)
+    check(seen, 2)
+    assert seen.errors == ["timeout", "timeout"]
+
+
+def test_a_tls_server_on_http_is_a_protocol_error(certificate: tuple[Path, Path]) -> None:
+    seen = on_uvloop(lambda: over_tls(certificate, 2, scheme="http", timeout_s=0.3))
+    check(seen, 2)
+    assert set(seen.errors) <= {"protocol", "closed", "reset"}

@@ -1,0 +1,186 @@
+"""Redirects that the lean client follows, and those that it refuses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from perflab.load import client as client_module
+from perflab.load.targets import Origin, addresses, split
+from perflab.load.workload import Request
+from tests.load.hostile import OK, Hostile, Part, Script, Seen, check, on_uvloop, play, send
+
+
+def moved(to: bytes, status: int = 302, more: bytes = b"") -> bytes:
+    location = b"Location: " + to + b"\r\n" if to else b""
+    return b"HTTP/1.1 %d Moved\r\n%s%sContent-Length: 0\r\n\r\n" % (status, location, more)
+
+
+def home(**routes: bytes) -> Hostile:
+    """Serve routes on connections that are kept; what is no route is fine."""
+    found = {b"/" + name.encode(): answer for name, answer in routes.items()}
+    return Hostile([Script((Part(OK),), "keep", routes=found)])
+
+
+async def follow(hostile: Hostile, request: Request, count: int = 1, **options: Any) -> Seen:
+    async with hostile as url:
+        return await send(url, count, request=request, **options)
+
+
+def test_a_redirect_is_an_answer_like_others_unless_it_is_to_be_followed() -> None:
+    hostile = home(a=moved(b"/b"))
+    assert on_uvloop(lambda: follow(hostile, Request(path="/a"))).errors == ["status"]
+    found = on_uvloop(lambda: follow(hostile, Request(path="/a", expect_status=302)))
+    assert found.outcomes == [("", 302, 0)]
+    followed = on_uvloop(lambda: follow(hostile, Request(path="/a", redirects=1)))
+    assert followed.outcomes == [("", 200, 2)]
+
+
+@pytest.mark.parametrize("options", [{}, {"sticky": True}, {"connection": "per_request"}])
+def test_the_same_redirect_is_followed_again_and_again(options: dict[str, Any]) -> None:
+    hostile = home(a=moved(b"/b"), b=moved(b"c?d=e"))
+    seen = on_uvloop(lambda: follow(hostile, Request(path="/a", redirects=2), 5, **options))
+    check(seen, 5)
+    assert seen.outcomes == [("", 200, 2)] * 5
+    paths = [request.split(b" ")[1] for request in hostile.requests]
+    assert paths == [b"/a", b"/b", b"/c?d=e"] * 5
+    assert hostile.connections == (15 if "connection" in options else 1)
+    assert seen.exchanges[0].prepared.request.path == "/a"
+
+
+def test_a_redirect_is_followed_while_others_wait_for_its_connection() -> None:
+    hostile = home(a=moved(b"/b"))
+    request = Request(path="/a", redirects=1)
+    seen = on_uvloop(lambda: follow(hostile, request, 8, together=True, connections=1))
+    check(seen, 8)
+    assert seen.outcomes == [("", 200, 2)] * 8
+    assert hostile.connections == 1
+
+
+def test_a_loop_of_redirects_ends_at_the_limit() -> None:
+    hostile = home(a=moved(b"/a"))
+    seen = on_uvloop(lambda: follow(hostile, Request(path="/a", redirects=3), 2))
+    check(seen, 2)
+    assert seen.errors == ["redirect"] * 2
+    assert len(hostile.requests) == 2 * 4
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        b"http://example.org/", b"//example.org/", b"https://example.org/", b"HTTP://EXAMPLE.ORG",
+        b"http://127.0.0.1@example.org/", b"http://example.org@127.0.0.1/",
+        b"http://127.0.0.1.example.org/", b"http://localhost.example.org/",
+        b"http://127.0.0.1\t.example.org/", b"http:\\\\example.org", b"\\\\example.org\\",
+        b"http://2130706433/", b"http://0x7f.1/", b"http://0177.0.0.1/", b"http://127.1/",
+        b"http://0.0.0.0/", b"http://[::]/", b"http://[::1", b"http://:80/",
+        b"http://127.0.0.1:0/", b"http://127.0.0.1:99999/", b"http://127.0.0.1:x/",
+        b"ftp://127.0.0.1/", b"file:///etc/passwd", b"javascript:alert(1)", b"ws://127.0.0.1/",
+        b"/a b", b"/\xc3\xa9", b"",
+    ],
+)  # fmt: skip
+def test_a_redirect_off_the_list_or_to_nowhere_is_refused_before_anything_is_sent(
+    location: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Origin] = []
+
+    def resolve(origin: Origin) -> Any:
+        asked.append(origin)
+        return addresses(origin)
+
+    monkeypatch.setattr(client_module, "addresses", resolve)
+    hostile = home(a=moved(location))
+    seen = on_uvloop(lambda: follow(hostile, Request(path="/a", redirects=3), 2))
+    check(seen, 2)
+    assert seen.errors == ["redirect"] * 2
+    assert len(hostile.requests) == 2
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize(
+    "location", [b"http:///", b"http:b", b"?a", b"//LOCALHOST:%d/", b";", b"#"]
+)
+def test_a_redirect_that_is_relative_in_an_odd_way_stays_at_home(location: bytes) -> None:
+    async def work() -> Seen:
+        async with home() as other:
+            at = location % split(other)[0].port if b"%d" in location else location
+            return await follow(home(a=moved(at)), Request(path="/a", redirects=1))
+
+    seen = on_uvloop(work)
+    check(seen, 1)
+    assert seen.errors[0] in ("", "redirect")
+
+
+def test_see_other_turns_a_post_into_a_get_without_what_described_the_body() -> None:
+    hostile = home(a=moved(b"/b", 303))
+    headers = {"Content-Type": "text/plain", "Content-Length": "2", "X-Kept": "1"}
+    request = Request(method="POST", path="/a", body="{}", headers=headers, redirects=1)
+    assert on_uvloop(lambda: follow(hostile, request)).errors == [""]
+    assert hostile.requests[1].startswith(b"GET /b ")
+    assert b"X-Kept: 1" in hostile.requests[1]
+    assert b"content-" not in hostile.requests[1].lower()
+
+
+@pytest.mark.parametrize("status", [307, 308])
+def test_temporary_and_permanent_redirects_repeat_the_row_that_was_sent(status: int) -> None:
+    hostile = home(a1=moved(b"/b", status), a2=moved(b"/c", status))
+    rows = ({"n": "1"}, {"n": "2"})
+    request = Request(method="POST", path="/a$n", body="row $n", data=rows, redirects=1)
+    assert on_uvloop(lambda: follow(hostile, request, 4)).errors == [""] * 4
+    found = [(each.split(b" ")[1], each[-5:]) for each in hostile.requests]
+    first = [(b"/a1", b"row 1"), (b"/b", b"row 1")]
+    second = [(b"/a2", b"row 2"), (b"/c", b"row 2")]
+    assert found == [*first, *second] * 2
+
+
+async def across(headers: dict[str, str], count: int = 1, **options: Any) -> tuple[Seen, Hostile]:
+    """Follow a redirect to another origin."""
+    other = home()
+    async with other as away:
+        hostile = home(a=moved(away.encode()))
+        request = Request(path="/a", headers=headers, redirects=1)
+        return await follow(hostile, request, count, **options), other
+
+
+def test_secrets_and_the_name_of_the_host_stay_with_their_origin() -> None:
+    headers = {"Authorization": "secret", "cookie": "secret", "Host": "secret", "X-Kept": "1"}
+    seen, other = on_uvloop(lambda: across(headers))
+    assert seen.errors == [""]
+    assert b"X-Kept: 1" in other.requests[0]
+    assert b"Host: 127.0.0.1:" in other.requests[0]
+    assert b"secret" not in other.requests[0]
+
+
+@pytest.mark.parametrize("together", [False, True])
+@pytest.mark.parametrize("connection", ["keep_alive", "per_request"])
+def test_a_redirect_to_another_origin_does_not_wait_for_a_connection_that_idles(
+    together: bool, connection: str
+) -> None:
+    options = {"connections": 1, "together": together, "connection": connection}
+    seen, _ = on_uvloop(lambda: across({}, 6, **options))
+    check(seen, 6)
+    assert seen.errors == [""] * 6
+
+
+def test_a_redirect_judges_the_last_answer_only() -> None:
+    hostile = home(a=moved(b"/b"))
+    request = Request(path="/a", redirects=1, expect_status=0, expect_body="ok", expect_bytes=2)
+    assert on_uvloop(lambda: follow(hostile, request)).outcomes == [("", 200, 2)]
+
+
+def test_a_chain_of_redirects_is_one_request_from_its_first_sending_on() -> None:
+    first = Script((Part(moved(b"/next"), 0.1),), "close")
+    scripts = [first, Script((Part(OK),), "keep")]
+    seen = on_uvloop(lambda: play(scripts, 1, request=Request(redirects=1)))
+    exchange = seen.exchanges[0]
+    assert exchange.done_ns - exchange.sent_ns > 0.09e9
+    assert exchange.prepared.request.path == "/"
+
+
+def test_a_chain_of_redirects_has_one_timeout() -> None:
+    script = Script((Part(moved(b"/next"), 0.06),), "keep")
+    seen = on_uvloop(lambda: play([script], 1, request=Request(redirects=20), timeout_s=0.2))
+    exchange = seen.exchanges[0]
+    assert seen.errors == ["timeout"]
+    assert exchange.done_ns - exchange.started_ns < 0.3e9
