@@ -140,6 +140,7 @@ def shortened(words: list[str], server: str) -> tuple[list[str], float]:
     return changed, length_s
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("words", SENT, ids=" ".join)
 def test_a_load_does_what_it_says(words: list[str], server: str, folder: Path) -> None:
     changed, length_s = shortened(words, server)

@@ -10,7 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from pandas.testing import assert_frame_equal
 
-from perflab.analysis.evaluation import evaluate, findings_table
+from perflab.analysis.evaluation import evaluate
+from perflab.analysis.findings import findings_table
 from perflab.figures import PLOTS, STREAM_PLOTS, Plot, save
 from perflab.figures.plots.effect import effect, table
 from perflab.figures.plots.ratios import limits, marks

@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 from perflab.figures import PLOTS, provenance, save, save_all
-from perflab.figures.export import ProvenanceError, write_whole
+from perflab.figures.export import FigureNotSaved, ProvenanceError, write_whole
 from perflab.figures.looks import looks
 from tests.figures.studies import OF_ONE_STUDY
 
@@ -126,6 +126,6 @@ def test_a_write_that_breaks_leaves_the_old_file_and_nothing_else(tmp_path, monk
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(FigureNotSaved, match="No space"):
         write_whole(path, b"new")
     assert contents(tmp_path) == {"f.svg": b"old"}
