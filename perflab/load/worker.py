@@ -11,7 +11,6 @@ import contextlib
 import gc
 import json
 import os
-import resource
 import signal
 import sys
 import time
@@ -23,6 +22,7 @@ from typing import Any
 import uvloop
 
 from perflab.host.priority import go_first
+from perflab.host.processes import peak_memory_bytes
 from perflab.load.client import DEFAULT_CONNECTIONS, Client, LeanClient
 from perflab.load.columns import Recorder
 from perflab.load.drivers import ClosedDriver, Driver, OpenDriver
@@ -256,7 +256,7 @@ async def carry_out(load: Load) -> dict[str, Any]:
         "clock_step_ms": (_realtime_ahead_ns() - ahead_ns) / 1e6,
         "capped": load.client.capped,
         "stopped": load.stopped,
-        "peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "peak_memory_bytes": peak_memory_bytes(),
     }
 
 

@@ -23,7 +23,7 @@ def test_the_main_job_says_what_is_valid_and_names_every_file(
     assert "1 experiments, 4 trials" not in result.output
     assert "1 experiment, 4 trials in all" in result.output
     assert "of 4 trials valid" in result.output
-    named = [Path(line.strip()) for line in result.output.splitlines() if line.startswith("    ")]
+    named = [Path(line.strip()) for line in result.output.splitlines() if line.startswith("    /")]
     assert all(path.is_file() for path in named)
     assert {path.suffix for path in named} == {".ipynb", ".md", ".svg", ".png", ".csv"}
     saved = next(path for path in named if path.suffix == ".md").parent
