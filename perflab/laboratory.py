@@ -10,12 +10,12 @@ import pandas as pd
 
 from perflab import experiments, figures, recordings
 from perflab.asked import asked_for, existing
+from perflab.chosen_runs import judged, judged_runs, overview
 from perflab.display import Lines, Shown
 from perflab.errors import ParameterError
 from perflab.experiments.experiment import RunParameters
 from perflab.load import once
 from perflab.notebook import assigned_names, given_values
-from perflab.overview import judged, judged_runs, overview
 from perflab.parameters import did_you_mean
 from perflab.paths import figures_dir, runs_dir
 from perflab.progress import progress

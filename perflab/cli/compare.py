@@ -91,7 +91,7 @@ def _table(rows: object) -> Table:
     from perflab.reports.numbers import estimate, p_value
 
     assert isinstance(rows, pd.DataFrame)
-    table = Table("treatment", "response", "B / A [95%]", "n", "adjusted p", "verdict")
+    table = Table("treatment", "response", "B / A [95%]", "n", "p, adjusted", "verdict")
     for row in rows.to_dict("records"):
         table.add_row(
             Text(row["treatment"]),

@@ -49,7 +49,8 @@ def pid(service: Service) -> int:
     return next(
         child.pid
         for child in psutil.Process().children()
-        if child.environ().get("PERFLAB_PORT") == str(service.port)
+        if child.status() != psutil.STATUS_ZOMBIE
+        and child.environ().get("PERFLAB_PORT") == str(service.port)
     )
 
 

@@ -35,7 +35,7 @@ def order_of(**changes: object) -> Order:
 
 
 def first_process(service: str) -> psutil.Process:
-    (found,) = [item for item in leftovers.processes() if item.service == service]
+    (found,) = [item for item in leftovers.everything() if item.service == service]
     return psutil.Process(int(found.identity))
 
 

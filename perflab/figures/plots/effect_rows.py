@@ -14,6 +14,7 @@ from perflab.analysis.verdict import Outcome
 from perflab.figures.looks import PALETTE
 from perflab.figures.theme import FAINT, INK, MUTED
 from perflab.figures.words import text_width_in, wrap
+from perflab.numerals import number
 
 LEFT_IN = 2.45
 SIZE_PT, SMALL_PT = 8.0, 7.0
@@ -71,8 +72,8 @@ def _measured(finding: Finding) -> str:
     effect = finding.effect
     assert effect is not None
     if not math.isfinite(effect.low):
-        return f"{effect.estimate:.3g}, n too small for an interval"
-    return f"{effect.estimate:.3g} [{effect.low:.3g}, {effect.high:.3g}]"
+        return f"{number(effect.estimate)}, n too small for an interval"
+    return f"{number(effect.estimate)} [{number(effect.low)}, {number(effect.high)}]"
 
 
 def _blocks(finding: Finding) -> str:
