@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
@@ -15,7 +18,7 @@ import pytest
 from perflab import laboratory
 from perflab.errors import ParameterError
 from perflab.experiments import experiment, names
-from perflab.paths import notebooks_dir, project_root
+from perflab.paths import figures_dir, notebooks_dir, project_root
 
 INFERENCE = {
     "backend": "process", "blocks": 3, "requests": 60, "warmup_requests": 10, "concurrency": 5,
@@ -67,30 +70,62 @@ def test_the_parameters_cell_agrees_with_the_experiment(name: str) -> None:
     assert experiment(name).check(given) == experiment(name).check({})
 
 
+@dataclass(frozen=True)
+class Measured:
+    """An experiment's notebook that has measured, and the run that it made."""
+
+    name: str
+    notebook: Path
+    run_id: str
+
+    def redone(self) -> Path:
+        """Redo it from its run, by the plain command line of papermill as its users type it."""
+        again = self.notebook.with_name("again.ipynb")
+        subprocess.run(
+            [sys.executable, "-m", "papermill", str(notebooks_dir() / f"{self.name}.ipynb"),
+             str(again), "-p", "from_run", self.run_id, "--no-progress-bar", "-k", "python3"],
+            cwd=project_root(), check=True, capture_output=True,
+        )  # fmt: skip
+        return again
+
+
+@pytest.fixture(scope="module")
+def measured() -> list[Measured]:
+    """What the tests of this module have measured so far."""
+    return []
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", names())
-def test_a_notebook_measures_and_can_be_redone_from_its_run(name: str, tmp_path: Path) -> None:
-    first = tmp_path / "first.ipynb"
+def test_a_notebook_measures_and_saves_its_figures(
+    name: str, tmp_path: Path, measured: list[Measured]
+) -> None:
+    notebook = tmp_path / "first.ipynb"
     papermill.execute_notebook(
-        str(notebooks_dir() / f"{name}.ipynb"), str(first), 
+        str(notebooks_dir() / f"{name}.ipynb"), str(notebook),
         parameters=SMALL.get(name, INFERENCE),
         cwd=str(project_root()), progress_bar=False, kernel_name="python3",
     )  # fmt: skip
     run = laboratory.runs()[-1]
     assert run.record.experiment == name
     assert run.record.state == "finished"
-    again = tmp_path / "again.ipynb"
-    # The plain command line of papermill, as its users type it.
-    subprocess.run(
-        [sys.executable, "-m", "papermill", str(notebooks_dir() / f"{name}.ipynb"), str(again),
-         "-p", "from_run", run.run_id, "--no-progress-bar", "-k", "python3"],
-        cwd=project_root(), check=True, capture_output=True,
-    )  # fmt: skip
-    assert laboratory.runs()[-1].run_id == run.run_id
-    assert verdict_of(first) == verdict_of(again)
-    saved = Path(laboratory.save(run)[0]).parent
+    saved = figures_dir() / run.run_id
     assert len(list(saved.glob("*.svg"))) >= 4
     assert len(list(saved.glob("*.png"))) >= 4
+    measured.append(Measured(name, notebook, run.run_id))
+
+
+@pytest.mark.slow
+def test_notebooks_that_are_redone_from_their_runs_measure_nothing_and_say_the_same(
+    measured: list[Measured],
+) -> None:
+    assert measured, "run it together with the tests above"
+    before = [run.run_id for run in laboratory.runs()]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        redone = list(pool.map(Measured.redone, measured))
+    assert [run.run_id for run in laboratory.runs()] == before
+    for first, again in zip(measured, redone, strict=True):
+        assert verdict_of(first.notebook) == verdict_of(again), first.name
 
 
 @pytest.mark.slow
