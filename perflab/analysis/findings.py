@@ -100,8 +100,8 @@ def evidence(finding: Finding) -> str:
 
 
 def adjusted_words(claims: int) -> str:
-    """Return what an adjusted p-value is called."""
-    return f"p, adjusted for {counted(claims, 'claim')}"
+    """Return what an adjusted p-value is called; without any p-value there is nothing to count."""
+    return f"p, adjusted for {counted(claims, 'claim')}" if claims else "p, adjusted"
 
 
 def _upper(text: str) -> str:
