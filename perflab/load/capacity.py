@@ -21,6 +21,8 @@ LONGEST_PROBE_S = 60.0
 MIN_SHARE_OF_OFFERED = 0.97
 MIN_GROWN_MS = 1.0
 MAX_GROWN_SHARE = 0.5
+# A stall of the machine spoils one probe of a level, a limit of the client spoils all.
+MOST_SPOILT = 3
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,11 @@ class Probe:
     faults: tuple[str, ...] = ()
     unclear: tuple[str, ...] = ()
     shown: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def spoilt(self) -> bool:
+        """Whether it says nothing of its level."""
+        return bool(self.faults or self.unclear)
 
 
 @dataclass(frozen=True)
@@ -102,13 +109,14 @@ def search(
 
     def holds(level: float) -> bool:
         """Probe until a majority is certain."""
-        good = bad = 0
+        good = bad = spoilt = 0
         while max(good, bad) <= repeats // 2:
             made.append(probe(level))
-            if made[-1].faults:
-                raise _Refused(level, "client")
-            if made[-1].unclear:
-                raise _Refused(level, "unknown")
+            if made[-1].spoilt:
+                spoilt += 1
+                if spoilt == MOST_SPOILT:
+                    raise _Refused(level, "client" if made[-1].faults else "unknown")
+                continue
             good, bad = good + (not made[-1].missed), bad + bool(made[-1].missed)
         return good > bad
 
@@ -135,9 +143,12 @@ def search(
             """Probe a level until it has all its repeats, or one disagrees or says nothing."""
             while True:
                 own = [each for each in made if each.level == level]
-                if any(each.faults or each.unclear or bool(each.missed) == held for each in own):
+                told = [each for each in own if not each.spoilt]
+                if len(own) - len(told) >= MOST_SPOILT:
                     return False
-                if len(own) >= repeats:
+                if any(bool(each.missed) == held for each in told):
+                    return False
+                if len(told) >= repeats:
                     return True
                 made.append(probe(level))
 

@@ -61,12 +61,27 @@ def test_a_limit_that_is_nobodys_for_sure_is_said_to_be_that() -> None:
     assert "cannot be told (the machine slept)" in found.sentence
 
 
-def test_a_level_is_no_bound_where_a_repeat_says_nothing() -> None:
+@pytest.mark.parametrize("spoilt", [{"faults": ("late",)}, {"unclear": ("slept",)}])
+def test_a_probe_that_one_stall_spoilt_is_made_again(spoilt: dict[str, tuple[str, ...]]) -> None:
     made: list[float] = []
 
     def probe(level: float) -> Probe:
         made.append(level)
-        late = level > 100 and made.count(level) == 3
+        missed = ("p99",) if level > 150 else ()
+        # The first and the third probe of every level.
+        return Probe(level, **spoilt) if made.count(level) in (1, 3) else Probe(level, missed)
+
+    found = search(probe, 100, most=1e6, repeats=3)
+    assert found.limit == "server"
+    assert found.low <= 150 < (found.high or 0)
+
+
+def test_a_level_is_no_bound_where_repeats_say_nothing() -> None:
+    made: list[float] = []
+
+    def probe(level: float) -> Probe:
+        made.append(level)
+        late = level > 100 and made.count(level) >= 3
         return Probe(level, ("p99",) if level > 150 else (), ("late",) if late else ())
 
     found = search(probe, 100, most=1e6, repeats=3)
