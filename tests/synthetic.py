@@ -127,7 +127,7 @@ def write_run(
             row |= trial.row()
             if (block, index) in invalid:
                 row |= {"state": "invalid", "reasons": ["the client used 97% of its cores"]}
-            writer.commit_trial(row, trial.requests, trial.samples, trial.waits)
+            writer.commit_trial(row, trial.requests, trial.samples, waits=trial.waits)
     reason = "" if state in ("finished", "running") else "planted by a test"
     writer.update(state=state, reason=reason, finished_at="2026-01-02T03:14:05Z")
     return Run(writer.path)

@@ -141,9 +141,9 @@ class Session:
             tables.row,
             tables.requests,
             tables.samples,
-            tables.waits,
-            tables.messages,
-            tables.stacks,
+            waits=tables.waits,
+            messages=tables.messages,
+            stacks=tables.stacks,
         )
 
     def _tell(self, row: Mapping[str, Any], left_s: float | None) -> None:

@@ -132,7 +132,7 @@ def write_stream_run(
                 "trial_id": f"b{block:03d}-p{position:02d}-a0", "block": block, "attempt": 0,
                 "position": position, "treatment": f"rung={name}", "state": "valid", **seen.row,
             }  # fmt: skip
-            writer.commit_trial(row, None, samples, None, seen.table)
+            writer.commit_trial(row, None, samples, messages=seen.table)
     writer.update(state="finished")
     return Run(writer.path)
 
@@ -172,6 +172,6 @@ def write_ladder(root: Path, planted: dict[tuple[str, int], list[dict[str, Any]]
                 "delivery_p90_ms": 50.0, "delivery_p95_ms": 60.0, "delivery_p99_ms": 90.0,
                 "messages_per_s": 0.1 * users**2, "plateau_cpu_share_chat": 0.4, **own,
             }  # fmt: skip
-            writer.commit_trial(row, None, None, None, None)
+            writer.commit_trial(row, None, None)
     writer.update(state="finished")
     return Run(writer.path)
