@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perflab.load.messages import KINDS
 from perflab.percentiles import OF_TRIALS, needed_n
 from perflab.recordings import Reason
 from perflab.systems.chat.lost_messages import ACTIONS, judged
@@ -73,14 +72,12 @@ def message_table(messages: pd.DataFrame) -> pd.DataFrame | None:
     """Return the ``messages`` table of a recording; None where the load had no streams."""
     if messages.empty:
         return None
-    known = messages["kind"].between(0, len(KINDS) - 1)
-    kinds = np.where(known, messages["kind"], 0)
     return pd.DataFrame(
         {
             "worker": messages["worker"],
             "user": messages["user"],
             "direction": messages["direction"],
-            "kind": np.array(KINDS, dtype=object)[kinds],
+            "kind": messages["kind"],
             "planned_ns": messages["key"],
             "at_ns": messages["at_ns"],
             "bytes": messages["bytes"],
