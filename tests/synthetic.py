@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from perflab.instruments.requests import phase_columns
+from perflab.instruments.watching import watched_columns, watched_samples
 from perflab.recordings import Contrast, Run, RunRecord, RunWriter, TreatmentRecord, trial_id
-from perflab.trials.summary import phase_columns
-from perflab.trials.watching import watched_columns, watched_samples
 
 USERS = 20
 WARMUP_SHARE = 0.2
@@ -399,6 +399,8 @@ def profiled_run(
             row |= {"cpu_share_chat": share, "profiler_looks": round(sum(own.values()) / share)}
             table = pd.DataFrame(seen.items(), columns=["stack", "samples"])
             found = watched_samples(table, (watch or {}).get(treatment.levels["variant"], {}))
-            row |= watched_columns(found, sum(seen.values()), rate_hz=100, messages=1000)
+            row |= watched_columns(
+                found, sum(seen.values()), rate_hz=100, units=1000, unit="message"
+            )
             writer.commit_trial(row, None, None, stacks=table)
     return Run(writer.path)

@@ -29,7 +29,6 @@ from perflab.figures.plots.time_breakdown import table as time_breakdown_table
 from perflab.figures.plots.time_breakdown import time_breakdown
 from perflab.paths import figures_dir
 from perflab.recordings import Run
-from perflab.systems.chat.analysis.windows import has_streams
 from perflab.systems.chat.figures.codec_cost import codec_cost
 from perflab.systems.chat.figures.codec_cost import table as codec_cost_table
 from perflab.systems.chat.figures.delivery_cpu import delivery_cpu
@@ -121,7 +120,7 @@ STREAM_PLOTS: dict[str, Plot] = {
 
 def plots_of(run: Run) -> dict[str, Plot]:
     """Return the kinds of figures that suit a run."""
-    return STREAM_PLOTS if has_streams(run) else PLOTS
+    return STREAM_PLOTS if run.record.steady.kind else PLOTS
 
 
 def draw_all(run: Run) -> dict[str, Figure]:

@@ -106,11 +106,15 @@ class _Record(BaseModel):
 
 
 class TreatmentRecord(_Record):
-    """One combination of levels: its name in the tables and its label in figures."""
+    """One combination of levels: its name in the tables and its label in figures.
+
+    ``instruments`` looked at its trials: the kind of each, and its settings.
+    """
 
     name: str
     levels: dict[str, str]
     label: str = ""
+    instruments: list[dict[str, Any]] = Field(default_factory=list)
 
 
 class Response(_Record):

@@ -20,7 +20,6 @@ from perflab.figures.nothing import empty_figure
 from perflab.figures.plots import effect_rows
 from perflab.figures.plots.effect_rows import LEFT_IN, PAD_IN, Row, row
 from perflab.figures.plots.ratios import LEAST, limits, ratio_axis
-from perflab.figures.responses import noun
 from perflab.figures.theme import MUTED, styled
 from perflab.recordings import Run
 
@@ -98,7 +97,8 @@ def _panels(findings: list[Finding]) -> dict[Kind, list[Row]]:
 def _kind(finding: Finding) -> Kind:
     if finding.effect is None:
         return WITHOUT
-    words, unit = noun(finding.contrast.response)
+    response = finding.response
+    words, unit = response.noun or response.title, response.unit
     return finding.contrast.scale, words, unit if finding.contrast.scale == "difference" else ""
 
 

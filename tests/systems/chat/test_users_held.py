@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from perflab.analysis import held_sentences, users_held
 from perflab.figures import users_held as drawn
 from perflab.recordings import Reason, Run, reason_columns
+from perflab.systems.chat.analysis import held_sentences, users_held
 from tests.figures.shown import all_words
 from tests.systems.chat.synthetic_streams import write_ladder, write_stream_run
 
