@@ -85,7 +85,7 @@ def observed(
     found = judged(table, counts, columns.get("plateau_cpu_share_client", math.nan))
     if not columns["plateau_s"]:
         found.warnings.append("there was no plateau: users left before all of them acted")
-    return Observation({**columns, **found.row}, {}, found.reasons, found.warnings)
+    return Observation({**columns, **found.row}, {}, tuple(found.reasons), tuple(found.warnings))
 
 
 def phases(table: pd.DataFrame) -> Phases:
