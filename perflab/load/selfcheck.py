@@ -21,7 +21,7 @@ from perflab.load.columns import INSTANTS
 from perflab.load.outcome import CODES
 from perflab.load.result import LoadResult
 from perflab.load.workload import ClosedLoop, Workload
-from perflab.percentiles import OF_TRIALS, needed_n
+from perflab.percentiles import OF_TRIALS, needed_n, percentile
 from perflab.recordings.reasons import Reason
 
 MAX_LATE_SHARE = 0.10
@@ -172,9 +172,7 @@ def _since_planned(messages: pd.DataFrame, direction: str) -> np.ndarray:
 
 def _percentile_ms(values_ns: np.ndarray, share: int) -> float:
     """Return a percentile in ms; NaN where the sample is too small to name it."""
-    if len(values_ns) < needed_n(share):
-        return float("nan")
-    return float(np.percentile(values_ns, share)) / 1e6
+    return percentile(values_ns, share) / 1e6
 
 
 def _allowed_ms(service_ns: np.ndarray, share: int, bounds_ms: tuple[float, float]) -> float:

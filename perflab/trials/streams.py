@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perflab.percentiles import OF_TRIALS, needed_n
+from perflab.percentiles import OF_TRIALS, percentile, percentiles_of
 from perflab.recordings import Reason
 from perflab.trials.lost_messages import ACTIONS, judged
 from perflab.trials.summary import cpu_share
@@ -131,7 +131,7 @@ def stream_columns(
         **_percentiles("join", latency_ms[delivered["planned_ns"] <= when.joined_ns]),
         **_percentiles("ping", _latency_ms(_pongs(table, delivered))),
         **_percentiles("ack", _latency_ms(table[table["kind"] == "ack"])),
-        "message_lag_p99_ms": _percentile(_latency_ms(crowd), 99),
+        "message_lag_p99_ms": percentile(_latency_ms(crowd), 99),
     }
     for name in services:
         own = samples[samples["service"] == name]
@@ -171,11 +171,8 @@ def _latency_ms(rows: pd.DataFrame) -> np.ndarray:
 
 
 def _percentiles(name: str, values: np.ndarray) -> dict[str, float]:
-    return {f"{name}_p{share}_ms": _percentile(values, share) for share in OF_TRIALS}
-
-
-def _percentile(values: np.ndarray, share: int) -> float:
-    return float(np.percentile(values, share)) if len(values) >= needed_n(share) else math.nan
+    found = percentiles_of(values, OF_TRIALS)
+    return {f"{name}_p{share}_ms": value for share, value in found.items()}
 
 
 def _most_connected(table: pd.DataFrame) -> int:
