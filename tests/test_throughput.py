@@ -57,3 +57,13 @@ def test_requests_of_one_instant_are_counted_until_their_last_end(tmp_path: Path
     (tmp_path / "0" / "requests.rows").write_bytes(rows.tobytes())
     del result.__dict__["rows"]
     assert shown_twice(result) == (0.75, 0.75)
+
+
+def test_a_throughput_that_leaves_most_answers_out_says_so(tmp_path: Path) -> None:
+    slow = load_result(tmp_path / "slow", np.arange(201) / 100 + 3, latency_s=3.0)
+    quick = load_result(tmp_path / "quick", np.arange(201) / 100 + 3, latency_s=0.3)
+    (told,) = [
+        text for text in summary(slow, WORK, check(slow, WORK))["warnings"] if "throughput" in text
+    ]
+    assert told.startswith("201 of 201 successes were done after the last request was planned")
+    assert "throughput" not in str(summary(quick, WORK, check(quick, WORK))["warnings"])

@@ -88,7 +88,12 @@ def summary(result: LoadResult, workload: Workload, found: SelfCheck) -> dict[st
         "objectives": objectives,
         "valid": found.valid,
         "reasons": list(found.reasons),
-        "warnings": [*found.reasons, *found.warnings, *_warnings(total, succeeded, objectives)],
+        "warnings": [
+            *found.reasons,
+            *found.warnings,
+            *_warnings(total, succeeded, objectives),
+            *_late(result.successes_after, succeeded),
+        ],
     }
 
 
@@ -121,6 +126,14 @@ def _judged(objective: Objective, response_ns: np.ndarray, result: LoadResult) -
         "found_ms": value,
         "held": False if objective.text in result.missed else held,
     }
+
+
+def _late(after: int, succeeded: int) -> list[str]:
+    """Return a warning where throughput says little, because most answers came too late for it."""
+    if 2 * after <= succeeded:
+        return []
+    text = f"{after} of {succeeded} successes were done after the last request was planned"
+    return [f"{text}: throughput leaves them out"]
 
 
 def histogram(values_ns: np.ndarray, bins: int = HISTOGRAM_BINS) -> list[dict[str, float | int]]:

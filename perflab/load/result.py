@@ -109,6 +109,12 @@ class LoadResult:
         count = sum(completed(each, begin_ns, end_ns) for each in done)
         return per_second(count, begin_ns, end_ns)
 
+    @property
+    def successes_after(self) -> int:
+        """Return the measured successes that were done after that window."""
+        good = self.measured(lambda rows: rows["done_ns"][rows["error"] == 0])
+        return int((good > self._window[1]).sum())
+
     @cached_property
     def _window(self) -> tuple[int, int]:
         if self.end_ns > self.begin_ns:
