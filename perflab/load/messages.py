@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import struct
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from perflab.load.columns import Spool, words
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ROW = np.dtype(
     [
@@ -76,6 +79,8 @@ class MessageRecorder:
 
 def messages(folder: Path, worker: int) -> pd.DataFrame:
     """Return the messages of a worker, in the order they were noted."""
+    import pandas as pd
+
     path = folder / "messages.rows"
     found = np.fromfile(path, dtype=ROW) if path.exists() else np.empty(0, dtype=ROW)
     return pd.DataFrame(
