@@ -12,7 +12,7 @@ import pandas as pd
 
 from perflab.load.messages import KINDS
 from perflab.percentiles import OF_TRIALS, needed_n
-from perflab.recordings import Reason
+from perflab.recordings import Reason, Remark
 from perflab.systems.chat.lost_messages import ACTIONS, judged
 from perflab.trials.summary import cpu_share
 
@@ -49,7 +49,7 @@ class Streams:
     table: pd.DataFrame | None = None
     row: Mapping[str, Any] = field(default_factory=dict)
     reasons: tuple[Reason, ...] = ()
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Remark, ...] = ()
 
 
 def look(
@@ -65,7 +65,7 @@ def look(
     row = stream_columns(table, samples, services)
     found = judged(table, counts, row.get("plateau_cpu_share_client", math.nan))
     if not row["plateau_s"]:
-        found.warnings.append("there was no plateau: users left before all of them acted")
+        found.warn("no_plateau", "there was no plateau: users left before all of them acted")
     return Streams(table, {**row, **found.row}, tuple(found.reasons), tuple(found.warnings))
 
 
