@@ -62,8 +62,8 @@ def load_result(
         heard["at_ns"] = BEGIN_NS + (delivered_s * S).astype("int64")
         heard["key"] = heard["at_ns"] - round(latency_s * S)
         heard["direction"] = messages.RECEIVED
-        heard["kind"] = messages.CODES["delivery"]
     (place / "messages.rows").write_bytes(heard.tobytes())
+    (place / "messages.names").write_text('["price"]')
     woken_s, late_ms = delays if delays is not None else (np.zeros(0), np.zeros(0))
     given: dict[str, Any] = {
         "folder": folder, "workers": 1, "cpu_ns": S, "run_delay_share": 0.0, "unsent": 0,
