@@ -21,6 +21,8 @@ from perflab.systems import experiment
 from perflab.trials.client import conduct
 from perflab.trials.conductor import Order
 
+pytestmark = pytest.mark.alone
+
 SMALL = {
     "blocks": 2, "requests": 1200, "warmup_requests": 10, "concurrency": 5, "workers": 2,
     "pool_size": 4, "seed": 7,
