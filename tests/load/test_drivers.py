@@ -19,7 +19,7 @@ from perflab.load.scripted import ScriptedDriver
 from perflab.load.targets import split
 from perflab.load.users import User, action
 from perflab.load.workload import Burst, ClosedLoop, OpenLoop, Request, Scripted, Stage
-from tests.load.virtual import MS, START_NS, Sent, World, S
+from tests.load.virtual import MS, START_NS, S, Sent, World
 
 ORIGIN, _ = split("http://127.0.0.1:80")
 NOTHING = Prepared(Request(), ORIGIN, "keep_alive")

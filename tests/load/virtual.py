@@ -1,4 +1,4 @@
-"""A world for drivers in which time passes only when somebody waits: no server and no real second."""
+"""A world for drivers, without a server, in which time passes only when somebody waits."""
 
 from __future__ import annotations
 

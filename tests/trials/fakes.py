@@ -89,7 +89,7 @@ class Residents:
     def database(self, _name: str) -> Any:
         if not self.with_database:
             return None
-        return SimpleNamespace(waits=lambda: [], count=lambda _: self.counted)
+        return SimpleNamespace(waits=list, count=lambda _: self.counted)
 
     def counts(self, _name: str) -> dict[str, dict[str, Any]]:
         return {}
