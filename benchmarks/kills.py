@@ -35,11 +35,11 @@ from pathlib import Path
 import psutil
 
 from perflab.errors import PerflabError
-from perflab.experiments import experiment
 from perflab.host.lock import holder
 from perflab.recordings import Run
 from perflab.stacks import leftovers
 from perflab.stacks.docker_backend import connect
+from perflab.systems import experiment
 from perflab.trials.client import Event, conduct
 from perflab.trials.conductor import Order
 

@@ -15,13 +15,15 @@ from perflab.stacks import leftovers
 HERE = Path(__file__).parent
 # Folders whose tests measure, or hold a clock against something: they want the cores to themselves.
 ALONE = {"cli", "load", "sampling", "services", "stacks", "trials"}
+# Files elsewhere that do.
+ALONE_FILES = {"test_stream_trials.py"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what must not share the cores; `make test` runs the rest on all of them."""
     for item in items:
         folder = item.path.relative_to(HERE).parts[0]
-        if folder in ALONE or item.get_closest_marker("slow"):
+        if folder in ALONE or item.path.name in ALONE_FILES or item.get_closest_marker("slow"):
             item.add_marker(pytest.mark.alone)
 
 

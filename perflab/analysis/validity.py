@@ -8,11 +8,11 @@ from collections.abc import Iterable, Sequence
 import pandas as pd
 
 from perflab.analysis.correlation import windows
-from perflab.analysis.plateau import plateau_windows
 from perflab.analysis.steady import NEVER, steady_table
-from perflab.analysis.streams import has_streams
 from perflab.numerals import counted
 from perflab.recordings import Run
+from perflab.systems.chat.analysis.plateau import plateau_windows
+from perflab.systems.chat.analysis.windows import has_streams
 
 WINDOWS = 40
 GAP = "\0"

@@ -7,7 +7,6 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from perflab.load.causes import causes
 from perflab.load.columns import template_names
@@ -15,7 +14,7 @@ from perflab.load.outcome import ERRORS, MEASURE
 from perflab.load.result import LoadResult
 from perflab.load.selfcheck import SelfCheck
 from perflab.load.workload import Objective, OpenLoop, Workload
-from perflab.percentiles import OF_LOADS, OF_TRIALS, needed_n
+from perflab.percentiles import OF_LOADS, OF_TRIALS, needed_n, percentiles_of
 
 HISTOGRAM_BINS = 10
 GROWTH_WINDOWS = 10
@@ -24,18 +23,16 @@ GROWTH_TAU = 0.6
 
 def percentiles_ms(values_ns: np.ndarray, shares: Sequence[float]) -> dict[str, float | None]:
     """Return percentiles in ms; None where the sample is too small to have one."""
-    known = [share for share in shares if len(values_ns) >= needed_n(share)]
-    found = np.percentile(values_ns, known) / 1e6 if known else []
-    values = dict(zip(known, map(float, found), strict=True))
-    return {f"p{share:g}": values.get(share) for share in shares}
+    found = percentiles_of(values_ns, shares)
+    return {f"p{share:g}": _number(value / 1e6) for share, value in found.items()}
 
 
 def summary(result: LoadResult, workload: Workload, found: SelfCheck) -> dict[str, Any]:
     """Return what a load showed, over the requests of its measure stage.
 
     Times are those of successes, in ms: ``response_time_ms`` from the planned instant,
-    ``service_time_ms`` from sending. Throughput counts successes that were done between the first
-    planned instant and the last end.
+    ``service_time_ms`` from sending. For throughput see :attr:`LoadResult.throughput_rps`;
+    ``duration_s`` is from the first planned instant to the last end.
     """
     errors = result.measured(lambda rows: rows["error"])
     total, succeeded = len(errors), int((errors == 0).sum())
@@ -60,14 +57,14 @@ def summary(result: LoadResult, workload: Workload, found: SelfCheck) -> dict[st
             if status
         },
         "duration_s": seconds,
-        "throughput_rps": succeeded / seconds if seconds else None,
+        "throughput_rps": _number(result.throughput_rps),
         "offered_rps": _offered(total, result, workload),
         "bytes_received": received,
         "bytes_per_s": received / seconds if seconds else None,
         "response_time_ms": _times(response),
         "service_time_ms": _times(result.measured(lambda rows: _spent(rows, "sent_ns", "done_ns"))),
         "response_time_histogram": histogram(response),
-        "by_name": by_name(result, seconds),
+        "by_name": by_name(result),
         "response_growth_ms_per_s": growth_ms_per_s(
             result.measured(lambda rows: rows["planned_ns"][rows["error"] == 0]), response
         ),
@@ -90,7 +87,12 @@ def summary(result: LoadResult, workload: Workload, found: SelfCheck) -> dict[st
         "objectives": objectives,
         "valid": found.valid,
         "reasons": list(found.reasons),
-        "warnings": [*found.reasons, *found.warnings, *_warnings(total, succeeded, objectives)],
+        "warnings": [
+            *found.reasons,
+            *found.warnings,
+            *_warnings(total, succeeded, objectives),
+            *_late(result.successes_after, succeeded),
+        ],
     }
 
 
@@ -125,6 +127,14 @@ def _judged(objective: Objective, response_ns: np.ndarray, result: LoadResult) -
     }
 
 
+def _late(after: int, succeeded: int) -> list[str]:
+    """Return a warning where throughput says little, because most answers came too late for it."""
+    if 2 * after <= succeeded:
+        return []
+    text = f"{after} of {succeeded} successes were done after the last request was planned"
+    return [f"{text}: throughput leaves them out"]
+
+
 def histogram(values_ns: np.ndarray, bins: int = HISTOGRAM_BINS) -> list[dict[str, float | int]]:
     """Return counts in bins of equal ratio from the smallest to the largest value, in ms."""
     if not len(values_ns):
@@ -141,24 +151,24 @@ def histogram(values_ns: np.ndarray, bins: int = HISTOGRAM_BINS) -> list[dict[st
     ]
 
 
-def by_name(result: LoadResult, seconds: float) -> list[dict[str, Any]]:
+def by_name(result: LoadResult) -> list[dict[str, Any]]:
     """Return a row for every name under which scripted users sent requests, by name."""
     parts: dict[str, list[np.ndarray]] = {}
     for number, rows in enumerate(result.rows):
         names = template_names(result.folder / str(number))
-        measured = rows[rows["stage"] == MEASURE] if names else rows[:0]
         for code, name in enumerate(names):
-            parts.setdefault(name, []).append(measured[measured["template"] == code])
+            parts.setdefault(name, []).append(rows[rows["template"] == code])
     table = []
     for name, pieces in sorted(parts.items()):
-        own = np.concatenate(pieces)
+        every = np.concatenate(pieces)
+        own = every[every["stage"] == MEASURE]
         response = _spent(own, "planned_ns", "done_ns")
         table.append(
             {
                 "name": name,
                 "requests": len(own),
                 "errors": len(own) - len(response),
-                "throughput_rps": len(response) / seconds if seconds else None,
+                "throughput_rps": _number(result.rate([every])),
                 "bytes_received": int(own["bytes"].sum()),
                 "response_time_ms": _times(response),
             }
@@ -183,9 +193,12 @@ def growth_ms_per_s(planned_ns: np.ndarray, response_ns: np.ndarray) -> float:
         return 0.0
     middles = np.array([np.median(response_ns[window == number]) for number in known]) / 1e6
     times = np.array(known) * ((end_ns - begin_ns) / GROWTH_WINDOWS / 1e9)
-    if np.ptp(middles) == 0 or stats.kendalltau(times, middles).statistic < GROWTH_TAU:
+    earlier, later = np.triu_indices(len(known), 1)
+    rises = middles[later] - middles[earlier]
+    # Kendall's tau-b: no two windows have the same time, but some may have the same median.
+    if np.sign(rises).sum() < GROWTH_TAU * np.sqrt(len(rises) * np.count_nonzero(rises)):
         return 0.0
-    return float(stats.theilslopes(middles, times).slope)
+    return float(np.median(rises / (times[later] - times[earlier])))
 
 
 def _spent(rows: np.ndarray, since: str, until: str) -> np.ndarray:

@@ -21,9 +21,10 @@ from perflab.sampling.sampler import Sampler
 from perflab.stacks.backend import HOST
 from perflab.stacks.patience import Interrupted, go_on, never
 from perflab.stacks.residents import Residents
-from perflab.trials import streams, summary
+from perflab.systems.chat import streams
+from perflab.systems.chat.lost_messages import unstored
+from perflab.trials import summary
 from perflab.trials.looking_on import PROFILER, Seen, looking_on
-from perflab.trials.lost_messages import unstored
 from perflab.trials.plan import Treatment
 from perflab.trials.surroundings import Surroundings, cpu_of_idle, steal_ns
 

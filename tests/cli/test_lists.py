@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from perflab.cli.experiments import command
-from perflab.experiments import experiment, names
 from perflab.recordings import RunWriter
+from perflab.systems import experiment, names
 from tests.cli.conftest import Tell
 from tests.synthetic import write_run
 

@@ -17,8 +17,8 @@ import pytest
 
 from perflab import laboratory
 from perflab.errors import ParameterError
-from perflab.experiments import experiment, names
 from perflab.paths import figures_dir, notebooks_dir, project_root
+from perflab.systems import experiment, names
 
 INFERENCE = {
     "backend": "process", "blocks": 3, "requests": 60, "warmup_requests": 10, "concurrency": 5,

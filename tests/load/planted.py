@@ -70,14 +70,13 @@ def load_result(
         heard["at_ns"] = BEGIN_NS + (delivered_s * S).astype("int64")
         heard["key"] = heard["at_ns"] - round(latency_s * S)
         heard["direction"] = messages.RECEIVED
-        heard["kind"] = messages.CODES["delivery"]
     spoken = np.zeros(0 if sent is None else len(sent), dtype=messages.ROW)
     if sent is not None:
         spoken["key"] = BEGIN_NS + S + np.arange(len(sent)) * S // 100
         spoken["at_ns"] = spoken["key"] + (sent * S).astype("int64")
         spoken["direction"] = messages.SENT
-        spoken["kind"] = messages.CODES["send"]
     (place / "messages.rows").write_bytes(heard.tobytes() + spoken.tobytes())
+    (place / "messages.names").write_text('["price"]')
     woken_s, late_ms = delays if delays is not None else (np.zeros(0), np.zeros(0))
     given: dict[str, Any] = {
         "folder": folder, "workers": 1, "cpu_ns": S, "run_delay_share": 0.0, "unsent": 0,

@@ -23,7 +23,7 @@ class Disk:
         flush = os.fsync
 
         def flushed(descriptor: int) -> None:
-            self._note(f"flush {Path(os.readlink(f'/proc/self/fd/{descriptor}')).name}")
+            self._note(f"flush {Path(f'/proc/self/fd/{descriptor}').readlink().name}")
             flush(descriptor)
 
         patch.setattr(os, "fsync", flushed)

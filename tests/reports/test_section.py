@@ -12,7 +12,7 @@ from perflab.recordings import Run, RunWriter
 from perflab.reports.findings import bottlenecks, readable_summary
 from perflab.reports.section import FIGURE_TITLES, section, write_section
 from tests.synthetic import ON_AND_OFF, write_run
-from tests.synthetic_streams import write_stream_run
+from tests.systems.chat.synthetic_streams import write_stream_run
 
 
 @pytest.fixture(scope="module")

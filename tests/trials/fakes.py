@@ -1,4 +1,4 @@
-"""Services and load workers at the edge of a trial: they do as they are told, and note the order."""
+"""Services and load workers at the edge of a trial: they do as told, and note the order."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ class Generator:
 
     def run(
         self,
-        workload: Workload,
+        _workload: Workload,
         address: str,
         on_progress: Callable[[Progress], None],
         check: Callable[[], None],

@@ -13,11 +13,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from perflab.experiments import experiment
 from perflab.host.lock import holder, measurement_lock
 from perflab.paths import project_root, runs_dir
 from perflab.recordings import Run
 from perflab.stacks import leftovers
+from perflab.systems import experiment
 from perflab.trials.client import conduct
 from perflab.trials.conductor import Order
 

@@ -17,11 +17,11 @@ import pytest
 
 from perflab import laboratory
 from perflab.errors import HostBusy, ResumeRefused, RunInterrupted
-from perflab.experiments import experiment
 from perflab.host.lock import holder, measurement_lock
 from perflab.paths import project_root, runs_dir
 from perflab.recordings import Run, RunWriter
 from perflab.stacks import leftovers
+from perflab.systems import experiment
 from perflab.trials.client import conduct
 from perflab.trials.conductor import Order
 

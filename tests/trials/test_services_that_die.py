@@ -9,10 +9,10 @@ import time
 
 import pytest
 
-from perflab.experiments import experiment
 from perflab.paths import runs_dir
 from perflab.recordings import Run
 from perflab.stacks import leftovers
+from perflab.systems import experiment
 from perflab.trials.client import conduct
 from perflab.trials.conductor import Order
 

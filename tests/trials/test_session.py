@@ -80,7 +80,7 @@ def test_only_the_first_of_the_remaining_blocks_is_another_attempt(tmp_path: Pat
 
 def test_services_that_fail_are_started_afresh_three_times_and_no_more(tmp_path: Path) -> None:
     told = Told(tmp_path, blocks=9, fails=LoadError("a load worker died"))
-    with pytest.raises(StackError, match="4 trials failed, although .* afresh 3 times"):
+    with pytest.raises(StackError, match=r"4 trials failed, although .* afresh 3 times"):
         told.go()
     assert told.residents.notes.count("start") == 3
     run = Run(told.writer.path)

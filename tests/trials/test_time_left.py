@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from perflab.experiments import experiment
+from perflab.systems import experiment
 from perflab.trials import session
 from perflab.trials.session import Remaining, Session
 from perflab.trials.time_left import TimeLeft
