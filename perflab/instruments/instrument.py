@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model
 from perflab.host.placement import Placement
 from perflab.load.result import LoadResult
 from perflab.load.workload import Workload
-from perflab.recordings import Reason
+from perflab.recordings import Reason, Remark
 from perflab.sampling.meters import Meter
 from perflab.stacks.backend import Instance
 from perflab.stacks.plan import StackPlan
@@ -67,7 +67,7 @@ class Observation:
     columns: Mapping[str, Any] = field(default_factory=dict)
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     reasons: Sequence[Reason] = ()
-    warnings: Sequence[str] = ()
+    warnings: Sequence[Remark] = ()
 
 
 class Look:

@@ -15,6 +15,7 @@ from perflab.instruments.instrument import Instrument, Load, Look, Observation, 
 from perflab.instruments.watching import unseen, watched_columns, watched_samples
 from perflab.load.result import LoadResult
 from perflab.load.workload import Workload
+from perflab.recordings import Remark
 from perflab.recordings.schema import STACKS, described_schema
 from perflab.sampling import profiler
 from perflab.sampling.meters import Meter, ProcessTreeMeter
@@ -122,9 +123,8 @@ class _Profile(Look):
             **watched_columns(seen, samples, wanted.rate_hz, units, _unit(wanted.per)),
         }
         missing = unseen(seen, wanted.watch, samples)
-        return Observation(
-            columns, {"stacks": self._stacks}, warnings=(*self._profiler.warnings, *missing)
-        )
+        doubts = [Remark(code="profiler.doubts", text=text) for text in self._profiler.warnings]
+        return Observation(columns, {"stacks": self._stacks}, warnings=(*doubts, *missing))
 
 
 def units_of(result: LoadResult, per: str) -> int:

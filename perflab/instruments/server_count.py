@@ -35,4 +35,4 @@ class _ServerCount(Look):
         if self._counted == told:
             return Observation(columns)
         text = f"the server counted {self._counted} writes, the client was told of {told}"
-        return Observation(columns, reasons=[Reason(text)])
+        return Observation(columns, reasons=[Reason(code="server.count", text=text)])

@@ -18,7 +18,7 @@ from perflab.load.generator import Generator
 from perflab.load.result import LoadResult
 from perflab.load.selfcheck import check
 from perflab.load.stopping import Progress, StopLoad
-from perflab.recordings import Reason, Side, reason_columns
+from perflab.recordings import Reason
 from perflab.sampling.meters import Meter
 from perflab.sampling.sampler import Sampler
 from perflab.stacks.backend import HOST
@@ -80,8 +80,8 @@ class _Kept:
         self, row: dict[str, Any], error: PerflabError, others: Iterable[Reason]
     ) -> TrialTables:
         """Return a failed trial with what was recorded until then."""
-        reasons = reason_columns([Reason(str(error), _side(error)), *others])
-        tables = TrialTables({**row, **reasons, "state": "failed"}, services_whole=False)
+        row = {**row, "reasons": [_failure(error), *others], "state": "failed"}
+        tables = TrialTables(row, services_whole=False)
         for look in self.looks:
             tables.others |= look.left()
         if self.sampler is not None:
@@ -93,20 +93,24 @@ class _Kept:
         return tables
 
 
-def _side(error: PerflabError) -> Side:
-    """Return whose fault it is that a trial failed."""
+def _failure(error: PerflabError) -> Reason:
+    """Return why a trial failed, and whose fault it is."""
+    text = str(error)
     if isinstance(error, LoadError):
-        return "client"
-    return "server" if isinstance(error, ServiceFailed) else "unknown"
+        return Reason(code="load.failed", side="client", text=text)
+    if isinstance(error, ServiceFailed):
+        return Reason(code="service.failed", side="server", text=text)
+    return Reason(code="stack.failed", text=text)
 
 
 def _losses(residents: Residents, name: str) -> list[Reason]:
     """Return what speaks against a trial whose services lost processes."""
     return [
         Reason(
-            f"service '{service}' lost {lost} during the trial: what answered before and after "
-            "is not the same",
-            "server",
+            code="service.lost_processes",
+            side="server",
+            text=f"service '{service}' lost {lost} during the trial: what answered before and "
+            "after is not the same",
         )
         for service, lost in residents.lost(name).items()
     ]
@@ -161,8 +165,8 @@ def _measured(bench: Bench, treatment: Treatment, row: dict[str, Any], kept: _Ke
         **summary.service_columns(load.samples, services, load.result.begin_ns, load.result.end_ns),
         **shares,
         "state": "invalid" if reasons else "valid",
-        **reason_columns(reasons),
-        "warnings": [*found.warnings, *(text for each in seen for text in each.warnings)],
+        "reasons": reasons,
+        "warnings": [*found.warnings, *(warning for each in seen for warning in each.warnings)],
     }
     for each in seen:
         row |= _new_columns(each, row)
@@ -176,7 +180,8 @@ def _disturbances(shares: Mapping[str, float]) -> list[Reason]:
     share = shares["paused_cpu_share"]
     if share <= MAX_PAUSED_CPU_SHARE:
         return []
-    return [Reason(f"paused services used {share:.1%} of a core")]
+    text = f"paused services used {share:.1%} of a core"
+    return [Reason(code="stack.paused_cpu", text=text)]
 
 
 def _new_columns(seen: Observation, row: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from perflab.instruments import Instrument, Load, Look, Observation, Scene
-from perflab.percentiles import OF_TRIALS, needed_n
+from perflab.percentiles import OF_TRIALS, percentile, percentiles_of
 from perflab.systems.chat.lost_messages import ACTIONS, judged, unstored
 from perflab.trials.summary import cpu_share, message_table
 
@@ -84,7 +84,7 @@ def observed(
     columns = stream_columns(table, samples, services)
     found = judged(table, counts, columns.get("plateau_cpu_share_client", math.nan))
     if not columns["plateau_s"]:
-        found.warnings.append("there was no plateau: users left before all of them acted")
+        found.warn("no_plateau", "there was no plateau: users left before all of them acted")
     return Observation({**columns, **found.row}, {}, tuple(found.reasons), tuple(found.warnings))
 
 
@@ -134,7 +134,7 @@ def stream_columns(
         **_percentiles("join", latency_ms[delivered["planned_ns"] <= when.joined_ns]),
         **_percentiles("ping", _latency_ms(_pongs(table, delivered))),
         **_percentiles("ack", _latency_ms(table[table["kind"] == "ack"])),
-        "message_lag_p99_ms": _percentile(_latency_ms(crowd), 99),
+        "message_lag_p99_ms": percentile(_latency_ms(crowd), 99),
     }
     for name in services:
         own = samples[samples["service"] == name]
@@ -174,11 +174,8 @@ def _latency_ms(rows: pd.DataFrame) -> np.ndarray:
 
 
 def _percentiles(name: str, values: np.ndarray) -> dict[str, float]:
-    return {f"{name}_p{share}_ms": _percentile(values, share) for share in OF_TRIALS}
-
-
-def _percentile(values: np.ndarray, share: int) -> float:
-    return float(np.percentile(values, share)) if len(values) >= needed_n(share) else math.nan
+    found = percentiles_of(values, OF_TRIALS)
+    return {f"{name}_p{share}_ms": value for share, value in found.items()}
 
 
 def _most_connected(table: pd.DataFrame) -> int:
