@@ -8,12 +8,13 @@ from typing import Any
 
 import pandas as pd
 
-from perflab import figures, recordings, systems
+from perflab import recordings, systems
 from perflab.asked import asked_for, existing
 from perflab.chosen_runs import judged, judged_runs, overview
 from perflab.display import Lines, Shown
 from perflab.errors import ParameterError
 from perflab.experiments import Experiment, RunParameters
+from perflab.figures import Drawing
 from perflab.load import once
 from perflab.notebook import assigned_names, given_values
 from perflab.parameters import did_you_mean
@@ -21,6 +22,7 @@ from perflab.paths import figures_dir, runs_dir
 from perflab.progress import progress
 from perflab.recordings import Run
 from perflab.reports import findings as findings_in_words
+from perflab.reports import pictures
 from perflab.reports.section import write_section
 from perflab.reports.shown import (
     Saved,
@@ -34,7 +36,7 @@ from perflab.trials.conductor import Order
 from perflab.trials.plan import RunPlan
 
 __all__ = [
-    "bottlenecks", "findings", "judged", "judged_runs", "notebook_parameters", "open_run",
+    "bottlenecks", "draw", "findings", "judged", "judged_runs", "notebook_parameters", "open_run",
     "overview", "run", "runs", "save", "send_load", "summary", "verdict",
 ]  # fmt: skip
 
@@ -149,10 +151,15 @@ def show(what: pd.DataFrame | Iterable[Run]) -> Shown:
     return shown_table(what) if isinstance(what, pd.DataFrame) else shown_runs(what)
 
 
+def draw(run: Run, name: str) -> Drawing:
+    """Draw one of the run's figures by name; a wrong name is answered with those that there are."""
+    return pictures.draw(run, name)
+
+
 def save(run: Run) -> Saved:
     """Save every figure (SVG, PNG, its table) and the design-document section; return paths."""
     folder = figures_dir() / run.run_id
-    paths = list(figures.save_all(run, folder))
+    paths = list(pictures.save_all(run, folder))
     return Saved([*paths, write_section(run, folder, paths)])
 
 
