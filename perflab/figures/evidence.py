@@ -36,17 +36,16 @@ def typical_rows(run: Run, response: str) -> pd.DataFrame:
     valid = run.valid_trials()
     groups = valid.groupby("treatment", sort=False) if response in valid else ()
     rows = [
-        estimate_row(str(name), across_trials(own[response].to_numpy(float)))
+        {"treatment": str(name), **estimate_row(across_trials(own[response].to_numpy(float)))}
         for name, own in groups
     ]
     found = pd.DataFrame(rows, columns=["treatment", "what", "value", "low", "high", "n"])
     return found[np.isfinite(found["value"].astype(float))]
 
 
-def estimate_row(treatment: str, found: Estimate) -> dict[str, Any]:
-    """Return an estimate as a row of :func:`typical_rows`."""
+def estimate_row(found: Estimate) -> dict[str, Any]:
+    """Return an estimate as it stands in a row of :func:`typical_rows`."""
     return {
-        "treatment": treatment,
         "what": GEOMETRIC_MEAN if found.method == "t on logs" else MEDIAN,
         "value": found.value,
         "low": found.low,

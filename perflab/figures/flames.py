@@ -28,7 +28,7 @@ def flame_views(run: Run) -> list[View]:
         for number, name in enumerate(names)
     ]  # fmt: skip
     changes = [
-        View(f"flame_difference_{number}", f"what changes: from {labels[before]} to {labels[after]}",
+        View(f"flame_difference_{number}", f"what changes to {labels[after]}",
              partial(_change, before, after), draw_difference)
         for number, (before, after) in enumerate(pairwise(names))
     ]  # fmt: skip
@@ -74,7 +74,8 @@ def draw_difference(table: pd.DataFrame, page: Page) -> FlameGraph:
 
     Widths and changes are in percent of the time: samples over the profiler's looks.
     """
-    (before, first), (after, second) = table.groupby("treatment", sort=False)
+    before, after = table["treatment"].unique()
+    first, second = (table[table["treatment"] == name] for name in (before, after))
     words = Words(
         title=f"What changes: from {page.looks[before].label} to {page.looks[after].label}",
         subtitle=f"{first['samples'].sum():,} and {second['samples'].sum():,} samples; width: time "

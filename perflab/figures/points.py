@@ -30,16 +30,16 @@ def draw_points(
         For :func:`seaborn.scatterplot`, over what is set here. With a column ``state``, points
         other than ``valid`` are hollow.
     """
-    shown = points[np.isfinite(points[[x, y]].astype(float)).all(axis=1)]
+    shown = points.loc[np.isfinite(points[[x, y]].astype(float)).all(axis=1)]
     if "state" not in shown:
         _scatter(axes, shown, x, y, by, looks, **how)
         return
     valid = shown["state"] == VALID
-    _scatter(axes, shown[valid], x, y, by, looks, **how)
-    _scatter(axes, shown[~valid], x, y, by, looks, **how)
+    _scatter(axes, shown.loc[valid], x, y, by, looks, **how)
+    _scatter(axes, shown.loc[~valid], x, y, by, looks, **how)
     if not valid.all():
         last = axes.collections[-1]
-        last.set(edgecolors=last.get_facecolors(), facecolors="white", linewidths=1.0)
+        last.set(edgecolors=last.get_facecolor(), facecolors="white", linewidths=1.0)
 
 
 def _scatter(

@@ -26,7 +26,9 @@ def to_csv(table: pd.DataFrame) -> str:
     target = io.StringIO()
     writer = csv.writer(target, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
     writer.writerow(map(str, table.columns))
-    columns = [_cells(str(name), table[name]) for name in table.columns]
+    # Parts without rows make columns of numbers look like any others.
+    typed = table.infer_objects()
+    columns = [_cells(str(name), typed[name]) for name in typed.columns]
     writer.writerows(zip(*columns, strict=True))
     return target.getvalue()
 

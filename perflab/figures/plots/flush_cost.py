@@ -39,7 +39,8 @@ def flush_cost_table(run: Run) -> pd.DataFrame:
     commits = trials.assign(what=COMMIT, ms=trials["trial_id"].map(_commit_medians(run)))
     commits = commits.astype({"ms": float})
     commits = commits[commits["ms"] > 0]
-    return pd.concat([every, middle, commits], ignore_index=True)[COLUMNS]
+    found: pd.DataFrame = pd.concat([every, middle, commits], ignore_index=True)[COLUMNS]
+    return found
 
 
 def has_flushes(run: Run) -> bool:

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from perflab.figures import FLUSH_COST, OF_REQUESTS, latency_cpu_view
+from perflab.figures import FLUSH_COST, OF_REQUESTS, flame_views, latency_cpu_view
 
-VIEWS = (*OF_REQUESTS, latency_cpu_view("inference", "postgres"), FLUSH_COST)
+VIEWS = (*OF_REQUESTS, latency_cpu_view("inference", "postgres"), FLUSH_COST, flame_views)

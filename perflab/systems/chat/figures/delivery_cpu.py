@@ -131,4 +131,4 @@ def _size_key(windows: pd.DataFrame) -> list[Line2D]:
     ]  # fmt: skip
 
 
-DELIVERY_CPU = View("delivery_cpu", TITLE, delivery_cpu_table, draw_delivery_cpu)
+DELIVERY_CPU = View("delivery_cpu", TITLE, delivery_cpu_table, draw_delivery_cpu, phases.of_crowds)

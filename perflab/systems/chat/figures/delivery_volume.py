@@ -66,4 +66,6 @@ def _draw(axes: Axes, own: pd.DataFrame, target_ms: float) -> None:
     only_grid(axes, "y")
 
 
-DELIVERY_VOLUME = View("delivery_volume", TITLE, delivery_volume_table, draw_delivery_volume)
+DELIVERY_VOLUME = View(
+    "delivery_volume", TITLE, delivery_volume_table, draw_delivery_volume, phases.of_crowds
+)

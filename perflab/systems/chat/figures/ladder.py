@@ -82,7 +82,7 @@ def draw_ladder(table: pd.DataFrame, page: Page) -> LabFigure:
         subtitle="Points: trials (hollow: refused). Bar: typical value over valid trials, with its"
         " 95% interval where n allows one (an arrow: it goes on); none of a single trial. Dashed:"
         " the study's targets. All deliveries of a trial.",
-        key=_key(has_published=(table["what"] == PUBLISHED).any()),
+        key=_key(has_published=PUBLISHED in set(table["what"])),
     )
     panels = figure.subplots(1, len(SHARES), sharey=True)
     for axes, (share, own) in zip(panels, table.groupby("percentile"), strict=True):

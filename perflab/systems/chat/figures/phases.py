@@ -15,6 +15,7 @@ from perflab.figures.looks import Look, looks_of
 from perflab.figures.page import Page
 from perflab.figures.theme import MUTED
 from perflab.recordings import Run
+from perflab.systems.chat.analysis.codec_costs import is_of_codecs
 from perflab.systems.chat.analysis.windows import stream_windows
 
 SERVICE = "chat"
@@ -27,6 +28,11 @@ LOOKS = {
 }
 MOST_PANELS = 4
 _known: WeakKeyDictionary[Run, pd.DataFrame] = WeakKeyDictionary()
+
+
+def of_crowds(run: Run) -> bool:
+    """Return whether crowds of users were what a run is of: all runs but those of codecs alone."""
+    return not is_of_codecs(run)
 
 
 def windows(run: Run) -> pd.DataFrame:

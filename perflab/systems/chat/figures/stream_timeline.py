@@ -93,4 +93,6 @@ def _draw(axes: Axes, own: pd.DataFrame, what: str, color: str) -> None:
     only_grid(axes, "y")
 
 
-STREAM_TIMELINE = View("stream_timeline", TITLE, stream_timeline_table, draw_stream_timeline)
+STREAM_TIMELINE = View(
+    "stream_timeline", TITLE, stream_timeline_table, draw_stream_timeline, phases.of_crowds
+)

@@ -41,11 +41,8 @@ def client_cost_table(run: Run) -> pd.DataFrame:
         client=[levels[name]["client"] for name in trials["treatment"]],
         rate=[float(levels[name]["rate"]) for name in trials["treatment"]],
     )
-    order = run.record.factors["client"]
-    trials = trials.sort_values(
-        ["client", "rate", "block"],
-        key=lambda own: own.map(order.index) if own.name == "client" else own,
-    )
+    place = trials["client"].map(run.record.factors["client"].index)
+    trials = trials.assign(place=place).sort_values(["place", "rate", "block"])
     parts = [part for response in PANELS for part in _of(response, trials)]
     return pd.concat(parts, ignore_index=True).reindex(columns=COLUMNS)
 
@@ -56,12 +53,8 @@ def _of(response: str, trials: pd.DataFrame) -> list[pd.DataFrame]:
     )
     valid = own[own["state"] == "valid"]
     typical = [
-        {
-            **estimate_row("", across_trials(each["value"].to_numpy())),
-            "client": client,
-            "rate": rate,
-        }
-        for (client, rate), each in valid.groupby(["client", "rate"])
+        {"client": client, "rate": rate, **estimate_row(across_trials(each["value"].to_numpy()))}
+        for (client, rate), each in valid.groupby(["client", "rate"], sort=False)
         if len(each) > 1
     ]
     return [own, pd.DataFrame(typical).assign(response=response)]
