@@ -13,9 +13,9 @@ from docker.errors import APIError, BuildError, ImageNotFound
 
 from perflab.errors import ImageError
 from perflab.paths import project_root
+from perflab.stacks.identity import content_hash
 from perflab.stacks.labels import PROJECT
 from perflab.stacks.patience import Interrupted, never, patiently, run_command
-from perflab.stacks.process_backend import content_hash
 from perflab.stacks.spec import ServiceSpec
 
 BASE = "debian:bookworm-slim"

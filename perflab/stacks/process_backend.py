@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import importlib.util
 import os
 import pwd
@@ -23,20 +22,12 @@ from perflab.paths import state_dir
 from perflab.sampling.meters import ProcessTreeMeter
 from perflab.stacks import kin, log_keeper, stack_folders, survey
 from perflab.stacks.backend import Launch, rendered
+from perflab.stacks.identity import content_hash
 from perflab.stacks.patience import Interrupted, never, run_command
 from perflab.stacks.spec import Binaries, ServiceSpec, render
 
 STOP_TIMEOUT_S = 10.0
 SECRET_FILE = "secret"
-
-
-def content_hash(folder: Path) -> str:
-    """Return a short hash over a folder's files; the identity of what is made from it."""
-    digest = hashlib.sha256()
-    for path in sorted(folder.rglob("*")):
-        if path.is_file() and "__pycache__" not in path.parts:
-            digest.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()[:12]
 
 
 class ProcessInstance:
