@@ -18,7 +18,8 @@ from perflab.errors import StackError
 from perflab.paths import open_dir
 from perflab.stacks.backend import HOST, Launch
 from perflab.stacks.labels import Labels
-from perflab.stacks.process_backend import ProcessBackend, ProcessInstance
+from perflab.stacks.process_backend import ProcessBackend
+from perflab.stacks.process_instance import ProcessInstance
 from perflab.stacks.spec import load_service
 
 SECRET = secrets.token_urlsafe(24)
