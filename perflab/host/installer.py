@@ -26,17 +26,21 @@ UV_VARIABLES = {
 }
 # What a later one of them says, pip takes.
 SECTIONS = ("global", "install", ":env:")
+NO_INDEX = "the package index cannot be reached; check network and proxy"
+# What uv prints, and what that means for the user; the first that is found counts.
 WAYS_OUT = {
     "No space left": "the disk is full; free some space and call this again",
-    "Hash mismatch": "a package is not the one that was pinned (its hash differs); "
-    "check which index it came from",
-    "error sending request": "the package index cannot be reached; check network and proxy",
-    "Failed to fetch": "the package index cannot be reached; check network and proxy",
-    "Network connectivity is disabled": "uv is told to stay offline (UV_OFFLINE)",
-    "No solution found": "the package index lacks a pinned package, or cannot be reached; check "
-    "network and proxy, or pin again (make lock)",
+    "Failed to initialize cache": "uv cannot use its cache; set UV_CACHE_DIR to a folder of yours",
+    "network was disabled": "uv was told to stay offline, and its cache lacks a package",
+    "Hash mismatch": "a package is not the one that was pinned (its hash differs); look which "
+    "index it came from",
+    "error sending request": NO_INDEX,
+    "Failed to fetch": NO_INDEX,
+    "No solution found": "the package index lacks a pinned package; pin again (make lock), or name "
+    "an index that has it",
     "Failed to build": "a pinned package has no wheel for this machine and cannot be built here",
-    "cache": "uv cannot use its cache; set UV_CACHE_DIR to a folder of your own",
+    "parse requirement": "the list of pinned packages cannot be read; pin again (make lock)",
+    "must have a hash": "a package is pinned without a hash; pin again (make lock)",
 }
 
 
@@ -101,7 +105,7 @@ def _system_has_certificates() -> bool:
 
 def way_out(printed: str) -> str:
     """Return why uv failed and what to do, from what it printed."""
-    return next((text for sign, text in WAYS_OUT.items() if sign in printed), "see what uv says")
+    return next((text for sign, text in WAYS_OUT.items() if sign in printed), "uv failed")
 
 
 def main() -> None:
