@@ -11,7 +11,8 @@ from typing import IO
 import numpy as np
 import pandas as pd
 
-from perflab.load.outcome import ERRORS, STAGES, Exchange
+from perflab.load.exchange import Exchange
+from perflab.load.outcome import ERRORS, STAGES
 
 INSTANTS = ("planned_ns", "started_ns", "sent_ns", "first_byte_ns", "done_ns")
 ROW = np.dtype(

@@ -269,7 +269,7 @@ def _warnings(result: LoadResult, workload: Workload) -> list[str]:
     if unsent and result.stopped:
         warnings.append(f"{unsent} requests still waited for a connection and were given up")
     share = ports_in_use() / port_range()
-    if workload.connection == "per_request" and share > MAX_PORTS_SHARE:
+    if not workload.connections.is_endless and share > MAX_PORTS_SHARE:
         warnings.append(
             f"{share:.0%} of the local ports are in TIME_WAIT; connections may soon fail"
         )
