@@ -343,7 +343,7 @@ def _headers(request: Request) -> dict[str, str]:
 
 def _content(request: Request, files: OpenFiles) -> bytes | AsyncIterator[bytes] | None:
     body = request.body
-    if isinstance(body, FileBody):
+    if isinstance(body, FileBody) and body.size_bytes:
         return _pieces(files.descriptor(body), body.size_bytes)
     return content_of(body) or None
 

@@ -46,6 +46,12 @@ class Request(_Model):
     expect_sha256: str = Field(default="", pattern=r"^([0-9a-f]{64})?$")
     redirects: int = Field(default=0, ge=0, le=20)
 
+    @model_validator(mode="after")
+    def _fills_text(self) -> Self:
+        if self.data and not isinstance(self.body, str):
+            raise ValueError("placeholders are filled in text: bytes and files go without data")
+        return self
+
 
 class UserStage(_Model):
     """A stretch of a closed loop: from one number of users evenly to another."""
