@@ -22,6 +22,7 @@ def load_columns(result: LoadResult) -> dict[str, Any]:
         "errors": int((measured["error"] != "").sum()),
         "unsent": result.unsent,
         "capped": result.capped,
+        "connections_opened": result.connections_opened,
         "stopped": result.stopped,
         "client_real_time": int(result.real_time),
     }

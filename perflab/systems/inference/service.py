@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 
 from perflab.experiments.experiment import RunParameters
 from perflab.instruments import STANDARD, DatabaseWaits, FlushProbe, ServerCount
+from perflab.load.life_cycle import Connections
 from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.stacks.plan import Node, StackPlan
 from perflab.stacks.spec import load_service
@@ -187,7 +188,7 @@ def workload(parameters: InferenceParameters, path: str) -> Workload:
             requests=parameters.requests,
             warmup_requests=parameters.warmup_requests,
         ),
-        connection=parameters.connection,
+        connections=Connections.of(parameters.connection),
     )
 
 
