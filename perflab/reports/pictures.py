@@ -24,21 +24,26 @@ def views_of(run: Run) -> list[View]:
     They are those of its system; a run of a system that is not installed has the general ones that
     it holds something of.
     """
-    declared = _declared(run)
-    if declared is None:
-        general = [*GENERAL_VIEWS, *flame_views(run)]
-        return [view for view in general if not view.table(run).empty]
+    suiting = [view for view in _every_view(run) if view.suits(run)]
+    if _declared(run):
+        return suiting
+    return [view for view in suiting if not view.table(run).empty]
+
+
+def _every_view(run: Run) -> list[View]:
+    declared = _declared(run) or (*GENERAL_VIEWS, flame_views)
     every = [[each] if isinstance(each, View) else each(run) for each in declared]
-    return [view for views in every for view in views if view.suits(run)]
+    return [view for views in every for view in views]
 
 
-def _declared(run: Run) -> Sequence[Views] | None:
+def _declared(run: Run) -> Sequence[Views]:
+    """Return the VIEWS of the run's system; none where it is not installed or has none."""
     system = run.record.system or _system_of(run.record.experiment)
     if system not in systems.systems():
-        return None
+        return ()
     place = f"{systems.__name__}.{system}.views"
     if importlib.util.find_spec(place) is None:
-        return None
+        return ()
     declared: Sequence[Views] = importlib.import_module(place).VIEWS
     return declared
 
@@ -53,16 +58,18 @@ def _system_of(experiment: str) -> str:
 def draw(run: Run, name: str) -> Drawing:
     """Draw one view of a run, with the digits that its file would have.
 
+    A view of runs of another kind says that there is nothing to show.
+
     Raises
     ------
     ParameterError
-        The run has no view of that name; the message proposes the nearest.
+        The run's system has no view of that name; the message proposes the nearest.
     """
-    views = {view.name: view for view in views_of(run)}
+    views = {view.name: view for view in _every_view(run)}
     if name not in views:
         known = ", ".join(views)
         raise ParameterError(
-            "view", [f"no view '{name}'{did_you_mean(name, views)}; this run has: {known}"]
+            "view", [f"no view '{name}'{did_you_mean(name, views)}; there are: {known}"]
         )
     return draw_view(views[name], run)
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import perflab
 from perflab.figures import FlameGraph, draw_view, flame_views, provenance
 from perflab.figures.calls import layout, package, packages, tree
 from perflab.figures.flame_graphs import (
@@ -21,6 +22,7 @@ from perflab.figures.flame_graphs import (
 )
 from perflab.recordings import Run
 from perflab.reports.pictures import save_all
+from tests.figures.shown import one_line
 from tests.synthetic import profiled_run
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -127,4 +129,6 @@ def test_flame_graphs_are_saved_with_their_origin_byte_for_byte(tmp_path: Path) 
 
 
 def test_a_run_that_nobody_profiled_has_no_flame_graph(normal) -> None:
-    assert flame_views(normal) == []
+    assert not any(view.suits(normal) for view in flame_views(normal))
+    words = one_line(perflab.draw(normal, "flame_0"))
+    assert "hold nothing that this figure shows" in words

@@ -15,8 +15,9 @@ from perflab.errors import ParameterError
 from perflab.figures import GENERAL_VIEWS
 from perflab.figures.tables import read_csv, reread, to_csv
 from perflab.recordings import Run
-from perflab.reports.pictures import views_of
+from perflab.reports.pictures import save_all, views_of
 from tests.figures.saved import check_columns_are_seen, check_drawn_from_files
+from tests.figures.shown import one_line
 from tests.figures.studies import OF_A_DATABASE, VIEWS
 from tests.synthetic import profiled_run
 
@@ -62,6 +63,12 @@ def test_a_wrong_name_is_answered_with_the_nearest_one(normal) -> None:
     with pytest.raises(ParameterError, match=r"'trough.*did you mean 'throughput'.*flush_cost"):
         perflab.draw(normal, "troughput")
     assert perflab.draw(normal, "throughput").axes
+
+
+def test_a_view_of_runs_of_another_kind_says_so_and_is_not_saved(no_database, tmp_path) -> None:
+    words = one_line(perflab.draw(no_database, "flush_cost"))
+    assert "The valid trials of the run hold nothing that this figure shows." in words
+    assert "flush_cost" not in {path.stem for path in save_all(no_database, tmp_path)}
 
 
 def test_a_run_of_a_system_that_is_not_installed_has_the_general_figures(normal, empty) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from perflab.analysis import held_sentences, users_held
 from perflab.recordings import Reason, Run, reason_columns
+from perflab.systems.chat.figures.users_held import USERS_HELD, varies_users
 from tests.figures.shown import one_line, picture
 from tests.systems.chat.synthetic_streams import write_ladder, write_stream_run
 
