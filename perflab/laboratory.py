@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -14,7 +14,6 @@ from perflab.chosen_runs import judged, judged_runs, overview
 from perflab.display import Lines, Shown
 from perflab.errors import ParameterError
 from perflab.experiments import Experiment, RunParameters
-from perflab.figures import Drawing
 from perflab.load import once
 from perflab.notebook import assigned_names, given_values
 from perflab.parameters import did_you_mean
@@ -22,8 +21,6 @@ from perflab.paths import figures_dir, runs_dir
 from perflab.progress import progress
 from perflab.recordings import Run
 from perflab.reports import findings as findings_in_words
-from perflab.reports import pictures
-from perflab.reports.section import write_section
 from perflab.reports.shown import (
     Saved,
     shown_findings,
@@ -34,6 +31,9 @@ from perflab.reports.shown import (
 from perflab.trials.client import conduct
 from perflab.trials.conductor import Order
 from perflab.trials.plan import RunPlan
+
+if TYPE_CHECKING:
+    from perflab.figures import Drawing
 
 __all__ = [
     "bottlenecks", "draw", "findings", "judged", "judged_runs", "notebook_parameters", "open_run",
@@ -153,11 +153,17 @@ def show(what: pd.DataFrame | Iterable[Run]) -> Shown:
 
 def draw(run: Run, name: str) -> Drawing:
     """Draw one of the run's figures by name; a wrong name is answered with those that there are."""
+    from perflab.reports import pictures
+
     return pictures.draw(run, name)
 
 
 def save(run: Run) -> Saved:
     """Save every figure (SVG, PNG, its table) and the design-document section; return paths."""
+    # Whoever draws nothing need not wait for what draws.
+    from perflab.reports import pictures
+    from perflab.reports.section import write_section
+
     folder = figures_dir() / run.run_id
     paths = list(pictures.save_all(run, folder))
     return Saved([*paths, write_section(run, folder, paths)])

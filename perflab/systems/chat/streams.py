@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perflab.load.messages import KINDS
-from perflab.percentiles import OF_TRIALS, needed_n
-from perflab.recordings import Reason
+from perflab.percentiles import OF_TRIALS, percentile, percentiles_of
+from perflab.recordings import Reason, Remark
 from perflab.systems.chat.lost_messages import ACTIONS, judged
 from perflab.trials.summary import cpu_share
 
@@ -49,7 +48,7 @@ class Streams:
     table: pd.DataFrame | None = None
     row: Mapping[str, Any] = field(default_factory=dict)
     reasons: tuple[Reason, ...] = ()
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Remark, ...] = ()
 
 
 def look(
@@ -65,7 +64,7 @@ def look(
     row = stream_columns(table, samples, services)
     found = judged(table, counts, row.get("plateau_cpu_share_client", math.nan))
     if not row["plateau_s"]:
-        found.warnings.append("there was no plateau: users left before all of them acted")
+        found.warn("no_plateau", "there was no plateau: users left before all of them acted")
     return Streams(table, {**row, **found.row}, tuple(found.reasons), tuple(found.warnings))
 
 
@@ -73,14 +72,12 @@ def message_table(messages: pd.DataFrame) -> pd.DataFrame | None:
     """Return the ``messages`` table of a recording; None where the load had no streams."""
     if messages.empty:
         return None
-    known = messages["kind"].between(0, len(KINDS) - 1)
-    kinds = np.where(known, messages["kind"], 0)
     return pd.DataFrame(
         {
             "worker": messages["worker"],
             "user": messages["user"],
             "direction": messages["direction"],
-            "kind": np.array(KINDS, dtype=object)[kinds],
+            "kind": messages["kind"],
             "planned_ns": messages["key"],
             "at_ns": messages["at_ns"],
             "bytes": messages["bytes"],
@@ -134,7 +131,7 @@ def stream_columns(
         **_percentiles("join", latency_ms[delivered["planned_ns"] <= when.joined_ns]),
         **_percentiles("ping", _latency_ms(_pongs(table, delivered))),
         **_percentiles("ack", _latency_ms(table[table["kind"] == "ack"])),
-        "message_lag_p99_ms": _percentile(_latency_ms(crowd), 99),
+        "message_lag_p99_ms": percentile(_latency_ms(crowd), 99),
     }
     for name in services:
         own = samples[samples["service"] == name]
@@ -174,11 +171,8 @@ def _latency_ms(rows: pd.DataFrame) -> np.ndarray:
 
 
 def _percentiles(name: str, values: np.ndarray) -> dict[str, float]:
-    return {f"{name}_p{share}_ms": _percentile(values, share) for share in OF_TRIALS}
-
-
-def _percentile(values: np.ndarray, share: int) -> float:
-    return float(np.percentile(values, share)) if len(values) >= needed_n(share) else math.nan
+    found = percentiles_of(values, OF_TRIALS)
+    return {f"{name}_p{share}_ms": value for share, value in found.items()}
 
 
 def _most_connected(table: pd.DataFrame) -> int:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from perflab.load.messages import CODES, RECEIVED, SENT
+from perflab.load.messages import CONNECTED, CUT, LEFT, RECEIVED, SENT
 from perflab.load.users import NotServed, User, action
 from perflab.load.websocket import WebSocket
 from perflab.systems.chat.frames import CODECS, Fields
@@ -22,7 +22,7 @@ PASSWORD = "correct horse"
 MARK, DIGITS = b"@at=", 19
 FIRST = len(MARK)
 LAST = FIRST + DIGITS
-DELIVERY = CODES["delivery"]
+DELIVERY = "delivery"
 WORDS = (
     "anchor", "basil", "candle", "delta", "ember", "fjord", "garnet", "harbour", "iris", "juniper",
     "kettle", "lantern", "marble", "nectar", "orchid", "pebble", "quartz", "raven", "saffron",
@@ -73,7 +73,7 @@ class Connected(User):
             deflate=bool(self.parameters["deflate"]),
             on_closed=self.closed,
         )
-        self.note(SENT, 0, self.now_ns(), kind=CODES["connected"])
+        self.note(SENT, 0, self.now_ns(), kind=CONNECTED)
 
     def hear(self, frame: bytes, at_ns: int) -> None:
         """Record what arrives; this runs for every delivery and must stay cheap."""
@@ -85,7 +85,7 @@ class Connected(User):
         else:
             fields = self.codec.decode(frame)
             stamp = fields["stamp"]
-            self.note(RECEIVED, len(frame), at_ns, stamp, CODES[fields["kind"]])
+            self.note(RECEIVED, len(frame), at_ns, stamp, fields["kind"])
             self.awaited.discard(stamp)
             if not self.awaited:
                 self.answered.set()
@@ -93,7 +93,7 @@ class Connected(User):
     def closed(self, _kind: str, _code: int) -> None:
         """Record an end that this user did not want."""
         if not self.leaving:
-            self.note(RECEIVED, 0, self.now_ns(), kind=CODES["cut"])
+            self.note(RECEIVED, 0, self.now_ns(), kind=CUT)
 
     def say(self, kind: str, fields: Fields) -> None:
         """Send a frame, planned for the instant the action was due."""
@@ -103,7 +103,7 @@ class Connected(User):
         self.answered.clear()
         frame = self.codec.encode({**fields, "stamp": self.due_ns})
         self.socket.send(frame, self.codec.text)
-        self.note(SENT, len(frame), at_ns, self.due_ns, CODES[kind])
+        self.note(SENT, len(frame), at_ns, self.due_ns, kind)
 
     async def on_stop(self) -> None:
         """Disconnect in order, once all that was said is answered and no burst is under way.
@@ -120,7 +120,7 @@ class Connected(User):
         while (now_ns := self.now_ns()) < min(patience_ns, self.heard_ns + round(QUIET_S * 1e9)):
             await asyncio.sleep((self.heard_ns - now_ns) / 1e9 + QUIET_S)
         self.leaving = True
-        self.note(SENT, 0, self.now_ns(), kind=CODES["left"])
+        self.note(SENT, 0, self.now_ns(), kind=LEFT)
         await self.socket.close()
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from perflab.load.messages import CODES, SENT
+from perflab.load.messages import SENT
 from perflab.systems.chat.lost_messages import hidden_share
 from perflab.systems.chat.streams import Streams, look
 from tests.synthetic import HOUR_NS
@@ -94,7 +94,7 @@ def test_acknowledged_messages_that_still_wait_for_the_disk_are_told() -> None:
 
 def without(messages: pd.DataFrame, kind: str, number: int) -> pd.DataFrame:
     """Return messages without the last ones of a kind."""
-    gone = messages.index[messages["kind"] == CODES[kind]][-number:]
+    gone = messages.index[messages["kind"] == kind][-number:]
     return messages.drop(gone).reset_index(drop=True)
 
 
@@ -125,7 +125,7 @@ def test_more_answers_than_actions_are_no_record() -> None:
 def test_behind_a_growing_queue_the_plateau_keeps_its_slowest_deliveries() -> None:
     messages = crowd(growth=0.2)
     row = seen(messages).row
-    heard = messages[messages["kind"] == CODES["delivery"]]
+    heard = messages[messages["kind"] == "delivery"]
     latency_ms = (heard["at_ns"] - heard["key"]) / 1e6
     on_plateau = {
         name: heard[name].between(row["plateau_begin_ns"], row["plateau_end_ns"])
