@@ -10,6 +10,7 @@ from pathlib import Path
 from perflab import systems
 from perflab.errors import ParameterError
 from perflab.figures import GENERAL_VIEWS, Drawing, View, draw_view, flame_views, save_view
+from perflab.figures.export import FORMATS
 from perflab.parameters import did_you_mean
 from perflab.paths import figures_dir
 from perflab.recordings import Run
@@ -92,7 +93,8 @@ def save_all(run: Run, directory: Path | None = None, *, pdf: bool = False) -> l
     Returns
     -------
     list of Path
-        SVG, PNG and CSV of each figure, in this order; of flame graphs SVG and CSV.
+        SVG, PNG, PDF and CSV of each figure, in this order; of a flame graph SVG and CSV.
     """
     target = figures_dir() / run.run_id if directory is None else directory
-    return [path for view in views_of(run) for path in save_view(view, run, target, pdf=pdf)]
+    formats = (*FORMATS, "pdf") if pdf else FORMATS
+    return [path for view in views_of(run) for path in save_view(view, run, target, formats)]

@@ -95,7 +95,7 @@ def test_letters_in_an_svg_are_paths(normal, tmp_path) -> None:
 
 
 def test_a_pdf_is_written_on_demand(normal, tmp_path) -> None:
-    save_view(THROUGHPUT, normal, tmp_path, pdf=True)
+    save_view(THROUGHPUT, normal, tmp_path, ["pdf"])
     content = (tmp_path / "throughput.pdf").read_bytes()
     assert content.startswith(b"%PDF")
     assert b"CreationDate" not in content
