@@ -6,7 +6,6 @@ of the input ends the run in order. Events go to standard output, one JSON objec
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
@@ -38,6 +37,7 @@ from perflab.stacks.labels import Labels
 from perflab.stacks.patience import go_on
 from perflab.stacks.reaper import Reapers
 from perflab.stacks.residents import Residents
+from perflab.trials.events import Event, Failed, Finished, Note, RunBegun
 from perflab.trials.plan import RunPlan
 from perflab.trials.session import Remaining, Session, state_of
 from perflab.trials.trial import Bench
@@ -62,10 +62,10 @@ class Conductor:
         self._order = order
         self._why_to_end = ""
 
-    def emit(self, words: dict[str, Any]) -> None:
+    def emit(self, event: Event) -> None:
         """Write one event; a reader that is gone means the run is to end."""
         try:
-            sys.stdout.write(json.dumps(words) + "\n")
+            sys.stdout.write(event.model_dump_json() + "\n")
             sys.stdout.flush()
         except (BrokenPipeError, ValueError):
             self._end_because(ASKER_GONE)
@@ -79,7 +79,7 @@ class Conductor:
 
     def note(self, text: str) -> None:
         """Tell of a step of slow work."""
-        self.emit({"event": "note", "text": text})
+        self.emit(Note(text=text))
 
     def listen(self) -> None:
         """End the run on ``stop``, on the end of the input, and on SIGINT or SIGTERM."""
@@ -139,15 +139,13 @@ class Conductor:
 
     def _measure(self, stack: ExitStack, backend: Backend, places: Placement) -> None:
         writer, remaining = self._open(backend, places)
-        run_id = writer.record.run_id
         self.emit(
-            {
-                "event": "run",
-                "run_id": run_id,
-                "path": str(writer.path),
-                "backend": backend.name,
-                "resumed": self._order.resume is not None,
-            }
+            RunBegun(
+                run_id=writer.record.run_id,
+                path=str(writer.path),
+                backend=backend.name,
+                resumed=self._order.resume is not None,
+            )
         )
         error: BaseException | None = None
         try:
@@ -264,9 +262,9 @@ def main() -> None:
     try:
         conductor.run()
     except PerflabError as error:
-        conductor.emit({"event": "error", "kind": type(error).__name__, "text": str(error)})
+        conductor.emit(Failed(kind=type(error).__name__, text=str(error)))
         sys.exit(1)
-    conductor.emit({"event": "finished"})
+    conductor.emit(Finished())
 
 
 if __name__ == "__main__":
