@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from perflab import figures, recordings, systems
+from perflab import recordings, systems
 from perflab.asked import asked_for, existing
 from perflab.chosen_runs import judged, judged_runs, overview
 from perflab.display import Lines, Shown
@@ -21,7 +21,6 @@ from perflab.paths import figures_dir, runs_dir
 from perflab.progress import progress
 from perflab.recordings import Run
 from perflab.reports import findings as findings_in_words
-from perflab.reports.section import write_section
 from perflab.reports.shown import (
     Saved,
     shown_findings,
@@ -151,6 +150,10 @@ def show(what: pd.DataFrame | Iterable[Run]) -> Shown:
 
 def save(run: Run) -> Saved:
     """Save every figure (SVG, PNG, its table) and the design-document section; return paths."""
+    # Whoever draws nothing need not wait for what draws.
+    from perflab import figures
+    from perflab.reports.section import write_section
+
     folder = figures_dir() / run.run_id
     paths = list(figures.save_all(run, folder))
     return Saved([*paths, write_section(run, folder, paths)])

@@ -162,6 +162,7 @@ def test_a_load_does_what_it_says(words: list[str], server: str, folder: Path) -
         assert run(["requests", given["out"]], folder).returncode == 0
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 @pytest.mark.parametrize("words", SEARCHES, ids=" ".join)
 def test_a_search_for_capacity_ends_with_a_sentence(words: list[str], server: str) -> None:

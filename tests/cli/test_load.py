@@ -21,6 +21,8 @@ from perflab.errors import LoadError, TargetRefused
 from perflab.load.columns import frame
 from perflab.paths import project_root
 
+pytestmark = pytest.mark.alone
+
 TLS_SERVER = """
 import http.server, ssl, sys
 server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler)

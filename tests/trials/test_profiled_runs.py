@@ -15,6 +15,8 @@ from perflab.trials.client import conduct
 from perflab.trials.conductor import Order
 from perflab.trials.plan import RunPlan
 
+pytestmark = pytest.mark.alone
+
 # Enough load and looks that compressing, a few percent of them, is seen a dozen times.
 SMALL = {
     "blocks": 1, "codec": ["json"], "deflate": ["on"], "users": 45, "action_s": 0.1,
