@@ -6,6 +6,9 @@ import os
 import stat
 from pathlib import Path
 
+# Several folders are separated as in PATH.
+SYSTEMS = "PERFLAB_SYSTEMS"
+
 
 def project_root() -> Path:
     """Return the checkout that this package belongs to (``PERFLAB_ROOT`` overrides it)."""
@@ -28,6 +31,12 @@ def figures_dir() -> Path:
 def services_dir() -> Path:
     """Return the folder of the service specimens."""
     return project_root() / "services"
+
+
+def systems_dirs() -> list[Path]:
+    """Return the folders of systems from elsewhere (``PERFLAB_SYSTEMS`` names them)."""
+    named = os.environ.get(SYSTEMS, "").split(os.pathsep)
+    return [Path(folder).resolve() for folder in named if folder]
 
 
 def notebooks_dir() -> Path:

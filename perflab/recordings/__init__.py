@@ -4,7 +4,8 @@ from perflab.recordings.listing import list_runs, newer_unfinished, not_finished
 from perflab.recordings.published import claims, published, studies, targets
 from perflab.recordings.reader import Run
 from perflab.recordings.reasons import Reason, Remark, Side, fault
-from perflab.recordings.resume import Remainder, check_same, remainder, remaining_blocks
+from perflab.recordings.resume import Remainder, remainder, remaining_blocks
+from perflab.recordings.sameness import check_same, check_services
 from perflab.recordings.schema import (
     SCHEMA_VERSION,
     Contrast,
@@ -37,6 +38,7 @@ __all__ = [
     "Side",
     "TreatmentRecord",
     "check_same",
+    "check_services",
     "claims",
     "complete_blocks",
     "fault",

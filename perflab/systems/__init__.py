@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import os
 import pkgutil
 import traceback
 from pathlib import Path
@@ -29,13 +28,9 @@ from pathlib import Path
 from perflab.errors import ExperimentError, ParameterError
 from perflab.experiments import Experiment, RunParameters
 from perflab.parameters import did_you_mean
+from perflab.paths import systems_dirs
 
-SEARCHED = "PERFLAB_SYSTEMS"
-__path__ += [
-    str(Path(folder).resolve())
-    for folder in os.environ.get(SEARCHED, "").split(os.pathsep)
-    if folder
-]
+__path__ += map(str, systems_dirs())
 
 
 def systems() -> list[str]:

@@ -25,8 +25,8 @@ from perflab.load.generator import Generator
 from perflab.recordings import (
     RunRecord,
     RunWriter,
-    TreatmentRecord,
     check_same,
+    check_services,
     new_run_id,
     remaining_blocks,
 )
@@ -39,6 +39,7 @@ from perflab.stacks.reaper import Reapers
 from perflab.stacks.residents import Residents
 from perflab.trials.events import Event, Failed, Finished, Note, RunBegun
 from perflab.trials.plan import RunPlan
+from perflab.trials.protocol import treatment_records
 from perflab.trials.session import Remaining, Session, state_of
 from perflab.trials.trial import Bench
 
@@ -161,12 +162,12 @@ class Conductor:
             writer.update(state=state, reason=reason, finished_at=ended_at, notes=notes)
 
     def _open(self, backend: Backend, places: Placement) -> tuple[RunWriter, Remaining]:
-        plan, code = self._order.plan, facts.code()
+        plan = self._order.plan
+        record = _record(plan, backend, places)
         if self._order.resume is None:
-            record = _record(plan, backend, places, code)
             return RunWriter.create(self._order.runs, record), Remaining(tuple(range(plan.blocks)))
         writer = RunWriter.reopen(self._order.resume)
-        check_same(writer.record, code["fingerprint"], facts.machine(), backend.name)
+        check_same(writer.record, record)
         blocks, attempt, superseded = remaining_blocks(writer.record, writer.path)
         writer.supersede(superseded)
         writer.update(
@@ -186,7 +187,9 @@ class Conductor:
         stacks = {treatment.name: treatment.stack for treatment in plan.treatments}
         residents = Residents(backend, stacks, places, name, "run", self.note, self.interrupted)
         residents.prepare()
-        writer.update(images=residents.images)
+        if writer.record.images:
+            check_services(writer.record, residents.images, residents.versions)
+        writer.update(images=residents.images, versions=residents.versions)
         stack.callback(residents.stop)
         residents.start()
         labels = Labels(name, "client", "run").as_environment()
@@ -204,8 +207,9 @@ class Conductor:
         )
 
 
-def _record(plan: RunPlan, backend: Backend, places: Placement, code: dict[str, Any]) -> RunRecord:
+def _record(plan: RunPlan, backend: Backend, places: Placement) -> RunRecord:
     session = facts.session()
+    treatments, parts = treatment_records(plan.treatments)
     return RunRecord(
         run_id=new_run_id(plan.experiment),
         experiment=plan.experiment,
@@ -215,10 +219,8 @@ def _record(plan: RunPlan, backend: Backend, places: Placement, code: dict[str, 
         created_at=session["at"],
         parameters=dict(plan.parameters),
         factors={name: list(levels) for name, levels in plan.factors.items()},
-        treatments=[
-            TreatmentRecord(name=item.name, levels=dict(item.levels), label=item.label)
-            for item in plan.treatments
-        ],
+        treatments=treatments,
+        parts=parts,
         blocks=plan.blocks,
         seed=plan.seed,
         order=plan.order(),
@@ -227,7 +229,7 @@ def _record(plan: RunPlan, backend: Backend, places: Placement, code: dict[str, 
         placement=places.model_dump(),
         contrasts=list(plan.contrasts),
         environment=facts.environment(),
-        code=code,
+        code=facts.code(),
         sessions=[session],
         warnings=[*plan.warnings, *_bystanders()],
         notes=_watched(plan),

@@ -15,6 +15,7 @@ from perflab.stacks.patience import go_on
 from perflab.trials import summary
 from perflab.trials.events import Event, LoadProgress, Note, TrialBegun, TrialDone
 from perflab.trials.plan import RunPlan
+from perflab.trials.reported import confirm
 from perflab.trials.time_left import TimeLeft
 from perflab.trials.trial import Bench, TrialTables, measure
 
@@ -74,6 +75,7 @@ class Session:
             self._announce(number, todo)
             began = time.monotonic()
             tables = self._trial(block, position, attempt, name)
+            self._confirm(tables, name)
             self._commit(tables)
             self._time_left.took(name, time.monotonic() - began)
             self._tell(tables.row, self._left_s(todo[number + 1 :], after=block))
@@ -109,6 +111,14 @@ class Session:
 
         self._bench.on_progress = progress
         return measure(self._bench, treatment, identity)
+
+    def _confirm(self, tables: TrialTables, name: str) -> None:
+        """Refuse a trial whose services report other settings than the run's record has."""
+        reported = self._bench.residents.reported.get(name)
+        found = confirm(self._writer, name, reported) if reported else []
+        if found:
+            state = "invalid" if tables.row["state"] == "valid" else tables.row["state"]
+            tables.row |= {"state": state, "reasons": [*tables.row["reasons"], *found]}
 
     def _announce(self, number: int, todo: Sequence[tuple[int, int, str]]) -> None:
         block, _, name = todo[number]
