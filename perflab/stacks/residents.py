@@ -95,9 +95,9 @@ class Residents:
         for name in dict.fromkeys(resident.service for resident in self.residency.residents):
             go_on(self._interrupted, "before services started")
             labels = Labels(self._stack, f"preparation of {name}", self._kind).as_environment()
-            self.images[name] = self.backend.prepare(
-                load_service(name), self._tell, self._interrupted, labels
-            )
+            spec = load_service(name)
+            self.images[name] = self.backend.prepare(spec, self._tell, self._interrupted, labels)
+            self.versions[name] = self.backend.versions(spec)
 
     def start(self) -> None:
         """Start every resident, dependencies first; those of one level start side by side.
