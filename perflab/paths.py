@@ -6,6 +6,7 @@ import os
 import stat
 from pathlib import Path
 
+# Several folders are separated as in PATH.
 FOREIGN = "PERFLAB_SYSTEMS"
 
 

@@ -34,7 +34,7 @@ def draw_points(
     if "state" not in shown:
         _scatter(axes, shown, x, y, by, looks, **how)
         return
-    valid = shown["state"] == VALID
+    valid = shown["state"].eq(VALID)
     _scatter(axes, shown.loc[valid], x, y, by, looks, **how)
     _scatter(axes, shown.loc[~valid], x, y, by, looks, **how)
     if not valid.all():
