@@ -3,7 +3,7 @@
 from perflab.recordings.listing import list_runs, newer_unfinished, not_finished, open_run
 from perflab.recordings.published import claims, published, studies, targets
 from perflab.recordings.reader import Run
-from perflab.recordings.reasons import Reason, Side, fault, reason_columns, side_of
+from perflab.recordings.reasons import Reason, Remark, Side, fault
 from perflab.recordings.resume import Remainder, check_same, remainder, remaining_blocks
 from perflab.recordings.schema import (
     SCHEMA_VERSION,
@@ -26,6 +26,7 @@ __all__ = [
     "ContrastPair",
     "Reason",
     "Remainder",
+    "Remark",
     "Response",
     "Run",
     "RunRecord",
@@ -45,11 +46,9 @@ __all__ = [
     "not_finished",
     "open_run",
     "published",
-    "reason_columns",
     "remainder",
     "remaining_blocks",
     "select",
-    "side_of",
     "studies",
     "targets",
     "trial_id",

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from perflab.errors import RecordingError
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 # An experiment's parameters allow 1,000 blocks; tables have a row for every block.
 MOST_BLOCKS = 10_000
 MOST_TREATMENTS = 1_000

@@ -107,9 +107,8 @@ def test_few_requests_have_no_p99() -> None:
     shown = json.loads(out)
     assert shown["errors_by_class"] == {"connect": 20}
     assert shown["response_time_ms"]["p99"] is None
-    assert shown["reasons"] == [
-        "20 of 20 requests failed: 20 x connect (first: Connection refused)"
-    ]
+    text = "20 of 20 requests failed: 20 x connect (first: Connection refused)"
+    assert shown["reasons"] == [{"code": "server.failures", "side": "server", "text": text}]
 
 
 def test_unexpected_answers_are_told_by_their_status_line(server: tuple[str, int]) -> None:

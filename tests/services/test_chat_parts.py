@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chat import accounts, tokens
+from chat import accounts, application, tokens
 from chat.channels import Channels, begins_subscribed
 from chat.envelopes import Message
 from chat.refusal import ExpiredToken, NotStored, UnknownChannel, WrongToken
@@ -129,3 +129,15 @@ def test_phases_survive_a_float_of_32_bits() -> None:
     phases.durations_ms["op"] = 0.000123456
     shown = float(phases.header().decode().split(", ")[0].removeprefix("op;dur="))
     assert float(np.float32(shown)) == pytest.approx(0.000123456, rel=1e-6)
+
+
+def paths(**settings: str) -> set[str]:
+    app = application.build(from_environment({**NEEDED, **settings}))
+    return {route.path for route in app.routes}  # type: ignore[attr-defined]
+
+
+def test_the_codec_benchmark_is_there_only_where_it_was_asked_for_and_then_no_user_is() -> None:
+    assert not paths() & {"/codec-bench"}
+    assert paths() >= {"/login", "/ws", "/history"}
+    assert paths(CHAT_BENCHMARK="on") >= {"/codec-bench", "/health", "/counts"}
+    assert not paths(CHAT_BENCHMARK="on") & {"/login", "/ws", "/history", "/channels"}

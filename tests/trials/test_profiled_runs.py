@@ -69,4 +69,4 @@ def assert_plausible(trial: pd.Series[Any]) -> None:
     assert 0 < shares["deflate"] < shares["send"] < 1
     assert 0 <= shares["serialize"] < 1 - shares["send"]
     assert 1 < trial["profile_send_us_per_message"] < 1000
-    assert not [text for text in trial["warnings"] if "'send'" in text or "'deflate'" in text]
+    assert not [each for each in trial["warnings"] if "'send'" in each or "'deflate'" in each]

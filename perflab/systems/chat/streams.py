@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from perflab.percentiles import OF_TRIALS, percentile, percentiles_of
-from perflab.recordings import Reason
+from perflab.recordings import Reason, Remark
 from perflab.systems.chat.lost_messages import ACTIONS, judged
 from perflab.trials.summary import cpu_share
 
@@ -48,7 +48,7 @@ class Streams:
     table: pd.DataFrame | None = None
     row: Mapping[str, Any] = field(default_factory=dict)
     reasons: tuple[Reason, ...] = ()
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Remark, ...] = ()
 
 
 def look(
@@ -64,7 +64,7 @@ def look(
     row = stream_columns(table, samples, services)
     found = judged(table, counts, row.get("plateau_cpu_share_client", math.nan))
     if not row["plateau_s"]:
-        found.warnings.append("there was no plateau: users left before all of them acted")
+        found.warn("no_plateau", "there was no plateau: users left before all of them acted")
     return Streams(table, {**row, **found.row}, tuple(found.reasons), tuple(found.warnings))
 
 
