@@ -20,8 +20,10 @@ check: setup ## lint, format and types
 	@$(BIN)/mypy
 	@$(BIN)/nbstripout --verify --keep-id notebooks/*.ipynb
 
+# Tests start hundreds of processes: what they import is compiled once, also where that is off.
+test: export PYTHONDONTWRITEBYTECODE :=
 test: check ## check, then run all tests: what does not measure on all cores, the rest one by one
-	@$(BIN)/python -m pytest -m "not alone" --numprocesses auto $(ARGS)
+	@$(BIN)/python -m pytest -m "not alone" --numprocesses logical --dist worksteal $(ARGS)
 	@$(BIN)/python -m pytest -m alone $(ARGS)
 
 lock: ## pin the dependencies of pyproject.toml again (needs uv)
