@@ -66,6 +66,15 @@ def state_dir() -> Path:
     return Path(override or f"/var/tmp/perflab-{os.getuid()}").absolute()
 
 
+def environments_dir() -> Path:
+    """Return the folder of the services' environments (``PERFLAB_ENVIRONMENTS`` overrides it).
+
+    They are named by their content, so that several states can share them.
+    """
+    override = os.environ.get("PERFLAB_ENVIRONMENTS")
+    return Path(override).absolute() if override else state_dir() / "environments"
+
+
 def open_dir() -> Path:
     """Return the folder of what a server that refuses root must reach: its programs and data.
 
