@@ -8,9 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from perflab.errors import BackendUnavailable
 from perflab.stacks import leftovers
+
+# Where tests decide about a commit, the same commit meets the same examples; others meet new ones.
+settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
+IN_CI = "CI" in os.environ or os.environ.get("PERFLAB_REQUIRE_DOCKER") == "1"
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if IN_CI else "default"))
 
 HERE = Path(__file__).parent
 # Folders whose tests measure, or hold a clock against something. Elsewhere they are marked `alone`.
