@@ -6,6 +6,9 @@ Stop rules, the self-check, the capacity search, summaries and figures all ask h
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+
+import numpy as np
 
 from perflab.errors import AnalysisError
 
@@ -35,6 +38,18 @@ def smallest_n(p: float, confidence: float = CONFIDENCE) -> int:
 def needed_n(percentile: float) -> int:
     """Return how many values a percentile (0 to 100) needs; the largest value needs one."""
     return smallest_n(percentile / 100) if percentile < 100 else 1
+
+
+def percentile(values: np.ndarray, share: float) -> float:
+    """Return a percentile (0 to 100); NaN where the sample is too small to name it."""
+    return percentiles_of(values, (share,))[share]
+
+
+def percentiles_of(values: np.ndarray, shares: Sequence[float]) -> dict[float, float]:
+    """Return several percentiles of one sample; NaN for those that it is too small to name."""
+    known = [share for share in shares if len(values) >= needed_n(share)]
+    found = np.percentile(values, known).tolist() if known else []
+    return dict.fromkeys(shares, math.nan) | dict(zip(known, found, strict=True))
 
 
 def check(p: float, confidence: float) -> None:

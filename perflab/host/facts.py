@@ -133,6 +133,7 @@ MEASURING = (
     "perflab/sampling",
     "perflab/trials",
     "perflab/experiments",
+    "perflab/systems",
     "services",
 )
 

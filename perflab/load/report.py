@@ -7,7 +7,6 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from perflab.load.causes import causes
 from perflab.load.columns import template_names
@@ -15,7 +14,8 @@ from perflab.load.outcome import ERRORS, MEASURE
 from perflab.load.result import LoadResult
 from perflab.load.selfcheck import SelfCheck
 from perflab.load.workload import Objective, OpenLoop, Workload
-from perflab.percentiles import OF_LOADS, OF_TRIALS, needed_n
+from perflab.percentiles import OF_LOADS, OF_TRIALS, needed_n, percentiles_of
+from perflab.recordings.reasons import Remark
 
 HISTOGRAM_BINS = 10
 GROWTH_WINDOWS = 10
@@ -24,18 +24,17 @@ GROWTH_TAU = 0.6
 
 def percentiles_ms(values_ns: np.ndarray, shares: Sequence[float]) -> dict[str, float | None]:
     """Return percentiles in ms; None where the sample is too small to have one."""
-    known = [share for share in shares if len(values_ns) >= needed_n(share)]
-    found = np.percentile(values_ns, known) / 1e6 if known else []
-    values = dict(zip(known, map(float, found), strict=True))
-    return {f"p{share:g}": values.get(share) for share in shares}
+    found = percentiles_of(values_ns, shares)
+    return {f"p{share:g}": _number(value / 1e6) for share, value in found.items()}
 
 
 def summary(result: LoadResult, workload: Workload, found: SelfCheck) -> dict[str, Any]:
     """Return what a load showed, over the requests of its measure stage.
 
     Times are those of successes, in ms: ``response_time_ms`` from the planned instant,
-    ``service_time_ms`` from sending. Throughput counts successes that were done between the first
-    planned instant and the last end.
+    ``service_time_ms`` from sending. For throughput see :attr:`LoadResult.throughput_rps`;
+    ``duration_s`` is from the first planned instant to the last end. ``reasons`` and ``warnings``
+    are objects with a code, a side and a text; the reasons are among the warnings too.
     """
     errors = result.measured(lambda rows: rows["error"])
     total, succeeded = len(errors), int((errors == 0).sum())
@@ -60,14 +59,14 @@ def summary(result: LoadResult, workload: Workload, found: SelfCheck) -> dict[st
             if status
         },
         "duration_s": seconds,
-        "throughput_rps": succeeded / seconds if seconds else None,
+        "throughput_rps": _number(result.throughput_rps),
         "offered_rps": _offered(total, result, workload),
         "bytes_received": received,
         "bytes_per_s": received / seconds if seconds else None,
         "response_time_ms": _times(response),
         "service_time_ms": _times(result.measured(lambda rows: _spent(rows, "sent_ns", "done_ns"))),
         "response_time_histogram": histogram(response),
-        "by_name": by_name(result, seconds),
+        "by_name": by_name(result),
         "response_growth_ms_per_s": growth_ms_per_s(
             result.measured(lambda rows: rows["planned_ns"][rows["error"] == 0]), response
         ),
@@ -89,25 +88,37 @@ def summary(result: LoadResult, workload: Workload, found: SelfCheck) -> dict[st
         "stopped": result.stopped,
         "objectives": objectives,
         "valid": found.valid,
-        "reasons": list(found.reasons),
-        "warnings": [*found.reasons, *found.warnings, *_warnings(total, succeeded, objectives)],
+        "reasons": [each.model_dump() for each in found.reasons],
+        "warnings": [
+            each.model_dump()
+            for each in (
+                *found.reasons,
+                *found.warnings,
+                *_warnings(total, succeeded, objectives),
+                *_late(result.successes_after, succeeded),
+            )
+        ],
     }
 
 
-def _warnings(total: int, succeeded: int, objectives: Sequence[Mapping[str, Any]]) -> list[str]:
+def _warnings(total: int, succeeded: int, objectives: Sequence[Mapping[str, Any]]) -> list[Remark]:
     found = []
     if succeeded < total:
-        found.append("times are those of successful requests only")
+        text = "times are those of successful requests only"
+        found.append(Remark(code="load.successes_only", text=text))
     small = [f"p{share}" for share in OF_TRIALS if succeeded < needed_n(share)]
     if small:
-        found.append(f"n too small for {', '.join(small)} (n = {succeeded})")
+        text = f"n too small for {', '.join(small)} (n = {succeeded})"
+        found.append(Remark(code="load.small_sample", text=text))
     for each in objectives:
         if each["held"] is False:
-            found.append(f"the objective {each['objective']} was missed")
+            text = f"the objective {each['objective']} was missed"
+            found.append(Remark(code="objective.missed", text=text))
         elif each["held"] is None:
             needed = needed_n(each["percentile"])
             text = f"the objective {each['objective']} cannot be judged"
-            found.append(f"{text}: {succeeded} successes of {needed} needed")
+            text += f": {succeeded} successes of {needed} needed"
+            found.append(Remark(code="objective.undecided", text=text))
     return found
 
 
@@ -123,6 +134,14 @@ def _judged(objective: Objective, response_ns: np.ndarray, result: LoadResult) -
         "found_ms": value,
         "held": False if objective.text in result.missed else held,
     }
+
+
+def _late(after: int, succeeded: int) -> list[Remark]:
+    """Return a warning where throughput says little, because most answers came too late for it."""
+    if 2 * after <= succeeded:
+        return []
+    text = f"{after} of {succeeded} successes were done after the last request was planned"
+    return [Remark(code="load.late_answers", text=f"{text}: throughput leaves them out")]
 
 
 def histogram(values_ns: np.ndarray, bins: int = HISTOGRAM_BINS) -> list[dict[str, float | int]]:
@@ -141,24 +160,24 @@ def histogram(values_ns: np.ndarray, bins: int = HISTOGRAM_BINS) -> list[dict[st
     ]
 
 
-def by_name(result: LoadResult, seconds: float) -> list[dict[str, Any]]:
+def by_name(result: LoadResult) -> list[dict[str, Any]]:
     """Return a row for every name under which scripted users sent requests, by name."""
     parts: dict[str, list[np.ndarray]] = {}
     for number, rows in enumerate(result.rows):
         names = template_names(result.folder / str(number))
-        measured = rows[rows["stage"] == MEASURE] if names else rows[:0]
         for code, name in enumerate(names):
-            parts.setdefault(name, []).append(measured[measured["template"] == code])
+            parts.setdefault(name, []).append(rows[rows["template"] == code])
     table = []
     for name, pieces in sorted(parts.items()):
-        own = np.concatenate(pieces)
+        every = np.concatenate(pieces)
+        own = every[every["stage"] == MEASURE]
         response = _spent(own, "planned_ns", "done_ns")
         table.append(
             {
                 "name": name,
                 "requests": len(own),
                 "errors": len(own) - len(response),
-                "throughput_rps": len(response) / seconds if seconds else None,
+                "throughput_rps": _number(result.rate([every])),
                 "bytes_received": int(own["bytes"].sum()),
                 "response_time_ms": _times(response),
             }
@@ -183,9 +202,12 @@ def growth_ms_per_s(planned_ns: np.ndarray, response_ns: np.ndarray) -> float:
         return 0.0
     middles = np.array([np.median(response_ns[window == number]) for number in known]) / 1e6
     times = np.array(known) * ((end_ns - begin_ns) / GROWTH_WINDOWS / 1e9)
-    if np.ptp(middles) == 0 or stats.kendalltau(times, middles).statistic < GROWTH_TAU:
+    earlier, later = np.triu_indices(len(known), 1)
+    rises = middles[later] - middles[earlier]
+    # Kendall's tau-b: no two windows have the same time, but some may have the same median.
+    if np.sign(rises).sum() < GROWTH_TAU * np.sqrt(len(rises) * np.count_nonzero(rises)):
         return 0.0
-    return float(stats.theilslopes(middles, times).slope)
+    return float(np.median(rises / (times[later] - times[earlier])))
 
 
 def _spent(rows: np.ndarray, since: str, until: str) -> np.ndarray:

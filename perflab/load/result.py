@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +14,7 @@ import pandas as pd
 from perflab.load.columns import ROW, frame, rows
 from perflab.load.messages import messages
 from perflab.load.outcome import MEASURE
+from perflab.throughput import completed, per_second
 
 ROWS_PER_CHUNK = 1 << 20
 
@@ -91,6 +92,35 @@ class LoadResult:
     def end_ns(self) -> int:
         """Return the last planned instant of the measure stage (of the first worker to end)."""
         return self._bounds[1]
+
+    @property
+    def throughput_rps(self) -> float:
+        """Return the successes per second that were done in (begin, end]; NaN without requests.
+
+        The drain at the end is left out; successes of the warm-up that were done later count. Of
+        requests planned for one instant the window lasts until their last end.
+        """
+        return self.rate(self.chunks())
+
+    def rate(self, parts: Iterable[np.ndarray]) -> float:
+        """Return the throughput of some of the rows, over the window of all (per second)."""
+        begin_ns, end_ns = self._window
+        done = (rows["done_ns"][rows["error"] == 0] for rows in parts)
+        count = sum(completed(each, begin_ns, end_ns) for each in done)
+        return per_second(count, begin_ns, end_ns)
+
+    @property
+    def successes_after(self) -> int:
+        """Return the measured successes that were done after that window."""
+        good = self.measured(lambda rows: rows["done_ns"][rows["error"] == 0])
+        return int((good > self._window[1]).sum())
+
+    @cached_property
+    def _window(self) -> tuple[int, int]:
+        if self.end_ns > self.begin_ns:
+            return self._bounds
+        done = self.measured(lambda rows: rows["done_ns"])
+        return self.begin_ns, int(done.max(initial=0))
 
     @cached_property
     def requests(self) -> pd.DataFrame:

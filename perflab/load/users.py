@@ -287,9 +287,10 @@ class User:
         if kind:
             self._driver.note_failure(self, self.now_ns(), kind, "websocket")
 
-    def note(self, direction: int, size: int, at_ns: int, key: int = 0, kind: int = 0) -> None:
+    def note(self, direction: int, size: int, at_ns: int, key: int = 0, kind: str = "") -> None:
         """Record a message of a stream (``messages.SENT`` or ``messages.RECEIVED``).
 
+        ``kind`` is a word of the script's own, like ``delivery``: see the ``messages`` table.
         ``at_ns``: when the sending was taken up, or the instant that ``on_message`` was given; see
         :class:`perflab.load.messages.MessageRecorder`.
         """

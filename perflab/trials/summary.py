@@ -11,18 +11,17 @@ import pandas as pd
 
 from perflab.load.result import LoadResult
 from perflab.load.selfcheck import SelfCheck
-from perflab.percentiles import OF_TRIALS, needed_n
+from perflab.percentiles import OF_TRIALS, percentile, percentiles_of
 from perflab.recordings.schema import PHASE_COLUMN
 
 
 def load_columns(result: LoadResult) -> dict[str, Any]:
     """Return throughput and response times of the measured stage.
 
-    Throughput counts successes that were done between the first and the last measured planned
-    instant; the drain at the end is left out. Times are those of measured successes, in ms.
-    Connection wait is from take-up to sending. Where there were streams, requests are what opened
-    them (logins, say): then these columns are called ``request_...``, and nothing is said about
-    the load by the names that others have.
+    For throughput see :attr:`LoadResult.throughput_rps`. Times are those of measured successes, in
+    ms. Connection wait is from take-up to sending. Where there were streams, requests are what
+    opened them (logins, say): then these columns are called ``request_...``, and nothing is said
+    about the load by the names that others have.
     """
     measured = result.requests[result.requests["stage"] == "measure"]
     good = measured[measured["error"] == ""]
@@ -30,17 +29,14 @@ def load_columns(result: LoadResult) -> dict[str, Any]:
     service = good[good["sent_ns"] > 0]
     service_ms = ((service["done_ns"] - service["sent_ns"]) / 1e6).to_numpy()
     wait_ms = ((service["sent_ns"] - service["started_ns"]) / 1e6).to_numpy()
-    done_ns = result.requests.loc[result.requests["error"] == "", "done_ns"]
-    completed = int(((done_ns > result.begin_ns) & (done_ns <= result.end_ns)).sum())
-    seconds = max(1, result.end_ns - result.begin_ns) / 1e9
     values = {
-        "throughput_rps": completed / seconds,
+        "throughput_rps": result.throughput_rps,
         "mean_ms": _mean(response_ms),
-        **{f"p{share}_ms": _percentile(response_ms, share) for share in OF_TRIALS},
+        **{f"p{share}_ms": ms for share, ms in percentiles_of(response_ms, OF_TRIALS).items()},
         "service_mean_ms": _mean(service_ms),
-        "service_p99_ms": _percentile(service_ms, 99),
-        "connection_wait_p50_ms": _percentile(wait_ms, 50),
-        "connection_wait_p99_ms": _percentile(wait_ms, 99),
+        "service_p99_ms": percentile(service_ms, 99),
+        "connection_wait_p50_ms": percentile(wait_ms, 50),
+        "connection_wait_p99_ms": percentile(wait_ms, 99),
     }
     of = "request_" if len(result.messages) else ""
     return {
@@ -64,7 +60,7 @@ def phase_columns(requests: pd.DataFrame) -> dict[str, float]:
     """
     good = requests[(requests["stage"] == "measure") & (requests["error"] == "")]
     return {
-        f"{str(name).removesuffix('_ms')}_p50_ms": _percentile(good[name].dropna().to_numpy(), 50)
+        f"{str(name).removesuffix('_ms')}_p50_ms": percentile(good[name].dropna().to_numpy(), 50)
         for name in requests.columns
         if PHASE_COLUMN.fullmatch(str(name))
     }
@@ -72,12 +68,6 @@ def phase_columns(requests: pd.DataFrame) -> dict[str, float]:
 
 def _mean(values: np.ndarray) -> float:
     return float(values.mean()) if len(values) else float("nan")
-
-
-def _percentile(values: np.ndarray, share: int) -> float:
-    if len(values) < needed_n(share):
-        return float("nan")
-    return float(np.percentile(values, share))
 
 
 def selfcheck_columns(check: SelfCheck, streamed: bool) -> dict[str, Any]:

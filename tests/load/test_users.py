@@ -69,14 +69,14 @@ class Chatter(User):
         path, deflate = self.parameters.get("path", "/echo"), self.parameters.get("deflate", False)
         self.socket = await self.websocket(path, self.hear, deflate=deflate)
     def hear(self, data, at_ns):
-        self.note(RECEIVED, len(data), at_ns, key=int(data))
+        self.note(RECEIVED, len(data), at_ns, key=int(data), kind="echo")
         self.got.set()
     @action
     async def talk(self):
         key = taken_up_ns = time.monotonic_ns()
         self.got.clear()
         self.socket.send(str(key).encode())
-        self.note(SENT, len(str(key)), taken_up_ns, key=key)
+        self.note(SENT, len(str(key)), taken_up_ns, key=key, kind="word")
         async with asyncio.timeout(2):
             await self.got.wait()
 """
@@ -201,6 +201,7 @@ def test_messages_of_users_are_recorded_both_ways(chat: int, script: str, deflat
     sent = table[table["direction"] == "sent"].set_index("key")
     received = table[table["direction"] == "received"].set_index("key")
     assert len(sent) > 100
+    assert (set(sent["kind"]), set(received["kind"])) == ({"word"}, {"echo"})
     assert len(received) >= len(sent) - 10
     delays = (received["at_ns"] - sent["at_ns"]).dropna()
     assert delays.min() > 0

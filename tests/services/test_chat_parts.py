@@ -15,8 +15,8 @@ from chat.settings import CHOICES, from_environment
 from chat.store import Store, message_statement
 from running import told_inside, use_packages_of
 
-from perflab.experiments.chat.watched import DEFLATE
 from perflab.stacks.spec import load_service
+from perflab.systems.chat.watched import DEFLATE
 
 NEEDED = {"CHAT_HOST": "127.0.0.1", "CHAT_PORT": "1", "CHAT_DATA": "/none"}
 
@@ -155,3 +155,24 @@ def test_the_compressing_step_of_each_of_the_services_libraries_is_watched(step:
     frame = f"{name} ({module.replace('.', '/')}.py)"
     assert re.search(DEFLATE, frame)
     assert not re.search(DEFLATE, frame.replace("encode", "decode").replace("out", "in"))
+
+
+PATHS = """
+import json
+from chat import application
+from chat.settings import from_environment
+app = application.build(from_environment({settings!r}))
+print(json.dumps([route.path for route in app.routes]))
+"""
+
+
+def paths(**settings: str) -> set[str]:
+    return set(told_inside("chat", PATHS.format(settings={**NEEDED, **settings})))
+
+
+def test_the_codec_benchmark_is_there_only_where_it_was_asked_for_and_then_no_user_is() -> None:
+    chat, benchmark = paths(), paths(CHAT_BENCHMARK="on")
+    assert not chat & {"/codec-bench"}
+    assert chat >= {"/login", "/ws", "/history"}
+    assert benchmark >= {"/codec-bench", "/health", "/counts"}
+    assert not benchmark & {"/login", "/ws", "/history", "/channels"}

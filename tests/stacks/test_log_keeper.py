@@ -74,6 +74,7 @@ def talker(tmp_path: Path) -> Iterator[psutil.Process]:
     wait_until(lambda: not keepers(tmp_path))
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 def test_a_service_that_writes_without_end_fills_no_disk(
     talker: psutil.Process, tmp_path: Path

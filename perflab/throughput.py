@@ -1,0 +1,25 @@
+"""Throughput, by the one definition of the whole lab: successes done in (begin, end], per second.
+
+A window includes its end and not its begin, so that of windows in a row none counts a success that
+its neighbour counts.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def completed(done_ns: np.ndarray | pd.Series[int], begin_ns: int, end_ns: int) -> int:
+    """Return how many of the instants lie in (begin, end]."""
+    return int(((done_ns > begin_ns) & (done_ns <= end_ns)).sum())
+
+
+def per_second(count: int, begin_ns: int, end_ns: int) -> float:
+    """Return a count as a rate over a window; NaN where that has no length."""
+    return count / (end_ns - begin_ns) * 1e9 if end_ns > begin_ns else math.nan
