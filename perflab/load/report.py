@@ -76,7 +76,7 @@ def summary(result: LoadResult, workload: Workload, found: SelfCheck) -> dict[st
         "connection_wait_ms": percentiles_ms(
             result.measured(lambda rows: _spent(rows, "started_ns", "sent_ns")), (50, 99)
         ),
-        "connections_opened": int(result.measured(lambda rows: rows["connect_ns"] > 0).sum()),
+        "connections_opened": result.connections_opened,
         "client_cpu_us_per_request": found.cpu_us_per_request,
         "client_cpu_share": found.cpu_share,
         "client_real_time": result.real_time,

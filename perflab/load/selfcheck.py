@@ -274,7 +274,7 @@ def _warnings(result: LoadResult, workload: Workload) -> list[Remark]:
         text = f"{unsent} requests still waited for a connection and were given up"
         found["load.given_up"] = text
     share = ports_in_use() / port_range()
-    if workload.connection == "per_request" and share > MAX_PORTS_SHARE:
+    if not workload.connections.is_endless and share > MAX_PORTS_SHARE:
         text = f"{share:.0%} of the local ports are in TIME_WAIT; connections may soon fail"
         found["host.ports"] = text
     return [Remark(code=code, text=text) for code, text in found.items()]

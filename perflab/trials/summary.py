@@ -47,6 +47,7 @@ def load_columns(result: LoadResult) -> dict[str, Any]:
         **{f"{of}{name}": value for name, value in values.items()},
         "unsent": result.unsent,
         "capped": result.capped,
+        "connections_opened": result.connections_opened,
         "stopped": result.stopped,
         "client_real_time": int(result.real_time),
     }

@@ -142,6 +142,22 @@ def test_phases_survive_a_float_of_32_bits() -> None:
     assert float(np.float32(shown)) == pytest.approx(0.000123456, rel=1e-6)
 
 
+def paths(**settings: str) -> set[str]:
+    asked = (
+        "import json; from chat import application; from chat.settings import from_environment;"
+        f"app = application.build(from_environment({({**NEEDED, **settings})!r}));"
+        "print(json.dumps([route.path for route in app.routes]))"
+    )
+    return set(told_inside("chat", asked))
+
+
+def test_the_codec_benchmark_is_there_only_where_it_was_asked_for_and_then_no_user_is() -> None:
+    assert not paths() & {"/codec-bench"}
+    assert paths() >= {"/login", "/ws", "/history"}
+    assert paths(CHAT_BENCHMARK="on") >= {"/codec-bench", "/health", "/counts"}
+    assert not paths(CHAT_BENCHMARK="on") & {"/login", "/ws", "/history", "/channels"}
+
+
 @pytest.mark.parametrize(
     "step",
     [
@@ -155,24 +171,3 @@ def test_the_compressing_step_of_each_of_the_services_libraries_is_watched(step:
     frame = f"{name} ({module.replace('.', '/')}.py)"
     assert re.search(DEFLATE, frame)
     assert not re.search(DEFLATE, frame.replace("encode", "decode").replace("out", "in"))
-
-
-PATHS = """
-import json
-from chat import application
-from chat.settings import from_environment
-app = application.build(from_environment({settings!r}))
-print(json.dumps([route.path for route in app.routes]))
-"""
-
-
-def paths(**settings: str) -> set[str]:
-    return set(told_inside("chat", PATHS.format(settings={**NEEDED, **settings})))
-
-
-def test_the_codec_benchmark_is_there_only_where_it_was_asked_for_and_then_no_user_is() -> None:
-    chat, benchmark = paths(), paths(CHAT_BENCHMARK="on")
-    assert not chat & {"/codec-bench"}
-    assert chat >= {"/login", "/ws", "/history"}
-    assert benchmark >= {"/codec-bench", "/health", "/counts"}
-    assert not benchmark & {"/login", "/ws", "/history", "/channels"}

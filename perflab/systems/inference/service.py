@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from perflab.experiments.experiment import RunParameters
+from perflab.load.life_cycle import Connections
 from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.stacks.plan import Node, StackPlan
 from perflab.stacks.spec import load_service
@@ -179,7 +180,7 @@ def workload(parameters: InferenceParameters, path: str) -> Workload:
             requests=parameters.requests,
             warmup_requests=parameters.warmup_requests,
         ),
-        connection=parameters.connection,
+        connections=Connections.of(parameters.connection),
     )
 
 
