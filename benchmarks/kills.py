@@ -35,11 +35,11 @@ from pathlib import Path
 import psutil
 
 from perflab.errors import PerflabError
-from perflab.experiments import experiment
 from perflab.host.lock import holder
 from perflab.recordings import Run
 from perflab.stacks import leftovers
 from perflab.stacks.docker_backend import connect
+from perflab.systems import experiment
 from perflab.trials.client import Event, conduct
 from perflab.trials.conductor import Order
 
@@ -294,7 +294,14 @@ def _said(asked: Asked, ends: bool) -> str:
     """Return what the run says of it: until its end, or until the trial under way is over."""
     said = []
     while (event := asked.next()) is not None:
-        said.append(" ".join(map(str, [event.get("text", ""), *event.get("reasons", [])])))
+        said.append(
+            " ".join(
+                map(
+                    str,
+                    [event.get("text", ""), *(each["text"] for each in event.get("reasons", []))],
+                )
+            )
+        )
         if not ends and event["event"] == "trial_done":
             # The reapers are looked after before the next trial.
             while (event := asked.next()) is not None and event["event"] not in ("trial", "told"):

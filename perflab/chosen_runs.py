@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from perflab import experiments
+from perflab import systems
 from perflab.errors import ParameterError, PerflabError
 from perflab.paths import runs_dir
 from perflab.recordings import FREE_PARAMETERS, Run, Selected, list_runs, select
@@ -71,7 +71,7 @@ def choices_of(chosen: Sequence[Selected]) -> pd.DataFrame:
 def changed_parameters(run: Run) -> str:
     """Return a run's parameters that are not the defaults, as ``name=value``."""
     try:
-        fields = experiments.experiment(run.record.experiment).parameters.model_fields
+        fields = systems.experiment(run.record.experiment).parameters.model_fields
     except PerflabError:
         fields = {}
     named = {**run.record.parameters}

@@ -8,12 +8,12 @@ from typing import Any
 
 import pandas as pd
 
-from perflab import experiments, figures, recordings
+from perflab import recordings, systems
 from perflab.asked import asked_for, existing
 from perflab.chosen_runs import judged, judged_runs, overview
 from perflab.display import Lines, Shown
 from perflab.errors import ParameterError
-from perflab.experiments.experiment import RunParameters
+from perflab.experiments import Experiment, RunParameters
 from perflab.load import once
 from perflab.notebook import assigned_names, given_values
 from perflab.parameters import did_you_mean
@@ -21,7 +21,6 @@ from perflab.paths import figures_dir, runs_dir
 from perflab.progress import progress
 from perflab.recordings import Run
 from perflab.reports import findings as findings_in_words
-from perflab.reports.section import write_section
 from perflab.reports.shown import (
     Saved,
     shown_findings,
@@ -57,7 +56,7 @@ def run(experiment: str, parameters: Mapping[str, Any] | RunParameters | None = 
     PerflabError
         Nothing, or not everything, was measured; committed trials are kept.
     """
-    chosen = experiments.experiment(experiment)
+    chosen = systems.experiment(experiment)
     if isinstance(parameters, RunParameters):
         parameters = {name: getattr(parameters, name) for name in parameters.model_fields_set}
     checked = asked_for(chosen, parameters or {})
@@ -68,7 +67,7 @@ def run(experiment: str, parameters: Mapping[str, Any] | RunParameters | None = 
         return Run(conduct(order, show))
 
 
-def _order(chosen: experiments.Experiment, checked: RunParameters) -> Order:
+def _order(chosen: Experiment, checked: RunParameters) -> Order:
     if not checked.resume:
         return Order(
             plan=chosen.plan(checked),
@@ -86,7 +85,7 @@ def _order(chosen: experiments.Experiment, checked: RunParameters) -> Order:
     )
 
 
-def _plan_of(found: Run, chosen: experiments.Experiment) -> RunPlan:
+def _plan_of(found: Run, chosen: Experiment) -> RunPlan:
     """Return the plan of a recorded run: its own parameters, seed included."""
     return chosen.plan(chosen.check(found.record.parameters))
 
@@ -99,7 +98,7 @@ def notebook_parameters(experiment: str, namespace: Mapping[str, Any]) -> RunPar
     parameters are returned; what was given and differs from them is refused
     (see :func:`perflab.asked.asked_for`).
     """
-    chosen = experiments.experiment(experiment)
+    chosen = systems.experiment(experiment)
     fields = chosen.parameters.model_fields
     known = list(fields)
     injected = assigned_names(namespace.get("In", []))
@@ -151,6 +150,10 @@ def show(what: pd.DataFrame | Iterable[Run]) -> Shown:
 
 def save(run: Run) -> Saved:
     """Save every figure (SVG, PNG, its table) and the design-document section; return paths."""
+    # Whoever draws nothing need not wait for what draws.
+    from perflab import figures
+    from perflab.reports.section import write_section
+
     folder = figures_dir() / run.run_id
     paths = list(figures.save_all(run, folder))
     return Saved([*paths, write_section(run, folder, paths)])

@@ -13,10 +13,10 @@ import papermill
 from papermill.exceptions import PapermillExecutionError
 
 from perflab.errors import PerflabError
-from perflab.experiments import experiment
 from perflab.following import followed
 from perflab.paths import figures_dir, notebooks_dir, project_root
 from perflab.progress import Event, Terminal
+from perflab.systems import experiment
 
 
 @dataclass(frozen=True)

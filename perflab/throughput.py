@@ -7,9 +7,12 @@ its neighbour counts.
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def completed(done_ns: np.ndarray | pd.Series[int], begin_ns: int, end_ns: int) -> int:

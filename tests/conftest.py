@@ -13,15 +13,17 @@ from perflab.errors import BackendUnavailable
 from perflab.stacks import leftovers
 
 HERE = Path(__file__).parent
-# Folders whose tests measure, or hold a clock against something: they want the cores to themselves.
-ALONE = {"cli", "load", "sampling", "services", "stacks", "trials"}
+# Folders whose tests measure, or hold a clock against something. Elsewhere they are marked `alone`.
+ALONE = {"load", "sampling"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what must not share the cores; `make test` runs the rest on all of them."""
+    """Mark what must not share the cores; `make test` runs the rest on all of them.
+
+    The rest may start services, too: each process that runs tests has places of its own.
+    """
     for item in items:
-        folder = item.path.relative_to(HERE).parts[0]
-        if folder in ALONE or item.get_closest_marker("slow"):
+        if item.path.relative_to(HERE).parts[0] in ALONE:
             item.add_marker(pytest.mark.alone)
 
 

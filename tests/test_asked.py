@@ -12,8 +12,8 @@ import pytest
 
 from perflab import laboratory
 from perflab.errors import ParameterError
-from perflab.experiments import experiment
 from perflab.notebook import given_values
+from perflab.systems import experiment
 from tests.synthetic import write_run
 
 PERFLAB = str(Path(sys.executable).with_name("perflab"))

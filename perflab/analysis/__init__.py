@@ -28,24 +28,24 @@ from perflab.analysis.profile import (
 )
 from perflab.analysis.quantiles import Estimate, across_trials, quantile
 from perflab.analysis.requests import RequestSummary, summarise
-from perflab.analysis.resolution import (
+from perflab.analysis.scalability import Scalability, scalability
+from perflab.analysis.steady import SteadyState, steady_state, steady_table
+from perflab.analysis.summary import summary_table
+from perflab.analysis.two_runs import RunComparison, compare_runs
+from perflab.analysis.validity import steady_trials, validity_table
+from perflab.analysis.verdict import Outcome, Verdict, judge
+from perflab.analysis.watched import deflate_of_sending, watched
+from perflab.percentiles import smallest_n
+from perflab.systems.chat.analysis.codec_costs import cost_table, implied_loops, loops_sentence
+from perflab.systems.chat.analysis.relations import relations
+from perflab.systems.chat.analysis.users_held import held_sentences, users_held
+from perflab.systems.lab.resolution import (
     false_alarms,
     known_effects,
     overhead,
     refused,
     resolving_power,
 )
-from perflab.analysis.scalability import Scalability, scalability
-from perflab.analysis.serialization import cost_table, implied_loops, loops_sentence
-from perflab.analysis.steady import SteadyState, steady_state, steady_table
-from perflab.analysis.stream_relations import relations
-from perflab.analysis.summary import summary_table
-from perflab.analysis.two_runs import RunComparison, compare_runs
-from perflab.analysis.users_held import held_sentences, users_held
-from perflab.analysis.validity import steady_trials, validity_table
-from perflab.analysis.verdict import Outcome, Verdict, judge
-from perflab.analysis.watched import deflate_of_sending, watched
-from perflab.percentiles import smallest_n
 
 __all__ = [
     "Adjustment",

@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 
 from perflab.analysis.quantiles import across_trials
-from perflab.analysis.streams import has_streams
 from perflab.recordings import Run
+from perflab.systems.chat.analysis.windows import has_streams
 
 RESPONSES = ("throughput_rps", "mean_ms", "p50_ms", "p95_ms", "p99_ms")
 # Of runs that measured deliveries of messages; their few requests are logins.

@@ -18,9 +18,9 @@ import pandas as pd
 from scipy import stats
 
 from perflab.analysis.comparison import CONFIDENCE, benjamini_hochberg
-from perflab.analysis.streams import has_streams
 from perflab.errors import AnalysisError
 from perflab.recordings import FREE_PARAMETERS, Run
+from perflab.systems.chat.analysis.windows import has_streams
 
 # Response and whether more of it is better.
 RESPONSES = {"throughput_rps": True, "p50_ms": False, "p95_ms": False, "p99_ms": False}

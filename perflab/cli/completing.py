@@ -5,7 +5,7 @@ from __future__ import annotations
 
 def experiment_names(incomplete: str) -> list[str]:
     """Return the experiments whose names begin so."""
-    from perflab.experiments import names
+    from perflab.systems import names
 
     return [name for name in names() if name.startswith(incomplete)]
 

@@ -38,7 +38,7 @@ def command(
 ) -> None:
     """List the experiments and their questions, or the parameters of one."""
     from perflab.errors import ExperimentError
-    from perflab.experiments import experiment, names
+    from perflab.systems import experiment, names
 
     found, faults = [], []
     for each in [name] if name else names():

@@ -29,11 +29,11 @@ def command(
 ) -> None:
     """Run the core experiments as notebooks; ends with verdicts, figures and notebooks."""
     from perflab import laboratory
-    from perflab.experiments import experiment
     from perflab.papermill_job import execute
     from perflab.parameters import parse_assignments
     from perflab.progress import minutes
     from perflab.reports.verdicts import to_terminal, verdict_table
+    from perflab.systems import experiment
 
     console = make_console()
     values = {**parse_assignments(parameter or []), "backend": backend}

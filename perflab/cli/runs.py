@@ -74,8 +74,8 @@ def command(
 
 def _check_experiment(name: str, every: list[Run]) -> None:
     from perflab.errors import ParameterError
-    from perflab.experiments import names
     from perflab.parameters import did_you_mean
+    from perflab.systems import names
 
     known = sorted({*names(), *(run.record.experiment for run in every)})
     if name and name not in known:

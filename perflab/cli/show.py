@@ -92,7 +92,7 @@ def _print_record(run: Run) -> None:
 
 
 def _trials(run: Run) -> Table:
-    from perflab.analysis.streams import has_streams
+    from perflab.systems.chat.analysis.windows import has_streams
 
     trials = run.trials()
     names = {**WHO, **(STREAM_RESPONSES if has_streams(run) else RESPONSES)}

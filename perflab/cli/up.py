@@ -18,14 +18,14 @@ def command(
 ) -> None:
     """Start a stack and leave it running; 'perflab down' ends it."""
     from perflab.errors import ParameterError
-    from perflab.experiments.chat import service as chat
-    from perflab.experiments.chat.users import PASSWORD
-    from perflab.experiments.inference_service import InferenceParameters
-    from perflab.experiments.inference_service import stack as inference_stack
     from perflab.host.placement import placement
     from perflab.parameters import did_you_mean
     from perflab.stacks.backend import BACKENDS, choose
     from perflab.stacks.standing import stand
+    from perflab.systems.chat import service as chat
+    from perflab.systems.chat.users import PASSWORD
+    from perflab.systems.inference.service import InferenceParameters
+    from perflab.systems.inference.service import stack as inference_stack
 
     stacks = {
         "inference": lambda: inference_stack(InferenceParameters()),

@@ -12,44 +12,44 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.figure import Figure
 
-from perflab.analysis.streams import has_streams
 from perflab.figures.export import ProvenanceError, provenance, save, save_table
 from perflab.figures.flame import FlameGraph
 from perflab.figures.flames import flame, flame_difference, save_flames
-from perflab.figures.plots.client_cost import client_cost
-from perflab.figures.plots.client_cost import table as client_cost_table
-from perflab.figures.plots.codec_cost import codec_cost
-from perflab.figures.plots.codec_cost import table as codec_cost_table
-from perflab.figures.plots.delivery_cpu import delivery_cpu
-from perflab.figures.plots.delivery_cpu import table as delivery_cpu_table
-from perflab.figures.plots.delivery_volume import delivery_volume
-from perflab.figures.plots.delivery_volume import table as delivery_volume_table
 from perflab.figures.plots.effect import effect
 from perflab.figures.plots.effect import table as effect_table
 from perflab.figures.plots.flush_cost import flush_cost
 from perflab.figures.plots.flush_cost import table as flush_cost_table
-from perflab.figures.plots.known_effects import known_effects
-from perflab.figures.plots.known_effects import table as known_effects_table
-from perflab.figures.plots.ladder import ladder
-from perflab.figures.plots.ladder import table as ladder_table
 from perflab.figures.plots.latency_cpu import latency_cpu
 from perflab.figures.plots.latency_cpu import table as latency_cpu_table
 from perflab.figures.plots.latency_ecdf import latency_ecdf
 from perflab.figures.plots.latency_ecdf import table as latency_ecdf_table
-from perflab.figures.plots.login_bands import login_bands
-from perflab.figures.plots.login_bands import table as login_bands_table
-from perflab.figures.plots.stream_timeline import stream_timeline
-from perflab.figures.plots.stream_timeline import table as stream_timeline_table
 from perflab.figures.plots.throughput import table as throughput_table
 from perflab.figures.plots.throughput import throughput
 from perflab.figures.plots.time_breakdown import table as time_breakdown_table
 from perflab.figures.plots.time_breakdown import time_breakdown
-from perflab.figures.plots.users_held import table as users_held_table
-from perflab.figures.plots.users_held import users_held
-from perflab.figures.plots.volume_users import table as volume_users_table
-from perflab.figures.plots.volume_users import volume_users
 from perflab.paths import figures_dir
 from perflab.recordings import Run
+from perflab.systems.chat.analysis.windows import has_streams
+from perflab.systems.chat.figures.codec_cost import codec_cost
+from perflab.systems.chat.figures.codec_cost import table as codec_cost_table
+from perflab.systems.chat.figures.delivery_cpu import delivery_cpu
+from perflab.systems.chat.figures.delivery_cpu import table as delivery_cpu_table
+from perflab.systems.chat.figures.delivery_volume import delivery_volume
+from perflab.systems.chat.figures.delivery_volume import table as delivery_volume_table
+from perflab.systems.chat.figures.ladder import ladder
+from perflab.systems.chat.figures.ladder import table as ladder_table
+from perflab.systems.chat.figures.login_bands import login_bands
+from perflab.systems.chat.figures.login_bands import table as login_bands_table
+from perflab.systems.chat.figures.stream_timeline import stream_timeline
+from perflab.systems.chat.figures.stream_timeline import table as stream_timeline_table
+from perflab.systems.chat.figures.users_held import table as users_held_table
+from perflab.systems.chat.figures.users_held import users_held
+from perflab.systems.chat.figures.volume_users import table as volume_users_table
+from perflab.systems.chat.figures.volume_users import volume_users
+from perflab.systems.lab.figures.client_cost import client_cost
+from perflab.systems.lab.figures.client_cost import table as client_cost_table
+from perflab.systems.lab.figures.known_effects import known_effects
+from perflab.systems.lab.figures.known_effects import table as known_effects_table
 
 __all__ = [
     "PLOTS",

@@ -139,6 +139,7 @@ MEASURING = (
     "perflab/sampling",
     "perflab/trials",
     "perflab/experiments",
+    "perflab/systems",
     "services",
 )
 

@@ -6,13 +6,15 @@ import queue
 import struct
 import threading
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from perflab.load.exchange import Exchange
 from perflab.load.outcome import ERRORS, STAGES
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 INSTANTS = ("planned_ns", "started_ns", "sent_ns", "first_byte_ns", "done_ns")
 ROW = np.dtype(
@@ -218,6 +220,9 @@ def phases(folder: Path, count: int) -> dict[str, np.ndarray]:
 
 def frame(folder: Path, worker: int) -> pd.DataFrame:
     """Return what a worker wrote as a table, codes turned into words."""
+    # Workers write and do not read: with pandas they would take three times as long to start.
+    import pandas as pd
+
     found = rows(folder)
     data: dict[str, object] = {
         "stage": words(STAGES, found["stage"]),

@@ -9,11 +9,14 @@ from __future__ import annotations
 import json
 import struct
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from perflab.load.columns import Spool, words
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ROW = np.dtype(
     [
@@ -101,6 +104,8 @@ class MessageRecorder:
 
 def messages(folder: Path, worker: int) -> pd.DataFrame:
     """Return the messages of a worker, in the order they were noted, kinds in words."""
+    import pandas as pd
+
     path, names = folder / "messages.rows", folder / "messages.names"
     found = np.fromfile(path, dtype=ROW) if path.exists() else np.empty(0, dtype=ROW)
     kinds = tuple(json.loads(names.read_text())) if names.exists() else ()

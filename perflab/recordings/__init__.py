@@ -3,12 +3,13 @@
 from perflab.recordings.listing import list_runs, newer_unfinished, not_finished, open_run
 from perflab.recordings.published import claims, published, studies, targets
 from perflab.recordings.reader import Run
-from perflab.recordings.reasons import Reason, Side, fault, reason_columns, side_of
+from perflab.recordings.reasons import Reason, Remark, Side, fault
 from perflab.recordings.resume import Remainder, check_same, remainder, remaining_blocks
 from perflab.recordings.schema import (
     SCHEMA_VERSION,
     Contrast,
     ContrastPair,
+    Response,
     RunRecord,
     Scale,
     SessionRecord,
@@ -25,6 +26,8 @@ __all__ = [
     "ContrastPair",
     "Reason",
     "Remainder",
+    "Remark",
+    "Response",
     "Run",
     "RunRecord",
     "RunWriter",
@@ -43,11 +46,9 @@ __all__ = [
     "not_finished",
     "open_run",
     "published",
-    "reason_columns",
     "remainder",
     "remaining_blocks",
     "select",
-    "side_of",
     "studies",
     "targets",
     "trial_id",

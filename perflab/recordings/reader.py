@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from perflab.errors import RecordingError
 from perflab.recordings.opening import check_folder
 from perflab.recordings.record import read_record
 from perflab.recordings.schema import OPTIONAL, TABLES
-from perflab.recordings.tables import TRIAL
+from perflab.recordings.tables import KINDS_OF_REMARK, TRIAL, remarks
 from perflab.recordings.trial_tables import read_row, read_table
 
 IDENTITY = ("trial_id", "treatment", "block")
@@ -75,7 +75,11 @@ class Run:
         return self._problems
 
     def trials(self) -> pd.DataFrame:
-        """Return one row per committed trial in the order they ran, with ``superseded``."""
+        """Return one row per committed trial in the order they ran, with ``superseded``.
+
+        ``reasons`` holds a list of :class:`Reason` in each row, ``warnings`` one of
+        :class:`Remark`.
+        """
         trials = self._trials
         return trials[~trials["trial_id"].isin(self._damaged)].reset_index(drop=True)
 
@@ -138,11 +142,8 @@ class Run:
                 self._skip(folder.name, error)
         joined = pa.concat_tables(tables, promote_options="default")
         frame: pd.DataFrame = joined.to_pandas()
-        # Runs from before reasons had sides do not say whose fault they tell of.
-        frame["reason_sides"] = [
-            ["unknown"] * len(reasons) if sides is None else list(sides)
-            for reasons, sides in zip(frame["reasons"], frame["reason_sides"], strict=True)
-        ]
+        for name in KINDS_OF_REMARK:
+            frame[name] = frame[name].map(partial(remarks, name))
         frame["superseded"] = frame["trial_id"].isin(self.record.superseded).astype(bool)
         return frame.sort_values(["block", "position", "attempt"], ignore_index=True)
 

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from perflab.errors import RecordingError
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 # An experiment's parameters allow 1,000 blocks; tables have a row for every block.
 MOST_BLOCKS = 10_000
 MOST_TREATMENTS = 1_000
@@ -104,6 +104,23 @@ class TreatmentRecord(_Record):
     label: str = ""
 
 
+class Response(_Record):
+    """A number of a trial that can be compared, as the system declares it that measured it.
+
+    ``name`` is the column of the trials; one ``*`` in it stands for the name of a service, a phase
+    or a function (``cpu_share_*``). ``title`` says what more of it is more of ("throughput", where
+    ``*`` stands for the same name), ``heading`` the same in a narrow table ("p99 ms"); ``better``
+    says which way an improvement goes. What is ``typical`` stands in every summary.
+    """
+
+    name: str
+    title: str
+    unit: str = ""
+    heading: str = ""
+    better: Literal["more", "less", "neither"] = "neither"
+    typical: bool = False
+
+
 class ContrastPair(_Record):
     """Two sets of levels, each of which selects treatments."""
 
@@ -183,8 +200,10 @@ class RunRecord(_Record):
     schema_version: int = Field(default=SCHEMA_VERSION, ge=1, le=SCHEMA_VERSION, strict=True)
     run_id: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=200)
     experiment: str
+    system: str = ""
     title: str
     question: str
+    responses: list[Response] = Field(default_factory=list)
     state: RunState = "running"
     reason: str = ""
     created_at: str

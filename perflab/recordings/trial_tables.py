@@ -14,9 +14,10 @@ import pyarrow.parquet as pq
 
 from perflab.errors import RecordingError
 from perflab.recordings.manifest import READ_AT_ONCE_BYTES, check_files
+from perflab.recordings.older import upgraded
 from perflab.recordings.opening import check_folder, open_plain
 from perflab.recordings.schema import OPTIONAL, TABLES, RunRecord, check_columns
-from perflab.recordings.tables import TRIAL, check_row
+from perflab.recordings.tables import REMARKS, TRIAL, check_row
 
 # A crowd that hears 100,000 messages a second leaves so many rows in three minutes; a small file
 # can claim any number.
@@ -41,6 +42,7 @@ def read_row(folder: Path, record: RunRecord) -> pa.Table:
         is_known_whole = check_files(folder)
     row = read_table(folder / "trial.parquet", most_rows=1)
     with _named(folder / "trial.parquet"):
+        row = upgraded(row, REMARKS)
         _check_row(row, folder.name, record)
     for kind in TABLES:
         file = folder / f"{kind}.parquet"

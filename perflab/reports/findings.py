@@ -10,12 +10,12 @@ import pandas as pd
 from perflab.analysis.decomposition import change, change_sentence, decompose, largest_phase
 from perflab.analysis.evaluation import Finding, evaluate, not_asked
 from perflab.analysis.findings import adjusted_words, findings_table, sentence
-from perflab.analysis.streams import has_streams
 from perflab.analysis.summary import summary_table
 from perflab.analysis.words import response_words
 from perflab.errors import AnalysisError
 from perflab.recordings import Run
 from perflab.reports.numbers import MISSING, count, estimate, measured, missing, number, p_value
+from perflab.systems.chat.analysis.windows import has_streams
 
 # "p, adjusted ..." says for how many claims: see :func:`columns`.
 ADJUSTED = "p, adjusted"

@@ -10,7 +10,6 @@ from typing import Any
 import pandas as pd
 
 from perflab.analysis.noise import noise_report
-from perflab.analysis.streams import has_streams
 from perflab.display import plain
 from perflab.figures import save_all
 from perflab.figures.export import write_whole
@@ -23,6 +22,7 @@ from perflab.reports.findings import (
     sentences,
 )
 from perflab.reports.markdown import cell, to_markdown
+from perflab.systems.chat.analysis.windows import has_streams
 
 FIGURE_TITLES = {
     "effect": "What every claim comes to, block by block",

@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from perflab.recordings import Remark
 from perflab.sampling.profiler import Profiler
 from perflab.stacks.residents import Residents
 from perflab.trials.plan import Profiling, Treatment
@@ -29,7 +30,7 @@ class Seen:
     looks: int
     rate_hz: int
     watched: Mapping[str, int]
-    warnings: tuple[str, ...]
+    warnings: tuple[Remark, ...]
 
     @classmethod
     def by(cls, profiler: Profiler, wanted: Profiling) -> Seen:
@@ -37,7 +38,8 @@ class Seen:
         stacks = profiler.collect()
         watched = watched_samples(stacks, wanted.watch)
         missing = unseen(watched, wanted.watch, int(stacks["samples"].sum()))
-        warnings = (*profiler.warnings, *missing)
+        doubts = (Remark(code="profiler.doubts", text=text) for text in profiler.warnings)
+        warnings = (*doubts, *missing)
         return cls(stacks, profiler.looks, wanted.rate_hz, watched, warnings)
 
     def columns(self, messages: int) -> dict[str, Any]:

@@ -152,7 +152,7 @@ class Session:
                 "event": "trial_done",
                 "trial_id": row["trial_id"],
                 "state": row["state"],
-                "reasons": row["reasons"],
+                "reasons": [each.model_dump() for each in row["reasons"]],
                 "throughput_rps": row.get("throughput_rps"),
                 "messages_per_s": row.get("messages_per_s"),
                 "left_s": left_s,
@@ -165,7 +165,7 @@ class Session:
         if last:
             return
         self._restarts += 1
-        reason = tables.row["reasons"][0]
+        reason = str(tables.row["reasons"][0])
         if self._restarts > MAX_RESTARTS:
             raise StackError(
                 f"{self._failed} trials failed, although the services were started afresh "

@@ -15,15 +15,16 @@ from perflab.load.generator import Generator
 from perflab.load.result import LoadResult
 from perflab.load.selfcheck import check
 from perflab.load.stopping import Progress, StopLoad
-from perflab.recordings import Reason, Side, reason_columns
+from perflab.recordings import Reason
 from perflab.sampling.meters import Meter, ProcessTreeMeter
 from perflab.sampling.sampler import Sampler
 from perflab.stacks.backend import HOST
 from perflab.stacks.patience import Interrupted, go_on, never
 from perflab.stacks.residents import Residents
-from perflab.trials import streams, summary
+from perflab.systems.chat import streams
+from perflab.systems.chat.lost_messages import unstored
+from perflab.trials import summary
 from perflab.trials.looking_on import PROFILER, Seen, looking_on
-from perflab.trials.lost_messages import unstored
 from perflab.trials.plan import Treatment
 from perflab.trials.surroundings import Surroundings, cpu_of_idle, steal_ns
 
@@ -79,8 +80,8 @@ class _Kept:
         self, row: dict[str, Any], error: PerflabError, others: Iterable[Reason]
     ) -> TrialTables:
         """Return a failed trial with what was recorded until then."""
-        reasons = reason_columns([Reason(str(error), _side(error)), *others])
-        tables = TrialTables({**row, **reasons, "state": "failed"}, services_whole=False)
+        row = {**row, "reasons": [_failure(error), *others], "state": "failed"}
+        tables = TrialTables(row, services_whole=False)
         if self.sampler is not None:
             tables.samples, tables.waits = self.sampler.samples(), self.sampler.waits()
         if self.result is not None:
@@ -90,20 +91,24 @@ class _Kept:
         return tables
 
 
-def _side(error: PerflabError) -> Side:
-    """Return whose fault it is that a trial failed."""
+def _failure(error: PerflabError) -> Reason:
+    """Return why a trial failed, and whose fault it is."""
+    text = str(error)
     if isinstance(error, LoadError):
-        return "client"
-    return "server" if isinstance(error, ServiceFailed) else "unknown"
+        return Reason(code="load.failed", side="client", text=text)
+    if isinstance(error, ServiceFailed):
+        return Reason(code="service.failed", side="server", text=text)
+    return Reason(code="stack.failed", text=text)
 
 
 def _losses(residents: Residents, name: str) -> list[Reason]:
     """Return what speaks against a trial whose services lost processes."""
     return [
         Reason(
-            f"service '{service}' lost {lost} during the trial: what answered before and after "
-            "is not the same",
-            "server",
+            code="service.lost_processes",
+            side="server",
+            text=f"service '{service}' lost {lost} during the trial: what answered before and "
+            "after is not the same",
         )
         for service, lost in residents.lost(name).items()
     ]
@@ -151,7 +156,8 @@ def _measured(bench: Bench, treatment: Treatment, row: dict[str, Any], kept: _Ke
     found = check(result, treatment.workload, expected, server_count)
     reasons = [*losses, *found.reasons]
     if paused_share > MAX_PAUSED_CPU_SHARE:
-        reasons.append(Reason(f"paused services used {paused_share:.1%} of a core"))
+        text = f"paused services used {paused_share:.1%} of a core"
+        reasons.append(Reason(code="stack.paused_cpu", text=text))
     samples = sampler.samples()
     services = [*residents.active(name), "client", "lab"]
     seen = streams.look(result.messages, samples, services, _counts(residents, name))
@@ -169,7 +175,7 @@ def _measured(bench: Bench, treatment: Treatment, row: dict[str, Any], kept: _Ke
         "paused_cpu_share": paused_share,
         "steal_share": steal_share,
         "state": "invalid" if reasons else "valid",
-        **reason_columns(reasons),
+        "reasons": reasons,
         **(profile.columns(seen.row.get("messages_delivered", 0)) if profile else {}),
         "warnings": [*found.warnings, *seen.warnings, *(profile.warnings if profile else ())],
     }

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 
 import pandas as pd
 
+from perflab.recordings import Remark
+
 
 def watched_samples(stacks: pd.DataFrame, watch: Mapping[str, str]) -> dict[str, int]:
     """Return the number of samples that have a watched frame anywhere in their stack, by name.
@@ -61,11 +63,15 @@ def watched_columns(
     return row
 
 
-def unseen(found: Mapping[str, int], watch: Mapping[str, str], samples: int) -> tuple[str, ...]:
+def unseen(found: Mapping[str, int], watch: Mapping[str, str], samples: int) -> tuple[Remark, ...]:
     """Return a warning for every watched name that is in no sample."""
     return tuple(
-        f"watched '{name}' is in none of {samples} samples: it takes less time than they can show "
-        f"(a higher rate_hz or longer trials show more), or no frame matches '{watch[name]}'"
+        Remark(
+            code="profiler.unseen",
+            text=f"watched '{name}' is in none of {samples} samples: it takes less time than they "
+            "can show (a higher rate_hz or longer trials show more), or no frame matches "
+            f"'{watch[name]}'",
+        )
         for name, count in found.items()
         if not count
     )

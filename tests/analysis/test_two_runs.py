@@ -12,7 +12,7 @@ from perflab.analysis.two_runs import _rank_sum_counts, compare_runs, unpaired
 from perflab.errors import AnalysisError
 from perflab.recordings import Run
 from tests.synthetic import ON_AND_OFF, Planted, write_run
-from tests.synthetic_streams import write_stream_run
+from tests.systems.chat.synthetic_streams import write_stream_run
 
 
 def runs(tmp_path, faster: float = 1.0, **changes) -> tuple[Run, Run]:

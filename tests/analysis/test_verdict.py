@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from perflab.analysis.comparison import Effect
 from perflab.analysis.findings import published_text
 from perflab.analysis.verdict import Outcome, judge
-from perflab.experiments import experiment
-from perflab.experiments.serialization import SerializationParameters
 from perflab.recordings import Contrast
+from perflab.systems import experiment
+from perflab.systems.chat.experiments.serialization import SerializationParameters
 
 NAN = math.nan
 

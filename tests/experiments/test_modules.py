@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,15 +12,15 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from perflab import experiments
+from perflab import systems
 from perflab.errors import ExperimentError
-from perflab.experiments import experiment
 from perflab.recordings import Contrast
+from perflab.systems import experiment
 
-COPY = "from perflab.experiments.synchronous_commit import EXPERIMENT\n"
+COPY = "from perflab.systems.inference.experiments.synchronous_commit import EXPERIMENT\n"
 WITHOUT_SOURCE = """
 from dataclasses import replace
-from perflab.experiments.synchronous_commit import EXPERIMENT as MODEL
+from perflab.systems.inference.experiments.synchronous_commit import EXPERIMENT as MODEL
 from perflab.recordings import Contrast
 
 def contrasts(_):
@@ -47,14 +48,23 @@ BROKEN = {
 }
 
 
+def of_a_system(place: Path) -> Path:
+    """Make a system in a folder, and return where its experiments belong."""
+    experiments = place / "foreign" / "experiments"
+    experiments.mkdir(parents=True)
+    for package in (experiments.parent, experiments):
+        (package / "__init__.py").touch()
+    return experiments
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Let modules in a temporary folder be experiments, too."""
-    monkeypatch.setattr(experiments, "__path__", [*experiments.__path__, str(tmp_path)])
+    monkeypatch.setattr(systems, "__path__", [*systems.__path__, str(tmp_path)])
     before = set(sys.modules)
-    yield tmp_path
+    yield of_a_system(tmp_path)
     for name in set(sys.modules) - before:
-        if name.startswith("perflab.experiments."):
+        if name.startswith("perflab.systems."):
             del sys.modules[name]
     importlib.invalidate_caches()
 
@@ -70,21 +80,21 @@ def test_a_broken_module_asked_for_by_name_gives_the_reason(folder: Path, name: 
 
 
 def test_the_others_are_listed_and_every_broken_one_is_named(tmp_path: Path) -> None:
+    folder = of_a_system(tmp_path)
     for name, (text, _) in BROKEN.items():
-        (tmp_path / f"{name}.py").write_text(text)
-    listing = (
-        "import sys; from perflab import experiments; from perflab.cli import main;"
-        f"experiments.__path__.append({str(tmp_path)!r}); sys.argv = ['perflab', 'experiments'];"
-        "main()"
-    )
+        (folder / f"{name}.py").write_text(text)
     done = subprocess.run(
-        [sys.executable, "-c", listing], capture_output=True, text=True, timeout=100
+        [sys.executable, "-c", "from perflab.cli import main; main()", "experiments"],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        env={**os.environ, "PERFLAB_SYSTEMS": str(tmp_path)},
     )
     assert done.returncode == 0, done.stderr
     assert "synchronous_commit  How much throughput" in done.stdout
     assert "Traceback" not in done.stderr
     for name in BROKEN:
-        assert f"left out: {tmp_path / name}.py: " in done.stderr
+        assert f"left out: {folder / name}.py: " in done.stderr
 
 
 def test_a_claim_without_a_source_is_told_with_the_file_it_stands_in(folder: Path) -> None:

@@ -13,8 +13,6 @@ from perflab.figures import PLOTS, draw_all
 from perflab.figures.looks import luminance
 from perflab.figures.origin import n_text, valid_counts
 from perflab.figures.plots import (
-    client_cost,
-    codec_cost,
     flush_cost,
     latency_cpu,
     latency_ecdf,
@@ -22,6 +20,8 @@ from perflab.figures.plots import (
     time_breakdown,
 )
 from perflab.recordings import Run
+from perflab.systems.chat.figures import codec_cost
+from perflab.systems.lab.figures import client_cost
 from tests.figures.shown import all_words, cut_off, one_line, overlapping
 from tests.figures.studies import OF_ONE_STUDY
 from tests.synthetic import APP_SHARE, Planted, contrast_of, variants, write_run

@@ -7,14 +7,14 @@ from functools import cache
 import pytest
 
 from perflab.figures import EFFECT, PLOTS, STREAM_PLOTS, draw_all, save_all
-from perflab.figures.plots.delivery_cpu import delivery_cpu
-from perflab.figures.plots.delivery_volume import delivery_volume
-from perflab.figures.plots.ladder import ladder
-from perflab.figures.plots.stream_timeline import stream_timeline
-from perflab.figures.plots.volume_users import volume_users
 from perflab.recordings import Contrast, Run, RunWriter, TreatmentRecord
+from perflab.systems.chat.figures.delivery_cpu import delivery_cpu
+from perflab.systems.chat.figures.delivery_volume import delivery_volume
+from perflab.systems.chat.figures.ladder import ladder
+from perflab.systems.chat.figures.stream_timeline import stream_timeline
+from perflab.systems.chat.figures.volume_users import volume_users
 from tests.figures.shown import all_words, cut_off, one_line, overlapping, shown_texts
-from tests.synthetic_streams import write_ladder, write_stream_run
+from tests.systems.chat.synthetic_streams import write_ladder, write_stream_run
 
 once = cache(draw_all)
 LOGINS = Contrast(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,8 @@ def load_result(
     delays: tuple[np.ndarray, np.ndarray] | None = None,
     latency_s: float = 0.3,
     errors: dict[str, int] | None = None,
+    change: Callable[[np.ndarray], object] = lambda _: None,
+    sent: np.ndarray | None = None,
     **facts: Any,
 ) -> LoadResult:
     """Write and return a load of one worker.
@@ -43,6 +46,10 @@ def load_result(
         Of requests and of deliveries.
     errors : dict, optional
         Error class to how many of the first requests have it.
+    change : callable
+        Gets the rows and may change their instants.
+    sent : array, optional
+        How late messages of streams were sent (s): one every 10 ms from the begin.
     """
     place = folder / "0"
     place.mkdir(parents=True)
@@ -54,6 +61,7 @@ def load_result(
     rows["stage"] = MEASURE
     kinds = [kind for kind, number in (errors or {}).items() for _ in range(number)]
     rows["error"][: len(kinds)] = [CODES[kind] for kind in kinds]
+    change(rows)
     (place / "requests.rows").write_bytes(rows.tobytes())
     (place / "phases.rows").write_bytes(b"")
     (place / "phases.names").write_text("")
@@ -62,7 +70,12 @@ def load_result(
         heard["at_ns"] = BEGIN_NS + (delivered_s * S).astype("int64")
         heard["key"] = heard["at_ns"] - round(latency_s * S)
         heard["direction"] = messages.RECEIVED
-    (place / "messages.rows").write_bytes(heard.tobytes())
+    spoken = np.zeros(0 if sent is None else len(sent), dtype=messages.ROW)
+    if sent is not None:
+        spoken["key"] = BEGIN_NS + S + np.arange(len(sent)) * S // 100
+        spoken["at_ns"] = spoken["key"] + (sent * S).astype("int64")
+        spoken["direction"] = messages.SENT
+    (place / "messages.rows").write_bytes(heard.tobytes() + spoken.tobytes())
     (place / "messages.names").write_text('["price"]')
     woken_s, late_ms = delays if delays is not None else (np.zeros(0), np.zeros(0))
     given: dict[str, Any] = {

@@ -220,25 +220,50 @@ def test_one_user_on_two_workers_sends_everything(serve: Serve) -> None:
     assert (len(result.requests), result.unsent) == (53, 0)
 
 
-def test_a_starved_client_is_flagged(serve: Serve, generator: Generator) -> None:
-    url, _ = serve(0.0, "good")
+def stopped_for(pid: int, seconds: float) -> None:
+    os.kill(pid, signal.SIGSTOP)
+    time.sleep(seconds)
+    os.kill(pid, signal.SIGCONT)
+
+
+def test_a_worker_that_stood_still_keeps_to_its_schedule_and_says_so(
+    serve: Serve, generator: Generator
+) -> None:
+    url, _ = serve(0.001, "good")
+    work = Workload(request=Request(), arrivals=OpenLoop(stages=(Stage(rate=500, duration_s=2),)))
+    threading.Timer(0.8, stopped_for, (generator.pids[0], 0.3)).start()
+    result = generator.run(work, url)
+    found = result.requests
+    # Every request is charged from the instant of a schedule that was fixed before the start.
+    assert (found["planned_ns"].diff().dropna() == 2_000_000).all()
+    late_ms = (found["started_ns"] - found["planned_ns"]) / 1e6
+    assert 250 < late_ms.max() < 500
+    assert 100 < (late_ms > 50).sum() < 200
+    assert ((found["done_ns"] - found["planned_ns"]) / 1e6 >= late_ms).all()
+    reasons = check(result, work).reasons
+    assert any(each.startswith("generator lag p99") for each in reasons)
+    assert {each.side for each in reasons} == {"client"}
+
+
+def test_a_starved_client_of_a_closed_loop_is_flagged(serve: Serve, generator: Generator) -> None:
+    url, _ = serve(0.001, "good")
+    work = workload(users=4, requests=0, warmup_requests=0, duration_s=1.5, think_time_s=0.005)
     stop = threading.Event()
 
     def starve() -> None:
-        while not stop.is_set():
-            os.kill(generator.pids[0], signal.SIGSTOP)
-            time.sleep(0.05)
-            os.kill(generator.pids[0], signal.SIGCONT)
-            time.sleep(0.02)
+        while not stop.wait(0.02):
+            stopped_for(generator.pids[0], 0.05)
 
     thread = threading.Thread(target=starve)
     thread.start()
     try:
-        result = generator.run(workload(requests=500), url)
+        result = generator.run(work, url)
     finally:
         stop.set()
         thread.join()
-    assert check(result, workload()).reasons
+    reasons = check(result, work).reasons
+    assert any(each.startswith(("generator lag", "event-loop delay")) for each in reasons)
+    assert {each.side for each in reasons} == {"client"}
 
 
 def test_the_servers_own_count_is_held_against_the_clients(

@@ -16,16 +16,16 @@ from perflab import laboratory
 from perflab.analysis import decompose, largest_phase
 from perflab.analysis.words import part_words
 from perflab.display import Lines, Shown
-from perflab.experiments import experiment, names
-from perflab.experiments.synchronous_commit import SynchronousCommitParameters
 from perflab.figures import time_breakdown
 from perflab.recordings import Run, RunWriter
 from perflab.reports.findings import columns, readable_findings
 from perflab.reports.section import section
 from perflab.reports.shown import Saved
 from perflab.reports.verdicts import LOOKS, to_terminal, verdict_table
+from perflab.systems import experiment, names
+from perflab.systems.inference.experiments.synchronous_commit import SynchronousCommitParameters
 from tests.synthetic import ON_AND_OFF, Planted, contrast_of, variants, write_run
-from tests.synthetic_streams import write_stream_run
+from tests.systems.chat.synthetic_streams import write_stream_run
 
 PYTHON = re.compile(
     r"PosixPath|Parameters\(|\[\s*'|\('|dtype|<perflab|object at|array\(|None|nan\b|True|False"

@@ -29,7 +29,7 @@ from chatting import CODECS, compiled_codecs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perflab.experiments.serialization import SIZES
+from perflab.systems.chat.experiments.serialization import SIZES
 
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
 EXTREMES = (LOWEST, -1, 0, 1, 127, 128, 2**31, 2**53 + 1, HIGHEST)

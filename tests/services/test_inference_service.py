@@ -15,7 +15,7 @@ from conftest import Start
 from running import SECRET, Answer, Service, call, server_pid, start, wait_until
 from wire import CountingProxy
 
-from perflab.experiments.inference_service import FEATURES
+from perflab.systems.inference.service import FEATURES
 
 WRITING = {"psycopg2": "/inferences", "asyncpg": "/inferences_async"}
 ENDPOINTS = [*WRITING.values(), "/inferences_no_db", "/inferences_no_db_async"]

@@ -18,7 +18,6 @@ import psycopg2
 import pytest
 
 from perflab.errors import RunInterrupted, ServiceFailed, SettingRefused, StackError
-from perflab.experiments.inference_service import FEATURES, InferenceParameters, stack
 from perflab.host.placement import placement
 from perflab.paths import open_dir, project_root, services_dir, state_dir
 from perflab.sampling.meters import ProcessTable
@@ -27,6 +26,7 @@ from perflab.stacks.backend import choose
 from perflab.stacks.plan import settle
 from perflab.stacks.residents import Residents
 from perflab.stacks.spec import load_service, render, service_names
+from perflab.systems.inference.service import FEATURES, InferenceParameters, stack
 
 SMALL = InferenceParameters(workers=1, pool_size=4)
 
@@ -273,7 +273,7 @@ def test_who_wants_to_end_is_heard_while_services_start() -> None:
 
 OWNER = """
 import os, sys, time
-from perflab.experiments.inference_service import InferenceParameters, stack
+from perflab.systems.inference.service import InferenceParameters, stack
 from perflab.host.placement import placement
 from perflab.stacks.backend import choose
 from perflab.stacks.reaper import Reapers

@@ -7,13 +7,15 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from perflab.experiments import experiment
 from perflab.paths import runs_dir
 from perflab.recordings import Run
 from perflab.stacks import leftovers
+from perflab.systems import experiment
 from perflab.trials.client import conduct
 from perflab.trials.conductor import Order
 from perflab.trials.plan import RunPlan
+
+pytestmark = pytest.mark.alone
 
 # Enough load and looks that compressing, a few percent of them, is seen a dozen times.
 SMALL = {
@@ -67,4 +69,4 @@ def assert_plausible(trial: pd.Series[Any]) -> None:
     assert 0 < shares["deflate"] < shares["send"] < 1
     assert 0 <= shares["serialize"] < 1 - shares["send"]
     assert 1 < trial["profile_send_us_per_message"] < 1000
-    assert not [text for text in trial["warnings"] if "'send'" in text or "'deflate'" in text]
+    assert not [each for each in trial["warnings"] if "'send'" in each or "'deflate'" in each]

@@ -17,11 +17,11 @@ import pytest
 
 from perflab import laboratory
 from perflab.errors import HostBusy, ResumeRefused, RunInterrupted
-from perflab.experiments import experiment
 from perflab.host.lock import holder, measurement_lock
 from perflab.paths import project_root, runs_dir
 from perflab.recordings import Run, RunWriter
 from perflab.stacks import leftovers
+from perflab.systems import experiment
 from perflab.trials.client import conduct
 from perflab.trials.conductor import Order
 
@@ -52,6 +52,11 @@ def test_a_run_is_recorded_whole_on_each_backend(backend_name: str) -> None:
     assert run.record.backend == backend_name
     trials = run.trials()
     assert len(trials) == 4
+    # A stir of the machine may cost a trial, and then it is said; not all of them.
+    assert (trials["state"] == "valid").any(), trials["reasons"].tolist()
+    assert [state == "valid" for state in trials["state"]] == [
+        len(reasons) == 0 for reasons in trials["reasons"]
+    ]
     assert set(trials["state"]) <= {"valid", "invalid"}
     assert trials["requests"].tolist() == [60] * 4
     # The server's own count agrees with what the client was told, warm-up included.

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from perflab.experiments import experiment
+from perflab.systems import experiment
 from perflab.trials import session
 from perflab.trials.session import Remaining, Session
 from perflab.trials.time_left import TimeLeft
@@ -78,6 +78,7 @@ def events_of_a_run(
     return seen
 
 
+@pytest.mark.alone
 def test_what_a_run_says_is_left_is_what_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = events_of_a_run(monkeypatch, blocks=6)
     end = seen[-1][0] + STOP_S

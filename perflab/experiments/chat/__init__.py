@@ -1,1 +1,0 @@
-"""What the experiments on the chat service share: users, frames, stack and parameters."""

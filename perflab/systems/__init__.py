@@ -1,0 +1,128 @@
+"""The systems under study: each is a folder that holds all that only it knows.
+
+What a system's folder may hold, each part found by its name:
+
+``experiments/``
+    A module for each experiment, which ends with ``EXPERIMENT = Experiment(...)``.
+``responses.py``
+    ``RESPONSES``: the numbers of its trials that can be compared.
+``views.py``
+    ``VIEWS``: what is drawn of its runs.
+``stacks.py``
+    ``STACKS``: what ``perflab up`` starts.
+``services/``, ``published/``
+    As at the top of the checkout: specimens and published results that belong to this system alone.
+
+Systems from elsewhere lie in folders that ``PERFLAB_SYSTEMS`` names (several are separated as in
+``PATH``); they are imported as ``perflab.systems.<name>`` like those that are here.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import pkgutil
+import traceback
+from pathlib import Path
+
+from perflab.errors import ExperimentError, ParameterError
+from perflab.experiments import Experiment, RunParameters
+from perflab.parameters import did_you_mean
+
+SEARCHED = "PERFLAB_SYSTEMS"
+__path__ += [
+    str(Path(folder).resolve())
+    for folder in os.environ.get(SEARCHED, "").split(os.pathsep)
+    if folder
+]
+
+
+def systems() -> list[str]:
+    """Return the names of all systems."""
+    return sorted({module.name for module in pkgutil.iter_modules(__path__) if module.ispkg})
+
+
+def folder_of(system: str) -> Path:
+    """Return a system's folder: the first of its name on the path."""
+    spec = importlib.util.find_spec(f"{__name__}.{system}")
+    if spec is None or not spec.submodule_search_locations:
+        raise ParameterError("system", [f"no system '{system}'{did_you_mean(system, systems())}"])
+    return Path(spec.submodule_search_locations[0])
+
+
+def names() -> list[str]:
+    """Return the names of all experiments, of broken modules too."""
+    return sorted(_modules())
+
+
+def system_of(experiment: str) -> str:
+    """Return the system that an experiment belongs to; raises ParameterError for an unknown one."""
+    known = _modules()
+    if experiment not in known:
+        listed = ", ".join(sorted(known))
+        raise ParameterError(
+            "experiment",
+            [f"no experiment '{experiment}'{did_you_mean(experiment, known)}; there are: {listed}"],
+        )
+    return known[experiment]
+
+
+def experiment(name: str) -> Experiment:
+    """Return an experiment by name.
+
+    Raises
+    ------
+    ParameterError
+        There is none of that name; the message proposes the nearest.
+    ExperimentError
+        Its module is wrong; the message names the file and the fault.
+    """
+    place = f"{__name__}.{system_of(name)}.experiments.{name}"
+    try:
+        found = getattr(importlib.import_module(place), "EXPERIMENT", None)
+    # A module may do anything when it is imported, and the others shall still be found.
+    except (Exception, SystemExit) as error:
+        raise ExperimentError(f"{_file(place)}: {_in_one_line(error)}") from None
+    fault = _fault(found, name)
+    if fault:
+        raise ExperimentError(f"{_file(place)}: {fault}")
+    assert isinstance(found, Experiment)
+    return found
+
+
+def _modules() -> dict[str, str]:
+    """Return the system of every module that should hold an experiment."""
+    found: dict[str, str] = {}
+    for system in systems():
+        folder = folder_of(system) / "experiments"
+        for module in pkgutil.iter_modules([str(folder)]):
+            found.setdefault(module.name, system)
+    return found
+
+
+def _fault(found: object, name: str) -> str:
+    """Return what is wrong with a module's EXPERIMENT, or an empty string."""
+    if found is None:
+        return "has no EXPERIMENT; end it with EXPERIMENT = Experiment(...)"
+    if not isinstance(found, Experiment):
+        return f"its EXPERIMENT is a {type(found).__name__}, not an Experiment"
+    if found.name != name:
+        # Two modules would answer to one name.
+        return f"its EXPERIMENT is named '{found.name}'; name it like the file, '{name}'"
+    model = found.parameters
+    if not (isinstance(model, type) and issubclass(model, RunParameters)):
+        return "its parameters are no class derived from RunParameters"
+    return ""
+
+
+def _file(place: str) -> str:
+    spec = importlib.util.find_spec(place)
+    return str(spec.origin) if spec else place
+
+
+def _in_one_line(error: BaseException) -> str:
+    last = traceback.extract_tb(error.__traceback__)[-1:]
+    line = f" (line {last[0].lineno} of {last[0].filename})" if last else ""
+    words = " ".join(str(error).split())
+    return f"{type(error).__name__} when it is imported: {words}{line}"

@@ -1,0 +1,1 @@
+"""The chat service: WebSockets, codecs, logins (chat study)."""

@@ -1,0 +1,1 @@
+"""Analyses of crowds on a chat service."""

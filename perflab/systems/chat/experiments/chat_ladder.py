@@ -1,0 +1,187 @@
+"""How do latency and volume of the chat service change with each step of the published ladder?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from pydantic import Field, field_validator
+
+from perflab.errors import ParameterError
+from perflab.experiments.experiment import Experiment
+from perflab.host.placement import placement
+from perflab.recordings import Contrast
+from perflab.systems.chat import service
+from perflab.systems.chat.changes import CHANGES, contrasts
+from perflab.systems.chat.rungs import MOST_USERS, SCENARIOS, chosen, rung_named
+from perflab.systems.chat.service import ChatParameters, Rung
+from perflab.trials.plan import Treatment
+
+SUBSET = (
+    "json", "orjson", "protobuf", "once", "json_login", "uvloop", "asyncio_no_deflate",
+    "no_deflate", "no_deflate_425", "best", "best_425",
+)  # fmt: skip
+ONE_CORE = "this machine gives the services one core: a process on it cannot migrate"
+SECOND_CORE = "this machine gives the services one core: nothing of them can run on a second one"
+NumberOfUsers = Annotated[int, Field(ge=1, le=MOST_USERS)]
+PROCESS_CPU = "the lab measures the CPU of a process as a whole, not by core"
+
+
+class ChatLadderParameters(ChatParameters):
+    """Parameters of the ladder.
+
+    ``ramp_s`` goes with cheap logins (``bcrypt_rounds``): a search for the most users spends its
+    time on the plateau.
+    """
+
+    rungs: tuple[str, ...] = Field(
+        default=SUBSET,
+        min_length=1,
+        description="configurations to compare, by name: json, best, best_800 (with 800 users); an "
+        "unknown name is answered with all of them",
+    )
+    users: tuple[NumberOfUsers, ...] = Field(
+        default=(),
+        description="more users to try: adds no_deflate (the last published configuration) and "
+        "best with each of these numbers",
+    )
+    users_share: float = Field(
+        default=1.0,
+        gt=0,
+        le=1,
+        description="of every configuration's users, to try something out",
+    )
+    ramp_s: float | None = Field(
+        default=None,
+        gt=0,
+        le=3600,
+        description="let all users join within so many seconds, where messages start later; none: "
+        "as join_s says",
+    )
+
+    @field_validator("rungs")
+    @classmethod
+    def _are_known(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        for name in names:
+            try:
+                rung_named(name)
+            except ParameterError as error:
+                raise ValueError(error.problems[0]) from None
+        return names
+
+
+def _rungs(parameters: ChatLadderParameters) -> dict[str, Rung]:
+    rungs = chosen(parameters.rungs, parameters.users, parameters.users_share)
+    hurried = {"ramp_s": parameters.ramp_s}
+    return {name: rung.model_copy(update=hurried) for name, rung in rungs.items()}
+
+
+def _treatments(parameters: ChatLadderParameters) -> list[Treatment]:
+    return service.treatments(parameters, _rungs(parameters), _scenarios(parameters))
+
+
+def _as_published(parameters: ChatLadderParameters) -> bool:
+    return service.as_published(parameters) and parameters.users_share == 1.0
+
+
+def _scenarios(parameters: ChatLadderParameters) -> Mapping[str, str]:
+    return SCENARIOS if _as_published(parameters) else {}
+
+
+def _contrasts(parameters: ChatLadderParameters) -> list[Contrast]:
+    have = _rungs(parameters)
+    bound = len(placement().services) == 1
+    refusals = {change.after: ONE_CORE for change in CHANGES if change.binds and bound}
+    return [
+        *contrasts(have, refusals, _as_published(parameters)),
+        *_cost_contrasts(set(have)),
+        *_volume_contrasts(set(have)),
+        *_second_core(set(have)),
+    ]
+
+
+def _cost_contrasts(have: set[str]) -> list[Contrast]:
+    wanted = [
+        ("no_deflate", "uvloop", "chat study, claim 3",
+         "turning permessage-deflate off saves CPU per message (experiment 'profile' looks at "
+         "sending alone)"),
+        ("once", "json", "chat study, what profiling found",
+         "serializing a message once instead of once for every receiver saves CPU"),
+        ("protobuf", "orjson", "chat study, claim 1",
+         "protobuf costs less CPU per message than orjson"),
+        ("uvloop", "protobuf", "chat study, claim 2", "uvloop saves CPU per message"),
+    ]  # fmt: skip
+    return [
+        Contrast(
+            name=f"{after} against {before}, CPU per message",
+            claim=claim,
+            response="cpu_us_per_message",
+            numerator={"rung": after},
+            denominator={"rung": before},
+            published_direction="smaller",
+            source=source,
+        )
+        for after, before, source, claim in wanted
+        if {after, before} <= have
+    ]
+
+
+def _volume_contrasts(have: set[str]) -> list[Contrast]:
+    if not {"no_deflate", "no_deflate_425"} <= have:
+        return []
+    return [
+        Contrast(
+            name="volume at 425 users against 250",
+            claim="volume grows with the square of the users",
+            response="messages_per_s",
+            numerator={"rung": "no_deflate_425"},
+            denominator={"rung": "no_deflate"},
+            published_ratio=(425 / 250) ** 2,
+            published_direction="greater",
+            source="chat study, claim 5 (0.1 n^2 messages/s)",
+        )
+    ]
+
+
+def _second_core(have: set[str]) -> list[Contrast]:
+    if not {"protobuf", "json"} <= have:
+        return []
+    return [
+        Contrast(
+            name="second core",
+            claim="protobuf's C code moves work to a second core",
+            response="plateau_cpu_share_chat",
+            numerator={"rung": "protobuf"},
+            denominator={"rung": "json"},
+            published_direction="greater",
+            source="chat study, CPU (second core from 3% to 20%)",
+            not_testable=SECOND_CORE if len(placement().services) == 1 else PROCESS_CPU,
+        )
+    ]
+
+
+def _warnings(parameters: ChatLadderParameters) -> list[str]:
+    warnings = service.load_warnings(parameters, _rungs(parameters).values())
+    if parameters.users_share != 1.0:
+        warnings.append(f"every rung has {parameters.users_share:.0%} of the users it is named for")
+    if parameters.ramp_s is not None:
+        warnings.append(
+            f"where logins are over before messages start, users join within "
+            f"{parameters.ramp_s:g} s; their actions keep the published intervals"
+        )
+    return warnings
+
+
+EXPERIMENT = Experiment(
+    name="chat_ladder",
+    title="Chat: the ladder from JSON to the highest volume held",
+    question="What does each single change do to the latency of deliveries, and how many messages "
+    "a second are held within the targets?",
+    parameters=ChatLadderParameters,
+    treatments=_treatments,
+    factors=lambda parameters: service.factors(
+        parameters, _rungs(parameters), _scenarios(parameters)
+    ),
+    contrasts=_contrasts,
+    warnings=_warnings,
+)

@@ -1,0 +1,138 @@
+"""When is the chat service slow: latency against CPU, volume and logins, over time?"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from perflab.experiments.experiment import Experiment
+from perflab.recordings import Contrast, published
+from perflab.systems.chat import service
+from perflab.systems.chat.rungs import PERCENTILES, published_ms, rung_named
+from perflab.systems.chat.service import ChatParameters, Codec, FirstDelay, Rung
+from perflab.trials.plan import Treatment
+
+# Delays with which users log in while others already send.
+OVERLAPPING = ("action", *service.SCHEDULED)
+APART = "with this first_delay all logins are over before the first message"
+SOURCE = "chat study, published results (JSON, with login against no login load)"
+
+
+class LatencyCpuParameters(ChatParameters):
+    """Parameters of the study of latency and CPU.
+
+    The two treatments differ only in what a login costs: hashing passwords, or comparing them as
+    they are. With ``first_delay`` ``action``, as published, or ``scheduled`` or ``staggered``
+    users log in while others already send. Only with the last two do costly logins leave the
+    instants of messages as they are: see :class:`~perflab.systems.chat.service.Rung`.
+    """
+
+    users: int = Field(default=250, ge=2, le=10_000, description="users of the chat service")
+    codec: Codec = Field(default="json", description="how a message is turned into bytes")
+    loop: Literal["asyncio", "uvloop"] = Field(
+        default="asyncio", description="the service's event loop"
+    )
+    deflate: Literal["on", "off"] = Field(
+        default="on", description="whether messages are compressed (permessage-deflate)"
+    )
+    websocket: Literal["websockets", "websockets-sansio", "wsproto"] = Field(
+        default="websockets", description="Uvicorn's implementation of WebSockets"
+    )
+    login_hash: Literal["bcrypt", "argon2"] = Field(
+        default="bcrypt", description="how passwords are hashed where logins are costly"
+    )
+    first_delay: FirstDelay = Field(
+        default="action",
+        description="when a user first acts: one action_s after the login, as published (action), "
+        "or after it was due (scheduled, staggered: evenly spread); after the time that all joins "
+        "take (scaled); or once all have joined (together, spread: evenly)",
+    )
+
+
+def _rungs(parameters: LatencyCpuParameters) -> dict[str, Rung]:
+    own = {name: getattr(parameters, name) for name in ("codec", "loop", "deflate", "websocket")}
+    hashed = Rung(
+        **own,
+        users=parameters.users,
+        serialize="per_send",
+        login_hash=parameters.login_hash,
+        first_delay=parameters.first_delay,
+    )
+    return {
+        "costly_logins": hashed,
+        "free_logins": hashed.model_copy(update={"login_hash": "none"}),
+    }
+
+
+def _treatments(parameters: LatencyCpuParameters) -> list[Treatment]:
+    return service.treatments(parameters, _rungs(parameters))
+
+
+def _as_published(parameters: LatencyCpuParameters) -> bool:
+    own = _rungs(parameters)["costly_logins"]
+    return own == rung_named("json_login") and service.as_published(parameters)
+
+
+def _contrasts(parameters: LatencyCpuParameters) -> list[Contrast]:
+    sides = {
+        "numerator": {"rung": "costly_logins"},
+        "denominator": {"rung": "free_logins"},
+        "not_testable": "" if parameters.first_delay in OVERLAPPING else APART,
+    }
+    compared = _as_published(parameters)
+    before, after = published_ms("json"), published_ms("json_login")
+    latency = [
+        Contrast(
+            name=f"logins, p{share}",
+            claim=f"logins under way raise latency (p{share})",
+            response=f"delivery_p{share}_ms",
+            published_ratio=after[share] / before[share] if compared else None,
+            published_direction="greater",
+            source=SOURCE,
+            **sides,
+        )
+        for share in PERCENTILES
+    ]
+    joining = [
+        Contrast(
+            name=f"logins, p{share} while users join",
+            claim=f"latency rises while logins run (p{share} of what is sent while users join)",
+            response=f"join_p{share}_ms",
+            published_direction="greater",
+            source="chat study, published figures (latency spikes while logins run)",
+            **sides,
+        )
+        for share in PERCENTILES
+    ]
+    cpu = Contrast(
+        name="logins, CPU",
+        claim="logins cost 70 points of CPU while users join",
+        response="join_cpu_share_chat",
+        scale="difference",
+        published_difference=_login_cores() if compared else None,
+        published_direction="greater",
+        source="chat study, claim 6",
+        **sides,
+    )
+    return [cpu, *joining, *latency]
+
+
+def _login_cores() -> float:
+    """Return how many cores logins cost in the study."""
+    table = published(service.STUDY)
+    own = table[(table["place"] == "claims") & (table["scenario"] == "claim 6")]
+    return float(own["value"].iloc[0]) / 100
+
+
+EXPERIMENT = Experiment(
+    name="latency_cpu",
+    title="Chat: latency against CPU, volume and logins",
+    question="From which CPU share on is the chat service slow, what do logins add, and how does "
+    "volume grow with the users?",
+    parameters=LatencyCpuParameters,
+    treatments=_treatments,
+    factors=lambda parameters: service.factors(parameters, _rungs(parameters)),
+    contrasts=_contrasts,
+    warnings=lambda parameters: service.load_warnings(parameters, _rungs(parameters).values()),
+)

@@ -1,0 +1,169 @@
+"""Where does the chat server's time go, and what does looking at it cost?"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Literal
+
+from pydantic import Field
+
+from perflab.experiments.experiment import Experiment
+from perflab.recordings import Contrast
+from perflab.systems.chat import service, watched
+from perflab.systems.chat.service import ChatParameters, Codec, Rung
+from perflab.trials.plan import Profiling, Treatment
+
+NODE = "chat"
+FACTOR = "profiler"
+COST = "assumption of every profile: looking does not change what is seen"
+RESPONSES = {
+    f"plateau_cpu_share_{NODE}": "the server's CPU",
+    "delivery_p50_ms": "the median latency of deliveries",
+    "delivery_p95_ms": "the p95 of their latency",
+}
+# In seconds, without permessage-deflate and with it.
+SENDING_S = (64.26, 134.9)
+Switch = Literal["on", "off"]
+
+
+class ProfileParameters(ChatParameters):
+    """Parameters of the profiles of the chat server.
+
+    ``codec``, ``deflate`` and ``profiler`` are factors. Users act far more often than the published
+    ones, so that a few dozen make a load that is worth a profile within seconds; logins cost
+    nothing.
+    """
+
+    plateau_s: float = Field(
+        default=4.0, gt=0, le=3600, description="seconds of each trial in which all users act"
+    )
+    join_s: float = Field(
+        default=0.02, ge=0, le=60, description="seconds between two users who join"
+    )
+    action_s: float = Field(
+        default=0.5, ge=0.05, le=600, description="seconds between two actions of a user"
+    )
+    codec: tuple[Codec, ...] = Field(
+        default=("json", "orjson"),
+        min_length=1,
+        description="levels to compare: how a message is turned into bytes",
+    )
+    deflate: tuple[Switch, ...] = Field(
+        default=("off",),
+        min_length=1,
+        description="levels to compare: messages compressed or not; both show what compression "
+        "costs in sending",
+    )
+    profiler: tuple[Switch, ...] = Field(
+        default=("off", "on"),
+        min_length=1,
+        description="levels to compare: with the profiler looking on or without; both show what "
+        "looking costs",
+    )
+    serialize: Literal["per_send", "per_message"] = Field(
+        default="per_send",
+        description="turn a message into bytes anew for every receiver, as published, or once",
+    )
+    users: int = Field(default=70, ge=1, le=2000, description="users of the chat service")
+    rate_hz: int = Field(
+        default=100, ge=1, le=1000, description="how often a second the profiler looks"
+    )
+
+
+def _name(codec: str, deflate: str, profiler: str) -> str:
+    compressed = "_deflate" if deflate == "on" else ""
+    return f"{codec}{compressed}" + ("_profiled" if profiler == "on" else "")
+
+
+def _rungs(parameters: ProfileParameters) -> dict[str, Rung]:
+    """Return the rungs of the chat service by name; a profiled one differs in its name alone."""
+    rungs: dict[str, Rung] = {}
+    for codec, deflate in product(parameters.codec, parameters.deflate):
+        rung = Rung(
+            codec=codec,
+            deflate=deflate,
+            serialize=parameters.serialize,
+            # Logins are another study; here they would only be noise at the start.
+            login_hash="none",
+            first_delay="spread",
+            users=parameters.users,
+        )
+        rungs |= {_name(codec, deflate, profiler): rung for profiler in parameters.profiler}
+    return rungs
+
+
+def _treatments(parameters: ProfileParameters) -> list[Treatment]:
+    treatments = []
+    for treatment in service.treatments(parameters, _rungs(parameters)):
+        seen = treatment.levels["rung"].endswith("_profiled")
+        watch = watched.watch(treatment.levels["deflate"])
+        look = Profiling(node=NODE, rate_hz=parameters.rate_hz, watch=watch)
+        levels = {**treatment.levels, FACTOR: "on" if seen else "off"}
+        changes = {"levels": levels, "profiling": look if seen else None}
+        treatments.append(treatment.model_copy(update=changes))
+    return treatments
+
+
+def _factors(parameters: ProfileParameters) -> dict[str, tuple[str, ...]]:
+    switches = tuple(dict.fromkeys(parameters.profiler))
+    return {**service.factors(parameters, _rungs(parameters)), FACTOR: switches}
+
+
+def _contrasts(parameters: ProfileParameters) -> list[Contrast]:
+    return [*_costs(parameters), *_sending(parameters)]
+
+
+def _costs(parameters: ProfileParameters) -> list[Contrast]:
+    if set(parameters.profiler) != {"on", "off"}:
+        return []
+    return [
+        _cost(parameters, codec, deflate, response)
+        for codec, deflate in dict.fromkeys(product(parameters.codec, parameters.deflate))
+        for response in RESPONSES
+    ]
+
+
+def _cost(parameters: ProfileParameters, codec: str, deflate: str, response: str) -> Contrast:
+    name = _name(codec, deflate, "off")
+    return Contrast(
+        name=f"profiler on against off, {name}: {response}",
+        claim=f"profiling at {parameters.rate_hz} Hz leaves {RESPONSES[response]} as it is "
+        f"({name.replace('_', ' with ')})",
+        response=response,
+        numerator={"rung": _name(codec, deflate, "on")},
+        denominator={"rung": name},
+        published_direction="none",
+        source=COST,
+    )
+
+
+def _sending(parameters: ProfileParameters) -> list[Contrast]:
+    if "on" not in parameters.profiler or set(parameters.deflate) != {"on", "off"}:
+        return []
+    without_s, with_s = SENDING_S
+    return [
+        Contrast(
+            name=f"sending without deflate against with, {codec}",
+            claim=f"turning permessage-deflate off halves the time that sending takes ({codec})",
+            response="profile_send_us_per_message",
+            numerator={"rung": _name(codec, "off", "on")},
+            denominator={"rung": _name(codec, "on", "on")},
+            published_ratio=without_s / with_s,
+            published_direction="smaller",
+            source=f"chat study, claim 3 (sending {without_s:g} of {with_s:g} s)",
+        )
+        for codec in dict.fromkeys(parameters.codec)
+    ]
+
+
+EXPERIMENT = Experiment(
+    name="profile",
+    title="Profile of the chat server, and what profiling costs",
+    question="In which functions does the chat server spend its time, what changes with the codec "
+    "or compression, and what does it cost to look?",
+    parameters=ProfileParameters,
+    treatments=_treatments,
+    factors=_factors,
+    contrasts=_contrasts,
+    warnings=lambda parameters: service.load_warnings(parameters, _rungs(parameters).values()),
+)

@@ -1,0 +1,150 @@
+"""What does a codec cost per message, and what did the published microbenchmark really count?"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Literal
+
+from pydantic import Field
+
+from perflab.analysis.verdict import no_difference
+from perflab.experiments.experiment import Experiment, RunParameters
+from perflab.load.workload import ClosedLoop, Request, Workload
+from perflab.recordings import Contrast, published
+from perflab.stacks.plan import Node, StackPlan
+from perflab.systems.chat.service import Codec
+from perflab.trials.plan import Treatment
+
+Operation = Literal["serialize", "deserialize", "serialize_values", "deserialize_values"]
+MessageName = Literal["published", "chat", "batch"]
+Levels = dict[str, tuple[str, ...]]
+
+CODECS: tuple[Codec, ...] = ("json", "orjson", "msgspec", "protobuf", "msgpack")
+# A request asks for this many: then the phase ``op``, the time of a thousand, is also the time
+# that it really took, and adds up with the others.
+LOOPS = 1000
+RESPONSE = "phase_op_p50_ms"
+# Bytes of one message; every answer must state them, so a codec that writes something else fails.
+SIZES = {
+    "published": {"json": 132, "orjson": 116, "msgspec": 116, "protobuf": 64, "msgpack": 93},
+    "chat": {"json": 184, "orjson": 175, "msgspec": 175, "protobuf": 115, "msgpack": 155},
+    "batch": {"json": 5302, "orjson": 5000, "msgspec": 5000, "protobuf": 3326, "msgpack": 4335},
+}
+STUDY = "chat study, microbenchmark table"
+SCENARIOS = {"json": "json", "orjson": "orjson", "protobuf": "protobuf (upb)"}
+PAIRS = (("json", "orjson"), ("json", "protobuf"), ("orjson", "protobuf"))
+
+
+class SerializationParameters(RunParameters):
+    """Parameters of the codec microbenchmark; ``codec``, ``operation`` and ``message`` are factors.
+
+    The response of a trial is the median of its repetitions.
+    """
+
+    codec: tuple[Codec, ...] = Field(
+        default=CODECS,
+        min_length=1,
+        description="levels to compare: how a message is turned into bytes",
+    )
+    operation: tuple[Operation, ...] = Field(
+        default=("serialize", "deserialize", "serialize_values", "deserialize_values"),
+        min_length=1,
+        description="levels to compare: writing or reading a message, as it is or with its values "
+        "made or read",
+    )
+    message: tuple[MessageName, ...] = Field(
+        default=("published", "chat", "batch"),
+        min_length=1,
+        description="levels to compare: the published study's message, the chat service's, or many "
+        "in one",
+    )
+    requests: int = Field(
+        default=20, ge=6, le=1_000_000, description="repetitions of 1,000 operations in each trial"
+    )
+    warmup_requests: int = Field(
+        default=3, ge=0, le=1_000_000, description="repetitions before them, recorded apart"
+    )
+
+
+def _levels(parameters: SerializationParameters) -> Levels:
+    return {
+        "codec": tuple(dict.fromkeys(parameters.codec)),
+        "operation": tuple(dict.fromkeys(parameters.operation)),
+        "message": tuple(dict.fromkeys(parameters.message)),
+    }
+
+
+def _treatments(parameters: SerializationParameters) -> list[Treatment]:
+    # One process serves all: the codec under test is named in the path, no start can favour one.
+    plan = StackPlan(nodes=(Node(name="chat", service="chat", settings={"benchmark": "on"}),))
+    arrivals = ClosedLoop(
+        users=1, requests=parameters.requests, warmup_requests=parameters.warmup_requests
+    )
+    treatments = []
+    for codec, operation, message in product(*_levels(parameters).values()):
+        size = SIZES[message][codec]
+        query = f"codec={codec}&op={operation}&message={message}&loops={LOOPS}"
+        request = Request(node="chat", path=f"/codec-bench?{query}", expect_body=f'"bytes":{size},')
+        treatments.append(
+            Treatment(
+                name=f"codec={codec},operation={operation},message={message}",
+                label=f"{codec}, {operation.replace('_', ' with ')}, {message}",
+                levels={
+                    "codec": codec,
+                    "operation": operation,
+                    "message": message,
+                    "bytes": str(size),
+                },
+                stack=plan,
+                workload=Workload(request=request, arrivals=arrivals),
+            )
+        )
+    return treatments
+
+
+def _contrasts(parameters: SerializationParameters) -> list[Contrast]:
+    levels = _levels(parameters)
+    if "published" not in levels["message"]:
+        return []
+    return [
+        _contrast(slow, fast, operation)
+        for operation, (slow, fast) in product(levels["operation"], PAIRS)
+        if {slow, fast} <= set(levels["codec"])
+    ]
+
+
+def _contrast(slow: str, fast: str, operation: str) -> Contrast:
+    step, _, with_values = operation.partition("_")
+    times_ms = [_published_ms(codec, step) for codec in (slow, fast)]
+    ratio = times_ms[0] / times_ms[1]
+    same = no_difference(ratio)
+    figures = f"{times_ms[0]:,.0f} against {times_ms[1]:,.0f} ms"
+    what = f"{step} with the values made or read" if with_values else step
+    return Contrast(
+        name=f"{slow} against {fast}, {operation}",
+        claim=f"{what}: {slow} takes {'as long as' if same else f'{ratio:.3g} times'} {fast}",
+        response=RESPONSE,
+        numerator={"codec": slow, "operation": operation, "message": "published"},
+        denominator={"codec": fast, "operation": operation, "message": "published"},
+        published_ratio=ratio,
+        published_direction="none" if same else "greater",
+        source=f"{STUDY} ({figures})",
+    )
+
+
+def _published_ms(codec: str, step: str) -> float:
+    table = published("chat")
+    chosen = (table["place"] == "microbenchmark") & (table["measure"] == f"{step}_time")
+    return float(table.loc[chosen & (table["scenario"] == SCENARIOS[codec]), "value"].iloc[0])
+
+
+EXPERIMENT = Experiment(
+    name="serialization",
+    title="Codecs: time and bytes per message",
+    question="What does each codec cost per message and how many bytes does it make, and how many "
+    "operations do the published totals stand for?",
+    parameters=SerializationParameters,
+    treatments=_treatments,
+    factors=_levels,
+    contrasts=_contrasts,
+)

@@ -1,0 +1,1 @@
+"""Figures of crowds on a chat service."""

@@ -1,0 +1,151 @@
+"""The rungs of the published ladder, and those that take its mixed effects apart."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+
+from perflab.errors import ParameterError
+from perflab.parameters import did_you_mean
+from perflab.recordings import published
+from perflab.systems.chat.service import STUDY, Rung
+
+PERCENTILES = (90, 95, 99)
+LADDER_USERS = (300, 325, 350, 375, 400, 425)
+NO_DEFLATE = "+ uvloop, no permessage-deflate"
+BOUND = f"{NO_DEFLATE}, 425 users, main process bound to one core, 0.35 s between joins"
+# What the study's last step joined: 0.35 s instead of 0.25 s between two users.
+SLOW_JOINS = 0.35 / 0.25
+
+# The study's server serialized a message anew for every receiver: its profile found that.
+_BASE = Rung(serialize="per_send")
+_PROTOBUF = Rung(serialize="per_send", codec="protobuf")
+_UVLOOP = Rung(serialize="per_send", codec="protobuf", loop="uvloop")
+_PLAIN = Rung(serialize="per_send", codec="protobuf", loop="uvloop", deflate="off")
+_BEST = Rung(
+    serialize="per_message",
+    codec="msgspec",
+    loop="uvloop",
+    deflate="off",
+    websocket="websockets-sansio",
+    commit="write_behind",
+)
+
+
+def _but(rung: Rung, **changes: object) -> Rung:
+    return rung.model_copy(update=changes)
+
+
+def _with_logins(rung: Rung) -> Rung:
+    return _but(rung, first_delay="action")
+
+
+RUNGS: Mapping[str, Rung] = {
+    "json": _BASE,
+    "orjson": _but(_BASE, codec="orjson"),
+    "msgspec": _but(_BASE, codec="msgspec"),
+    "msgpack": _but(_BASE, codec="msgpack"),
+    "protobuf": _PROTOBUF,
+    "json_login": _with_logins(_BASE),
+    "orjson_login": _with_logins(_but(_BASE, codec="orjson")),
+    "protobuf_login": _with_logins(_PROTOBUF),
+    "protobuf_300": _but(_PROTOBUF, users=300),
+    "uvloop": _UVLOOP,
+    "uvloop_login": _with_logins(_UVLOOP),
+    "uvloop_200": _but(_UVLOOP, users=200),
+    "uvloop_300": _but(_UVLOOP, users=300),
+    "no_deflate": _PLAIN,
+    **{f"no_deflate_{users}": _but(_PLAIN, users=users) for users in LADDER_USERS},
+    "bound_425": _but(_PLAIN, users=425, bind="on", join_factor=SLOW_JOINS),
+    # Beyond the study: one change at a time, and the delays that it changed along with others.
+    "once": _but(_BASE, serialize="per_message"),
+    "each": _but(_BASE, commit="each"),
+    "json_no_deflate": _but(_BASE, deflate="off"),
+    "json_uvloop": _but(_BASE, loop="uvloop"),
+    "json_free_login": _but(_with_logins(_BASE), login_hash="none"),
+    "json_thread_login": _but(_with_logins(_BASE), login_in="threads"),
+    "json_argon2_login": _but(_with_logins(_BASE), login_hash="argon2"),
+    "json_scaled": _but(_BASE, first_delay="scaled"),
+    "json_spread": _but(_BASE, first_delay="spread"),
+    "no_deflate_425_spread": _but(_PLAIN, users=425, first_delay="spread"),
+    "asyncio_no_deflate": _but(_PLAIN, loop="asyncio"),
+    "no_deflate_once": _but(_PLAIN, serialize="per_message"),
+    "no_deflate_login": _with_logins(_PLAIN),
+    "no_deflate_scaled": _but(_PLAIN, first_delay="scaled"),
+    "slow_joins_425": _but(_PLAIN, users=425, join_factor=SLOW_JOINS),
+    "bound_only_425": _but(_PLAIN, users=425, bind="on"),
+    "sansio": _but(_PLAIN, websocket="websockets-sansio"),
+    "write_behind": _but(_PLAIN, commit="write_behind"),
+    "best": _BEST,
+}
+SCENARIOS: Mapping[str, str] = {
+    "json": "JSON, no login load",
+    "orjson": "orjson, no login load",
+    "protobuf": "protobuf, no login load",
+    "json_login": "JSON, with login",
+    "orjson_login": "orjson, with login",
+    "protobuf_login": "protobuf, with login",
+    "protobuf_300": "protobuf, 300 users",
+    "uvloop": "+ uvloop, no login",
+    "uvloop_login": "+ uvloop, with login",
+    "uvloop_200": "+ uvloop, 200 users under cProfile",
+    "uvloop_300": "+ uvloop, 300 users",
+    "no_deflate": f"{NO_DEFLATE}, 250 users",
+    **{f"no_deflate_{users}": f"{NO_DEFLATE}, {users} users" for users in LADDER_USERS},
+    "bound_425": BOUND,
+}
+NUMBER = re.compile(r"[1-9][0-9]{0,4}")
+# The service takes 100,000 accounts, and one of them is the monitor's.
+MOST_USERS = 99_999
+# Configurations that may be tried with more users than the study had.
+BEYOND: Mapping[str, Rung] = {"json": _BASE, "no_deflate": _PLAIN, "best": _BEST}
+
+
+def chosen(names: Sequence[str], beyond: Sequence[int], share: float = 1.0) -> dict[str, Rung]:
+    """Return rungs by name, and the last published and the best configuration with more users.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of ``RUNGS``; one of ``BEYOND`` may have a number of users behind it (``best_800``).
+    beyond : sequence of int
+        Users of the further rungs ``no_deflate_<users>`` and ``best_<users>``.
+    share : float
+        Of the users of every rung.
+
+    Raises
+    ------
+    ParameterError
+        Unknown names, with the nearest known one.
+    """
+    wanted = [*names, *(f"{kind}_{users}" for kind in ("no_deflate", "best") for users in beyond)]
+    found = {name: rung_named(name) for name in dict.fromkeys(wanted)}
+    return {
+        name: _but(rung, users=max(1, round(rung.users * share))) for name, rung in found.items()
+    }
+
+
+def rung_named(name: str) -> Rung:
+    """Return a rung; raises ParameterError for an unknown name."""
+    if name in RUNGS:
+        return RUNGS[name]
+    kind, _, users = name.rpartition("_")
+    if kind in BEYOND and NUMBER.fullmatch(users) and int(users) <= MOST_USERS:
+        return _but(BEYOND[kind], users=int(users))
+    known = (
+        f"there are: {', '.join(RUNGS)}; and {', '.join(BEYOND)} with a number of users behind "
+        f"(json_300), at most {MOST_USERS}"
+    )
+    raise ParameterError("rungs", [f"no rung '{name}'{did_you_mean(name, RUNGS)}; {known}"])
+
+
+@cache
+def published_ms(name: str) -> dict[int, float]:
+    """Return the published percentiles of a rung in ms; empty where the study has none."""
+    if name not in SCENARIOS:
+        return {}
+    table = published(STUDY)
+    own = table[(table["place"] == "published results") & (table["scenario"] == SCENARIOS[name])]
+    values = dict(zip(own["measure"], own["value"], strict=True))
+    return {share: float(values[f"p{share}_latency"]) for share in PERCENTILES}

@@ -1,0 +1,232 @@
+"""The published virtual users of the chat service, and the monitor beside them.
+
+Every text carries the instant at which its sending was planned, in digits of fixed width behind a
+mark. A receiver finds it with ``bytes.find`` in the raw frame of any codec, so the latency of every
+delivery is recorded for about a microsecond, and nothing is decoded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from perflab.load.messages import CONNECTED, CUT, LEFT, RECEIVED, SENT
+from perflab.load.users import NotServed, User, action
+from perflab.load.websocket import WebSocket
+from perflab.systems.chat.frames import CODECS, Fields
+
+PASSWORD = "correct horse"
+MARK, DIGITS = b"@at=", 19
+FIRST = len(MARK)
+LAST = FIRST + DIGITS
+DELIVERY = "delivery"
+WORDS = (
+    "anchor", "basil", "candle", "delta", "ember", "fjord", "garnet", "harbour", "iris", "juniper",
+    "kettle", "lantern", "marble", "nectar", "orchid", "pebble", "quartz", "raven", "saffron",
+    "timber", "umbra", "velvet", "willow", "yarrow",
+)  # fmt: skip
+WORDS_PER_TEXT = (4, 14)
+# Together with the end of a WebSocket below the patience that a driver has with a script's end.
+ANSWER_TIMEOUT_S, QUIET_TIMEOUT_S = 2.5, 0.4
+# Longer than the gaps between the messages of one burst.
+QUIET_S = 0.02
+# Its multiples spread any number of first users evenly (Kronecker's sequence).
+GOLDEN = (5**0.5 - 1) / 2
+
+
+def marked(planned_ns: int, text: str) -> str:
+    """Return a text that carries an instant."""
+    return f"{MARK.decode()}{planned_ns:0{DIGITS}d} {text}"
+
+
+class Connected(User):
+    """A user who logs in and listens.
+
+    Parameters of the script: ``codec``, ``deflate``, ``channels`` (how many there are).
+    """
+
+    def __init__(self, number: int, seed: int, parameters: Mapping[str, Any]) -> None:
+        super().__init__(number, seed, parameters)
+        self.codec = CODECS[parameters["codec"]]
+        self.socket: WebSocket
+        self.mine: set[str] = set()
+        self.leaving = False
+        self.awaited: set[int] = set()
+        self.answered = asyncio.Event()
+        self.heard_ns = 0
+
+    async def on_start(self) -> None:
+        """Log in and connect."""
+        words = {"user": f"user{self.number}", "password": PASSWORD}
+        answer = await self.post("/login", words, name="login")
+        if not answer.ok:
+            text = f"login: {answer.error} {answer.status} {answer.body[:200]!r}"
+            raise NotServed(answer.error, text)
+        shown = answer.json()
+        self.mine = set(shown["channels"])
+        self.socket = await self.websocket(
+            f"/ws?token={quote(shown['token'])}",
+            self.hear,
+            deflate=bool(self.parameters["deflate"]),
+            on_closed=self.closed,
+        )
+        self.note(SENT, 0, self.now_ns(), kind=CONNECTED)
+
+    def hear(self, frame: bytes, at_ns: int) -> None:
+        """Record what arrives; this runs for every delivery and must stay cheap."""
+        place = frame.find(MARK)
+        if place >= 0:
+            planned_ns = int(frame[place + FIRST : place + LAST])
+            self.note(RECEIVED, len(frame), at_ns, planned_ns, DELIVERY)
+            self.heard_ns = at_ns
+        else:
+            fields = self.codec.decode(frame)
+            stamp = fields["stamp"]
+            self.note(RECEIVED, len(frame), at_ns, stamp, fields["kind"])
+            self.awaited.discard(stamp)
+            if not self.awaited:
+                self.answered.set()
+
+    def closed(self, _kind: str, _code: int) -> None:
+        """Record an end that this user did not want."""
+        if not self.leaving:
+            self.note(RECEIVED, 0, self.now_ns(), kind=CUT)
+
+    def say(self, kind: str, fields: Fields) -> None:
+        """Send a frame, planned for the instant the action was due."""
+        # Taken up now: encoding and compressing are part of what a delivery costs, and no lateness.
+        at_ns = self.now_ns()
+        self.awaited.add(self.due_ns)
+        self.answered.clear()
+        frame = self.codec.encode({**fields, "stamp": self.due_ns})
+        self.socket.send(frame, self.codec.text)
+        self.note(SENT, len(frame), at_ns, self.due_ns, kind)
+
+    async def on_stop(self) -> None:
+        """Disconnect in order, once all that was said is answered and no burst is under way.
+
+        Who closes at once may find that the last frame was thrown away unread: with Uvicorn's
+        sans-I/O WebSockets a quarter of the users who did so lost theirs. And whoever leaves in the
+        burst of a beat never gets the rest of it, which the server then counts as dropped.
+        """
+        if self.awaited:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(ANSWER_TIMEOUT_S):
+                    await self.answered.wait()
+        patience_ns = self.now_ns() + round(QUIET_TIMEOUT_S * 1e9)
+        while (now_ns := self.now_ns()) < min(patience_ns, self.heard_ns + round(QUIET_S * 1e9)):
+            await asyncio.sleep((self.heard_ns - now_ns) / 1e9 + QUIET_S)
+        self.leaving = True
+        self.note(SENT, 0, self.now_ns(), kind=LEFT)
+        await self.socket.close()
+
+
+class ChatUser(Connected):
+    """Sends (94%), joins (3%) or leaves (3%) at a constant pace.
+
+    Parameters of the script besides those of :class:`Connected`: ``action_s``, the pace;
+    ``first_s``, from being connected to the first action, or where ``beat_s`` is given from the
+    instant the user was to join; or ``begin_s``, at which time of the load the first users act.
+    Then each is ``beat_s`` behind the one before it, within one ``action_s``. With ``spread``,
+    users are evenly spread over an ``action_s`` (more, where ``first_s`` counts). ``leave_s``:
+    nobody leaves before that time of the load.
+
+    Users who join every 0.25 s and act every 6 s have 24 instants between them and act in bursts,
+    as the published ones did; 0.35 s between joins has no such beat.
+    """
+
+    def __init__(self, number: int, seed: int, parameters: Mapping[str, Any]) -> None:
+        super().__init__(number, seed, parameters)
+        self.pacing_s = float(parameters["action_s"])
+        self.channels = [f"channel{place}" for place in range(int(parameters["channels"]))]
+
+    async def on_start(self) -> None:
+        """Log in and connect, before the instant by which that is to be over."""
+        await super().on_start()
+        latest_ns = self._latest_login_ns()
+        if latest_ns is not None and self.now_ns() > latest_ns:
+            late_s = (latest_ns - self.load_began_ns) / 1e9
+            raise RuntimeError(
+                f"logins were to be over {late_s:g} s after the load began, and are not: let "
+                "users join more slowly (join_s, ramp_s) or log in more cheaply (bcrypt_rounds)"
+            )
+
+    def _latest_login_ns(self) -> int | None:
+        if "begin_s" in self.parameters:
+            return self._at(float(self.parameters["begin_s"]))
+        return self.first_due_ns() if "beat_s" in self.parameters else None
+
+    def first_due_ns(self) -> int:
+        """Return when the first action is due."""
+        words = self.parameters
+        if "beat_s" not in words:
+            return self.now_ns() + round(float(words["first_s"]) * 1e9)
+        behind_s = self.number * float(words["beat_s"])
+        spread = bool(words.get("spread"))
+        place_s = self.number * GOLDEN % 1.0 * self.pacing_s
+        if "begin_s" in words:
+            own_s = place_s if spread else behind_s % self.pacing_s
+            return self._at(float(words["begin_s"]) + own_s)
+        return self._at(float(words["first_s"]) + behind_s + spread * place_s)
+
+    def leaves_ns(self) -> int:
+        """Return until when the user listens to the others."""
+        leave_s = self.parameters.get("leave_s")
+        return 0 if leave_s is None else self._at(float(leave_s))
+
+    def _at(self, load_s: float) -> int:
+        return self.load_began_ns + round(load_s * 1e9)
+
+    @action(weight=94)
+    async def send(self) -> None:
+        """Send a random message to a subscribed channel."""
+        if not self.mine:
+            self.join_one()
+            return
+        # A set's order differs from process to process; the seed is to decide alone.
+        channel = self.random.choice(sorted(self.mine))
+        words = self.random.choices(WORDS, k=self.random.randint(*WORDS_PER_TEXT))
+        text = marked(self.due_ns, " ".join(words))
+        self.say("send", {"kind": "send", "channel": channel, "text": text})
+
+    @action(weight=3)
+    async def join(self) -> None:
+        """Join a channel."""
+        if len(self.mine) < len(self.channels):
+            self.join_one()
+        else:
+            await self.send()
+
+    @action(weight=3)
+    async def leave(self) -> None:
+        """Leave a channel."""
+        if not self.mine:
+            self.join_one()
+            return
+        channel = self.random.choice(sorted(self.mine))
+        self.mine.discard(channel)
+        self.say("leave", {"kind": "unsubscribe", "channel": channel})
+
+    def join_one(self) -> None:
+        """Join a channel that the user is not in."""
+        channel = self.random.choice([name for name in self.channels if name not in self.mine])
+        self.mine.add(channel)
+        self.say("join", {"kind": "subscribe", "channel": channel})
+
+
+class Monitor(Connected):
+    """Pings once a second on the path that messages take, and hears what any user hears.
+
+    Once a second on average: pings at whole seconds would always meet the same moment of a crowd
+    that acts to a beat (see :class:`ChatUser`), and could miss all of its bursts.
+    """
+
+    wait_s = (0.5, 1.5)
+
+    @action
+    async def ping(self) -> None:
+        """Ask for a pong; it waits behind the messages that came before it."""
+        self.say("ping", {"kind": "ping"})

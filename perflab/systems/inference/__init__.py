@@ -1,0 +1,1 @@
+"""The ML inference service: FastAPI in front of PostgreSQL (inference study)."""

@@ -1,0 +1,100 @@
+"""Does a non-blocking database driver alone make the inference service faster?"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Literal
+
+from pydantic import Field
+
+from perflab.experiments.experiment import Experiment
+from perflab.recordings import Contrast
+from perflab.systems.inference import service
+from perflab.systems.inference.service import InferenceParameters, RoundTrip, Runtime
+from perflab.trials.plan import Treatment
+
+DRIVERS = ("psycopg2", "asyncpg")
+
+
+class SyncVsAsyncParameters(InferenceParameters):
+    """Parameters of the driver study; ``round_trip_ms`` and ``pool_minconn`` are factors."""
+
+    runtime: Runtime = Field(
+        default="onnx", description="what computes the predictions: scikit-learn or ONNX Runtime"
+    )
+    synchronous_commit: Literal["on", "off"] = Field(
+        default="on", description="whether a commit waits until the disk has it"
+    )
+    round_trip_ms: tuple[RoundTrip, ...] = Field(
+        default=(0.0, 5.0),
+        min_length=1,
+        description="levels to compare: delay that the link adds to a round trip to the database, "
+        "in ms",
+    )
+    pool_minconn: tuple[Literal["max", "1", 1], ...] = Field(
+        default=("max",),
+        min_length=1,
+        description="levels to compare: connections that a pool keeps open; psycopg2's closes "
+        "every one above that when it is given back",
+    )
+
+
+def _levels(parameters: SyncVsAsyncParameters) -> dict[str, tuple[str, ...]]:
+    return {
+        "driver": DRIVERS,
+        "round_trip_ms": tuple(dict.fromkeys(f"{ms:.12g}" for ms in parameters.round_trip_ms)),
+        "pool_minconn": tuple(dict.fromkeys(str(level) for level in parameters.pool_minconn)),
+    }
+
+
+def _treatments(parameters: SyncVsAsyncParameters) -> list[Treatment]:
+    treatments = []
+    for driver, round_trip, minconn in product(*_levels(parameters).values()):
+        load = service.workload(parameters, service.endpoint(driver))  # type: ignore[arg-type]
+        plan = service.stack(
+            parameters,
+            runtime=parameters.runtime,
+            minconn=minconn,
+            synchronous_commit=parameters.synchronous_commit,
+            round_trip_ms=float(round_trip),
+        )
+        levels = {"driver": driver, "round_trip_ms": round_trip, "pool_minconn": minconn}
+        label = f"{driver}, {round_trip} ms to the database"
+        if len(_levels(parameters)["pool_minconn"]) > 1:
+            label += f", minconn {minconn}"
+        treatments.append(service.treatment(levels, label, plan, load))
+    return treatments
+
+
+def _contrasts(parameters: SyncVsAsyncParameters) -> list[Contrast]:
+    levels = _levels(parameters)
+    contrasts = []
+    for round_trip, minconn in product(levels["round_trip_ms"], levels["pool_minconn"]):
+        setting = {"round_trip_ms": round_trip, "pool_minconn": minconn}
+        contrasts.append(
+            Contrast(
+                name=f"async against sync, {round_trip} ms, minconn {minconn}",
+                claim="asyncpg gives about 1.5 times the throughput of psycopg2 "
+                f"(round trip {round_trip} ms, pool minimum {minconn})",
+                response="throughput_rps",
+                numerator={"driver": "asyncpg", **setting},
+                denominator={"driver": "psycopg2", **setting},
+                published_ratio=730 / 483,
+                published_direction="greater",
+                source="inference study, results table (730 against 483 requests/s)",
+            )
+        )
+    return contrasts
+
+
+EXPERIMENT = Experiment(
+    name="sync_vs_async",
+    title="Drivers: psycopg2 in threads against asyncpg",
+    question="Does a non-blocking driver alone raise throughput, and at which distance from "
+    "the database?",
+    parameters=SyncVsAsyncParameters,
+    treatments=_treatments,
+    factors=_levels,
+    contrasts=_contrasts,
+    warnings=service.pool_warnings,
+)

@@ -1,0 +1,1 @@
+"""The lab itself: what it can resolve, and what its own clients cost."""

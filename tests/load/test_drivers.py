@@ -1,0 +1,204 @@
+"""For when requests are planned, whatever keeps the client: the origin of every response time."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from perflab.load import drivers, scripted
+from perflab.load.drivers import ClosedDriver, OpenDriver
+from perflab.load.outcome import MEASURE, WARMUP
+from perflab.load.prepared import Prepared
+from perflab.load.schedule import instants
+from perflab.load.scripted import ScriptedDriver
+from perflab.load.targets import split
+from perflab.load.users import User, action
+from perflab.load.workload import Burst, ClosedLoop, OpenLoop, Request, Scripted, Stage
+from tests.load.virtual import MS, START_NS, S, Sent, World
+
+ORIGIN, _ = split("http://127.0.0.1:80")
+NOTHING = Prepared(Request(), ORIGIN, "keep_alive")
+WORLDS = st.builds(
+    World,
+    service_ns=st.integers(0, 300 * MS),
+    late_ns=st.integers(0, 30 * MS),
+    handling_ns=st.integers(0, 30 * MS),
+    stall=st.tuples(st.integers(0, S), st.integers(0, S)).map(lambda ends: tuple(sorted(ends))),
+)
+
+
+@pytest.fixture(autouse=True)
+def _no_clock_but_the_worlds(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nowhere() -> int:
+        raise AssertionError("a driver without a world")
+
+    monkeypatch.setattr(drivers, "clock", nowhere)
+    monkeypatch.setattr(scripted, "clock", nowhere)
+
+
+def opened(world: World, arrivals: OpenLoop | Burst) -> list[Sent]:
+    drivers.clock = world.clock
+    driver = OpenDriver(arrivals, 0, 1, world, NOTHING, world, world.record)
+    found = world.live(driver.run(START_NS))
+    assert len(found) + driver.unsent == sum(map(len, instants(arrivals)))
+    return sorted(found, key=lambda each: each.planned_ns)
+
+
+def closed(world: World, arrivals: ClosedLoop) -> dict[int, list[Sent]]:
+    drivers.clock = world.clock
+    quota = (arrivals.warmup_requests, arrivals.requests)
+    users = range(arrivals.users)
+    driver = ClosedDriver(arrivals, users, quota, world, NOTHING, world, world.record)
+    found = world.live(driver.run(START_NS))
+    return {user: [each for each in found if each.user == user] for user in users}
+
+
+def planned(arrivals: OpenLoop | Burst) -> list[int]:
+    return np.concatenate(list(instants(arrivals))).tolist()
+
+
+OPEN = OpenLoop(stages=(Stage(rate=40, duration_s=1),), warmup_s=0.25)
+POISSON = OpenLoop(stages=(Stage(rate=40, duration_s=1),), arrivals="poisson", seed=3)
+
+
+@pytest.mark.parametrize("arrivals", [OPEN, POISSON, Burst(size=5, waves=3, interval_s=0.3)])
+@settings(max_examples=12, deadline=None)
+@given(WORLDS)
+def test_an_open_load_is_planned_by_its_schedule_however_late_it_is_sent(
+    arrivals: OpenLoop | Burst, world: World
+) -> None:
+    found = opened(world, arrivals)
+    assert [each.planned_ns for each in found] == planned(arrivals)
+    for each in found:
+        assert each.started_ns >= each.planned_ns
+        assert each.done_ns - each.started_ns == world.service_ns
+
+
+def test_a_client_that_stood_still_starts_late_what_was_planned_meanwhile() -> None:
+    found = opened(World(service_ns=2 * MS, stall=(300 * MS, 600 * MS)), OPEN)
+    missed = [each for each in found if 300 * MS <= each.planned_ns < 600 * MS]
+    assert len(missed) == 12
+    assert {each.started_ns for each in missed} == {600 * MS}
+    assert max(each.done_ns - each.planned_ns for each in found) == 302 * MS
+
+
+def test_what_is_planned_for_the_warm_up_is_warm_up_though_it_is_sent_later() -> None:
+    found = opened(World(stall=(100 * MS, 600 * MS)), OPEN)
+    stages = {each.planned_ns: each.stage for each in found}
+    assert all(stage == (WARMUP if at < 250 * MS else MEASURE) for at, stage in stages.items())
+
+
+CLOSED = [
+    ClosedLoop(users=3, requests=30, warmup_requests=5),
+    ClosedLoop(users=3, requests=30, think_time_s=0.02),
+    ClosedLoop(users=3, duration_s=1.0, warmup_s=0.2),
+    ClosedLoop(users=2, duration_s=1.0, think_time_s=0.05, ramp_s=0.1),
+]
+
+
+@pytest.mark.parametrize("arrivals", CLOSED)
+@settings(max_examples=12, deadline=None)
+@given(WORLDS)
+def test_users_plan_the_next_request_for_the_end_of_the_last_and_their_think_time(
+    arrivals: ClosedLoop, world: World
+) -> None:
+    world.service_ns = max(world.service_ns, 5 * MS)  # by time, a server of no time has no end
+    think_ns = round(arrivals.think_time_s * 1e9)
+    for own in closed(world, arrivals).values():
+        joined_ns = round(arrivals.ramp_s * 1e9 * own[0].user / arrivals.users)
+        assert own[0].planned_ns == joined_ns
+        for before, after in pairwise(own):
+            assert after.planned_ns == before.done_ns + think_ns
+            assert after.started_ns >= after.planned_ns
+
+
+@pytest.mark.parametrize(
+    "arrivals",
+    [
+        ClosedLoop(users=2, requests=40, pacing_s=0.05),
+        ClosedLoop(users=2, duration_s=1.0, pacing_s=0.05),
+    ],
+)
+@settings(max_examples=12, deadline=None)
+@given(WORLDS)
+def test_constant_pacing_keeps_to_its_grid_unless_an_answer_comes_later(
+    arrivals: ClosedLoop, world: World
+) -> None:
+    for own in closed(world, arrivals).values():
+        for before, after in pairwise(own):
+            assert after.planned_ns == max(before.planned_ns + 50 * MS, before.done_ns)
+
+
+def test_a_late_client_does_not_make_a_constant_pace_drift() -> None:
+    found = closed(World(late_ns=7 * MS, handling_ns=3 * MS), CLOSED_PACE)
+    assert [each.planned_ns for each in found[0]] == [number * 50 * MS for number in range(20)]
+
+
+CLOSED_PACE = ClosedLoop(users=1, requests=20, pacing_s=0.05)
+
+
+class Paced(User):
+    pacing_s = 0.05
+
+    @action
+    async def ask(self) -> None:
+        await self.get("/", name="first")
+        await self.get("/", name="second")
+
+
+class Pausing(Paced):
+    pacing_s = 0.0
+    wait_s = 0.05
+
+
+def acted(world: World, kind: str, folder: Path, **words: object) -> list[Sent]:
+    scripted.clock = world.clock
+    arrivals = Scripted.model_validate(
+        {"script": f"{__name__}:{kind}", "users": 1, "duration_s": 1.0, **words}
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    driver = ScriptedDriver(
+        arrivals, range(arrivals.users), world, ORIGIN, "keep_alive", world, world.record, folder
+    )
+    return world.live(driver.run(START_NS))
+
+
+@settings(max_examples=12, deadline=None)
+@given(world=WORLDS)
+def test_scripted_users_keep_a_constant_pace_however_late_the_client_is(
+    tmp_path_factory: pytest.TempPathFactory, world: World
+) -> None:
+    found = acted(world, "Paced", tmp_path_factory.mktemp("pace"))
+    firsts = [each for each in found if each.template == 0]
+    ends = [each.done_ns + world.handling_ns for each in found if each.template == 1]
+    for (before, after), end_ns in zip(pairwise(firsts), ends, strict=False):
+        due_ns = before.planned_ns + 50 * MS
+        assert after.planned_ns == due_ns or after.planned_ns >= end_ns > due_ns
+
+
+def test_a_scripted_pace_does_not_drift(tmp_path: Path) -> None:
+    found = acted(World(late_ns=7 * MS, handling_ns=3 * MS), "Paced", tmp_path)
+    firsts = [each.planned_ns for each in found if each.template == 0]
+    # The pace begins when the user, woken 7 ms late, has joined.
+    assert firsts == [7 * MS + number * 50 * MS for number in range(1, 20)]
+
+
+@pytest.mark.parametrize("kind", ["Paced", "Pausing"])
+def test_the_first_request_of_an_action_is_planned_for_the_action_and_further_ones_follow(
+    tmp_path: Path, kind: str
+) -> None:
+    found = acted(World(late_ns=7 * MS), kind, tmp_path)
+    for first, second in zip(found[::2], found[1::2], strict=False):
+        assert first.started_ns - first.planned_ns == 7 * MS
+        assert second.planned_ns == first.done_ns
+
+
+def test_scripted_users_join_one_after_the_other(tmp_path: Path) -> None:
+    found = acted(World(), "Paced", tmp_path, users=4, join_s=0.1)
+    firsts = [min(each.planned_ns for each in found if each.user == user) for user in range(4)]
+    assert firsts == [50 * MS + number * 100 * MS for number in range(4)]

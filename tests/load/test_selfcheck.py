@@ -1,0 +1,356 @@
+"""Each ground for refusing a load, planted alone: at its threshold it passes, beyond it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from perflab.load import selfcheck
+from perflab.load.outcome import CODES, WARMUP
+from perflab.load.selfcheck import SelfCheck, check
+from perflab.load.workload import Burst, ClosedLoop, OpenLoop, Request, Stage, Workload
+from tests.load.planted import S, load_result, scripted
+
+# 500 requests in 5 s, 300 ms each; of paced users, about whom Little's law has nothing to say.
+CLOSED = ClosedLoop(users=5, requests=500, pacing_s=0.1)
+OPEN = OpenLoop(stages=(Stage(rate=100, duration_s=5),))
+DONE_S = 0.4 + np.arange(501)[:500] * 0.01
+Change = Callable[[np.ndarray], object]
+
+
+def judged(folder: Path, arrivals: Any = CLOSED, number: int = 500, **facts: Any) -> SelfCheck:
+    work = Workload(
+        request=Request(), arrivals=arrivals, connection=facts.pop("connection", "keep_alive")
+    )
+    counts = facts.pop("counts", (-1, -1))
+    folder = Path(folder) / str(len(list(Path(folder).iterdir())))
+    facts = {"cpu_ns": S // 10, **facts}
+    return check(load_result(folder, DONE_S[:number], **facts), work, *counts)
+
+
+def only(found: SelfCheck) -> tuple[str, str]:
+    """Return the one reason and its side; there must be no other."""
+    (reason,) = found.reasons
+    return reason, reason.side
+
+
+@pytest.mark.parametrize("arrivals", [CLOSED, OPEN, Burst(size=250, waves=2)])
+def test_a_load_without_a_fault_is_valid(tmp_path: Path, arrivals: Any) -> None:
+    found = judged(tmp_path, arrivals)
+    assert found.valid
+    assert found.warnings == ()
+
+
+def late_start(late_ms: float, share: float = 1.0) -> Change:
+    """Return a change by which a share of the requests is started late, and sent at once then."""
+
+    def change(rows: np.ndarray) -> None:
+        own = rows[len(rows) - round(share * len(rows)) :]
+        own["planned_ns"] -= round(late_ms * 1e6)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("service_s", "allowed_ms"), [(0.001, 0.2), (0.005, 0.5), (0.009, 0.9), (0.5, 2.0)]
+)
+def test_the_median_lag_may_be_a_tenth_of_the_service_time_within_its_bounds(
+    tmp_path: Path, service_s: float, allowed_ms: float
+) -> None:
+    at, above = (
+        judged(tmp_path, latency_s=service_s, change=late_start(late_ms, 0.6))
+        for late_ms in (allowed_ms, allowed_ms + 0.02)
+    )
+    # The highest percentile has its own, wider bound, never below the median's.
+    assert at.valid
+    reason, side = only(above)
+    assert reason.startswith(f"generator lag p50 {allowed_ms + 0.02:.2f} ms is above")
+    assert f"above {allowed_ms:.2f} ms" in reason
+    assert side == "client"
+
+
+@pytest.mark.parametrize(
+    ("service_s", "allowed_ms"), [(0.005, 1.0), (0.05, 5.0), (0.15, 15.0), (0.5, 20.0)]
+)
+def test_the_lag_of_few_requests_is_judged_by_the_highest_percentile_that_is_known(
+    tmp_path: Path, service_s: float, allowed_ms: float
+) -> None:
+    at, above = (
+        judged(tmp_path, latency_s=service_s, change=late_start(late_ms, 0.02))
+        for late_ms in (allowed_ms, allowed_ms + 0.02)
+    )
+    assert at.valid
+    reason, side = only(above)
+    assert reason.startswith(f"generator lag p99 {allowed_ms + 0.02:.2f} ms is above")
+    assert side == "client"
+
+
+@pytest.mark.parametrize("arrivals", [CLOSED, OPEN])
+def test_lag_is_of_the_measured_stage_and_of_failures_too(tmp_path: Path, arrivals: Any) -> None:
+    def of_warm_up(rows: np.ndarray) -> None:
+        late_start(500, 0.04)(rows)
+        rows["stage"][-20:] = WARMUP
+
+    def of_failures(rows: np.ndarray) -> None:
+        rows["planned_ns"][:5] -= 500_000_000
+        rows["error"][:5] = CODES["timeout"]
+
+    # Both are of known size: warm-up is planned, and recorded, as well.
+    assert judged(tmp_path, arrivals, change=of_warm_up).valid
+    assert judged(tmp_path, arrivals, change=of_failures).lag_p99_ms > 1
+
+
+def delays(late_ms: float, number: int, of: int = 1000) -> tuple[np.ndarray, np.ndarray]:
+    """Return looks at the event loop, some of them late."""
+    return np.linspace(0.4, 5.3, of), np.repeat([0.01, late_ms], [of - number, number])
+
+
+@pytest.mark.parametrize(("service_s", "allowed_ms"), [(0.001, 0.2), (0.005, 0.5), (0.5, 2.0)])
+def test_the_event_loop_may_be_late_by_a_tenth_of_the_median(
+    tmp_path: Path, service_s: float, allowed_ms: float
+) -> None:
+    at, above = (
+        judged(tmp_path, latency_s=service_s, delays=delays(late_ms, 600))
+        for late_ms in (allowed_ms, allowed_ms + 0.02)
+    )
+    assert at.valid
+    reason, side = only(above)
+    assert reason.startswith(f"event-loop delay p50 {allowed_ms + 0.02:.2f} ms is above")
+    assert side == "client"
+
+
+@pytest.mark.parametrize(("service_s", "allowed_ms"), [(0.001, 1.0), (0.05, 5.0), (0.5, 20.0)])
+def test_the_event_loop_s_p99_is_judged_by_what_it_certainly_is(
+    tmp_path: Path, service_s: float, allowed_ms: float
+) -> None:
+    # Of 1,000 looks the 983rd smallest is the lower end of the p99's interval.
+    for late_ms, number in ((allowed_ms, 18), (allowed_ms + 0.02, 17)):
+        assert judged(tmp_path, latency_s=service_s, delays=delays(late_ms, number)).valid
+    found = judged(tmp_path, latency_s=service_s, delays=delays(allowed_ms + 0.02, 18))
+    reason, side = only(found)
+    assert reason.startswith(f"event-loop delay p99 {allowed_ms + 0.02:.2f} ms is above")
+    assert side == "client"
+
+
+def test_one_stall_among_few_looks_is_no_p99(tmp_path: Path) -> None:
+    assert judged(tmp_path, delays=delays(400.0, 3, of=100)).valid
+    assert not judged(tmp_path, delays=delays(400.0, 4, of=100)).valid
+
+
+@pytest.mark.parametrize("arrivals", [CLOSED, OPEN])
+def test_a_client_that_had_no_core_for_a_quarter_of_the_time(tmp_path: Path, arrivals: Any) -> None:
+    assert judged(tmp_path, arrivals, run_delay_share=0.25).valid
+    reason, side = only(judged(tmp_path, arrivals, run_delay_share=0.26))
+    assert reason.startswith("the client was ready but had no core for 26% of the time")
+    assert side == "client"
+
+
+def busy(share: float) -> dict[str, int]:
+    """Return the CPU time of a client that used a share of one core (planned: 0.1 to 5.09 s)."""
+    return {"cpu_ns": round(share * 4.99 * S)}
+
+
+def test_a_closed_loop_s_client_may_use_85_percent_of_its_cores(tmp_path: Path) -> None:
+    assert judged(tmp_path, **busy(0.849)).valid
+    reason, side = only(judged(tmp_path, **busy(0.86)))
+    assert reason == "the client used 86% of its cores: the limit may be its own"
+    assert side == "client"
+    assert judged(tmp_path, **busy(0.86), cores=2).valid
+
+
+@pytest.mark.parametrize("late", [(1.1, 600), (5.1, 18)])
+def test_an_open_loop_s_client_may_be_busy_but_not_with_its_own_queue(
+    tmp_path: Path, late: tuple[float, int]
+) -> None:
+    assert judged(tmp_path, OPEN, **busy(0.99), delays=delays(0.9, 600)).valid
+    assert judged(tmp_path, OPEN, **busy(0.84), delays=delays(*late)).valid
+    reason, side = only(judged(tmp_path, OPEN, **busy(0.86), delays=delays(*late)))
+    assert reason.startswith("the client used 86% of its cores")
+    assert side == "client"
+
+
+FREE = ClosedLoop(users=30, requests=500)
+
+
+def first_are_warm_up(rows: np.ndarray) -> None:
+    rows["stage"][:60] = WARMUP
+
+
+@pytest.mark.parametrize(
+    ("ratio", "valid"), [(0.84, False), (0.87, True), (1.09, True), (1.12, False)]
+)
+def test_littles_law_must_hold_within_its_range(tmp_path: Path, ratio: float, valid: bool) -> None:
+    # 100 requests a second of 300 ms each are 30 users at work.
+    found = judged(tmp_path, FREE, latency_s=0.3 * ratio, change=first_are_warm_up)
+    assert found.littles_law_ratio == pytest.approx(ratio, abs=0.01)
+    assert found.valid == valid
+    if not valid:
+        reason, side = only(found)
+        assert reason.startswith("Little's law is off: ratio")
+        assert side == "client"
+
+
+def test_think_time_counts_in_littles_law(tmp_path: Path) -> None:
+    thinking = ClosedLoop(users=30, requests=500, think_time_s=0.1)
+    assert judged(tmp_path, thinking, latency_s=0.2, change=first_are_warm_up).valid
+    assert not judged(tmp_path, thinking, latency_s=0.3, change=first_are_warm_up).valid
+
+
+@pytest.mark.parametrize(
+    "arrivals",
+    [
+        CLOSED,
+        OPEN,
+        ClosedLoop(users=51, requests=500),
+        ClosedLoop(users=5, requests=500, ramp_s=1.0),
+    ],
+)
+def test_littles_law_is_silent_where_users_do_more_than_wait(tmp_path: Path, arrivals: Any) -> None:
+    found = judged(tmp_path, arrivals, latency_s=0.01)
+    assert np.isnan(found.littles_law_ratio)
+    assert found.valid
+
+
+def test_the_server_s_own_count_must_agree(tmp_path: Path) -> None:
+    assert judged(tmp_path, counts=(500, 500)).valid
+    assert judged(tmp_path, counts=(500, -1)).valid
+    for counted in (499, 501, 0):
+        reason, side = only(judged(tmp_path, counts=(500, counted)))
+        assert reason == f"the server counted {counted} writes, the client was told of 500"
+        assert side == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later"),
+    [
+        ("planned_ns", "started_ns"),
+        ("started_ns", "sent_ns"),
+        ("sent_ns", "first_byte_ns"),
+        ("first_byte_ns", "done_ns"),
+    ],
+)
+def test_instants_that_are_out_of_order_are_no_record(
+    tmp_path: Path, earlier: str, later: str
+) -> None:
+    def swap(rows: np.ndarray) -> None:
+        rows[later][7] = rows[earlier][7] - 1
+
+    reason, side = next(
+        (each, each.side)
+        for each in judged(tmp_path, change=swap).reasons
+        if "out of order" in each
+    )
+    assert reason == "1 instants are out of order"
+    assert side == "client"
+
+
+@pytest.mark.parametrize("step_ms", [5.1, -5.1])
+def test_clocks_that_moved_against_each_other(tmp_path: Path, step_ms: float) -> None:
+    assert judged(tmp_path, clock_step_ms=step_ms / 5.1 * 5).valid
+    reason, side = only(judged(tmp_path, clock_step_ms=step_ms))
+    assert reason.startswith("the machine slept or its clock was set during the load")
+    assert f"{step_ms:+.1f} ms" in reason
+    assert side == "unknown"
+
+
+@pytest.mark.parametrize("kind", ["status", "body", "reset", "timeout", "protocol", "truncated"])
+def test_one_failure_of_a_hundred_passes_and_more_do_not(tmp_path: Path, kind: str) -> None:
+    assert judged(tmp_path, errors={kind: 5}).valid
+    reason, side = only(judged(tmp_path, errors={kind: 6}))
+    assert reason.startswith(f"6 of 500 requests failed: 6 x {kind}")
+    assert side == "server"
+
+
+@pytest.mark.parametrize("kind", ["ports", "files", "script"])
+def test_a_single_failure_of_the_client_refuses(tmp_path: Path, kind: str) -> None:
+    reason, side = only(judged(tmp_path, errors={kind: 1}))
+    assert reason.startswith(f"requests failed on the client's side: 1 x {kind}")
+    assert side == "client"
+
+
+def test_nothing_measured_is_no_result(tmp_path: Path) -> None:
+    def only_warm_up(rows: np.ndarray) -> None:
+        rows["stage"] = WARMUP
+
+    reason, side = only(judged(tmp_path, change=only_warm_up, cpu_ns=0))
+    assert (reason, side) == ("no request was measured", "unknown")
+
+
+def test_a_load_may_end_a_hundredth_early_and_no_more(tmp_path: Path) -> None:
+    timed = ClosedLoop(users=5, duration_s=5, pacing_s=0.1)
+    assert judged(tmp_path, timed, lasted_s=4.951).valid
+    reason, side = only(judged(tmp_path, timed, lasted_s=4.94))
+    assert reason == "the load ended after 4.94 s, but 5 s were planned"
+    assert side == "unknown"
+    reasons = judged(tmp_path, timed, lasted_s=4.94, errors={"closed": 50}).reasons
+    assert {each.side for each in reasons} == {"server"}
+
+
+def test_a_client_that_is_refused_by_half_and_no_more_answers_for_its_lateness(
+    tmp_path: Path,
+) -> None:
+    late: dict[str, Any] = {"run_delay_share": 0.9, "change": late_start(50)}
+    half = judged(tmp_path, errors={"connect": 250}, **late)
+    more = judged(tmp_path, errors={"connect": 251}, **late)
+    assert {each.side for each in half.reasons} == {"server", "client"}
+    assert {each.side for each in more.reasons} == {"server"}
+
+
+SECONDS = np.linspace(1, 9, 2000)
+
+
+def streamed(folder: Path, **facts: Any) -> SelfCheck:
+    folder = folder / str(len(list(folder.iterdir())))
+    facts = {"cpu_ns": S // 10, **facts}
+
+    def at_once(rows: np.ndarray) -> None:
+        """Requests of 1 ms: of streams, it is the deliveries that count for times."""
+        for name in ("planned_ns", "started_ns", "sent_ns"):
+            rows[name] = rows["done_ns"] - 1_000_000
+
+    result = load_result(folder, np.linspace(0.5, 9, 100), SECONDS, change=at_once, **facts)
+    return check(result, scripted())
+
+
+def test_the_lag_of_streams_is_how_late_their_messages_were_sent(tmp_path: Path) -> None:
+    # Deliveries of 20 ms allow 2 ms at the median; 900 sendings outnumber 100 requests.
+    assert streamed(tmp_path, latency_s=0.02, sent=np.full(900, 0.0019)).valid
+    found = streamed(tmp_path, latency_s=0.02, sent=np.full(900, 0.0021))
+    assert found.reasons[0].startswith("generator lag p50 2.10 ms is above 2.00 ms")
+    assert {each.side for each in found.reasons} == {"client"}
+
+
+def test_sendings_without_a_planned_instant_say_nothing_of_lag(tmp_path: Path) -> None:
+    result = load_result(tmp_path / "0", DONE_S, SECONDS, sent=np.full(900, 3.0))
+    result.messages.loc[result.messages["direction"] == "sent", "key"] = 0
+    assert check(result, scripted()).lag_p50_ms == 0
+
+
+def test_what_a_load_tells_besides(tmp_path: Path) -> None:
+    def warnings(**facts: Any) -> str:
+        found = judged(tmp_path, **facts)
+        assert found.valid
+        return "; ".join(found.warnings)
+
+    assert warnings(capped=3) == "3 requests waited for a free connection; see connection wait"
+    assert warnings(errors={"aborted": 4}).startswith("4 requests were still under way")
+    stopped = warnings(errors={"unsent": 2}, stopped="by the user")
+    assert "the load was ended early: by the user" in stopped
+    assert "2 requests still waited for a connection" in stopped
+
+
+def test_ports_that_run_out_are_told_where_every_request_takes_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(selfcheck, "port_range", lambda: 100)
+    for used, connection, told in (
+        (80, "per_request", 0),
+        (81, "per_request", 1),
+        (81, "keep_alive", 0),
+    ):
+        monkeypatch.setattr(selfcheck, "ports_in_use", lambda used=used: used)
+        assert len(judged(tmp_path, connection=connection).warnings) == told

@@ -1,0 +1,104 @@
+"""What is written lasts: content is flushed, then renamed, then the folder's entry is flushed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from perflab.errors import RecordingError
+from perflab.recordings.durable import explained, replace_file, whole_folder, write_file
+
+
+class Disk:
+    """Notes what is flushed and renamed, by name, and what a reader would have seen then."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.did: list[str] = []
+        self.watched: Path | None = None
+        self.seen: list[str] = []
+        for name in ("rename", "replace"):
+            patch.setattr(os, name, self._renaming(getattr(os, name)))
+        flush = os.fsync
+
+        def flushed(descriptor: int) -> None:
+            self._note(f"flush {Path(f'/proc/self/fd/{descriptor}').readlink().name}")
+            flush(descriptor)
+
+        patch.setattr(os, "fsync", flushed)
+
+    def _renaming(self, rename):  # type: ignore[no-untyped-def]
+        def renamed(source: str, target: str, **words: object) -> None:
+            self._note(f"rename {Path(source).name} to {Path(target).name}")
+            rename(source, target, **words)
+
+        return renamed
+
+    def _note(self, what: str) -> None:
+        self.did.append(what)
+        if self.watched is not None:
+            self.seen.append(self.watched.read_text())
+
+
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
+    return Disk(monkeypatch)
+
+
+def test_a_file_is_replaced_by_a_flushed_one_and_the_rename_is_flushed(
+    disk: Disk, tmp_path: Path
+) -> None:
+    file = tmp_path / "run.json"
+    file.write_text("old")
+    disk.watched = file
+    replace_file(file, b"new")
+    assert disk.did == [
+        "flush .tmp-run.json",
+        "rename .tmp-run.json to run.json",
+        f"flush {tmp_path.name}",
+    ]
+    assert disk.seen == ["old", "old", "new"], "readers see the old file or the new one"
+    assert [path.name for path in tmp_path.iterdir()] == ["run.json"]
+
+
+def test_a_folder_comes_to_be_whole(disk: Disk, tmp_path: Path) -> None:
+    target = tmp_path / "trial"
+    with whole_folder(target) as folder:
+        write_file(folder / "table", lambda file: file.write(b"rows"))
+        assert not target.exists()
+    assert disk.did == [
+        "flush table",
+        "flush .tmp-trial",
+        "rename .tmp-trial to trial",
+        f"flush {tmp_path.name}",
+    ]
+    assert (target / "table").read_bytes() == b"rows"
+
+
+def test_a_folder_that_cannot_be_filled_never_comes_to_be(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="full"), whole_folder(tmp_path / "trial"):
+        raise ValueError("full")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_replacement_that_fails_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "run.json"
+    file.write_text("old")
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(RecordingError, match="make room"), explained(file, "the old is there"):
+        replace_file(file, b"new")
+    assert [path.name for path in tmp_path.iterdir()] == ["run.json"]
+    assert file.read_text() == "old"
+
+
+def test_what_is_there_is_not_written_to(tmp_path: Path) -> None:
+    (tmp_path / "table").write_text("old")
+    with pytest.raises(FileExistsError):
+        write_file(tmp_path / "table", lambda file: file.write(b"new"))

@@ -1,0 +1,118 @@
+"""What a container may do and a password may be seen by, without an engine."""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+import tarfile
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from perflab.stacks.backend import HOST, Launch
+from perflab.stacks.docker_backend import MAX_PROCESSES, SECRET_FILE, DockerBackend
+from perflab.stacks.labels import Labels
+from perflab.stacks.process_backend import _write_secret
+from perflab.stacks.spec import load_service
+
+SECRET = "correct-horse-battery"
+
+
+class Engine:
+    """A Docker client that notes what it is asked for."""
+
+    def __init__(self) -> None:
+        self.asked: dict[str, Any] = {}
+        self.command: list[str] = []
+        self.steps: list[str] = []
+        self.archive = b""
+        self.containers = SimpleNamespace(create=self._create)
+        self.volumes = SimpleNamespace(create=lambda **_: None)
+
+    def _create(self, _image: str, command: list[str], **options: Any) -> Engine:
+        self.command, self.asked = command, options
+        return self
+
+    def put_archive(self, _place: str, archive: bytes) -> None:
+        self.steps.append("secret")
+        self.archive = archive
+
+    def start(self) -> None:
+        self.steps.append("start")
+
+
+def launched(name: str) -> tuple[Engine, Launch]:
+    spec = load_service(name)
+    launch = Launch(
+        spec=spec,
+        labels=Labels("test-1", name, "run", 5000, ""),
+        settings=spec.resolve({}),
+        addresses=dict.fromkeys(spec.needs, (HOST, 1)),
+        port=5000,
+        control_port=5001,
+        cores=(0,),
+        secret=SECRET,
+    )
+    engine = Engine()
+    backend = DockerBackend(engine)
+    backend._tags[name] = "image"
+    backend.start(launch)
+    return engine, launch
+
+
+@pytest.mark.parametrize("name", ["chat", "echo", "inference", "link", "postgres"])
+def test_a_container_has_no_rights_that_its_service_does_not_need(name: str) -> None:
+    asked = launched(name)[0].asked
+    assert asked["cap_drop"] == ["ALL"]
+    assert asked["security_opt"] == ["no-new-privileges"]
+    assert asked["pids_limit"] == MAX_PROCESSES <= 4096
+    assert 0 < asked["mem_limit"] <= 8 << 30
+    assert asked["cpuset_cpus"] == "0"
+    assert asked["user"].partition(":")[0] not in ("", "0", "root")
+    assert asked["log_config"]["Config"]["max-size"] == "5m"
+    assert "privileged" not in asked
+    assert "cap_add" not in asked
+    assert "ports" not in asked, "nothing is published"
+
+
+def test_the_password_is_in_a_file_of_the_service_alone_before_it_starts() -> None:
+    engine, launch = launched("postgres")
+    assert engine.steps == ["secret", "start"]
+    with tarfile.open(fileobj=io.BytesIO(engine.archive)) as archive:
+        (entry,) = archive.getmembers()
+        assert f"/{entry.name}" == SECRET_FILE
+        assert entry.mode == 0o600
+        assert entry.uid == launch.spec.docker.user != 0
+        content = archive.extractfile(entry)
+        assert content is not None
+        assert content.read().decode() == SECRET
+
+
+@pytest.mark.parametrize("name", ["chat", "echo", "inference", "link", "postgres"])
+def test_the_password_is_nowhere_that_an_inspection_shows(name: str) -> None:
+    engine, launch = launched(name)
+    assert SECRET not in str(engine.asked) + str(engine.command)
+    assert SECRET not in repr(launch)
+    assert ("secret" in engine.steps) == launch.spec.takes_secret
+
+
+def test_the_password_file_of_a_process_is_its_users_alone(tmp_path: Path) -> None:
+    file = tmp_path / "secret"
+    before = os.umask(0)
+    try:
+        _write_secret(file, SECRET, None)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert file.read_text() == SECRET
+
+
+def test_a_link_that_waits_for_the_password_gets_none(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.write_text("mine")
+    (tmp_path / "secret").symlink_to(elsewhere)
+    _write_secret(tmp_path / "secret", SECRET, None)
+    assert elsewhere.read_text() == "mine"

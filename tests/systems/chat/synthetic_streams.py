@@ -1,0 +1,177 @@
+"""Runs of streams with a planted truth, written through the real store: no service, no load."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from perflab.load.messages import RECEIVED, SENT
+from perflab.recordings import Contrast, Run, RunWriter, TreatmentRecord
+from perflab.systems.chat import streams
+from tests.synthetic import HOUR_NS, write_run
+
+S = 1_000_000_000
+HEARERS = 4
+
+
+def noted(*rows: tuple[float, int, int, str, float]) -> pd.DataFrame:
+    """Return rows as workers note them: at (s), user, direction, kind, planned (s)."""
+    return pd.DataFrame(
+        {
+            "worker": np.zeros(len(rows), dtype=np.int16),
+            "direction": ["sent" if each[2] == SENT else "received" for each in rows],
+            "at_ns": [HOUR_NS + round(each[0] * S) for each in rows],
+            "user": [each[1] for each in rows],
+            "bytes": 100,
+            "key": [HOUR_NS + round(each[4] * S) if each[4] >= 0 else 0 for each in rows],
+            "kind": [each[3] for each in rows],
+        }
+    )
+
+
+def crowd(
+    users: int = 20, join_s: float = 0.5, acting_s: float = 30.0, every_s: float = 1.0,
+    delay_s: float = 0.004, growth: float = 0.0,
+) -> pd.DataFrame:  # fmt: skip
+    """Return a load: each user joins, sends every second to ``HEARERS`` of those there, leaves.
+
+    From the last join on, deliveries take ``growth`` seconds longer with every second.
+    """
+    rows: list[tuple[float, int, int, str, float]] = []
+    for user in range(users):
+        joins = user * join_s
+        rows.append((joins, user, SENT, "connected", -1))
+        for step in range(int(acting_s / every_s)):
+            planned = joins + every_s * (step + 1) + 0.013 * user
+            late_s = delay_s + growth * max(0.0, planned - join_s * users)
+            rows.append((planned + 0.0001, user, SENT, "send", planned))
+            rows.append((planned + delay_s, user, RECEIVED, "ack", planned))
+            rows += [
+                (planned + late_s * (1 + hearer), hearer, RECEIVED, "delivery", planned)
+                for hearer in range(HEARERS)
+            ]
+        rows.append((joins + acting_s + every_s + 1, user, SENT, "left", -1))
+    for second in range(int(acting_s)):
+        rows.append((second + 0.5, users, SENT, "ping", second + 0.5))
+        rows.append((second + 0.502, users, RECEIVED, "pong", second + 0.5))
+    return noted(*rows)
+
+
+def counts_of(messages: pd.DataFrame, **changes: Any) -> dict[str, dict[str, Any]]:
+    """Return what a server that lost nothing would have counted."""
+    kinds = messages["kind"]
+    own = {
+        "received": int((kinds == "send").sum()),
+        "delivered": int((kinds == "delivery").sum()),
+        "dropped": 0,
+        "refused": {},
+    }
+    return {"chat": {**own, **changes}}
+
+
+def cpu(messages: pd.DataFrame, joined_extra: float = 0.0, joining_s: float = 10.0) -> pd.DataFrame:
+    """Return samples of a service at 20% of a core, and more while users join."""
+    t_s = np.arange(-1.0, (messages["at_ns"].max() - HOUR_NS) / S + 1.0, 0.05)
+    share = 0.2 + joined_extra * ((t_s >= 0) & (t_s < joining_s))
+    used = np.cumsum(share * 0.05 * S)
+    frames = [
+        pd.DataFrame(
+            {
+                "t_ns": HOUR_NS + (t_s * S).astype("int64"),
+                "service": name,
+                "cpu_ns": (used * part).astype("int64"),
+                "memory_bytes": 1,
+            }
+        )
+        for name, part in (("chat", 1.0), ("client", 0.5))
+    ]
+    return pd.concat(frames, ignore_index=True)
+
+
+def write_stream_run(
+    root: Path, blocks: int = 2, growth: float = 0.0, delay_s: float = 0.004,
+    contrasts: Sequence[Contrast] = (),
+) -> Run:  # fmt: skip
+    """Write a run of two treatments: logins that cost 60 points of CPU, and free ones.
+
+    With ``growth``, deliveries of the first take so many seconds longer with every second;
+    ``delay_s`` is what the first hearer waits at the begin.
+    """
+    record = write_run(root / "model", blocks=1, requests=10).record
+    named = {"costly_logins": 0.6, "free_logins": 0.0}
+    rungs = [
+        TreatmentRecord(
+            name=f"rung={name}",
+            levels={
+                "rung": name, "scenario": "JSON, with login", "users": str(20 + place),
+                "first_delay": "action",
+            },
+            label=name,
+        )
+        for place, name in enumerate(named)
+    ]  # fmt: skip
+    record = record.model_copy(
+        update={
+            "treatments": rungs, "blocks": blocks, "contrasts": list(contrasts),
+            "experiment": "latency_cpu",
+            "factors": {"rung": list(named), "users": ["20", "21"]},
+            "order": [[rung.name for rung in rungs]] * blocks,
+        }
+    )  # fmt: skip
+    writer = RunWriter.create(root, record)
+    for block in range(blocks):
+        for position, (name, extra) in enumerate(named.items()):
+            messages = crowd(delay_s=delay_s, growth=growth if extra else 0.0)
+            samples = cpu(messages, extra)
+            seen = streams.look(messages, samples, ["chat", "client"], counts_of(messages))
+            row = {
+                "trial_id": f"b{block:03d}-p{position:02d}-a0", "block": block, "attempt": 0,
+                "position": position, "treatment": f"rung={name}", "state": "valid", **seen.row,
+            }  # fmt: skip
+            writer.commit_trial(row, None, samples, None, seen.table)
+    writer.update(state="finished")
+    return Run(writer.path)
+
+
+def write_ladder(root: Path, planted: dict[tuple[str, int], list[dict[str, Any]]]) -> Run:
+    """Write a run of rungs (configuration, users) with one trial for each planted row.
+
+    A row may name ``state`` and any column; percentiles that it does not name are far below every
+    target.
+    """
+    record = write_run(root / "model", blocks=1, requests=10).record
+    rungs = [
+        TreatmentRecord(
+            name=f"rung={kind}_{users}",
+            levels={"rung": f"{kind}_{users}", "codec": kind, "users": str(users)},
+            label=f"{kind}, {users} users",
+        )
+        for kind, users in planted
+    ]
+    blocks = max(len(rows) for rows in planted.values())
+    factors = {
+        name: list(dict.fromkeys(rung.levels[name] for rung in rungs)) for name in rungs[0].levels
+    }
+    record = record.model_copy(
+        update={
+            "treatments": rungs, "blocks": blocks, "contrasts": [], "experiment": "chat_ladder",
+            "factors": factors, "order": [[rung.name for rung in rungs]] * blocks,
+        }
+    )  # fmt: skip
+    writer = RunWriter.create(root, record)
+    for position, (rung, rows) in enumerate(zip(rungs, planted.values(), strict=True)):
+        users = int(rung.levels["users"])
+        for block, own in enumerate(rows):
+            row = {
+                "trial_id": f"b{block:03d}-p{position:02d}-a0", "block": block, "attempt": 0,
+                "position": position, "treatment": rung.name, "state": "valid",
+                "delivery_p90_ms": 50.0, "delivery_p95_ms": 60.0, "delivery_p99_ms": 90.0,
+                "messages_per_s": 0.1 * users**2, "plateau_cpu_share_chat": 0.4, **own,
+            }  # fmt: skip
+            writer.commit_trial(row, None, None, None, None)
+    writer.update(state="finished")
+    return Run(writer.path)

@@ -1,0 +1,101 @@
+"""What one user of the chat notes, and when it leaves."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from typing import Any
+
+import pytest
+
+from perflab.systems.chat.users import QUIET_S, ChatUser, marked
+
+MS = 1_000_000
+DELIVERED = json.dumps({"kind": "message", "text": marked(1, "basil")}).encode()
+
+
+class Socket:
+    """Takes what is sent, slowly, and can be closed."""
+
+    def __init__(self) -> None:
+        self.sent: list[dict[str, Any]] = []
+        self.closed_ns = 0
+
+    def send(self, data: bytes, _text: bool) -> None:
+        time.sleep(0.005)
+        self.sent.append(json.loads(data))
+
+    async def close(self) -> None:
+        self.closed_ns = time.monotonic_ns()
+
+
+class Noting(ChatUser):
+    """Keeps its notes."""
+
+    def __init__(self) -> None:
+        super().__init__(0, 1, {"codec": "json", "deflate": False, "channels": 1, "action_s": 1})
+        self.socket = self.line = Socket()  # type: ignore[assignment]
+        self.notes: list[tuple[int, int]] = []
+
+    def note(self, direction: int, size: int, at_ns: int, key: int = 0, kind: int = 0) -> None:  # noqa: ARG002
+        self.notes.append((at_ns, key))
+
+    def says(self, due_ns: int) -> None:
+        self._due_ns = due_ns
+        self.say("send", {"kind": "send", "channel": "channel0", "text": "basil"})
+
+    def is_answered(self, stamp: int) -> None:
+        frame = {"kind": "ack", "sequence": 1, "stamp": stamp}
+        self.hear(json.dumps(frame).encode(), self.now_ns())
+
+
+def test_a_sending_is_noted_with_the_instant_at_which_it_was_taken_up() -> None:
+    user, before_ns = Noting(), time.monotonic_ns()
+    user.says(before_ns)
+    ((at_ns, key),) = user.notes
+    assert key == before_ns
+    assert before_ns <= at_ns < before_ns + 5 * MS <= time.monotonic_ns()
+
+
+@pytest.mark.parametrize("order", [(7, 8), (8, 7)])
+def test_a_user_leaves_when_all_that_it_said_is_answered(order: tuple[int, int]) -> None:
+    async def work() -> None:
+        user = Noting()
+        user.says(7)
+        user.says(8)
+        leaving = asyncio.create_task(user.on_stop())
+        user.is_answered(order[0])
+        await asyncio.sleep(0.05)
+        assert not user.line.closed_ns
+        user.is_answered(order[1])
+        await asyncio.wait_for(leaving, 1)
+
+    asyncio.run(work())
+
+
+def test_a_user_leaves_behind_a_burst_and_not_in_it() -> None:
+    async def work() -> None:
+        user = Noting()
+        leaving = asyncio.create_task(user.on_stop())
+        for _ in range(8):
+            user.hear(DELIVERED, last_ns := user.now_ns())
+            await asyncio.sleep(0.005)
+        await leaving
+        assert user.line.closed_ns >= last_ns + QUIET_S * 1e9
+
+    asyncio.run(work())
+
+
+def test_a_user_does_not_wait_for_ever_for_a_quiet_moment() -> None:
+    async def work() -> None:
+        user = Noting()
+        began_ns = user.now_ns()
+        user.hear(DELIVERED, began_ns)
+        leaving = asyncio.create_task(user.on_stop())
+        while not leaving.done():
+            user.hear(DELIVERED, user.now_ns())
+            await asyncio.sleep(0.002)
+        assert 300 * MS < user.line.closed_ns - began_ns < 900 * MS
+
+    asyncio.run(work())

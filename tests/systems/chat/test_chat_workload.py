@@ -1,0 +1,256 @@
+"""The chat workload against the real service: what users do, and what is recorded of it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from perflab import laboratory
+from perflab.load.users import actions as actions_of
+from perflab.paths import services_dir
+from perflab.recordings import Run
+from perflab.systems import experiment, names
+from perflab.systems.chat.frames import CODECS, FIELD_NUMBERS, TEXTS
+from perflab.systems.chat.rungs import RUNGS, SCENARIOS, published_ms, rung_named
+from perflab.systems.chat.service import (
+    ChatParameters,
+    Rung,
+    actions,
+    duration_s,
+    levels,
+    workload,
+)
+from perflab.systems.chat.users import DIGITS, GOLDEN, MARK, ChatUser, marked
+
+sys.path.append(str(Path(__file__).parents[2] / "services"))
+sys.path.append(str(services_dir() / "chat"))
+from chatting import compiled_codecs
+
+QUICK = {
+    "backend": "process", "blocks": 1, "seed": 5, "users_share": 0.08, "join_s": 0.02,
+    "action_s": 0.5, "plateau_s": 2.0, "bcrypt_rounds": 4,
+}  # fmt: skip
+RUNGS_SHOWN = ("json", "protobuf_login", "best")
+TEXT = st.text(st.characters(codec="utf-8"), max_size=30)
+NUMBER = st.integers(-(2**63), 2**63 - 1)
+
+
+@st.composite
+def envelopes(draw: st.DrawFn) -> dict[str, object]:
+    kind = draw(st.sampled_from(sorted(FIELD_NUMBERS)))
+    fields = {name: draw(TEXT if name in TEXTS else NUMBER) for name in FIELD_NUMBERS[kind]}
+    return {"kind": kind, **fields}
+
+
+def in_service_words(fields: dict[str, object]) -> object:
+    from chat.envelopes import KINDS, tag_of
+
+    kind = next(each for each in KINDS if tag_of(each) == fields["kind"])
+    return kind(**{name: value for name, value in fields.items() if name != "kind"})
+
+
+@pytest.mark.parametrize("codec", CODECS)
+# Preparing the alphabet and compiling chat.proto take their time once.
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(fields=envelopes())
+def test_client_and_service_read_each_others_frames(codec: str, fields: dict[str, object]) -> None:
+    service = compiled_codecs().load(codec)["envelope"]
+    envelope = in_service_words(fields)
+    own = CODECS[codec].encode(fields)
+    assert service.decode(own.decode() if CODECS[codec].text else own) == envelope
+    theirs = service.encode(envelope)
+    read = CODECS[codec].decode(theirs.encode() if isinstance(theirs, str) else theirs)
+    assert read == fields
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_the_instant_is_found_in_the_raw_frame_of_every_codec(codec: str) -> None:
+    from chat.envelopes import Message
+
+    coder = compiled_codecs().load(codec)["envelope"]
+    frame = coder.encode(Message("channel3", "user9", 4, marked(123_456_789, "basil kettle")))
+    raw = frame.encode() if isinstance(frame, str) else frame
+    place = raw.find(MARK) + len(MARK)
+    assert int(raw[place : place + DIGITS]) == 123_456_789
+
+
+@pytest.mark.parametrize("frame", [b"", b"\x0a", b"\x0a\x05ab", b"\x7a\x00", b"\x0d\x01"])
+def test_a_damaged_protobuf_frame_is_refused(frame: bytes) -> None:
+    with pytest.raises(ValueError, match=r"frame|kind"):
+        CODECS["protobuf"].decode(frame)
+
+
+def test_actions_are_chosen_as_published() -> None:
+    chosen, weights = actions_of(ChatUser)
+    assert dict(zip(chosen, weights, strict=True)) == {"send": 94, "join": 3, "leave": 3}
+
+
+def test_published_intervals_hold_unless_asked_otherwise() -> None:
+    plain, rung = ChatParameters(), Rung()
+    arrivals = workload(plain, rung).arrivals
+    assert (arrivals.join_s, arrivals.users, arrivals.parameters["action_s"]) == (0.25, 250, 6.0)
+    assert actions(ChatParameters(actions=40), rung) == 40
+    scaled = workload(plain, rung.model_copy(update={"first_delay": "scaled"})).arrivals
+    assert scaled.parameters["first_s"] == 62.5
+    slow = workload(plain, rung_named("slow_joins_425")).arrivals
+    assert slow.join_s == pytest.approx(0.35)
+
+
+def test_delays_that_differ_make_configurations_that_differ() -> None:
+    parameters = ChatParameters()
+    names = ("slow_joins_425", "no_deflate_425")
+    slow, plain = (
+        levels(parameters, name, rung_named(name).model_copy(update={"ramp_s": 10.0}))
+        for name in names
+    )
+    assert (slow["beat_s"], plain["beat_s"]) == ("0.35", "0.25")
+    assert slow["join_s"] == plain["join_s"]
+
+
+@pytest.mark.parametrize(
+    "delay", ["action", "scheduled", "staggered", "scaled", "together", "spread"]
+)
+def test_as_many_actions_are_taken_as_give_the_plateau(delay: str) -> None:
+    rung = Rung(first_delay=delay, users=100)
+    plain = ChatParameters(plateau_s=20)
+    apart_s = 6.0 if delay in ("together", "spread") else 99 * 0.25
+    apart_s += 6.0 if delay == "staggered" else 0.0
+    acting_s = (actions(plain, rung) - 1) * 6.0
+    assert 20 <= acting_s - apart_s < 26
+    assert duration_s(plain, rung) > 100 * 0.25 + acting_s
+
+
+def test_every_published_row_is_a_rung_with_its_percentiles() -> None:
+    assert set(SCENARIOS) <= set(RUNGS)
+    assert published_ms("json") == {90: 203, 95: 246, 99: 311}
+    assert all(len(published_ms(name)) == 3 for name in SCENARIOS)
+    assert len(SCENARIOS) == 19
+    assert "chat" not in names()
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    return laboratory.run("chat_ladder", {**QUICK, "rungs": RUNGS_SHOWN})
+
+
+@pytest.mark.alone
+@pytest.mark.slow
+def test_every_delivery_is_recorded_and_none_is_lost(run: Run) -> None:
+    trials = run.trials()
+    assert set(trials["treatment"]) == {f"rung={name}" for name in RUNGS_SHOWN}
+    assert (trials["messages_lost"] == 0).all()
+    assert (trials["server_received"] == trials["messages_sent"]).all()
+    assert (trials["server_delivered"] == trials["messages_delivered"]).all()
+    assert (trials["active_users"] == 20).all()
+    assert (trials["most_connected"] == 21).all()
+    for row in trials.itertuples():
+        table = run.messages([row.trial_id])
+        assert (table["kind"] == "delivery").sum() == row.messages_delivered
+        heard = table[table["kind"] == "delivery"]
+        assert (heard["at_ns"] > heard["planned_ns"]).all()
+        # Sent messages and delivered ones carry the same instants.
+        sent = set(table.loc[table["kind"] == "send", "planned_ns"])
+        assert set(heard["planned_ns"]) <= sent
+
+
+@pytest.mark.alone
+@pytest.mark.slow
+def test_volume_and_phases_are_those_of_the_workload(run: Run) -> None:
+    trials = run.trials()
+    # 20 users, 94% of actions every 0.5 s, 0.64 of 21 connections hear each.
+    assert trials["messages_per_s"].between(300, 750).all()
+    assert (trials["plateau_s"] > 1.5).all()
+    assert (trials["joined_ns"] < trials["plateau_end_ns"]).all()
+    assert trials["cpu_us_per_message"].between(1, 1000).all()
+    assert trials["delivery_p99_ms"].gt(trials["delivery_p50_ms"]).all()
+    logins = run.requests(stage=None, trial_ids=list(trials["trial_id"]))
+    assert (logins.groupby("trial_id").size() == 21).all()
+
+
+@pytest.mark.alone
+@pytest.mark.slow
+def test_a_reset_between_trials_keeps_the_counts_apart(run: Run) -> None:
+    assert run.record.state == "finished"
+    assert (run.trials()["server_received"] < 200).all()
+
+
+def test_what_this_machine_cannot_separate_is_said() -> None:
+    plan = experiment("chat_ladder").plan(experiment("chat_ladder").check({"blocks": 1}))
+    refused = [each for each in plan.contrasts if each.not_testable]
+    assert any("second core" in each.name for each in refused)
+    assert len(plan.treatments) == 11
+
+
+@pytest.mark.parametrize(
+    ("changes", "compared", "testable"),
+    [
+        ({}, True, True),
+        ({"codec": "orjson"}, False, True),
+        ({"users": 100}, False, True),
+        ({"action_s": 3}, False, True),
+        ({"first_delay": "scheduled"}, False, True),
+        ({"first_delay": "together"}, False, False),
+    ],
+)
+def test_logins_are_compared_with_the_study_at_its_own_settings_only(
+    changes: dict[str, object], compared: bool, testable: bool
+) -> None:
+    chosen = experiment("latency_cpu")
+    contrasts = chosen.plan(chosen.check(changes)).contrasts
+    assert {each.response for each in contrasts if each.published_ratio is not None} == (
+        {"delivery_p90_ms", "delivery_p95_ms", "delivery_p99_ms"} if compared else set()
+    )
+    points = {each.response: each.published_difference for each in contrasts}
+    assert points["join_cpu_share_chat"] == (0.7 if compared else None)
+    assert "join_p99_ms" in points
+    assert {not each.not_testable for each in contrasts} == {testable}
+
+
+@pytest.mark.alone
+@pytest.mark.slow
+def test_nobody_leaves_before_the_last_has_acted_where_all_act_together() -> None:
+    run = laboratory.run("chat_ladder", {**QUICK, "rungs": ["json"]})
+    messages = run.messages([run.trials().iloc[0]["trial_id"]])
+    left = messages.query("kind == 'left' and user < 20")["at_ns"]
+    acted = messages.query("kind in ('send', 'join', 'leave')")["planned_ns"]
+    assert len(left) == 20
+    assert left.min() > acted.max()
+
+
+@pytest.mark.parametrize("delay", ["action", "scheduled", "staggered"])
+def test_a_login_that_takes_long_moves_the_beat_unless_that_is_scheduled(
+    delay: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arrivals = workload(ChatParameters(), Rung(first_delay=delay)).arrivals
+    user = ChatUser(8, 1, arrivals.parameters)
+    # The login was due 2 s after the load began, and has just ended, 3 s after that.
+    monkeypatch.setattr(ChatUser, "load_began_ns", user.now_ns() - 5_000_000_000)
+    due_s = (user.first_due_ns() - user.load_began_ns) / 1e9
+    after_s = {"action": 5, "scheduled": 2, "staggered": 2 + 8 * GOLDEN % 1 * 6}[delay]
+    assert due_s == pytest.approx(after_s + 6, abs=0.1)
+
+
+@pytest.mark.alone
+@pytest.mark.slow
+def test_logins_that_last_into_the_messages_refuse_the_trial() -> None:
+    late = {**QUICK, "rungs": ["json"], "ramp_s": 0.05, "bcrypt_rounds": 12}
+    trial = laboratory.run("chat_ladder", late).trials().iloc[0]
+    assert trial["state"] == "invalid"
+    assert any("script" in reason or "client's side" in reason for reason in trial["reasons"])
+
+
+def test_hurried_joins_leave_every_action_where_it_was() -> None:
+    parameters = ChatParameters()
+    plain, hurried = Rung(users=100), Rung(users=100, ramp_s=5.0)
+    slow, quick = (workload(parameters, rung).arrivals for rung in (plain, hurried))
+    assert (slow.join_s, quick.join_s) == (0.25, 0.05)
+    assert slow.actions == quick.actions
+    assert slow.parameters["beat_s"] == quick.parameters["beat_s"] == 0.25
+    assert (slow.parameters["begin_s"], quick.parameters["begin_s"]) == (26.0, 6.0)
+    assert slow.parameters["leave_s"] - quick.parameters["leave_s"] == 20.0
+    logging_in = Rung(users=100, ramp_s=5.0, first_delay="action")
+    assert workload(parameters, logging_in).arrivals.join_s == 0.25

@@ -1,0 +1,109 @@
+"""The loop count that published totals imply, on planted times."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from perflab.analysis import cost_table, implied_loops, loops_sentence
+from perflab.errors import AnalysisError
+from perflab.recordings import Run, RunRecord, RunWriter, TreatmentRecord, trial_id
+from perflab.systems.chat.analysis.codec_costs import RESPONSE, loops_together
+from tests.synthetic import write_run
+
+PUBLISHED_MS = {
+    ("json", "serialize"): 3588, ("json", "deserialize"): 2630, ("orjson", "serialize"): 407,
+    ("orjson", "deserialize"): 645, ("protobuf", "serialize"): 403,
+    ("protobuf", "deserialize"): 344,
+}  # fmt: skip
+
+
+def run_with_times(root: Path, loops: float, blocks: int = 6, noise: float = 0.05) -> Run:
+    """A run in which the published totals are of ``loops`` operations, give or take noise."""
+    model: RunRecord = write_run(root / "model", blocks=1, requests=10).record
+    treatments = [
+        TreatmentRecord(
+            name=f"{codec} {step}",
+            levels={"codec": codec, "operation": step, "message": "published", "bytes": "100"},
+        )
+        for codec, step in PUBLISHED_MS
+    ]
+    factors = {"codec": ["json", "orjson", "protobuf"], "operation": ["serialize", "deserialize"]}
+    record = model.model_copy(
+        update={
+            "treatments": treatments,
+            "factors": {**factors, "message": ["published"]},
+            "blocks": blocks,
+            "order": [[treatment.name for treatment in treatments]] * blocks,
+            "contrasts": [],
+            "run_id": "20260102T030405Z-codecs-1",
+        }
+    )
+    writer = RunWriter.create(root, record)
+    rng = np.random.default_rng(4)
+    for block in range(blocks):
+        for place, (treatment, total_ms) in enumerate(
+            zip(treatments, PUBLISHED_MS.values(), strict=True)
+        ):
+            row = {
+                "trial_id": trial_id(block, place, 0),
+                "block": block,
+                "position": place,
+                "attempt": 0,
+                "treatment": treatment.name,
+                "state": "valid",
+                RESPONSE: total_ms * 1e3 / loops * float(np.exp(rng.normal(0, noise))),
+            }
+            writer.commit_trial(row, None, None)
+    return Run(writer.path)
+
+
+def test_the_implied_loop_count_is_found_with_an_interval_that_holds_it(tmp_path: Path) -> None:
+    run = run_with_times(tmp_path, 2e6)
+    table = implied_loops(run)
+    assert len(table) == 6
+    assert table["n"].tolist() == [6] * 6
+    assert table["loops"].to_numpy() == pytest.approx(2e6, rel=0.1)
+    together = loops_together(run)
+    assert together.low <= together.value <= together.high
+    # Six times as many numbers go in, so it is known better than from one codec alone.
+    assert together.high / together.low < (table["high"] / table["low"]).median()
+    first = table.iloc[0]
+    assert first["us"] == pytest.approx(3588e3 / 2e6, rel=0.1)
+    assert len(cost_table(run)) == 6
+
+
+def test_the_sentence_says_whether_the_stated_count_can_be_true(tmp_path: Path) -> None:
+    wrong = loops_sentence(run_with_times(tmp_path / "a", 1.3e6))
+    assert "does not agree with the stated 10,000,000" in wrong
+    assert "nearest power of ten is 1,000,000" in wrong
+    right = loops_sentence(run_with_times(tmp_path / "b", 9e6))
+    assert "agrees with the stated 10,000,000" in right
+    assert "[" in right
+    assert "6 blocks" in right
+
+
+@pytest.mark.parametrize(
+    ("loops", "blocks", "words"),
+    [
+        # Half way between two powers of ten (3.16 million) the interval reaches into both.
+        (3.2e6, 6, "agrees with the stated 10,000,000 is open (the nearest powers of ten are"),
+        (4.2e6, 6, "That agrees with the stated 10,000,000"),
+        (9e6, 1, "Without an interval nothing can be said of the stated 10,000,000"),
+    ],
+)
+def test_it_agrees_only_where_the_whole_interval_does(
+    tmp_path: Path, loops: float, blocks: int, words: str
+) -> None:
+    assert words in loops_sentence(run_with_times(tmp_path, loops, blocks, noise=0.15))
+
+
+def test_a_run_of_something_else_implies_no_loop_count(tmp_path: Path) -> None:
+    other = write_run(tmp_path, blocks=2, requests=10)
+    assert implied_loops(other).empty
+    assert cost_table(other).empty
+    with pytest.raises(AnalysisError, match="nothing that was published"):
+        loops_together(other)
+    assert "cannot be said" in loops_sentence(other)

@@ -1,0 +1,73 @@
+"""The experiment ``profile``: what it watches, and when it tests what compression costs."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from perflab.systems import experiment
+from perflab.systems.chat.watched import SEND, SERIALIZE
+from perflab.trials.plan import RunPlan
+
+
+def plan_of(**changes: object) -> RunPlan:
+    chosen = experiment("profile")
+    return chosen.plan(chosen.check({"codec": ["json"], **changes}))
+
+
+def sending(plan: RunPlan) -> list[tuple[dict[str, str], dict[str, str], float | None]]:
+    return [
+        (claim.numerator, claim.denominator, claim.published_ratio)
+        for claim in plan.contrasts
+        if claim.response == "profile_send_us_per_message"
+    ]
+
+
+def test_sending_without_compression_is_held_against_sending_with_it() -> None:
+    (found,) = sending(plan_of(deflate=["on", "off"], profiler=["on"]))
+    assert found == (
+        {"rung": "json_profiled"},
+        {"rung": "json_deflate_profiled"},
+        pytest.approx(0.476, abs=0.001),
+    )
+
+
+@pytest.mark.parametrize(
+    "levels",
+    [{"deflate": ["on"]}, {"deflate": ["off"]}, {"deflate": ["on", "off"], "profiler": ["off"]}],
+)
+def test_without_both_levels_under_the_profiler_nothing_is_said_of_sending(
+    levels: dict[str, list[str]],
+) -> None:
+    assert sending(plan_of(**levels)) == []
+
+
+def test_compression_is_watched_only_where_there_is_some() -> None:
+    plan = plan_of(deflate=["on", "off"])
+    watched = {
+        treatment.levels["rung"]: set(treatment.profiling.watch)
+        for treatment in plan.treatments
+        if treatment.profiling
+    }
+    assert watched == {
+        "json_profiled": {"send", "serialize"},
+        "json_deflate_profiled": {"send", "serialize", "deflate"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("pattern", "frame", "matches"),
+    [
+        (SEND, "Connection.write (chat/connection.py)", True),
+        (SEND, "Connection.write (connection.py)", True),
+        (SEND, "_SelectorSocketTransport._write_ready (asyncio/selector_events.py)", True),
+        (SEND, "WebSocket.send (starlette/websockets.py)", False),
+        (SEND, "Connection.offer (chat/connection.py)", False),
+        (SERIALIZE, "Hub._deliver (chat/hub.py)", True),
+        (SERIALIZE, "Coder.encode (chat/codecs/__init__.py)", True),
+        (SERIALIZE, "Coder.decode (chat/codecs/__init__.py)", False),
+    ],
+)
+def test_frames_are_told_apart(pattern: str, frame: str, matches: bool) -> None:
+    assert bool(re.search(pattern, frame)) is matches

@@ -1,0 +1,87 @@
+"""Windows of streams know phase, users, CPU and latency; what goes with what is found again."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from perflab.analysis import relations
+from perflab.recordings import Run
+from perflab.systems.chat.analysis.windows import bands, has_streams, stream_windows
+from tests.synthetic import write_run
+from tests.systems.chat.synthetic_streams import HEARERS, write_stream_run
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return write_stream_run(tmp_path_factory.mktemp("streams"), blocks=3)
+
+
+@pytest.fixture(scope="module")
+def windows(run: Run) -> pd.DataFrame:
+    return stream_windows(run, "chat")
+
+
+def test_only_runs_that_measured_deliveries_have_streams(run: Run, tmp_path) -> None:
+    assert has_streams(run)
+    old = write_run(tmp_path, blocks=1, requests=10)
+    assert not has_streams(old)
+    assert stream_windows(old, "chat").empty
+
+
+def test_windows_follow_a_crowd_through_its_phases(windows: pd.DataFrame) -> None:
+    own = windows[windows["trial_id"] == "b000-p00-a0"].set_index("t_s")
+    assert list(own["phase"].unique()) == ["ramp", "plateau", "tail"]
+    # At the middle of the fifth second the tenth user joins.
+    assert own.loc[4, "users"] == 10
+    assert own.loc[4, "joining"]
+    assert not own.loc[12, "joining"]
+    level = own[own["phase"] == "plateau"]
+    assert (level["users"] == 20).all()
+    assert level["messages_per_s"].mean() == pytest.approx(20 * HEARERS, rel=0.03)
+    assert level["p50_ms"].between(8, 12.1).all()
+    assert level["cpu"].iloc[2:].mean() == pytest.approx(0.2, abs=0.01)
+    # 80 deliveries a second bear a p90 but no p99.
+    assert own["p99_ms"].isna().all()
+
+
+def test_the_bands_are_as_far_apart_as_planted(windows: pd.DataFrame) -> None:
+    found = bands(windows, "rung=costly_logins", "rung=free_logins")
+    assert found.points == pytest.approx(60, abs=3)
+    assert found.n == 3
+    assert bands(windows.iloc[:0], "a", "b").n == 0
+
+
+def test_the_interval_of_bands_is_students_over_blocks() -> None:
+    planted = pd.DataFrame(
+        {
+            "treatment": ["a"] * 3 + ["b"] * 3,
+            "block": [0, 1, 2] * 2,
+            "users": 10,
+            "joining": True,
+            "cpu": [0.5, 0.6, 0.7, 0.1, 0.1, 0.1],
+        }
+    )
+    found = bands(planted, "a", "b")
+    # Differences of 40, 50 and 60 points; t(97.5%, 2) = 4.3027 times 10 over the root of 3.
+    assert (found.points, found.low, found.high) == pytest.approx((50, 25.16, 74.84), abs=0.01)
+    assert found.text().startswith("50 [25, 75] points of CPU more")
+    assert found.text().endswith("(n = 3 blocks)")
+
+
+def test_every_question_gets_the_planted_answer(run: Run) -> None:
+    table = relations(run)
+    assert len(table) == 2 * 4 + 2
+    answers = table.set_index(["treatment", "question"])["answer"]
+    bands_apart = answers["both", "first treatment against second"]
+    assert float(bands_apart.partition(" ")[0]) == pytest.approx(60, abs=3)
+    assert bands_apart.endswith("(n = 3 blocks)")
+    for label in ("costly_logins", "free_logins"):
+        # The service takes 20% of a core at any latency, or what logins add.
+        assert answers[label, "CPU from which latency rises"].startswith("no knee")
+        # Every window has the same p90: there is nothing that could go with the volume.
+        volume = answers[label, "latency (p90) with volume"]
+        assert volume.startswith("no correlation can be told (n = 0 trials; 3 trials have")
+    volume = answers["all", "volume against users while users join and leave"]
+    assert "(n = 6 trials" in volume
+    assert volume.endswith("published: the power 2")

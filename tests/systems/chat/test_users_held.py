@@ -1,0 +1,110 @@
+"""Users held: no number is called held when one of its trials, or of a smaller number, missed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from perflab.analysis import held_sentences, users_held
+from perflab.figures import users_held as drawn
+from perflab.recordings import Reason, Run
+from tests.figures.shown import all_words
+from tests.systems.chat.synthetic_streams import write_ladder, write_stream_run
+
+GOOD: dict[str, object] = {}
+LATE: dict[str, object] = {"delivery_p90_ms": 231.0}
+FAR_TOO_LATE: dict[str, object] = {"delivery_p90_ms": 300.0, "delivery_p99_ms": 1200.0}
+CLIENTS = Reason(code="load.failed", side="client", text="late")
+SERVERS = Reason(code="service.failed", side="server", text="died")
+REFUSED: dict[str, object] = {"state": "invalid", "reasons": [CLIENTS]}
+CUT: dict[str, object] = {"state": "invalid", "reasons": [SERVERS]}
+FAILED: dict[str, object] = {"state": "failed", "reasons": [SERVERS]}
+WORKER: dict[str, object] = {"state": "failed", "reasons": [CLIENTS]}
+FEW: dict[str, object] = {"delivery_p99_ms": float("nan")}
+
+
+def said(run: Run) -> dict[str, str]:
+    return dict(each.split(": ", 1) for each in held_sentences(users_held(run)))
+
+
+def test_what_is_held_and_what_is_not_is_told_by_configuration(tmp_path: Path) -> None:
+    run = write_ladder(
+        tmp_path,
+        {
+            ("best", 600): [GOOD, GOOD],
+            ("json", 250): [GOOD, GOOD],
+            ("best", 700): [GOOD, LATE],
+            ("json", 300): [FAR_TOO_LATE, LATE],
+            ("best", 425): [GOOD, GOOD],
+        },
+    )
+    table = users_held(run)
+    assert list(table["configuration"]) == ["best"] * 3 + ["json"] * 2
+    assert list(table["users"]) == [425, 600, 700, 250, 300]
+    assert list(table["held"]) == [2, 2, 1, 2, 0]
+    assert list(table["missed"]) == [0, 0, 1, 0, 2]
+    assert list(table["first_missed"]) == ["", "", "delivery_p90_ms", "", "delivery_p90_ms"]
+    words = said(run)
+    assert words["best"] == (
+        "600 users and 36,000 [36,000, 36,000] messages/s held in 2 of 2 trials; with 700 users, "
+        "1 of 2 trials missed a target (p90)"
+    )
+    assert words["json"].startswith("250 users and 6,250 [6,250, 6,250] messages/s held in 2 of 2")
+
+
+def test_typical_values_stand_with_interval_and_n(tmp_path: Path) -> None:
+    late = [{"delivery_p90_ms": 100.0 * factor} for factor in (0.9, 1.0, 1.0 / 0.9)]
+    row = users_held(write_ladder(tmp_path, {("best", 500): [*late, FEW, REFUSED]})).iloc[0]
+    assert row["delivery_p90_ms_n"] == 4
+    assert row["delivery_p99_ms_n"] == 3
+    assert row["delivery_p90_ms_low"] < row["delivery_p90_ms"] < row["delivery_p90_ms_high"]
+    one = users_held(write_ladder(tmp_path / "one", {("best", 500): [GOOD]})).iloc[0]
+    assert one[["delivery_p90_ms_low", "delivery_p90_ms_high"]].isna().all()
+
+
+def test_more_users_are_not_held_where_fewer_were_not(tmp_path: Path) -> None:
+    planted = {("best", 500): [GOOD], ("best", 600): [LATE], ("best", 700): [GOOD]}
+    assert said(write_ladder(tmp_path, planted))["best"].startswith(
+        "500 users and 25,000 messages/s (no interval) held in 1 of 1 trial; with 600 "
+    )
+
+
+def test_a_refused_trial_is_neither_held_nor_missed(tmp_path: Path) -> None:
+    planted = {("best", 500): [GOOD], ("best", 900): [REFUSED]}
+    run = write_ladder(tmp_path, planted)
+    assert list(users_held(run)["refused"]) == [0, 1]
+    assert said(run)["best"].endswith("no limit was found; trials with 900 users were refused")
+
+
+def test_what_only_the_service_did_is_a_miss_and_no_refusal(tmp_path: Path) -> None:
+    planted = {("best", 500): [GOOD, GOOD], ("best", 900): [CUT, GOOD]}
+    run = write_ladder(tmp_path, planted)
+    assert users_held(run)[["held", "missed", "refused"]].values.tolist() == [[2, 0, 0], [1, 1, 0]]
+    assert said(run)["best"].endswith(
+        "with 900 users, 1 of 2 trials failed through the service's own fault"
+    )
+
+
+def test_what_the_client_did_or_too_few_deliveries_is_no_miss(tmp_path: Path) -> None:
+    planted = {("best", 500): [GOOD, WORKER], ("best", 900): [REFUSED, FEW]}
+    run = write_ladder(tmp_path, planted)
+    assert users_held(run)[["held", "missed", "refused"]].values.tolist() == [[1, 0, 1], [0, 0, 2]]
+
+
+def test_a_failed_trial_is_a_miss_of_the_service(tmp_path: Path) -> None:
+    run = write_ladder(tmp_path, {("json", 250): [GOOD], ("json", 500): [FAILED]})
+    assert said(run)["json"].endswith(
+        "with 500 users, 1 of 1 trial failed through the service's own fault"
+    )
+
+
+def test_the_figure_says_what_the_table_says(tmp_path: Path) -> None:
+    run = write_ladder(tmp_path, {("best", 500): [GOOD], ("best", 600): [LATE]})
+    figure = drawn(run)
+    assert figure is not None
+    words = " ".join(all_words(figure).split())
+    assert "with 600 users, 1 of 1 trial missed a target (p90)" in words
+
+
+def test_one_number_of_users_makes_no_figure(tmp_path: Path) -> None:
+    assert drawn(write_ladder(tmp_path / "one", {("best", 500): [GOOD]})) is None
+    assert drawn(write_stream_run(tmp_path / "two", blocks=1)) is not None

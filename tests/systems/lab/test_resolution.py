@@ -1,0 +1,123 @@
+"""What a run of known truth says of the lab."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from perflab.errors import AnalysisError
+from perflab.recordings import Run
+from perflab.systems.lab.resolution import (
+    Rate,
+    false_alarms,
+    known_effects,
+    overhead,
+    refused,
+    resolving_power,
+    trial_noise,
+    work_share,
+)
+from tests.synthetic import APP_SHARE, Planted, write_run
+
+APP = {"app": 0.8}
+# What is planted of the time at the service, times the mean of its spread; of the response 0.2%
+# are outside of the service.
+WORK = APP_SHARE * 0.8 * (0.9 + 1.05) / 2
+
+
+def lab_check(tmp_path, **changes) -> Run:
+    services = [("A1", 1.0), ("A2", 1.0), ("A3", 1.0), ("A4", 1.0), ("+20%", 1 / 1.18)]
+    treatments = tuple(
+        Planted({"service": level}, ratio, level, dict(APP)) for level, ratio in services
+    )
+    options = {"blocks": 12, "noise": 0.02, "requests": 60, **changes}
+    return write_run(
+        tmp_path, treatments=treatments, experiment="lab_check", contrasts=[], **options
+    )
+
+
+def test_copies_are_compared_without_using_a_trial_twice(tmp_path) -> None:
+    rate = false_alarms(lab_check(tmp_path))
+    assert rate.n == 4
+    assert rate.hits <= 1
+
+
+def test_a_copy_that_is_not_one_is_called_different(tmp_path) -> None:
+    treatments = (Planted({"service": "A1"}, 1.0), Planted({"service": "A2"}, 1.3))
+    run = write_run(tmp_path, treatments=treatments, blocks=12, noise=0.02, contrasts=[])
+    assert false_alarms(run).hits == 2
+
+
+def test_planted_effects_are_held_against_what_they_make_of_the_response(tmp_path) -> None:
+    run = lab_check(tmp_path)
+    table = known_effects(run).set_index("service")
+    row = table.loc["+20%"]
+    assert row["planted"] == pytest.approx(1.2)
+    assert row["expected"] == pytest.approx(1 + 0.2 * WORK, abs=0.002)
+    assert row["low"] < 1.18 < row["high"]
+    assert row["called_different"].startswith("2 of 2")
+    assert (table.loc[["A2", "A3", "A4"], "expected"] == 1).all()
+
+
+@pytest.mark.parametrize("planted", [0.8, 0.4])
+def test_the_share_of_work_is_that_of_the_copies(tmp_path, planted: float) -> None:
+    treatments = [Planted({"service": "A1"}, 1.0, "", {"app": planted}),
+                  Planted({"service": "+20%"}, 0.8, "", {"app": 1.0})]  # fmt: skip
+    run = write_run(tmp_path, treatments=treatments, blocks=4, contrasts=[])
+    assert work_share(run) == pytest.approx(WORK * planted / 0.8, abs=0.005)
+
+
+def test_the_cost_of_measuring_stands_with_its_interval_and_n(tmp_path) -> None:
+    table = overhead(lab_check(tmp_path)).set_index("who")
+    for who, planted in (("load workers", 0.25), ("conductor and sampler", 0.04)):
+        row = table.loc[who]
+        assert row["low"] < row["typical"] < row["high"] < row["largest"]
+        assert row["typical"] == pytest.approx(planted, abs=0.015)
+        assert row["n"] == 60
+    single = lab_check(tmp_path / "single", blocks=1, failed=[(0, index) for index in range(1, 5)])
+    assert overhead(single)["low"].isna().all()
+
+
+def test_refusals_are_counted_apart_for_the_overloaded_and_the_healthy(tmp_path) -> None:
+    treatments = (Planted({"service": "A1"}), Planted({"service": "overload"}))
+    run = write_run(
+        tmp_path, treatments=treatments, blocks=4, contrasts=[],
+        invalid=[(block, 1) for block in range(3)],
+    )  # fmt: skip
+    overloaded, healthy = refused(run)
+    assert (overloaded.hits, overloaded.n) == (3, 4)
+    assert (healthy.hits, healthy.n) == (0, 4)
+
+
+def test_the_noise_of_a_trial_is_what_was_planted(tmp_path) -> None:
+    run = lab_check(tmp_path, noise=0.05, blocks=40)
+    noise, trials = trial_noise(run, "throughput_rps", [t.name for t in run.record.treatments])
+    assert trials == 200
+    assert noise == pytest.approx(0.05, rel=0.15)
+
+
+def test_more_time_resolves_smaller_effects_as_its_square_root(tmp_path) -> None:
+    found = resolving_power(lab_check(tmp_path), "mean_ms", (1, 10, 100))
+    effects = list(found.effects.values())
+    assert effects[0] > effects[1] > effects[2] > 0
+    assert math.log1p(effects[1]) / math.log1p(effects[2]) == pytest.approx(math.sqrt(10), rel=0.1)
+    assert "cannot be seen here below" in found.text()
+
+
+def test_without_enough_trials_nothing_is_promised(tmp_path) -> None:
+    run = lab_check(tmp_path, blocks=1)
+    assert "Too few" in resolving_power(run).text()
+    assert false_alarms(run).text() == "no case"
+
+
+def test_a_run_without_answers_is_refused_in_words(tmp_path) -> None:
+    run = lab_check(tmp_path, blocks=1, failed=[(0, index) for index in range(5)])
+    with pytest.raises(AnalysisError, match="no successful request"):
+        work_share(run)
+
+
+def test_rates_have_wilson_intervals() -> None:
+    low, high = Rate(0, 20).interval
+    assert low == 0
+    assert high == pytest.approx(0.161, abs=0.001)

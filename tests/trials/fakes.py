@@ -1,0 +1,219 @@
+"""Services and load workers at the edge of a trial: they do as told, and note the order."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from perflab.host.placement import placement
+from perflab.load.result import LoadResult
+from perflab.load.stopping import Progress, StopLoad
+from perflab.load.workload import ClosedLoop, Request, Workload
+from perflab.recordings import RunRecord, TreatmentRecord
+from perflab.sampling.meters import ProcessTable, Reading
+from perflab.stacks.plan import Node, StackPlan
+from perflab.trials.plan import RunPlan, Treatment
+from perflab.trials.trial import Bench
+from tests.load.planted import S, load_result
+
+REQUESTS = 500
+
+
+@dataclass
+class Instance:
+    """A service that uses a share of a core; ``flush_us`` is what its probe answers."""
+
+    cpu_share: float = 0.0
+    flush_us: str = '{"flush_us": [100.0, 300.0]}'
+
+    def __post_init__(self) -> None:
+        probes = {"flush": ("probe",)}
+        self.launch = SimpleNamespace(port=1, spec=SimpleNamespace(probes=probes))
+        self._began_ns = time.monotonic_ns()
+
+    def meter(self) -> Instance:
+        return self
+
+    def read(self, _table: ProcessTable) -> Reading:
+        return Reading(int(self.cpu_share * (time.monotonic_ns() - self._began_ns)), 1 << 20)
+
+    def run(self, _command: object) -> str:
+        return self.flush_us
+
+
+@dataclass
+class Residents:
+    """Every treatment's node ``echo``, and one service that no treatment under test uses."""
+
+    notes: list[str] = field(default_factory=list)
+    paused_cpu: float = 0.0
+    counted: int = -1
+    lose: Mapping[str, str] = field(default_factory=dict)
+    dies: Exception | None = None
+    refuses: Exception | None = None
+    with_database: bool = False
+    start_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        plan = SimpleNamespace(
+            database="db" if self.with_database else "", count_sql="select" * (self.counted >= 0)
+        )
+        self.plans = {"a": plan, "b": plan}
+        self._echo, self._idle = Instance(0.1), Instance(self.paused_cpu)
+
+    def activate(self, name: str) -> None:
+        self.notes.append(f"activate {name}")
+        if self.refuses:
+            raise self.refuses
+
+    def reset(self, name: str) -> None:
+        self.notes.append(f"reset {name}")
+
+    def active(self, _name: str) -> dict[str, Instance]:
+        return {"echo": self._echo}
+
+    def idle(self, _name: str) -> dict[str, Instance]:
+        return {"other": self._idle}
+
+    def instance(self, _name: str, _node: str) -> Instance:
+        self.notes.append("probe")
+        return self._echo
+
+    def database(self, _name: str) -> Any:
+        if not self.with_database:
+            return None
+        return SimpleNamespace(waits=list, count=lambda _: self.counted)
+
+    def counts(self, _name: str) -> dict[str, dict[str, Any]]:
+        return {}
+
+    def check_alive(self, _name: str) -> None:
+        if self.dies:
+            raise self.dies
+
+    def lost(self, _name: str) -> Mapping[str, str]:
+        return self.lose
+
+    def stop(self) -> None:
+        self.notes.append("stop")
+
+    def start(self) -> None:
+        self.notes.append("start")
+
+
+@dataclass
+class Generator:
+    """Workers whose load is planted; ``facts`` as of :func:`tests.load.planted.load_result`."""
+
+    folder: Path
+    notes: list[str]
+    facts: dict[str, Any] = field(default_factory=dict)
+    takes_s: float = 0.1
+    fails: Exception | None = None
+    pids: list[int] = field(default_factory=list)
+    loads: int = 0
+
+    def start(self) -> None:
+        self.notes.append("workers start")
+        self.pids = [os.getpid()]
+
+    def close(self) -> None:
+        self.notes.append("workers end")
+        self.pids = []
+
+    def run(
+        self,
+        _workload: Workload,
+        address: str,
+        on_progress: Callable[[Progress], None],
+        check: Callable[[], None],
+    ) -> LoadResult:
+        assert address.startswith("http://127.0.0.1:")
+        self.notes.append("load")
+        self.loads += 1
+        on_progress(Progress(finished=1))
+        facts = {"latency_s": 0.05, "cpu_ns": S // 10, **self.facts}
+        deadline = time.monotonic() + self.takes_s
+        while time.monotonic() < deadline:
+            time.sleep(0.01)
+            try:
+                check()
+            except StopLoad as stop:
+                facts["stopped"] = str(stop)
+                break
+        if self.fails:
+            raise self.fails
+        done_s = 0.4 + np.arange(REQUESTS) * 0.01
+        return load_result(self.folder / str(self.loads), done_s, **facts)
+
+
+def treatment(name: str) -> Treatment:
+    return Treatment(
+        name=name,
+        label=f"service {name}",
+        levels={"service": name},
+        stack=StackPlan(nodes=(Node(name="echo", service="echo"),)),
+        workload=Workload(
+            request=Request(node="echo"),
+            arrivals=ClosedLoop(users=5, requests=REQUESTS, pacing_s=0.1),
+        ),
+    )
+
+
+def plan(blocks: int = 2, **words: Any) -> RunPlan:
+    return RunPlan(
+        experiment="test",
+        title="a test",
+        question="does it?",
+        parameters={},
+        factors={"service": ("a", "b")},
+        treatments=(treatment("a"), treatment("b")),
+        contrasts=(),
+        blocks=blocks,
+        **{"seed": 5, **words},
+    )
+
+
+def record(of: RunPlan) -> RunRecord:
+    return RunRecord(
+        run_id="20260102T030405Z-test-000005",
+        experiment=of.experiment,
+        title=of.title,
+        question=of.question,
+        state="running",
+        created_at="2026-01-02T03:04:05Z",
+        parameters={},
+        factors={name: list(levels) for name, levels in of.factors.items()},
+        treatments=[
+            TreatmentRecord(name=each.name, levels=dict(each.levels), label=each.label)
+            for each in of.treatments
+        ],
+        blocks=of.blocks,
+        seed=of.seed,
+        order=of.order(),
+        backend="process",
+        network_path="loopback",
+        placement=placement().model_dump(),
+        contrasts=[],
+        environment={},
+        code={},
+        sessions=[],
+    )
+
+
+def bench(folder: Path, residents: Residents | None = None, **load: Any) -> Bench:
+    """Return what a trial is made with; ``load`` goes to the generator."""
+    residents = residents or Residents()
+    return Bench(
+        residents=residents,  # type: ignore[arg-type]
+        generator=Generator(folder, residents.notes, **load),  # type: ignore[arg-type]
+        placement=placement(),
+        cooldown_s=0.0,
+    )

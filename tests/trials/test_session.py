@@ -1,0 +1,109 @@
+"""A session, with services and load workers that do as they are told and a real recording."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perflab.errors import LoadError, RunInterrupted, StackError
+from perflab.recordings import Run, RunWriter
+from perflab.trials.session import Remaining, Session, state_of
+from tests.trials.fakes import Residents, bench, plan, record
+
+
+class Told:
+    """A run of a session: its events, its services' notes, its recording."""
+
+    def __init__(self, root: Path, residents: Residents | None = None, **words: Any) -> None:
+        load = {name: words.pop(name) for name in ("facts", "fails") if name in words}
+        self.plan = plan(**words)
+        self.residents = residents or Residents()
+        self.bench = bench(root / "raw", self.residents, takes_s=0.0, **load)
+        self.events: list[dict[str, Any]] = []
+        self.writer = RunWriter.create(root / "runs", record(self.plan))
+
+    def go(self, *blocks: int, attempt: int = 0) -> Run:
+        session = Session(self.plan, self.writer, self.bench, self.events.append)
+        session.run(Remaining(blocks or tuple(range(self.plan.blocks)), attempt))
+        return Run(self.writer.path)
+
+    def of(self, event: str) -> list[dict[str, Any]]:
+        return [each for each in self.events if each["event"] == event]
+
+
+def test_every_trial_is_measured_in_the_plans_order_committed_and_valid(tmp_path: Path) -> None:
+    told = Told(tmp_path, blocks=3)
+    run = told.go()
+    trials = run.trials()
+    wanted = [
+        (block, position, name)
+        for block, order in enumerate(told.plan.order())
+        for position, name in enumerate(order)
+    ]
+    columns = [trials[name] for name in ("block", "position", "treatment")]
+    assert list(zip(*columns, strict=True)) == wanted
+    assert trials["state"].tolist() == ["valid"] * 6
+    assert len(run.valid_trials()) == 6
+    assert [each["treatment"] for each in told.of("trial")] == [name for *_, name in wanted]
+    assert [each["state"] for each in told.of("trial_done")] == ["valid"] * 6
+    assert run.problems == []
+
+
+def test_invalid_trials_are_recorded_told_and_left_out_of_what_is_compared(tmp_path: Path) -> None:
+    told = Told(tmp_path, facts={"run_delay_share": 0.9})
+    run = told.go()
+    assert run.trials()["state"].tolist() == ["invalid"] * 4
+    assert len(run.valid_trials()) == 0
+    assert all("had no core" in each["reasons"][0] for each in told.of("trial_done"))
+
+
+@pytest.mark.parametrize(("every", "restarts"), [(0, 0), (1, 3), (2, 1)])
+def test_services_start_afresh_before_every_so_many_blocks(
+    tmp_path: Path, every: int, restarts: int
+) -> None:
+    told = Told(tmp_path, blocks=4, fresh_blocks=every)
+    told.go()
+    kept = [note for note in told.residents.notes if note in ("stop", "start", "load")]
+    assert kept.count("stop") == kept.count("start") == restarts
+    if every == 1:
+        assert kept == ["load", "load", *["stop", "start", "load", "load"] * 3]
+
+
+def test_only_the_first_of_the_remaining_blocks_is_another_attempt(tmp_path: Path) -> None:
+    trials = Told(tmp_path, blocks=4).go(2, 3, attempt=1).trials()
+    assert trials["trial_id"].tolist() == [
+        "b002-p00-a1", "b002-p01-a1", "b003-p00-a0", "b003-p01-a0",
+    ]  # fmt: skip
+
+
+def test_services_that_fail_are_started_afresh_three_times_and_no_more(tmp_path: Path) -> None:
+    told = Told(tmp_path, blocks=9, fails=LoadError("a load worker died"))
+    with pytest.raises(StackError, match=r"4 trials failed, although .* afresh 3 times"):
+        told.go()
+    assert told.residents.notes.count("start") == 3
+    run = Run(told.writer.path)
+    assert run.trials()["state"].tolist() == ["failed"] * 4
+    assert len(told.of("note")) == 3
+
+
+def test_after_the_last_trial_nothing_is_mended(tmp_path: Path) -> None:
+    told = Told(tmp_path, Residents(lose={"echo": "process 7"}), blocks=1)
+    told.go()
+    assert told.residents.notes.count("start") == 1, "after the first of two trials"
+
+
+def test_an_interruption_between_trials_keeps_those_that_are_committed(tmp_path: Path) -> None:
+    told = Told(tmp_path)
+    told.bench.interrupted = lambda: "it was asked to" if told.of("trial_done") else ""
+    with pytest.raises(RunInterrupted):
+        told.go()
+    assert len(Run(told.writer.path).trials()) == 1
+
+
+def test_a_session_ends_in_a_state_that_says_why() -> None:
+    assert state_of(None) == ("finished", "")
+    assert state_of(RunInterrupted("stop")) == ("interrupted", "stop")
+    assert state_of(StackError("no"))[0] == "failed"
+    assert state_of(ZeroDivisionError("x")) == ("failed", "ZeroDivisionError: x")

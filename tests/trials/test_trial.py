@@ -1,0 +1,141 @@
+"""One trial, with services and load workers that do as they are told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perflab.errors import LoadError, RunInterrupted, ServiceFailed, SettingRefused
+from perflab.stacks.patience import go_on
+from perflab.trials.trial import TrialTables, measure
+from tests.trials.fakes import REQUESTS, Residents, bench, treatment
+
+
+def measured(folder: Path, residents: Residents | None = None, **load: Any) -> TrialTables:
+    return measure(bench(folder, residents, **load), treatment("a"), {"trial_id": "t"})
+
+
+def test_a_trial_without_a_fault_is_valid_and_holds_what_was_measured(tmp_path: Path) -> None:
+    found = measured(tmp_path)
+    assert (found.row["state"], found.row["reasons"]) == ("valid", [])
+    assert found.row["requests"] == REQUESTS
+    assert found.row["p50_ms"] == pytest.approx(50)
+    assert found.row["throughput_rps"] == pytest.approx(100, rel=0.02)
+    assert found.requests is not None
+    assert len(found.requests) == REQUESTS
+    assert found.samples is not None
+    assert {"echo", "client", "lab"} <= set(found.samples["service"])
+    assert found.services_whole
+    assert not any(tmp_path.iterdir()), "raw rows are kept nowhere else"
+
+
+def test_it_goes_in_order_from_activation_to_the_probe_after_the_load(tmp_path: Path) -> None:
+    residents = Residents(with_database=True)
+    found = measured(tmp_path, residents)
+    assert residents.notes == [
+        "workers start", "activate a", "reset a", "probe", "load", "probe",
+    ]  # fmt: skip
+    assert found.row["flush_us"] == [100.0, 300.0, 100.0, 300.0]
+    assert found.row["flush_p50_us"] == 200.0
+    assert found.row["cpu_probe_ms"] > 0
+
+
+@pytest.mark.parametrize(
+    ("facts", "reason", "side"),
+    [
+        ({"run_delay_share": 0.5}, "the client was ready but had no core", "client"),
+        ({"errors": {"closed": 50}}, "50 of 500 requests failed", "server"),
+        ({"clock_step_ms": 50.0}, "the machine slept", "unknown"),
+    ],
+)
+def test_what_the_generator_holds_against_itself_makes_the_trial_invalid(
+    tmp_path: Path, facts: dict[str, Any], reason: str, side: str
+) -> None:
+    found = measured(tmp_path, facts=facts)
+    assert found.row["state"] == "invalid"
+    assert reason in found.row["reasons"][0]
+    assert found.row["reason_sides"] == [side]
+    assert found.requests is not None, "it is recorded all the same"
+
+
+@pytest.mark.parametrize(("share", "state"), [(0.005, "valid"), (0.02, "invalid")])
+def test_paused_services_may_use_no_more_than_a_hundredth_of_a_core(
+    tmp_path: Path, share: float, state: str
+) -> None:
+    found = measured(tmp_path, Residents(paused_cpu=share), takes_s=0.3)
+    assert found.row["state"] == state
+    assert found.row["paused_cpu_share"] == pytest.approx(share, rel=0.3)
+    if state == "invalid":
+        (reason,) = found.row["reasons"]
+        assert reason.startswith("paused services used ")
+        assert found.row["reason_sides"] == ["unknown"]
+
+
+def test_a_service_that_lost_a_process_makes_the_trial_invalid_and_is_not_used_again(
+    tmp_path: Path,
+) -> None:
+    found = measured(tmp_path, Residents(lose={"inference": "process 7 (worker)"}))
+    assert found.row["state"] == "invalid"
+    (reason,) = found.row["reasons"]
+    assert reason.startswith("service 'inference' lost process 7 (worker) during the trial")
+    assert found.row["reason_sides"] == ["server"]
+    assert not found.services_whole
+
+
+@pytest.mark.parametrize(("counted", "state"), [(REQUESTS, "valid"), (REQUESTS - 1, "invalid")])
+def test_the_server_must_have_counted_what_the_client_was_told(
+    tmp_path: Path, counted: int, state: str
+) -> None:
+    found = measured(tmp_path, Residents(with_database=True, counted=counted))
+    assert (found.row["state"], found.row["server_count"]) == (state, counted)
+
+
+@pytest.mark.parametrize(
+    ("error", "side"),
+    [
+        (LoadError("a load worker died"), "client"),
+        (ServiceFailed("echo", "died", "last words"), "server"),
+        (SettingRefused("runs with other settings"), "unknown"),
+    ],
+)
+def test_a_failure_is_a_failed_trial_with_its_reason_and_fresh_workers_next_time(
+    tmp_path: Path, error: Exception, side: str
+) -> None:
+    residents = Residents()
+    found = measured(tmp_path, residents, fails=error)
+    assert found.row["state"] == "failed"
+    assert found.row["reasons"] == [str(error)]
+    assert found.row["reason_sides"] == [side]
+    assert not found.services_whole
+    assert residents.notes[-1] == "workers end"
+
+
+def test_a_setting_that_is_refused_sends_no_load(tmp_path: Path) -> None:
+    residents = Residents(refuses=SettingRefused("service 'echo' runs with other settings"))
+    assert measured(tmp_path, residents).row["state"] == "failed"
+    assert "load" not in residents.notes
+
+
+def test_a_service_that_dies_under_load_ends_it_and_what_came_is_kept(tmp_path: Path) -> None:
+    residents = Residents(dies=ServiceFailed("echo", "died", "last words"))
+    found = measured(tmp_path, residents, takes_s=30.0)
+    assert found.row["state"] == "failed"
+    assert "last words" in found.row["reasons"][0]
+    assert found.requests is not None
+    assert len(found.requests) == REQUESTS
+    assert found.samples is not None
+
+
+def test_an_interruption_is_no_failed_trial(tmp_path: Path) -> None:
+    made = bench(tmp_path)
+    made.interrupted = lambda: "it was asked to"
+    with pytest.raises(RunInterrupted, match="it was asked to"):
+        measure(made, treatment("a"), {"trial_id": "t"})
+
+
+def test_patience_ends_when_it_is_asked_to() -> None:
+    go_on(lambda: "", "now")
+    with pytest.raises(RunInterrupted):
+        go_on(lambda: "because", "now")
