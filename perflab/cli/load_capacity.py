@@ -13,7 +13,7 @@ from perflab.errors import ParameterError
 from perflab.percentiles import OF_LOADS
 
 if TYPE_CHECKING:
-    from perflab.load.command import Options
+    from perflab.load.options import Options
     from perflab.load.workload import Workload
 
 
