@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
@@ -30,7 +29,7 @@ def draw_points(
         For :func:`seaborn.scatterplot`, over what is set here. With a column ``state``, points
         other than ``valid`` are hollow.
     """
-    shown = points.loc[np.isfinite(points[[x, y]].astype(float)).all(axis=1)]
+    shown = points.dropna(subset=[x, y])
     if "state" not in shown:
         _scatter(axes, shown, x, y, by, looks, **how)
         return
