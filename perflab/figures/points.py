@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
@@ -29,11 +30,12 @@ def draw_points(
         For :func:`seaborn.scatterplot`, over what is set here. With a column ``state``, points
         other than ``valid`` are hollow.
     """
-    shown = points.dropna(subset=[x, y])
+    finite = np.isfinite(points[[x, y]].to_numpy(float)).all(axis=1)
+    shown = points.loc[finite]
     if "state" not in shown:
         _scatter(axes, shown, x, y, by, looks, **how)
         return
-    valid = shown["state"] == VALID
+    valid = shown["state"].eq(VALID)
     _scatter(axes, shown.loc[valid], x, y, by, looks, **how)
     _scatter(axes, shown.loc[~valid], x, y, by, looks, **how)
     if not valid.all():

@@ -4,7 +4,9 @@ from perflab.recordings.listing import list_runs, newer_unfinished, not_finished
 from perflab.recordings.published import claims, published, studies, targets
 from perflab.recordings.reader import Run
 from perflab.recordings.reasons import Reason, Remark, Side, fault
-from perflab.recordings.resume import Remainder, check_same, remainder, remaining_blocks
+from perflab.recordings.responses import declared, named, response_of, typical
+from perflab.recordings.resume import Remainder, remainder, remaining_blocks
+from perflab.recordings.sameness import check_same, check_services
 from perflab.recordings.schema import (
     SCHEMA_VERSION,
     Contrast,
@@ -13,6 +15,7 @@ from perflab.recordings.schema import (
     RunRecord,
     Scale,
     SessionRecord,
+    Steady,
     TreatmentRecord,
     trial_id,
 )
@@ -35,12 +38,16 @@ __all__ = [
     "Selected",
     "SessionRecord",
     "Side",
+    "Steady",
     "TreatmentRecord",
     "check_same",
+    "check_services",
     "claims",
     "complete_blocks",
+    "declared",
     "fault",
     "list_runs",
+    "named",
     "new_run_id",
     "newer_unfinished",
     "not_finished",
@@ -48,8 +55,10 @@ __all__ = [
     "published",
     "remainder",
     "remaining_blocks",
+    "response_of",
     "select",
     "studies",
     "targets",
     "trial_id",
+    "typical",
 ]

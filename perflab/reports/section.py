@@ -22,7 +22,6 @@ from perflab.reports.findings import (
 )
 from perflab.reports.markdown import cell, to_markdown
 from perflab.reports.pictures import save_all, views_of
-from perflab.systems.chat.analysis.windows import has_streams
 
 NOT_PLACES = ("shared",)
 
@@ -90,8 +89,9 @@ def _state(run: Run) -> str:
 
 
 def _no_bottleneck(run: Run) -> str:
-    if has_streams(run):
-        return "The requests of this run are logins only; a profile tells where the time goes.\n"
+    trials = run.trials()
+    if (trials["requests"] > trials["errors"]).any():
+        return "This run does not measure requests; a profile tells where the time goes.\n"
     return "No request succeeded.\n"
 
 

@@ -6,7 +6,6 @@ of the input ends the run in order. Events go to standard output, one JSON objec
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
@@ -14,7 +13,6 @@ import threading
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 from pydantic import BaseModel
 
@@ -22,23 +20,25 @@ from perflab.errors import HostBusy, PerflabError
 from perflab.host import facts
 from perflab.host.lock import measurement_lock
 from perflab.host.placement import Placement, placement
+from perflab.instruments import Instrument
 from perflab.load.generator import Generator
 from perflab.recordings import (
     RunRecord,
     RunWriter,
-    TreatmentRecord,
     check_same,
+    check_services,
     new_run_id,
     remaining_blocks,
 )
-from perflab.sampling import profiler
 from perflab.stacks import leftovers
 from perflab.stacks.backend import Backend, choose
 from perflab.stacks.labels import Labels
 from perflab.stacks.patience import go_on
 from perflab.stacks.reaper import Reapers
 from perflab.stacks.residents import Residents
+from perflab.trials.events import Event, Failed, Finished, Note, RunBegun
 from perflab.trials.plan import RunPlan
+from perflab.trials.protocol import treatment_records
 from perflab.trials.session import Remaining, Session, state_of
 from perflab.trials.trial import Bench
 
@@ -62,10 +62,10 @@ class Conductor:
         self._order = order
         self._why_to_end = ""
 
-    def emit(self, words: dict[str, Any]) -> None:
+    def emit(self, event: Event) -> None:
         """Write one event; a reader that is gone means the run is to end."""
         try:
-            sys.stdout.write(json.dumps(words) + "\n")
+            sys.stdout.write(event.model_dump_json() + "\n")
             sys.stdout.flush()
         except (BrokenPipeError, ValueError):
             self._end_because(ASKER_GONE)
@@ -79,7 +79,7 @@ class Conductor:
 
     def note(self, text: str) -> None:
         """Tell of a step of slow work."""
-        self.emit({"event": "note", "text": text})
+        self.emit(Note(text=text))
 
     def listen(self) -> None:
         """End the run on ``stop``, on the end of the input, and on SIGINT or SIGTERM."""
@@ -107,8 +107,8 @@ class Conductor:
         with ExitStack() as stack:
             self._take_lock(stack)
             self._clean()
-            if any(treatment.profiling for treatment in plan.treatments):
-                profiler.check_usable()
+            for instrument in _instruments(plan):
+                instrument.check_usable()
             backend = choose(self._order.backend)
             places = placement()
             os.sched_setaffinity(0, set(places.sampler))
@@ -139,15 +139,13 @@ class Conductor:
 
     def _measure(self, stack: ExitStack, backend: Backend, places: Placement) -> None:
         writer, remaining = self._open(backend, places)
-        run_id = writer.record.run_id
         self.emit(
-            {
-                "event": "run",
-                "run_id": run_id,
-                "path": str(writer.path),
-                "backend": backend.name,
-                "resumed": self._order.resume is not None,
-            }
+            RunBegun(
+                run_id=writer.record.run_id,
+                path=str(writer.path),
+                backend=backend.name,
+                resumed=self._order.resume is not None,
+            )
         )
         error: BaseException | None = None
         try:
@@ -163,12 +161,12 @@ class Conductor:
             writer.update(state=state, reason=reason, finished_at=ended_at, notes=notes)
 
     def _open(self, backend: Backend, places: Placement) -> tuple[RunWriter, Remaining]:
-        plan, code = self._order.plan, facts.code()
+        plan = self._order.plan
+        record = _record(plan, backend, places)
         if self._order.resume is None:
-            record = _record(plan, backend, places, code)
             return RunWriter.create(self._order.runs, record), Remaining(tuple(range(plan.blocks)))
         writer = RunWriter.reopen(self._order.resume)
-        check_same(writer.record, code["fingerprint"], facts.machine(), backend.name)
+        check_same(writer.record, record)
         blocks, attempt, superseded = remaining_blocks(writer.record, writer.path)
         writer.supersede(superseded)
         writer.update(
@@ -188,7 +186,9 @@ class Conductor:
         stacks = {treatment.name: treatment.stack for treatment in plan.treatments}
         residents = Residents(backend, stacks, places, name, "run", self.note, self.interrupted)
         residents.prepare()
-        writer.update(images=residents.images)
+        if writer.record.images:
+            check_services(writer.record, residents.images, residents.versions)
+        writer.update(images=residents.images, versions=residents.versions)
         stack.callback(residents.stop)
         residents.start()
         labels = Labels(name, "client", "run").as_environment()
@@ -206,21 +206,21 @@ class Conductor:
         )
 
 
-def _record(plan: RunPlan, backend: Backend, places: Placement, code: dict[str, Any]) -> RunRecord:
+def _record(plan: RunPlan, backend: Backend, places: Placement) -> RunRecord:
     session = facts.session()
+    treatments, parts = treatment_records(plan.treatments)
     return RunRecord(
         run_id=new_run_id(plan.experiment),
         experiment=plan.experiment,
+        system=plan.system,
         title=plan.title,
         question=plan.question,
         state="running",
         created_at=session["at"],
         parameters=dict(plan.parameters),
         factors={name: list(levels) for name, levels in plan.factors.items()},
-        treatments=[
-            TreatmentRecord(name=item.name, levels=dict(item.levels), label=item.label)
-            for item in plan.treatments
-        ],
+        treatments=treatments,
+        parts=parts,
         blocks=plan.blocks,
         seed=plan.seed,
         order=plan.order(),
@@ -229,17 +229,19 @@ def _record(plan: RunPlan, backend: Backend, places: Placement, code: dict[str, 
         placement=places.model_dump(),
         contrasts=list(plan.contrasts),
         environment=facts.environment(),
-        code=code,
+        code=facts.code(),
         sessions=[session],
         warnings=[*plan.warnings, *_bystanders()],
-        notes=_watched(plan),
+        responses=list(plan.responses),
+        steady=plan.steady,
+        tables=plan.tables,
     )
 
 
-def _watched(plan: RunPlan) -> dict[str, Any]:
-    """Return which frames the trials' columns about watched functions are of, by treatment."""
-    found = {item.name: dict(item.profiling.watch) for item in plan.treatments if item.profiling}
-    return {"watched": found} if any(found.values()) else {}
+def _instruments(plan: RunPlan) -> list[Instrument]:
+    """Return what looks at the trials; instruments with the same settings once."""
+    every = [each for treatment in plan.treatments for each in treatment.instruments]
+    return list({each.model_dump_json(): each for each in every}.values())
 
 
 def _bystanders() -> list[str]:
@@ -264,9 +266,9 @@ def main() -> None:
     try:
         conductor.run()
     except PerflabError as error:
-        conductor.emit({"event": "error", "kind": type(error).__name__, "text": str(error)})
+        conductor.emit(Failed(kind=type(error).__name__, text=str(error)))
         sys.exit(1)
-    conductor.emit({"event": "finished"})
+    conductor.emit(Finished())
 
 
 if __name__ == "__main__":

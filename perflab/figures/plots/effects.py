@@ -18,7 +18,6 @@ from perflab.figures.page import Page
 from perflab.figures.plots import effect_rows
 from perflab.figures.plots.effect_rows import LEFT_IN, PAD_IN, Claim, Row, row
 from perflab.figures.plots.ratios import LEAST, limits, ratio_axis
-from perflab.figures.responses import noun
 from perflab.figures.theme import MUTED
 from perflab.figures.view import View
 from perflab.recordings import Contrast, Run
@@ -50,14 +49,13 @@ def effect_table(run: Run) -> pd.DataFrame:
 
 def _told(finding: Finding) -> dict[str, object]:
     contrast, verdict, effect = finding.contrast, finding.verdict, finding.effect
-    quantity, unit = noun(contrast.response)
     value = _published_value(contrast)
     return {
         "claim": contrast.claim,
         "name": contrast.name,
         "scale": contrast.scale,
-        "quantity": quantity,
-        "unit": unit if contrast.scale == "difference" else "",
+        "quantity": finding.response.noun or finding.response.title,
+        "unit": finding.response.unit if contrast.scale == "difference" else "",
         "published": published_text(contrast),
         "published_value": math.nan if value is None else value,
         "measured": effect.estimate if effect else math.nan,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from perflab.analysis import held_sentences, users_held
 from perflab.recordings import Reason, Run
+from perflab.systems.chat.analysis import held_sentences, users_held
 from perflab.systems.chat.figures.users_held import USERS_HELD, varies_users
 from tests.figures.shown import one_line, picture
 from tests.systems.chat.synthetic_streams import write_ladder, write_stream_run

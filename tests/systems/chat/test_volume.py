@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from perflab.analysis import relations
 from perflab.recordings import Run, RunWriter, TreatmentRecord
+from perflab.systems.chat.analysis import relations
 from perflab.systems.chat.analysis.volume import (
     JOINING,
     PLATEAU,
