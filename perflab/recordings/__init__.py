@@ -1,7 +1,7 @@
 """Recordings: the schema, the store and the readers of runs."""
 
 from perflab.recordings.listing import list_runs, newer_unfinished, not_finished, open_run
-from perflab.recordings.published import claims, published, studies, targets
+from perflab.recordings.published import claims, published, published_value, studies, targets
 from perflab.recordings.reader import Run
 from perflab.recordings.reasons import Reason, Remark, Side, fault
 from perflab.recordings.resume import Remainder, remainder, remaining_blocks
@@ -48,6 +48,7 @@ __all__ = [
     "not_finished",
     "open_run",
     "published",
+    "published_value",
     "remainder",
     "remaining_blocks",
     "select",

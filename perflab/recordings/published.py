@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
@@ -38,6 +39,34 @@ def published(study: str) -> pd.DataFrame:
             f"there are: {', '.join(known) or 'none in ' + str(_folder())}"
         )
     return pd.read_csv(_folder() / f"{study}.csv", keep_default_na=False, dtype=_TEXT)
+
+
+def published_value(study: str, place: str, scenario: str, measure: str) -> float:
+    """Return one published number, in the unit of its row.
+
+    Raises
+    ------
+    RecordingError
+        The study has no such row; the message names the nearest.
+    """
+    rows = _rows(_folder() / f"{study}.csv")
+    wanted = (place, scenario, measure)
+    if wanted not in rows:
+        nearest = did_you_mean(_named(wanted), map(_named, rows))
+        raise RecordingError(f"{study}.csv has no row '{_named(wanted)}'{nearest}")
+    return rows[wanted]
+
+
+@cache
+def _rows(path: Path) -> dict[tuple[str, str, str], float]:
+    """Return a study's numbers by place, scenario and measure; its file is read once."""
+    table = published(path.stem)
+    keys = zip(table["place"], table["scenario"], table["measure"], strict=True)
+    return dict(zip(keys, table["value"].astype(float), strict=True))
+
+
+def _named(row: tuple[str, str, str]) -> str:
+    return " / ".join(row)
 
 
 def targets(study: str) -> dict[str, float]:
