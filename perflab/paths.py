@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 
 # Several folders are separated as in PATH.
-SYSTEMS = "PERFLAB_SYSTEMS"
+FOREIGN = "PERFLAB_SYSTEMS"
 
 
 def project_root() -> Path:
@@ -29,14 +29,26 @@ def figures_dir() -> Path:
 
 
 def services_dir() -> Path:
-    """Return the folder of the service specimens."""
+    """Return the folder of the service specimens that belong to no system alone."""
     return project_root() / "services"
 
 
-def systems_dirs() -> list[Path]:
-    """Return the folders of systems from elsewhere (``PERFLAB_SYSTEMS`` names them)."""
-    named = os.environ.get(SYSTEMS, "").split(os.pathsep)
+def foreign_dirs() -> list[Path]:
+    """Return the folders with systems from elsewhere (``PERFLAB_SYSTEMS``, separated as PATH)."""
+    named = os.environ.get(FOREIGN, "").split(os.pathsep)
     return [Path(folder).resolve() for folder in named if folder]
+
+
+def foreign_environment() -> dict[str, str]:
+    """Return what a child in another working directory must be told to find the same systems."""
+    folders = foreign_dirs()
+    return {FOREIGN: os.pathsep.join(map(str, folders))} if folders else {}
+
+
+def parts_of_systems(part: str) -> list[Path]:
+    """Return the folders called ``part`` that systems have, by the names of the systems."""
+    homes = [Path(__file__).parent / "systems", *foreign_dirs()]
+    return [found for home in homes for found in sorted(home.glob(f"*/{part}")) if found.is_dir()]
 
 
 def notebooks_dir() -> Path:
@@ -52,6 +64,15 @@ def state_dir() -> Path:
     """
     override = os.environ.get("PERFLAB_STATE")
     return Path(override or f"/var/tmp/perflab-{os.getuid()}").absolute()
+
+
+def environments_dir() -> Path:
+    """Return the folder of the services' environments (``PERFLAB_ENVIRONMENTS`` overrides it).
+
+    They are named by their content, so that several states can share them.
+    """
+    override = os.environ.get("PERFLAB_ENVIRONMENTS")
+    return Path(override).absolute() if override else state_dir() / "environments"
 
 
 def open_dir() -> Path:

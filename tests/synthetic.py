@@ -11,10 +11,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
 
+from perflab.instruments.requests import phase_columns
+from perflab.instruments.watching import watched_columns, watched_samples
 from perflab.recordings import (
     Contrast,
     Reason,
@@ -24,8 +27,6 @@ from perflab.recordings import (
     TreatmentRecord,
     trial_id,
 )
-from perflab.trials.summary import phase_columns
-from perflab.trials.watching import watched_columns, watched_samples
 
 USERS = 20
 WARMUP_SHARE = 0.2
@@ -80,6 +81,8 @@ def contrast_of(numerator: Planted, denominator: Planted, /, **changes: Any) -> 
     return Contrast(**{**fields, **changes})
 
 
+# A planted run need not survive a crash of the machine.
+@patch("os.fsync", new=lambda _: None)
 def write_run(
     root: Path,
     *,
@@ -137,7 +140,7 @@ def write_run(
             row |= trial.row()
             if (block, index) in invalid:
                 row |= {"state": "invalid", "reasons": [BUSY]}
-            writer.commit_trial(row, trial.requests, trial.samples, trial.waits)
+            writer.commit_trial(row, trial.requests, trial.samples, waits=trial.waits)
     reason = "" if state in ("finished", "running") else "planted by a test"
     writer.update(state=state, reason=reason, finished_at="2026-01-02T03:14:05Z")
     return Run(writer.path)
@@ -409,6 +412,8 @@ def profiled_run(
             row |= {"cpu_share_chat": share, "profiler_looks": round(sum(own.values()) / share)}
             table = pd.DataFrame(seen.items(), columns=["stack", "samples"])
             found = watched_samples(table, (watch or {}).get(treatment.levels["variant"], {}))
-            row |= watched_columns(found, sum(seen.values()), rate_hz=100, messages=1000)
+            row |= watched_columns(
+                found, sum(seen.values()), rate_hz=100, units=1000, unit="message"
+            )
             writer.commit_trial(row, None, None, stacks=table)
     return Run(writer.path)

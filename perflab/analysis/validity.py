@@ -8,12 +8,12 @@ from collections.abc import Iterable, Sequence
 import pandas as pd
 
 from perflab.analysis.correlation import windows
+from perflab.analysis.message_windows import message_windows
 from perflab.analysis.steady import NEVER, steady_table
+from perflab.analysis.summary import measures
 from perflab.numerals import counted
 from perflab.recordings import Reason, Run
 from perflab.recordings.older import UNCODED
-from perflab.systems.chat.analysis.plateau import plateau_windows
-from perflab.systems.chat.analysis.windows import has_streams
 
 WINDOWS = 40
 GAP = "\0"
@@ -25,8 +25,7 @@ def validity_table(run: Run) -> pd.DataFrame:
     """Return one row per treatment, in the order of the record.
 
     Columns: treatment, label; valid, invalid, failed (trials that were not superseded);
-    ``unsettled``, how many of the valid ones never settle (see :func:`steady_trials`; of streams,
-    their deliveries on the plateau);
+    ``unsettled``, how many of the valid ones never settle (see :func:`steady_trials`);
     ``reason``, all that is held against invalid or failed trials, the most frequent first: reasons
     of one code are told once, with the range of their numbers where they differ in nothing else.
     """
@@ -57,12 +56,13 @@ def steady_trials(run: Run) -> pd.DataFrame:
 
     Each trial is cut into some 40 windows of equal width; columns as of
     :func:`perflab.analysis.steady.steady_table`. The cut is told and nothing is cut off: the
-    warm-up that the workload asks for lies before the measured stage. Where messages were measured,
-    it is the plateau and its deliveries that are looked at: requests only opened the streams, and
-    the time in which users join is not meant to be steady.
+    warm-up that the workload asks for lies before the measured stage. What is looked at, and over
+    which time, the record says (``steady``).
     """
-    if has_streams(run):
-        return steady_table(plateau_windows(run, WINDOWS))
+    if run.record.steady.kind:
+        return steady_table(message_windows(run, run.record.steady, WINDOWS))
+    if not measures(run, "throughput_rps"):
+        return steady_table(pd.DataFrame(columns=WINDOW_COLUMNS))
     requests = run.requests()
     spans_ns = [
         float(own["done_ns"].max() - own["planned_ns"].min())

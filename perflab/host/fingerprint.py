@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from perflab.paths import SYSTEMS, project_root, systems_dirs
+from perflab.paths import FOREIGN, foreign_dirs, project_root
 
 # What measures, and what is measured; the locks say what both were installed from. Notebooks and
 # figures may change between two halves of a run.
@@ -23,7 +23,7 @@ def sources() -> dict[str, str]:
     places = {place: root / place for place in PLACES}
     places |= {path.name: path for path in sorted(root.glob(LOCKS))}
     # Where they lie is no matter of what they do.
-    places |= {f"{SYSTEMS} {number}": path for number, path in enumerate(systems_dirs(), 1)}
+    places |= {f"{FOREIGN} {number}": path for number, path in enumerate(foreign_dirs(), 1)}
     return {name: _of(path) for name, path in places.items()}
 
 

@@ -68,19 +68,13 @@ class SelfCheck:
         return not self.reasons
 
 
-def check(
-    result: LoadResult, workload: Workload, expected: int = -1, server_count: int = -1
-) -> SelfCheck:
+def check(result: LoadResult, workload: Workload) -> SelfCheck:
     """Judge one load.
 
     Parameters
     ----------
     workload : Workload
         What was asked for.
-    expected : int
-        Acknowledged requests that the server must have counted (-1: it does not count).
-    server_count : int
-        What it did count.
     """
     lag_ns = result.measured(lambda rows: rows["started_ns"] - rows["planned_ns"])
     service_ns = result.measured(_service_ns)
@@ -116,9 +110,6 @@ def check(
         if not np.isnan(ratio) and not low <= ratio <= high:
             text = f"Little's law is off: ratio {ratio:.2f}"
             reasons.append(Reason(code="generator.littles_law", side="client", text=text))
-    if server_count >= 0 and server_count != expected:
-        text = f"the server counted {server_count} writes, the client was told of {expected}"
-        reasons.append(Reason(code="server.count", text=text))
     return replace(found, reasons=tuple(reasons), warnings=tuple(_warnings(result, workload)))
 
 

@@ -4,6 +4,7 @@ from perflab.recordings.listing import list_runs, newer_unfinished, not_finished
 from perflab.recordings.published import claims, published, published_value, studies, targets
 from perflab.recordings.reader import Run
 from perflab.recordings.reasons import Reason, Remark, Side, fault
+from perflab.recordings.responses import declared, named, response_of, typical
 from perflab.recordings.resume import Remainder, remainder, remaining_blocks
 from perflab.recordings.sameness import check_same, check_services
 from perflab.recordings.schema import (
@@ -14,6 +15,7 @@ from perflab.recordings.schema import (
     RunRecord,
     Scale,
     SessionRecord,
+    Steady,
     TreatmentRecord,
     trial_id,
 )
@@ -36,13 +38,16 @@ __all__ = [
     "Selected",
     "SessionRecord",
     "Side",
+    "Steady",
     "TreatmentRecord",
     "check_same",
     "check_services",
     "claims",
     "complete_blocks",
+    "declared",
     "fault",
     "list_runs",
+    "named",
     "new_run_id",
     "newer_unfinished",
     "not_finished",
@@ -51,8 +56,10 @@ __all__ = [
     "published_value",
     "remainder",
     "remaining_blocks",
+    "response_of",
     "select",
     "studies",
     "targets",
     "trial_id",
+    "typical",
 ]

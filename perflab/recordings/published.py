@@ -1,4 +1,4 @@
-"""The published results, as carried over into ``data/published/``."""
+"""The published results: those in ``data/published/``, and those that systems bring along."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pandas as pd
 
 from perflab.errors import RecordingError
 from perflab.parameters import did_you_mean
-from perflab.paths import project_root
+from perflab.paths import parts_of_systems, project_root
 
 COLUMNS = ("study", "place", "scenario", "measure", "unit", "value", "qualifier", "note")
 CLAIMS = "claims"
@@ -18,7 +18,7 @@ _TEXT = {name: "str" for name in COLUMNS if name != "value"}
 
 def studies() -> list[str]:
     """Return the names of the studies whose results are there."""
-    return sorted(path.stem for path in _folder().glob("*.csv") if path.stem != CLAIMS)
+    return sorted(_files())
 
 
 def published(study: str) -> pd.DataFrame:
@@ -32,13 +32,21 @@ def published(study: str) -> pd.DataFrame:
     RecordingError
         There is no study of that name.
     """
-    known = studies()
+    return _read(_path(study))
+
+
+def _path(study: str) -> Path:
+    known = _files()
     if study not in known:
         raise RecordingError(
             f"no published study '{study}'{did_you_mean(study, known)}; "
-            f"there are: {', '.join(known) or 'none in ' + str(_folder())}"
+            f"there are: {', '.join(sorted(known)) or 'none in ' + str(_folders()[0])}"
         )
-    return pd.read_csv(_folder() / f"{study}.csv", keep_default_na=False, dtype=_TEXT)
+    return known[study]
+
+
+def _read(path: Path) -> pd.DataFrame:
+    return pd.read_csv(path, keep_default_na=False, dtype=_TEXT)
 
 
 def published_value(study: str, place: str, scenario: str, measure: str) -> float:
@@ -47,9 +55,9 @@ def published_value(study: str, place: str, scenario: str, measure: str) -> floa
     Raises
     ------
     RecordingError
-        The study has no such row; the message names the nearest.
+        There is no such study, or no such row in it; the message names the nearest.
     """
-    rows = _rows(_folder() / f"{study}.csv")
+    rows = _rows(_path(study))
     wanted = (place, scenario, measure)
     if wanted not in rows:
         nearest = did_you_mean(_named(wanted), map(_named, rows))
@@ -60,7 +68,7 @@ def published_value(study: str, place: str, scenario: str, measure: str) -> floa
 @cache
 def _rows(path: Path) -> dict[tuple[str, str, str], float]:
     """Return a study's numbers by place, scenario and measure; its file is read once."""
-    table = published(path.stem)
+    table = _read(path)
     keys = zip(table["place"], table["scenario"], table["measure"], strict=True)
     return dict(zip(keys, table["value"].astype(float), strict=True))
 
@@ -84,11 +92,19 @@ def targets(study: str) -> dict[str, float]:
 
 def claims() -> pd.DataFrame:
     """Return the published claims: study, place, claim_id and claim (in our words)."""
-    path = _folder() / f"{CLAIMS}.csv"
-    if not path.exists():
-        raise RecordingError(f"{path}: is missing; it is part of the checkout")
-    return pd.read_csv(path, keep_default_na=False, dtype="str")
+    first, *others = [folder / f"{CLAIMS}.csv" for folder in _folders()]
+    if not first.exists():
+        raise RecordingError(f"{first}: is missing; it is part of the checkout")
+    paths = [first, *(path for path in others if path.exists())]
+    tables = [pd.read_csv(path, keep_default_na=False, dtype="str") for path in paths]
+    return pd.concat(tables, ignore_index=True)
 
 
-def _folder() -> Path:
-    return project_root() / "data" / "published"
+def _files() -> dict[str, Path]:
+    """Return the file of every study; of two with one name the checkout's."""
+    paths = [path for folder in reversed(_folders()) for path in folder.glob("*.csv")]
+    return {path.stem: path for path in paths if path.stem != CLAIMS}
+
+
+def _folders() -> list[Path]:
+    return [project_root() / "data" / "published", *parts_of_systems("published")]

@@ -13,9 +13,10 @@ import pyarrow as pa
 
 from perflab.display import named_values
 from perflab.errors import RecordingError
+from perflab.parameters import did_you_mean
 from perflab.recordings.opening import check_folder
 from perflab.recordings.record import read_record
-from perflab.recordings.schema import OPTIONAL, TABLES
+from perflab.recordings.schema import ALWAYS, schemas
 from perflab.recordings.tables import KINDS_OF_REMARK, TRIAL, remarks
 from perflab.recordings.trial_tables import read_row, read_table
 
@@ -107,28 +108,48 @@ class Run:
         found = self._joined("requests", trial_ids)
         return found if stage is None else found[found["stage"] == stage].reset_index(drop=True)
 
+    def table(self, name: str, trial_ids: Sequence[str] | None = None) -> pd.DataFrame:
+        """Return a table of the trials, joined, with trial_id, treatment and block.
+
+        Which there are says the record (``tables``), besides the lab's own: requests, samples,
+        waits, messages and stacks. Empty where no trial has one; see :meth:`requests`.
+
+        Raises
+        ------
+        RecordingError
+            The run declares no table of that name, or a trial id is not in the run.
+        """
+        known = schemas(self.record)
+        if name not in known:
+            raise RecordingError(
+                f"run {self.run_id} has no table '{name}'{did_you_mean(name, known)}; there are: "
+                f"{', '.join(known)}"
+            )
+        found = self._joined(name, trial_ids)
+        if name not in ALWAYS:
+            # There may be a million rows in a trial: they are read anew each time.
+            for key in [key for key in self._cache if key[0] == name]:
+                del self._cache[key]
+        return found
+
     def samples(self, trial_ids: Sequence[str] | None = None) -> pd.DataFrame:
         """Return the samples of CPU and memory; see :meth:`requests`."""
-        return self._joined("samples", trial_ids)
+        return self.table("samples", trial_ids)
 
     def waits(self, trial_ids: Sequence[str] | None = None) -> pd.DataFrame:
         """Return the database's wait events; empty without a database. See :meth:`requests`."""
-        return self._joined("waits", trial_ids)
+        return self.table("waits", trial_ids)
 
     def stacks(self, trial_ids: Sequence[str] | None = None) -> pd.DataFrame:
         """Return profiled stacks; empty where no profiler ran. See :meth:`requests`."""
-        return self._joined("stacks", trial_ids)
+        return self.table("stacks", trial_ids)
 
     def messages(self, trial_ids: Sequence[str] | None = None) -> pd.DataFrame:
         """Return the messages of streams; empty without any. See :meth:`requests`.
 
-        There may be a million in a trial: ask for one trial at a time where that will do. They
-        are read anew each time.
+        There may be a million in a trial: ask for one trial at a time where that will do.
         """
-        found = self._joined("messages", trial_ids)
-        for name in [name for name in self._cache if name[0] == "messages"]:
-            del self._cache[name]
-        return found
+        return self.table("messages", trial_ids)
 
     @cached_property
     def _trials(self) -> pd.DataFrame:
@@ -176,14 +197,14 @@ class Run:
                 identity: Any = {column: trials.at[name, column] for column in IDENTITY}
                 parts.append(table.assign(**identity))
         if not parts:
-            nothing: pd.DataFrame = TABLES[kind].empty_table().to_pandas()
+            nothing: pd.DataFrame = schemas(self.record)[kind].empty_table().to_pandas()
             return nothing.assign(trial_id="", treatment="", block=0)
         return pd.concat(parts, ignore_index=True)
 
     def _table(self, kind: str, trial: str) -> pd.DataFrame | None:
         file = self.path / "trials" / trial / f"{kind}.parquet"
         if (kind, trial) not in self._cache:
-            if kind in OPTIONAL and not os.path.lexists(file):
+            if kind not in ALWAYS and not os.path.lexists(file):
                 return None
             try:
                 found = read_table(file)

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from perflab.errors import RecordingError
 from perflab.recordings.reasons import Reason, Remark
-from perflab.recordings.schema import PHASE_COLUMN, TABLES, check_columns, trial_id
+from perflab.recordings.schema import PHASE_COLUMN, check_columns, trial_id
 
 REQUIRED = ("trial_id", "block", "position", "attempt", "treatment", "state")
 STATES = ("valid", "invalid", "failed")
@@ -49,8 +49,10 @@ ABSENT: dict[str, Any] = {
 }  # fmt: skip
 
 
-def typed_table(kind: str, table: pd.DataFrame | pa.Table | None, where: str) -> pa.Table:
-    """Return ``table`` with the schema of ``kind``; None gives an empty one.
+def typed_table(
+    kind: str, schema: pa.Schema, table: pd.DataFrame | pa.Table | None, where: str
+) -> pa.Table:
+    """Return ``table``, which is called ``kind``, with its schema; None gives an empty one.
 
     Phases become float32; other columns beyond the schema are kept as they are.
 
@@ -59,12 +61,10 @@ def typed_table(kind: str, table: pd.DataFrame | pa.Table | None, where: str) ->
     RecordingError
         A column is missing, or holds what its type cannot.
     """
-    schema = TABLES[kind]
     if table is None:
         return schema.empty_table()
-    check_columns(
-        kind, table.columns if isinstance(table, pd.DataFrame) else table.column_names, where
-    )
+    names = table.columns if isinstance(table, pd.DataFrame) else table.column_names
+    check_columns(schema, kind, names, where)
     try:
         given: Any = table
         if isinstance(table, pd.DataFrame):

@@ -197,6 +197,11 @@ class Residents:
     def _go_on(self) -> None:
         go_on(self._interrupted, "while services were reset")
 
+    def count(self, treatment: str) -> int | None:
+        """Return the services' own count of what the load left behind; None where none counts."""
+        database, statement = self.database(treatment), self.plans[treatment].count_sql
+        return database.count(statement) if database is not None and statement else None
+
     def counts(self, treatment: str) -> dict[str, dict[str, Any]]:
         """Return what the treatment's services counted since their reset, by node."""
         return {

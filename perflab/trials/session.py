@@ -141,14 +141,7 @@ class Session:
         return self._time_left.estimate_s((name for _, _, name in ahead), restarts)
 
     def _commit(self, tables: TrialTables) -> None:
-        self._writer.commit_trial(
-            tables.row,
-            tables.requests,
-            tables.samples,
-            tables.waits,
-            tables.messages,
-            tables.stacks,
-        )
+        self._writer.commit_trial(tables.row, tables.requests, tables.samples, **tables.others)
 
     def _tell(self, row: Mapping[str, Any], left_s: float | None) -> None:
         self._emit(

@@ -39,7 +39,8 @@ def commit(writer: RunWriter, model: Run, block: int = 0, requests=None) -> Path
     tables = [model.requests(None, FIRST), model.samples(FIRST), model.waits(FIRST)]
     tables = [table.drop(columns=IDENTITY) for table in tables]
     row = row_of(model, block=block, position=0, trial_id=trial_id(block, 0, 0))
-    return writer.commit_trial(row, tables[0] if requests is None else requests, *tables[1:])
+    whole, samples, waits = tables
+    return writer.commit_trial(row, whole if requests is None else requests, samples, waits=waits)
 
 
 def test_what_was_committed_is_read_back_unchanged(writer, model) -> None:

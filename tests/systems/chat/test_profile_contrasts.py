@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from perflab.instruments import Profiler
 from perflab.systems import experiment
 from perflab.systems.chat.watched import SEND, SERIALIZE
 from perflab.trials.plan import RunPlan
@@ -46,9 +47,10 @@ def test_without_both_levels_under_the_profiler_nothing_is_said_of_sending(
 def test_compression_is_watched_only_where_there_is_some() -> None:
     plan = plan_of(deflate=["on", "off"])
     watched = {
-        treatment.levels["rung"]: set(treatment.profiling.watch)
+        treatment.levels["rung"]: set(each.watch)
         for treatment in plan.treatments
-        if treatment.profiling
+        for each in treatment.instruments
+        if isinstance(each, Profiler)
     }
     assert watched == {
         "json_profiled": {"send", "serialize"},

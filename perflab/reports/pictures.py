@@ -1,0 +1,100 @@
+"""The pictures of a run: the views of its system, drawn and saved."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from perflab import systems
+from perflab.errors import ParameterError
+from perflab.figures import GENERAL_VIEWS, Drawing, View, draw_view, flame_views, save_view
+from perflab.figures.export import FORMATS
+from perflab.parameters import did_you_mean
+from perflab.paths import figures_dir
+from perflab.recordings import Run
+
+# What a system's VIEWS hold: views, and what makes as many as a run has something to show of.
+Views = View | Callable[[Run], Sequence[View]]
+
+
+def views_of(run: Run) -> list[View]:
+    """Return the views that suit a run, in the order in which they are shown.
+
+    They are those of its system; a run of a system that is not installed has the general ones that
+    it holds something of.
+    """
+    suiting = [view for view in _every_view(run) if view.suits(run)]
+    if _declared(run):
+        return suiting
+    return [view for view in suiting if not view.table(run).empty]
+
+
+def _every_view(run: Run) -> list[View]:
+    declared = _declared(run) or (*GENERAL_VIEWS, flame_views)
+    every = [[each] if isinstance(each, View) else each(run) for each in declared]
+    return [view for views in every for view in views]
+
+
+def _declared(run: Run) -> Sequence[Views]:
+    """Return the VIEWS of the run's system; none where it is not installed or has none."""
+    system = run.record.system or _system_of(run.record.experiment)
+    if system not in systems.systems():
+        return ()
+    place = f"{systems.__name__}.{system}.views"
+    if importlib.util.find_spec(place) is None:
+        return ()
+    declared: Sequence[Views] = importlib.import_module(place).VIEWS
+    return declared
+
+
+def _system_of(experiment: str) -> str:
+    try:
+        return systems.system_of(experiment)
+    except ParameterError:
+        return ""
+
+
+def draw(run: Run, name: str) -> Drawing:
+    """Draw one view of a run, with the digits that its file would have.
+
+    A view of runs of another kind says that there is nothing to show.
+
+    Raises
+    ------
+    ParameterError
+        The run's system has no view of that name; the message proposes the nearest.
+    """
+    views = {view.name: view for view in _every_view(run)}
+    if name not in views:
+        known = ", ".join(views)
+        raise ParameterError(
+            "view", [f"no view '{name}'{did_you_mean(name, views)}; there are: {known}"]
+        )
+    return draw_view(views[name], run)
+
+
+def draw_all(run: Run) -> dict[str, Drawing]:
+    """Return every picture of a run, by name."""
+    return {view.name: draw_view(view, run) for view in views_of(run)}
+
+
+def save_all(run: Run, directory: Path | None = None, *, pdf: bool = False) -> list[Path]:
+    """Save every picture of a run, each drawn from its table, which lies beside it as CSV.
+
+    Parameters
+    ----------
+    directory : Path, optional
+        By default ``<figures>/<run id>/``.
+    pdf : bool
+        Also write PDF files.
+
+    Returns
+    -------
+    list of Path
+        SVG, PNG, PDF and CSV of each figure, in this order; of a flame graph SVG and CSV.
+    """
+    target = figures_dir() / run.run_id if directory is None else directory
+    formats = (*FORMATS, "pdf") if pdf else FORMATS
+    return [path for view in views_of(run) for path in save_view(view, run, target, formats)]
