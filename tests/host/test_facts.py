@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from perflab.host import facts, fingerprint
-from perflab.paths import SYSTEMS
+from perflab.paths import FOREIGN
 
 SOURCES = {
     "perflab": "perflab/figures/plot.py",
     "services": "services/echo/server.py",
     "requirements.lock": "requirements.lock",
     "services.lock": "services.lock",
-    f"{SYSTEMS} 1": "mine/oracle/service.py",
-    f"{SYSTEMS} 2": "yours/table.csv",
+    f"{FOREIGN} 1": "mine/oracle/service.py",
+    f"{FOREIGN} 2": "yours/table.csv",
 }
 
 
@@ -26,7 +26,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text("x = 1\n")
     monkeypatch.setenv("PERFLAB_ROOT", str(tmp_path))
-    monkeypatch.setenv(SYSTEMS, f"{tmp_path / 'mine'}:{tmp_path / 'yours'}")
+    monkeypatch.setenv(FOREIGN, f"{tmp_path / 'mine'}:{tmp_path / 'yours'}")
     return tmp_path
 
 
@@ -49,7 +49,7 @@ def test_a_change_of_any_source_is_another_fingerprint_and_says_where(
     assert len(set(seen)) == 3
 
 
-@pytest.mark.parametrize("place", ["perflab", "services", f"{SYSTEMS} 1"])
+@pytest.mark.parametrize("place", ["perflab", "services", f"{FOREIGN} 1"])
 def test_names_and_new_files_are_of_the_fingerprint(checkout: Path, place: str) -> None:
     file = checkout / SOURCES[place]
     seen = [whole()]
@@ -78,7 +78,7 @@ def test_where_a_foreign_system_lies_is_no_change(
 ) -> None:
     before = whole()
     (checkout / "mine").rename(checkout / "moved")
-    monkeypatch.setenv(SYSTEMS, f"{checkout / 'moved'}:{checkout / 'yours'}")
+    monkeypatch.setenv(FOREIGN, f"{checkout / 'moved'}:{checkout / 'yours'}")
     assert whole() == before
 
 

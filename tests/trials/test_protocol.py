@@ -36,7 +36,8 @@ def test_a_part_that_treatments_share_stands_once() -> None:
     records, parts = treatment_records(chosen.plan(chosen.check({})).treatments)
     assert len({each.parts["workload"] for each in records}) == 1
     assert len({each.parts["stack"] for each in records}) == len(records)
-    assert len(parts) == 1 + len(records)
+    assert len({each.parts["instruments"] for each in records}) == 1
+    assert len(parts) == 2 + len(records)
 
 
 def run_of(tmp_path: Path, residents: Residents, blocks: int = 2) -> Run:
