@@ -35,7 +35,7 @@ def judged(folder: Path, arrivals: Any = CLOSED, number: int = 500, **facts: Any
 def only(found: SelfCheck) -> tuple[str, str]:
     """Return the one reason and its side; there must be no other."""
     (reason,) = found.reasons
-    return reason, reason.side
+    return reason.text, reason.side
 
 
 @pytest.mark.parametrize("arrivals", [CLOSED, OPEN, Burst(size=250, waves=2)])
@@ -240,7 +240,7 @@ def test_instants_that_are_out_of_order_are_no_record(
         rows[later][7] = rows[earlier][7] - 1
 
     reason, side = next(
-        (each, each.side)
+        (each.text, each.side)
         for each in judged(tmp_path, change=swap).reasons
         if "out of order" in each
     )
@@ -320,7 +320,7 @@ def test_the_lag_of_streams_is_how_late_their_messages_were_sent(tmp_path: Path)
     # Deliveries of 20 ms allow 2 ms at the median; 900 sendings outnumber 100 requests.
     assert streamed(tmp_path, latency_s=0.02, sent=np.full(900, 0.0019)).valid
     found = streamed(tmp_path, latency_s=0.02, sent=np.full(900, 0.0021))
-    assert found.reasons[0].startswith("generator lag p50 2.10 ms is above 2.00 ms")
+    assert found.reasons[0].text.startswith("generator lag p50 2.10 ms is above 2.00 ms")
     assert {each.side for each in found.reasons} == {"client"}
 
 
@@ -334,7 +334,7 @@ def test_what_a_load_tells_besides(tmp_path: Path) -> None:
     def warnings(**facts: Any) -> str:
         found = judged(tmp_path, **facts)
         assert found.valid
-        return "; ".join(found.warnings)
+        return "; ".join(map(str, found.warnings))
 
     assert warnings(capped=3) == "3 requests waited for a free connection; see connection wait"
     assert warnings(errors={"aborted": 4}).startswith("4 requests were still under way")

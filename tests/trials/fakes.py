@@ -16,10 +16,11 @@ from perflab.host.placement import placement
 from perflab.load.result import LoadResult
 from perflab.load.stopping import Progress, StopLoad
 from perflab.load.workload import ClosedLoop, Request, Workload
-from perflab.recordings import RunRecord, TreatmentRecord
+from perflab.recordings import RunRecord
 from perflab.sampling.meters import ProcessTable, Reading
 from perflab.stacks.plan import Node, StackPlan
 from perflab.trials.plan import RunPlan, Treatment
+from perflab.trials.protocol import treatment_records
 from perflab.trials.trial import Bench
 from tests.load.planted import S, load_result
 
@@ -60,18 +61,21 @@ class Residents:
     refuses: Exception | None = None
     with_database: bool = False
     start_s: float = 0.0
+    says: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         plan = SimpleNamespace(
             database="db" if self.with_database else "", count_sql="select" * (self.counted >= 0)
         )
         self.plans = {"a": plan, "b": plan}
+        self.reported: dict[str, dict[str, dict[str, Any]]] = {}
         self._echo, self._idle = Instance(0.1), Instance(self.paused_cpu)
 
     def activate(self, name: str) -> None:
         self.notes.append(f"activate {name}")
         if self.refuses:
             raise self.refuses
+        self.reported[name] = {"echo": dict(self.says)}
 
     def reset(self, name: str) -> None:
         self.notes.append(f"reset {name}")
@@ -182,6 +186,7 @@ def plan(blocks: int = 2, **words: Any) -> RunPlan:
 
 
 def record(of: RunPlan) -> RunRecord:
+    treatments, parts = treatment_records(of.treatments)
     return RunRecord(
         run_id="20260102T030405Z-test-000005",
         experiment=of.experiment,
@@ -191,10 +196,8 @@ def record(of: RunPlan) -> RunRecord:
         created_at="2026-01-02T03:04:05Z",
         parameters={},
         factors={name: list(levels) for name, levels in of.factors.items()},
-        treatments=[
-            TreatmentRecord(name=each.name, levels=dict(each.levels), label=each.label)
-            for each in of.treatments
-        ],
+        treatments=treatments,
+        parts=parts,
         blocks=of.blocks,
         seed=of.seed,
         order=of.order(),

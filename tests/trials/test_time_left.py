@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -43,6 +43,7 @@ class _Residents:
     """Services that take their time to stop and start, and nothing else."""
 
     start_s = START_S
+    reported: Mapping[str, Any] = {}
 
     def stop(self) -> None:
         time.sleep(STOP_S)

@@ -56,7 +56,7 @@ def test_what_the_generator_holds_against_itself_makes_the_trial_invalid(
     found = measured(tmp_path, facts=facts)
     assert found.row["state"] == "invalid"
     assert reason in found.row["reasons"][0]
-    assert found.row["reason_sides"] == [side]
+    assert [each.side for each in found.row["reasons"]] == [side]
     assert found.requests is not None, "it is recorded all the same"
 
 
@@ -69,8 +69,8 @@ def test_paused_services_may_use_no_more_than_a_hundredth_of_a_core(
     assert found.row["paused_cpu_share"] == pytest.approx(share, rel=0.3)
     if state == "invalid":
         (reason,) = found.row["reasons"]
-        assert reason.startswith("paused services used ")
-        assert found.row["reason_sides"] == ["unknown"]
+        assert reason.text.startswith("paused services used ")
+        assert (reason.code, reason.side) == ("stack.paused_cpu", "unknown")
 
 
 def test_a_service_that_lost_a_process_makes_the_trial_invalid_and_is_not_used_again(
@@ -79,8 +79,8 @@ def test_a_service_that_lost_a_process_makes_the_trial_invalid_and_is_not_used_a
     found = measured(tmp_path, Residents(lose={"inference": "process 7 (worker)"}))
     assert found.row["state"] == "invalid"
     (reason,) = found.row["reasons"]
-    assert reason.startswith("service 'inference' lost process 7 (worker) during the trial")
-    assert found.row["reason_sides"] == ["server"]
+    assert reason.text.startswith("service 'inference' lost process 7 (worker) during the trial")
+    assert (reason.code, reason.side) == ("service.lost_processes", "server")
     assert not found.services_whole
 
 
@@ -106,8 +106,7 @@ def test_a_failure_is_a_failed_trial_with_its_reason_and_fresh_workers_next_time
     residents = Residents()
     found = measured(tmp_path, residents, fails=error)
     assert found.row["state"] == "failed"
-    assert found.row["reasons"] == [str(error)]
-    assert found.row["reason_sides"] == [side]
+    assert [(each.text, each.side) for each in found.row["reasons"]] == [(str(error), side)]
     assert not found.services_whole
     assert residents.notes[-1] == "workers end"
 
