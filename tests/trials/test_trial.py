@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from perflab.errors import LoadError, RunInterrupted, ServiceFailed, SettingRefused
@@ -29,6 +31,16 @@ def test_a_trial_without_a_fault_is_valid_and_holds_what_was_measured(tmp_path: 
     assert {"echo", "client", "lab"} <= set(found.samples["service"])
     assert found.services_whole
     assert not any(tmp_path.iterdir()), "raw rows are kept nowhere else"
+
+
+def test_response_times_of_a_trial_count_from_the_planned_instant(tmp_path: Path) -> None:
+    def waited(rows: np.ndarray) -> None:
+        rows["planned_ns"] -= 20_000_000
+        rows["sent_ns"] += 5_000_000
+
+    row = measured(tmp_path, facts={"change": waited}).row
+    times = [row[name] for name in ("mean_ms", "p50_ms", "service_mean_ms")]
+    assert [*times, row["connection_wait_p50_ms"]] == pytest.approx([70, 70, 45, 5])
 
 
 def test_it_goes_in_order_from_activation_to_the_probe_after_the_load(tmp_path: Path) -> None:
@@ -120,7 +132,9 @@ def test_a_setting_that_is_refused_sends_no_load(tmp_path: Path) -> None:
 
 def test_a_service_that_dies_under_load_ends_it_and_what_came_is_kept(tmp_path: Path) -> None:
     residents = Residents(dies=ServiceFailed("echo", "died", "last words"))
-    found = measured(tmp_path, residents, takes_s=30.0)
+    began = time.monotonic()
+    found = measured(tmp_path, residents, takes_s=6.0)
+    assert time.monotonic() - began < 4, "it is looked for every second"
     assert found.row["state"] == "failed"
     assert "last words" in found.row["reasons"][0]
     assert found.requests is not None
