@@ -4,6 +4,9 @@
 .PHONY: help setup lab test check lock clean
 ARGS ?=
 BIN := .venv/bin
+LOCK = $(BIN)/python -I perflab/host/installer.py pip compile $(ARGS) --quiet --universal \
+  --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url \
+  --no-emit-find-links
 
 help: ## show this help
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -24,10 +27,10 @@ test: check ## check, then run all tests: what does not measure on all cores, th
 	@$(BIN)/python -m pytest -m "not alone" --numprocesses auto $(ARGS)
 	@$(BIN)/python -m pytest -m alone $(ARGS)
 
-lock: ## pin the dependencies of pyproject.toml again (needs uv)
-	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
-	  --no-annotate --no-emit-index-url --no-emit-find-links --extra test pyproject.toml \
-	  -o requirements.lock
+lock: setup ## pin again what pyproject.toml and services/*/requirements.in ask for
+	@$(LOCK) --extra test pyproject.toml -o requirements.lock
+	@for asked in services/*/requirements.in; do \
+	  $(LOCK) "$$asked" -o "$${asked%.in}.txt" || exit 1; done
 	@$(BIN)/python scripts/conda_environment.py
 
 clean: ## remove the environment and caches; recordings stay

@@ -294,7 +294,14 @@ def _said(asked: Asked, ends: bool) -> str:
     """Return what the run says of it: until its end, or until the trial under way is over."""
     said = []
     while (event := asked.next()) is not None:
-        said.append(" ".join(map(str, [event.get("text", ""), *event.get("reasons", [])])))
+        said.append(
+            " ".join(
+                map(
+                    str,
+                    [event.get("text", ""), *(each["text"] for each in event.get("reasons", []))],
+                )
+            )
+        )
         if not ends and event["event"] == "trial_done":
             # The reapers are looked after before the next trial.
             while (event := asked.next()) is not None and event["event"] not in ("trial", "told"):

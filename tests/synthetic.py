@@ -15,9 +15,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perflab.recordings import Contrast, Run, RunRecord, RunWriter, TreatmentRecord, trial_id
-from perflab.trials.summary import phase_columns
-from perflab.trials.watching import watched_columns, watched_samples
+from perflab.instruments.requests import phase_columns
+from perflab.instruments.watching import watched_columns, watched_samples
+from perflab.recordings import (
+    Contrast,
+    Reason,
+    Run,
+    RunRecord,
+    RunWriter,
+    TreatmentRecord,
+    trial_id,
+)
 
 USERS = 20
 WARMUP_SHARE = 0.2
@@ -26,6 +34,8 @@ HOUR_NS = 3_600_000_000_000
 PHASES = {"threadpool": 0.10, "inference": 0.15, "pool": 0.10, "execute": 0.15, "commit": 0.45}
 APP_SHARE = 0.9
 DATABASE_PHASES = ("pool", "execute", "commit")
+DIED = Reason(code="service.failed", side="server", text="service 'postgres': died (planted)")
+BUSY = Reason(code="generator.cpu", side="client", text="the client used 97% of its cores")
 
 
 @dataclass(frozen=True)
@@ -119,15 +129,15 @@ def write_run(
             rate = base_rps * planted.ratio * block_effect * float(np.exp(rng.normal(0, noise)))
             row = _identity(block, position, planted)
             if (block, index) in failed:
-                row |= {"state": "failed", "reasons": ["service 'postgres': died (planted)"]}
+                row |= {"state": "failed", "reasons": [DIED]}
                 writer.commit_trial(row, None, None)
                 continue
             trial = _Trial(rng, planted, rate, requests, database, cpu_follows_latency, clock_ns)
             clock_ns = trial.end_ns + 500_000_000
             row |= trial.row()
             if (block, index) in invalid:
-                row |= {"state": "invalid", "reasons": ["the client used 97% of its cores"]}
-            writer.commit_trial(row, trial.requests, trial.samples, trial.waits)
+                row |= {"state": "invalid", "reasons": [BUSY]}
+            writer.commit_trial(row, trial.requests, trial.samples, waits=trial.waits)
     reason = "" if state in ("finished", "running") else "planted by a test"
     writer.update(state=state, reason=reason, finished_at="2026-01-02T03:14:05Z")
     return Run(writer.path)
@@ -399,6 +409,8 @@ def profiled_run(
             row |= {"cpu_share_chat": share, "profiler_looks": round(sum(own.values()) / share)}
             table = pd.DataFrame(seen.items(), columns=["stack", "samples"])
             found = watched_samples(table, (watch or {}).get(treatment.levels["variant"], {}))
-            row |= watched_columns(found, sum(seen.values()), rate_hz=100, messages=1000)
+            row |= watched_columns(
+                found, sum(seen.values()), rate_hz=100, units=1000, unit="message"
+            )
             writer.commit_trial(row, None, None, stacks=table)
     return Run(writer.path)

@@ -63,7 +63,9 @@ def test_a_throughput_that_leaves_most_answers_out_says_so(tmp_path: Path) -> No
     slow = load_result(tmp_path / "slow", np.arange(201) / 100 + 3, latency_s=3.0)
     quick = load_result(tmp_path / "quick", np.arange(201) / 100 + 3, latency_s=0.3)
     (told,) = [
-        text for text in summary(slow, WORK, check(slow, WORK))["warnings"] if "throughput" in text
+        each["text"]
+        for each in summary(slow, WORK, check(slow, WORK))["warnings"]
+        if "throughput" in each["text"]
     ]
     assert told.startswith("201 of 201 successes were done after the last request was planned")
     assert "throughput" not in str(summary(quick, WORK, check(quick, WORK))["warnings"])

@@ -34,18 +34,8 @@ from perflab.analysis.summary import summary_table
 from perflab.analysis.two_runs import RunComparison, compare_runs
 from perflab.analysis.validity import steady_trials, validity_table
 from perflab.analysis.verdict import Outcome, Verdict, judge
-from perflab.analysis.watched import deflate_of_sending, watched
+from perflab.analysis.watched import watched
 from perflab.percentiles import smallest_n
-from perflab.systems.chat.analysis.codec_costs import cost_table, implied_loops, loops_sentence
-from perflab.systems.chat.analysis.relations import relations
-from perflab.systems.chat.analysis.users_held import held_sentences, users_held
-from perflab.systems.lab.resolution import (
-    false_alarms,
-    known_effects,
-    overhead,
-    refused,
-    resolving_power,
-)
 
 __all__ = [
     "Adjustment",
@@ -74,27 +64,19 @@ __all__ = [
     "compare",
     "compare_runs",
     "correlate",
-    "cost_table",
     "decide",
     "decompose",
-    "deflate_of_sending",
     "evaluate",
     "evidence",
-    "false_alarms",
     "findings_table",
-    "held_sentences",
-    "implied_loops",
     "interaction",
     "judge",
     "knee",
-    "known_effects",
     "lag",
     "largest_phase",
-    "loops_sentence",
     "noise_flags",
     "noise_report",
     "not_asked",
-    "overhead",
     "power",
     "power_law",
     "profile_change",
@@ -103,9 +85,6 @@ __all__ = [
     "profile_of",
     "profiled",
     "quantile",
-    "refused",
-    "relations",
-    "resolving_power",
     "scalability",
     "sentence",
     "smallest_effect",
@@ -117,7 +96,6 @@ __all__ = [
     "summarise",
     "summary_table",
     "top_functions",
-    "users_held",
     "validity_table",
     "watched",
     "windows",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -38,20 +38,32 @@ class Clusters:
 
     def sums(self, values: np.ndarray) -> np.ndarray:
         """Return sums per cluster, shape (count, k), of values of shape (windows, k)."""
-        total: np.ndarray = np.add.reduceat(values, self._begins(self.cluster), axis=0)
+        total: np.ndarray = np.add.reduceat(values, self._cluster_begins, axis=0)
         return total
 
     def centred(self, values: np.ndarray) -> np.ndarray:
         """Return values of shape (windows, k) less the means of their levels."""
-        begins = self._begins(self.level)
-        counts = np.diff([*begins, len(values)])[:, None]
-        means = np.add.reduceat(values, begins, axis=0) / counts
-        centred: np.ndarray = values - np.repeat(means, counts[:, 0], axis=0)
+        counts = self._level_counts
+        means = np.add.reduceat(values, self._level_begins, axis=0) / counts[:, None]
+        centred: np.ndarray = values - np.repeat(means, counts, axis=0)
         return centred
 
-    @staticmethod
-    def _begins(ordered: np.ndarray) -> np.ndarray:
-        return np.flatnonzero(np.diff(ordered, prepend=-1))
+    # A fit asks for them thousands of times.
+    @cached_property
+    def _cluster_begins(self) -> np.ndarray:
+        return _begins(self.cluster)
+
+    @cached_property
+    def _level_begins(self) -> np.ndarray:
+        return _begins(self.level)
+
+    @cached_property
+    def _level_counts(self) -> np.ndarray:
+        return np.diff(self._level_begins, append=len(self.level))
+
+
+def _begins(ordered: np.ndarray) -> np.ndarray:
+    return np.flatnonzero(np.diff(ordered, prepend=-1))
 
 
 def clusters(trial: np.ndarray) -> Clusters | None:

@@ -16,7 +16,7 @@ from perflab.analysis.decision import Decision, decide
 from perflab.analysis.noise import noise_flags
 from perflab.analysis.verdict import SMALLEST_N, Outcome, Verdict, judge
 from perflab.errors import AnalysisError
-from perflab.recordings import Contrast, ContrastPair, Run, Scale
+from perflab.recordings import Contrast, ContrastPair, Response, Run, Scale, response_of
 
 # What claims of one step end in, such as "(p90)": where they are named together, once is enough.
 PERCENTILE = re.compile(r" \(p\d+\b[^()]*\)$")
@@ -28,6 +28,7 @@ COVARIATE = "cpu_probe_ms"
 class Finding:
     """A contrast of a run with its effect (None: there is none), decision, verdict and warnings.
 
+    ``response`` is the declaration of what the contrast compares.
     ``p_adjusted`` is corrected over the ``claims`` of the run that have a p-value
     (Benjamini-Hochberg); ``blocks`` are the numbers of those compared, ``left_out`` counts those
     that lack a side. ``valid`` of the ``trials`` that were made of its treatments may be used;
@@ -36,6 +37,7 @@ class Finding:
     """
 
     contrast: Contrast
+    response: Response
     effect: Effect | None
     verdict: Verdict
     decision: Decision | None = None
@@ -100,17 +102,18 @@ def _counted(run: Run, finding: Finding) -> Finding:
 
 
 def _finding(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Finding:
+    response = response_of(run.record, contrast.response)
     if contrast.not_testable:
-        return Finding(contrast, None, judge(None, contrast))
+        return Finding(contrast, response, None, judge(None, contrast))
     try:
         by_block, adjusted = _effects(run, contrast, trials)
         effect = effect_of(by_block, scale=contrast.scale)
     except AnalysisError as error:
-        return Finding(
-            contrast, None, Verdict(Outcome.INCONCLUSIVE, str(error)), warnings=(str(error),)
-        )
+        verdict = Verdict(Outcome.INCONCLUSIVE, str(error))
+        return Finding(contrast, response, None, verdict, warnings=(str(error),))
     return Finding(
         contrast,
+        response,
         effect,
         judge(effect, contrast),
         _decision(effect, contrast),

@@ -11,7 +11,6 @@ from perflab.analysis.comparison import Effect
 from perflab.analysis.decision import Kind
 from perflab.analysis.evaluation import Finding
 from perflab.analysis.verdict import Outcome
-from perflab.analysis.words import response_words
 from perflab.numerals import counted, number
 from perflab.recordings import Contrast
 
@@ -122,8 +121,7 @@ def _measured(finding: Finding, effect: Effect) -> str:
     contrast, blocks = finding.contrast, counted(effect.n, "block")
     published = published_text(contrast)
     beside = f", published {published}" if published else ""
-    response = response_words(contrast.response)
-    words = f"Measured {contrast.scale} of {response} {number(effect.estimate)}"
+    words = f"Measured {contrast.scale} of {finding.response.title} {number(effect.estimate)}"
     if not math.isfinite(effect.low):
         return f"{words} (no interval, {blocks}){beside}"
     p = f"p {_p_words(effect.p_value)}"

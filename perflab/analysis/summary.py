@@ -3,39 +3,27 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import pandas as pd
 
 from perflab.analysis.quantiles import across_trials
-from perflab.recordings import Run
-from perflab.systems.chat.analysis.windows import has_streams
-
-RESPONSES = ("throughput_rps", "mean_ms", "p50_ms", "p95_ms", "p99_ms")
-# Of runs that measured deliveries of messages; their few requests are logins.
-STREAM_RESPONSES = (
-    "messages_per_s", "delivery_p50_ms", "delivery_p90_ms", "delivery_p95_ms", "delivery_p99_ms",
-    "ping_p50_ms", "ping_p90_ms", "cpu_us_per_message",
-)  # fmt: skip
+from perflab.recordings import Response, Run, typical
 
 
 def summary_table(run: Run) -> pd.DataFrame:
     """Return one row per treatment, in the order of the record.
 
     Columns: treatment, label; valid, invalid, failed (numbers of trials that were not
-    superseded); requests, errors (sums over valid trials); for every response in ``RESPONSES``
-    (``STREAM_RESPONSES`` where deliveries were measured)
-    its typical value over valid trials with ``_low``, ``_high`` (95%, NaN where n is too small)
-    and ``_n`` (trials that have it); the same of ``cpu_share_<service>`` (1.0 = one core; of the
-    plateau where deliveries were measured);
+    superseded); requests, errors (sums over valid trials); for every typical response that the run
+    has (see :func:`measured_responses`) its typical value over valid trials with ``_low``,
+    ``_high`` (95%, NaN where n is too small) and ``_n`` (trials that have it);
     ``flush_p50_us_min`` and ``_max`` (range of the trials' median flushes).
     """
     trials = run.trials()
     trials = trials[~trials["superseded"]]
-    responses = STREAM_RESPONSES if has_streams(run) else RESPONSES
-    # Trials of streams begin with minutes of joining: the share that counts is the plateau's.
-    start = "plateau_cpu_share_" if has_streams(run) else "cpu_share_"
-    shares = [str(name) for name in trials.columns if str(name).startswith(start)]
+    responses = measured_responses(run)
     rows = []
     for treatment in run.record.treatments:
         own = trials[trials["treatment"] == treatment.name]
@@ -50,24 +38,39 @@ def summary_table(run: Run) -> pd.DataFrame:
                 },
                 "requests": int(valid["requests"].sum()),
                 "errors": int(valid["errors"].sum()),
-                **_responses(valid, {name: name for name in responses}),
-                **_responses(valid, {name: name.removeprefix("plateau_") for name in shares}),
+                **_typical_values(valid, responses),
                 **_flush_range(valid),
             }
         )
     return pd.DataFrame(rows)
 
 
-def _responses(valid: pd.DataFrame, titles: dict[str, str]) -> dict[str, Any]:
-    """Return typical values of the trials' columns, each with interval and n, by their titles."""
+def measured_responses(run: Run) -> dict[str, Response]:
+    """Return the typical responses that were measured in some trial, by column, as declared.
+
+    Where nothing was measured at all these are those that could have been, by their names.
+    """
+    trials = run.trials()
+    own = typical(run.record, map(str, trials.columns))
+    return {name: each for name, each in own.items() if trials[name].notna().any()} or own
+
+
+def measures(run: Run, response: str) -> bool:
+    """Say whether some trial of the run has a number for a response."""
+    trials = run.trials()
+    return response in trials.columns and bool(trials[response].notna().any())
+
+
+def _typical_values(valid: pd.DataFrame, names: Iterable[str]) -> dict[str, Any]:
+    """Return typical values of the trials' columns, each with interval and n."""
     row: dict[str, Any] = {}
-    for name, title in titles.items():
+    for name in names:
         found = across_trials(valid[name].to_numpy(float))
         row |= {
-            title: found.value,
-            f"{title}_low": found.low,
-            f"{title}_high": found.high,
-            f"{title}_n": found.n,
+            name: found.value,
+            f"{name}_low": found.low,
+            f"{name}_high": found.high,
+            f"{name}_n": found.n,
         }
     return row
 

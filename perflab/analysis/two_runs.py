@@ -18,21 +18,10 @@ import pandas as pd
 from scipy import stats
 
 from perflab.analysis.comparison import CONFIDENCE, benjamini_hochberg
+from perflab.analysis.summary import measured_responses
 from perflab.errors import AnalysisError
-from perflab.recordings import FREE_PARAMETERS, Run
-from perflab.systems.chat.analysis.windows import has_streams
+from perflab.recordings import FREE_PARAMETERS, Response, Run
 
-# Response and whether more of it is better.
-RESPONSES = {"throughput_rps": True, "p50_ms": False, "p95_ms": False, "p99_ms": False}
-# Of runs that measured deliveries of messages; their few requests are logins.
-STREAM_RESPONSES = {
-    "messages_per_s": True,
-    "delivery_p50_ms": False,
-    "delivery_p90_ms": False,
-    "delivery_p95_ms": False,
-    "delivery_p99_ms": False,
-    "cpu_us_per_message": False,
-}
 DRIFTS = {"cpu_probe_ms": "CPU-speed probe", "flush_p50_us": "disk flush"}
 MAX_DRIFT = 1.1
 EXACT_PRODUCT = 2500
@@ -67,16 +56,22 @@ def compare_runs(a: Run, b: Run) -> RunComparison:
     if obstacles:
         return RunComparison(obstacles, (), pd.DataFrame(columns=COLUMNS))
     trials = a.valid_trials(), b.valid_trials()
-    responses = STREAM_RESPONSES if has_streams(a) and has_streams(b) else RESPONSES
     rows = [
-        _row(treatment.name, response, more_is_better, *trials)
+        _row(treatment.name, response, *trials)
         for treatment in a.record.treatments
-        for response, more_is_better in responses.items()
+        for response in _compared(a, b)
     ]
     table = pd.DataFrame([row for row in rows if row is not None], columns=COLUMNS)
     table["p_adjusted"] = benjamini_hochberg(table["p_adjusted"].tolist())
     table["verdict"] = [_verdict(row) for row in table.to_dict("records")]
     return RunComparison((), tuple(_notes(a, b, *trials)), table)
+
+
+def _compared(a: Run, b: Run) -> list[Response]:
+    """Return the typical responses of both of which more or less is better."""
+    theirs = measured_responses(b)
+    own = measured_responses(a).items()
+    return [each for name, each in own if name in theirs and each.better != "neither"]
 
 
 def _obstacles(a: Run, b: Run) -> list[str]:
@@ -124,13 +119,12 @@ def _notes(a: Run, b: Run, first: pd.DataFrame, second: pd.DataFrame) -> list[st
 
 def _row(
     treatment: str,
-    response: str,
-    more_is_better: bool,
+    response: Response,
     first: pd.DataFrame,
     second: pd.DataFrame,
 ) -> dict[str, Any] | None:
     sides = [
-        own.loc[own["treatment"] == treatment, response].dropna().to_numpy(float)
+        own.loc[own["treatment"] == treatment, response.name].dropna().to_numpy(float)
         for own in (first, second)
     ]
     if not all(len(side) and (side > 0).all() for side in sides):
@@ -138,14 +132,14 @@ def _row(
     ratio, low, high, p = unpaired(sides[1], sides[0])
     return {
         "treatment": treatment,
-        "response": response,
+        "response": response.name,
         "ratio": ratio,
         "low": low,
         "high": high,
         "n_a": len(sides[0]),
         "n_b": len(sides[1]),
         "p_adjusted": p,
-        "worse_by": 1 / ratio if more_is_better else ratio,
+        "worse_by": 1 / ratio if response.better == "more" else ratio,
         "verdict": "",
     }
 

@@ -8,11 +8,12 @@ from collections.abc import Iterable, Sequence
 import pandas as pd
 
 from perflab.analysis.correlation import windows
+from perflab.analysis.message_windows import message_windows
 from perflab.analysis.steady import NEVER, steady_table
+from perflab.analysis.summary import measures
 from perflab.numerals import counted
-from perflab.recordings import Run
-from perflab.systems.chat.analysis.plateau import plateau_windows
-from perflab.systems.chat.analysis.windows import has_streams
+from perflab.recordings import Reason, Run
+from perflab.recordings.older import UNCODED
 
 WINDOWS = 40
 GAP = "\0"
@@ -24,10 +25,9 @@ def validity_table(run: Run) -> pd.DataFrame:
     """Return one row per treatment, in the order of the record.
 
     Columns: treatment, label; valid, invalid, failed (trials that were not superseded);
-    ``unsettled``, how many of the valid ones never settle (see :func:`steady_trials`; of streams,
-    their deliveries on the plateau);
+    ``unsettled``, how many of the valid ones never settle (see :func:`steady_trials`);
     ``reason``, all that is held against invalid or failed trials, the most frequent first: reasons
-    that differ in nothing but numbers are told once, with the range of these.
+    of one code are told once, with the range of their numbers where they differ in nothing else.
     """
     steady = steady_trials(run)
     restless = steady[steady["kind"] == NEVER].groupby("treatment").size()
@@ -56,12 +56,13 @@ def steady_trials(run: Run) -> pd.DataFrame:
 
     Each trial is cut into some 40 windows of equal width; columns as of
     :func:`perflab.analysis.steady.steady_table`. The cut is told and nothing is cut off: the
-    warm-up that the workload asks for lies before the measured stage. Where messages were measured,
-    it is the plateau and its deliveries that are looked at: requests only opened the streams, and
-    the time in which users join is not meant to be steady.
+    warm-up that the workload asks for lies before the measured stage. What is looked at, and over
+    which time, the record says (``steady``).
     """
-    if has_streams(run):
-        return steady_table(plateau_windows(run, WINDOWS))
+    if run.record.steady.kind:
+        return steady_table(message_windows(run, run.record.steady, WINDOWS))
+    if not measures(run, "throughput_rps"):
+        return steady_table(pd.DataFrame(columns=WINDOW_COLUMNS))
     requests = run.requests()
     spans_ns = [
         float(own["done_ns"].max() - own["planned_ns"].min())
@@ -73,28 +74,34 @@ def steady_trials(run: Run) -> pd.DataFrame:
     return steady_table(windows(requests, run.samples(), [], width_s))
 
 
-def _told(reasons: Iterable[Sequence[str]]) -> str:
-    """Return the reasons of several trials: each kind once, and in how many trials it was."""
-    kinds: dict[str, list[list[str]]] = {}
-    for given in reasons:
-        for kind, numbers in {_kind(each): NUMBER.findall(each) for each in given}.items():
-            kinds.setdefault(kind, []).append(numbers)
-    often = sorted(kinds.items(), key=lambda item: -len(item[1]))
-    return "; ".join(
-        f"{_filled(kind, numbers)} ({counted(len(numbers), 'trial')})" for kind, numbers in often
-    )
+def _told(trials: Iterable[Sequence[Reason]]) -> str:
+    """Return the reasons of several trials: each code once, and in how many trials it was."""
+    texts: dict[str, list[str]] = {}
+    found: dict[str, int] = {}
+    for reasons in trials:
+        for reason in reasons:
+            texts.setdefault(_kind(reason), []).append(reason.text)
+        for kind in {_kind(reason): None for reason in reasons}:
+            found[kind] = found.get(kind, 0) + 1
+    often = sorted(found.items(), key=lambda item: -item[1])
+    return "; ".join(f"{_summed(texts[kind])} ({counted(n, 'trial')})" for kind, n in often)
 
 
-def _kind(reason: str) -> str:
-    """Return a reason with a gap for each of its numbers, so that equal kinds can be counted."""
-    return NUMBER.sub(GAP, reason)
+def _kind(reason: Reason) -> str:
+    """Return the code; of recordings that have none, the words without their numbers."""
+    return NUMBER.sub(GAP, reason.text) if reason.code == UNCODED else reason.code
 
 
-def _filled(kind: str, numbers: Sequence[Sequence[str]]) -> str:
-    """Put numbers into the gaps of a kind of reason: a range where trials differ."""
-    words = kind.split(GAP)
-    ranges = [_range(values) for values in zip(*numbers, strict=True)]
-    return "".join(text for pair in zip(words, [*ranges, ""], strict=True) for text in pair)
+def _summed(texts: Sequence[str]) -> str:
+    """Return the wording that most have, with ranges for its numbers; say where others differ."""
+    wordings: dict[str, list[list[str]]] = {}
+    for text in texts:
+        wordings.setdefault(NUMBER.sub(GAP, text), []).append(NUMBER.findall(text))
+    wording, numbers = max(wordings.items(), key=lambda item: len(item[1]))
+    words = wording.split(GAP)
+    ranges = [*(_range(values) for values in zip(*numbers, strict=True)), ""]
+    filled = "".join(text for pair in zip(words, ranges, strict=True) for text in pair)
+    return filled + (", or alike" if len(wordings) > 1 else "")
 
 
 def _range(values: Sequence[str]) -> str:

@@ -10,6 +10,13 @@ def experiment_names(incomplete: str) -> list[str]:
     return [name for name in names() if name.startswith(incomplete)]
 
 
+def stack_names(incomplete: str) -> list[str]:
+    """Return the stacks that can be started whose names begin so."""
+    from perflab.systems import ready_stacks
+
+    return [name for name in ready_stacks() if name.startswith(incomplete)]
+
+
 def run_references(incomplete: str) -> list[str]:
     """Return ids of runs that begin so, and ``latest``; no record is read."""
     from perflab.paths import runs_dir

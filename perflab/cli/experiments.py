@@ -60,9 +60,9 @@ def command(
 
 
 def _print_all(found: list[Experiment]) -> None:
-    table = Table("experiment", "question")
-    for each in found:
-        table.add_row(Text(each.name, "bold"), Text(each.question))
+    table = Table("system", "experiment", "question")
+    for each in sorted(found, key=lambda each: (each.system, each.name)):
+        table.add_row(Text(each.system), Text(each.name, "bold"), Text(each.question))
     print_table(table)
     print("\n'perflab experiments NAME' lists the parameters of one.")
 
@@ -82,6 +82,7 @@ def _print_one(found: Experiment) -> None:
 def _as_words(found: Experiment) -> dict[str, Any]:
     return {
         "name": found.name,
+        "system": found.system,
         "title": found.title,
         "question": found.question,
         "parameters": _parameters(found),

@@ -1,4 +1,4 @@
-"""``perflab lab``: the main job, all core experiments through papermill."""
+"""``perflab lab``: the main job, the experiments that are part of it, through papermill."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from perflab.papermill_job import Executed
 
-CORE = ("synchronous_commit", "sync_vs_async", "inference_runtime")
-
 
 def command(
     parameter: Annotated[
@@ -29,23 +27,25 @@ def command(
 ) -> None:
     """Run the core experiments as notebooks; ends with verdicts, figures and notebooks."""
     from perflab import laboratory
+    from perflab.numerals import counted
     from perflab.papermill_job import execute
     from perflab.parameters import parse_assignments
     from perflab.progress import minutes
     from perflab.reports.verdicts import to_terminal, verdict_table
-    from perflab.systems import experiment
+    from perflab.systems import experiments
 
     console = make_console()
     values = {**parse_assignments(parameter or []), "backend": backend}
-    plans = {name: experiment(name).plan(experiment(name).check(values)) for name in CORE}
-    total = sum(plan.blocks * len(plan.treatments) for plan in plans.values())
-    experiments = "1 experiment" if len(CORE) == 1 else f"{len(CORE)} experiments"
-    console.print(f"{experiments}, {total} trials in all", highlight=False)
+    chosen = [each for each in experiments() if each.in_main_job]
+    plans = [each.plan(each.check(values)) for each in chosen]
+    total = sum(plan.blocks * len(plan.treatments) for plan in plans)
+    counted_ones = counted(len(chosen), "experiment")
+    console.print(f"{counted_ones}, {total} trials in all", highlight=False)
     began = time.monotonic()
     done = []
-    for number, name in enumerate(CORE, start=1):
-        console.print(f"[bold]{number}/{len(CORE)} {name}[/bold]")
-        done.append(execute(name, values))
+    for number, each in enumerate(chosen, start=1):
+        console.print(f"[bold]{number}/{len(chosen)} {each.name}[/bold]")
+        done.append(execute(each.name, values))
     spent = minutes(time.monotonic() - began)
     runs = [laboratory.open_run(item.run_id) for item in done]
     console.print()
@@ -55,7 +55,7 @@ def command(
         console.print(f"[bold]{item.name}[/bold]: {shown}", highlight=False)
         _tell_files(console, item)
     valid = sum(len(run.valid_trials()) for run in runs)
-    console.print(f"{experiments} in {spent}: {valid} of {total} trials valid", highlight=False)
+    console.print(f"{counted_ones} in {spent}: {valid} of {total} trials valid", highlight=False)
 
 
 def _tell_files(console: Console, item: Executed) -> None:

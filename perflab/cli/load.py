@@ -49,7 +49,8 @@ def command(
     header: Annotated[
         list[str] | None, _option("'Name: value'; repeatable", REQUEST, "--header", "-H")
     ] = None,
-    body: Annotated[str, _option("body, or @FILE", REQUEST)] = "",
+    body: Annotated[str, _option("body, or @FILE of text", REQUEST)] = "",
+    body_file: Annotated[str, _option("send this file's bytes, of any length", REQUEST)] = "",
     data: Annotated[
         str, _option("JSON lines; $name in path, headers and body is filled in turn", REQUEST)
     ] = "",
@@ -57,9 +58,25 @@ def command(
     connections: Annotated[
         int, _option("cap on open connections (0: users, or 2000)", REQUEST)
     ] = 0,
+    requests_per_connection: Annotated[
+        int, _option("close a connection after this many (0: never)", REQUEST)
+    ] = 0,
+    idle: Annotated[
+        float, _option("close a connection idle for seconds (0: never)", REQUEST)
+    ] = 0.0,
+    churn: Annotated[
+        float, _option("close this many connections a second, the oldest first", REQUEST)
+    ] = 0.0,
+    churn_share: Annotated[
+        float, _option("close the connection after this share of requests", REQUEST)
+    ] = 0.0,
     timeout: Annotated[float, _option("seconds a request may take", REQUEST)] = 30.0,
     expect_status: Annotated[int, _option("other statuses are errors", REQUEST)] = 200,
     expect_body: Annotated[str, _option("must occur in every body", REQUEST)] = "",
+    expect_bytes: Annotated[int, _option("length of every body (-1: any)", REQUEST)] = -1,
+    expect_checksum: Annotated[
+        str, _option("of every body: crc32:HEX, sha256:HEX or @FILE", REQUEST)
+    ] = "",
     redirects: Annotated[int, _option("redirects to follow", REQUEST)] = 0,
     client: Annotated[str, _option("lean, aiohttp or httpx", REQUEST)] = "lean",
     insecure: Annotated[bool, _option("do not verify TLS", REQUEST, "--insecure")] = False,
@@ -110,8 +127,11 @@ def command(
         script_parameters=script_parameter or (), arrivals=arrivals, seed=seed,
         requests=requests, duration=duration, warmup=warmup, think_time=think_time,
         pacing=pacing, ramp=ramp, connection=connection, connections=connections,
-        timeout=timeout, method=method, headers=header or (), body=body, data=data,
-        expect_status=expect_status, expect_body=expect_body, redirects=redirects, client=client,
+        requests_per_connection=requests_per_connection, idle=idle, churn=churn,
+        churn_share=churn_share, timeout=timeout, method=method, headers=header or (), body=body,
+        body_file=body_file, data=data, expect_status=expect_status, expect_body=expect_body,
+        expect_bytes=expect_bytes, expect_checksum=expect_checksum, redirects=redirects,
+        client=client,
         insecure=insecure, ca_file=ca_file, stop_failures=stop_failures,
         stop_failure_share=stop_failure_share, objectives=objective or (),
         allow_targets=allow_target or (), out=out, csv=csv,

@@ -63,7 +63,7 @@ def search(made: Workload, options: Options, workers: int, wait: float, as_json:
             result.discard()
             if result.stopped:
                 raise KeyboardInterrupt
-            state = "; ".join(found.faults or found.unclear or found.missed) or "held"
+            state = "; ".join(map(str, found.faults or found.unclear or found.missed)) or "held"
             print(f"{level:12.5g}  {state}", file=sys.stderr, flush=True)
             return found
 
@@ -79,8 +79,8 @@ def search(made: Workload, options: Options, workers: int, wait: float, as_json:
             {
                 "level": item.level,
                 "missed": item.missed,
-                "faults": item.faults,
-                "unclear": item.unclear,
+                "faults": [each.model_dump() for each in item.faults],
+                "unclear": [each.model_dump() for each in item.unclear],
                 **item.shown,
             }
             for item in limit.probes

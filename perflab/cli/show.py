@@ -17,17 +17,6 @@ if TYPE_CHECKING:
     from perflab.recordings import Run
 
 WHO = {"trial_id": "trial", "treatment": "treatment", "state": "state"}
-RESPONSES = {
-    "throughput_rps": "requests/s",
-    "mean_ms": "mean ms",
-    "p99_ms": "p99 ms",
-    "flush_p50_us": "flush us",
-}
-STREAM_RESPONSES = {
-    "messages_per_s": "messages/s",
-    "delivery_p50_ms": "p50 ms",
-    "delivery_p99_ms": "p99 ms",
-}
 
 
 def command(
@@ -92,12 +81,13 @@ def _print_record(run: Run) -> None:
 
 
 def _trials(run: Run) -> Table:
-    from perflab.systems.chat.analysis.windows import has_streams
+    from perflab.analysis.summary import measured_responses
 
     trials = run.trials()
-    names = {**WHO, **(STREAM_RESPONSES if has_streams(run) else RESPONSES)}
-    columns = [column for column in names if column in trials]
-    table = Table(*(names[column] for column in columns))
+    responses = measured_responses(run)
+    names = {**WHO, **{name: each.heading or name for name, each in responses.items()}}
+    columns = list(names)
+    table = Table(*names.values())
     table.columns[0].no_wrap = True
     for row in trials[columns].to_dict("records"):
         table.add_row(*(Text(_cell(value)) for value in row.values()))

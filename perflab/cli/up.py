@@ -6,14 +6,18 @@ from typing import Annotated
 
 import typer
 
+from perflab.cli.completing import stack_names
 from perflab.cli.console import console as make_console
-
-# Of the chat service: as many as the published study's users, and one to watch them.
-ACCOUNTS = 251
 
 
 def command(
-    stack: Annotated[str, typer.Argument(help="stack to start: inference or chat")],
+    stack: Annotated[
+        str,
+        typer.Argument(
+            help="stack to start; an unknown name is answered with all of them",
+            autocompletion=stack_names,
+        ),
+    ],
     backend: Annotated[str, typer.Option(help="auto, docker or process")] = "auto",
 ) -> None:
     """Start a stack and leave it running; 'perflab down' ends it."""
@@ -22,15 +26,9 @@ def command(
     from perflab.parameters import did_you_mean
     from perflab.stacks.backend import BACKENDS, choose
     from perflab.stacks.standing import stand
-    from perflab.systems.chat import service as chat
-    from perflab.systems.chat.users import PASSWORD
-    from perflab.systems.inference.service import InferenceParameters
-    from perflab.systems.inference.service import stack as inference_stack
+    from perflab.systems import ready_stacks
 
-    stacks = {
-        "inference": lambda: inference_stack(InferenceParameters()),
-        "chat": lambda: chat.stack(chat.ChatParameters(), chat.Rung(), ACCOUNTS),
-    }
+    stacks = ready_stacks()
     problems = []
     if stack not in stacks:
         problems.append(
@@ -41,9 +39,8 @@ def command(
     if problems:
         raise ParameterError("perflab up", problems)
     console = make_console()
-    plan = stacks[stack]()
-    for name, url in stand(plan, choose(backend), placement(), console.print).items():
+    chosen = stacks[stack]
+    for name, url in stand(chosen.plan(), choose(backend), placement(), console.print).items():
         console.print(f"{name}: {url}", highlight=False)
-    if stack == "chat":
-        last = f"user{ACCOUNTS - 1}"
-        console.print(f"open it in a browser: user0 to {last}, password '{PASSWORD}'")
+    if chosen.hint:
+        console.print(chosen.hint, highlight=False, markup=False)

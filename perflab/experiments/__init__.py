@@ -4,5 +4,6 @@ The experiments themselves belong to systems: see :mod:`perflab.systems`.
 """
 
 from perflab.experiments.experiment import Experiment, RunParameters
+from perflab.experiments.ready_stack import ReadyStack
 
-__all__ = ["Experiment", "RunParameters"]
+__all__ = ["Experiment", "ReadyStack", "RunParameters"]

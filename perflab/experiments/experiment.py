@@ -12,10 +12,12 @@ from pydantic import Field, ValidationError
 
 from perflab.errors import ExperimentError, ParameterError, PerflabError
 from perflab.parameters import Parameters, check, sentences
-from perflab.recordings import Contrast, ContrastPair
+from perflab.recordings import Contrast, ContrastPair, Response, Steady
+from perflab.recordings.responses import COMMON
 from perflab.trials.obstacles import obstacles
 from perflab.trials.plan import RunPlan, Treatment
 
+BY_REQUESTS = Steady()
 CLAIMS = (Contrast.__name__, ContrastPair.__name__)
 
 
@@ -73,7 +75,11 @@ OF_THE_CALL = ("from_run", "resume", "wait_s")
 
 @dataclass(frozen=True)
 class Experiment:
-    """A question with factors, a workload and published results to compare with."""
+    """A question with factors, a workload and published results to compare with.
+
+    ``steady`` says by what a trial shows whether it was steady; ``in_main_job`` that 'perflab lab'
+    runs it. ``system`` and ``responses`` need not be given: they are the system's that it lies in.
+    """
 
     name: str
     title: str
@@ -83,6 +89,10 @@ class Experiment:
     factors: Callable[[Any], Mapping[str, tuple[str, ...]]]
     contrasts: Callable[[Any], Sequence[Contrast]]
     warnings: Callable[[Any], Sequence[str]] = lambda _: ()
+    steady: Steady = BY_REQUESTS
+    in_main_job: bool = False
+    system: str = ""
+    responses: Sequence[Response] = COMMON
 
     def check(self, values: Mapping[str, Any]) -> RunParameters:
         """Validate parameters, and that a run with them can begin.
@@ -105,6 +115,9 @@ class Experiment:
         try:
             plan = RunPlan(
                 experiment=self.name,
+                system=self.system,
+                responses=tuple(self.responses),
+                steady=self.steady,
                 title=self.title,
                 question=self.question,
                 parameters={**recorded, "seed": seed},

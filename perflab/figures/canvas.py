@@ -12,10 +12,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-from perflab.figures.origin import footer as origin_of
+from perflab.figures.page import Page
 from perflab.figures.theme import INK, MUTED, applied
 from perflab.figures.words import text_width_in, wrap
-from perflab.recordings import Run
 
 WIDTH_IN = 7.2
 MARGIN_IN = 0.1
@@ -44,7 +43,7 @@ class LabFigure(Figure):
         return target.getvalue(), {"width": width_px, "height": height_px}
 
 
-def canvas(
+def blank_canvas(
     title: str,
     footer: str,
     plot_height_in: float,
@@ -85,13 +84,11 @@ def canvas(
     return figure
 
 
-def canvas_of(
-    run: Run, title: str, plot_height_in: float, subtitle: str = "", key: Sequence[Artist] = ()
+def page_canvas(
+    page: Page, title: str, plot_height_in: float, subtitle: str = "", key: Sequence[Artist] = ()
 ) -> LabFigure:
-    """Return :func:`canvas` with the run's experiment before the title and its origin below."""
-    return canvas(
-        f"{run.record.experiment}: {title}", origin_of(run), plot_height_in, subtitle, key
-    )
+    """Return :func:`blank_canvas` with the experiment before the title and the origin below."""
+    return blank_canvas(f"{page.experiment}: {title}", page.footer, plot_height_in, subtitle, key)
 
 
 def _head(title: str, subtitle: str) -> list[Line]:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable, Mapping
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from perflab.analysis import (
@@ -17,36 +20,54 @@ from perflab.analysis import (
 from perflab.analysis.decomposition import mean_responses
 from perflab.recordings import Run
 
+# Below 6 trials a median has no 95% interval; the geometric mean has one of Student's t.
+MEDIAN, GEOMETRIC_MEAN = "median", "geometric mean"
+TYPICAL = (MEDIAN, GEOMETRIC_MEAN)
 WINDOW_S = 0.1
 LATENCY = "p50_ms"
 
 
-def typical_values(run: Run, response: str) -> dict[str, Estimate]:
-    """Return the typical ``response`` of every treatment with a valid trial, with its interval."""
+def typical_rows(run: Run, response: str) -> pd.DataFrame:
+    """Return the typical value of a response over the valid trials, a row per treatment.
+
+    Columns: treatment, what (which statistic it is), value, low, high (95%, NaN where n is too
+    small), n (trials). Treatments without a value have no row.
+    """
     valid = run.valid_trials()
-    if response not in valid:
-        return {}
-    found = {
-        str(name): across_trials(group[response].to_numpy(float))
-        for name, group in valid.groupby("treatment", sort=False)
+    groups = valid.groupby("treatment", sort=False) if response in valid else ()
+    rows = [
+        {"treatment": str(name), **estimate_row(across_trials(own[response].to_numpy(float)))}
+        for name, own in groups
+    ]
+    found = pd.DataFrame(rows, columns=["treatment", "what", "value", "low", "high", "n"])
+    return found[np.isfinite(found["value"].astype(float))]
+
+
+def estimate_row(found: Estimate) -> dict[str, Any]:
+    """Return an estimate as it stands in a row of :func:`typical_rows`."""
+    return {
+        "what": GEOMETRIC_MEAN if found.method == "t on logs" else MEDIAN,
+        "value": found.value,
+        "low": found.low,
+        "high": found.high,
+        "n": found.n,
     }
-    return {name: estimate for name, estimate in found.items() if math.isfinite(estimate.value)}
 
 
-def statistic(estimate: Estimate) -> str:
-    """Return what the estimate is: below 6 trials a median has no 95% interval."""
-    return "geometric mean" if estimate.method == "t on logs" else "median"
-
-
-def in_words(estimate: Estimate, form: str) -> str:
+def in_words(typical: Mapping[Hashable, Any], form: str) -> str:
     """Return three lines: value, interval (or that there is none), n; of one trial only two."""
-    value = form.format(estimate.value)
-    if estimate.n == 1:
+    value, n = form.format(typical["value"]), int(typical["n"])
+    if n == 1:
         return f"{value}\none trial"
-    if not estimate.supported:
-        return f"{value}\nno interval\nn = {estimate.n}"
-    interval = f"[{form.format(estimate.low)}, {form.format(estimate.high)}]"
-    return f"{value}\n{interval}\nn = {estimate.n}"
+    if not math.isfinite(typical["low"]):
+        return f"{value}\nno interval\nn = {n}"
+    return f"{value}\n[{form.format(typical['low'])}, {form.format(typical['high'])}]\nn = {n}"
+
+
+def trials_shown(run: Run) -> pd.DataFrame:
+    """Return the trials that figures show: those that were not superseded, nor failed."""
+    trials = run.trials()
+    return trials[~trials["superseded"].astype(bool) & (trials["state"] != "failed")]
 
 
 def parts(run: Run) -> pd.DataFrame:

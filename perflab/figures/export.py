@@ -16,16 +16,20 @@ from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
-import pandas as pd
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from perflab.errors import PerflabError
+from perflab.figures.canvas import LabFigure
+from perflab.figures.flame_graphs import FlameGraph
 from perflab.figures.looks import PALETTE
-from perflab.figures.origin import perflab_version, provenance_of
+from perflab.figures.origin import perflab_version
+from perflab.figures.page import Page, page_of
+from perflab.figures.tables import read_csv, to_csv
 from perflab.figures.theme import INK, applied
+from perflab.figures.view import Drawing, View, draw_table
 from perflab.recordings import Run
 
 PRINT_DPI = 200
@@ -41,19 +45,11 @@ class ProvenanceError(PerflabError):
     """A figure file says nothing about its origin, or cannot be read."""
 
 
-def save(
-    figure: Figure, name: str, run: Run, directory: Path, *, pdf: bool = False
-) -> tuple[Path, Path]:
-    """Write ``<name>.svg`` and ``<name>.png`` (and ``<name>.pdf``) with their origin inside.
+def save_view(view: View, run: Run, directory: Path, *, pdf: bool = False) -> list[Path]:
+    """Write the table of a view as ``<name>.csv``, read it back, and save what is drawn from it.
 
     Parameters
     ----------
-    figure : Figure
-        Drawn from ``run`` alone.
-    name : str
-        File name without a suffix; part of the salt of the SVG's identifiers.
-    run : Run
-        The recording the figure is drawn from.
     directory : Path
         Made when missing.
     pdf : bool
@@ -61,22 +57,50 @@ def save(
 
     Returns
     -------
-    tuple of Path
-        The SVG and the PNG.
+    list of Path
+        The pictures (SVG and PNG; of a flame graph SVG only), then the table.
     """
-    text = json.dumps(provenance_of(run, name), sort_keys=True, default=str)
-    creator = f"perflab {perflab_version()}"
-    title = f"{run.record.title}: {name}"
-    svg, png = directory / f"{name}.svg", directory / f"{name}.png"
-    with applied(**{"svg.hashsalt": f"{run.run_id}/{name}"}):
-        described = {"Title": title, "Creator": creator, "Description": text, "Date": None}
-        write_whole(svg, _rendered(figure, "svg", described))
-        written = {"Title": title, "Software": creator, "Description": text}
-        write_whole(png, _in_few_colors(_painted(figure), written))
+    page, path = page_of(run), directory / f"{view.name}.csv"
+    write_whole(path, to_csv(view.table(run)).encode())
+    drawing = draw_table(view, read_csv(path.read_text(encoding="utf-8")), page)
+    return [*save_drawing(drawing, view.name, page, directory, pdf=pdf), path]
+
+
+def save_drawing(
+    drawing: Drawing, name: str, page: Page, directory: Path, *, pdf: bool = False
+) -> list[Path]:
+    """Write what was drawn on ``page`` with its origin inside; ``name`` has no suffix."""
+    described = dict(page.origin) | {"figure": name}
+    if isinstance(drawing, FlameGraph):
+        path = directory / f"{name}.svg"
+        write_whole(path, drawing.svg(described).encode())
+        return [path]
+    salt = f"{page.origin['runs'][0]}/{name}"
+    files = _files(drawing, f"{page.title}: {name}", described, salt, pdf)
+    for suffix, content in files.items():
+        write_whole(directory / f"{name}.{suffix}", content)
+    return [directory / f"{name}.{suffix}" for suffix in files if suffix != "pdf"]
+
+
+def _files(
+    figure: LabFigure, title: str, origin: Mapping[str, Any], salt: str, pdf: bool
+) -> dict[str, bytes]:
+    """Return the contents of a figure's files by suffix; ``salt`` is that of identifiers in SVG."""
+    text, creator = json.dumps(origin, sort_keys=True, default=str), f"perflab {perflab_version()}"
+    names = {"Title": title, "Creator": creator}
+    with applied(**{"svg.hashsalt": salt}):
+        files = {
+            "svg": _rendered(figure, "svg", {**names, "Description": text, "Date": None}),
+            "png": _in_few_colors(
+                _painted(figure),
+                {"Title": title, "Software": creator, "Description": text},
+            ),
+        }
         if pdf:
-            described = {"Title": title, "Creator": creator, "Subject": text, "CreationDate": None}
-            write_whole(directory / f"{name}.pdf", _rendered(figure, "pdf", described))
-    return svg, png
+            files["pdf"] = _rendered(
+                figure, "pdf", {**names, "Subject": text, "CreationDate": None}
+            )
+    return files
 
 
 def _rendered(figure: Figure, kind: str, metadata: dict[str, str | None] | None) -> bytes:
@@ -115,14 +139,6 @@ def _kept_exact(picture: Image.Image, places: np.ndarray, palette: Sequence[int]
         if here.size:
             exact[np.bincount(here).argmax()] = color
     return [int(part) for part in exact.ravel()]
-
-
-def save_table(table: pd.DataFrame, name: str, directory: Path) -> Path:
-    """Write the small table a figure is drawn from as ``<name>.csv``, six significant digits."""
-    text = table.to_csv(index=False, float_format="%.6g", lineterminator="\n")
-    path = directory / f"{name}.csv"
-    write_whole(path, text.encode())
-    return path
 
 
 def write_whole(path: Path, content: bytes) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from matplotlib.colors import to_rgb
 
-from perflab.figures.compared import side_by_side
+from perflab.figures.pairs import side_by_side
 from perflab.recordings import RunRecord
 
 # Okabe and Ito's colours that keep their contrast on white, darkest first, and two neutrals.
@@ -47,7 +47,7 @@ def luminance(color: str) -> float:
     return 0.299 * red + 0.587 * green + 0.114 * blue
 
 
-def looks(record: RunRecord) -> dict[str, Look]:
+def looks_of(record: RunRecord) -> dict[str, Look]:
     """Return each treatment's look, those that are compared side by side.
 
     Colour and marker go by the treatment's place in the record and nothing else.

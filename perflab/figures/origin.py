@@ -62,12 +62,11 @@ def n_text(run: Run) -> str:
     return f"n = {usual} valid trials per treatment{exceptions}"
 
 
-def provenance_of(run: Run, name: str) -> dict[str, Any]:
-    """Return what a saved figure ``name`` says about itself; plain JSON values only."""
+def origin_of(run: Run) -> dict[str, Any]:
+    """Return what the saved figures of a run say about themselves; plain JSON values only."""
     record = run.record
     code = _as_dict(record.code)
     return {
-        "figure": name,
         "runs": [run.run_id],
         "experiment": record.experiment,
         "parameters": dict(record.parameters),

@@ -1,4 +1,4 @@
-"""A view: a tidy table of a run, and how it is drawn."""
+"""A view: a tidy table of a run, and how a picture is drawn from that table alone."""
 
 from __future__ import annotations
 
@@ -6,16 +6,65 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import pandas as pd
-from matplotlib.figure import Figure
 
+from perflab.figures.canvas import LabFigure
+from perflab.figures.flame_graphs import FlameGraph
+from perflab.figures.nothing import empty_figure
+from perflab.figures.page import Page, page_of
+from perflab.figures.tables import reread
+from perflab.figures.theme import applied
 from perflab.recordings import Run
+
+Drawing = LabFigure | FlameGraph
+
+
+def every_run(_: Run) -> bool:
+    """Return True: most views suit any run of their system."""
+    return True
+
+
+def nothing_to_show(page: Page) -> str:
+    """Return why a run has nothing to draw: what became of its trials."""
+    return page.nothing
 
 
 @dataclass(frozen=True)
 class View:
-    """One kind of figure: its name (of files, too), its title, its table, and how it is drawn."""
+    """One kind of picture.
+
+    Attributes
+    ----------
+    name : str
+        Also that of its files.
+    title : str
+        What it shows, in a few words.
+    table : callable
+        Everything that is seen but the words around it, as a tidy table of texts and numbers
+        (:mod:`perflab.figures.tables`); no rows where the run holds nothing of it.
+    draw : callable
+        Draws a table that has rows. It knows no run: a page and the table are all it needs.
+    suits : callable
+        Whether a run is of the kind that this is a view of, whatever was measured.
+    empty : callable
+        Why there may be nothing to show.
+    """
 
     name: str
     title: str
     table: Callable[[Run], pd.DataFrame]
-    draw: Callable[[Run], Figure | None]
+    draw: Callable[[pd.DataFrame, Page], Drawing]
+    suits: Callable[[Run], bool] = every_run
+    empty: Callable[[Page], str] = nothing_to_show
+
+
+def draw_table(view: View, table: pd.DataFrame, page: Page) -> Drawing:
+    """Draw a table as it was read from its file; one without rows as a sentence that says why."""
+    with applied():
+        if table.empty:
+            return empty_figure(page, view.title, view.empty(page))
+        return view.draw(table, page)
+
+
+def draw_view(view: View, run: Run) -> Drawing:
+    """Draw a run just as it would be saved: with the digits that the file has."""
+    return draw_table(view, reread(view.table(run)), page_of(run))

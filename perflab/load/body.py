@@ -5,10 +5,14 @@ Only scripts keep bodies. A body that is only judged leaves nothing behind, howe
 
 from __future__ import annotations
 
+import hashlib
 import zlib
 from dataclasses import dataclass
 
+from perflab.load.outcome import CODES
+
 KEPT_BYTES = 64 * 1024 * 1024
+BODY, CHECKSUM = CODES["body"], CODES["checksum"]
 NO_ROOM = (
     f"a worker keeps {KEPT_BYTES >> 20} MiB of its users' answers at a time, and this body did not "
     "fit: let go of answers that were read, ask with keep_body=False for those that nobody reads, "
@@ -18,10 +22,14 @@ NO_ROOM = (
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a request wants of a body: that it holds a text, has a checksum (-1: any), is kept."""
+    """What a request wants of a body.
+
+    That it holds a text; that it has a CRC-32 (-1: any) or a SHA-256 (empty: any); that it is kept.
+    """
 
     text: bytes = b""
     crc32: int = -1
+    sha256: str = ""
     kept: bool = False
 
 
@@ -70,7 +78,7 @@ class Kept:
 class Body:
     """One body, piece by piece."""
 
-    __slots__ = ("_found", "_sum", "_tail", "_wanted", "fits", "kept")
+    __slots__ = ("_digest", "_found", "_sum", "_tail", "_wanted", "fits", "kept")
 
     def __init__(self, wanted: Wanted, room: Room) -> None:
         self._wanted = wanted
@@ -78,6 +86,7 @@ class Body:
         # The text may begin in one piece and end in another.
         self._tail = b""
         self._sum = 0
+        self._digest = hashlib.sha256() if wanted.sha256 else None
         self.kept = Kept(room) if wanted.kept else None
         self.fits = True
 
@@ -91,10 +100,16 @@ class Body:
                 self._tail = seen[max(0, len(seen) - len(wanted.text) + 1) :]
         if wanted.crc32 >= 0:
             self._sum = zlib.crc32(data, self._sum)
+        if self._digest is not None:
+            self._digest.update(data)
         if self.kept is not None and self.fits:
             self.fits = self.kept.take(data)
 
     @property
-    def as_wanted(self) -> bool:
-        """Whether the pieces so far hold what was wanted."""
-        return self._found and self._wanted.crc32 in (-1, self._sum)
+    def fault(self) -> int:
+        """Return the error code of a body that has ended: 0 when it is what was wanted."""
+        if self._wanted.crc32 not in (-1, self._sum):
+            return CHECKSUM
+        if self._digest is not None and self._digest.hexdigest() != self._wanted.sha256:
+            return CHECKSUM
+        return 0 if self._found else BODY

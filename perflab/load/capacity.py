@@ -14,7 +14,7 @@ from perflab.errors import LoadError
 from perflab.load.completeness import MAX_ERROR_SHARE
 from perflab.load.workload import ClosedLoop, Objective, OpenLoop, Stage, Workload
 from perflab.percentiles import needed_n
-from perflab.recordings.reasons import side_of
+from perflab.recordings.reasons import Reason
 
 Limit = Literal["server", "client", "unknown", "range"]
 LONGEST_PROBE_S = 60.0
@@ -35,8 +35,8 @@ class Probe:
 
     level: float
     missed: tuple[str, ...] = ()
-    faults: tuple[str, ...] = ()
-    unclear: tuple[str, ...] = ()
+    faults: tuple[Reason, ...] = ()
+    unclear: tuple[Reason, ...] = ()
     shown: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -237,8 +237,8 @@ def judged(level: float, shown: Mapping[str, Any], objectives: Sequence[Objectiv
     offered, reached = shown.get("offered_rps"), shown.get("throughput_rps") or 0.0
     if offered and reached < MIN_SHARE_OF_OFFERED * offered:
         missed.append(f"{reached:.4g}/s answered of {offered:.4g}/s offered")
+    reasons = [Reason.model_validate(each) for each in shown["reasons"]]
     by = {
-        side: tuple(each for each in shown["reasons"] if side_of(each) == side)
-        for side in ("client", "unknown")
+        side: tuple(each for each in reasons if each.side == side) for side in ("client", "unknown")
     }
     return Probe(level, tuple(missed), by["client"], by["unknown"], shown)

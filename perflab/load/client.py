@@ -15,19 +15,25 @@ from urllib.parse import urljoin
 from perflab.errors import TargetRefused
 from perflab.load.body import Room
 from perflab.load.connection import Connection
+from perflab.load.exchange import Exchange
 from perflab.load.first_errors import FirstErrors
-from perflab.load.outcome import CODES, Exchange
+from perflab.load.life_cycle import Connections
+from perflab.load.outcome import CODES
+from perflab.load.payload import OpenFiles
 from perflab.load.prepared import Prepared
 from perflab.load.targets import Origin, addresses, refuse_foreign, split
+from perflab.load.upkeep import Upkeep
 from perflab.load.workload import Request
 
 DEFAULT_CONNECTIONS = 2_000
+ENDLESS = Connections()
 SPARE_FILES = 64
 MAX_ORIGINS = 1_000
 # Opening costs ten times as much as sending: after a stall, answers that have come are read, and
 # their connections used again, before yet more connections are opened.
 OPENED_PER_TURN = 16
-STATUS, BODY = CODES["status"], CODES["body"]
+# A whole answer, as expected or not: it may be a redirect.
+WHOLE = {CODES[name] for name in ("", "status", "body", "length", "checksum")}
 REDIRECTS = (301, 302, 303, 307, 308)
 # Headers that a redirect leaves behind: with the body, and with the origin (secrets, above all).
 OF_BODIES = frozenset(
@@ -61,12 +67,13 @@ class Client(Protocol):
 
 
 class LeanClient:
-    """Sends prepared requests over keep-alive connections or one connection each.
+    """Sends prepared requests over connections of its own.
 
     Parameters
     ----------
-    connections : int
-        Cap on open connections; a request that finds none free waits in turn.
+    life : Connections
+        The life cycle of connections, this worker's part of it. A request that finds none free
+        under its cap (0: 2,000) waits in turn.
     beside : int
         Files that this process opens besides them: scripted users' WebSockets.
     timeout_s : float
@@ -80,8 +87,7 @@ class LeanClient:
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
-        connection: str = "keep_alive",
-        connections: int = DEFAULT_CONNECTIONS,
+        life: Connections = ENDLESS,
         timeout_s: float = 30.0,
         sticky: bool = False,
         allowed: Sequence[str] = (),
@@ -93,12 +99,13 @@ class LeanClient:
         self.capped = 0
         self.first_errors = FirstErrors()
         self.room = Room()
+        self.files = OpenFiles()
         self._opened_now = 0
-        self._keep_alive = connection == "keep_alive"
-        self._mode = connection
-        self._limit = max(1, min(connections, allow_files(connections + beside) - beside))
+        self._life = life
+        most = life.most or DEFAULT_CONNECTIONS
+        self._limit = max(1, min(most, allow_files(most + beside) - beside))
         # Where files are short, users who keep theirs would leave none for the others.
-        self._sticky = sticky and self._keep_alive and self._limit >= connections
+        self._sticky = sticky and self._limit >= most
         self.timeout_s = timeout_s
         self._timeout_ns = round(timeout_s * 1e9)
         self._allowed = allowed
@@ -106,7 +113,9 @@ class LeanClient:
         self._verify, self._ca_file = verify_tls, ca_file
         # Last in, first out; a dictionary, because any of them may close.
         self._idle: dict[Origin, dict[Connection, None]] = {}
-        self._open: set[Connection] = set()
+        # The oldest first.
+        self._open: dict[Connection, None] = {}
+        self._upkeep = None if life.is_endless else Upkeep(loop, life, self._open)
         self._waiting: deque[Exchange] = deque()
         self._addresses: dict[Origin, OSError | tuple[socket.AddressFamily, tuple[str, int]]] = {}
         self._sweep_s = min(0.1, max(0.001, timeout_s / 50))
@@ -196,7 +205,7 @@ class LeanClient:
             self.loop.call_soon(self._next_turn)
         self._opened_now += 1
         connection = Connection(self, exchange.prepared.origin)
-        self._open.add(connection)
+        self._open[connection] = None
         connection.open(exchange)
 
     def _next_turn(self) -> None:
@@ -215,7 +224,7 @@ class LeanClient:
     def finished(self, connection: Connection, exchange: Exchange, keep: bool) -> None:
         """Take the connection back and hand the exchange to whoever waits for it."""
         if exchange.prepared.redirects:
-            if exchange.status in REDIRECTS and exchange.error in (0, STATUS, BODY):
+            if exchange.status in REDIRECTS and exchange.error in WHOLE:
                 # Read before the connection goes to another request.
                 request, location = connection.sent(exchange.prepared), connection.location()
                 self._release(connection, exchange, keep, sticky=False)
@@ -228,23 +237,25 @@ class LeanClient:
     def _release(
         self, connection: Connection, exchange: Exchange, keep: bool, sticky: bool
     ) -> None:
-        if not keep or not self._keep_alive:
-            exchange.connection = None
+        exchange.connection = None
+        upkeep = self._upkeep
+        if not keep or (upkeep is not None and upkeep.ends(connection)):
             connection.close()
-        elif sticky:
+            return
+        if upkeep is not None:
+            upkeep.rests(connection, exchange.done_ns)
+        if sticky:
             exchange.connection = connection
         elif self._waiting and self._waiting[0].prepared.origin == connection.origin:
-            exchange.connection = None
             connection.send(self._waiting.popleft())
         else:
-            exchange.connection = None
             self._idle.setdefault(connection.origin, {})[connection] = None
             if self._waiting:
                 self._serve_waiting()
 
     def forget(self, connection: Connection) -> None:
         """A connection has closed; one that waits may open its own."""
-        self._open.discard(connection)
+        self._open.pop(connection, None)
         idle = self._idle.get(connection.origin)
         if idle:
             idle.pop(connection, None)
@@ -272,7 +283,7 @@ class LeanClient:
             origin, path = split(url)
             if origin.scheme not in ("http", "https"):
                 raise TargetRefused(f"a redirect to {origin.scheme}")
-            exchange.prepared = _followed(base, request, exchange.status, origin, path, self._mode)
+            exchange.prepared = _followed(base, request, exchange.status, origin, path, self._life)
         except (TargetRefused, ValueError) as error:
             self.first_errors.note("redirect", str(error))
             self._give_up(exchange, "redirect")
@@ -319,14 +330,17 @@ class LeanClient:
     async def close(self) -> None:
         """Close every connection."""
         self._sweeper.cancel()
+        if self._upkeep is not None:
+            self._upkeep.stop()
         self._waiting.clear()
         for connection in list(self._open):
             connection.exchange = None
             connection.close()
+        self.files.close()
 
 
 def _followed(
-    base: Prepared, request: Request, status: int, origin: Origin, path: str, mode: str
+    base: Prepared, request: Request, status: int, origin: Origin, path: str, life: Connections
 ) -> Prepared:
     """Return the request that follows a redirect (RFC 9110, 15.4)."""
     changed: dict[str, object] = {"path": path, "data": ()}
@@ -340,7 +354,7 @@ def _followed(
     changed["headers"] = {
         name: value for name, value in request.headers.items() if name.lower() not in dropped
     }
-    followed = Prepared(request.model_validate(request.model_dump() | changed), origin, mode)
+    followed = Prepared(request.model_validate(request.model_dump() | changed), origin, life)
     followed.wants_answer = base.wants_answer
     followed.wanted = base.wanted
     return followed

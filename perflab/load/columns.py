@@ -10,7 +10,8 @@ from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
-from perflab.load.outcome import ERRORS, STAGES, Exchange
+from perflab.load.exchange import Exchange
+from perflab.load.outcome import ERRORS, STAGES
 
 if TYPE_CHECKING:
     import pandas as pd

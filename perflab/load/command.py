@@ -12,6 +12,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from perflab.errors import ParameterError, TargetRefused
+from perflab.load.life_cycle import WORDS
+from perflab.load.payload import FileBody, Payload, checksum
 from perflab.load.place import file_problems, folder_problems
 from perflab.load.prepared import Prepared
 from perflab.load.targets import refuse_foreign, split
@@ -49,13 +51,20 @@ class Options:
     ramp: float = 0.0
     connection: str = "keep_alive"
     connections: int = 0
+    requests_per_connection: int = 0
+    idle: float = 0.0
+    churn: float = 0.0
+    churn_share: float = 0.0
     timeout: float = 30.0
     method: str = ""
     headers: Sequence[str] = ()
     body: str = ""
+    body_file: str = ""
     data: str = ""
     expect_status: int = 0
     expect_body: str = ""
+    expect_bytes: int = -1
+    expect_checksum: str = ""
     redirects: int = 0
     client: str = "lean"
     insecure: bool = False
@@ -87,8 +96,7 @@ def workload(options: Options) -> Workload:
     words = {
         "request": _request(options, path),
         "arrivals": _arrivals(options),
-        "connection": options.connection.replace("-", "_"),
-        "connections": options.connections,
+        "connections": _connections(options),
         "timeout_s": options.timeout,
         "client": options.client,
         "verify_tls": not options.insecure,
@@ -110,7 +118,7 @@ def workload(options: Options) -> Workload:
     if not problems:
         try:
             made = Workload.model_validate(words)
-            Prepared(made.request, origin, made.connection)
+            Prepared(made.request, origin, made.connections)
         except ValidationError as error:
             problems.extend(_readable(error))
         except ParameterError as error:
@@ -120,14 +128,72 @@ def workload(options: Options) -> Workload:
     return made
 
 
+def _connections(options: Options) -> dict[str, float]:
+    word, requests = options.connection.replace("-", "_"), options.requests_per_connection
+    if word not in WORDS:
+        options.problems.append(
+            f"--connection '{options.connection}' is not keep-alive or per-request"
+        )
+    elif word == "per_request" and requests:
+        options.problems.append("give --connection per-request or --requests-per-connection")
+    else:
+        requests = requests or WORDS[word].get("requests", 0)
+    return {
+        "requests": requests,
+        "idle_s": options.idle,
+        "churn_per_s": options.churn,
+        "churn_share": options.churn_share,
+        "most": options.connections,
+    }
+
+
+def _body(options: Options) -> Payload:
+    """Return the body: the text that was given, or the file."""
+    if options.body_file:
+        if options.body or options.data:
+            options.problems.append("--body-file does not go with --body or --data")
+        try:
+            return FileBody.of(options.body_file)
+        except ValidationError as error:
+            options.problems.append(f"--body-file: {error.errors()[0]['ctx']['error']}")
+    if not options.body.startswith("@"):
+        return options.body
+    try:
+        return Path(options.body[1:]).read_text()
+    except UnicodeDecodeError:
+        options.problems.append(f"--body {options.body}: no text; --body-file sends any bytes")
+    except OSError as error:
+        options.problems.append(f"--body {options.body}: {error}")
+    return ""
+
+
+def _expected_body(options: Options) -> dict[str, Any]:
+    """Return what the body of an answer must be; of a file, length and checksum of its content."""
+    found: dict[str, Any] = {"expect_body": options.expect_body}
+    if options.expect_bytes >= 0:
+        found["expect_bytes"] = options.expect_bytes
+    kind, _, value = options.expect_checksum.partition(":")
+    if options.expect_checksum.startswith("@"):
+        try:
+            size, crc32 = checksum(Path(options.expect_checksum[1:]))
+            return {"expect_bytes": size, **found, "expect_crc32": crc32}
+        except OSError as error:
+            options.problems.append(f"--expect-checksum {options.expect_checksum}: {error}")
+    elif kind == "crc32" and re.fullmatch("[0-9a-fA-F]{1,8}", value):
+        found["expect_crc32"] = int(value, 16)
+    elif kind == "sha256" and re.fullmatch("[0-9a-fA-F]{64}", value):
+        found["expect_sha256"] = value.lower()
+    elif options.expect_checksum:
+        options.problems.append(
+            f"--expect-checksum '{options.expect_checksum}' is not like crc32:1c291ca3, "
+            "sha256:(64 digits) or @FILE"
+        )
+    return found
+
+
 def _request(options: Options, path: str) -> dict[str, Any]:
     rows = _rows(options.data, options.problems) if options.data else []
-    body = options.body
-    if body.startswith("@"):
-        try:
-            body = Path(body[1:]).read_text()
-        except (OSError, UnicodeDecodeError) as error:
-            options.problems.append(f"--body {body}: {error}")
+    body = _body(options)
     headers = {}
     for text in options.headers:
         name, colon, value = text.partition(":")
@@ -144,7 +210,7 @@ def _request(options: Options, path: str) -> dict[str, Any]:
         "body": body,
         "data": rows,
         "expect_status": options.expect_status or 200,
-        "expect_body": options.expect_body,
+        **_expected_body(options),
         "redirects": options.redirects,
     }
 
@@ -326,7 +392,16 @@ def _objective(text: str, problems: list[str]) -> dict[str, float]:
 
 
 def _readable(error: ValidationError) -> list[str]:
-    names = {"timeout_s": "--timeout", "duration_s": "--duration", "max_duration_s": "--duration"}
+    names = {
+        "timeout_s": "--timeout",
+        "duration_s": "--duration",
+        "max_duration_s": "--duration",
+        "requests": "--requests",
+        "idle_s": "--idle",
+        "churn_per_s": "--churn",
+        "most": "--connections",
+        "connections": "",
+    }
     problems = []
     for item in error.errors():
         place = [str(part) for part in item["loc"] if part not in ("closed", "open", "burst")]

@@ -18,7 +18,7 @@ from perflab.recordings.reasons import Reason, Side
 
 MAX_ERROR_SHARE = 0.01
 MIN_LASTED_SHARE = 0.99
-CLIENT_FAULTS = ("ports", "files", "script")
+CLIENT_FAULTS = ("ports", "files", "script", "body_file")
 # The load's end cut them off: neither a success nor a fault of the server.
 CENSORED = ("aborted", "unsent")
 UNSENT = CODES["unsent"]
@@ -40,15 +40,15 @@ def reasons(result: LoadResult, workload: Workload, causes: Sequence[Cause]) -> 
     measured = len(result.measured(lambda rows: rows["error"]))
     found = _missing(result, workload, failed(causes))
     if not measured:
-        found.append(Reason("no request was measured"))
+        found.append(Reason(code="load.nothing_measured", text="no request was measured"))
     for cause in causes:
         if cause.error in CLIENT_FAULTS:
             text = f"requests failed on the client's side: {cause.text}"
-            found.append(Reason(text, "client"))
+            found.append(Reason(code="client.failures", side="client", text=text))
     if failed(causes) > MAX_ERROR_SHARE * measured:
         kinds = in_words([cause for cause in causes if cause.error not in CLIENT_FAULTS])
         text = f"{failed(causes)} of {measured} requests failed: {kinds}"
-        found.append(Reason(text, "server"))
+        found.append(Reason(code="server.failures", side="server", text=text))
     return found
 
 
@@ -58,7 +58,8 @@ def _missing(result: LoadResult, workload: Workload, failed: int) -> list[Reason
     found = []
     if planned >= 0 and recorded + result.unsent != planned:
         text = f"{planned} requests were planned, but {recorded} recorded and"
-        found.append(Reason(f"{text} {result.unsent} unsent", "client"))
+        text += f" {result.unsent} unsent"
+        found.append(Reason(code="load.incomplete", side="client", text=text))
     if result.stopped:
         return found
     given_up = sum(int((rows["error"] == UNSENT).sum()) for rows in result.chunks())
@@ -67,7 +68,8 @@ def _missing(result: LoadResult, workload: Workload, failed: int) -> list[Reason
     planned_s = _planned_s(result, workload)
     if result.lasted_s < MIN_LASTED_SHARE * planned_s:
         text = f"the load ended after {result.lasted_s:.3g} s, but {planned_s:g} s were planned"
-        found.append(Reason(text, "server" if failed else "unknown"))
+        side: Side = "server" if failed else "unknown"
+        found.append(Reason(code="load.short", side=side, text=text))
     return found
 
 
@@ -80,15 +82,17 @@ def _unsent(
         # Users who were failed had no turn. Else it cannot be told who kept them waiting: a client
         # that was late has reasons of its own.
         side: Side = "server" if failed or given_up else "unknown"
-        return Reason(text, side)
+        return Reason(code="load.unsent", side=side, text=text)
     length_s = max(last_instant_s(arrivals), 1e-9)
     total = sent + result.unsent + given_up
     text += f": {_rate(sent / length_s)} were reached of {_rate(total / length_s)} planned"
     # Only the client starts requests by a schedule; what it started and could not send waited for
     # a connection that the server had not given back.
-    if result.unsent:
-        return Reason(f"{text}; the client could not keep up", "client")
-    return Reason(f"{text}; the server held every connection (--connections)", "server")
+    whose: Side = "client" if result.unsent else "server"
+    why = "the client could not keep up"
+    if whose == "server":
+        why = "the server held every connection (--connections)"
+    return Reason(code="load.unsent", side=whose, text=f"{text}; {why}")
 
 
 def _rate(per_s: float) -> str:

@@ -7,21 +7,25 @@ bytes are the kernel's, where a transport would queue them to the end of the loo
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import os
 import socket
 import ssl
 import time
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from perflab.load.outcome import CODES, ERRORS, Exchange
+from perflab.load.body import Room
+from perflab.load.exchange import Exchange
+from perflab.load.first_errors import FirstErrors
+from perflab.load.outcome import CODES, ERRORS
+from perflab.load.payload import OpenFiles
+from perflab.load.prepared import Prepared
 from perflab.load.response import BadResponse, ResponseReader
+from perflab.load.sending import Rest
+from perflab.load.socket_errors import kind_of
 from perflab.load.targets import Origin
-
-if TYPE_CHECKING:
-    from perflab.load.client import LeanClient
-    from perflab.load.prepared import Prepared
-    from perflab.load.workload import Request
+from perflab.load.workload import Request
 
 READ_BYTES = 128 * 1024
 LONGEST_REMEMBERED = 32 * 1024
@@ -29,17 +33,45 @@ WOULD_BLOCK = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLW
 clock = time.monotonic_ns
 
 
-class Connection:
-    """A connection; at most one exchange is under way on it."""
+class Owner(Protocol):
+    """The client whose connection it is: what a connection asks of it, and tells it."""
 
-    def __init__(self, client: LeanClient, origin: Origin) -> None:
+    loop: asyncio.AbstractEventLoop
+    room: Room
+    files: OpenFiles
+    first_errors: FirstErrors
+
+    def address(self, origin: Origin) -> tuple[socket.AddressFamily, tuple[str, int]]:
+        """Return where to connect to; raises OSError."""
+
+    def tls(self) -> ssl.SSLContext:
+        """Return the TLS context."""
+
+    def finished(self, connection: Connection, exchange: Exchange, keep: bool) -> None:
+        """The exchange has ended; ``keep`` says that the connection may be used again."""
+
+    def forget(self, connection: Connection) -> None:
+        """The connection has closed."""
+
+
+class Connection:
+    """A connection; at most one exchange is under way on it.
+
+    ``answers``, ``leaving``, ``rests_since_ns`` and ``alarm`` are the notes of whoever keeps it to
+    its life cycle (see ``upkeep.Upkeep``).
+    """
+
+    def __init__(self, client: Owner, origin: Origin) -> None:
         self.origin = origin
         self.usable = True
         self.exchange: Exchange | None = None
+        self.answers = self.rests_since_ns = 0
+        self.leaving = False
+        self.alarm: asyncio.TimerHandle | None = None
         self._client = client
-        self._loop: asyncio.AbstractEventLoop = client.loop
+        self._loop = client.loop
         self._reader: ResponseReader | None = None
-        self._unsent: bytes | memoryview = b""
+        self._unsent: Rest | None = None
         self._sent = b""
         self._broken = 0
         self._began_ns = 0
@@ -124,6 +156,8 @@ class Connection:
         if not self.usable:
             return
         self.usable = False
+        if self.alarm is not None:
+            self.alarm.cancel()
         if self._socket is not None:
             # A socket that could not be wrapped has no descriptor any more.
             if self._socket.fileno() >= 0:
@@ -159,13 +193,33 @@ class Connection:
             self._fail_soon(self._why(error, "reset"))
             return
         exchange.sent_ns = clock()
-        if sent != len(data):
-            self._unsent = memoryview(data)[sent:]
-            self._loop.add_writer(self._fd, self._writable)
+        if sent != len(data) or prepared.file is not None:
+            self._send_rest(prepared, memoryview(data)[sent:])
+
+    def _send_rest(self, prepared: Prepared, data: memoryview) -> None:
+        file = prepared.file
+        try:
+            descriptor = self._client.files.descriptor(file) if file is not None else -1
+        except OSError as error:
+            self._client.first_errors.note("body_file", str(error))
+            self._fail_soon(CODES["body_file"])
+            return
+        self._unsent = Rest(data, descriptor, file.size_bytes if file is not None else 0)
+        self._loop.add_writer(self._fd, self._writable)
+        # What fits into the kernel's buffer need not wait for a turn.
+        with contextlib.suppress(OSError):
+            self._continue(self._unsent)
+
+    def _continue(self, rest: Rest) -> None:
+        assert self._socket is not None
+        if rest.send(self._socket):
+            self._unsent = None
+            self._loop.remove_writer(self._fd)
 
     def _writable(self) -> None:
+        assert self._unsent is not None
         try:
-            sent = self._send(self._unsent)
+            self._continue(self._unsent)
         except WOULD_BLOCK:
             return
         except ConnectionError as error:
@@ -176,10 +230,6 @@ class Connection:
             return
         except OSError as error:
             self._fail(self._why(error, "reset"))
-            return
-        self._unsent = self._unsent[sent:]
-        if not self._unsent:
-            self._loop.remove_writer(self._fd)
 
     # Receiving.
 
@@ -210,7 +260,7 @@ class Connection:
                     prepared.last_outcome
                 )
                 self.exchange = None
-                if exchange.connection is self and not prepared.redirects:
+                if exchange.connection is self and prepared.unwatched:
                     # The user keeps its connection: nobody else has to know.
                     exchange.finish(exchange)
                 else:
@@ -306,20 +356,3 @@ class Connection:
         exchange.status = reader.status if reader is not None else 0
         exchange.bytes = reader.size if reader is not None else 0
         self._client.finished(self, exchange, False)
-
-
-def kind_of(error: OSError | ValueError, otherwise: str) -> int:
-    """Return the error code of what a socket raised."""
-    if isinstance(error, socket.gaierror):
-        return CODES["dns"]
-    if isinstance(error, ssl.SSLError):
-        return CODES["tls"]
-    if isinstance(error, ValueError):
-        return CODES[otherwise]
-    if error.errno == errno.EADDRNOTAVAIL:
-        return CODES["ports"]
-    if error.errno in (errno.EMFILE, errno.ENFILE):
-        return CODES["files"]
-    if error.errno == errno.ETIMEDOUT:
-        return CODES["timeout"]
-    return CODES[otherwise]

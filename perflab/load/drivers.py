@@ -13,7 +13,8 @@ from functools import partial
 from typing import Protocol
 
 from perflab.load.client import Client
-from perflab.load.outcome import MEASURE, WARMUP, Exchange
+from perflab.load.exchange import Exchange
+from perflab.load.outcome import MEASURE, WARMUP
 from perflab.load.prepared import Prepared
 from perflab.load.schedule import instants, stays
 from perflab.load.timer import Timer

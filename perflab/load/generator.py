@@ -22,6 +22,7 @@ from perflab.errors import LoadError
 from perflab.host.endings import how_it_ended
 from perflab.host.priority import give_way
 from perflab.load.live import Live
+from perflab.load.payload import FileBody
 from perflab.load.result import LoadResult
 from perflab.load.stopping import Progress, StopLoad, Watch
 from perflab.load.targets import refuse_foreign
@@ -150,9 +151,12 @@ class Generator:
         TargetRefused
             The address is neither on this machine nor allowed.
         LoadError
-            A worker died or did not end within the workload's own bounds.
+            A worker died or did not end within the workload's own bounds; or the file of the
+            request's body was changed since the workload was made, and nothing was sent.
         """
         refuse_foreign(address, allowed)
+        if isinstance(workload.request.body, FileBody):
+            workload.request.body.check()
         # Workers run elsewhere: a relative path would be another place to them.
         place = folder.resolve() if folder else Path(tempfile.mkdtemp(prefix="perflab-load-"))
         watch = Watch(workload.stop)
@@ -178,7 +182,7 @@ class Generator:
         self, workload: Workload, address: str, folder: Path, allowed: Sequence[str]
     ) -> None:
         words = {
-            "workload": workload.model_dump(),
+            "workload": workload.model_dump(mode="json"),
             "url": address,
             "workers": len(self._workers),
             "allowed": list(allowed),

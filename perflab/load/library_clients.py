@@ -10,10 +10,11 @@ no cookie is kept.
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import ssl
 import time
-from collections.abc import AsyncIterable, Iterator, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Iterator, Mapping
 from functools import partial
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from itertools import cycle
@@ -30,12 +31,16 @@ from aiohttp.streams import StreamReader
 from perflab.errors import ParameterError
 from perflab.load.body import Body, Room
 from perflab.load.client import Client
+from perflab.load.exchange import Exchange
 from perflab.load.first_errors import FirstErrors
-from perflab.load.outcome import CODES, ERRORS, Exchange
+from perflab.load.outcome import CODES, ERRORS
+from perflab.load.payload import FileBody, OpenFiles, content_of, length_of, usual_type
 from perflab.load.prepared import Prepared, fill
 from perflab.load.response import MAX_INTERIMS, parse_server_timing
+from perflab.load.sending import TLS_PIECE_BYTES, FileChanged
 from perflab.load.workload import Request, Scripted, Workload
 
+NEVER_S = 86_400.0
 clock = time.monotonic_ns
 
 
@@ -54,6 +59,7 @@ class LibraryClient:
         self.capped = 0
         self.first_errors = FirstErrors()
         self._room = Room()
+        self._files = OpenFiles()
         self.timeout_s = workload.timeout_s
         self._rows = cycle(fill(workload.request, workload.request.data))
         self._free = asyncio.Semaphore(connections)
@@ -74,7 +80,8 @@ class LibraryClient:
         except asyncio.CancelledError:
             exchange.error = CODES["aborted" if exchange.sent_ns else "unsent"]
         except Exception as error:  # whatever a library raises is the outcome of this request
-            kind = self._class_of(error)
+            changed = any(isinstance(cause, FileChanged) for cause in causes(error))
+            kind = "body_file" if changed else self._class_of(error)
             exchange.error = CODES[kind]
             self.first_errors.note(kind, str(error) or type(error).__name__)
         if not exchange.done_ns or exchange.error:
@@ -134,6 +141,7 @@ class LibraryClient:
         self.abort()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._close()
+        self._files.close()
 
     async def _close(self) -> None:
         raise NotImplementedError
@@ -162,9 +170,13 @@ class AiohttpClient(LibraryClient):
     def __init__(self, workload: Workload, connections: int, prepared: Prepared) -> None:
         super().__init__(workload, connections)
         self._origin = f"{prepared.origin.scheme}://{prepared.origin.authority}"
+        life = workload.connections
+        closing = life.requests == 1
         connector = aiohttp.TCPConnector(
             limit=0,
-            force_close=workload.connection == "per_request",
+            force_close=closing,
+            # Its own default, 15 s, would be another life cycle than was asked for.
+            keepalive_timeout=None if closing else life.idle_s or NEVER_S,
             ssl=tls(workload),
         )
         connector._factory = cast(Any, partial(_OneAnswer, asyncio.get_running_loop()))
@@ -182,7 +194,7 @@ class AiohttpClient(LibraryClient):
         response = await self._session.request(
             request.method,
             self._origin + request.path,
-            data=request.body.encode() or None,
+            data=_content(request, self._files),
             headers=_headers(request),
             allow_redirects=False,
             trace_request_ctx=exchange,
@@ -249,11 +261,15 @@ class HttpxClient(LibraryClient):
     def __init__(self, workload: Workload, connections: int, prepared: Prepared) -> None:
         super().__init__(workload, connections)
         self._origin = f"{prepared.origin.scheme}://{prepared.origin.authority}"
-        keep_alive = connections if workload.connection == "keep_alive" else 0
+        keep_alive = 0 if workload.connections.requests else connections
         self._client = httpx.AsyncClient(
             verify=tls(workload),
             timeout=None,
-            limits=httpx.Limits(max_connections=None, max_keepalive_connections=keep_alive),
+            limits=httpx.Limits(
+                max_connections=None,
+                max_keepalive_connections=keep_alive,
+                keepalive_expiry=None,
+            ),
             trust_env=False,
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
         )
@@ -274,7 +290,7 @@ class HttpxClient(LibraryClient):
         async with self._client.stream(
             request.method,
             self._origin + request.path,
-            content=request.body.encode() or None,
+            content=_content(request, self._files),
             headers=_headers(request),
             extensions={"trace": trace},
         ) as response:
@@ -317,11 +333,29 @@ def causes(error: BaseException) -> Iterator[BaseException]:
 def _headers(request: Request) -> dict[str, str]:
     # Bodies are counted and judged as they come: what is packed may be gigabytes unpacked.
     default = {"Accept-Encoding": "identity"}
-    if request.body:
-        default["Content-Type"] = "application/json"
+    if length := length_of(request.body):
+        # With a length, neither library falls back on chunks.
+        default |= {"Content-Type": usual_type(request.body), "Content-Length": str(length)}
     given = {name.lower() for name in request.headers}
     kept = {name: value for name, value in default.items() if name.lower() not in given}
     return {**kept, **request.headers}
+
+
+def _content(request: Request, files: OpenFiles) -> bytes | AsyncIterator[bytes] | None:
+    body = request.body
+    if isinstance(body, FileBody) and body.size_bytes:
+        return _pieces(files.descriptor(body), body.size_bytes)
+    return content_of(body) or None
+
+
+async def _pieces(descriptor: int, size: int) -> AsyncIterator[bytes]:
+    place = 0
+    while place < size:
+        piece = os.pread(descriptor, min(TLS_PIECE_BYTES, size - place), place)
+        if not piece:
+            raise FileChanged(f"the body's file ended after {place} of {size} bytes")
+        place += len(piece)
+        yield piece
 
 
 def tls(workload: Workload) -> ssl.SSLContext:

@@ -11,11 +11,14 @@ from typing import Any
 
 from perflab.errors import ParameterError
 from perflab.load.body import Body, Wanted
+from perflab.load.life_cycle import Connections
 from perflab.load.outcome import CODES
+from perflab.load.payload import FileBody, Payload, content_of, length_of, usual_type
 from perflab.load.targets import Origin
 from perflab.load.workload import Request
 
-STATUS, BODY = CODES["status"], CODES["body"]
+ENDLESS = Connections()
+STATUS, LENGTH = CODES["status"], CODES["length"]
 
 
 class Prepared:
@@ -30,12 +33,12 @@ class Prepared:
         A row of data does not fill the request, or it is no text.
     """
 
-    def __init__(self, request: Request, origin: Origin, connection: str = "keep_alive") -> None:
+    def __init__(self, request: Request, origin: Origin, life: Connections = ENDLESS) -> None:
         self.request = request
         self.origin = origin
         requests = fill(request, request.data)
         try:
-            self.payloads = [render(filled, origin, connection) for filled in requests]
+            self.payloads = [render(filled, origin, life.requests == 1) for filled in requests]
             text = request.expect_body.encode()
         except UnicodeEncodeError as error:
             raise ParameterError("request", [f"it holds what UTF-8 cannot: {error}"]) from None
@@ -46,8 +49,11 @@ class Prepared:
         self._filled = dict(zip(self.payloads, requests, strict=True)) if repeated else {}
         self.wants_answer = False
         self.redirects = request.redirects
+        # Nobody but the user has to know of an answer on the connection that it keeps.
+        self.unwatched = not request.redirects and life.is_endless
+        self.file = request.body if isinstance(request.body, FileBody) else None
         self.bodiless = request.method == "HEAD"
-        wanted = Wanted(text, request.expect_crc32)
+        wanted = Wanted(text, request.expect_crc32, request.expect_sha256)
         self.wanted = wanted if wanted != Wanted() else None
         self.last_bytes = b""
         self.last_outcome: tuple[int, int, int, dict[str, float] | None] = (0, 0, 0, None)
@@ -68,10 +74,8 @@ class Prepared:
         if request.expect_status and status != request.expect_status:
             return STATUS
         if request.expect_bytes >= 0 and size != request.expect_bytes:
-            return BODY
-        if body is not None and not body.as_wanted:
-            return BODY
-        return 0
+            return LENGTH
+        return body.fault if body is not None else 0
 
 
 def fill(request: Request, rows: Sequence[Mapping[str, Any]]) -> list[Request]:
@@ -100,7 +104,7 @@ def fill(request: Request, rows: Sequence[Mapping[str, Any]]) -> list[Request]:
                             name: Template(value).substitute(words)
                             for name, value in request.headers.items()
                         },
-                        "body": Template(request.body).substitute(words),
+                        "body": _filled(request.body, words),
                     }
                 )
             )
@@ -115,18 +119,22 @@ def fill(request: Request, rows: Sequence[Mapping[str, Any]]) -> list[Request]:
     return made
 
 
-def render(request: Request, origin: Origin, connection: str) -> bytes:
-    """Return the bytes of an HTTP/1.1 request (RFC 9112, 2.1)."""
+def _filled(body: Payload, words: Mapping[str, str]) -> Payload:
+    return Template(body).substitute(words) if isinstance(body, str) else body
+
+
+def render(request: Request, origin: Origin, closing: bool) -> bytes:
+    """Return the bytes of an HTTP/1.1 request (RFC 9112, 2.1), less a body that is a file's."""
     given = {name.lower() for name in request.headers}
     headers = dict(request.headers)
     if "host" not in given:
         headers = {"Host": origin.authority, **headers}
-    body = request.body.encode()
-    if (body or request.method in ("POST", "PUT", "PATCH")) and "content-length" not in given:
-        headers["Content-Length"] = str(len(body))
-    if body and "content-type" not in given:
-        headers["Content-Type"] = "application/json"
-    if connection == "per_request" and "connection" not in given:
+    body, length = content_of(request.body), length_of(request.body)
+    if (length or request.method in ("POST", "PUT", "PATCH")) and "content-length" not in given:
+        headers["Content-Length"] = str(length)
+    if length and "content-type" not in given:
+        headers["Content-Type"] = usual_type(request.body)
+    if closing and "connection" not in given:
         headers["Connection"] = "close"
     lines = [f"{request.method} {request.path} HTTP/1.1"]
     lines += [f"{name}: {value}" for name, value in headers.items()]

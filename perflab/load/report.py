@@ -15,6 +15,7 @@ from perflab.load.result import LoadResult
 from perflab.load.selfcheck import SelfCheck
 from perflab.load.workload import Objective, OpenLoop, Workload
 from perflab.percentiles import OF_LOADS, OF_TRIALS, needed_n, percentiles_of
+from perflab.recordings.reasons import Remark
 
 HISTOGRAM_BINS = 10
 GROWTH_WINDOWS = 10
@@ -32,7 +33,8 @@ def summary(result: LoadResult, workload: Workload, found: SelfCheck) -> dict[st
 
     Times are those of successes, in ms: ``response_time_ms`` from the planned instant,
     ``service_time_ms`` from sending. For throughput see :attr:`LoadResult.throughput_rps`;
-    ``duration_s`` is from the first planned instant to the last end.
+    ``duration_s`` is from the first planned instant to the last end. ``reasons`` and ``warnings``
+    are objects with a code, a side and a text; the reasons are among the warnings too.
     """
     errors = result.measured(lambda rows: rows["error"])
     total, succeeded = len(errors), int((errors == 0).sum())
@@ -74,7 +76,7 @@ def summary(result: LoadResult, workload: Workload, found: SelfCheck) -> dict[st
         "connection_wait_ms": percentiles_ms(
             result.measured(lambda rows: _spent(rows, "started_ns", "sent_ns")), (50, 99)
         ),
-        "connections_opened": int(result.measured(lambda rows: rows["connect_ns"] > 0).sum()),
+        "connections_opened": result.connections_opened,
         "client_cpu_us_per_request": found.cpu_us_per_request,
         "client_cpu_share": found.cpu_share,
         "client_real_time": result.real_time,
@@ -86,30 +88,37 @@ def summary(result: LoadResult, workload: Workload, found: SelfCheck) -> dict[st
         "stopped": result.stopped,
         "objectives": objectives,
         "valid": found.valid,
-        "reasons": list(found.reasons),
+        "reasons": [each.model_dump() for each in found.reasons],
         "warnings": [
-            *found.reasons,
-            *found.warnings,
-            *_warnings(total, succeeded, objectives),
-            *_late(result.successes_after, succeeded),
+            each.model_dump()
+            for each in (
+                *found.reasons,
+                *found.warnings,
+                *_warnings(total, succeeded, objectives),
+                *_late(result.successes_after, succeeded),
+            )
         ],
     }
 
 
-def _warnings(total: int, succeeded: int, objectives: Sequence[Mapping[str, Any]]) -> list[str]:
+def _warnings(total: int, succeeded: int, objectives: Sequence[Mapping[str, Any]]) -> list[Remark]:
     found = []
     if succeeded < total:
-        found.append("times are those of successful requests only")
+        text = "times are those of successful requests only"
+        found.append(Remark(code="load.successes_only", text=text))
     small = [f"p{share}" for share in OF_TRIALS if succeeded < needed_n(share)]
     if small:
-        found.append(f"n too small for {', '.join(small)} (n = {succeeded})")
+        text = f"n too small for {', '.join(small)} (n = {succeeded})"
+        found.append(Remark(code="load.small_sample", text=text))
     for each in objectives:
         if each["held"] is False:
-            found.append(f"the objective {each['objective']} was missed")
+            text = f"the objective {each['objective']} was missed"
+            found.append(Remark(code="objective.missed", text=text))
         elif each["held"] is None:
             needed = needed_n(each["percentile"])
             text = f"the objective {each['objective']} cannot be judged"
-            found.append(f"{text}: {succeeded} successes of {needed} needed")
+            text += f": {succeeded} successes of {needed} needed"
+            found.append(Remark(code="objective.undecided", text=text))
     return found
 
 
@@ -127,12 +136,12 @@ def _judged(objective: Objective, response_ns: np.ndarray, result: LoadResult) -
     }
 
 
-def _late(after: int, succeeded: int) -> list[str]:
+def _late(after: int, succeeded: int) -> list[Remark]:
     """Return a warning where throughput says little, because most answers came too late for it."""
     if 2 * after <= succeeded:
         return []
     text = f"{after} of {succeeded} successes were done after the last request was planned"
-    return [f"{text}: throughput leaves them out"]
+    return [Remark(code="load.late_answers", text=f"{text}: throughput leaves them out")]
 
 
 def histogram(values_ns: np.ndarray, bins: int = HISTOGRAM_BINS) -> list[dict[str, float | int]]:

@@ -110,6 +110,11 @@ class LoadResult:
         return per_second(count, begin_ns, end_ns)
 
     @property
+    def connections_opened(self) -> int:
+        """Return the connections that measured requests opened."""
+        return int(self.measured(lambda rows: rows["connect_ns"] > 0).sum())
+
+    @property
     def successes_after(self) -> int:
         """Return the measured successes that were done after that window."""
         good = self.measured(lambda rows: rows["done_ns"][rows["error"] == 0])

@@ -12,13 +12,15 @@ from typing import Any
 from perflab.load.body import NO_ROOM
 from perflab.load.client import Client
 from perflab.load.drivers import CpuWindow
+from perflab.load.exchange import Exchange
+from perflab.load.life_cycle import Connections
 from perflab.load.messages import MessageRecorder
-from perflab.load.outcome import CODES, MEASURE, WARMUP, Exchange
+from perflab.load.outcome import CODES, MEASURE, WARMUP
 from perflab.load.prepared import Prepared
 from perflab.load.targets import Origin
 from perflab.load.timer import Timer
 from perflab.load.users import NotServed, User, actions, find
-from perflab.load.websocket_call import WebSocketError
+from perflab.load.websocket_call import WebSocket, WebSocketError
 from perflab.load.workload import Request, Scripted
 
 STOP_TIMEOUT_S = 5.0
@@ -37,7 +39,7 @@ class ScriptedDriver:
         users: Sequence[int],
         client: Client,
         origin: Origin,
-        connection: str,
+        life: Connections,
         timer: Timer,
         record: Callable[[Exchange], None],
         folder: Path,
@@ -46,9 +48,9 @@ class ScriptedDriver:
         self.cpu = CpuWindow()
         self.in_flight = 0
         self.origin = origin
-        self.connection = connection
+        self.life = life
         self.allowed = allowed
-        self.sockets: set[Any] = set()
+        self.sockets: set[WebSocket] = set()
         self.messages = MessageRecorder(folder)
         self._arrivals = arrivals
         self.timeout_s = client.timeout_s
@@ -68,7 +70,7 @@ class ScriptedDriver:
         # The monitor is one more user; the worker of user 0 has it.
         has_monitor = bool(arrivals.monitor) and 0 in users
         self._monitor = self._made(arrivals.monitor, arrivals.users) if has_monitor else None
-        self._nothing = Prepared(Request(), origin, connection)
+        self._nothing = Prepared(Request(), origin, life)
 
     def _made(self, script: str, number: int) -> User:
         kind = find(script)

@@ -22,7 +22,7 @@ from perflab.load.outcome import CODES
 from perflab.load.result import LoadResult
 from perflab.load.workload import ClosedLoop, Workload
 from perflab.percentiles import OF_TRIALS, needed_n, percentile
-from perflab.recordings.reasons import Reason
+from perflab.recordings.reasons import Reason, Remark
 
 MAX_LATE_SHARE = 0.10
 # Below the first, lateness does not matter; above the second, it always does.
@@ -39,6 +39,8 @@ MAX_PORTS_SHARE = 0.8
 # Failures without an answer, at which a client asks again as fast as it can.
 REFUSALS = ("connect", "reset", "closed", "dns", "tls", "handshake")
 MOSTLY = 0.5
+LAG, LOOP_DELAY = "generator.lag", "generator.loop_delay"
+KINDS_OF_DELAY = {LAG: "generator lag", LOOP_DELAY: "event-loop delay"}
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ class SelfCheck:
     cpu_us_per_request: float
     littles_law_ratio: float
     reasons: tuple[Reason, ...] = ()
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Remark, ...] = ()
 
     @property
     def valid(self) -> bool:
@@ -66,19 +68,13 @@ class SelfCheck:
         return not self.reasons
 
 
-def check(
-    result: LoadResult, workload: Workload, expected: int = -1, server_count: int = -1
-) -> SelfCheck:
+def check(result: LoadResult, workload: Workload) -> SelfCheck:
     """Judge one load.
 
     Parameters
     ----------
     workload : Workload
         What was asked for.
-    expected : int
-        Acknowledged requests that the server must have counted (-1: it does not count).
-    server_count : int
-        What it did count.
     """
     lag_ns = result.measured(lambda rows: rows["started_ns"] - rows["planned_ns"])
     service_ns = result.measured(_service_ns)
@@ -112,11 +108,8 @@ def check(
         reasons += _timing_reasons(found, least_p99(delays), service_ns, closed)
         ratio, (low, high) = found.littles_law_ratio, LITTLE_RANGE
         if not np.isnan(ratio) and not low <= ratio <= high:
-            reasons.append(Reason(f"Little's law is off: ratio {ratio:.2f}", "client"))
-    if server_count >= 0 and server_count != expected:
-        reasons.append(
-            Reason(f"the server counted {server_count} writes, the client was told of {expected}")
-        )
+            text = f"Little's law is off: ratio {ratio:.2f}"
+            reasons.append(Reason(code="generator.littles_law", side="client", text=text))
     return replace(found, reasons=tuple(reasons), warnings=tuple(_warnings(result, workload)))
 
 
@@ -196,15 +189,16 @@ def _lag_reasons(lag_ns: np.ndarray, service_ns: np.ndarray) -> list[Reason]:
     for share in dict.fromkeys((*known[:1], *known[-1:])):
         late_ms = _percentile_ms(lag_ns, share)
         allowed_ms = _allowed_ms(service_ns, share, LATE_P50_MS if share == 50 else LATE_P99_MS)
-        found += _late("generator lag", share, late_ms, allowed_ms)
+        found += _late(LAG, share, late_ms, allowed_ms)
     return found
 
 
-def _late(what: str, share: int, late_ms: float, allowed_ms: float) -> list[Reason]:
+def _late(kind: str, share: int, late_ms: float, allowed_ms: float) -> list[Reason]:
     if late_ms <= allowed_ms:
         return []
-    text = f"{what} p{share} {late_ms:.2f} ms is above {allowed_ms:.2f} ms"
-    return [Reason(f"{text}: the client, not the server, was late", "client")]
+    text = f"{KINDS_OF_DELAY[kind]} p{share} {late_ms:.2f} ms is above {allowed_ms:.2f} ms"
+    text += ": the client, not the server, was late"
+    return [Reason(code=kind, side="client", text=text)]
 
 
 def _timing_reasons(
@@ -217,14 +211,12 @@ def _timing_reasons(
     highest = max(_known(len(service_ns)), default=50)
     median_ms = _allowed_ms(service_ns, 50, LATE_P50_MS)
     tail_ms = _allowed_ms(service_ns, highest, LATE_P99_MS)
-    late = _late("event-loop delay", 50, found.loop_delay_p50_ms, median_ms)
-    late += _late("event-loop delay", 99, shown_ms, tail_ms)
-    reasons = []
+    late = _late(LOOP_DELAY, 50, found.loop_delay_p50_ms, median_ms)
+    late += _late(LOOP_DELAY, 99, shown_ms, tail_ms)
     if found.run_delay_share > MAX_RUN_DELAY_SHARE:
-        reasons.append(
-            f"the client was ready but had no core for {found.run_delay_share:.0%} of the time: "
-            "something else runs on its cores"
-        )
+        text = f"the client was ready but had no core for {found.run_delay_share:.0%} of the time"
+        text += ": something else runs on its cores"
+        late.append(Reason(code="generator.run_delay", side="client", text=text))
     working = found.cpu_share > MAX_CLIENT_CPU
     # A closed loop slows down with its client, unseen. An open one that keeps its schedule may be
     # busy, but not when work queues in its event loop: what it reports is then its own queue, and
@@ -232,10 +224,9 @@ def _timing_reasons(
     queues = found.loop_delay_p50_ms > MAX_BUSY_DELAY_P50_MS
     queues |= shown_ms > MAX_BUSY_DELAY_P99_MS
     if working and (closed or queues):
-        reasons.append(
-            f"the client used {found.cpu_share:.0%} of its cores: the limit may be its own"
-        )
-    return [*late, *(Reason(text, "client") for text in reasons)]
+        text = f"the client used {found.cpu_share:.0%} of its cores: the limit may be its own"
+        late.append(Reason(code="generator.cpu", side="client", text=text))
+    return late
 
 
 def _record_reasons(result: LoadResult) -> list[Reason]:
@@ -249,33 +240,35 @@ def _record_reasons(result: LoadResult) -> list[Reason]:
         )
     reasons = []
     if wrong:
-        reasons.append(Reason(f"{wrong} instants are out of order", "client"))
+        text = f"{wrong} instants are out of order"
+        reasons.append(Reason(code="generator.instants", side="client", text=text))
     if abs(result.clock_step_ms) > MAX_CLOCK_STEP_MS:
         text = "the machine slept or its clock was set during the load: real time moved"
-        reasons.append(Reason(f"{text} {result.clock_step_ms:+.1f} ms against monotonic time"))
+        text += f" {result.clock_step_ms:+.1f} ms against monotonic time"
+        reasons.append(Reason(code="host.clock_step", text=text))
     return reasons
 
 
-def _warnings(result: LoadResult, workload: Workload) -> list[str]:
-    warnings = []
+def _warnings(result: LoadResult, workload: Workload) -> list[Remark]:
+    found = {}
     if result.stopped:
-        warnings.append(f"the load was ended early: {result.stopped}")
+        found["load.stopped"] = f"the load was ended early: {result.stopped}"
     if result.capped:
-        warnings.append(
-            f"{result.capped} requests waited for a free connection; see connection wait"
-        )
+        text = f"{result.capped} requests waited for a free connection; see connection wait"
+        found["load.capped"] = text
     aborted = sum(int((rows["error"] == CODES["aborted"]).sum()) for rows in result.chunks())
     if aborted:
-        warnings.append(f"{aborted} requests were still under way at the end and given up")
+        text = f"{aborted} requests were still under way at the end and given up"
+        found["load.aborted"] = text
     unsent = sum(int((rows["error"] == CODES["unsent"]).sum()) for rows in result.chunks())
     if unsent and result.stopped:
-        warnings.append(f"{unsent} requests still waited for a connection and were given up")
+        text = f"{unsent} requests still waited for a connection and were given up"
+        found["load.given_up"] = text
     share = ports_in_use() / port_range()
-    if workload.connection == "per_request" and share > MAX_PORTS_SHARE:
-        warnings.append(
-            f"{share:.0%} of the local ports are in TIME_WAIT; connections may soon fail"
-        )
-    return warnings
+    if not workload.connections.is_endless and share > MAX_PORTS_SHARE:
+        text = f"{share:.0%} of the local ports are in TIME_WAIT; connections may soon fail"
+        found["host.ports"] = text
+    return [Remark(code=code, text=text) for code, text in found.items()]
 
 
 def ports_in_use() -> int:

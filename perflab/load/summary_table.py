@@ -87,8 +87,8 @@ def _verdict(shown: Mapping[str, Any]) -> Iterator[str]:
         f"{shown['client_cpu_share']:.0%} of its cores"
     )
     yield "valid" if shown["valid"] else "INVALID: these numbers may not be used"
-    for text in shown["warnings"]:
-        yield from _wrapped(text, "  - ")
+    for each in shown["warnings"]:
+        yield from _wrapped(each["text"], "  - ")
 
 
 def _cell(times: Mapping[str, float | None], name: str) -> str:

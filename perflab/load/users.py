@@ -1,6 +1,6 @@
 """Scripted users: what one user does, as a Python class.
 
-    from perflab.load.users import User, action
+from perflab.load.users import User, action
 
     class Shopper(User):
         wait_s = (1.0, 3.0)
@@ -31,20 +31,22 @@ import json
 import random
 import sys
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import Any, Protocol, TypeVar, overload
 
 from perflab.errors import ParameterError
 from perflab.load.body import NO_ROOM, Kept
-from perflab.load.outcome import CODES, ERRORS, Exchange
+from perflab.load.exchange import Exchange, OwnConnection
+from perflab.load.life_cycle import Connections
+from perflab.load.messages import MessageRecorder
+from perflab.load.outcome import CODES, ERRORS
+from perflab.load.payload import BytesBody, FileBody, Payload
 from perflab.load.prepared import Prepared
+from perflab.load.targets import Origin
+from perflab.load.websocket import WebSocket, connect
 from perflab.load.workload import Request
-
-if TYPE_CHECKING:
-    from perflab.load.scripted import ScriptedDriver
-    from perflab.load.websocket import WebSocket
 
 Action = TypeVar("Action", bound=Callable[..., Awaitable[None]])
 WEIGHT = "_perflab_weight"
@@ -128,6 +130,27 @@ class NotServed(Exception):
         assert kind in CODES
 
 
+class Driving(Protocol):
+    """Who lets a user act, as far as the user knows: its target, its load, and the record."""
+
+    origin: Origin
+    life: Connections
+    allowed: Sequence[str]
+    timeout_s: float
+    began_ns: int
+    messages: MessageRecorder
+    sockets: set[WebSocket]
+
+    def send(self, exchange: Exchange, name: str, planned_ns: int) -> None:
+        """Send a request under a name."""
+
+    def ended(self, exchange: Exchange) -> None:
+        """Record a request that is done, or was given up."""
+
+    def note_failure(self, user: User, began_ns: int, kind: str, name: str = "script") -> None:
+        """Record a failure that is none of a request."""
+
+
 class User:
     """One user; subclass it and mark actions with :func:`action`.
 
@@ -155,9 +178,9 @@ class User:
         self.random = random.Random(f"{seed}/{number}")
         self.parameters = parameters
         self.headers: dict[str, str] = {}
-        self._driver: ScriptedDriver
+        self._driver: Driving
         self._due_ns = 0
-        self._connection: Any = None
+        self._connection: OwnConnection | None = None
 
     async def on_start(self) -> None:
         """Run once, before the first action (a login, say)."""
@@ -199,9 +222,10 @@ class User:
         return await self.request("GET", path, **options)
 
     async def post(self, path: str, body: Any = "", **options: Any) -> Answer:
-        """Send a POST; what is not text is sent as JSON; see :meth:`request`."""
-        text = body if isinstance(body, str) else json.dumps(body)
-        return await self.request("POST", path, body=text, **options)
+        """Send a POST; what is no text, bytes or file is sent as JSON; see :meth:`request`."""
+        if not isinstance(body, str | bytes | BytesBody | FileBody):
+            body = json.dumps(body)
+        return await self.request("POST", path, body=body, **options)
 
     async def request(
         self,
@@ -209,13 +233,15 @@ class User:
         path: str,
         *,
         name: str = "",
-        body: str = "",
+        body: Payload | bytes = "",
         headers: Mapping[str, str] | None = None,
         expect_status: int = 200,
         expect_body: str = "",
         keep_body: bool = True,
     ) -> Answer:
         """Send a request and record it under ``name`` (default: method and path).
+
+        ``body`` is text, bytes, or a file; make its ``FileBody.of(path)`` once, in ``on_start``.
 
         A worker's users share the room for the bodies that they keep, 64 MiB; with
         ``keep_body=False`` the answer has none, however long it is.
@@ -229,7 +255,7 @@ class User:
             expect_body=expect_body,
         )
         driver = self._driver
-        prepared = Prepared(request, driver.origin, driver.connection)
+        prepared = Prepared(request, driver.origin, driver.life)
         prepared.want_answer(keep_body)
         over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -245,11 +271,11 @@ class User:
         finally:
             driver.ended(exchange)
         self._due_ns = exchange.done_ns
-        kept, exchange.connection = exchange.connection, None
+        own, exchange.connection = exchange.connection, None
         if self._connection is None:
-            self._connection = kept
-        elif kept is not None:
-            kept.close()
+            self._connection = own
+        elif own is not None:
+            own.close()
         head, kept = exchange.answer or (b"", None)
         return Answer(exchange.status, ERRORS[exchange.error], head, kept)
 
@@ -268,8 +294,6 @@ class User:
         ``on_closed`` the error class and code of the end; without it, an end with an error class
         is recorded as a failure. Raises WebSocketError.
         """
-        from perflab.load.websocket import connect
-
         origin = self._driver.origin
         scheme = "wss" if origin.encrypted else "ws"
         opened = await connect(

@@ -26,7 +26,7 @@ from perflab.host.processes import peak_memory_bytes
 from perflab.load.client import DEFAULT_CONNECTIONS, Client, LeanClient
 from perflab.load.columns import Recorder
 from perflab.load.drivers import ClosedDriver, Driver, OpenDriver
-from perflab.load.outcome import Exchange
+from perflab.load.exchange import Exchange
 from perflab.load.prepared import Prepared
 from perflab.load.targets import refuse_foreign, split
 from perflab.load.timer import Timer
@@ -69,7 +69,7 @@ class Load:
         self.began_ns = time.monotonic_ns()
         self.delays_ms = array("d")
         self.woken_ms = array("I")
-        prepared = Prepared(workload.request, origin, workload.connection)
+        prepared = Prepared(workload.request, origin, workload.connections)
         self.client = make_client(order, loop, prepared)
         self.driver = self._driver(prepared)
         self._failures_left = workload.stop.failures
@@ -97,7 +97,7 @@ class Load:
                 users,
                 self.client,
                 prepared.origin,
-                order.workload.connection,
+                order.workload.connections,
                 self.timer,
                 record,
                 order.folder,
@@ -179,15 +179,14 @@ def make_client(order: Order, loop: asyncio.AbstractEventLoop, prepared: Prepare
     is_scripted = isinstance(arrivals, Scripted)
     if isinstance(arrivals, Scripted) and arrivals.monitor:
         users += 1
-    connections = workload.connections or users or DEFAULT_CONNECTIONS
-    limit = max(1, share(connections, order.worker, order.workers))
+    life = workload.connections
+    limit = max(1, share(life.most or users or DEFAULT_CONNECTIONS, order.worker, order.workers))
     if workload.client == "lean":
         lean = LeanClient(
             loop,
-            workload.connection,
-            limit,
+            life.part(limit, order.workers),
             workload.timeout_s,
-            sticky=bool(users) and not workload.connections,
+            sticky=bool(users) and not life.most,
             allowed=order.allowed,
             verify_tls=workload.verify_tls,
             ca_file=workload.ca_file,

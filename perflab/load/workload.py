@@ -7,7 +7,9 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-Connection = Literal["keep_alive", "per_request"]
+from perflab.load.life_cycle import Connections, with_word
+from perflab.load.payload import Payload
+
 ClientName = Literal["lean", "aiohttp", "httpx"]
 TOKEN = r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"
 NO_CONTROLS = r"^[^\x00-\x08\x0a-\x1f\x7f]*$"
@@ -24,22 +26,31 @@ class Request(_Model):
 
     ``node`` names the node of the stack that answers; the lab fills in its address. With
     ``data``, every row fills the ``$name`` placeholders of path, header values and body; rows are
-    used in turn. ``expect_body`` must occur in the body of every successful response,
-    ``expect_bytes`` is its length, ``expect_crc32`` its checksum; -1 leaves them open.
-    ``redirects`` is how many redirects are followed (0: none, a 3xx is an answer like others).
+    used in turn. ``body`` is text, bytes, or a file (see :mod:`perflab.load.payload`); only text is
+    filled. ``expect_body`` must occur in the body of every successful response, ``expect_bytes`` is
+    its length; ``expect_crc32`` and ``expect_sha256`` are checksums of the whole body, computed as
+    it is read. -1 or nothing leaves them open. ``redirects`` is how many redirects are followed (0:
+    none, a 3xx is an answer like others).
     """
 
     node: str = ""
     method: Annotated[str, Field(pattern=TOKEN)] = "GET"
     path: Annotated[str, Field(pattern=r"^/[\x21-\x7e]*$")] = "/"
     headers: Mapping[HeaderName, HeaderValue] = Field(default_factory=dict)
-    body: str = ""
+    body: Payload = ""
     data: tuple[Mapping[str, Any], ...] = ()
     expect_status: int = Field(default=200, ge=0, le=999)
     expect_body: str = ""
     expect_bytes: int = Field(default=-1, ge=-1)
     expect_crc32: int = Field(default=-1, ge=-1, le=0xFFFFFFFF)
+    expect_sha256: str = Field(default="", pattern=r"^([0-9a-f]{64})?$")
     redirects: int = Field(default=0, ge=0, le=20)
+
+    @model_validator(mode="after")
+    def _fills_text(self) -> Self:
+        if self.data and not isinstance(self.body, str):
+            raise ValueError("placeholders are filled in text: bytes and files go without data")
+        return self
 
 
 class UserStage(_Model):
@@ -198,20 +209,39 @@ Arrivals = Annotated[ClosedLoop | OpenLoop | Burst | Scripted, Field(discriminat
 class Workload(_Model):
     """A request, its arrivals, and the life cycle of connections.
 
-    ``connections`` caps the connections open at a time, over all workers (0: one per user in a
-    closed loop, else 2,000). A request that finds none free waits, and the wait is part of its
-    response time.
+    ``connections`` is that life cycle, or a word for it (``keep_alive``, ``per_request``), or a
+    whole number for a cap; see :class:`~perflab.load.life_cycle.Connections`. The other clients
+    have not all of it: what a client lacks is refused here.
     """
 
     request: Request
     arrivals: Arrivals
-    connection: Connection = "keep_alive"
-    connections: int = Field(default=0, ge=0, le=60_000)
+    connections: Connections = Connections()
     timeout_s: float = Field(default=30.0, gt=0, le=3_600)
     client: ClientName = "lean"
     stop: StopRules = StopRules()
     verify_tls: bool = True
     ca_file: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _takes_the_word(cls, given: Any) -> Any:
+        return with_word(given)
+
+    @model_validator(mode="after")
+    def _is_in_reach_of_its_client(self) -> Self:
+        life = self.connections
+        if self.client != "lean" and (life.requests > 1 or life.churn_per_s or life.churn_share):
+            raise ValueError(
+                f"the {self.client} client closes no connection after a number of requests and "
+                "has no churn; the lean one does (client='lean')"
+            )
+        if self.client == "httpx" and life.idle_s:
+            raise ValueError(
+                "the httpx client closes an idle connection only when it sends the next request; "
+                "aiohttp and the lean client close it in time"
+            )
+        return self
 
     @property
     def bound_s(self) -> float:

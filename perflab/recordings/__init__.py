@@ -3,7 +3,8 @@
 from perflab.recordings.listing import list_runs, newer_unfinished, not_finished, open_run
 from perflab.recordings.published import claims, published, studies, targets
 from perflab.recordings.reader import Run
-from perflab.recordings.reasons import Reason, Side, fault, reason_columns, side_of
+from perflab.recordings.reasons import Reason, Remark, Side, fault
+from perflab.recordings.responses import declared, named, response_of, typical
 from perflab.recordings.resume import Remainder, check_same, remainder, remaining_blocks
 from perflab.recordings.schema import (
     SCHEMA_VERSION,
@@ -13,6 +14,7 @@ from perflab.recordings.schema import (
     RunRecord,
     Scale,
     SessionRecord,
+    Steady,
     TreatmentRecord,
     trial_id,
 )
@@ -26,6 +28,7 @@ __all__ = [
     "ContrastPair",
     "Reason",
     "Remainder",
+    "Remark",
     "Response",
     "Run",
     "RunRecord",
@@ -34,23 +37,26 @@ __all__ = [
     "Selected",
     "SessionRecord",
     "Side",
+    "Steady",
     "TreatmentRecord",
     "check_same",
     "claims",
     "complete_blocks",
+    "declared",
     "fault",
     "list_runs",
+    "named",
     "new_run_id",
     "newer_unfinished",
     "not_finished",
     "open_run",
     "published",
-    "reason_columns",
     "remainder",
     "remaining_blocks",
+    "response_of",
     "select",
-    "side_of",
     "studies",
     "targets",
     "trial_id",
+    "typical",
 ]

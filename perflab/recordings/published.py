@@ -1,4 +1,4 @@
-"""The published results, as carried over into ``data/published/``."""
+"""The published results: those in ``data/published/``, and those that systems bring along."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pandas as pd
 
 from perflab.errors import RecordingError
 from perflab.parameters import did_you_mean
-from perflab.paths import project_root
+from perflab.paths import parts_of_systems, project_root
 
 COLUMNS = ("study", "place", "scenario", "measure", "unit", "value", "qualifier", "note")
 CLAIMS = "claims"
@@ -17,7 +17,7 @@ _TEXT = {name: "str" for name in COLUMNS if name != "value"}
 
 def studies() -> list[str]:
     """Return the names of the studies whose results are there."""
-    return sorted(path.stem for path in _folder().glob("*.csv") if path.stem != CLAIMS)
+    return sorted(_files())
 
 
 def published(study: str) -> pd.DataFrame:
@@ -31,13 +31,13 @@ def published(study: str) -> pd.DataFrame:
     RecordingError
         There is no study of that name.
     """
-    known = studies()
+    known = _files()
     if study not in known:
         raise RecordingError(
             f"no published study '{study}'{did_you_mean(study, known)}; "
-            f"there are: {', '.join(known) or 'none in ' + str(_folder())}"
+            f"there are: {', '.join(sorted(known)) or 'none in ' + str(_folders()[0])}"
         )
-    return pd.read_csv(_folder() / f"{study}.csv", keep_default_na=False, dtype=_TEXT)
+    return pd.read_csv(known[study], keep_default_na=False, dtype=_TEXT)
 
 
 def targets(study: str) -> dict[str, float]:
@@ -55,11 +55,19 @@ def targets(study: str) -> dict[str, float]:
 
 def claims() -> pd.DataFrame:
     """Return the published claims: study, place, claim_id and claim (in our words)."""
-    path = _folder() / f"{CLAIMS}.csv"
-    if not path.exists():
-        raise RecordingError(f"{path}: is missing; it is part of the checkout")
-    return pd.read_csv(path, keep_default_na=False, dtype="str")
+    first, *others = [folder / f"{CLAIMS}.csv" for folder in _folders()]
+    if not first.exists():
+        raise RecordingError(f"{first}: is missing; it is part of the checkout")
+    paths = [first, *(path for path in others if path.exists())]
+    tables = [pd.read_csv(path, keep_default_na=False, dtype="str") for path in paths]
+    return pd.concat(tables, ignore_index=True)
 
 
-def _folder() -> Path:
-    return project_root() / "data" / "published"
+def _files() -> dict[str, Path]:
+    """Return the file of every study; of two with one name the checkout's."""
+    paths = [path for folder in reversed(_folders()) for path in folder.glob("*.csv")]
+    return {path.stem: path for path in paths if path.stem != CLAIMS}
+
+
+def _folders() -> list[Path]:
+    return [project_root() / "data" / "published", *parts_of_systems("published")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,11 @@ import pyarrow as pa
 
 from perflab.display import named_values
 from perflab.errors import RecordingError
+from perflab.parameters import did_you_mean
 from perflab.recordings.opening import check_folder
 from perflab.recordings.record import read_record
-from perflab.recordings.schema import OPTIONAL, TABLES
-from perflab.recordings.tables import TRIAL
+from perflab.recordings.schema import ALWAYS, schemas
+from perflab.recordings.tables import KINDS_OF_REMARK, TRIAL, remarks
 from perflab.recordings.trial_tables import read_row, read_table
 
 IDENTITY = ("trial_id", "treatment", "block")
@@ -75,7 +76,11 @@ class Run:
         return self._problems
 
     def trials(self) -> pd.DataFrame:
-        """Return one row per committed trial in the order they ran, with ``superseded``."""
+        """Return one row per committed trial in the order they ran, with ``superseded``.
+
+        ``reasons`` holds a list of :class:`Reason` in each row, ``warnings`` one of
+        :class:`Remark`.
+        """
         trials = self._trials
         return trials[~trials["trial_id"].isin(self._damaged)].reset_index(drop=True)
 
@@ -103,28 +108,48 @@ class Run:
         found = self._joined("requests", trial_ids)
         return found if stage is None else found[found["stage"] == stage].reset_index(drop=True)
 
+    def table(self, name: str, trial_ids: Sequence[str] | None = None) -> pd.DataFrame:
+        """Return a table of the trials, joined, with trial_id, treatment and block.
+
+        Which there are says the record (``tables``), besides the lab's own: requests, samples,
+        waits, messages and stacks. Empty where no trial has one; see :meth:`requests`.
+
+        Raises
+        ------
+        RecordingError
+            The run declares no table of that name, or a trial id is not in the run.
+        """
+        known = schemas(self.record)
+        if name not in known:
+            raise RecordingError(
+                f"run {self.run_id} has no table '{name}'{did_you_mean(name, known)}; there are: "
+                f"{', '.join(known)}"
+            )
+        found = self._joined(name, trial_ids)
+        if name not in ALWAYS:
+            # There may be a million rows in a trial: they are read anew each time.
+            for key in [key for key in self._cache if key[0] == name]:
+                del self._cache[key]
+        return found
+
     def samples(self, trial_ids: Sequence[str] | None = None) -> pd.DataFrame:
         """Return the samples of CPU and memory; see :meth:`requests`."""
-        return self._joined("samples", trial_ids)
+        return self.table("samples", trial_ids)
 
     def waits(self, trial_ids: Sequence[str] | None = None) -> pd.DataFrame:
         """Return the database's wait events; empty without a database. See :meth:`requests`."""
-        return self._joined("waits", trial_ids)
+        return self.table("waits", trial_ids)
 
     def stacks(self, trial_ids: Sequence[str] | None = None) -> pd.DataFrame:
         """Return profiled stacks; empty where no profiler ran. See :meth:`requests`."""
-        return self._joined("stacks", trial_ids)
+        return self.table("stacks", trial_ids)
 
     def messages(self, trial_ids: Sequence[str] | None = None) -> pd.DataFrame:
         """Return the messages of streams; empty without any. See :meth:`requests`.
 
-        There may be a million in a trial: ask for one trial at a time where that will do. They
-        are read anew each time.
+        There may be a million in a trial: ask for one trial at a time where that will do.
         """
-        found = self._joined("messages", trial_ids)
-        for name in [name for name in self._cache if name[0] == "messages"]:
-            del self._cache[name]
-        return found
+        return self.table("messages", trial_ids)
 
     @cached_property
     def _trials(self) -> pd.DataFrame:
@@ -138,11 +163,8 @@ class Run:
                 self._skip(folder.name, error)
         joined = pa.concat_tables(tables, promote_options="default")
         frame: pd.DataFrame = joined.to_pandas()
-        # Runs from before reasons had sides do not say whose fault they tell of.
-        frame["reason_sides"] = [
-            ["unknown"] * len(reasons) if sides is None else list(sides)
-            for reasons, sides in zip(frame["reasons"], frame["reason_sides"], strict=True)
-        ]
+        for name in KINDS_OF_REMARK:
+            frame[name] = frame[name].map(partial(remarks, name))
         frame["superseded"] = frame["trial_id"].isin(self.record.superseded).astype(bool)
         return frame.sort_values(["block", "position", "attempt"], ignore_index=True)
 
@@ -175,14 +197,14 @@ class Run:
                 identity: Any = {column: trials.at[name, column] for column in IDENTITY}
                 parts.append(table.assign(**identity))
         if not parts:
-            nothing: pd.DataFrame = TABLES[kind].empty_table().to_pandas()
+            nothing: pd.DataFrame = schemas(self.record)[kind].empty_table().to_pandas()
             return nothing.assign(trial_id="", treatment="", block=0)
         return pd.concat(parts, ignore_index=True)
 
     def _table(self, kind: str, trial: str) -> pd.DataFrame | None:
         file = self.path / "trials" / trial / f"{kind}.parquet"
         if (kind, trial) not in self._cache:
-            if kind in OPTIONAL and not os.path.lexists(file):
+            if kind not in ALWAYS and not os.path.lexists(file):
                 return None
             try:
                 found = read_table(file)

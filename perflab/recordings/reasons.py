@@ -1,14 +1,38 @@
-"""Reasons against a trial: each is a sentence that knows whose fault it tells of."""
+"""What is said of a trial: remarks that travel with its numbers, and reasons not to use them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Literal, Self
+from collections.abc import Iterable
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
 
 Side = Literal["client", "server", "unknown"]
+# What the lab and its systems say is told apart by code; a system's own begin with its name.
+CODE = r"^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+$"
 
 
-class Reason(str):
+class Remark(BaseModel):
+    """A sentence about a trial: ``code`` says of which kind it is, ``side`` whom it tells of.
+
+    As text it is its sentence.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    code: str = Field(pattern=CODE, max_length=100)
+    side: Side = "unknown"
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __contains__(self, words: str) -> bool:
+        """Say whether the sentence has these words."""
+        return words in self.text
+
+
+class Reason(Remark):
     """Why a trial may not be used; ``side`` says whose fault that is.
 
     ``client``: the load generator or its script, so that the trial says nothing of the service.
@@ -16,34 +40,14 @@ class Reason(str):
     or what either of them may have done.
     """
 
-    side: Side
 
-    def __new__(cls, text: str, side: Side = "unknown") -> Self:
-        made = super().__new__(cls, text)
-        made.side = side
-        return made
-
-
-def side_of(reason: str) -> Side:
-    """Return whose fault a reason tells of; a plain text does not say."""
-    return reason.side if isinstance(reason, Reason) else "unknown"
-
-
-def reason_columns(reasons: Sequence[str]) -> dict[str, list[str]]:
-    """Return the columns ``reasons`` and ``reason_sides`` of a trial's row."""
-    return {
-        "reasons": [str(reason) for reason in reasons],
-        "reason_sides": [side_of(reason) for reason in reasons],
-    }
-
-
-def fault(sides: Iterable[str]) -> Side:
+def fault(reasons: Iterable[Reason]) -> Side:
     """Return whose fault it is that a trial may not be used.
 
     The client's as soon as one reason is: what else went wrong may follow from it. The server's
     only where all reasons are; else nobody can be blamed.
     """
-    found = set(sides)
+    found = {reason.side for reason in reasons}
     if "client" in found:
         return "client"
     return "server" if found == {"server"} else "unknown"

@@ -9,7 +9,7 @@ from typing import Any
 
 from perflab.errors import ResumeRefused
 from perflab.recordings.reader import Run
-from perflab.recordings.schema import TRIAL_ID, RunRecord, parse_trial_id
+from perflab.recordings.schema import SCHEMA_VERSION, TRIAL_ID, RunRecord, parse_trial_id
 
 
 @dataclass(frozen=True)
@@ -91,6 +91,11 @@ def check_same(
     ResumeRefused
         Says what changed, from what to what.
     """
+    if record.schema_version != SCHEMA_VERSION:
+        raise ResumeRefused(
+            f"run {record.run_id} was recorded by an older perflab (schema version "
+            f"{record.schema_version}, now {SCHEMA_VERSION}) and can only be read; start a new run"
+        )
     changed = []
     before = record.code.get("fingerprint")
     if before != code_fingerprint:

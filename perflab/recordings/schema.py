@@ -7,7 +7,7 @@ are named in the columns.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
 import pyarrow as pa
@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from perflab.errors import RecordingError
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 # An experiment's parameters allow 1,000 blocks; tables have a row for every block.
 MOST_BLOCKS = 10_000
 MOST_TREATMENTS = 1_000
@@ -88,8 +88,17 @@ TABLES = {
     "messages": MESSAGES,
     "stacks": STACKS,
 }
-# Written only where there is something to measure; a run without them is whole.
-OPTIONAL = ("waits", "messages", "stacks")
+# Every trial has these; the others only where there was something to measure.
+ALWAYS = ("requests", "samples")
+TABLE_NAME = re.compile(r"[a-z][a-z0-9_]{0,49}")
+OWN_FILES = ("trial", "manifest", *ALWAYS)
+COLUMN_TYPES = {
+    str(kind): kind
+    for kind in (
+        pa.string(), pa.bool_(), pa.binary(), pa.float32(), pa.float64(), pa.int8(), pa.int16(),
+        pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64(),
+    )
+}  # fmt: skip
 
 
 class _Record(BaseModel):
@@ -97,28 +106,48 @@ class _Record(BaseModel):
 
 
 class TreatmentRecord(_Record):
-    """One combination of levels: its name in the tables and its label in figures."""
+    """One combination of levels: its name in the tables and its label in figures.
+
+    ``instruments`` looked at its trials: the kind of each, and its settings.
+    """
 
     name: str
     levels: dict[str, str]
     label: str = ""
+    instruments: list[dict[str, Any]] = Field(default_factory=list)
 
 
 class Response(_Record):
     """A number of a trial that can be compared, as the system declares it that measured it.
 
     ``name`` is the column of the trials; one ``*`` in it stands for the name of a service, a phase
-    or a function (``cpu_share_*``). ``title`` says what more of it is more of ("throughput", where
-    ``*`` stands for the same name), ``heading`` the same in a narrow table ("p99 ms"); ``better``
-    says which way an improvement goes. What is ``typical`` stands in every summary.
+    or a function (``cpu_share_*``), and for the same name in the words. ``title`` is what it is
+    called in sentences ("p99 of the response time"), ``noun`` what more of it is more of, at an
+    axis ("response time"; the title where there is none), ``heading`` the same in a narrow table
+    ("p99 ms"); ``better`` says which way an improvement goes. What is ``typical`` stands in every
+    summary.
     """
 
-    name: str
+    name: str = Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*(\*[A-Za-z0-9_]*)?$", max_length=200)
     title: str
     unit: str = ""
     heading: str = ""
+    noun: str = ""
     better: Literal["more", "less", "neither"] = "neither"
     typical: bool = False
+
+
+class Steady(_Record):
+    """By what a trial shows whether it was steady: what came when, between two instants.
+
+    ``kind`` is a kind of messages that came over streams; without one it is requests.
+    ``begin_column`` and ``end_column`` are columns of the trials with the instants, in ns; without
+    them it is the whole measured stage.
+    """
+
+    kind: str = ""
+    begin_column: str = ""
+    end_column: str = ""
 
 
 class ContrastPair(_Record):
@@ -194,7 +223,8 @@ class SessionRecord(_Record):
 class RunRecord(_Record):
     """Everything about a run but its measurements; the contents of ``run.json``.
 
-    ``order`` has the names of the treatments as they ran, for each of the ``blocks``.
+    ``order`` has the names of the treatments as they ran, for each of the ``blocks``. ``tables``
+    are those that instruments add to every trial: the types of the columns, by table.
     """
 
     schema_version: int = Field(default=SCHEMA_VERSION, ge=1, le=SCHEMA_VERSION, strict=True)
@@ -204,6 +234,8 @@ class RunRecord(_Record):
     title: str
     question: str
     responses: list[Response] = Field(default_factory=list)
+    steady: Steady = Field(default_factory=Steady)
+    tables: dict[str, dict[str, str]] = Field(default_factory=dict)
     state: RunState = "running"
     reason: str = ""
     created_at: str
@@ -238,6 +270,14 @@ class RunRecord(_Record):
                 raise ValueError(f"order of block {block}: is not each treatment once")
         return self
 
+    @model_validator(mode="after")
+    def _tables_can_be(self) -> RunRecord:
+        try:
+            schemas(self)
+        except RecordingError as error:
+            raise ValueError(str(error)) from None
+        return self
+
     def selected(self, levels: dict[str, str]) -> list[str]:
         """Return the names of the treatments that have all of ``levels``."""
         return [item.name for item in self.treatments if levels.items() <= item.levels.items()]
@@ -263,7 +303,49 @@ def parse_trial_id(name: str) -> tuple[int, int, int]:
     return block, position, attempt
 
 
-def check_columns(kind: str, names: Iterable[str], where: str) -> None:
+def schemas(record: RunRecord) -> dict[str, pa.Schema]:
+    """Return the schema of every table that trials of a run may have, by name.
+
+    Raises
+    ------
+    RecordingError
+        A declared table is not one that can be.
+    """
+    added = {name: declared_schema(name, columns) for name, columns in record.tables.items()}
+    return {**added, **TABLES}
+
+
+def declared_schema(name: str, columns: Mapping[str, str]) -> pa.Schema:
+    """Return the schema of a table that an instrument adds.
+
+    Raises
+    ------
+    RecordingError
+        The name is the lab's own or no name, it has no column, or a column has an unknown type.
+    """
+    if not TABLE_NAME.fullmatch(name) or name in OWN_FILES:
+        raise RecordingError(
+            f"no table can be called {name!r:.100}: small letters, digits and _ are allowed, a "
+            f"letter first, and none of {', '.join(OWN_FILES)}"
+        )
+    try:
+        found = pa.schema([(each, COLUMN_TYPES[kind]) for each, kind in columns.items()])
+    except KeyError as error:
+        kinds = ", ".join(COLUMN_TYPES)
+        raise RecordingError(f"table {name}: no column type {error}; there are: {kinds}") from None
+    if not len(found):
+        raise RecordingError(f"table {name}: has no column")
+    if name in TABLES and found != TABLES[name]:
+        raise RecordingError(f"table {name}: the lab has one of that name with other columns")
+    return found
+
+
+def described_schema(schema: pa.Schema) -> dict[str, str]:
+    """Return the types of a table's columns as they stand in a record."""
+    return {field.name: str(field.type) for field in schema}
+
+
+def check_columns(schema: pa.Schema, kind: str, names: Iterable[str], where: str) -> None:
     """Refuse a table that lacks columns of its schema.
 
     Raises
@@ -271,6 +353,7 @@ def check_columns(kind: str, names: Iterable[str], where: str) -> None:
     RecordingError
         Names the table, the place and the columns.
     """
-    missing = [name for name in TABLES[kind].names if name not in set(names)]
+    given = set(names)
+    missing = [name for name in schema.names if name not in given]
     if missing:
         raise RecordingError(f"{where}: the {kind} table lacks {', '.join(missing)}")

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from perflab.errors import RecordingError
+from perflab.parameters import did_you_mean
 from perflab.recordings import manifest
 from perflab.recordings.durable import (
     explained,
@@ -24,7 +25,7 @@ from perflab.recordings.durable import (
 )
 from perflab.recordings.opening import check_folder
 from perflab.recordings.record import read_record
-from perflab.recordings.schema import RunRecord
+from perflab.recordings.schema import ALWAYS, RunRecord, schemas
 from perflab.recordings.tables import trial_table, typed_table
 
 Table: TypeAlias = pd.DataFrame | pa.Table
@@ -100,9 +101,7 @@ class RunWriter:
         row: Mapping[str, Any],
         requests: Table | None,
         samples: Table | None,
-        waits: Table | None = None,
-        messages: Table | None = None,
-        stacks: Table | None = None,
+        **others: Table | None,
     ) -> Path:
         """Write one trial whole and return its folder.
 
@@ -110,35 +109,41 @@ class RunWriter:
         ----------
         row : mapping
             The trial's row; a failed trial needs only who it is, its state and its reasons.
-        requests, samples, waits, messages, stacks : DataFrame, Table or None
-            As the schema says; None for a trial that has none (then no file for ``waits``,
-            ``messages`` and ``stacks``).
+        requests, samples, others : DataFrame, Table or None
+            As their schemas say (:func:`perflab.recordings.schema.schemas`); None for a trial that
+            has none. Of the others there is then no file.
 
         Raises
         ------
         RecordingError
-            The tables do not fit the schema, the trial is committed already, or the disk is
-            full; earlier trials stay readable.
+            A table is not declared or does not fit its schema, the trial is committed already, or
+            the disk is full; earlier trials stay readable.
         """
         table = trial_table(row)
         name = str(row["trial_id"])
         known = [treatment.name for treatment in self.record.treatments]
         if row["treatment"] not in known:
             raise RecordingError(f"trial {name}: treatment '{row['treatment']}' is not in the run")
-        files = {
-            "trial": table,
-            "requests": typed_table("requests", requests, f"trial {name}"),
-            "samples": typed_table("samples", samples, f"trial {name}"),
-        }
-        for kind, given in (("waits", waits), ("messages", messages), ("stacks", stacks)):
-            if given is not None:
-                files[kind] = typed_table(kind, given, f"trial {name}")
+        given = {"requests": requests, "samples": samples, **others}
+        files = {"trial": table, **self._typed(given, f"trial {name}")}
         target = self.path / "trials" / name
         if target.exists():
             raise RecordingError(f"{target}: this trial is committed already; take a new attempt")
         with explained(target, "all trials before it are committed and readable"):
             self._write(target, files)
         return target
+
+    def _typed(self, tables: Mapping[str, Table | None], where: str) -> dict[str, pa.Table]:
+        known = schemas(self.record)
+        for kind in tables:
+            if kind not in known:
+                hint = did_you_mean(kind, known)
+                raise RecordingError(f"{where}: the run has no table '{kind}'{hint}")
+        return {
+            kind: typed_table(kind, known[kind], table, where)
+            for kind, table in tables.items()
+            if kind in ALWAYS or table is not None
+        }
 
     @staticmethod
     def _write(target: Path, files: Mapping[str, pa.Table]) -> None:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+from pydantic import ValidationError
 
 from perflab.errors import RecordingError
-from perflab.recordings.schema import PHASE_COLUMN, TABLES, check_columns, trial_id
+from perflab.recordings.reasons import Reason, Remark
+from perflab.recordings.schema import PHASE_COLUMN, check_columns, trial_id
 
 REQUIRED = ("trial_id", "block", "position", "attempt", "treatment", "state")
 STATES = ("valid", "invalid", "failed")
+KINDS_OF_REMARK: Mapping[str, type[Remark]] = {"reasons": Reason, "warnings": Remark}
 
 _TEXT = ("trial_id", "treatment", "state", "started_at", "stopped")
 _WHOLE = (
@@ -27,15 +30,14 @@ _REAL = (
     "client_cpu_share", "client_cpu_us_per_request", "littles_law_ratio", "paused_cpu_share",
     "flush_p50_us", "flush_p99_us", "cpu_probe_ms", "steal_share",
 )  # fmt: skip
+REMARKS = pa.list_(pa.struct([(name, pa.string()) for name in Remark.model_fields]))
 TRIAL = pa.schema(
     [
         *((name, pa.string()) for name in _TEXT),
         *((name, pa.int64()) for name in _WHOLE),
         *((name, pa.float64()) for name in _REAL),
-        ("reasons", pa.list_(pa.string())),
-        # Whose fault each reason tells of: client, server or unknown.
-        ("reason_sides", pa.list_(pa.string())),
-        ("warnings", pa.list_(pa.string())),
+        ("reasons", REMARKS),
+        ("warnings", REMARKS),
         ("flush_us", pa.list_(pa.float64())),
     ]
 )
@@ -43,12 +45,14 @@ TRIAL = pa.schema(
 ABSENT: dict[str, Any] = {
     **dict.fromkeys(_TEXT, ""), **dict.fromkeys(_WHOLE, 0), "server_count": -1,
     "client_real_time": -1, **dict.fromkeys(_REAL, math.nan),
-    "reasons": [], "reason_sides": [], "warnings": [], "flush_us": [],
+    "reasons": [], "warnings": [], "flush_us": [],
 }  # fmt: skip
 
 
-def typed_table(kind: str, table: pd.DataFrame | pa.Table | None, where: str) -> pa.Table:
-    """Return ``table`` with the schema of ``kind``; None gives an empty one.
+def typed_table(
+    kind: str, schema: pa.Schema, table: pd.DataFrame | pa.Table | None, where: str
+) -> pa.Table:
+    """Return ``table``, which is called ``kind``, with its schema; None gives an empty one.
 
     Phases become float32; other columns beyond the schema are kept as they are.
 
@@ -57,12 +61,10 @@ def typed_table(kind: str, table: pd.DataFrame | pa.Table | None, where: str) ->
     RecordingError
         A column is missing, or holds what its type cannot.
     """
-    schema = TABLES[kind]
     if table is None:
         return schema.empty_table()
-    check_columns(
-        kind, table.columns if isinstance(table, pd.DataFrame) else table.column_names, where
-    )
+    names = table.columns if isinstance(table, pd.DataFrame) else table.column_names
+    check_columns(schema, kind, names, where)
     try:
         given: Any = table
         if isinstance(table, pd.DataFrame):
@@ -89,8 +91,9 @@ def trial_table(row: Mapping[str, Any]) -> pa.Table:
         A required column is missing or contradicts another, or a value has the wrong type.
     """
     check_row(row)
-    told = {"reason_sides": ["unknown"] * len(row.get("reasons", ()))}
-    filled = {**ABSENT, **told, **row}
+    filled = {**ABSENT, **row}
+    for name in KINDS_OF_REMARK:
+        filled[name] = [each.model_dump() for each in remarks(name, filled[name])]
     extra = [
         pa.field(name, _extra_type(name, row[name])) for name in row if name not in TRIAL.names
     ]
@@ -123,9 +126,31 @@ def check_row(row: Mapping[str, Any]) -> None:
         raise RecordingError(
             f"trial {wanted}: state '{row['state']}' is none of {', '.join(STATES)}"
         )
-    reasons, sides = row.get("reasons", ()), row.get("reason_sides")
-    if sides is not None and len(sides) != len(reasons):
-        raise RecordingError(f"trial {wanted}: {len(reasons)} reasons have {len(sides)} sides")
+    for name in KINDS_OF_REMARK:
+        _check_remarks(name, row, wanted)
+
+
+def remarks(name: str, cells: Iterable[Any] | None) -> list[Remark]:
+    """Return what a row holds in ``reasons`` or ``warnings`` as models; nothing of None.
+
+    Raises
+    ------
+    ValidationError
+        One of them is none.
+    """
+    kind = KINDS_OF_REMARK[name]
+    return [kind.model_validate(cell) for cell in (() if cells is None else cells)]
+
+
+def _check_remarks(name: str, row: Mapping[str, Any], trial: str) -> None:
+    try:
+        remarks(name, row.get(name))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise RecordingError(
+            f"trial {trial}: {name} are models with code, side and text: {first['msg']:.200} "
+            f"({first['input']!r:.100})"
+        ) from error
 
 
 def _extra_type(name: str, value: object) -> pa.DataType:

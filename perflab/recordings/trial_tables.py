@@ -14,9 +14,10 @@ import pyarrow.parquet as pq
 
 from perflab.errors import RecordingError
 from perflab.recordings.manifest import READ_AT_ONCE_BYTES, check_files
+from perflab.recordings.older import upgraded
 from perflab.recordings.opening import check_folder, open_plain
-from perflab.recordings.schema import OPTIONAL, TABLES, RunRecord, check_columns
-from perflab.recordings.tables import TRIAL, check_row
+from perflab.recordings.schema import ALWAYS, RunRecord, check_columns, schemas
+from perflab.recordings.tables import REMARKS, TRIAL, check_row
 
 # A crowd that hears 100,000 messages a second leaves so many rows in three minutes; a small file
 # can claim any number.
@@ -41,11 +42,12 @@ def read_row(folder: Path, record: RunRecord) -> pa.Table:
         is_known_whole = check_files(folder)
     row = read_table(folder / "trial.parquet", most_rows=1)
     with _named(folder / "trial.parquet"):
+        row = upgraded(row, REMARKS)
         _check_row(row, folder.name, record)
-    for kind in TABLES:
+    for kind, schema in schemas(record).items():
         file = folder / f"{kind}.parquet"
-        if kind not in OPTIONAL or os.path.lexists(file):
-            _check_table(kind, file, is_known_whole)
+        if kind in ALWAYS or os.path.lexists(file):
+            _check_table(kind, schema, file, is_known_whole)
     return row
 
 
@@ -61,9 +63,9 @@ def read_table(path: Path, most_rows: int = MOST_ROWS) -> pa.Table:
         return parquet.read()
 
 
-def _check_table(kind: str, path: Path, is_known_whole: bool) -> None:
+def _check_table(kind: str, schema: pa.Schema, path: Path, is_known_whole: bool) -> None:
     with _opened(path, MOST_ROWS) as parquet:
-        check_columns(kind, parquet.schema_arrow.names, "it")
+        check_columns(schema, kind, parquet.schema_arrow.names, "it")
         if not is_known_whole and path.stat().st_size <= READ_AT_ONCE_BYTES:
             parquet.read()
 

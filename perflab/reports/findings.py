@@ -10,12 +10,10 @@ import pandas as pd
 from perflab.analysis.decomposition import change, change_sentence, decompose, largest_phase
 from perflab.analysis.evaluation import Finding, evaluate, not_asked
 from perflab.analysis.findings import adjusted_words, findings_table, sentence
-from perflab.analysis.summary import summary_table
-from perflab.analysis.words import response_words
+from perflab.analysis.summary import measured_responses, measures, summary_table
 from perflab.errors import AnalysisError
-from perflab.recordings import Run
+from perflab.recordings import Response, Run
 from perflab.reports.numbers import MISSING, count, estimate, measured, missing, number, p_value
-from perflab.systems.chat.analysis.windows import has_streams
 
 # "p, adjusted ..." says for how many claims: see :func:`columns`.
 ADJUSTED = "p, adjusted"
@@ -24,14 +22,6 @@ COLUMNS = (
     "valid trials", "noise", "source",
 )  # fmt: skip
 COUNTS = ("valid", "invalid", "failed", "errors")
-RESPONSES = {
-    "throughput_rps": "requests/s", "mean_ms": "mean ms", "p50_ms": "p50 ms", "p95_ms": "p95 ms",
-    "p99_ms": "p99 ms",
-    "messages_per_s": "messages/s", "delivery_p50_ms": "delivery p50 ms",
-    "delivery_p90_ms": "delivery p90 ms", "delivery_p95_ms": "delivery p95 ms",
-    "delivery_p99_ms": "delivery p99 ms", "ping_p50_ms": "ping p50 ms",
-    "ping_p90_ms": "ping p90 ms", "cpu_us_per_message": "CPU us per message",
-}  # fmt: skip
 
 
 def columns(adjusted: str) -> list[str]:
@@ -53,7 +43,7 @@ def readable_findings(run: Run, adjusted: str = "") -> pd.DataFrame:
 
 def _finding(finding: Finding) -> dict[str, str]:
     row = findings_table([finding]).iloc[0]
-    response = response_words(finding.contrast.response)
+    response = finding.response.title
     is_difference = finding.contrast.scale == "difference"
     return {
         "claim": str(row["claim"]),
@@ -73,28 +63,22 @@ def _finding(finding: Finding) -> dict[str, str]:
 
 def readable_summary(run: Run) -> pd.DataFrame:
     """Return one row of text per treatment: trials by state, and responses over the valid ones."""
-    return pd.DataFrame([_summary(row) for row in summary_table(run).to_dict("records")])
+    responses = measured_responses(run)
+    rows = summary_table(run).to_dict("records")
+    return pd.DataFrame([_summary(row, responses) for row in rows])
 
 
-def _summary(row: Mapping[Any, Any]) -> dict[str, str]:
+def _summary(row: Mapping[Any, Any], declared: Mapping[str, Response]) -> dict[str, str]:
     states = {name: count(row[name]) for name in COUNTS}
     responses = {
-        title: measured(row[name], row[f"{name}_low"], row[f"{name}_high"])
-        for name, title in RESPONSES.items()
-        if name in row
-    }
-    cpu = {
-        f"CPU {str(name).removeprefix('cpu_share_')}": measured(
-            value, row[f"{name}_low"], row[f"{name}_high"]
-        )
-        for name, value in row.items()
-        if str(name).startswith("cpu_share_") and f"{name}_n" in row
+        response.heading or name: measured(row[name], row[f"{name}_low"], row[f"{name}_high"])
+        for name, response in declared.items()
     }
     flush = {"flush p50 us": MISSING}
     if not missing(row["flush_p50_us_min"]):
         low, high = number(row["flush_p50_us_min"]), number(row["flush_p50_us_max"])
         flush = {"flush p50 us": f"{low} to {high}"}
-    return {"treatment": str(row["label"]), **states, **responses, **cpu, **flush}
+    return {"treatment": str(row["label"]), **states, **responses, **flush}
 
 
 def sentences(run: Run) -> list[str]:
@@ -106,9 +90,9 @@ def bottlenecks(run: Run) -> list[str]:
     """Return where each treatment's time goes, and what each contrast's change is made of.
 
     A sentence per treatment, then one per contrast between two single treatments. Empty for runs
-    of streams: their few requests are logins.
+    that do not measure requests.
     """
-    if has_streams(run):
+    if not measures(run, "mean_ms"):
         return []
     requests = run.requests()
     table = decompose(requests)

@@ -11,7 +11,6 @@ import pandas as pd
 
 from perflab.analysis.noise import noise_report
 from perflab.display import plain
-from perflab.figures import save_all
 from perflab.figures.export import write_whole
 from perflab.figures.origin import commit, n_text, perflab_version, shared_note
 from perflab.recordings import Run
@@ -22,32 +21,12 @@ from perflab.reports.findings import (
     sentences,
 )
 from perflab.reports.markdown import cell, to_markdown
-from perflab.systems.chat.analysis.windows import has_streams
+from perflab.reports.pictures import save_all, views_of
 
-FIGURE_TITLES = {
-    "effect": "What every claim comes to, block by block",
-    "throughput": "Throughput per treatment, every trial a point",
-    "latency_ecdf": "Distribution of response time",
-    "time_breakdown": "Where the time goes",
-    "latency_cpu": "Response time against CPU",
-    "flush_cost": "Cost of a disk flush over the run",
-    "codec_cost": "Time and bytes per message of every codec",
-    "client_cost": "What the client costs",
-    "known_effects": "Planted effects against what was measured",
-    "ladder": "Delivery latency, rung by rung",
-    "users_held": "Users held within the targets",
-    "delivery_cpu": "Delivery latency against CPU of the service",
-    "stream_timeline": "A trial over time",
-    "login_bands": "CPU with logins under way, and without",
-    "delivery_volume": "Delivery latency against message volume",
-    "volume_users": "Message volume against users",
-    "flame_0": "Flame graph of the first profiled treatment",
-    "flame_difference_0": "What changes between two profiles",
-}
 NOT_PLACES = ("shared",)
 
 
-def section(run: Run, figure_paths: Iterable[Path | str]) -> str:
+def section_text(run: Run, figure_paths: Iterable[Path | str]) -> str:
     """Return the Markdown of ``run``: question, set-up, verdict, tables, figures, warnings.
 
     Parameters
@@ -71,7 +50,7 @@ def section(run: Run, figure_paths: Iterable[Path | str]) -> str:
         to_markdown(readable_summary(run)),
         "## Where the time goes\n",
         _bullets(bottlenecks(run)) or _no_bottleneck(run),
-        _figures(figure_paths),
+        _figures(run, figure_paths),
         "## Set-up\n",
         _set_up(run),
         "## Noise\n",
@@ -97,7 +76,7 @@ def write_section(run: Run, directory: Path, saved: Sequence[Path] | None = None
         saved = save_all(run, own)
     path = directory / f"{run.run_id}.md"
     links = [Path(os.path.relpath(figure, directory)) for figure in saved]
-    write_whole(path, section(run, links).encode())
+    write_whole(path, section_text(run, links).encode())
     return path
 
 
@@ -110,21 +89,22 @@ def _state(run: Run) -> str:
 
 
 def _no_bottleneck(run: Run) -> str:
-    if has_streams(run):
-        return "The requests of this run are logins only; a profile tells where the time goes.\n"
+    trials = run.trials()
+    if (trials["requests"] > trials["errors"]).any():
+        return "This run does not measure requests; a profile tells where the time goes.\n"
     return "No request succeeded.\n"
 
 
-def _figures(paths: Iterable[Path | str]) -> str:
+def _figures(run: Run, paths: Iterable[Path | str]) -> str:
     chosen: dict[str, Path] = {}
     for path in map(Path, paths):
         if path.suffix == ".svg" or (path.suffix == ".png" and path.stem not in chosen):
             chosen[path.stem] = path
     if not chosen:
         return ""
+    titles = {view.name: cell(view.title[:1].upper() + view.title[1:]) for view in views_of(run)}
     images = [
-        f"![{FIGURE_TITLES.get(stem, stem)}](<{path.as_posix()}>)\n"
-        for stem, path in chosen.items()
+        f"![{titles.get(stem, stem)}](<{path.as_posix()}>)\n" for stem, path in chosen.items()
     ]
     return "## Figures\n\n" + "\n".join(images)
 

@@ -107,6 +107,9 @@ class Backend(Protocol):
         Processes that this takes carry ``environment``, the labels by which clean-up finds them.
         """
 
+    def versions(self, spec: ServiceSpec) -> dict[str, str]:
+        """Return name to version of all that a prepared service has installed, its Python too."""
+
     def clear(self, stack: str) -> None:
         """Remove the data that a crashed stack of this name left."""
 

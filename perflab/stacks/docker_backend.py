@@ -16,6 +16,7 @@ from perflab.host.endings import how_it_ended
 from perflab.sampling.meters import CgroupMeter
 from perflab.stacks import images
 from perflab.stacks.backend import Launch, rendered
+from perflab.stacks.labels import read
 from perflab.stacks.patience import Interrupted, never
 from perflab.stacks.spec import ServiceSpec, render
 
@@ -131,6 +132,7 @@ class DockerBackend:
     def __init__(self, client: Any) -> None:
         self.client = client
         self._tags: dict[str, str] = {}
+        self._versions: dict[str, dict[str, str]] = {}
 
     @classmethod
     def connect(cls) -> DockerBackend:
@@ -144,10 +146,18 @@ class DockerBackend:
         interrupted: Interrupted = never,
         environment: Mapping[str, str] | None = None,
     ) -> str:
-        """Build the service's image unless it is there."""
+        """Build the service's image unless it is there, and ask it what is in it."""
         tag, identity = images.ensure(self.client, spec, tell, interrupted, environment)
         self._tags[spec.name] = tag
+        python = spec.docker.placeholders().get("python", "")
+        if python and tag not in self._versions:
+            labels = read(environment, "environment").as_docker() if environment else {}
+            self._versions[tag] = images.versions(self.client, tag, python, labels)
         return identity
+
+    def versions(self, spec: ServiceSpec) -> dict[str, str]:
+        """Return what is installed in the service's image; nothing where it has no Python."""
+        return self._versions.get(self._tags[spec.name], {})
 
     def clear(self, stack: str) -> None:
         """Remove what a crashed stack of this name left; its data holds its old password."""

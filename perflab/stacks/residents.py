@@ -47,6 +47,8 @@ class Residents:
     ----------
     images : dict
         Service to the identity of what it was started from.
+    versions : dict
+        Service to name and version of all that is installed where it runs.
     start_s : float
         How long the last start took until every service was healthy, in seconds.
     """
@@ -65,6 +67,7 @@ class Residents:
         self.plans = plans
         self.residency: Residency = settle(plans)
         self.images: dict[str, str] = {}
+        self.versions: dict[str, dict[str, str]] = {}
         self.start_s = 0.0
         self._placement = placement
         self._stack = stack
@@ -89,9 +92,9 @@ class Residents:
         for name in dict.fromkeys(resident.service for resident in self.residency.residents):
             go_on(self._interrupted, "before services started")
             labels = Labels(self._stack, f"preparation of {name}", self._kind).as_environment()
-            self.images[name] = self.backend.prepare(
-                load_service(name), self._tell, self._interrupted, labels
-            )
+            spec = load_service(name)
+            self.images[name] = self.backend.prepare(spec, self._tell, self._interrupted, labels)
+            self.versions[name] = self.backend.versions(spec)
 
     def start(self) -> None:
         """Start every resident, dependencies first; those of one level start side by side.
@@ -190,6 +193,11 @@ class Residents:
 
     def _go_on(self) -> None:
         go_on(self._interrupted, "while services were reset")
+
+    def count(self, treatment: str) -> int | None:
+        """Return the services' own count of what the load left behind; None where none counts."""
+        database, statement = self.database(treatment), self.plans[treatment].count_sql
+        return database.count(statement) if database is not None and statement else None
 
     def counts(self, treatment: str) -> dict[str, dict[str, Any]]:
         """Return what the treatment's services counted since their reset, by node."""

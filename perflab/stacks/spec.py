@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from perflab.errors import StackError
 from perflab.parameters import did_you_mean
-from perflab.paths import services_dir
+from perflab.paths import parts_of_systems, services_dir
 
 Scope = Literal["image", "start", "reload", "request"]
 Value = str | int | float
@@ -177,19 +177,18 @@ class ServiceSpec(_Frozen):
 
 
 def load_service(name: str, root: Path | None = None) -> ServiceSpec:
-    """Read ``services/<name>/service.toml``.
+    """Read ``services/<name>/service.toml``, of the checkout or of a system.
 
     Raises
     ------
     StackError
         No such service, or its description is wrong; the message names the file and the place.
     """
-    root = root or services_dir()
-    path = root / name / "service.toml"
-    known = service_names(root)
+    known = _described(root)
     if name not in known:
-        listed = ", ".join(known) or "none"
+        listed = ", ".join(sorted(known)) or "none"
         raise StackError(f"no service '{name}'{did_you_mean(name, known)}; services: {listed}")
+    path = known[name]
     try:
         described = tomllib.loads(path.read_text())
         return ServiceSpec.model_validate({**described, "folder": path.parent})
@@ -199,8 +198,14 @@ def load_service(name: str, root: Path | None = None) -> ServiceSpec:
 
 def service_names(root: Path | None = None) -> list[str]:
     """Return the services that have a description."""
-    root = root or services_dir()
-    return sorted(path.parent.name for path in root.glob("*/service.toml"))
+    return sorted(_described(root))
+
+
+def _described(root: Path | None) -> dict[str, Path]:
+    """Return the description of every service; of two with one name the checkout's."""
+    roots = [root] if root else [services_dir(), *parts_of_systems("services")]
+    paths = [path for each in reversed(roots) for path in sorted(each.glob("*/service.toml"))]
+    return {path.parent.name: path for path in paths}
 
 
 _PLACEHOLDER = re.compile(r"\{([a-z_]+(?:\.[a-z_]+)?)\}")

@@ -9,7 +9,7 @@ What a system's folder may hold, each part found by its name:
 ``views.py``
     ``VIEWS``: what is drawn of its runs.
 ``stacks.py``
-    ``STACKS``: what ``perflab up`` starts.
+    ``STACKS``: what ``perflab up`` starts, each a ``ReadyStack``.
 ``services/``, ``published/``
     As at the top of the checkout: specimens and published results that belong to this system alone.
 
@@ -19,23 +19,27 @@ Systems from elsewhere lie in folders that ``PERFLAB_SYSTEMS`` names (several ar
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
-import os
 import pkgutil
 import traceback
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
+from typing import TypeVar
 
 from perflab.errors import ExperimentError, ParameterError
-from perflab.experiments import Experiment, RunParameters
+from perflab.experiments import Experiment, ReadyStack, RunParameters
 from perflab.parameters import did_you_mean
+from perflab.paths import foreign_dirs
+from perflab.recordings import Response
+from perflab.recordings.responses import COMMON
 
-SEARCHED = "PERFLAB_SYSTEMS"
-__path__ += [
-    str(Path(folder).resolve())
-    for folder in os.environ.get(SEARCHED, "").split(os.pathsep)
-    if folder
-]
+Declared = TypeVar("Declared")
+
+__path__ += map(str, foreign_dirs())
 
 
 def systems() -> list[str]:
@@ -78,17 +82,66 @@ def experiment(name: str) -> Experiment:
     ExperimentError
         Its module is wrong; the message names the file and the fault.
     """
-    place = f"{__name__}.{system_of(name)}.experiments.{name}"
-    try:
-        found = getattr(importlib.import_module(place), "EXPERIMENT", None)
-    # A module may do anything when it is imported, and the others shall still be found.
-    except (Exception, SystemExit) as error:
-        raise ExperimentError(f"{_file(place)}: {_in_one_line(error)}") from None
+    system = system_of(name)
+    place = f"{__name__}.{system}.experiments.{name}"
+    found = getattr(_imported(place), "EXPERIMENT", None)
     fault = _fault(found, name)
     if fault:
         raise ExperimentError(f"{_file(place)}: {fault}")
     assert isinstance(found, Experiment)
+    return replace(found, system=system, responses=responses(system))
+
+
+def experiments() -> list[Experiment]:
+    """Return all experiments that can be used, by system and name."""
+    found = []
+    for name in names():
+        with contextlib.suppress(ExperimentError):
+            found.append(experiment(name))
+    return sorted(found, key=lambda each: (each.system, each.name))
+
+
+def responses(system: str) -> tuple[Response, ...]:
+    """Return the responses that a system declares; the common ones where it declares none."""
+    return tuple(declared(system, "responses", "RESPONSES", Response, COMMON))
+
+
+def ready_stacks() -> dict[str, ReadyStack]:
+    """Return what ``perflab up`` can start, by name; what is broken is left out."""
+    found: dict[str, ReadyStack] = {}
+    for system in systems():
+        with contextlib.suppress(ExperimentError):
+            for each in declared(system, "stacks", "STACKS", ReadyStack, ()):
+                found.setdefault(each.name, each)
     return found
+
+
+def declared(
+    system: str, module: str, name: str, kind: type[Declared], otherwise: Sequence[Declared]
+) -> Sequence[Declared]:
+    """Return what a module of a system declares under a name; ``otherwise`` without that module.
+
+    Raises
+    ------
+    ExperimentError
+        The module is wrong, or what it declares is of another kind.
+    """
+    place = f"{__name__}.{system}.{module}"
+    folder_of(system)
+    if importlib.util.find_spec(place) is None:
+        return otherwise
+    found = getattr(_imported(place), name, None)
+    if not isinstance(found, (tuple, list)) or not all(isinstance(each, kind) for each in found):
+        raise ExperimentError(f"{_file(place)}: {name} must be a tuple of {kind.__name__}")
+    return found
+
+
+def _imported(place: str) -> ModuleType:
+    try:
+        return importlib.import_module(place)
+    # A module may do anything when it is imported, and the others shall still be found.
+    except (Exception, SystemExit) as error:
+        raise ExperimentError(f"{_file(place)}: {_in_one_line(error)}") from None
 
 
 def _modules() -> dict[str, str]:

@@ -17,7 +17,7 @@ from typing import Any
 from perflab import errors
 from perflab.errors import PerflabError, RunInterrupted
 from perflab.host.endings import how_it_ended
-from perflab.paths import project_root
+from perflab.paths import foreign_environment, project_root
 from perflab.trials.conductor import Order
 
 Event = dict[str, Any]
@@ -35,6 +35,7 @@ class Conducted:
             start_new_session=True,
             bufsize=0,
             cwd=project_root(),
+            env={**os.environ, **foreign_environment()},
         )
         assert self._child.stdin is not None
         self._child.stdin.write(order.model_dump_json().encode() + b"\n")

@@ -22,6 +22,7 @@ from perflab.errors import HostBusy, PerflabError
 from perflab.host import facts
 from perflab.host.lock import measurement_lock
 from perflab.host.placement import Placement, placement
+from perflab.instruments import Instrument
 from perflab.load.generator import Generator
 from perflab.recordings import (
     RunRecord,
@@ -31,7 +32,6 @@ from perflab.recordings import (
     new_run_id,
     remaining_blocks,
 )
-from perflab.sampling import profiler
 from perflab.stacks import leftovers
 from perflab.stacks.backend import Backend, choose
 from perflab.stacks.labels import Labels
@@ -107,8 +107,8 @@ class Conductor:
         with ExitStack() as stack:
             self._take_lock(stack)
             self._clean()
-            if any(treatment.profiling for treatment in plan.treatments):
-                profiler.check_usable()
+            for instrument in _instruments(plan):
+                instrument.check_usable()
             backend = choose(self._order.backend)
             places = placement()
             os.sched_setaffinity(0, set(places.sampler))
@@ -211,6 +211,7 @@ def _record(plan: RunPlan, backend: Backend, places: Placement, code: dict[str, 
     return RunRecord(
         run_id=new_run_id(plan.experiment),
         experiment=plan.experiment,
+        system=plan.system,
         title=plan.title,
         question=plan.question,
         state="running",
@@ -218,7 +219,12 @@ def _record(plan: RunPlan, backend: Backend, places: Placement, code: dict[str, 
         parameters=dict(plan.parameters),
         factors={name: list(levels) for name, levels in plan.factors.items()},
         treatments=[
-            TreatmentRecord(name=item.name, levels=dict(item.levels), label=item.label)
+            TreatmentRecord(
+                name=item.name,
+                levels=dict(item.levels),
+                label=item.label,
+                instruments=[each.model_dump(mode="json") for each in item.instruments],
+            )
             for item in plan.treatments
         ],
         blocks=plan.blocks,
@@ -232,14 +238,16 @@ def _record(plan: RunPlan, backend: Backend, places: Placement, code: dict[str, 
         code=code,
         sessions=[session],
         warnings=[*plan.warnings, *_bystanders()],
-        notes=_watched(plan),
+        responses=list(plan.responses),
+        steady=plan.steady,
+        tables=plan.tables,
     )
 
 
-def _watched(plan: RunPlan) -> dict[str, Any]:
-    """Return which frames the trials' columns about watched functions are of, by treatment."""
-    found = {item.name: dict(item.profiling.watch) for item in plan.treatments if item.profiling}
-    return {"watched": found} if any(found.values()) else {}
+def _instruments(plan: RunPlan) -> list[Instrument]:
+    """Return what looks at the trials; instruments with the same settings once."""
+    every = [each for treatment in plan.treatments for each in treatment.instruments]
+    return list({each.model_dump_json(): each for each in every}.values())
 
 
 def _bystanders() -> list[str]:

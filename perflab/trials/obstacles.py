@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from perflab.errors import StackError
+from perflab.errors import RecordingError, StackError
+from perflab.instruments.instrument import kind_of
 from perflab.load.workload import OpenLoop, Workload
+from perflab.parameters import did_you_mean
+from perflab.recordings import named
+from perflab.recordings.schema import declared_schema
 from perflab.stacks.plan import settle
 from perflab.stacks.spec import ServiceSpec, load_service
 from perflab.trials.plan import RunPlan
@@ -19,9 +23,12 @@ def obstacles(plan: RunPlan) -> list[str]:
     """Return a sentence for everything that would stop a run of ``plan`` after its start.
 
     Treatments are told apart by their names; every setting of every service must be what its
-    ``service.toml`` allows; every node must be wired; every load must send something that counts.
+    ``service.toml`` allows; every node must be wired; every load must send something that counts;
+    every instrument must be able to look; every claim must be about a declared response.
     """
     found = [*_treatments(plan), *dict.fromkeys(_settings(plan)), *dict.fromkeys(_loads(plan))]
+    found += [*dict.fromkeys(_instruments(plan)), *dict.fromkeys(_tables(plan))]
+    found += dict.fromkeys(_claims(plan))
     if not found:
         try:
             settle({treatment.name: treatment.stack for treatment in plan.treatments})
@@ -49,6 +56,39 @@ def _settings(plan: RunPlan) -> Iterator[str]:
                 specs[node.service].resolve(node.settings)
             except StackError as error:
                 yield str(error)
+
+
+def _instruments(plan: RunPlan) -> Iterator[str]:
+    for treatment in plan.treatments:
+        for instrument in treatment.instruments:
+            try:
+                yield from instrument.obstacles(treatment.stack, treatment.workload)
+            except StackError as error:
+                yield str(error)
+
+
+def _tables(plan: RunPlan) -> Iterator[str]:
+    """Yield tables that cannot be, or that two instruments want with different columns."""
+    seen: dict[str, Mapping[str, str]] = {}
+    kinds = {type(each) for treatment in plan.treatments for each in treatment.instruments}
+    for kind in sorted(kinds, key=kind_of):
+        for name, columns in kind.tables.items():
+            if seen.setdefault(name, columns) != columns:
+                yield f"table '{name}' has other columns in two instruments; rename one of them"
+            try:
+                declared_schema(name, columns)
+            except RecordingError as error:
+                yield f"{kind_of(kind)}: {error}"
+
+
+def _claims(plan: RunPlan) -> Iterator[str]:
+    known = [response.name for response in plan.responses]
+    for contrast in plan.contrasts:
+        if named(plan.responses, contrast.response) is None:
+            yield (
+                f"claim '{contrast.name}' is about '{contrast.response}', which its system does "
+                f"not declare as a response{did_you_mean(contrast.response, known)}"
+            )
 
 
 def _loads(plan: RunPlan) -> Iterator[str]:

@@ -2,66 +2,26 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict
 
-from perflab.errors import ParameterError
+from perflab.instruments import STANDARD
+from perflab.instruments.named import NamedInstrument
 from perflab.load.workload import Workload
-from perflab.recordings import Contrast
+from perflab.recordings import Contrast, Response, Steady
+from perflab.recordings.responses import COMMON
 from perflab.stacks.plan import StackPlan
-
-WATCHED_NAME = re.compile(r"[a-z][a-z0-9_]*")
-
-
-class Profiling(BaseModel):
-    """A profiler beside the load: which node it looks at, and how often a second.
-
-    ``watch`` names functions whose part the trial's row shall hold (see
-    :mod:`perflab.trials.watching`): a short name, and a regular expression that is searched for in
-    frames as py-spy writes them, ``Connection.write (chat/connection.py)``.
-
-    Raises
-    ------
-    ParameterError
-        A name cannot be part of a column's name, or a pattern is none.
-    """
-
-    model_config = ConfigDict(frozen=True)
-
-    node: str
-    rate_hz: int
-    watch: Mapping[str, str] = Field(default_factory=dict)
-
-    @field_validator("watch")
-    @classmethod
-    def _can_be_watched(cls, watch: Mapping[str, str]) -> Mapping[str, str]:
-        problems = [
-            problem for name, pattern in watch.items() if (problem := _obstacle(name, pattern))
-        ]
-        if problems:
-            raise ParameterError("watched functions", problems)
-        return watch
-
-
-def _obstacle(name: str, pattern: str) -> str:
-    """Return why a function cannot be watched so; empty where it can."""
-    if not WATCHED_NAME.fullmatch(name):
-        return f"name '{name}': small letters, digits and _ are allowed, a letter first"
-    if not pattern:
-        return f"'{name}': its pattern is empty and would match every frame; name a function"
-    try:
-        re.compile(pattern)
-    except re.error as error:
-        return f"'{name}': the pattern '{pattern}' is no regular expression: {error}"
-    return ""
 
 
 class Treatment(BaseModel):
-    """One combination of levels, the stack it needs, the load it gets, and who looks on."""
+    """One combination of levels, the stack it needs, the load it gets, and what looks at it.
+
+    What is measured is said by the ``instruments`` alone: nothing else is in the trials' rows but
+    what every trial has (its states, the client's lateness, the CPU of services).
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -70,11 +30,14 @@ class Treatment(BaseModel):
     levels: Mapping[str, str]
     stack: StackPlan
     workload: Workload
-    profiling: Profiling | None = None
+    instruments: tuple[NamedInstrument, ...] = STANDARD
 
 
 class RunPlan(BaseModel):
     """One run before it begins.
+
+    ``responses`` are the numbers of its trials that can be compared, ``steady`` says by what a
+    trial was steady, both as their ``system`` declares them.
 
     ``seed`` decides the order of the treatments in every block; ``cooldown_s`` is the rest after a
     trial; before every ``fresh_blocks``-th block the services are started afresh (0: never).
@@ -83,6 +46,7 @@ class RunPlan(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     experiment: str
+    system: str = ""
     title: str
     question: str
     parameters: Mapping[str, Any]
@@ -94,10 +58,22 @@ class RunPlan(BaseModel):
     cooldown_s: float = 0.1
     fresh_blocks: int = 0
     warnings: tuple[str, ...] = ()
+    responses: tuple[Response, ...] = COMMON
+    steady: Steady = Steady()
 
     def treatment(self, name: str) -> Treatment:
         """Return a treatment by name."""
         return next(item for item in self.treatments if item.name == name)
+
+    @property
+    def tables(self) -> dict[str, dict[str, str]]:
+        """Return the tables that the instruments add: the types of the columns, by table."""
+        return {
+            name: dict(columns)
+            for treatment in self.treatments
+            for instrument in treatment.instruments
+            for name, columns in instrument.tables.items()
+        }
 
     def order(self) -> list[list[str]]:
         """Return, per block, the treatments' names in random order.

@@ -137,14 +137,7 @@ class Session:
         return self._time_left.estimate_s((name for _, _, name in ahead), restarts)
 
     def _commit(self, tables: TrialTables) -> None:
-        self._writer.commit_trial(
-            tables.row,
-            tables.requests,
-            tables.samples,
-            tables.waits,
-            tables.messages,
-            tables.stacks,
-        )
+        self._writer.commit_trial(tables.row, tables.requests, tables.samples, **tables.others)
 
     def _tell(self, row: Mapping[str, Any], left_s: float | None) -> None:
         self._emit(
@@ -152,7 +145,7 @@ class Session:
                 "event": "trial_done",
                 "trial_id": row["trial_id"],
                 "state": row["state"],
-                "reasons": row["reasons"],
+                "reasons": [each.model_dump() for each in row["reasons"]],
                 "throughput_rps": row.get("throughput_rps"),
                 "messages_per_s": row.get("messages_per_s"),
                 "left_s": left_s,
@@ -165,7 +158,7 @@ class Session:
         if last:
             return
         self._restarts += 1
-        reason = tables.row["reasons"][0]
+        reason = str(tables.row["reasons"][0])
         if self._restarts > MAX_RESTARTS:
             raise StackError(
                 f"{self._failed} trials failed, although the services were started afresh "

@@ -1,41 +1,34 @@
-"""What is measured around a load, with the services idle: disk, core, and who else used CPU."""
+"""Who else used CPU during a load: services that should rest, and other guests of the machine."""
 
 from __future__ import annotations
 
 import contextlib
-import json
+import time
 from dataclasses import dataclass, field
-from typing import Any
 
-from perflab.host.placement import Placement
-from perflab.host.speed import cpu_probe_ms
 from perflab.sampling.meters import ProcessTable, core_times
 from perflab.stacks.residents import Residents
-from perflab.trials.summary import flush_columns
 
 
 @dataclass
-class Surroundings:
-    """Probes right before and after the load."""
+class OthersCpu:
+    """CPU that others use from now on; ``shares`` gives it as parts of a core so far."""
 
-    flush_us: list[float] = field(default_factory=list)
-    cpu_probe_ms: list[float] = field(default_factory=list)
+    residents: Residents
+    treatment: str
+    began_ns: int = field(default_factory=time.monotonic_ns)
 
-    def probe(self, residents: Residents, placement: Placement, name: str) -> None:
-        """Measure the speed of the services' core and the flush cost of the database's disk."""
-        self.cpu_probe_ms.append(cpu_probe_ms(placement.services))
-        node = residents.plans[name].database
-        if not node:
-            return
-        instance = residents.instance(name, node)
-        command = instance.launch.spec.probes.get("flush")
-        if command:
-            self.flush_us.extend(json.loads(instance.run(command))["flush_us"])
+    def __post_init__(self) -> None:
+        self._idle_ns, self._steal_ns = cpu_of_idle(self.residents, self.treatment), steal_ns()
 
-    def columns(self) -> dict[str, Any]:
-        """Return what the trial's row holds of the probes."""
-        mean_ms = sum(self.cpu_probe_ms) / len(self.cpu_probe_ms)
-        return {**flush_columns(self.flush_us), "cpu_probe_ms": mean_ms}
+    def shares(self) -> dict[str, float]:
+        """Return ``paused_cpu_share`` and ``steal_share`` since the begin (1.0 = one core)."""
+        wall_ns = time.monotonic_ns() - self.began_ns
+        idle_ns = cpu_of_idle(self.residents, self.treatment) - self._idle_ns
+        return {
+            "paused_cpu_share": idle_ns / wall_ns,
+            "steal_share": (steal_ns() - self._steal_ns) / wall_ns,
+        }
 
 
 def cpu_of_idle(residents: Residents, name: str) -> int:

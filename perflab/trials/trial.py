@@ -2,51 +2,50 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import TracebackType
 from typing import Any
 
 import pandas as pd
 
-from perflab.errors import LoadError, PerflabError, ServiceFailed, StackError
+from perflab.errors import ExperimentError, LoadError, PerflabError, ServiceFailed, StackError
 from perflab.host.placement import Placement
+from perflab.instruments import Load, Look, Observation, Scene
 from perflab.load.generator import Generator
 from perflab.load.result import LoadResult
 from perflab.load.selfcheck import check
 from perflab.load.stopping import Progress, StopLoad
-from perflab.recordings import Reason, Side, reason_columns
-from perflab.sampling.meters import Meter, ProcessTreeMeter
+from perflab.recordings import Reason
+from perflab.sampling.meters import Meter
 from perflab.sampling.sampler import Sampler
 from perflab.stacks.backend import HOST
 from perflab.stacks.patience import Interrupted, go_on, never
 from perflab.stacks.residents import Residents
-from perflab.systems.chat import streams
-from perflab.systems.chat.lost_messages import unstored
 from perflab.trials import summary
-from perflab.trials.looking_on import PROFILER, Seen, looking_on
 from perflab.trials.plan import Treatment
-from perflab.trials.surroundings import Surroundings, cpu_of_idle, steal_ns
+from perflab.trials.surroundings import OthersCpu
 
 MAX_PAUSED_CPU_SHARE = 0.01
 # A dead service answers nothing: what is under way need not run into its timeout.
 GIVE_UP_S = 3.0
-STORED_WITHIN_S = 1.0
+CLIENT, LAB = "client", "lab"
 
 
 @dataclass
 class TrialTables:
     """What one trial leaves: its row and its tables (absent ones are None).
 
-    ``services_whole`` says whether the next trial can be made with the services as they are.
+    ``others`` are those besides requests and samples, by name; ``services_whole`` says whether the
+    next trial can be made with the services as they are.
     """
 
     row: dict[str, Any]
     requests: pd.DataFrame | None = None
     samples: pd.DataFrame | None = None
-    waits: pd.DataFrame | None = None
-    messages: pd.DataFrame | None = None
-    stacks: pd.DataFrame | None = None
+    others: dict[str, pd.DataFrame] = field(default_factory=dict)
     services_whole: bool = True
 
 
@@ -75,36 +74,43 @@ class _Kept:
 
     result: LoadResult | None = None
     sampler: Sampler | None = None
+    looks: Sequence[Look] = ()
 
     def failed(
         self, row: dict[str, Any], error: PerflabError, others: Iterable[Reason]
     ) -> TrialTables:
         """Return a failed trial with what was recorded until then."""
-        reasons = reason_columns([Reason(str(error), _side(error)), *others])
-        tables = TrialTables({**row, **reasons, "state": "failed"}, services_whole=False)
+        row = {**row, "reasons": [_failure(error), *others], "state": "failed"}
+        tables = TrialTables(row, services_whole=False)
+        for look in self.looks:
+            tables.others |= look.left()
         if self.sampler is not None:
-            tables.samples, tables.waits = self.sampler.samples(), self.sampler.waits()
+            tables.samples = self.sampler.samples()
         if self.result is not None:
             tables.requests = self.result.requests
-            tables.messages = streams.message_table(self.result.messages)
+            tables.others |= summary.message_tables(self.result)
             self.result.discard()
         return tables
 
 
-def _side(error: PerflabError) -> Side:
-    """Return whose fault it is that a trial failed."""
+def _failure(error: PerflabError) -> Reason:
+    """Return why a trial failed, and whose fault it is."""
+    text = str(error)
     if isinstance(error, LoadError):
-        return "client"
-    return "server" if isinstance(error, ServiceFailed) else "unknown"
+        return Reason(code="load.failed", side="client", text=text)
+    if isinstance(error, ServiceFailed):
+        return Reason(code="service.failed", side="server", text=text)
+    return Reason(code="stack.failed", text=text)
 
 
 def _losses(residents: Residents, name: str) -> list[Reason]:
     """Return what speaks against a trial whose services lost processes."""
     return [
         Reason(
-            f"service '{service}' lost {lost} during the trial: what answered before and after "
-            "is not the same",
-            "server",
+            code="service.lost_processes",
+            side="server",
+            text=f"service '{service}' lost {lost} during the trial: what answered before and "
+            "after is not the same",
         )
         for service, lost in residents.lost(name).items()
     ]
@@ -136,107 +142,133 @@ def _measured(bench: Bench, treatment: Treatment, row: dict[str, Any], kept: _Ke
     residents, name = bench.residents, treatment.name
     residents.activate(name)
     residents.reset(name)
-    around = Surroundings()
-    around.probe(residents, bench.placement, name)
-    paused, steal = cpu_of_idle(residents, name), steal_ns()
-    begun_ns = time.monotonic_ns()
-    result, sampler, profile = _load(bench, treatment, kept)
-    wall_ns = time.monotonic_ns() - begun_ns
-    steal_share = (steal_ns() - steal) / wall_ns
-    paused_share = (cpu_of_idle(residents, name) - paused) / wall_ns
+    scene = Scene(residents, name, treatment.workload, bench.placement, bench.labels)
+    kept.looks = looks = [instrument.look(scene) for instrument in treatment.instruments]
+    for look in looks:
+        look.before()
+    others = OthersCpu(residents, name)
+    load, own = _load(bench, treatment, kept)
+    shares = others.shares()
     residents.check_alive(name)
     losses = _losses(residents, name)
     time.sleep(bench.cooldown_s)
-    around.probe(residents, bench.placement, name)
-    server_count, expected = _server_count(residents, treatment, result)
-    found = check(result, treatment.workload, expected, server_count)
-    reasons = [*losses, *found.reasons]
-    if paused_share > MAX_PAUSED_CPU_SHARE:
-        reasons.append(Reason(f"paused services used {paused_share:.1%} of a core"))
-    samples = sampler.samples()
-    services = [*residents.active(name), "client", "lab"]
-    seen = streams.look(result.messages, samples, services, _counts(residents, name))
-    # Only now: its CPU is no part of what a message costs.
-    services += [PROFILER] if profile else []
-    reasons += seen.reasons
+    for look in looks:
+        look.after()
+    found = check(load.result, treatment.workload)
+    seen = [look.observe(load) for look in looks]
+    reasons = [*losses, *found.reasons, *_disturbances(shares)]
+    reasons += [reason for each in seen for reason in each.reasons]
+    services = [*load.services, *own]
     row |= {
-        **summary.load_columns(result),
-        **summary.phase_columns(result.requests),
-        **summary.selfcheck_columns(found, seen.table is not None),
-        **summary.service_columns(samples, services, result.begin_ns, result.end_ns),
-        **around.columns(),
-        **seen.row,
-        "server_count": server_count,
-        "paused_cpu_share": paused_share,
-        "steal_share": steal_share,
+        **summary.load_columns(load.result),
+        **summary.selfcheck_columns(found),
+        **summary.service_columns(load.samples, services, load.result.begin_ns, load.result.end_ns),
+        **shares,
         "state": "invalid" if reasons else "valid",
-        **reason_columns(reasons),
-        **(profile.columns(seen.row.get("messages_delivered", 0)) if profile else {}),
-        "warnings": [*found.warnings, *seen.warnings, *(profile.warnings if profile else ())],
+        "reasons": reasons,
+        "warnings": [*found.warnings, *(warning for each in seen for warning in each.warnings)],
     }
-    requests = result.requests
+    for each in seen:
+        row |= _new_columns(each, row)
+    return TrialTables(
+        row, load.result.requests, load.samples, _tables(load.result, seen), not losses
+    )
+
+
+def _disturbances(shares: Mapping[str, float]) -> list[Reason]:
+    """Return that services which should have rested did not."""
+    share = shares["paused_cpu_share"]
+    if share <= MAX_PAUSED_CPU_SHARE:
+        return []
+    text = f"paused services used {share:.1%} of a core"
+    return [Reason(code="stack.paused_cpu", text=text)]
+
+
+def _new_columns(seen: Observation, row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the columns of an observation; refuse one that would write over another's."""
+    twice = sorted(set(seen.columns) & set(row))
+    if twice:
+        raise ExperimentError(f"two instruments, or one and the lab, measure {', '.join(twice)}")
+    return seen.columns
+
+
+def _tables(result: LoadResult, seen: Iterable[Observation]) -> dict[str, pd.DataFrame]:
+    """Return all tables but requests and samples; the raw rows are needed no more after it."""
+    tables = dict(summary.message_tables(result))
+    for each in seen:
+        tables |= each.tables
     result.discard()
-    stacks = profile.stacks if profile else None
-    waits = sampler.waits()
-    return TrialTables(row, requests, samples, waits, seen.table, stacks, not losses)
+    return tables
 
 
-def _load(
-    bench: Bench, treatment: Treatment, kept: _Kept
-) -> tuple[LoadResult, Sampler, Seen | None]:
+def _load(bench: Bench, treatment: Treatment, kept: _Kept) -> tuple[Load, list[str]]:
+    """Send the load while all look on; return it, and whose CPU was sampled besides services."""
     residents, name = bench.residents, treatment.name
     active = residents.active(name)
-    database = residents.database(name)
-    next_look = [time.monotonic() + 1.0]
-    died: list[StackError] = []
-
-    def look() -> None:
-        go_on(bench.interrupted, "during a trial")
-        if time.monotonic() >= next_look[0]:
-            next_look[0] = time.monotonic() + 1.0
-            try:
-                residents.check_alive(name)
-            except StackError as error:
-                died.append(error)
-                raise StopLoad("a service died", GIVE_UP_S) from None
-
     meters: dict[str, Meter] = {node: instance.meter() for node, instance in active.items()}
-    with looking_on(residents, treatment, bench.labels) as profiler:
-        if profiler is not None:
-            meters[PROFILER] = ProcessTreeMeter(profiler.pid)
-        sampler = Sampler(meters, bench.generator.pids, database.waits if database else None)
-        kept.sampler = sampler
+    port = active[treatment.workload.request.node].launch.port
+    watch = _Watch(bench, name)
+    with _begun(kept.looks) as own:
+        kept.sampler = sampler = Sampler({**meters, **own}, bench.generator.pids)
         sampler.start()
         try:
-            port = active[treatment.workload.request.node].launch.port
             kept.result = result = bench.generator.run(
-                treatment.workload, f"http://{HOST}:{port}", bench.on_progress, look
+                treatment.workload, f"http://{HOST}:{port}", bench.on_progress, watch
             )
         finally:
             sampler.stop()
-        if died:
-            raise died[0]
-        wanted = treatment.profiling
-        return result, sampler, Seen.by(profiler, wanted) if profiler and wanted else None
+        watch.raise_death()
+    return Load(result, sampler.samples(), (*active, CLIENT, LAB)), list(own)
 
 
-def _server_count(
-    residents: Residents, treatment: Treatment, result: LoadResult
-) -> tuple[int, int]:
-    """Return the server's own count of writes and what the client was told (-1 without one)."""
-    database = residents.database(treatment.name)
-    statement = residents.plans[treatment.name].count_sql
-    if database is None or not statement:
-        return -1, -1
-    acknowledged = int((result.requests["error"] == "").sum())
-    return database.count(statement), acknowledged
+class _Watch:
+    """Looks after interruption and dead services while a load is under way."""
+
+    def __init__(self, bench: Bench, treatment: str) -> None:
+        self._bench = bench
+        self._treatment = treatment
+        self._next_look = time.monotonic() + 1.0
+        self._death: StackError | None = None
+
+    def __call__(self) -> None:
+        """Raise what ends the load."""
+        go_on(self._bench.interrupted, "during a trial")
+        if time.monotonic() < self._next_look:
+            return
+        self._next_look = time.monotonic() + 1.0
+        try:
+            self._bench.residents.check_alive(self._treatment)
+        except StackError as error:
+            self._death = error
+            raise StopLoad("a service died", GIVE_UP_S) from None
+
+    def raise_death(self) -> None:
+        """Raise how a service ended, if one has."""
+        if self._death is not None:
+            raise self._death
 
 
-def _counts(residents: Residents, name: str) -> dict[str, dict[str, Any]]:
-    """Return what the services counted, after a while for what waits to be stored."""
-    deadline = time.monotonic() + STORED_WITHIN_S
-    while True:
-        counts = residents.counts(name)
-        if not any(map(unstored, counts.values())) or time.monotonic() > deadline:
-            return counts
-        time.sleep(0.05)
+@contextlib.contextmanager
+def _begun(looks: Iterable[Look]) -> Iterator[dict[str, Meter]]:
+    """Begin all looks and yield their meters; every one that was begun is ended."""
+    meters: dict[str, Meter] = {}
+    with contextlib.ExitStack() as ending:
+        for look in looks:
+            look.begin()
+            ending.push(_ending(look))
+            meters |= look.meters()
+        yield meters
+
+
+def _ending(look: Look) -> Callable[..., None]:
+    """Return what ends a look; where something has failed already, that is what is told."""
+
+    def end(
+        kind: type[BaseException] | None,  # noqa: ARG001
+        error: BaseException | None,
+        trace: TracebackType | None,  # noqa: ARG001
+    ) -> None:
+        with contextlib.suppress(*([PerflabError] if error is not None else [])):
+            look.end()
+
+    return end

@@ -5,12 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 
 from perflab.analysis import validity_table
+from perflab.recordings import Reason
+from perflab.recordings.older import UNCODED
 from tests.synthetic import write_run
 
 LATE = "generator lag p50 {} ms is above 2.0 ms: the client, not the server, was late"
 
 
-def reasons(root: Path, *given: list[str]) -> str:
+def late(text: str) -> Reason:
+    return Reason(code="generator.lag", side="client", text=text)
+
+
+def older(text: str) -> Reason:
+    return Reason(code=UNCODED, text=text)
+
+
+def reasons(root: Path, *given: list[Reason]) -> str:
     run = write_run(root, invalid={(block, 0) for block in range(len(given))}, requests=40)
     trials = run.trials()
     bad = list(trials.index[trials["state"] == "invalid"])
@@ -21,7 +31,7 @@ def reasons(root: Path, *given: list[str]) -> str:
 
 
 def test_equal_reasons_stand_once_with_the_range_of_their_numbers(tmp_path) -> None:
-    told = reasons(tmp_path, [LATE.format("5.31")], [LATE.format("3.2")], [LATE.format("11.0")])
+    told = reasons(tmp_path, *([late(LATE.format(ms))] for ms in ("5.31", "3.2", "11.0")))
     assert told == (
         "generator lag p50 3.2 to 11.0 ms is above 2.0 ms: the client, not the server, was late "
         "(3 trials)"
@@ -31,16 +41,27 @@ def test_equal_reasons_stand_once_with_the_range_of_their_numbers(tmp_path) -> N
 def test_every_reason_is_told_the_most_frequent_first(tmp_path) -> None:
     told = reasons(
         tmp_path,
-        ["2 requests failed", "no core for 31% of the time"],
-        ["no core for 45% of the time"],
+        [older("2 requests failed"), older("no core for 31% of the time")],
+        [older("no core for 45% of the time")],
     )
     assert told == "no core for 31 to 45% of the time (2 trials); 2 requests failed (1 trial)"
 
 
 def test_a_reason_without_numbers_is_told_as_it_is(tmp_path) -> None:
-    assert reasons(tmp_path, ["no request was measured"]) == "no request was measured (1 trial)"
+    assert (
+        reasons(tmp_path, [older("no request was measured")]) == "no request was measured (1 trial)"
+    )
 
 
 def test_large_and_signed_numbers_keep_their_order(tmp_path) -> None:
-    told = reasons(tmp_path, ["moved -3.5 ms"], ["moved +12.0 ms"], ["moved 1,200 ms"])
+    told = reasons(tmp_path, *([older(f"moved {ms} ms")] for ms in ("-3.5", "+12.0", "1,200")))
     assert told == "moved -3.5 to 1,200 ms (3 trials)"
+
+
+def test_reasons_of_one_code_are_one_kind_whatever_their_words(tmp_path) -> None:
+    """A trial with two of them is one trial; the wording that most have is told."""
+    p50, p99 = "generator lag p50 3 ms", "generator lag p99 {} ms"
+    told = reasons(
+        tmp_path, [late(p50), late(p99.format(20))], [late(p99.format(30))], [late("2 early")]
+    )
+    assert told == "generator lag p99 20 to 30 ms, or alike (3 trials)"

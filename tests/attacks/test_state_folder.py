@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,8 +12,8 @@ from typer.testing import CliRunner
 from perflab.cli import app
 from perflab.errors import UnsafePlace
 from perflab.host.own_folder import check_own, own_folder
-from perflab.paths import open_dir, services_dir, state_dir
-from perflab.stacks import leftovers
+from perflab.paths import open_dir, state_dir
+from perflab.stacks import environments, leftovers
 from perflab.stacks.process_backend import ProcessBackend
 from perflab.stacks.spec import load_service
 from tests.attacks.second_user import Stranger
@@ -88,9 +87,10 @@ def test_a_pickle_in_the_place_of_the_model_is_not_loaded(tmp_path: Path) -> Non
         "import sys; from pathlib import Path; from app import runtimes;"
         f"print(runtimes.load('sklearn', Path({str(tmp_path)!r}))([0.0] * 30))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=services_dir() / "inference", capture_output=True
-    )
+    backend, spec = ProcessBackend(), load_service("inference")
+    backend.prepare(spec, lambda _: None)
+    python = environments.environment(spec, backend.environments).python
+    done = subprocess.run([python, "-c", code], cwd=spec.folder, capture_output=True)
     assert done.returncode == 0
     assert not told.exists()
 

@@ -10,30 +10,36 @@ from pathlib import Path
 
 import pytest
 
+from perflab.paths import runs_dir
+from tests.cli.conftest import Tell
+
 PERFLAB = str(Path(sys.executable).with_name("perflab"))
 SMALL = ["-p", "blocks=3", "-p", "requests=60", "-p", "warmup_requests=10", "-p", "concurrency=5",
          "-p", "workers=1", "-p", "pool_size=4"]  # fmt: skip
 
 
-def perflab(*words: str, code: int = 0) -> str:
+def typed(*words: str, code: int = 0) -> str:
+    """Type a command into a shell: it is a process of its own, and takes seconds to import."""
     done = subprocess.run([PERFLAB, *words], capture_output=True, text=True, timeout=280)
     assert done.returncode == code, done.stdout + done.stderr
     return done.stdout + done.stderr
 
 
-def test_help_names_every_command() -> None:
-    text = perflab("--help")
+def test_help_names_every_command(perflab: Tell, tmp_path: Path) -> None:
+    text = typed("--help")
     words = (
         "lab run runs show verdicts compare experiments load requests up ps logs down completion"
     )
     for command in words.split():
         assert command in text
-        assert "--help" in perflab(command, "--help")
+        assert "--help" in perflab(tmp_path, command, "--help")[0]
 
 
-def test_errors_are_sentences_not_tracebacks() -> None:
+def test_errors_are_sentences_not_tracebacks(perflab: Tell, tmp_path: Path) -> None:
+    text = typed("run", "synchronous_comit", code=1)
+    assert "did you mean 'synchronous_commit'" in text
+    assert "Traceback" not in text
     for words, expected in (
-        (["run", "synchronous_comit"], "did you mean 'synchronous_commit'"),
         (["run", "synchronous_commit", "-p", "blokcs=2"], "did you mean 'blocks'"),
         (["run"], "name an experiment"),
         (["show", "nosuchrun"], "no run"),
@@ -41,42 +47,42 @@ def test_errors_are_sentences_not_tracebacks() -> None:
         (["logs", "nothing"], "no service"),
         (["run", "synchronous_commit", "--backend", "podman"], "backend"),
     ):
-        text = perflab(*words, code=1)
-        assert expected in text
-        assert "Traceback" not in text
+        assert expected in perflab(tmp_path, *words, code=1)[1]
 
 
 @pytest.mark.slow
-def test_a_stack_can_be_put_up_looked_at_and_taken_down(backend_name: str) -> None:
+def test_a_stack_can_be_put_up_looked_at_and_taken_down(
+    backend_name: str, perflab: Tell, tmp_path: Path
+) -> None:
     try:
-        assert "http://127.0.0.1:" in perflab("up", "inference", "--backend", backend_name)
-        listed = perflab("ps")
+        assert "http://127.0.0.1:" in typed("up", "inference", "--backend", backend_name)
+        listed = typed("ps")
         for service in ("postgres", "link", "inference"):
             assert service in listed
-        assert "ready to accept connections" in perflab("logs", "postgres")
+        assert "ready to accept connections" in perflab(tmp_path, "logs", "postgres")[0]
     finally:
-        removed = perflab("down")
+        removed = typed("down")
     assert "inference" in removed
-    assert "no services are up" in perflab("ps")
+    assert "no services are up" in perflab(tmp_path, "ps")[0]
 
 
 @pytest.mark.slow
 def test_the_chat_service_can_be_put_up_for_a_browser(backend_name: str) -> None:
     try:
-        told = perflab("up", "chat", "--backend", backend_name)
+        told = typed("up", "chat", "--backend", backend_name)
         address = re.search(r"http://127\.0\.0\.1:\d+", told)
         assert address
         assert "password" in told
         with urllib.request.urlopen(address[0], timeout=10) as page:
             assert "<title>" in page.read().decode()
     finally:
-        perflab("down")
+        typed("down")
 
 
 @pytest.mark.slow
-def test_run_ends_with_a_verdict_and_figures_and_show_repeats_it() -> None:
-    text = perflab("run", "synchronous_commit", "--backend", "process", *SMALL)
+def test_run_ends_with_a_verdict_and_figures_and_show_repeats_it(perflab: Tell) -> None:
+    text = typed("run", "synchronous_commit", "--backend", "process", *SMALL)
     assert "throughput.svg" in text
-    assert "process" in perflab("runs")
-    shown = perflab("show", "latest:synchronous_commit")
+    assert "process" in perflab(runs_dir(), "runs")[0]
+    shown = perflab(runs_dir(), "show", "latest:synchronous_commit")[0]
     assert "b000-p00-a0" in shown

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from perflab.cli.experiments import command
-from perflab.recordings import RunWriter
+from perflab.recordings import Reason, RunWriter
 from perflab.systems import experiment, names
 from tests.cli.conftest import Tell
 from tests.synthetic import write_run
@@ -88,8 +88,7 @@ def test_show_tells_reasons_whole(perflab: Tell, tmp_path: Path) -> None:
         "trial_id": "b000-p00-a1",
         "attempt": 1,
         "state": "failed",
-        "reasons": [reason],
-        "reason_sides": ["client"],
+        "reasons": [Reason(code="generator.lag", side="client", text=reason)],
     }
     RunWriter.reopen(run.path).commit_trial(row, None, None)
     told = perflab(tmp_path, "show", run.run_id)[0]

@@ -21,6 +21,8 @@ from perflab.errors import LoadError, TargetRefused
 from perflab.load.columns import frame
 from perflab.paths import project_root
 
+pytestmark = pytest.mark.alone
+
 TLS_SERVER = """
 import http.server, ssl, sys
 server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler)
@@ -105,9 +107,8 @@ def test_few_requests_have_no_p99() -> None:
     shown = json.loads(out)
     assert shown["errors_by_class"] == {"connect": 20}
     assert shown["response_time_ms"]["p99"] is None
-    assert shown["reasons"] == [
-        "20 of 20 requests failed: 20 x connect (first: Connection refused)"
-    ]
+    text = "20 of 20 requests failed: 20 x connect (first: Connection refused)"
+    assert shown["reasons"] == [{"code": "server.failures", "side": "server", "text": text}]
 
 
 def test_unexpected_answers_are_told_by_their_status_line(server: tuple[str, int]) -> None:

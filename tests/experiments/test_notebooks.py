@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import papermill
 import pytest
+import yaml
 
 from perflab import laboratory
 from perflab.errors import ParameterError
 from perflab.paths import figures_dir, notebooks_dir, project_root
 from perflab.systems import experiment, names
+from tests.experiments.one_kernel import one_kernel
+from tests.synthetic import write_run
+from tests.systems.chat.synthetic_streams import write_stream_run
 
 INFERENCE = {
     "backend": "process", "blocks": 3, "requests": 60, "warmup_requests": 10, "concurrency": 5,
@@ -49,6 +52,7 @@ SMALL = {
     "lab_check": CHECK,
     "serialization": CODECS,
     "profile": PROFILES,
+    "inference_runtime": {**INFERENCE, "blocks": 2},
     "chat_ladder": {**CHATTERS, "rungs": ["json", "best"], "users_share": 0.1},
     "latency_cpu": {**CHATTERS, "users": 25},
 }
@@ -70,74 +74,82 @@ def test_the_parameters_cell_agrees_with_the_experiment(name: str) -> None:
     assert experiment(name).check(given) == experiment(name).check({})
 
 
-@dataclass(frozen=True)
-class Measured:
-    """An experiment's notebook that has measured, and the run that it made."""
-
-    name: str
-    notebook: Path
-    run_id: str
-
-    def redone(self) -> Path:
-        """Redo it from its run, by the plain command line of papermill as its users type it."""
-        again = self.notebook.with_name("again.ipynb")
-        subprocess.run(
-            [sys.executable, "-m", "papermill", str(notebooks_dir() / f"{self.name}.ipynb"),
-             str(again), "-p", "from_run", self.run_id, "--no-progress-bar", "-k", "python3"],
-            cwd=project_root(), check=True, capture_output=True,
-        )  # fmt: skip
-        return again
-
-
 @pytest.fixture(scope="module")
-def measured() -> list[Measured]:
-    """What the tests of this module have measured so far."""
-    return []
+def engine() -> Iterator[str]:
+    """One kernel for all notebooks: starting it and importing the lab takes longer than they do."""
+    with one_kernel() as name:
+        yield name
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", names())
-def test_a_notebook_measures_and_saves_its_figures(
-    name: str, tmp_path: Path, measured: list[Measured]
+def test_a_notebook_measures_saves_figures_and_says_the_same_when_it_is_redone(
+    name: str, tmp_path: Path, engine: str
 ) -> None:
-    notebook = tmp_path / "first.ipynb"
-    papermill.execute_notebook(
-        str(notebooks_dir() / f"{name}.ipynb"), str(notebook),
-        parameters=SMALL.get(name, INFERENCE),
-        cwd=str(project_root()), progress_bar=False, kernel_name="python3",
-    )  # fmt: skip
+    first, again = tmp_path / "first.ipynb", tmp_path / "again.ipynb"
+    execute(name, first, SMALL.get(name, INFERENCE), engine)
     run = laboratory.runs()[-1]
     assert run.record.experiment == name
     assert run.record.state == "finished"
     saved = figures_dir() / run.run_id
     assert len(list(saved.glob("*.svg"))) >= 4
     assert len(list(saved.glob("*.png"))) >= 4
-    measured.append(Measured(name, notebook, run.run_id))
-
-
-@pytest.mark.slow
-def test_notebooks_that_are_redone_from_their_runs_measure_nothing_and_say_the_same(
-    measured: list[Measured],
-) -> None:
-    assert measured, "run it together with the tests above"
     before = [run.run_id for run in laboratory.runs()]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        redone = list(pool.map(Measured.redone, measured))
+    execute(name, again, {"from_run": run.run_id}, engine)
     assert [run.run_id for run in laboratory.runs()] == before
-    for first, again in zip(measured, redone, strict=True):
-        assert verdict_of(first.notebook) == verdict_of(again), first.name
+    assert verdict_of(first) == verdict_of(again)
 
 
 @pytest.mark.slow
-def test_the_overview_is_made_from_the_runs_that_are_there(tmp_path: Path) -> None:
+def test_a_notebook_does_so_by_the_plain_command_line_of_papermill(tmp_path: Path) -> None:
+    first, again = tmp_path / "first.ipynb", tmp_path / "again.ipynb"
+    typed("serialization", first, CODECS)
+    run = laboratory.runs()[-1]
+    assert (run.record.experiment, run.record.state) == ("serialization", "finished")
+    before = [run.run_id for run in laboratory.runs()]
+    typed("serialization", again, {"from_run": run.run_id})
+    assert [run.run_id for run in laboratory.runs()] == before
+    assert verdict_of(first) == verdict_of(again)
+
+
+@pytest.mark.slow
+def test_the_overview_is_made_from_the_runs_that_are_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = tmp_path / "runs"
+    monkeypatch.setenv("PERFLAB_RUNS", str(runs))
+    for experiment_name in ("synchronous_commit", "sync_vs_async"):
+        write_run(runs, experiment=experiment_name, requests=40, run_id=experiment_name)
+    streams = write_stream_run(tmp_path)
+    streams.path.rename(runs / streams.run_id)
     done = tmp_path / "overview.ipynb"
-    papermill.execute_notebook(
-        str(notebooks_dir() / "overview.ipynb"), str(done), cwd=str(project_root()),
-        progress_bar=False, kernel_name="python3",
-    )  # fmt: skip
+    # In a kernel of its own, which has this folder of runs.
+    execute("overview", done, {})
     shown = done.read_text()
-    for selected in laboratory.judged_runs():
+    judged = laboratory.judged_runs()
+    assert len(judged) == 3
+    for selected in judged:
         assert selected.run.run_id in shown
+
+
+def execute(
+    name: str, target: Path, parameters: Mapping[str, Any], engine: str | None = None
+) -> None:
+    """Execute a notebook by papermill, in a kernel of its own unless an engine is named."""
+    papermill.execute_notebook(
+        str(notebooks_dir() / f"{name}.ipynb"), str(target), parameters=dict(parameters),
+        cwd=str(project_root()), progress_bar=False, kernel_name="python3", engine_name=engine,
+    )  # fmt: skip
+
+
+def typed(name: str, target: Path, parameters: Mapping[str, object]) -> None:
+    """Execute a notebook by the plain command line of papermill, as its users type it."""
+    given = yaml.safe_dump(dict(parameters))
+    subprocess.run(
+        [sys.executable, "-m", "papermill", str(notebooks_dir() / f"{name}.ipynb"), str(target),
+         "-y", given, "--no-progress-bar", "-k", "python3"],
+        cwd=project_root(), check=True, capture_output=True,
+    )  # fmt: skip
 
 
 def verdict_of(path: Path) -> str:

@@ -28,7 +28,10 @@ def clients(tmp_path_factory) -> Run:
         for client, factor in (("lean", 1.0), ("aiohttp", 2.0), ("httpx", 9.0))
         for rate in ("200", "1000", "3000")
     ]
-    return write_run(tmp_path_factory.mktemp("clients"), treatments=treatments, invalid={(4, 8)})
+    return write_run(
+        tmp_path_factory.mktemp("clients"), treatments=treatments, invalid={(4, 8)},
+        experiment="client_overhead",
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="session")
@@ -45,8 +48,9 @@ def codecs(tmp_path_factory) -> Run:
         for message in ("published", "batch")
     ]
     return write_run(
-        tmp_path_factory.mktemp("codecs"), treatments=treatments, database=False, requests=60
-    )
+        tmp_path_factory.mktemp("codecs"), treatments=treatments, database=False, requests=60,
+        experiment="serialization",
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ from matplotlib.text import Text
 
 def shown_texts(figure: Figure) -> list[Text]:
     """Return the texts that are really drawn (axes keep ticks beyond their view)."""
-    figure.canvas.draw()
+    figure.draw_without_rendering()
     unseen = set()
     for axes in figure.axes:
         for axis in (axes.xaxis, axes.yaxis):

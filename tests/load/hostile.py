@@ -20,8 +20,10 @@ from typing import Any, Literal
 import uvloop
 
 from perflab.load.client import LeanClient
+from perflab.load.exchange import Exchange
 from perflab.load.generator import Generator
-from perflab.load.outcome import ERRORS, Exchange
+from perflab.load.life_cycle import Connections
+from perflab.load.outcome import ERRORS
 from perflab.load.prepared import Prepared
 from perflab.load.targets import split
 from perflab.load.workload import Request
@@ -205,8 +207,11 @@ async def send(
     loop = asyncio.get_running_loop()
     complaints: list[dict[str, Any]] = []
     loop.set_exception_handler(lambda _, context: complaints.append(context))
-    lean = LeanClient(loop, **{"timeout_s": 1.0, **client})
-    prepared = Prepared(request or Request(), split(url)[0], client.get("connection", "keep_alive"))
+    words = {name: client.pop(name) for name in list(client) if name in Connections.model_fields}
+    life = Connections.of(client.pop("connection", "keep_alive"), client.pop("connections", 0))
+    life = life.model_copy(update=words)
+    lean = LeanClient(loop, life, **{"timeout_s": 1.0, **client})
+    prepared = Prepared(request or Request(), split(url)[0], life)
     seen = Seen([], [], complaints, 0)
     over = asyncio.Event()
 

@@ -22,11 +22,14 @@ from perflab.load.workload import (
 )
 from perflab.recordings import Reason
 
+LATE = Reason(code="generator.lag", side="client", text="the client was late")
+SLEPT = Reason(code="host.clock_step", text="the machine slept")
+
 
 def server(capacity: float, client: float = float("inf")) -> Callable[[float], Probe]:
     def probe(level: float) -> Probe:
         if level > client:
-            return Probe(level, faults=("the client was late",))
+            return Probe(level, faults=(LATE,))
         return Probe(level, missed=("p99",) if level > capacity else ())
 
     return probe
@@ -54,14 +57,14 @@ def test_a_client_that_is_the_limit_is_not_taken_for_the_server() -> None:
 
 def test_a_limit_that_is_nobodys_for_sure_is_said_to_be_that() -> None:
     def probe(level: float) -> Probe:
-        return Probe(level, unclear=("the machine slept",) if level > 300 else ())
+        return Probe(level, unclear=(SLEPT,) if level > 300 else ())
 
     found = search(probe, 100, most=1e6)
     assert (found.limit, found.low, found.high) == ("unknown", 200, 400)
     assert "cannot be told (the machine slept)" in found.sentence
 
 
-@pytest.mark.parametrize("spoilt", [{"faults": ("late",)}, {"unclear": ("slept",)}])
+@pytest.mark.parametrize("spoilt", [{"faults": (LATE,)}, {"unclear": (SLEPT,)}])
 def test_a_probe_that_one_stall_spoilt_is_made_again(spoilt: dict[str, tuple[str, ...]]) -> None:
     made: list[float] = []
 
@@ -137,12 +140,13 @@ def test_a_probe_misses_by_objective_errors_throughput_or_growth() -> None:
     assert "answered" in judged(100, shown(throughput_rps=90.0), objectives).missed[0]
     assert "grows" in judged(100, shown(response_growth_ms_per_s=1.0), objectives).missed[0]
     faults = [
-        Reason("the client was late", "client"),
-        Reason("20 of 1000 requests failed (20 status)", "server"),
+        LATE,
+        Reason(code="server.failures", side="server", text="20 of 1000 requests failed"),
     ]
-    assert judged(100, shown(reasons=faults), objectives).faults == ("the client was late",)
-    slept = judged(100, shown(reasons=["the machine slept"]), objectives)
-    assert (slept.faults, slept.unclear) == ((), ("the machine slept",))
+    late = judged(100, shown(reasons=[each.model_dump() for each in faults]), objectives)
+    assert late.faults == (faults[0],)
+    slept = judged(100, shown(reasons=[SLEPT.model_dump()]), objectives)
+    assert (slept.faults, slept.unclear) == ((), (SLEPT,))
 
 
 def test_too_few_answers_are_no_verdict() -> None:

@@ -41,14 +41,14 @@ def test_a_load_of_known_length_is_refused_when_it_ends_early(
     tmp_path: Path, arrivals: Any
 ) -> None:
     (reason,) = judged(tmp_path / "early", arrivals, 400, lasted_s=3.0).reasons
-    assert reason == "the load ended after 3 s, but 5 s were planned"
+    assert reason.text == "the load ended after 3 s, but 5 s were planned"
     assert judged(tmp_path / "whole", arrivals, 400, lasted_s=5.001).valid
 
 
 def test_a_stop_that_was_asked_for_is_no_early_end(tmp_path: Path) -> None:
     found = judged(tmp_path, BY_TIME, 400, lasted_s=3.0, stopped="interrupted")
     assert found.valid
-    assert "the load was ended early: interrupted" in found.warnings
+    assert "the load was ended early: interrupted" in map(str, found.warnings)
 
 
 def test_a_load_that_reached_its_number_of_requests_may_be_over_before_its_time(
@@ -78,7 +78,7 @@ def test_a_refused_connection_is_not_held_against_the_client(tmp_path: Path) -> 
     )  # fmt: skip
     (reason,) = check(result, Workload(request=Request(), arrivals=BY_COUNT)).reasons
     assert reason.side == "server"
-    assert reason.endswith("failed: 500 x connect (first: Connection refused)")
+    assert reason.text.endswith("failed: 500 x connect (first: Connection refused)")
 
 
 def test_lateness_is_judged_by_percentiles_that_the_sample_supports(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_lateness_is_judged_by_percentiles_that_the_sample_supports(tmp_path: Pa
         del result.__dict__["rows"]
         found = check(result, Workload(request=Request(), arrivals=arrivals))
         assert np.isnan(found.lag_p99_ms) == (number < 368)
-        return [each.partition(" ms")[0] for each in found.reasons if "generator lag" in each]
+        return [each.text.partition(" ms")[0] for each in found.reasons if "generator lag" in each]
 
     assert late(368, 0.02) == ["generator lag p99 200.00"]
     # A p99 of 200 requests is their third largest: nobody else may name it, and lag may not.

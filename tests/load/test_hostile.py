@@ -17,9 +17,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from perflab.load.client import LeanClient
-from perflab.load.connection import kind_of
-from perflab.load.outcome import ERRORS, Exchange
+from perflab.load.exchange import Exchange
+from perflab.load.life_cycle import Connections
+from perflab.load.outcome import ERRORS
 from perflab.load.prepared import Prepared
+from perflab.load.socket_errors import kind_of
 from perflab.load.targets import split
 from perflab.load.workload import Request
 from tests.load.hostile import OK, End, Hostile, Part, Script, Seen, check, on_uvloop, play, send
@@ -328,7 +330,7 @@ def test_a_process_without_files_left_says_so_and_recovers() -> None:
         loop = asyncio.get_running_loop()
         kinds: list[str] = []
         async with Hostile([Script((Part(OK),), "keep")]) as url:
-            client = LeanClient(loop, connections=10)
+            client = LeanClient(loop, Connections(most=10))
             prepared = Prepared(Request(), split(url)[0])
             exchange = Exchange(prepared, 0, lambda done: kinds.append(ERRORS[done.error]))
             limits = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import zlib
+from hashlib import sha256
 from typing import Any
 
 import h11
@@ -14,6 +15,7 @@ from pydantic import ValidationError
 
 from perflab.errors import ParameterError
 from perflab.load.body import Body, Room
+from perflab.load.life_cycle import Connections
 from perflab.load.outcome import ERRORS
 from perflab.load.prepared import Prepared
 from perflab.load.targets import Origin
@@ -122,14 +124,14 @@ def test_a_placeholder_that_is_none_is_refused_with_rows_and_literal_without() -
 def test_what_the_request_says_itself_is_not_said_again() -> None:
     headers = {"hOST": "other", "Content-type": "text/plain", "connection": "keep-alive"}
     request = Request(method="POST", headers=headers, body="x")
-    read, _, _ = parsed(Prepared(request, HOME, "per_request").payload)
+    read, _, _ = parsed(Prepared(request, HOME, Connections(requests=1)).payload)
     names = [b"connection", b"content-length", b"content-type", b"host"]
     assert sorted(name for name, _ in read.headers) == names
     assert dict(read.headers)[b"host"] == b"other"
 
 
 def test_a_connection_per_request_says_so() -> None:
-    assert b"Connection: close" in Prepared(Request(), HOME, "per_request").payload
+    assert b"Connection: close" in Prepared(Request(), HOME, Connections(requests=1)).payload
     assert b"Connection" not in Prepared(Request(), HOME).payload
 
 
@@ -139,13 +141,17 @@ def test_a_connection_per_request_says_so() -> None:
         ({}, (200, b"x"), ""),
         ({}, (201, b"x"), "status"),
         ({"expect_status": 0}, (503, b"x"), ""),
-        ({"expect_bytes": 2}, (200, b"x"), "body"),
+        ({"expect_bytes": 2}, (200, b"x"), "length"),
         ({"expect_bytes": 0}, (200, b""), ""),
         ({"expect_body": "é"}, (200, "aéb".encode()), ""),
         ({"expect_body": "é"}, (200, b"e"), "body"),
         ({"expect_crc32": zlib.crc32(b"x")}, (200, b"x"), ""),
         ({"expect_crc32": 0}, (200, b""), ""),
-        ({"expect_crc32": 0}, (200, b"x"), "body"),
+        ({"expect_crc32": 0}, (200, b"x"), "checksum"),
+        ({"expect_sha256": sha256(b"x").hexdigest()}, (200, b"x"), ""),
+        ({"expect_sha256": sha256(b"x").hexdigest()}, (200, b"y"), "checksum"),
+        ({"expect_sha256": sha256(b"").hexdigest()}, (200, b""), ""),
+        ({"expect_crc32": 0, "expect_bytes": 2}, (200, b"x"), "length"),
         ({"expect_bytes": 9}, (404, b"x"), "status"),
     ],
 )

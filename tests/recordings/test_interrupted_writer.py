@@ -60,7 +60,7 @@ def commit_all(writer: RunWriter, model: Run, blocks: list[int], attempt: int) -
     for block in blocks:
         name = trial_id(block, 0, attempt if block == blocks[0] else 0)
         identity = {"trial_id": name, "block": block, "attempt": int(name.rpartition("a")[2])}
-        writer.commit_trial({**row, **identity}, *tables)
+        writer.commit_trial({**row, **identity}, *tables[:2], waits=tables[2])
 
 
 def test_a_full_disk_keeps_the_trials_before_it_and_the_run_goes_on(

@@ -52,7 +52,7 @@ def test_messages_are_kept_and_a_run_without_them_has_none(tmp_path) -> None:
          "planned_ns": [5], "at_ns": [9], "bytes": [80]}
     )  # fmt: skip
     writer = RunWriter.create(tmp_path / "new", model.record)
-    writer.commit_trial(row, None, None, None, heard)
+    writer.commit_trial(row, None, None, messages=heard)
     again = Run(writer.path)
     for _ in range(2):
         found = again.messages([row["trial_id"]])

@@ -12,7 +12,7 @@ import pytest
 
 from perflab.errors import RecordingError
 from perflab.recordings import Run, RunRecord, RunWriter, new_run_id, trial_id
-from tests.synthetic import write_run
+from tests.synthetic import DIED, write_run
 
 FIRST = ["b000-p00-a0"]
 IDENTITY = ["trial_id", "treatment", "block"]
@@ -32,14 +32,15 @@ def writer(model, tmp_path) -> RunWriter:
 
 def row_of(model: Run, **changes) -> dict:
     row = model.trials().iloc[0].drop("superseded").to_dict()
-    return {**row, "reasons": list(row["reasons"]), **changes}
+    return {**row, **changes}
 
 
 def commit(writer: RunWriter, model: Run, block: int = 0, requests=None) -> Path:
     tables = [model.requests(None, FIRST), model.samples(FIRST), model.waits(FIRST)]
     tables = [table.drop(columns=IDENTITY) for table in tables]
     row = row_of(model, block=block, position=0, trial_id=trial_id(block, 0, 0))
-    return writer.commit_trial(row, tables[0] if requests is None else requests, *tables[1:])
+    whole, samples, waits = tables
+    return writer.commit_trial(row, whole if requests is None else requests, samples, waits=waits)
 
 
 def test_what_was_committed_is_read_back_unchanged(writer, model) -> None:
@@ -69,7 +70,7 @@ def test_a_failed_trial_needs_no_tables(writer, model) -> None:
             "attempt": 0,
             "treatment": treatment,
             "state": "failed",
-            "reasons": ["died"],
+            "reasons": [DIED],
         },
         None,
         None,
@@ -77,7 +78,7 @@ def test_a_failed_trial_needs_no_tables(writer, model) -> None:
     run = Run(writer.path)
     row = run.trials().iloc[0]
     assert row["state"] == "failed"
-    assert list(row["reasons"]) == ["died"]
+    assert row["reasons"] == [DIED]
     assert np.isnan(row["throughput_rps"])
     assert run.requests().empty
     assert len(run.valid_trials()) == 0

@@ -23,6 +23,12 @@ def run(tmp_path_factory) -> Run:
     return Run(found.path)
 
 
+@pytest.fixture(scope="module")
+def written(run, tmp_path_factory) -> Path:
+    """The run's section in a folder that is not its own."""
+    return write_section(run, tmp_path_factory.mktemp("sections") / "report")
+
+
 def test_a_section_holds_question_verdict_tables_set_up_and_warnings(run) -> None:
     text = section(run, [])
     for part in (
@@ -39,14 +45,13 @@ def test_failed_and_invalid_trials_stand_with_their_reasons(run) -> None:
     assert re.search(r"\| invalid \| the client used 97% of its cores \|", text)
 
 
-def test_every_linked_figure_exists_relative_to_the_section(run, tmp_path) -> None:
-    path = write_section(run, tmp_path / "report")
-    links = re.findall(r"!\[.*?\]\(<(.*?)>\)", path.read_text())
+def test_every_linked_figure_exists_relative_to_the_section(written) -> None:
+    links = re.findall(r"!\[.*?\]\(<(.*?)>\)", written.read_text())
     assert len(links) == 6
     for link in links:
         assert not Path(link).is_absolute()
         assert link.endswith(".svg")
-        assert (path.parent / link).is_file()
+        assert (written.parent / link).is_file()
 
 
 def test_in_the_runs_own_folder_the_figures_lie_beside_the_section(run, tmp_path) -> None:
@@ -54,9 +59,8 @@ def test_in_the_runs_own_folder_the_figures_lie_beside_the_section(run, tmp_path
     assert {found.suffix for found in path.parent.iterdir()} == {".md", ".svg", ".png", ".csv"}
 
 
-def test_a_section_is_the_same_when_written_again(run, tmp_path) -> None:
-    first, second = write_section(run, tmp_path / "a"), write_section(run, tmp_path / "b")
-    assert first.read_bytes() == second.read_bytes()
+def test_a_section_is_the_same_when_written_again(run, written, tmp_path) -> None:
+    assert written.read_bytes() == write_section(run, tmp_path / "b").read_bytes()
 
 
 def test_a_png_is_linked_only_where_there_is_no_svg(run) -> None:

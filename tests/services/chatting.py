@@ -10,13 +10,9 @@ from functools import cache
 from typing import Any
 
 from chat.envelopes import Ack, Send
-from running import Answer, Service, call
+from running import Answer, Service, artifacts_of, call, use_packages_of
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
-
-from perflab.paths import state_dir
-from perflab.stacks.process_backend import ProcessBackend
-from perflab.stacks.spec import load_service
 
 PASSWORD = "correct horse"
 CODECS = ("json", "orjson", "msgspec", "protobuf", "msgpack")
@@ -30,8 +26,8 @@ LARGE = "x" * 15_000
 @cache
 def compiled_codecs() -> Any:
     """Return the service's module of codecs, with chat.proto compiled as the backend does it."""
-    identity = ProcessBackend().prepare(load_service("chat"), lambda _: None)
-    folder = str(state_dir() / "artifacts" / f"chat-{identity}")
+    use_packages_of("chat")
+    folder = str(artifacts_of("chat"))
     if folder not in sys.path:
         sys.path.insert(0, folder)
     from chat import codecs

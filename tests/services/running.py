@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import secrets
 import socket
+import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -15,10 +18,13 @@ from pathlib import Path
 from typing import Any
 
 from perflab.errors import StackError
-from perflab.paths import open_dir
+from perflab.paths import open_dir, services_dir
+from perflab.stacks import environments
 from perflab.stacks.backend import HOST, Launch
+from perflab.stacks.environments import Environment
 from perflab.stacks.labels import Labels
-from perflab.stacks.process_backend import ProcessBackend, ProcessInstance
+from perflab.stacks.process_backend import ProcessBackend
+from perflab.stacks.process_instance import ProcessInstance
 from perflab.stacks.spec import load_service
 
 SECRET = secrets.token_urlsafe(24)
@@ -110,6 +116,40 @@ def start(
         secret=SECRET,
     )
     return Service(backend, launch, backend.start(launch))
+
+
+def environment_of(name: str) -> Environment:
+    """Return the environment of a service, made when it is not there, with its artifacts."""
+    backend, spec = ProcessBackend(), load_service(name)
+    backend.prepare(spec, lambda _: None)
+    return environments.environment(spec, backend.environments)
+
+
+def artifacts_of(name: str) -> Path:
+    """Return what the service's preparation has made."""
+    backend = ProcessBackend()
+    return backend.artifacts / f"{name}-{backend.prepare(load_service(name), lambda _: None)}"
+
+
+def told_inside(name: str, code: str) -> Any:
+    """Run code beside a service's sources, in its environment; return the JSON that it prints."""
+    environment = environment_of(name)
+    done = subprocess.run(
+        [environment.python, "-c", code], cwd=services_dir() / name, capture_output=True, text=True,
+        env={**os.environ, "PYTHONPATH": "", **environment.variables()}, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def use_packages_of(name: str) -> None:
+    """Let this process import what a service has installed, after what the lab has itself.
+
+    What both have is then the lab's: only the service's own process shows its versions.
+    """
+    folder = str(environment_of(name).packages)
+    if folder not in sys.path:
+        sys.path.append(folder)
 
 
 def server_pid(postgres: Service) -> int:

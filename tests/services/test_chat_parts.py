@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from chat import accounts, application, tokens
+from chat import accounts, tokens
 from chat.channels import Channels, begins_subscribed
 from chat.envelopes import Message
 from chat.refusal import ExpiredToken, NotStored, UnknownChannel, WrongToken
 from chat.settings import CHOICES, from_environment
 from chat.store import Store, message_statement
+from running import told_inside, use_packages_of
 
 from perflab.stacks.spec import load_service
+from perflab.systems.chat.watched import DEFLATE
 
 NEEDED = {"CHAT_HOST": "127.0.0.1", "CHAT_PORT": "1", "CHAT_DATA": "/none"}
+
+
+@pytest.fixture(scope="module")
+def hashes(own_places: Path) -> None:  # noqa: ARG001
+    """The libraries that hash passwords are the service's, not the lab's."""
+    use_packages_of("chat")
 
 
 @pytest.mark.parametrize("share", [0.0, 0.25, 0.64, 1.0])
@@ -49,6 +58,7 @@ def test_an_unknown_channel_is_named() -> None:
         Channels(10, 0.64, []).named("channel10")
 
 
+@pytest.mark.usefixtures("hashes")
 @pytest.mark.parametrize("name", CHOICES["login_hash"])
 def test_every_hashing_takes_the_password_and_no_other(name: str) -> None:
     hashing = accounts.hashing(name, bcrypt_rounds=5)
@@ -59,6 +69,7 @@ def test_every_hashing_takes_the_password_and_no_other(name: str) -> None:
         assert not hashing.verify(known, wrong)
 
 
+@pytest.mark.usefixtures("hashes")
 def test_real_hashes_are_kept() -> None:
     kept = {name: accounts.hashing(name, 7).hash("x") for name in CHOICES["login_hash"]}
     assert kept["bcrypt"].startswith("$2b$07$")
@@ -132,8 +143,12 @@ def test_phases_survive_a_float_of_32_bits() -> None:
 
 
 def paths(**settings: str) -> set[str]:
-    app = application.build(from_environment({**NEEDED, **settings}))
-    return {route.path for route in app.routes}  # type: ignore[attr-defined]
+    asked = (
+        "import json; from chat import application; from chat.settings import from_environment;"
+        f"app = application.build(from_environment({({**NEEDED, **settings})!r}));"
+        "print(json.dumps([route.path for route in app.routes]))"
+    )
+    return set(told_inside("chat", asked))
 
 
 def test_the_codec_benchmark_is_there_only_where_it_was_asked_for_and_then_no_user_is() -> None:
@@ -141,3 +156,18 @@ def test_the_codec_benchmark_is_there_only_where_it_was_asked_for_and_then_no_us
     assert paths() >= {"/login", "/ws", "/history"}
     assert paths(CHAT_BENCHMARK="on") >= {"/codec-bench", "/health", "/counts"}
     assert not paths(CHAT_BENCHMARK="on") & {"/login", "/ws", "/history", "/channels"}
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "websockets.extensions.permessage_deflate:PerMessageDeflate.encode",
+        "wsproto.extensions:PerMessageDeflate.frame_outbound",
+    ],
+)
+def test_the_compressing_step_of_each_of_the_services_libraries_is_watched(step: str) -> None:
+    module, _, name = step.partition(":")
+    told_inside("chat", f"import json, {module}; {module}.{name}; print(json.dumps(0))")
+    frame = f"{name} ({module.replace('.', '/')}.py)"
+    assert re.search(DEFLATE, frame)
+    assert not re.search(DEFLATE, frame.replace("encode", "decode").replace("out", "in"))

@@ -289,6 +289,7 @@ def test_a_login_verifies_and_times_its_phases(started: Start, hashing: str, whe
             assert answer.body["error"]["code"] == "wrong_login"
 
 
+@pytest.mark.alone
 def test_logins_in_threads_do_not_hold_up_the_loop(started: Start) -> None:
     took_s = {}
     for where in ("loop", "threads"):

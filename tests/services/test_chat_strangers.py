@@ -124,6 +124,7 @@ def under_attack(service: Service) -> Iterator[list[int]]:
             thread.join()
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 def test_wrong_logins_hold_nobody_up(slow_hash: Service) -> None:
     # The first may hold others up once, as every login does where they are verified in the loop.
@@ -145,6 +146,7 @@ def test_wrong_logins_hold_nobody_up(slow_hash: Service) -> None:
     assert max(took_s) < 2 * hash_s
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 def test_right_logins_are_verified_as_the_setting_says(started: Start) -> None:
     service = started("chat", **SLOW_HASH)
@@ -231,6 +233,7 @@ MUTE: dict[str, Callable[[socket.socket], object]] = {
 }
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("behaviour", MUTE)
 def test_a_connection_that_gives_not_what_it_owes_is_cut(plain: Service, behaviour: str) -> None:
     before = counts(plain)["refused"].get("mute", 0)

@@ -3,73 +3,84 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import pytest
 from app import runtimes
 from app.settings import from_environment
 from app.timing import Phases
+from running import artifacts_of, told_inside
+
+# By both runtimes, and by the first of them from a model that is trained anew.
+PREDICTIONS = """
+import json, pathlib, train
+from app import runtimes
 from sklearn.datasets import load_breast_cancer
-
-from perflab.paths import services_dir
-from perflab.stacks.process_backend import ProcessBackend
-from perflab.stacks.spec import load_service
-
-SOURCE = services_dir() / "inference"
+data = load_breast_cancer()
+made, again = pathlib.Path({made!r}), pathlib.Path({again!r})
+train.train(again)
+loaded = {{
+    "onnx": runtimes.load("onnx", made),
+    "sklearn": runtimes.load("sklearn", made),
+    "again": runtimes.load("onnx", again),
+}}
+told = {{name: [predict(row) for row in data.data.tolist()] for name, predict in loaded.items()}}
+print(json.dumps(told | {{"true": data.target.tolist()}}))
+"""
+IMPORTED = """
+import json, pathlib, sys, app.main
+from app import runtimes
+runtimes.load({name!r}, pathlib.Path({folder!r}))
+print(json.dumps([name for name in ("onnxruntime", "sklearn") if name in sys.modules]))
+"""
 
 
 @pytest.fixture(scope="module")
-def artifacts(own_places: Path) -> Path:
-    identity = ProcessBackend().prepare(load_service("inference"), lambda _: None)
-    return own_places / "state" / "artifacts" / f"inference-{identity}"
+def artifacts(own_places: Path) -> Path:  # noqa: ARG001
+    return artifacts_of("inference")
 
 
-def test_both_runtimes_agree_on_every_row_of_the_data(artifacts: Path) -> None:
-    onnx, sklearn = (_all(name, artifacts) for name in ("onnx", "sklearn"))
-    assert len(onnx) == 569
-    assert {label for label, _ in onnx} == {0, 1}
-    assert [label for label, _ in onnx] == [label for label, _ in sklearn]
-    assert [one for _, one in onnx] == pytest.approx([one for _, one in sklearn], abs=1e-5)
+@pytest.fixture(scope="module")
+def again(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("again")
 
 
-def _all(name: str, artifacts: Path) -> list[tuple[int, float]]:
-    predict = runtimes.load(name, artifacts)
-    return [predict(row) for row in load_breast_cancer().data.tolist()]
+@pytest.fixture(scope="module")
+def told(artifacts: Path, again: Path) -> dict[str, Any]:
+    """Label and probability of each row of the data, by runtime, and the true labels."""
+    shown = told_inside("inference", PREDICTIONS.format(made=str(artifacts), again=str(again)))
+    return dict(shown)
 
 
-def test_the_model_has_learned_something(artifacts: Path) -> None:
-    data = load_breast_cancer()
-    labels = np.array([label for label, _ in _all("onnx", artifacts)])
-    assert (labels == data.target).mean() > 0.98
+def test_both_runtimes_agree_on_every_row_of_the_data(told: dict[str, Any]) -> None:
+    assert len(told["onnx"]) == 569
+    assert {label for label, _ in told["onnx"]} == {0, 1}
+    assert [label for label, _ in told["onnx"]] == [label for label, _ in told["sklearn"]]
+    assert [one for _, one in told["onnx"]] == pytest.approx(
+        [one for _, one in told["sklearn"]], abs=1e-5
+    )
 
 
-def test_training_again_gives_the_same_model(artifacts: Path, tmp_path: Path) -> None:
-    subprocess.run([sys.executable, str(SOURCE / "train.py"), "--into", str(tmp_path)], check=True)
-    rows = load_breast_cancer().data.tolist()[::10]
-    first, second = (runtimes.load("onnx", folder) for folder in (artifacts, tmp_path))
-    assert [first(row) for row in rows] == [second(row) for row in rows]
-    assert len(json.loads((tmp_path / "example.json").read_text())["features"]) == 30
+def test_the_model_has_learned_something(told: dict[str, Any]) -> None:
+    right = [label == true for (label, _), true in zip(told["onnx"], told["true"], strict=True)]
+    assert sum(right) / len(right) > 0.98
 
 
-def test_an_unknown_runtime_is_refused_by_name(artifacts: Path) -> None:
+def test_training_again_gives_the_same_model(told: dict[str, Any], again: Path) -> None:
+    assert told["again"] == told["onnx"]
+    assert len(json.loads((again / "example.json").read_text())["features"]) == 30
+
+
+def test_an_unknown_runtime_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="'onxn' must be one of sklearn, onnx"):
-        runtimes.load("onxn", artifacts)
+        runtimes.load("onxn", tmp_path)
 
 
 @pytest.mark.parametrize(("runtime", "loaded"), [("onnx", "onnxruntime"), ("sklearn", "sklearn")])
 def test_a_worker_imports_only_its_own_runtime(artifacts: Path, runtime: str, loaded: str) -> None:
-    script = (
-        "import sys; from pathlib import Path; import app.main; from app import runtimes;"
-        f"runtimes.load({runtime!r}, Path({str(artifacts)!r}));"
-        "print([name for name in ('onnxruntime', 'sklearn') if name in sys.modules])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=SOURCE, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == str([loaded])
+    script = IMPORTED.format(name=runtime, folder=str(artifacts))
+    assert told_inside("inference", script) == [loaded]
 
 
 @pytest.mark.parametrize(

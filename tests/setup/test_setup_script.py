@@ -6,11 +6,14 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
 
+from perflab.host import installer
 from perflab.paths import project_root
+from tests.wheels import only_from, wheel
 
 SCRIPT = project_root() / "scripts" / "setup.sh"
 
@@ -21,7 +24,10 @@ def checkout(tmp_path: Path) -> Path:
     root = tmp_path / "a checkout"
     (root / "scripts").mkdir(parents=True)
     shutil.copy(SCRIPT, root / "scripts")
-    (root / "requirements.lock").write_text("nosuchpackage==1.0 --hash=sha256:" + "0" * 64 + "\n")
+    (root / "perflab" / "host").mkdir(parents=True)
+    shutil.copy(installer.__file__, root / "perflab" / "host")
+    pins = [f"{name}==1.0 \\\n    --hash=sha256:" + "0" * 64 for name in ("nosuchpackage", "uv")]
+    (root / "requirements.lock").write_text("\n".join(pins) + "\n")
     (root / "pyproject.toml").write_text("[project]\nname='x'\nversion='0'\n")
     return root
 
@@ -71,15 +77,40 @@ def test_a_full_disk_is_noticed_before_anything_is_made(checkout: Path, tmp_path
     assert not (checkout / ".venv").exists()
 
 
-def test_an_unreachable_index_is_one_clear_line_and_leaves_no_stamp(checkout: Path) -> None:
+@pytest.fixture
+def with_uv(checkout: Path) -> Path:
+    """The checkout with an environment that has pip and uv already: the lab's own."""
+    venv = checkout / ".venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True)
+    packages = next(venv.glob("lib/python*/site-packages"))
+    (packages / "lab.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    (venv / "bin" / "uv").symlink_to(installer.uv())
+    return checkout
+
+
+@pytest.mark.parametrize("stage", ["checkout", "with_uv"])
+def test_an_unreachable_index_is_one_clear_line_and_leaves_no_stamp(
+    stage: str, request: pytest.FixtureRequest
+) -> None:
+    """pip fetches uv, then uv the rest: both have to say it, and both look where pip is told to."""
+    checkout = request.getfixturevalue(stage)
     done = setup(
         checkout, PIP_INDEX_URL="http://127.0.0.1:9/", PIP_RETRIES="0", PIP_FIND_LINKS="",
-        PYTHON=sys.executable,
+        UV_HTTP_RETRIES="0", PYTHON=sys.executable,
     )  # fmt: skip
     assert done.returncode == 1
     assert "index cannot be reached" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert done.stderr.count("\n") == 1
     assert not (checkout / ".venv" / "perflab-setup").exists()
+
+
+def test_a_package_of_another_hash_is_not_installed(with_uv: Path, tmp_path: Path) -> None:
+    wheel(tmp_path / "wheels", "nosuchpackage", "1.0")
+    wheel(tmp_path / "wheels", "uv", "1.0")
+    done = setup(with_uv, **only_from(tmp_path / "wheels"), PYTHON=sys.executable)
+    assert done.returncode == 1
+    assert "its hash differs" in done.stderr
+    assert not list((with_uv / ".venv").rglob("nosuchpackage.py"))
 
 
 def test_a_finished_environment_is_left_alone_until_the_lock_changes(checkout: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from perflab.stacks import log_keeper
 from perflab.stacks.log_keeper import KEPT_BYTES, LONGEST_BYTES, cut_middle, keep, open_log
-from perflab.stacks.process_backend import tail
+from perflab.stacks.process_instance import tail
 
 # 64 KiB every 2 ms are 30 MiB a second.
 TALKER = """
@@ -74,6 +74,7 @@ def talker(tmp_path: Path) -> Iterator[psutil.Process]:
     wait_until(lambda: not keepers(tmp_path))
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 def test_a_service_that_writes_without_end_fills_no_disk(
     talker: psutil.Process, tmp_path: Path

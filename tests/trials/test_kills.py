@@ -21,6 +21,8 @@ from perflab.systems import experiment
 from perflab.trials.client import conduct
 from perflab.trials.conductor import Order
 
+pytestmark = pytest.mark.alone
+
 SMALL = {
     "blocks": 2, "requests": 1200, "warmup_requests": 10, "concurrency": 5, "workers": 2,
     "pool_size": 4, "seed": 7,
@@ -87,7 +89,7 @@ def test_whoever_is_killed_is_named_and_the_run_goes_on_with_whole_services() ->
     worker, master, loader, reaper = (victim.pid for victim in killed)
     replaced, failed, unsent, clean = run.trials().to_dict("records")
     assert replaced["state"] == "invalid"
-    assert replaced["reasons"][0].startswith(f"service 'inference' lost process {worker} (")
+    assert replaced["reasons"][0].text.startswith(f"service 'inference' lost process {worker} (")
     assert failed["state"] == "failed"
     assert "service 'inference': was ended by SIGKILL" in failed["reasons"][0]
     assert f"pid {master}" not in str(notes)

@@ -16,6 +16,8 @@ from perflab.systems import experiment
 from perflab.trials.client import conduct
 from perflab.trials.conductor import Order
 
+pytestmark = pytest.mark.alone
+
 # Users have joined after half a second and all act from the second on.
 CROWD = {
     "rungs": ["no_deflate"], "users_share": 0.08, "blocks": 2, "join_s": 0.02, "action_s": 0.5,
@@ -40,7 +42,8 @@ def test_deliveries_until_a_service_was_killed_are_in_the_recording_and_the_run_
     run = Run(conduct(Order(plan=plan, backend="process", runs=runs_dir()), show))
     assert run.record.state == "finished"
     failed, after = run.trials().to_dict("records")
-    assert (failed["state"], list(failed["reason_sides"])) == ("failed", ["server"])
+    assert (failed["state"], failed["reasons"][0].code) == ("failed", "service.failed")
+    assert [each.side for each in failed["reasons"]] == ["server"]
     assert "service 'chat" in failed["reasons"][0]
     assert "log lines" in failed["reasons"][0]
 

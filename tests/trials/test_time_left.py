@@ -78,6 +78,7 @@ def events_of_a_run(
     return seen
 
 
+@pytest.mark.alone
 def test_what_a_run_says_is_left_is_what_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = events_of_a_run(monkeypatch, blocks=6)
     end = seen[-1][0] + STOP_S

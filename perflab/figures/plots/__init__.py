@@ -1,1 +1,1 @@
-"""One module per plot: ``<name>(run) -> Figure`` and ``table(run) -> DataFrame``."""
+"""One module per plot: its table, how that is drawn, and the view that is made of both."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 
-from perflab.analysis.evaluation import Finding
-from perflab.analysis.findings import published_text
-from perflab.analysis.verdict import Outcome
 from perflab.figures.looks import PALETTE
 from perflab.figures.theme import FAINT, INK, MUTED
 from perflab.figures.words import text_width_in, wrap
@@ -30,36 +29,64 @@ Line = tuple[str, float, str, str]
 
 
 @dataclass(frozen=True)
-class Row:
-    """A finding with its words, broken into lines: (text, size in points, colour, weight)."""
+class Claim:
+    """A row of the table: see :func:`perflab.figures.plots.effects.effect_table`.
 
-    finding: Finding
-    claim: tuple[Line, ...]
+    Without an effect ``of_blocks`` is empty. Numbers that are not there are NaN.
+    """
+
+    claim: str
+    name: str
+    scale: str
+    quantity: str
+    unit: str
+    published: str
+    published_value: float
+    measured: float
+    low: float
+    high: float
+    of_blocks: tuple[float, ...]
+    left_out: int
+    verdict: str
+    reason: str
+
+
+def claim_of(record: Mapping[Hashable, Any]) -> Claim:
+    """Return a row of the table as it was read."""
+    of_blocks = tuple(float(value) for value in record["of_blocks"].split())
+    return Claim(**{**{str(key): value for key, value in record.items()}, "of_blocks": of_blocks})
+
+
+@dataclass(frozen=True)
+class Row:
+    """A claim with its words, broken into lines: (text, size in points, colour, weight)."""
+
+    claim: Claim
+    asked: tuple[Line, ...]
     result: tuple[Line, ...]
 
     @property
     def height_in(self) -> float:
         """Return how high the row must be for its words, and its picture if it has one."""
-        picture = LEAST_IN if self.finding.effect is not None else 0.0
-        return max(picture, _height_in(self.claim), _height_in(self.result)) + 2 * PAD_IN
+        picture = LEAST_IN if self.claim.of_blocks else 0.0
+        return max(picture, _height_in(self.asked), _height_in(self.result)) + 2 * PAD_IN
 
 
-def row(finding: Finding, right_in: float) -> Row:
-    """Return a finding with the words beside its picture, the right ones ``right_in`` wide."""
-    contrast = finding.contrast
-    claim = [
-        *_lines(contrast.claim, LEFT_IN, SIZE_PT, INK),
-        *_lines(contrast.name, LEFT_IN, SMALL_PT, MUTED),
+def row(claim: Claim, right_in: float) -> Row:
+    """Return a claim with the words beside its picture, the right ones ``right_in`` wide."""
+    asked = [
+        *_lines(claim.claim, LEFT_IN, SIZE_PT, INK),
+        *_lines(claim.name, LEFT_IN, SMALL_PT, MUTED),
     ]
-    result = _lines(str(finding.verdict), right_in, SIZE_PT, INK, "bold")
-    if finding.effect is not None:
+    result = _lines(claim.verdict, right_in, SIZE_PT, INK, "bold")
+    if claim.of_blocks:
         result += [
-            *_lines(_measured(finding), right_in, SIZE_PT, INK),
-            *_lines(_blocks(finding), right_in, SMALL_PT, MUTED),
+            *_lines(_measured(claim), right_in, SIZE_PT, INK),
+            *_lines(_blocks(claim), right_in, SMALL_PT, MUTED),
         ]
-    if finding.verdict.outcome is not Outcome.UNPUBLISHED:
-        result += _lines(finding.verdict.reason, right_in, SMALL_PT, MUTED)
-    return Row(finding, tuple(claim), tuple(result))
+    if claim.reason:
+        result += _lines(claim.reason, right_in, SMALL_PT, MUTED)
+    return Row(claim, tuple(asked), tuple(result))
 
 
 def _lines(
@@ -68,18 +95,15 @@ def _lines(
     return [(line, size, color, weight) for line in wrap(text, size, width_in, weight)]
 
 
-def _measured(finding: Finding) -> str:
-    effect = finding.effect
-    assert effect is not None
-    if not math.isfinite(effect.low):
-        return f"{number(effect.estimate)}, n too small for an interval"
-    return f"{number(effect.estimate)} [{number(effect.low)}, {number(effect.high)}]"
+def _measured(claim: Claim) -> str:
+    if not math.isfinite(claim.low):
+        return f"{number(claim.measured)}, n too small for an interval"
+    return f"{number(claim.measured)} [{number(claim.low)}, {number(claim.high)}]"
 
 
-def _blocks(finding: Finding) -> str:
-    n = len(finding.blocks)
-    left_out = f", {_counted(finding.left_out)} left out" if finding.left_out else ""
-    return f"n = {_counted(n)}{left_out}"
+def _blocks(claim: Claim) -> str:
+    left_out = f", {_counted(claim.left_out)} left out" if claim.left_out else ""
+    return f"n = {_counted(len(claim.of_blocks))}{left_out}"
 
 
 def _counted(blocks: int) -> str:
@@ -109,23 +133,20 @@ def write(axes: Axes, lines: tuple[Line, ...], x_in: float, top_in: float) -> No
         y += _line_in(size)
 
 
-def draw(axes: Axes, finding: Finding, top_in: float, height_in: float) -> None:
-    """Draw the blocks, the estimate with its interval and the published value of a finding."""
-    effect = finding.effect
-    assert effect is not None
+def draw(axes: Axes, claim: Claim, top_in: float, height_in: float) -> None:
+    """Draw the blocks, the estimate with its interval and the published value of a claim."""
 
     def at(share: float) -> float:
         return top_in + PAD_IN + share * (height_in - 2 * PAD_IN)
 
-    ratio = finding.contrast.scale == "ratio"
-    values = np.exp(effect.by_block) if ratio else np.asarray(effect.by_block)
-    places = np.linspace(*BLOCKS, len(values)) if len(values) > 1 else np.array([sum(BLOCKS) / 2])
-    axes.plot(values, [at(place) for place in places], ls="", marker="o", ms=4, mfc=POINT,
+    count = len(claim.of_blocks)
+    places = np.linspace(*BLOCKS, count) if count > 1 else np.array([sum(BLOCKS) / 2])
+    axes.plot(claim.of_blocks, [at(place) for place in places], ls="", marker="o", ms=4, mfc=POINT,
               mec=INK, mew=0.4, zorder=3, gid="blocks")  # fmt: skip
-    if math.isfinite(effect.low):
-        _draw_estimate(axes, effect.low, effect.estimate, effect.high, at(ESTIMATE))
-    if published_text(finding.contrast):
-        _draw_published(axes, finding, at(PUBLISHED))
+    if math.isfinite(claim.low):
+        _draw_estimate(axes, claim.low, claim.measured, claim.high, at(ESTIMATE))
+    if claim.published:
+        _draw_published(axes, claim, at(PUBLISHED))
 
 
 def _draw_estimate(axes: Axes, low: float, middle: float, high: float, y: float) -> None:
@@ -138,28 +159,17 @@ def _draw_estimate(axes: Axes, low: float, middle: float, high: float, y: float)
             axes.plot([end], [y], marker=marker, ms=5, color=MEASURED, clip_on=False, zorder=4)
 
 
-def published_value(finding: Finding) -> float | None:
-    """Return where the published value lies; None where only a direction is claimed."""
-    contrast = finding.contrast
-    if contrast.scale == "difference":
-        return contrast.published_difference
-    if contrast.published_ratio is None and contrast.published_direction == "none":
-        return 1.0
-    return contrast.published_ratio
-
-
-def _draw_published(axes: Axes, finding: Finding, y: float) -> None:
+def _draw_published(axes: Axes, claim: Claim, y: float) -> None:
     """Mark the published value and say it; of a direction alone only say it, where it begins."""
-    value = published_value(finding)
-    words = f"published: {published_text(finding.contrast)}"
-    if value is not None:
+    value, words = claim.published_value, f"published: {claim.published}"
+    if math.isfinite(value):
         axes.plot([value], [y], marker="D", ms=5, mfc="white", mec=CLAIMED, mew=1.3, zorder=4,
                   gid="published")  # fmt: skip
         place, rightwards = _share(axes, value), _share(axes, value) < 0.5
     else:
-        rightwards = finding.contrast.published_direction == "greater"
+        rightwards = claim.published.startswith("greater")
         words = f"{words} \N{RIGHTWARDS ARROW}" if rightwards else f"\N{LEFTWARDS ARROW} {words}"
-        place = _share(axes, 1.0 if finding.contrast.scale == "ratio" else 0.0)
+        place = _share(axes, 1.0 if claim.scale == "ratio" else 0.0)
     width_in = _width_in(axes)
     length, gap = text_width_in(words, SMALL_PT) / width_in, GAP_IN / width_in
     left = place + gap if rightwards else place - gap - length

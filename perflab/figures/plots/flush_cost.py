@@ -2,85 +2,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from perflab.figures.canvas import canvas_of, finish, only_grid
-from perflab.figures.looks import Look, looks
+from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
+from perflab.figures.looks import Look
+from perflab.figures.page import Page
 from perflab.figures.plots.milliseconds import log_axis
-from perflab.figures.theme import FAINT, MUTED, styled
+from perflab.figures.points import draw_points
+from perflab.figures.theme import FAINT, MUTED
+from perflab.figures.view import View
 from perflab.figures.words import tick_label
 from perflab.recordings import Run
 
-COLUMNS = [
-    "order",
-    "trial_id",
-    "block",
-    "treatment",
-    "label",
-    "state",
-    "flushes",
-    "flush_min_ms",
-    "flush_p50_ms",
-    "flush_max_ms",
-    "commit_p50_ms",
-]
+TITLE = "cost of a disk flush over the run, and the commits of the trials"
+FLUSH, MIDDLE, COMMIT = "flush", "median flush", "median commit"
+COLUMNS = ["what", "order", "block", "treatment", "state", "ms"]
 
 
-def table(run: Run) -> pd.DataFrame:
-    """Return one row per measured trial in run order; empty where no flush was measured."""
-    trials = _measured(run)
-    if not len(trials):
-        return pd.DataFrame(columns=COLUMNS)
-    labels = {name: look.label for name, look in looks(run.record).items()}
-    flushes = [np.asarray(values, float) / 1e3 for values in trials["flush_us"]]
-    return trials.assign(
-        label=trials["treatment"].map(labels),
-        flushes=[len(values) for values in flushes],
-        flush_min_ms=[values.min() for values in flushes],
-        flush_p50_ms=[np.median(values) for values in flushes],
-        flush_max_ms=[values.max() for values in flushes],
-        commit_p50_ms=trials["trial_id"].map(_commit_medians(run)).astype(float),
-    )[COLUMNS]
+def flush_cost_table(run: Run) -> pd.DataFrame:
+    """Return what a flush took: every one measured around a trial, and their median, in ms.
 
-
-@styled
-def flush_cost(run: Run) -> Figure | None:
-    """Draw every measured flush by trial in run order, and each trial's median commit phase.
-
-    Returns
-    -------
-    Figure or None
-        None where the run has no database, hence no flush to measure.
+    And the trial's median commit phase, with treatment and state. ``order`` numbers the trials as
+    they ran.
     """
     trials = _measured(run)
     if not len(trials):
-        return None
-    look = looks(run.record)
-    drawn = table(run)
-    figure = canvas_of(
-        run,
-        "cost of a disk flush over the run, and the commits of the trials",
-        plot_height_in=3.3,
-        subtitle="Grey: single flushes on the database's file system, measured around each trial;"
-        " bar: their median. Coloured: the trial's median commit phase as the service reports it"
-        f"{_hollow(drawn)}.",
-        key=_key(look, drawn),
-    )
-    axes = figure.subplots()
-    for order, values in zip(trials["order"], trials["flush_us"], strict=True):
-        _draw_flushes(axes, int(order), np.asarray(values, float) / 1e3)
-    for name, group in drawn.groupby("treatment", sort=False):
-        _draw_commits(axes, group, look[str(name)])
-    _mark_blocks(axes, drawn)
-    axes.set_ylabel("time, ms (log)")
-    axes.set_xlabel("block (trials in the order they ran)")
-    log_axis(axes, "y")
-    only_grid(axes, "y")
-    return finish(figure)
+        return pd.DataFrame(columns=COLUMNS)
+    every = trials[["order", "block", "flush_us"]].explode("flush_us", ignore_index=True)
+    every = every.assign(what=FLUSH, ms=every["flush_us"].astype(float) / 1e3)
+    middle = every.groupby(["order", "block"], as_index=False)["ms"].median().assign(what=MIDDLE)
+    commits = trials.assign(what=COMMIT, ms=trials["trial_id"].map(_commit_medians(run)))
+    commits = commits.astype({"ms": float})
+    commits = commits[commits["ms"] > 0]
+    found: pd.DataFrame = pd.concat([every, middle, commits], ignore_index=True)[COLUMNS]
+    return found
+
+
+def has_flushes(run: Run) -> bool:
+    """Return whether the run measured what a flush takes: it has a database."""
+    return len(_measured(run)) > 0
 
 
 def _measured(run: Run) -> pd.DataFrame:
@@ -103,28 +68,37 @@ def _commit_medians(run: Run) -> dict[str, float]:
     return {str(trial): float(value) for trial, value in medians.items()}
 
 
-def _draw_flushes(axes: Axes, order: int, flushes_ms: np.ndarray) -> None:
-    # Spread by index, not at random: the same record gives the same picture.
-    spread = order - 0.12 + np.linspace(-0.2, 0.2, len(flushes_ms))
-    axes.plot(spread, flushes_ms, ls="", marker="o", ms=2.2, mfc=MUTED, mec="none", alpha=0.55)
-    middle = float(np.median(flushes_ms))
-    axes.plot([order - 0.4, order + 0.16], [middle] * 2, color=MUTED, lw=1.6)
+def draw_flush_cost(table: pd.DataFrame, page: Page) -> LabFigure:
+    """Draw every measured flush by trial in run order, and each trial's median commit phase."""
+    flushes, middles, commits = (table[table["what"] == what] for what in (FLUSH, MIDDLE, COMMIT))
+    figure = page_canvas(
+        page,
+        TITLE,
+        plot_height_in=3.3,
+        subtitle="Grey: single flushes on the database's file system, measured around each trial;"
+        " bar: their median. Coloured: the trial's median commit phase as the service reports it"
+        f"{_hollow(commits)}.",
+        key=_key(page.looks, set(commits["treatment"])),
+    )
+    axes = figure.subplots()
+    axes.plot(_spread(flushes), flushes["ms"], ls="", marker="o", ms=2.2, mfc=MUTED, mec="none",
+              alpha=0.55)  # fmt: skip
+    axes.hlines(middles["ms"], middles["order"] - 0.4, middles["order"] + 0.16, color=MUTED, lw=1.6)
+    beside = commits.assign(order=commits["order"] + 0.3)
+    draw_points(axes, beside, "order", "ms", "treatment", page.looks, s=25, linewidth=0.5, zorder=4)
+    _mark_blocks(axes, middles)
+    axes.set_ylabel("time, ms (log)")
+    axes.set_xlabel("block (trials in the order they ran)")
+    log_axis(axes, "y")
+    only_grid(axes, "y")
+    return finish(figure)
 
 
-def _draw_commits(axes: Axes, trials: pd.DataFrame, look: Look) -> None:
-    for state, fill in (("valid", look.color), ("invalid", "white"), ("failed", "white")):
-        chosen = trials[(trials["state"] == state) & (trials["commit_p50_ms"] > 0)]
-        axes.plot(
-            chosen["order"] + 0.3,
-            chosen["commit_p50_ms"],
-            ls="",
-            marker=look.marker,
-            ms=5,
-            mfc=fill,
-            mec=look.color,
-            mew=1.0,
-            zorder=4,
-        )
+def _spread(flushes: pd.DataFrame) -> pd.Series[float]:
+    """Return where the flushes of a trial stand side by side, in the order they were made."""
+    groups = flushes.groupby("order")["ms"]
+    place, most = groups.cumcount(), groups.transform("size") - 1
+    return flushes["order"] - 0.32 + 0.4 * place / most.clip(lower=1)
 
 
 def _mark_blocks(axes: Axes, trials: pd.DataFrame) -> None:
@@ -138,27 +112,21 @@ def _mark_blocks(axes: Axes, trials: pd.DataFrame) -> None:
     axes.set_xlim(trials["order"].min() - 0.6, trials["order"].max() + 0.8)
 
 
-def _key(look: dict[str, Look], trials: pd.DataFrame) -> list[Line2D]:
+def _key(looks: Mapping[str, Look], shown: set[str]) -> list[Line2D]:
     flush = Line2D([], [], color=MUTED, lw=1.6, label="median disk flush")
-    with_commit = set(trials.loc[trials["commit_p50_ms"] > 0, "treatment"])
     commits = [
-        Line2D(
-            [],
-            [],
-            ls="",
-            marker=each.marker,
-            ms=5,
-            mfc=each.color,
-            mec=each.color,
-            label=tick_label(each.label, 6.4, 8, lines=1),
-        )
-        for name, each in look.items()
-        if name in with_commit
-    ]
+        Line2D([], [], ls="", marker=each.marker, ms=5, mfc=each.color, mec=each.color,
+               label=tick_label(each.label, 6.4, 8, lines=1))
+        for name, each in looks.items()
+        if name in shown
+    ]  # fmt: skip
     return [flush, *commits]
 
 
-def _hollow(trials: pd.DataFrame) -> str:
+def _hollow(commits: pd.DataFrame) -> str:
     """Explain the hollow markers where there are any."""
-    hollow = (trials["state"] != "valid") & (trials["commit_p50_ms"] > 0)
-    return ", hollow where the trial does not count" if hollow.any() else ""
+    hollow = (commits["state"] != "valid").any()
+    return ", hollow where the trial does not count" if hollow else ""
+
+
+FLUSH_COST = View("flush_cost", TITLE, flush_cost_table, draw_flush_cost, suits=has_flushes)

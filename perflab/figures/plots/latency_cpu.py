@@ -7,80 +7,80 @@ from collections.abc import Mapping
 
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from perflab.analysis import Correlation
-from perflab.figures.canvas import canvas_of, finish, only_grid
+from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
 from perflab.figures.evidence import LATENCY, WINDOW_S, cpu_windows, latency_and_cpu
-from perflab.figures.looks import Look, looks
-from perflab.figures.nothing import empty_figure
+from perflab.figures.looks import Look
+from perflab.figures.page import Page
 from perflab.figures.plots.milliseconds import log_axis
-from perflab.figures.theme import styled
+from perflab.figures.points import draw_points
+from perflab.figures.view import View
 from perflab.figures.words import tick_label
 from perflab.recordings import Run
 
-SERVICES = ("inference", "postgres")
 TITLE = "response time against CPU use of each service"
-TABLE_ROWS = 400
+COLUMNS = ["service", "treatment", "cpu_cores", "p50_ms", "words"]
 
 
-def table(run: Run) -> pd.DataFrame:
-    """Return the windows: treatment, trial, start in ns, median ms, CPU by service (1.0 = a core).
+def latency_cpu_view(*services: str) -> View:
+    """Return the view of the services of a system: one panel for each that was sampled."""
 
-    At most ``TABLE_ROWS`` rows, evenly thinned; the figure draws all windows.
+    def table(run: Run) -> pd.DataFrame:
+        return _table(run, services)
+
+    def suits(run: Run) -> bool:
+        sampled = set(run.samples()["service"])
+        return not sampled or bool(sampled & set(services))
+
+    return View("latency_cpu", TITLE, table, draw_latency_cpu, suits)
+
+
+def _table(run: Run, services: tuple[str, ...]) -> pd.DataFrame:
+    """Return the windows: service, treatment, CPU (1.0 = a core), median response time in ms.
+
+    First of each service a row with the ``words`` that say how the two go together.
     """
-    found = cpu_windows(run, SERVICES)
-    every = max(1, -(-len(found) // TABLE_ROWS))
-    return found.iloc[::every].reset_index(drop=True)
+    windows = cpu_windows(run, services)
+    sampled = [name for name in services if f"cpu_{name}" in windows]
+    if windows.empty:
+        return pd.DataFrame(columns=COLUMNS)
+    parts = [part for service in sampled for part in _of_service(windows, service)]
+    return pd.concat(parts, ignore_index=True)
 
 
-@styled
-def latency_cpu(run: Run) -> Figure | None:
-    """Draw response time against CPU per time window, one panel per service.
+def _of_service(windows: pd.DataFrame, service: str) -> list[pd.DataFrame]:
+    points = windows.assign(service=service, words="", cpu_cores=windows[f"cpu_{service}"])
+    said = _in_words(latency_and_cpu(windows, service))
+    head = {"service": service, "treatment": "", "cpu_cores": math.nan, LATENCY: math.nan}
+    return [pd.DataFrame([{**head, "words": said}]), points[COLUMNS]]
 
-    None for a run that sampled other services.
-    """
-    sampled = set(run.samples()["service"])
-    if sampled and not sampled & set(SERVICES):
-        return None
-    look = looks(run.record)
-    found = cpu_windows(run, SERVICES)
-    if found.empty:
-        return empty_figure(run, TITLE)
-    services = [name for name in SERVICES if f"cpu_{name}" in found]
-    figure = canvas_of(
-        run,
+
+def draw_latency_cpu(table: pd.DataFrame, page: Page) -> LabFigure:
+    """Draw response time against CPU per time window, one panel per service."""
+    figure = page_canvas(
+        page,
         TITLE,
         plot_height_in=3.4,
         subtitle=f"Every point is a window of {WINDOW_S:g} s in a valid trial. ρ: Spearman's rank"
         " correlation of the windows within a trial, averaged over the trials that have enough of"
         " them, with its 95% interval.",
-        key=_key(look, found),
+        key=_key(page.looks, set(table["treatment"])),
     )
-    panels = figure.subplots(1, max(1, len(services)), sharey=True, squeeze=False).ravel()
-    for axes, service in zip(panels, services, strict=False):
-        _draw_panel(axes, found, service, look)
+    services = list(table["service"].unique())
+    panels = figure.subplots(1, len(services), sharey=True, squeeze=False).ravel()
+    for axes, service in zip(panels, services, strict=True):
+        _draw_panel(axes, table[table["service"] == service], page.looks)
+        axes.set_xlabel(f"CPU use of {service}, cores")
     panels[0].set_ylabel("median response time, ms (log)")
     return finish(figure)
 
 
-def _draw_panel(axes: Axes, found: pd.DataFrame, service: str, look: Mapping[str, Look]) -> None:
-    for name, group in found.groupby("treatment", sort=False):
-        each = look[str(name)]
-        axes.plot(
-            group[f"cpu_{service}"],
-            group[LATENCY],
-            ls="",
-            marker=each.marker,
-            ms=3.4,
-            mfc=each.color,
-            mec="white",
-            mew=0.3,
-            alpha=0.75,
-        )
-    axes.set_title(_in_words(latency_and_cpu(found, service)), size=8.5)
-    axes.set_xlabel(f"CPU use of {service}, cores")
+def _draw_panel(axes: Axes, own: pd.DataFrame, looks: Mapping[str, Look]) -> None:
+    draw_points(axes, own[own["treatment"] != ""], "cpu_cores", LATENCY, "treatment", looks, s=11.5,
+                alpha=0.75)  # fmt: skip
+    axes.set_title("".join(own["words"]), size=8.5)
     log_axis(axes, "y")
     axes.set_xlim(left=0)
     only_grid(axes, "y")
@@ -96,20 +96,10 @@ def _in_words(correlation: Correlation) -> str:
     return words.replace("-", "\N{MINUS SIGN}")
 
 
-def _key(look: Mapping[str, Look], windows: pd.DataFrame) -> list[Line2D]:
-    shown = set(windows["treatment"])
+def _key(looks: Mapping[str, Look], shown: set[str]) -> list[Line2D]:
     return [
-        Line2D(
-            [],
-            [],
-            ls="",
-            marker=each.marker,
-            ms=4.5,
-            mfc=each.color,
-            mec="white",
-            mew=0.3,
-            label=tick_label(each.label, 6.4, 8, lines=1),
-        )
-        for name, each in look.items()
+        Line2D([], [], ls="", marker=each.marker, ms=4.5, mfc=each.color, mec="white", mew=0.3,
+               label=tick_label(each.label, 6.4, 8, lines=1))
+        for name, each in looks.items()
         if name in shown
-    ]
+    ]  # fmt: skip

@@ -2,67 +2,97 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import seaborn as sns
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from perflab.analysis import smallest_n
-from perflab.figures.canvas import canvas_of, finish
-from perflab.figures.looks import Look, looks
-from perflab.figures.nothing import empty_figure
+from perflab.figures.canvas import LabFigure, finish, page_canvas
+from perflab.figures.looks import Look
+from perflab.figures.page import Page
 from perflab.figures.plots.milliseconds import log_axis
-from perflab.figures.theme import FAINT, MUTED, styled
+from perflab.figures.points import draw_points
+from perflab.figures.theme import FAINT, MUTED
+from perflab.figures.view import View
 from perflab.figures.words import tick_label
 from perflab.recordings import Run
 
 # Above this many treatments the curves hide each other: one panel each, the others in grey.
 SHARED_PANEL = 3
 TITLE = "response time, share of responses done within a time"
-TABLE_GRID = np.r_[0.001, 0.01, np.arange(0.05, 0.951, 0.05), 0.99, 0.999]
-CURVE_GRID = np.r_[0.0, np.linspace(0.002, 0.998, 250), 1.0]
+# Denser where the tails are.
+SHARES = np.r_[0.0, 0.002, 0.005, np.linspace(0.01, 0.99, 99), 0.995, 0.998, 1.0]
 MARKED = {0.50: "p50_ms", 0.95: "p95_ms", 0.99: "p99_ms"}
+POOLED, MARKS = "all trials", "median of trials"
+COLUMNS = ["treatment", "curve", "share_done", "response_ms"]
 
 
-def table(run: Run) -> pd.DataFrame:
-    """Return the pooled quantiles of response time on a grid: treatment, n, quantile, ms.
+def latency_ecdf_table(run: Run) -> pd.DataFrame:
+    """Return by which time each share of the successes of valid trials was done.
 
-    Only those that the number of responses can support (p99.9 from 3,688 on).
+    ``curve`` is a trial, all trials of a treatment together (where there are several), or the
+    median of the trials' p50, p95 and p99 where every trial has responses enough for it. Curves are
+    of what was observed: a time in them is that of a response, and no estimate of a percentile.
     """
-    parts = [
-        pd.DataFrame(
-            {
-                "treatment": name,
-                "label": looks(run.record)[name].label,
-                "requests": len(values),
-                "quantile": grid,
-                "response_ms": np.quantile(values, grid),
-            }
-        )
-        for name, values in _pooled(_responses(run)).items()
-        for grid in [_supported(len(values))]
-    ]
-    empty = pd.DataFrame(columns=["treatment", "label", "requests", "quantile", "response_ms"])
-    return pd.concat(parts, ignore_index=True) if parts else empty
-
-
-@styled
-def latency_ecdf(run: Run) -> Figure:
-    """Draw the share of responses done within a time, by treatment, for valid trials."""
-    look = looks(run.record)
     responses = _responses(run)
-    if responses.empty:
-        return empty_figure(run, TITLE)
-    shared = len(look) <= SHARED_PANEL
-    panels = 1 if shared else len(look)
-    columns = 1 if shared else 2
-    grid_rows = -(-panels // columns)
-    figure = canvas_of(
-        run,
+    parts = [
+        _curve(str(name), curve, values)
+        for name, own in responses.groupby("treatment", sort=False)
+        for curve, values in _curves(own)
+    ]
+    if not parts:
+        return pd.DataFrame(columns=COLUMNS)
+    return pd.concat([*parts, _marks(run, list(responses["treatment"].unique()))])[COLUMNS]
+
+
+def _responses(run: Run) -> pd.DataFrame:
+    """Return treatment, trial_id and response_ms of the successes of valid trials."""
+    requests = run.requests()
+    good = requests[(requests["error"] == "") & (requests["done_ns"] > 0)]
+    waited_ns = good["done_ns"] - good["planned_ns"]
+    return good.assign(response_ms=waited_ns.astype(float) / 1e6)
+
+
+def _curves(own: pd.DataFrame) -> Iterator[tuple[str, pd.Series[float]]]:
+    trials = own.groupby("trial_id", sort=False)["response_ms"]
+    yield from ((str(trial), values) for trial, values in trials)
+    if trials.ngroups > 1:
+        yield POOLED, own["response_ms"]
+
+
+def _curve(treatment: str, curve: str, values: pd.Series[float]) -> pd.DataFrame:
+    times = np.quantile(values.to_numpy(float), SHARES, method="inverted_cdf")
+    named = {"treatment": treatment, "curve": curve, "share_done": SHARES, "response_ms": times}
+    return pd.DataFrame(named)
+
+
+def _marks(run: Run, treatments: list[str]) -> pd.DataFrame:
+    trials = run.valid_trials()
+    rows = []
+    for name in treatments:
+        own = trials[trials["treatment"] == name]
+        answered = (own["requests"] - own["errors"]).min()
+        rows += [
+            {"treatment": name, "curve": MARKS, "share_done": share, "response_ms": at}
+            for share, column in MARKED.items()
+            if answered >= smallest_n(share) and np.isfinite(at := float(own[column].median()))
+        ]
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def draw_latency_ecdf(table: pd.DataFrame, page: Page) -> LabFigure:
+    """Draw the share of responses done within a time, by treatment."""
+    looks = page.looks
+    shared = len(looks) <= SHARED_PANEL
+    count, columns = (1, 1) if shared else (len(looks), 2)
+    grid_rows = -(-count // columns)
+    figure = page_canvas(
+        page,
         TITLE,
         plot_height_in=3.7 if shared else 0.6 + 2.0 * grid_rows,
         subtitle="How to read it: at a time on the axis below, a line is as high as the share of"
@@ -70,17 +100,17 @@ def latency_ecdf(run: Run) -> Figure:
         " trial, a thick one all trials of a treatment pooled, where there are several. Points:"
         " median of the trials' p50, p95 and p99, where every trial has responses enough. Response"
         f" time runs from the planned instant to the last byte of successes.{_others(shared)}",
-        key=_key(look) if shared else (),
+        key=_key(looks) if shared else (),
     )
-    axes = figure.subplots(grid_rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
-    for spare in axes[panels:]:
+    panels = figure.subplots(grid_rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
+    for spare in panels[count:]:
         spare.remove()
-    for panel, name in zip(axes, look, strict=False):
-        shown = look if shared else {name: look[name]}
-        _draw_panel(panel, run, responses, shown, look)
+    for axes, name in zip(panels, looks, strict=False):
+        shown = looks if shared else {name: looks[name]}
+        _draw_panel(axes, table, shown)
         if not shared:
-            panel.set_title(tick_label(look[name].label, 3.0, 8, lines=3), size=8)
-    _label_outer(axes[:panels], columns)
+            axes.set_title(tick_label(looks[name].label, 3.0, 8, lines=3), size=8)
+    _label_outer(panels[:count], columns)
     return finish(figure)
 
 
@@ -88,111 +118,61 @@ def _others(shared: bool) -> str:
     return "" if shared else " Grey: the pooled lines of the other treatments."
 
 
-def _supported(n: int) -> np.ndarray:
-    supported: np.ndarray = TABLE_GRID[[smallest_n(float(share)) <= n for share in TABLE_GRID]]
-    return supported
-
-
-def _responses(run: Run) -> pd.DataFrame:
-    """Return treatment, trial_id and response_ms of the successes of valid trials."""
-    valid = run.valid_trials()
-    columns = ["treatment", "trial_id", "response_ms"]
-    if not len(valid):
-        return pd.DataFrame({name: pd.Series(dtype=object) for name in columns})
-    requests = run.requests(trial_ids=list(valid["trial_id"]))
-    good = requests[(requests["error"] == "") & (requests["done_ns"] > 0)]
-    waited_ns = good["done_ns"] - good["planned_ns"]
-    return good.assign(response_ms=waited_ns.astype(float) / 1e6)[columns]
-
-
-def _pooled(responses: pd.DataFrame) -> dict[str, np.ndarray]:
-    return {
-        str(name): group["response_ms"].to_numpy(float)
-        for name, group in responses.groupby("treatment", sort=False)
-    }
-
-
-def _draw_panel(
-    axes: Axes,
-    run: Run,
-    responses: pd.DataFrame,
-    shown: Mapping[str, Look],
-    everyone: Mapping[str, Look],
-) -> None:
-    pooled = _pooled(responses)
-    dashes = _dashes(shown)
-    for name in everyone:
-        if name not in shown and name in pooled:
-            axes.plot(np.quantile(pooled[name], CURVE_GRID), CURVE_GRID, color=FAINT, lw=1.0)
-    for name, look in shown.items():
-        if name not in pooled:
-            continue
-        trials = responses[responses["treatment"] == name].groupby("trial_id")["response_ms"]
-        alone = trials.ngroups == 1
-        for _, values in trials:
-            axes.plot(np.quantile(values, CURVE_GRID), CURVE_GRID, color=look.color,
-                      lw=1.0 if alone else 0.5, alpha=1.0 if alone else 0.45,
-                      gid="trial")  # fmt: skip
-        if not alone:
-            axes.plot(np.quantile(pooled[name], CURVE_GRID), CURVE_GRID, color=look.color, lw=2.0,
-                      ls=dashes[name], gid="pooled")  # fmt: skip
-        _mark(axes, run, name, look)
+def _draw_panel(axes: Axes, table: pd.DataFrame, shown: Mapping[str, Look]) -> None:
+    is_own, is_whole = table["treatment"].isin([*shown]), _is_whole(table)
+    _lines(axes, table[~is_own & is_whole], "treatment", color=FAINT, lw=1.0)
+    for (name, look), dashes in zip(shown.items(), _dashes(shown), strict=True):
+        own = table[(table["treatment"] == name) & (table["curve"] != MARKS)]
+        several = (own["curve"] == POOLED).any()
+        _lines(axes, own[own["curve"] != POOLED], "curve", color=look.color, gid="trial",
+               lw=0.5 if several else 1.0, alpha=0.45 if several else 1.0)  # fmt: skip
+        _lines(axes, own[own["curve"] == POOLED], "curve", color=look.color, gid="pooled",
+               lw=2.0, ls=dashes)  # fmt: skip
+    marks = table[is_own & (table["curve"] == MARKS)]
+    draw_points(axes, marks, "response_ms", "share_done", "treatment", shown, s=30, linewidth=0.8,
+                zorder=5)  # fmt: skip
     axes.set_ylim(-0.02, 1.03)
     axes.set_yticks([0, 0.25, 0.5, 0.75, 1.0], ["0", "25", "50", "75", "100"])
     log_axis(axes, "x")
     axes.set_axisbelow(True)
-    if not any(name in pooled for name in shown):
+    if not is_own.any():
         axes.text(0.5, 0.5, "no valid trial", transform=axes.transAxes, ha="center", color=MUTED)
 
 
-def _dashes(shown: Mapping[str, Look]) -> dict[str, Any]:
+def _is_whole(table: pd.DataFrame) -> pd.Series[bool]:
+    """Return which rows are of a treatment's thickest line: pooled, or its only trial."""
+    pooled = set(table.loc[table["curve"] == POOLED, "treatment"])
+    alone = ~table["treatment"].isin(pooled) & (table["curve"] != MARKS)
+    return alone | (table["curve"] == POOLED)
+
+
+def _lines(axes: Axes, curves: pd.DataFrame, units: str, **how: Any) -> None:
+    if len(curves):
+        sns.lineplot(curves, x="response_ms", y="share_done", units=units, estimator=None,
+                     sort=False, legend=False, ax=axes, **how)  # fmt: skip
+        axes.set(xlabel="", ylabel="")
+
+
+def _dashes(shown: Mapping[str, Look]) -> list[Any]:
     """Return a line style for each treatment of a panel: colours alone are alike in greyscale."""
-    return dict(zip(shown, ("-", (0, (4, 1.5)), (0, (1.5, 1))), strict=False))
+    return ["-", (0, (4, 1.5)), (0, (1.5, 1))][: len(shown)]
 
 
-def _mark(axes: Axes, run: Run, name: str, look: Look) -> None:
-    trials = run.valid_trials()
-    trials = trials[trials["treatment"] == name]
-    for share, column in MARKED.items():
-        if (trials["requests"] - trials["errors"] < smallest_n(share)).any():
-            continue
-        at = float(trials[column].median())
-        if np.isfinite(at):
-            axes.plot(
-                [at],
-                [share],
-                ls="",
-                marker=look.marker,
-                ms=5.5,
-                mfc=look.color,
-                mec="white",
-                mew=0.8,
-                zorder=5,
-            )
-
-
-def _label_outer(axes: np.ndarray, columns: int) -> None:
-    for index, panel in enumerate(axes):
+def _label_outer(panels: np.ndarray, columns: int) -> None:
+    for index, axes in enumerate(panels):
         if index % columns == 0:
-            panel.set_ylabel("responses done, %")
-        if index + columns >= len(axes):
-            panel.set_xlabel("response time, ms (log)")
-            panel.tick_params(axis="x", labelbottom=True)
+            axes.set_ylabel("responses done, %")
+        if index + columns >= len(panels):
+            axes.set_xlabel("response time, ms (log)")
+            axes.tick_params(axis="x", labelbottom=True)
 
 
-def _key(look: Mapping[str, Look]) -> list[Line2D]:
-    dashes = _dashes(look)
+def _key(looks: Mapping[str, Look]) -> list[Line2D]:
     return [
-        Line2D(
-            [],
-            [],
-            color=each.color,
-            lw=2,
-            ls=dashes[name],
-            marker=each.marker,
-            ms=5.5,
-            mec="white",
-            label=tick_label(each.label, 6.4, 8, lines=1),
-        )
-        for name, each in look.items()
-    ]
+        Line2D([], [], color=look.color, lw=2, ls=dashes, marker=look.marker, ms=5.5, mec="white",
+               label=tick_label(look.label, 6.4, 8, lines=1))
+        for look, dashes in zip(looks.values(), _dashes(looks), strict=True)
+    ]  # fmt: skip
+
+
+LATENCY_ECDF = View("latency_ecdf", TITLE, latency_ecdf_table, draw_latency_ecdf)

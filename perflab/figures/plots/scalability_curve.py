@@ -13,7 +13,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import StrMethodFormatter
 
 from perflab.analysis.scalability import Scalability
-from perflab.figures.canvas import canvas, finish, only_grid
+from perflab.figures.canvas import blank_canvas, finish, only_grid
 from perflab.figures.looks import PALETTE
 from perflab.figures.theme import INK, MUTED, styled
 
@@ -23,7 +23,7 @@ ROOM = 1.06
 
 
 @styled
-def scalability_curve(
+def draw_scalability(
     table: pd.DataFrame,
     found: Scalability,
     load: str = "load",
@@ -48,7 +48,7 @@ def scalability_curve(
     """
     shown = table[np.isfinite(table[load]) & np.isfinite(table[throughput])]
     words = found.text().replace(" = ", "\u00a0=\u00a0")
-    figure = canvas(
+    figure = blank_canvas(
         words[:1].upper() + words[1:],
         footer,
         plot_height_in=3.3,

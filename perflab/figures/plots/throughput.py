@@ -1,82 +1,71 @@
-"""Throughput of every trial, block by block, with the treatments' medians."""
+"""Throughput of every trial, block by block, with the treatments' typical values."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import StrMethodFormatter
 
-from perflab.analysis import Estimate
-from perflab.figures.canvas import canvas_of, finish, only_grid
-from perflab.figures.compared import compared
-from perflab.figures.evidence import in_words, statistic, typical_values
-from perflab.figures.looks import Look, looks
-from perflab.figures.nothing import empty_figure
+from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
+from perflab.figures.evidence import TYPICAL, in_words, typical_rows
+from perflab.figures.looks import Look
+from perflab.figures.page import Page
 from perflab.figures.plots import rows
-from perflab.figures.theme import FAINT, INK, MUTED, styled
+from perflab.figures.points import draw_points
+from perflab.figures.theme import FAINT, INK, MUTED
+from perflab.figures.view import View
 from perflab.recordings import Run
 
-TITLE = "throughput per treatment"
+TITLE = "throughput per treatment, every trial a point"
+TRIAL = "trial"
 BAND = (-0.34, 0.12)
 TYPICAL_AT = 0.32
-COLUMNS = [
-    "treatment",
-    "label",
-    "block",
-    "position",
-    "attempt",
-    "trial_id",
-    "state",
-    "reasons",
-    "throughput_rps",
-]
+COLUMNS = ["what", "treatment", "block", "state", "throughput_rps", "low", "high", "n"]
 
 
-def table(run: Run) -> pd.DataFrame:
-    """Return one row per trial that was not superseded, failed and invalid ones included."""
+def throughput_table(run: Run) -> pd.DataFrame:
+    """Return the trials that were not superseded, and the typical value of each treatment.
+
+    Failed and invalid trials are there too, with their state; ``what`` is "trial", or which
+    statistic a typical value is, with its 95% interval and its number of trials. No rows where no
+    trial has a throughput.
+    """
     trials = run.trials()
     trials = trials[~trials["superseded"].astype(bool)]
-    labels = {name: look.label for name, look in looks(run.record).items()}
-    reasons = ["; ".join(map(str, given)) for given in trials["reasons"]]
-    return (
-        trials.assign(label=trials["treatment"].map(labels), reasons=reasons)
-        .reindex(columns=COLUMNS)
-        .astype({"throughput_rps": float})
-        .sort_values(["block", "position", "attempt"], ignore_index=True)
-    )
+    if "throughput_rps" not in trials or not np.isfinite(trials["throughput_rps"]).any():
+        return pd.DataFrame(columns=COLUMNS)
+    typical = typical_rows(run, "throughput_rps").rename(columns={"value": "throughput_rps"})
+    trials = trials.assign(what=TRIAL).sort_values(["block", "position", "attempt"])
+    return pd.concat([trials, typical], ignore_index=True)[COLUMNS]
 
 
-@styled
-def throughput(run: Run) -> Figure:
+def draw_throughput(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw each trial's throughput by treatment; lines join the trials of a block."""
-    look = looks(run.record)
-    trials = table(run)
-    typical = typical_values(run, "throughput_rps")
-    if not np.isfinite(trials["throughput_rps"]).any():
-        return empty_figure(run, TITLE)
-    figure = canvas_of(
-        run,
+    trials, typical = table[table["what"] == TRIAL], table[table["what"].isin(TYPICAL)]
+    figure = page_canvas(
+        page,
         TITLE,
-        plot_height_in=0.55 + len(look) * rows.height_in(look, 0.62),
+        plot_height_in=0.55 + len(page.looks) * rows.height_in(page.looks, 0.62),
         subtitle="Every point is one trial, the first block on top; a grey line joins two trials of"
         " one block that are compared.",
-        key=_key(set(trials["state"]), [each for each in typical.values() if each.n > 1]),
+        key=_key(set(trials["state"]), set(typical.loc[typical["n"] > 1, "what"])),
     )
     axes = figure.subplots()
-    places = rows.frame(axes, look)
+    places = rows.frame(axes, page.looks)
     trials = trials.assign(y=_heights(trials, places))
-    _join_blocks(axes, trials, compared(run.record))
-    for name, group in trials.groupby("treatment", sort=False):
-        _draw_trials(axes, group, look[str(name)])
-    for name, estimate in typical.items():
-        _draw_typical(axes, places[name] + TYPICAL_AT, estimate, look[name])
+    _join_blocks(axes, trials, page.pairs)
+    draw_points(axes, trials[trials["state"] != "failed"], "throughput_rps", "y", "treatment",
+                page.looks, s=22)  # fmt: skip
+    _draw_failed(axes, trials, page.looks)
+    for each in typical.rename(columns={"throughput_rps": "value"}).to_dict("records"):
+        look = page.looks[str(each["treatment"])]
+        _draw_typical(axes, places[str(each["treatment"])] + TYPICAL_AT, each, look)
     axes.set_xlim(left=0)
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     axes.set_xlabel("throughput, successful responses per second")
@@ -84,7 +73,7 @@ def throughput(run: Run) -> Figure:
     return finish(figure)
 
 
-def _heights(trials: pd.DataFrame, places: dict[str, int]) -> pd.Series[float]:
+def _heights(trials: pd.DataFrame, places: Mapping[str, int]) -> pd.Series[float]:
     """Spread a treatment's trials over its row by block, the first block on top."""
     blocks = sorted(trials["block"].unique())
     span = (
@@ -112,20 +101,15 @@ def _join_blocks(axes: Axes, trials: pd.DataFrame, pairs: Sequence[tuple[str, st
     axes.add_collection(LineCollection(lines, colors=FAINT, linewidths=0.9, zorder=1))
 
 
-def _draw_trials(axes: Axes, trials: pd.DataFrame, look: Look) -> None:
-    measured = np.isfinite(trials["throughput_rps"])
-    valid = trials[(trials["state"] == "valid") & measured]
-    invalid = trials[(trials["state"] == "invalid") & measured]
-    failed = trials[(trials["state"] == "failed") | ~measured]
-    points: dict[str, Any] = {"marker": look.marker, "s": 22, "edgecolors": look.color, "zorder": 3}
-    axes.scatter(valid["throughput_rps"], valid["y"], c=look.color, linewidths=0.5, **points)
-    axes.scatter(invalid["throughput_rps"], invalid["y"], c="white", linewidths=1.1, **points)
+def _draw_failed(axes: Axes, trials: pd.DataFrame, looks: Mapping[str, Look]) -> None:
+    """Mark trials without a throughput at the axis."""
+    failed = trials[(trials["state"] == "failed") | ~np.isfinite(trials["throughput_rps"])]
     axes.scatter(
         [0.0] * len(failed),
         failed["y"],
         marker="x",
         s=16,
-        c=look.color,
+        c=[looks[name].color for name in failed["treatment"]],
         linewidths=1.4,
         transform=axes.get_yaxis_transform(),
         clip_on=False,
@@ -133,23 +117,23 @@ def _draw_trials(axes: Axes, trials: pd.DataFrame, look: Look) -> None:
     )
 
 
-def _draw_typical(axes: Axes, y: float, estimate: Estimate, look: Look) -> None:
+def _draw_typical(axes: Axes, y: float, typical: Mapping[Hashable, Any], look: Look) -> None:
     axes.text(
         1.015,
         y - 0.18,
-        in_words(estimate, "{:,.0f}"),
+        in_words(typical, "{:,.0f}"),
         transform=axes.get_yaxis_transform(),
         size=8,
         va="center",
         linespacing=1.35,
     )
-    if estimate.supported:
-        axes.plot([estimate.low, estimate.high], [y, y], color=look.color, lw=2.2, zorder=2)
-    if estimate.n > 1:
-        axes.plot([estimate.value] * 2, [y - 0.1, y + 0.1], color=INK, lw=1.6, zorder=3)
+    if np.isfinite(typical["low"]):
+        axes.plot([typical["low"], typical["high"]], [y, y], color=look.color, lw=2.2, zorder=2)
+    if typical["n"] > 1:
+        axes.plot([typical["value"]] * 2, [y - 0.1, y + 0.1], color=INK, lw=1.6, zorder=3)
 
 
-def _key(states: set[str], typical: Sequence[Estimate]) -> list[Line2D]:
+def _key(states: set[str], statistics: set[str]) -> list[Line2D]:
     point: dict[str, Any] = {"ls": "", "ms": 4.5, "mec": MUTED}
     handles = [Line2D([], [], marker="o", mfc=MUTED, label="valid trial", **point)]
     if "invalid" in states:
@@ -166,8 +150,10 @@ def _key(states: set[str], typical: Sequence[Estimate]) -> list[Line2D]:
         "mec": INK,
         "mew": 1.6,
     }
-    statistics = {statistic(each) for each in typical}
     both = "median (n < 6: geometric mean)"
     name = both if len(statistics) > 1 else "".join(statistics)
     label = f"{name} and its 95% interval"
     return [*handles, Line2D([], [], label=label, **median)] if statistics else handles
+
+
+THROUGHPUT = View("throughput", TITLE, throughput_table, draw_throughput)

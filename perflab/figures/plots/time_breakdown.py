@@ -8,16 +8,16 @@ from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from perflab.analysis.words import part_words
-from perflab.figures.canvas import WIDTH_IN, canvas_of, finish, only_grid
+from perflab.figures.canvas import WIDTH_IN, LabFigure, finish, only_grid, page_canvas
 from perflab.figures.evidence import parts, responses
-from perflab.figures.looks import looks, luminance
-from perflab.figures.nothing import empty_figure
+from perflab.figures.looks import looks_of, luminance
+from perflab.figures.page import Page
 from perflab.figures.plots import rows
-from perflab.figures.theme import INK, MUTED, styled
+from perflab.figures.theme import INK, MUTED
+from perflab.figures.view import View
 from perflab.figures.words import text_width_in
 from perflab.recordings import Run
 
@@ -36,6 +36,8 @@ COLORS = {
 }
 SPARE = ("#333388", "#EE99AA", "#A03030", "#CCEECC")
 TITLE = "where the time goes, mean parts of a response time"
+WHOLE = "whole response"
+COLUMNS = ["treatment", "part", "mean_ms", "low_ms", "high_ms", "trials"]
 REST = "unaccounted app"
 BAR = 0.62
 # The axes take roughly this part of the figure; numbers need it before the layout is known.
@@ -43,21 +45,19 @@ BAR_IN = WIDTH_IN - rows.LABEL_WIDTH_IN - 0.6
 TOTAL_IN = 1.45
 
 
-def table(run: Run) -> pd.DataFrame:
+def time_breakdown_table(run: Run) -> pd.DataFrame:
     """Return the mean time of every part of a request, in ms, by treatment (long form).
 
-    With its 95% t interval over trials, low_ms to high_ms.
+    The last row of a treatment is the whole response time, with its 95% t interval over the trials,
+    low_ms to high_ms, and their number.
     """
-    labels = {name: look.label for name, look in looks(run.record).items()}
-    found = parts(run)
-    order = _order(found["part"])
-    found = found.assign(
-        label=found["treatment"].map(labels),
-        treatment=pd.Categorical(found["treatment"], list(labels)),
-        part=pd.Categorical(found["part"], order),
-    ).sort_values(["treatment", "part"], ignore_index=True)
-    found = found.astype({"treatment": str, "part": str})
-    return found[["treatment", "label", "part", "mean_ms", "low_ms", "high_ms"]]
+    found, whole = parts(run), responses(run).assign(part=WHOLE)
+    order = [*_order(found["part"]), WHOLE]
+    joined = pd.concat([found[["treatment", "part", "mean_ms"]], whole], ignore_index=True)
+    sorted_as = {"treatment": list(looks_of(run.record)), "part": order}
+    return joined.sort_values(
+        ["treatment", "part"], key=lambda names: names.map(sorted_as[str(names.name)].index)
+    )[COLUMNS]
 
 
 def _order(names: Iterable[str]) -> list[str]:
@@ -70,43 +70,45 @@ def _order(names: Iterable[str]) -> list[str]:
     return [*(name for name in COLORS if name in named and name != REST), *unknown, REST]
 
 
-@styled
-def time_breakdown(run: Run) -> Figure:
+def draw_time_breakdown(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw the mean parts of a response time as one stacked bar per treatment."""
-    look = looks(run.record)
-    drawn = table(run)
-    if drawn.empty:
-        return empty_figure(run, TITLE)
+    drawn = table[table["part"] != WHOLE]
     colors = _colors(drawn)
-    figure = canvas_of(
-        run,
+    figure = page_canvas(
+        page,
         TITLE,
-        plot_height_in=0.6 + len(look) * rows.height_in(look, 0.44),
+        plot_height_in=0.6 + len(page.looks) * rows.height_in(page.looks, 0.44),
         subtitle="Valid trials, successful responses. Phases from the service's Server-Timing;"
         " grey: seen from outside. At the bar's end: mean response time with its 95% interval over"
         " trials (t), drawn where it lies.",
         key=[Patch(fc=color, label=part_words(part)) for part, color in colors.items()],
     )
     axes = figure.subplots()
-    places = rows.frame(axes, look)
-    totals = {str(each["treatment"]): each for each in responses(run).to_dict("records")}
+    places = rows.frame(axes, page.looks)
+    totals = {
+        str(row["treatment"]): row for row in table[table["part"] == WHOLE].to_dict("records")
+    }
     _make_room(axes, [float(each["mean_ms"]) for each in totals.values()])
     for name, place in places.items():
         if name in totals:
             _draw_bar(axes, place, drawn[drawn["treatment"] == name], colors)
             _draw_total(axes, place, totals[name])
         else:
-            axes.text(
-                0.01,
-                place,
-                "no valid trial",
-                transform=axes.get_yaxis_transform(),
-                va="center",
-                color=MUTED,
-            )
+            _say_nothing(axes, place)
     axes.set_xlabel("mean time, ms")
     only_grid(axes, "x")
     return finish(figure)
+
+
+def _say_nothing(axes: Axes, place: int) -> None:
+    axes.text(
+        0.01,
+        place,
+        "no valid trial",
+        transform=axes.get_yaxis_transform(),
+        va="center",
+        color=MUTED,
+    )
 
 
 def _make_room(axes: Axes, totals: list[float]) -> None:
@@ -145,7 +147,8 @@ def _draw_bar(axes: Axes, place: int, segments: pd.DataFrame, colors: dict[str, 
 
 def _draw_total(axes: Axes, place: int, total: Mapping[Hashable, Any]) -> None:
     """Draw the interval of a bar's end just above the bar, and its numbers at the right."""
-    mean, low, high, n = (total[name] for name in ("mean_ms", "low_ms", "high_ms", "trials"))
+    mean, low, high = (float(total[name]) for name in ("mean_ms", "low_ms", "high_ms"))
+    n = int(total["trials"])
     last = axes.get_xlim()[1]
     above, ends = place - BAR / 2 - 0.08, f"\nn = {n}, no interval"
     if math.isfinite(low):
@@ -166,3 +169,6 @@ def _short(value: float) -> str:
 
 def _total(value: float) -> str:
     return f"{value:,.0f}" if value >= 99.95 else f"{value:.1f}"
+
+
+TIME_BREAKDOWN = View("time_breakdown", TITLE, time_breakdown_table, draw_time_breakdown)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from perflab.load.capacity import Capacity, Probe, search
-from perflab.recordings import Run, fault
+from perflab.recordings import Reason, Run, fault
 from perflab.systems.chat.analysis.users_held import targets_ms
 
 QUICK: Mapping[str, Any] = {"ramp_s": 20.0, "bcrypt_rounds": 4}
@@ -61,8 +61,8 @@ def judged(level: float, run: Run) -> Probe:
     against it is the service's own (see :func:`perflab.recordings.fault`).
     """
     row = {str(name): value for name, value in run.trials().iloc[-1].items()}
-    reasons = tuple(map(str, row["reasons"]))
-    whose = fault(row["reason_sides"]) if row["state"] != "valid" else "server"
+    reasons = tuple(row["reasons"])
+    whose = fault(reasons) if row["state"] != "valid" else "server"
     shown = {"run": run.run_id, **row}
     if whose == "client":
         return Probe(level, faults=reasons, shown=shown)
@@ -74,8 +74,10 @@ def judged(level: float, run: Run) -> Probe:
         for name, most_ms in targets_ms().items()
         if found[name] > most_ms
     )
-    missed = (*missed, *reasons)
+    missed = (*missed, *map(str, reasons))
     small = tuple(
-        f"n is too small for {name}" for name, value in found.items() if math.isnan(value)
+        Reason(code="chat.small_sample", text=f"n is too small for {name}")
+        for name, value in found.items()
+        if math.isnan(value)
     )
     return Probe(level, missed, unclear=() if missed else small, shown=shown)

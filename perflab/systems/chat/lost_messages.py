@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from perflab.load.selfcheck import MAX_CLIENT_CPU
-from perflab.recordings import Reason, Side
+from perflab.recordings import Reason, Remark, Side
 
 ACTIONS = ("send", "join", "leave")
 # What a connection was given in the instant its user closed it may never be read.
@@ -35,18 +35,22 @@ class Judgement:
 
     row: dict[str, Any] = field(default_factory=dict)
     reasons: list[Reason] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[Remark] = field(default_factory=list)
 
-    def refuse(self, text: str, side: Side = "unknown") -> None:
+    def refuse(self, code: str, text: str, side: Side = "unknown") -> None:
         """Add a reason."""
-        self.reasons.append(Reason(text, side))
+        self.reasons.append(Reason(code=f"chat.{code}", side=side, text=text))
 
-    def weigh(self, number: int, of: int, most: float, text: str, side: Side) -> None:
+    def warn(self, code: str, text: str) -> None:
+        """Add a warning."""
+        self.warnings.append(Remark(code=f"chat.{code}", text=text))
+
+    def weigh(self, number: int, of: int, most: float, code: str, text: str, side: Side) -> None:
         """Add a reason where a number is above a share, a warning where it is above 0."""
         if number > most * max(1, of):
-            self.refuse(text, side)
+            self.refuse(code, text, side)
         elif number > 0:
-            self.warnings.append(text)
+            self.warn(code, text)
 
 
 def judged(
@@ -75,16 +79,16 @@ def judged(
         _counts(found, number, counted)
         _dropped(found, table)
     if cut := number.get("cut", 0):
-        found.refuse(f"{cut} WebSockets ended before their users left", "server")
+        found.refuse("cut", f"{cut} WebSockets ended before their users left", "server")
     whose: Side = "server" if refused and set(refused) <= OF_OVERLOAD else "unknown"
     if refused:
         named = ", ".join(f"{n} {code}" for code, n in refused.items())
-        found.refuse(f"the server refused frames or users ({named})", whose)
+        found.refuse("refused", f"the server refused frames or users ({named})", whose)
     if errors := number.get("error", 0):
-        found.refuse(f"{errors} frames were answered with an error", whose)
+        found.refuse("error_frames", f"{errors} frames were answered with an error", whose)
     if client_cpu > MAX_CLIENT_CPU:
         text = f"the client used {client_cpu:.0%} of a core on the plateau"
-        found.refuse(f"{text}: the limit may be its own", "client")
+        found.refuse("client_cpu", f"{text}: the limit may be its own", "client")
     return found
 
 
@@ -96,9 +100,9 @@ def _answers(found: Judgement, number: Mapping[str, int]) -> None:
     for name, asked, had in (("actions", acted, answered), ("pings", pings, pongs)):
         found.row[f"unanswered_{name}"] = asked - had
         text = f"{asked - had} of {asked} {name} were never answered: their times are in no column"
-        found.weigh(asked - had, asked, MAX_CENSORED_SHARE, text, "server")
+        found.weigh(asked - had, asked, MAX_CENSORED_SHARE, "unanswered", text, "server")
         if had > asked:
-            found.refuse(f"{asked} {name} had {had} answers")
+            found.refuse("answers", f"{asked} {name} had {had} answers")
 
 
 def _counts(found: Judgement, number: Mapping[str, int], counted: list[Mapping[str, Any]]) -> None:
@@ -120,18 +124,19 @@ def _counts(found: Judgement, number: Mapping[str, int], counted: list[Mapping[s
     if received != sent:
         # A server cannot receive what nobody sent: then the client's own record is not whole.
         side: Side = "server" if received < sent else "client"
-        found.refuse(f"{sent} messages were sent, the server received {received}", side)
+        text = f"{sent} messages were sent, the server received {received}"
+        found.refuse("received", text, side)
     if lost < 0 or lost > MAX_LOST_SHARE * max(1, delivered):
         text = f"the server delivered {delivered} messages, the receivers read {read}"
-        found.refuse(text, "server" if lost > 0 else "unknown")
+        found.refuse("lost", text, "server" if lost > 0 else "unknown")
     elif lost:
         text = f"{lost} of {delivered} delivered messages were not read by a leaving user"
-        found.warnings.append(text)
+        found.warn("lost", text)
     if not_stored:
-        found.refuse(f"the server could not store {not_stored} messages", "server")
+        found.refuse("not_stored", f"the server could not store {not_stored} messages", "server")
     if waiting:
         text = f"{waiting} acknowledged messages were not yet stored when the load was over"
-        found.warnings.append(text)
+        found.warn("unstored", text)
 
 
 def _dropped(found: Judgement, table: pd.DataFrame) -> None:
@@ -149,9 +154,9 @@ def _dropped(found: Judgement, table: pd.DataFrame) -> None:
     text = f"the server dropped {dropped} of {of} messages: the p99 could be"
     if moved > MAX_MOVED_SHARE:
         by = f"{moved:.0%} higher" if math.isfinite(moved) else "anything"
-        found.refuse(f"{text} {by}", "server")
+        found.refuse("dropped", f"{text} {by}", "server")
     else:
-        found.warnings.append(f"{text} {moved:.1%} higher")
+        found.warn("dropped", f"{text} {moved:.1%} higher")
 
 
 def hidden_share(known: np.ndarray, missing: int, quantile: float) -> float:

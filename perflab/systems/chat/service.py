@@ -9,9 +9,11 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from perflab.experiments.experiment import RunParameters
+from perflab.instruments import CpuSpeed, Requests
 from perflab.load.workload import Request, Scripted, Workload
 from perflab.parameters import Parameters
 from perflab.stacks.plan import Node, StackPlan
+from perflab.systems.chat.streams import Streams
 from perflab.trials.plan import Treatment
 
 STUDY = "chat"
@@ -22,6 +24,8 @@ SLACK_S = 20.0
 # Between the last join and the first action, and between the last action and the first to leave.
 PAUSE_S = 1.0
 
+# Requests are logins here: they shall not pass for what is measured.
+INSTRUMENTS = (Requests(prefix="request_"), CpuSpeed(), Streams())
 NOTHING: Mapping[str, str] = {}
 TOGETHER = ("together", "spread")
 SCHEDULED = ("scheduled", "staggered")
@@ -232,6 +236,7 @@ def treatments(
             levels=levels(parameters, name, rung, scenarios),
             stack=stack(parameters, rung, accounts),
             workload=workload(parameters, rung),
+            instruments=INSTRUMENTS,
         )
         for name, rung in rungs.items()
     ]

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from perflab.instruments import Instrument, Load, Look, Observation, Scene
 from perflab.percentiles import OF_TRIALS, percentile, percentiles_of
-from perflab.recordings import Reason
-from perflab.systems.chat.lost_messages import ACTIONS, judged
-from perflab.trials.summary import cpu_share
+from perflab.systems.chat.lost_messages import ACTIONS, judged, unstored
+from perflab.trials.summary import cpu_share, message_table
+
+STORED_WITHIN_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -41,48 +44,48 @@ class Phases:
         return found
 
 
-@dataclass(frozen=True)
-class Streams:
-    """What a trial's streams left: their table (None: there were none), columns, judgement."""
+class Streams(Instrument):
+    """Sums up a crowd's streams into columns, and judges what was lost."""
 
-    table: pd.DataFrame | None = None
-    row: Mapping[str, Any] = field(default_factory=dict)
-    reasons: tuple[Reason, ...] = ()
-    warnings: tuple[str, ...] = ()
+    def look(self, scene: Scene) -> Look:
+        """Return the look at one trial."""
+        return _Streams(scene)
 
 
-def look(
+class _Streams(Look):
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+
+    def observe(self, load: Load) -> Observation:
+        """Return columns, reasons and warnings; nothing where no user noted anything."""
+        counts = self._counts()
+        return observed(load.result.messages, load.samples, load.services, counts)
+
+    def _counts(self) -> dict[str, dict[str, Any]]:
+        """Return what the services counted, after a while for what waits to be stored."""
+        deadline = time.monotonic() + STORED_WITHIN_S
+        while True:
+            counts = self._scene.residents.counts(self._scene.treatment)
+            if not any(map(unstored, counts.values())) or time.monotonic() > deadline:
+                return counts
+            time.sleep(0.05)
+
+
+def observed(
     messages: pd.DataFrame,
     samples: pd.DataFrame,
     services: Sequence[str],
     counts: Mapping[str, Mapping[str, Any]],
-) -> Streams:
+) -> Observation:
     """Return what the streams of a load show; ``counts`` are the servers' own, by node."""
-    table = message_table(messages)
-    if table is None:
-        return Streams()
-    row = stream_columns(table, samples, services)
-    found = judged(table, counts, row.get("plateau_cpu_share_client", math.nan))
-    if not row["plateau_s"]:
-        found.warnings.append("there was no plateau: users left before all of them acted")
-    return Streams(table, {**row, **found.row}, tuple(found.reasons), tuple(found.warnings))
-
-
-def message_table(messages: pd.DataFrame) -> pd.DataFrame | None:
-    """Return the ``messages`` table of a recording; None where the load had no streams."""
     if messages.empty:
-        return None
-    return pd.DataFrame(
-        {
-            "worker": messages["worker"],
-            "user": messages["user"],
-            "direction": messages["direction"],
-            "kind": messages["kind"],
-            "planned_ns": messages["key"],
-            "at_ns": messages["at_ns"],
-            "bytes": messages["bytes"],
-        }
-    )
+        return Observation()
+    table = message_table(messages)
+    columns = stream_columns(table, samples, services)
+    found = judged(table, counts, columns.get("plateau_cpu_share_client", math.nan))
+    if not columns["plateau_s"]:
+        found.warn("no_plateau", "there was no plateau: users left before all of them acted")
+    return Observation({**columns, **found.row}, {}, tuple(found.reasons), tuple(found.warnings))
 
 
 def phases(table: pd.DataFrame) -> Phases:

@@ -9,12 +9,15 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from perflab.experiments.experiment import RunParameters
+from perflab.instruments import STANDARD, DatabaseWaits, FlushProbe, ServerCount
+from perflab.load.life_cycle import Connections
 from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.stacks.plan import Node, StackPlan
 from perflab.stacks.spec import load_service
 from perflab.trials.plan import Treatment
 
 STUDY = "inference"
+DATABASE = "postgres"
 PUBLISHED = {
     "requests": 1000,
     "concurrency": 50,
@@ -32,6 +35,12 @@ FEATURES = (
 Driver = Literal["psycopg2", "asyncpg"]
 Runtime = Literal["sklearn", "onnx"]
 RoundTrip = Annotated[float, Field(ge=0, le=1000)]
+INSTRUMENTS = (
+    *STANDARD,
+    FlushProbe(node=DATABASE),
+    ServerCount(),
+    DatabaseWaits(node=DATABASE),
+)
 # Each driver has a pool of its own; the lab, too, is connected.
 POOLS, OTHER_CONNECTIONS = 2, 20
 
@@ -179,14 +188,20 @@ def workload(parameters: InferenceParameters, path: str) -> Workload:
             requests=parameters.requests,
             warmup_requests=parameters.warmup_requests,
         ),
-        connection=parameters.connection,
+        connections=Connections.of(parameters.connection),
     )
 
 
 def treatment(levels: Mapping[str, str], label: str, plan: StackPlan, load: Workload) -> Treatment:
-    """Return a treatment named after its levels."""
-    name = ",".join(f"{factor}={level}" for factor, level in levels.items())
-    return Treatment(name=name, label=label, levels=dict(levels), stack=plan, workload=load)
+    """Return a treatment named after its levels; the database is looked at, too."""
+    return Treatment(
+        name=",".join(f"{factor}={level}" for factor, level in levels.items()),
+        label=label,
+        levels=dict(levels),
+        stack=plan,
+        workload=load,
+        instruments=INSTRUMENTS,
+    )
 
 
 def pool_warnings(parameters: InferenceParameters) -> list[str]:

@@ -12,10 +12,13 @@ import pandas as pd
 from perflab.load.messages import RECEIVED, SENT
 from perflab.recordings import Contrast, Run, RunWriter, TreatmentRecord
 from perflab.systems.chat import streams
+from perflab.systems.chat.responses import RESPONSES, STEADY
+from perflab.trials.summary import message_table
 from tests.synthetic import HOUR_NS, write_run
 
 S = 1_000_000_000
 HEARERS = 4
+DECLARED = {"system": "chat", "responses": list(RESPONSES), "steady": STEADY}
 
 
 def noted(*rows: tuple[float, int, int, str, float]) -> pd.DataFrame:
@@ -117,7 +120,7 @@ def write_stream_run(
     record = record.model_copy(
         update={
             "treatments": rungs, "blocks": blocks, "contrasts": list(contrasts),
-            "experiment": "latency_cpu",
+            "experiment": "latency_cpu", **DECLARED,
             "factors": {"rung": list(named), "users": ["20", "21"]},
             "order": [[rung.name for rung in rungs]] * blocks,
         }
@@ -127,12 +130,13 @@ def write_stream_run(
         for position, (name, extra) in enumerate(named.items()):
             messages = crowd(delay_s=delay_s, growth=growth if extra else 0.0)
             samples = cpu(messages, extra)
-            seen = streams.look(messages, samples, ["chat", "client"], counts_of(messages))
+            services = ["chat", "client"]
+            seen = streams.observed(messages, samples, services, counts_of(messages))
             row = {
                 "trial_id": f"b{block:03d}-p{position:02d}-a0", "block": block, "attempt": 0,
-                "position": position, "treatment": f"rung={name}", "state": "valid", **seen.row,
+                "position": position, "treatment": f"rung={name}", "state": "valid", **seen.columns,
             }  # fmt: skip
-            writer.commit_trial(row, None, samples, None, seen.table)
+            writer.commit_trial(row, None, samples, messages=message_table(messages))
     writer.update(state="finished")
     return Run(writer.path)
 
@@ -159,7 +163,7 @@ def write_ladder(root: Path, planted: dict[tuple[str, int], list[dict[str, Any]]
     record = record.model_copy(
         update={
             "treatments": rungs, "blocks": blocks, "contrasts": [], "experiment": "chat_ladder",
-            "factors": factors, "order": [[rung.name for rung in rungs]] * blocks,
+            **DECLARED, "factors": factors, "order": [[rung.name for rung in rungs]] * blocks,
         }
     )  # fmt: skip
     writer = RunWriter.create(root, record)
@@ -172,6 +176,6 @@ def write_ladder(root: Path, planted: dict[tuple[str, int], list[dict[str, Any]]
                 "delivery_p90_ms": 50.0, "delivery_p95_ms": 60.0, "delivery_p99_ms": 90.0,
                 "messages_per_s": 0.1 * users**2, "plateau_cpu_share_chat": 0.4, **own,
             }  # fmt: skip
-            writer.commit_trial(row, None, None, None, None)
+            writer.commit_trial(row, None, None)
     writer.update(state="finished")
     return Run(writer.path)

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pandas as pd
 import pytest
 
-from perflab.recordings import Reason, Run, reason_columns
+from perflab.recordings import Reason, Run
 from perflab.systems.chat.capacity import judged, most_users
 
 
@@ -20,7 +20,7 @@ class Measured:
     def __init__(self, *reasons: Reason, **row: Any) -> None:
         good = {"delivery_p90_ms": 50.0, "delivery_p95_ms": 60.0, "delivery_p99_ms": 90.0}
         state = "invalid" if reasons else "valid"
-        self._row = {"state": state, **reason_columns(reasons), **good, **row}
+        self._row = {"state": state, "reasons": list(reasons), **good, **row}
 
     def trials(self) -> pd.DataFrame:
         return pd.DataFrame([self._row])
@@ -48,20 +48,21 @@ def test_a_search_ends_where_the_client_is_the_limit() -> None:
     def measure(_: str, parameters: Mapping[str, Any]) -> Any:
         if parameters["rungs"] == ["json_250"]:
             return Measured()
-        return Measured(Reason("the client used 97% of a core", "client"))
+        return Measured(BUSY)
 
     found = most_users("json", measure)
     assert (found.limit, found.low) == ("client", 250)
     assert "client is the limit" in found.sentence
 
 
-CUT = Reason("3 WebSockets ended before their users left", "server")
-LATE = Reason("generator lag p99 30 ms", "client")
-OWN = Reason("2 requests failed on the client's side (files)", "client")
-LOST = Reason("600 messages were sent, the server received 590", "server")
-SLEPT = Reason("the machine slept")
-WORKER = Reason("a load worker died (exit status -9)", "client")
-DIED = Reason("service 'chat': it was killed", "server")
+CUT = Reason(code="chat.cut", side="server", text="3 WebSockets ended before their users left")
+LATE = Reason(code="generator.lag", side="client", text="generator lag p99 30 ms")
+OWN = Reason(code="client.failures", side="client", text="2 requests failed on the client's side")
+LOST = Reason(code="chat.received", side="server", text="600 messages sent, 590 received")
+SLEPT = Reason(code="host.clock_step", text="the machine slept")
+WORKER = Reason(code="load.failed", side="client", text="a load worker died (exit status -9)")
+DIED = Reason(code="service.failed", side="server", text="service 'chat': it was killed")
+BUSY = Reason(code="chat.client_cpu", side="client", text="the client used 97% of a core")
 
 
 @pytest.mark.parametrize(

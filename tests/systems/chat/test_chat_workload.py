@@ -137,6 +137,7 @@ def run() -> Run:
     return laboratory.run("chat_ladder", {**QUICK, "rungs": RUNGS_SHOWN})
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 def test_every_delivery_is_recorded_and_none_is_lost(run: Run) -> None:
     trials = run.trials()
@@ -156,6 +157,7 @@ def test_every_delivery_is_recorded_and_none_is_lost(run: Run) -> None:
         assert set(heard["planned_ns"]) <= sent
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 def test_volume_and_phases_are_those_of_the_workload(run: Run) -> None:
     trials = run.trials()
@@ -169,6 +171,7 @@ def test_volume_and_phases_are_those_of_the_workload(run: Run) -> None:
     assert (logins.groupby("trial_id").size() == 21).all()
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 def test_a_reset_between_trials_keeps_the_counts_apart(run: Run) -> None:
     assert run.record.state == "finished"
@@ -207,6 +210,7 @@ def test_logins_are_compared_with_the_study_at_its_own_settings_only(
     assert {not each.not_testable for each in contrasts} == {testable}
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 def test_nobody_leaves_before_the_last_has_acted_where_all_act_together() -> None:
     run = laboratory.run("chat_ladder", {**QUICK, "rungs": ["json"]})
@@ -230,6 +234,7 @@ def test_a_login_that_takes_long_moves_the_beat_unless_that_is_scheduled(
     assert due_s == pytest.approx(after_s + 6, abs=0.1)
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 def test_logins_that_last_into_the_messages_refuse_the_trial() -> None:
     late = {**QUICK, "rungs": ["json"], "ramp_s": 0.05, "bcrypt_rounds": 12}

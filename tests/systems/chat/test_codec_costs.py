@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perflab.analysis import cost_table, implied_loops, loops_sentence
 from perflab.errors import AnalysisError
 from perflab.recordings import Run, RunRecord, RunWriter, TreatmentRecord, trial_id
+from perflab.systems.chat.analysis import cost_table, implied_loops, loops_sentence
 from perflab.systems.chat.analysis.codec_costs import RESPONSE, loops_together
 from tests.synthetic import write_run
 

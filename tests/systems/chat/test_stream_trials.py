@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from perflab.instruments import Observation
 from perflab.load.messages import SENT
 from perflab.systems.chat.lost_messages import hidden_share
-from perflab.systems.chat.streams import Streams, look
+from perflab.systems.chat.streams import observed
 from tests.synthetic import HOUR_NS
 from tests.systems.chat.synthetic_streams import HEARERS, counts_of, cpu, crowd, noted
 
@@ -18,18 +19,18 @@ S = 1_000_000_000
 SERVICES = ["chat", "client"]
 
 
-def seen(messages: pd.DataFrame, **counts: object) -> Streams:
-    return look(messages, cpu(messages), SERVICES, counts_of(messages, **counts))
+def seen(messages: pd.DataFrame, **counts: object) -> Observation:
+    return observed(messages, cpu(messages), SERVICES, counts_of(messages, **counts))
 
 
 def test_a_load_without_streams_has_no_columns_of_them() -> None:
-    nothing = look(noted(), cpu(crowd()), SERVICES, {})
-    assert nothing.table is None
-    assert not nothing.row
+    nothing = observed(noted(), cpu(crowd()), SERVICES, {})
+    assert not nothing.tables
+    assert not nothing.columns
 
 
 def test_the_plateau_lies_between_the_last_first_action_and_the_first_last_one() -> None:
-    row = seen(crowd(users=20, join_s=0.5, acting_s=30)).row
+    row = seen(crowd(users=20, join_s=0.5, acting_s=30)).columns
     assert (row["joined_ns"] - HOUR_NS) / S == pytest.approx(9.5)
     assert (row["plateau_begin_ns"] - HOUR_NS) / S == pytest.approx(9.5 + 1 + 19 * 0.013, abs=0.01)
     assert (row["plateau_end_ns"] - HOUR_NS) / S == pytest.approx(30, abs=0.01)
@@ -39,7 +40,7 @@ def test_the_plateau_lies_between_the_last_first_action_and_the_first_last_one()
 
 
 def test_rates_percentiles_and_costs_are_those_of_the_load() -> None:
-    row = seen(crowd(users=20, delay_s=0.004)).row
+    row = seen(crowd(users=20, delay_s=0.004)).columns
     assert row["messages_delivered"] == 20 * 30 * HEARERS
     assert row["messages_per_s"] == pytest.approx(20 * HEARERS, rel=0.05)
     assert row["delivery_p50_ms"] == pytest.approx(10, abs=2.1)
@@ -81,13 +82,13 @@ def test_dropped_messages_matter_by_what_they_can_hide() -> None:
 def test_messages_dropped_for_a_leaving_user_are_told_and_do_not_refuse() -> None:
     found = seen(crowd(), dropped=2)
     assert found.reasons == ()
-    assert found.row["server_dropped"] == 2
+    assert found.columns["server_dropped"] == 2
     assert any("dropped 2 of 2402" in each for each in found.warnings)
 
 
 def test_acknowledged_messages_that_still_wait_for_the_disk_are_told() -> None:
     found = seen(crowd(), acknowledged=600, stored=590, not_stored=4)
-    assert (found.row["server_unstored"], found.row["server_not_stored"]) == (6, 4)
+    assert (found.columns["server_unstored"], found.row["server_not_stored"]) == (6, 4)
     assert any("6 acknowledged messages were not yet stored" in each for each in found.warnings)
     assert seen(crowd(), acknowledged=600, stored=600).warnings == ()
 
@@ -107,7 +108,7 @@ def without(messages: pd.DataFrame, kind: str, number: int) -> pd.DataFrame:
 )
 def test_an_answer_that_never_came_refuses_the_trial(kind: str, column: str, reason: str) -> None:
     good, bad = seen(crowd()), seen(without(crowd(), kind, 1))
-    assert (good.row[column], bad.row[column]) == (0, 1)
+    assert (good.columns[column], bad.row[column]) == (0, 1)
     assert [each.side for each in bad.reasons if reason in each] == ["server"]
 
 
@@ -124,7 +125,7 @@ def test_more_answers_than_actions_are_no_record() -> None:
 
 def test_behind_a_growing_queue_the_plateau_keeps_its_slowest_deliveries() -> None:
     messages = crowd(growth=0.2)
-    row = seen(messages).row
+    row = seen(messages).columns
     heard = messages[messages["kind"] == "delivery"]
     latency_ms = (heard["at_ns"] - heard["key"]) / 1e6
     on_plateau = {
@@ -148,14 +149,14 @@ def test_only_what_overload_does_is_laid_at_the_servers_door(
 
 
 def test_latency_while_users_join_is_of_what_was_sent_until_the_last_had_joined() -> None:
-    row = seen(crowd(users=20, join_s=0.5, growth=0.2)).row
+    row = seen(crowd(users=20, join_s=0.5, growth=0.2)).columns
     # The crowd's deliveries grow late from the last join on: what was sent before is not touched.
     assert row["join_p90_ms"] < 50 < row["plateau_p90_ms"]
 
 
 def test_users_who_had_joined_before_the_first_message_leave_no_such_latency() -> None:
     messages = crowd(users=20, join_s=0.01)
-    assert math.isnan(seen(messages).row["join_p50_ms"])
+    assert math.isnan(seen(messages).columns["join_p50_ms"])
 
 
 def test_a_connection_that_was_cut_refuses_the_trial() -> None:
@@ -167,11 +168,11 @@ def test_a_busy_client_refuses_the_trial() -> None:
     messages = crowd()
     samples = cpu(messages)
     samples.loc[samples["service"] == "client", "cpu_ns"] *= 10
-    found = look(messages, samples, SERVICES, counts_of(messages))
+    found = observed(messages, samples, SERVICES, counts_of(messages))
     assert any("the client used" in each for each in found.reasons)
 
 
 def test_users_who_leave_before_all_have_begun_leave_no_plateau_and_it_is_said() -> None:
     found = seen(crowd(users=20, join_s=2.0, acting_s=5))
-    assert math.isnan(found.row["messages_per_s"])
+    assert math.isnan(found.columns["messages_per_s"])
     assert any("no plateau" in each for each in found.warnings)

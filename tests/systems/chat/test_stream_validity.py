@@ -7,7 +7,8 @@ from pathlib import Path
 import pandas as pd
 
 from perflab.analysis import steady_trials, validity_table
-from perflab.systems.chat.analysis.plateau import plateau_windows
+from perflab.analysis.message_windows import message_windows
+from perflab.systems.chat.responses import STEADY
 from tests.systems.chat.synthetic_streams import HEARERS, write_stream_run
 
 
@@ -24,7 +25,7 @@ def test_a_queue_that_grows_on_the_plateau_is_unsettled(tmp_path: Path) -> None:
 def test_windows_are_of_the_plateau_alone(tmp_path: Path) -> None:
     run = write_stream_run(tmp_path, blocks=1)
     trials = run.trials().set_index("trial_id")
-    found = plateau_windows(run, 10)
+    found = message_windows(run, STEADY, 10)
     assert (found.groupby("trial_id").size() == 10).all()
     begins = found.groupby("trial_id")["start_ns"].min()
     pd.testing.assert_series_equal(

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from perflab.analysis import held_sentences, users_held
 from perflab.figures import users_held as drawn
-from perflab.recordings import Reason, Run, reason_columns
+from perflab.recordings import Reason, Run
+from perflab.systems.chat.analysis import held_sentences, users_held
 from tests.figures.shown import all_words
 from tests.systems.chat.synthetic_streams import write_ladder, write_stream_run
 
 GOOD: dict[str, object] = {}
 LATE: dict[str, object] = {"delivery_p90_ms": 231.0}
 FAR_TOO_LATE: dict[str, object] = {"delivery_p90_ms": 300.0, "delivery_p99_ms": 1200.0}
-REFUSED: dict[str, object] = {"state": "invalid", **reason_columns([Reason("late", "client")])}
-CUT: dict[str, object] = {"state": "invalid", **reason_columns([Reason("cut", "server")])}
-FAILED: dict[str, object] = {"state": "failed", **reason_columns([Reason("died", "server")])}
-WORKER: dict[str, object] = {"state": "failed", **reason_columns([Reason("worker", "client")])}
+CLIENTS = Reason(code="load.failed", side="client", text="late")
+SERVERS = Reason(code="service.failed", side="server", text="died")
+REFUSED: dict[str, object] = {"state": "invalid", "reasons": [CLIENTS]}
+CUT: dict[str, object] = {"state": "invalid", "reasons": [SERVERS]}
+FAILED: dict[str, object] = {"state": "failed", "reasons": [SERVERS]}
+WORKER: dict[str, object] = {"state": "failed", "reasons": [CLIENTS]}
 FEW: dict[str, object] = {"delivery_p99_ms": float("nan")}
 
 

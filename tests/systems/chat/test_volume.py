@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from perflab.analysis import relations
 from perflab.figures import volume_users
 from perflab.recordings import Run, RunWriter, TreatmentRecord
+from perflab.systems.chat.analysis import relations
 from perflab.systems.chat.analysis.volume import (
     JOINING,
     PLATEAU,

@@ -70,7 +70,7 @@ def _judged(trials: pd.DataFrame) -> dict[str, object]:
     missed = misses.any(axis=1)
     unknown = valid[list(limits)].isna().any(axis=1) & ~missed
     other = trials[trials["state"] != "valid"]
-    by_service = sum(fault(sides) == "server" for sides in other["reason_sides"])
+    by_service = sum(fault(reasons) == "server" for reasons in other["reasons"])
     often = misses.sum()
     return {
         "held": int((~missed & ~unknown).sum()),

@@ -26,11 +26,6 @@ COLUMNS = (
 SMALLEST = {50: 6, 90: 36, 99: 368}
 
 
-def has_streams(run: Run) -> bool:
-    """Say whether the run measured deliveries of messages."""
-    return "delivery_p50_ms" in run.trials().columns
-
-
 def stream_windows(run: Run, service: str, width_s: float = WIDTH_S) -> pd.DataFrame:
     """Cut the valid trials into windows of equal width.
 

@@ -13,6 +13,7 @@ from perflab.host.placement import placement
 from perflab.recordings import Contrast
 from perflab.systems.chat import service
 from perflab.systems.chat.changes import CHANGES, contrasts
+from perflab.systems.chat.responses import STEADY
 from perflab.systems.chat.rungs import MOST_USERS, SCENARIOS, chosen, rung_named
 from perflab.systems.chat.service import ChatParameters, Rung
 from perflab.trials.plan import Treatment
@@ -178,6 +179,7 @@ EXPERIMENT = Experiment(
     question="What does each single change do to the latency of deliveries, and how many messages "
     "a second are held within the targets?",
     parameters=ChatLadderParameters,
+    steady=STEADY,
     treatments=_treatments,
     factors=lambda parameters: service.factors(
         parameters, _rungs(parameters), _scenarios(parameters)

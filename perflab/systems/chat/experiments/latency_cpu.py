@@ -9,6 +9,7 @@ from pydantic import Field
 from perflab.experiments.experiment import Experiment
 from perflab.recordings import Contrast, published
 from perflab.systems.chat import service
+from perflab.systems.chat.responses import STEADY
 from perflab.systems.chat.rungs import PERCENTILES, published_ms, rung_named
 from perflab.systems.chat.service import ChatParameters, Codec, FirstDelay, Rung
 from perflab.trials.plan import Treatment
@@ -131,6 +132,7 @@ EXPERIMENT = Experiment(
     question="From which CPU share on is the chat service slow, what do logins add, and how does "
     "volume grow with the users?",
     parameters=LatencyCpuParameters,
+    steady=STEADY,
     treatments=_treatments,
     factors=lambda parameters: service.factors(parameters, _rungs(parameters)),
     contrasts=_contrasts,

@@ -8,10 +8,12 @@ from typing import Literal
 from pydantic import Field
 
 from perflab.experiments.experiment import Experiment
+from perflab.instruments import Profiler
 from perflab.recordings import Contrast
 from perflab.systems.chat import service, watched
+from perflab.systems.chat.responses import STEADY
 from perflab.systems.chat.service import ChatParameters, Codec, Rung
-from perflab.trials.plan import Profiling, Treatment
+from perflab.trials.plan import Treatment
 
 NODE = "chat"
 FACTOR = "profiler"
@@ -97,9 +99,10 @@ def _treatments(parameters: ProfileParameters) -> list[Treatment]:
     for treatment in service.treatments(parameters, _rungs(parameters)):
         seen = treatment.levels["rung"].endswith("_profiled")
         watch = watched.watch(treatment.levels["deflate"])
-        look = Profiling(node=NODE, rate_hz=parameters.rate_hz, watch=watch)
+        look = Profiler(node=NODE, rate_hz=parameters.rate_hz, watch=watch, per="delivery")
         levels = {**treatment.levels, FACTOR: "on" if seen else "off"}
-        changes = {"levels": levels, "profiling": look if seen else None}
+        looks = (*treatment.instruments, look) if seen else treatment.instruments
+        changes = {"levels": levels, "instruments": looks}
         treatments.append(treatment.model_copy(update=changes))
     return treatments
 
@@ -162,6 +165,7 @@ EXPERIMENT = Experiment(
     question="In which functions does the chat server spend its time, what changes with the codec "
     "or compression, and what does it cost to look?",
     parameters=ProfileParameters,
+    steady=STEADY,
     treatments=_treatments,
     factors=_factors,
     contrasts=_contrasts,

@@ -6,41 +6,40 @@ import math
 
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from perflab.figures.canvas import canvas_of, finish, only_grid
+from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
 from perflab.figures.looks import PALETTE
+from perflab.figures.page import Page
 from perflab.figures.plots.milliseconds import log_axis
-from perflab.figures.theme import INK, MUTED, styled
+from perflab.figures.theme import INK, MUTED
+from perflab.figures.view import View
 from perflab.recordings import Run
-from perflab.systems.chat.analysis.codec_costs import cost_table
+from perflab.systems.chat.analysis.codec_costs import cost_table, is_of_codecs
 
 STEPS = ("serialize", "deserialize")
 BYTES = "bytes"
 VALUES = "_values"
+TITLE = "what one message costs each codec, and how long it gets"
+COLUMNS = ["codec", "operation", "message", "bytes", "us", "low", "high"]
 ROW_IN = 0.27
 ABOVE, BELOW = -0.17, 0.17
 MARGIN, BEYOND = 1.25, 4.0
 
 
-def table(run: Run) -> pd.DataFrame:
+def codec_cost_table(run: Run) -> pd.DataFrame:
     """Return us per operation with its interval, and bytes, per codec, operation and message."""
-    return cost_table(run)
+    return cost_table(run)[COLUMNS].dropna(subset=["us"])
 
 
-@styled
-def codec_cost(run: Run) -> Figure | None:
-    """Draw each codec's time per operation and its bytes, a row per message; None elsewhere."""
-    costs = table(run)
-    if costs.empty:
-        return None
-    codecs, messages = list(run.record.factors["codec"]), list(run.record.factors["message"])
-    steps = [s for s in STEPS if costs["operation"].isin([s, s + VALUES]).any()]
-    figure = canvas_of(
-        run,
-        "what one message costs each codec, and how long it gets",
+def draw_codec_cost(table: pd.DataFrame, page: Page) -> LabFigure:
+    """Draw each codec's time per operation and its bytes, a row per message."""
+    codecs, messages = list(table["codec"].unique()), list(table["message"].unique())
+    steps = [s for s in STEPS if table["operation"].isin([s, s + VALUES]).any()]
+    figure = page_canvas(
+        page,
+        TITLE,
         plot_height_in=len(messages) * (0.75 + ROW_IN * len(codecs)),
         subtitle="Median over trials (below 6: geometric mean), each the median of its repetitions "
         "of 1,000 operations; bars are 95% intervals. Hollow: the same work for all codecs, from "
@@ -52,7 +51,7 @@ def codec_cost(run: Run) -> Figure | None:
         len(messages), len(widths), squeeze=False, width_ratios=widths, sharey=True
     )
     for row, message in enumerate(messages):
-        own = costs[costs["message"] == message]
+        own = table[table["message"] == message]
         for axes, step in zip(grid[row], steps, strict=False):
             _draw_times(axes, own[own["operation"].isin([step, step + VALUES])], codecs)
             axes.set_title(f"{message}: {step}")
@@ -124,3 +123,6 @@ def _key() -> list[Line2D]:
         Line2D([], [], ls="", marker="o", ms=5, mfc=face, mec=MUTED, label=label)
         for label, face in names.items()
     ]
+
+
+CODEC_COST = View("codec_cost", TITLE, codec_cost_table, draw_codec_cost, suits=is_of_codecs)

@@ -3,93 +3,78 @@
 from __future__ import annotations
 
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from perflab.figures.canvas import canvas_of, finish, only_grid
-from perflab.figures.looks import PALETTE
-from perflab.figures.nothing import empty_figure
-from perflab.figures.theme import styled
+from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
+from perflab.figures.looks import PALETTE, Look
+from perflab.figures.page import Page
+from perflab.figures.points import draw_points
+from perflab.figures.view import View
 from perflab.recordings import Run
-from perflab.systems.chat.analysis.windows import Bands, bands
+from perflab.systems.chat.analysis.windows import bands
 from perflab.systems.chat.figures import phases
 
 TITLE = "two bands: CPU with logins under way, and without"
-COLUMNS = ["treatment", "trial_id", "t_s", "joining", "users", "messages_per_s", "cpu"]
+RUNGS = ["costly_logins", "free_logins"]
 PANELS = {"users": "connected users", "messages_per_s": "messages delivered per second"}
+COLUMNS = ["band", *PANELS, "cpu_percent", "words"]
+LOGINS = ("costly logins", "free logins")
 LOOKS = {
-    (True, 0): ("joining, costly logins", PALETTE[1], "^"),
-    (False, 0): ("all joined, costly logins", PALETTE[4], "v"),
-    (True, 1): ("joining, free logins", PALETTE[0], "o"),
-    (False, 1): ("all joined, free logins", PALETTE[5], "s"),
+    look.label: look
+    for look in (
+        Look(PALETTE[1], "^", f"joining, {LOGINS[0]}"),
+        Look(PALETTE[4], "v", f"all joined, {LOGINS[0]}"),
+        Look(PALETTE[0], "o", f"joining, {LOGINS[1]}"),
+        Look(PALETTE[5], "s", f"all joined, {LOGINS[1]}"),
+    )
 }
 
 
-def table(run: Run) -> pd.DataFrame:
-    """Return the windows with a CPU share; at most 400 rows, evenly thinned."""
-    return phases.thinned(_windows(run))
-
-
-def _windows(run: Run) -> pd.DataFrame:
-    return phases.windows(run)[COLUMNS].dropna()
-
-
-@styled
-def login_bands(run: Run) -> Figure | None:
-    """Draw both bands for a run of two treatments, costly logins and free ones; None for others."""
+def login_bands_table(run: Run) -> pd.DataFrame:
+    """Return the windows with a CPU share by band; first a row that says how far apart they are."""
+    every = phases.windows(run)
+    shown = every[["treatment", "joining", *PANELS, "cpu"]].dropna()
+    if shown.empty:
+        return pd.DataFrame(columns=COLUMNS)
     names = [item.name for item in run.record.treatments]
-    if [item.levels.get("rung") for item in run.record.treatments] != LEVELS:
-        return None
-    found = _windows(run)
-    if found.empty:
-        return empty_figure(run, TITLE)
-    difference = bands(phases.windows(run), names[0], names[1])
-    figure = canvas_of(
-        run,
+    logins = shown["treatment"].map(dict(zip(names, LOGINS, strict=True)))
+    joining = shown["joining"].map({True: "joining, ", False: "all joined, "})
+    points = shown.assign(band=joining + logins, cpu_percent=100 * shown["cpu"])
+    said = pd.DataFrame([{"words": bands(every, names[0], names[1]).text()}])
+    return pd.concat([said, points], ignore_index=True)[COLUMNS]
+
+
+def compares_logins(run: Run) -> bool:
+    """Return whether a run has two treatments, costly logins and free ones."""
+    return [item.levels.get("rung") for item in run.record.treatments] == RUNGS
+
+
+def draw_login_bands(table: pd.DataFrame, page: Page) -> LabFigure:
+    """Draw both bands against users and against volume."""
+    figure = page_canvas(
+        page,
         TITLE,
         plot_height_in=3.5,
-        subtitle=_subtitle(difference),
+        subtitle="Every point is a second of a valid trial. At the same number of users, costly"
+        f" logins take {''.join(table['words'])}; published: about 70 points.",
         key=[
-            Line2D([], [], ls="", marker=marker, ms=4.5, color=color, label=text)
-            for text, color, marker in LOOKS.values()
+            Line2D([], [], ls="", marker=look.marker, ms=4.5, color=look.color, label=name)
+            for name, look in LOOKS.items()
         ],
     )
+    points = table[table["band"] != ""]
     panels = figure.subplots(1, 2, sharey=True)
     for axes, (column, words) in zip(panels, PANELS.items(), strict=True):
-        _draw(axes, found, column, names)
+        draw_points(axes, points, column, "cpu_percent", "band", LOOKS, s=10, alpha=0.7)
         axes.set_xlabel(words)
+        axes.set_xlim(left=0)
+        axes.set_ylim(bottom=0)
+        axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+        axes.xaxis.set_major_formatter("{x:,.0f}")
+        only_grid(axes, "y")
     panels[0].set_ylabel(f"CPU use of {phases.SERVICE}, % of a core")
     return finish(figure)
 
 
-LEVELS = ["costly_logins", "free_logins"]
-
-
-def _subtitle(difference: Bands) -> str:
-    return (
-        "Every point is a second of a valid trial. At the same number of users, costly logins"
-        f" take {difference.text()}; published: about 70 points."
-    )
-
-
-def _draw(axes: Axes, found: pd.DataFrame, column: str, names: list[str]) -> None:
-    for (joining, number), (_, color, marker) in LOOKS.items():
-        own = found[(found["joining"] == joining) & (found["treatment"] == names[number])]
-        axes.plot(
-            own[column],
-            100 * own["cpu"],
-            ls="",
-            marker=marker,
-            ms=3.2,
-            mfc=color,
-            mec="white",
-            mew=0.3,
-            alpha=0.7,
-        )
-    axes.set_xlim(left=0)
-    axes.set_ylim(bottom=0)
-    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-    axes.xaxis.set_major_formatter("{x:,.0f}")
-    only_grid(axes, "y")
+LOGIN_BANDS = View("login_bands", TITLE, login_bands_table, draw_login_bands, suits=compares_logins)

@@ -1,7 +1,8 @@
-"""How windows of streams appear: one colour per phase of a crowd, and one panel per treatment."""
+"""How windows of streams appear: one look per phase of a crowd, and one panel per treatment."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from weakref import WeakKeyDictionary
 
 import pandas as pd
@@ -10,23 +11,28 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from perflab.figures.canvas import only_grid
+from perflab.figures.looks import Look, looks_of
+from perflab.figures.page import Page
 from perflab.figures.theme import MUTED
 from perflab.recordings import Run
+from perflab.systems.chat.analysis.codec_costs import is_of_codecs
 from perflab.systems.chat.analysis.windows import stream_windows
 
 SERVICE = "chat"
 # How dark a stretch of time is shaded: colours that light are alike in greyscale.
 SHADES = {"ramp": 0.22, "plateau": 0.05, "tail": 0.14}
-COLORS = {"ramp": "#D55E00", "plateau": "#0072B2", "tail": "#009E73"}
-MARKERS = {"ramp": "^", "plateau": "o", "tail": "s"}
-WORDS = {
-    "ramp": "ramp: users join and begin",
-    "plateau": "plateau: all users act",
-    "tail": "tail: users leave",
+LOOKS = {
+    "ramp": Look("#D55E00", "^", "ramp: users join and begin"),
+    "plateau": Look("#0072B2", "o", "plateau: all users act"),
+    "tail": Look("#009E73", "s", "tail: users leave"),
 }
 MOST_PANELS = 4
-TABLE_ROWS = 400
 _known: WeakKeyDictionary[Run, pd.DataFrame] = WeakKeyDictionary()
+
+
+def of_crowds(run: Run) -> bool:
+    """Return whether crowds of users were what a run is of: all runs but those of codecs alone."""
+    return not is_of_codecs(run)
 
 
 def windows(run: Run) -> pd.DataFrame:
@@ -36,21 +42,20 @@ def windows(run: Run) -> pd.DataFrame:
     return _known[run]
 
 
-def thinned(table: pd.DataFrame) -> pd.DataFrame:
-    """Return at most ``TABLE_ROWS`` rows, evenly thinned; figures draw all of them."""
-    every = max(1, -(-len(table) // TABLE_ROWS))
-    return table.iloc[::every].reset_index(drop=True)
+def shown_windows(run: Run, columns: list[str]) -> pd.DataFrame:
+    """Return treatment, phase and ``columns`` of the windows of the treatments with a panel."""
+    found = windows(run)[["treatment", "phase", *columns]].dropna()
+    return found[found["treatment"].isin([*looks_of(run.record)][:MOST_PANELS])]
 
 
-def shown_treatments(run: Run, most: int = MOST_PANELS) -> list[tuple[str, str]]:
-    """Return name and label of the first treatments, as many as there is room for."""
-    items = run.record.treatments[:most]
-    return [(item.name, item.label or item.name) for item in items]
+def shown_treatments(page: Page, most: int = MOST_PANELS) -> dict[str, Look]:
+    """Return the first treatments, as many as there is room for."""
+    return dict([*page.looks.items()][:most])
 
 
-def left_out(run: Run, shown: list[tuple[str, str]]) -> str:
+def left_out(page: Page, shown: dict[str, Look]) -> str:
     """Say how many treatments are not shown; empty where all are."""
-    every = len(run.record.treatments)
+    every = len(page.looks)
     return f" Shown: the first {len(shown)} of {every} treatments." if len(shown) < every else ""
 
 
@@ -71,30 +76,14 @@ def panels(figure: Figure, count: int, x_label: str, y_label: str) -> list[Axes]
     return every[:count]
 
 
-def key(phases: set[str]) -> list[Line2D]:
+def key(phases: Iterable[str]) -> list[Line2D]:
     """Return a legend's handles for the phases that occur."""
     return [
-        Line2D([], [], ls="", marker=MARKERS[name], ms=4.5, mfc=color, mec="white", mew=0.3,
-               label=WORDS[name])
-        for name, color in COLORS.items()
-        if name in phases
+        Line2D([], [], ls="", marker=look.marker, ms=4.5, mfc=look.color, mec="white", mew=0.3,
+               label=look.label)
+        for name, look in LOOKS.items()
+        if name in set(phases)
     ]  # fmt: skip
-
-
-def scatter(axes: Axes, own: pd.DataFrame, x: pd.Series[float], y: str) -> None:
-    """Draw windows in the colours of their phases."""
-    for phase, group in own.groupby("phase", sort=False):
-        axes.plot(
-            x.loc[group.index],
-            group[y],
-            ls="",
-            marker=MARKERS[str(phase)],
-            ms=3.2,
-            mfc=COLORS[str(phase)],
-            mec="white",
-            mew=0.3,
-            alpha=0.7,
-        )
 
 
 def say_nothing(axes: Axes) -> None:

@@ -2,92 +2,136 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 import pandas as pd
+import seaborn as sns
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from perflab.figures.canvas import canvas_of, finish, only_grid
-from perflab.figures.looks import appearance
-from perflab.figures.nothing import empty_figure, why
+from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
+from perflab.figures.evidence import trials_shown
+from perflab.figures.looks import Look, appearance
+from perflab.figures.nothing import empty_figure
+from perflab.figures.page import Page
 from perflab.figures.plots.milliseconds import log_axis
-from perflab.figures.theme import MUTED, styled
+from perflab.figures.points import draw_points
+from perflab.figures.theme import MUTED
+from perflab.figures.view import View
 from perflab.recordings import Run
 from perflab.systems.chat.analysis.users_held import held_sentences, targets_ms
-from perflab.systems.chat.analysis.users_held import users_held as held_table
+from perflab.systems.chat.analysis.users_held import users_held as held_rungs
 
 TITLE = "users held within the targets"
+SAID, TRIAL, TYPICAL, TARGET = "said", "trial", "typical value", "target"
+COLUMNS = ["what", "configuration", "users", "percentile", "state", "ms", "low", "high", "words"]
+RUNGS = ["configuration", "users", "treatment"]
 
 
-def table(run: Run) -> pd.DataFrame:
-    """Return one row per rung; see :func:`perflab.systems.chat.analysis.users_held.users_held`."""
-    return held_table(run)
+def users_held_table(run: Run) -> pd.DataFrame:
+    """Return percentiles of deliveries by configuration and users, and the study's targets.
 
-
-@styled
-def users_held(run: Run) -> Figure | None:
-    """Draw three percentiles against users; None where no configuration has two numbers of them."""
-    if not {"rung", "users"} <= set(run.record.factors):
-        return None
-    found = held_table(run)
-    several = found.groupby("configuration")["users"].transform("nunique") > 1
-    found = found[several]
+    ``what`` is a trial that did not fail (with its state), a typical value of several (with its
+    95% interval), a target, or what is ``said`` of a configuration in ``words``.
+    """
+    found = _of_several(held_rungs(run))
     if found.empty:
-        return None
-    names = list(dict.fromkeys(found["configuration"]))
-    said = ". ".join(_upper(each) for each in held_sentences(found))
-    if not found[list(targets_ms())].notna().any(axis=None):
-        return empty_figure(run, TITLE, f"{said}. {why(run)}")
-    figure = canvas_of(
-        run,
+        return pd.DataFrame(columns=COLUMNS)
+    names = found["configuration"].drop_duplicates()
+    said = pd.DataFrame({"what": SAID, "configuration": names, "words": held_sentences(found)})
+    trials = _trials(run, found)
+    parts = [
+        part.assign(percentile=response.removeprefix("delivery_").removesuffix("_ms"))
+        for response, most_ms in targets_ms().items()
+        for part in (
+            trials.assign(what=TRIAL, ms=trials[response].astype(float)),
+            _typical(found, response),
+            pd.DataFrame([{"what": TARGET, "ms": most_ms}]),
+        )
+    ]
+    return pd.concat([said, *parts], ignore_index=True).reindex(columns=COLUMNS)
+
+
+def _of_several(found: pd.DataFrame) -> pd.DataFrame:
+    """Return the configurations that were tried with several numbers of users."""
+    return found[found.groupby("configuration")["users"].transform("nunique") > 1]
+
+
+def _trials(run: Run, found: pd.DataFrame) -> pd.DataFrame:
+    labels = {item.name: item.label or item.name for item in run.record.treatments}
+    trials = trials_shown(run)
+    shown = trials.assign(treatment=trials["treatment"].map(labels)).reindex(
+        columns=["treatment", "state", *targets_ms()]
+    )
+    return shown.merge(found[RUNGS], on="treatment")
+
+
+def _typical(found: pd.DataFrame, response: str) -> pd.DataFrame:
+    several = found[found[f"{response}_n"] > 1]
+    numbers = {"ms": response, "low": f"{response}_low", "high": f"{response}_high"}
+    values = {name: several[column].astype(float) for name, column in numbers.items()}
+    return several[["configuration", "users"]].assign(what=TYPICAL, **values)
+
+
+def varies_users(run: Run) -> bool:
+    """Return whether a configuration of the run was tried with several numbers of users."""
+    return {"rung", "users"} <= set(run.record.factors) and len(_of_several(held_rungs(run))) > 0
+
+
+def draw_users_held(table: pd.DataFrame, page: Page) -> LabFigure:
+    """Draw three percentiles against users."""
+    said = ". ".join(words[:1].upper() + words[1:] for words in table["words"] if words)
+    if not table.loc[table["what"] == TRIAL, "ms"].notna().any():
+        return empty_figure(page, TITLE, f"{said}. {page.nothing}")
+    looks = dict(_looks(table))
+    figure = page_canvas(
+        page,
         TITLE,
         plot_height_in=3.2,
         subtitle=f"{said}. Small points: trials (hollow: refused); lines: typical values, where"
         " there are several, with 95% intervals where n allows them.",
-        key=_key(names),
+        key=_key(looks),
     )
-    panels = figure.subplots(1, len(targets_ms()), sharey=True)
-    for axes, (response, most_ms) in zip(panels, targets_ms().items(), strict=True):
-        _draw(axes, run, found, names, response)
-        axes.axhline(most_ms, color=MUTED, lw=1.0, ls=(0, (4, 2)), zorder=1)
+    panels = figure.subplots(1, table["percentile"].nunique() - 1, sharey=True)
+    shares = table[table["percentile"] != ""].groupby("percentile")
+    for axes, (share, own) in zip(panels, shares, strict=True):
+        _draw(axes, own, looks)
         axes.set_xlabel("users")
-        axes.set_title(response.removeprefix("delivery_").removesuffix("_ms"), fontsize=9)
+        axes.set_title(str(share), fontsize=9)
         log_axis(axes, "y")
         only_grid(axes, "y")
     panels[0].set_ylabel("latency of deliveries, ms (log)")
     return finish(figure)
 
 
-def _draw(axes: Axes, run: Run, found: pd.DataFrame, names: list[str], response: str) -> None:
-    trials = run.trials()
-    trials = trials[~trials["superseded"].astype(bool) & (trials["state"] != "failed")]
-    labels = {item.name: item.label or item.name for item in run.record.treatments}
-    shown = trials.assign(label=trials["treatment"].map(labels))
-    for place, name in enumerate(names):
-        color, marker = appearance(place)
-        own = found[found["configuration"] == name]
-        typical = own[own[f"{response}_n"] > 1]
-        axes.plot(typical["users"], typical[response], color=color, marker=marker, ms=4.5, lw=1.4,
-                  zorder=3)  # fmt: skip
-        low, high = f"{response}_low", f"{response}_high"
-        known = own[own[low].notna()]
-        axes.vlines(known["users"], known[low], known[high], color=color, lw=1.1, zorder=2.5)
-        users = dict(zip(own["treatment"], own["users"], strict=True))
-        points = shown[shown["label"].isin(users)]
-        valid = points["state"] == "valid"
-        for chosen, face in ((valid, color), (~valid, "white")):
-            axes.scatter(points.loc[chosen, "label"].map(users), points.loc[chosen, response], s=9,
-                         c=face, edgecolors=color, linewidths=0.7, alpha=0.8, zorder=2)  # fmt: skip
+def _looks(table: pd.DataFrame) -> Iterator[tuple[str, Look]]:
+    for place, name in enumerate(table.loc[table["what"] == SAID, "configuration"]):
+        yield name, Look(*appearance(place), label=name.replace("_", " "))
 
 
-def _upper(words: str) -> str:
-    return words[:1].upper() + words[1:]
+def _draw(axes: Axes, own: pd.DataFrame, looks: Mapping[str, Look]) -> None:
+    trials, typical = own[own["what"] == TRIAL], own[own["what"] == TYPICAL]
+    draw_points(axes, trials, "users", "ms", "configuration", looks, s=9, alpha=0.8, zorder=2)
+    colors = {name: look.color for name, look in looks.items()}
+    sns.lineplot(
+        typical, x="users", y="ms", hue="configuration", style="configuration", palette=colors,
+        hue_order=[*looks], style_order=[*looks], dashes=False, estimator=None, legend=False,
+        markers={name: look.marker for name, look in looks.items()}, ms=4.5, mew=0, lw=1.4, ax=axes,
+    )  # fmt: skip
+    known = typical[typical["low"].notna()]
+    axes.vlines(known["users"], known["low"], known["high"], lw=1.1, zorder=2.5,
+                color=list(known["configuration"].map(colors)))  # fmt: skip
+    for most_ms in own.loc[own["what"] == TARGET, "ms"]:
+        axes.axhline(most_ms, color=MUTED, lw=1.0, ls=(0, (4, 2)), zorder=1)
+    axes.set_ylabel("")
 
 
-def _key(names: list[str]) -> list[Line2D]:
-    handles = []
-    for place, name in enumerate(names):
-        color, marker = appearance(place)
-        words = name.replace("_", " ")
-        handles.append(Line2D([], [], color=color, marker=marker, ms=4.5, lw=1.4, label=words))
-    return [*handles, Line2D([], [], color=MUTED, lw=1.0, ls=(0, (4, 2)), label="target")]
+def _key(looks: Mapping[str, Look]) -> list[Line2D]:
+    handles = [
+        Line2D([], [], color=look.color, marker=look.marker, ms=4.5, lw=1.4, label=look.label)
+        for look in looks.values()
+    ]
+    return [*handles, Line2D([], [], color=MUTED, lw=1.0, ls=(0, (4, 2)), label=TARGET)]
+
+
+USERS_HELD = View("users_held", TITLE, users_held_table, draw_users_held, suits=varies_users)

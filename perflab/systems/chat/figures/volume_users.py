@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from perflab.analysis.power_law import PowerLaw
-from perflab.figures.canvas import canvas_of, finish, only_grid
-from perflab.figures.looks import PALETTE
-from perflab.figures.nothing import empty_figure
+from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
+from perflab.figures.looks import PALETTE, Look
+from perflab.figures.page import Page
 from perflab.figures.plots.milliseconds import log_axis
-from perflab.figures.theme import MUTED, styled
+from perflab.figures.points import draw_points
+from perflab.figures.theme import MUTED
+from perflab.figures.view import View
 from perflab.recordings import Run
 from perflab.systems.chat.analysis.volume import (
     JOINING,
@@ -28,8 +28,9 @@ from perflab.systems.chat.figures import phases
 
 TITLE = "message volume against users"
 PUBLISHED_POWER = 2.0
-COLUMNS = ["from", "block", "users", "messages_per_s"]
-LOOKS = {JOINING: (PALETTE[0], "o"), PLATEAU: (PALETTE[1], "s")}
+MEASURED, FITTED, PUBLISHED, SAID = "measured", "fitted", "published", "said"
+COLUMNS = ["what", "from", "users", "messages_per_s", "words"]
+LOOKS = {JOINING: Look(PALETTE[0], "o", JOINING), PLATEAU: Look(PALETTE[1], "s", PLATEAU)}
 WORDS = {
     JOINING: " Circles: means over a trial's seconds with about as many users, the geometric mean"
     " of those who act and those who are connected.",
@@ -37,79 +38,96 @@ WORDS = {
 }
 
 
-def table(run: Run) -> pd.DataFrame:
-    """Return volume by users: see ``analysis.volume``, ``crowds`` and ``plateaus``.
+def volume_users_table(run: Run) -> pd.DataFrame:
+    """Return volume by users, by where the points come from (``analysis.volume``).
 
-    Columns: from (where the points come from), block (trial or block), users, messages_per_s.
+    ``what`` is a measured point, an end of a fitted law or of the published one (straight lines on
+    logarithmic axes), or what is ``said`` of a law in ``words``.
     """
-    return phases.thinned(_points(run, list(volume_laws(run, phases.windows(run)))))
+    laws, factor = volume_laws(run, phases.windows(run)), published_factor(run)
+    points = [_points(run, where) for where in laws]
+    if not points or not sum(map(len, points)):
+        return pd.DataFrame(columns=COLUMNS)
+    seen = pd.concat(points)["users"].agg(["min", "max"])
+    drawn = [*points, *(_law(where, law, own) for (where, law), own in zip(
+        laws.items(), points, strict=True))]  # fmt: skip
+    if factor is not None:
+        said = {"what": PUBLISHED, "from": "", "words": f"{factor:g} n\N{SUPERSCRIPT TWO}"}
+        drawn.append(_line(seen, factor, PUBLISHED_POWER).assign(**said))
+    return pd.concat(drawn, ignore_index=True).reindex(columns=COLUMNS)
 
 
-def _points(run: Run, places: list[str]) -> pd.DataFrame:
-    of = {
-        JOINING: lambda: crowds(run, phases.windows(run)).rename(columns={"crowd": "users"}),
-        PLATEAU: lambda: plateaus(run),
-    }
-    parts = [of[place]().assign(**{"from": place}).astype({"block": str}) for place in places]
-    return pd.concat(parts, ignore_index=True)[COLUMNS]
+def _points(run: Run, where: str) -> pd.DataFrame:
+    found = plateaus(run)
+    if where == JOINING:
+        found = crowds(run, phases.windows(run)).rename(columns={"crowd": "users"})
+    found = found[found["messages_per_s"] > 0][["users", "messages_per_s"]]
+    return found.astype(float).assign(**{"what": MEASURED, "from": where})
 
 
-@styled
-def volume_users(run: Run) -> Figure | None:
-    """Draw volume against users on logarithmic axes; None where the run has one number of users."""
-    if len(run.record.factors.get("users", [])) < 2 and not growing_treatments(run):
-        return None
-    laws = volume_laws(run, phases.windows(run))
-    found, factor = _points(run, list(laws)), published_factor(run)
-    shown = found[found["messages_per_s"] > 0]
-    said = " ".join(f"{_said(where, law)}.{WORDS[where]}" for where, law in laws.items())
-    if shown.empty:
-        return empty_figure(run, TITLE)
-    figure = canvas_of(
-        run,
+def _law(where: str, law: PowerLaw, own: pd.DataFrame) -> pd.DataFrame:
+    words = f"Volume {where}{'' if law.supported else ':'} {law.text()}"
+    said = pd.DataFrame([{"what": SAID, "from": where, "words": words}])
+    if not law.supported:
+        return said
+    line = _line(own["users"].agg(["min", "max"]), law.factor.value, law.exponent.value)
+    return pd.concat([said, line.assign(**{"what": FITTED, "from": where})])
+
+
+def _line(users: pd.Series[float], factor: float, power: float) -> pd.DataFrame:
+    return pd.DataFrame({"users": users, "messages_per_s": factor * users**power})
+
+
+def tells_volume(run: Run) -> bool:
+    """Return whether a run has several numbers of users, within its trials or between them."""
+    return len(run.record.factors.get("users", [])) > 1 or bool(growing_treatments(run))
+
+
+def draw_volume_users(table: pd.DataFrame, page: Page) -> LabFigure:
+    """Draw volume against users on logarithmic axes."""
+    said = table[table["what"] == SAID]
+    lines = zip(said["words"], said["from"], strict=True)
+    figure = page_canvas(
+        page,
         TITLE,
         plot_height_in=3.3,
-        subtitle=said,
-        key=_key(laws, factor),
+        subtitle=" ".join(f"{words}.{WORDS[where]}" for words, where in lines),
+        key=_key(table),
     )
     axes = figure.subplots()
-    _draw(axes, shown, laws, factor)
-    return finish(figure)
-
-
-def _said(where: str, law: PowerLaw) -> str:
-    return f"Volume {where}{'' if law.supported else ':'} {law.text()}"
-
-
-def _draw(axes: Axes, shown: pd.DataFrame, laws: dict[str, PowerLaw], factor: float | None) -> None:
-    for where, law in laws.items():
-        own, (color, marker) = shown[shown["from"] == where], LOOKS[where]
-        axes.plot(own["users"], own["messages_per_s"], ls="", marker=marker, ms=3.6, mfc=color,
-                  mec="white", mew=0.3, alpha=0.75)  # fmt: skip
-        if law.supported:
-            places = np.geomspace(own["users"].min(), own["users"].max(), 60)
-            fitted = law.factor.value * places**law.exponent.value
-            axes.plot(places, fitted, color=color, lw=1.4)
-    if factor is not None:
-        places = np.geomspace(shown["users"].min(), shown["users"].max(), 60)
-        axes.plot(places, factor * places**PUBLISHED_POWER, color=MUTED, lw=1.1, ls=":")
+    points = table[table["what"] == MEASURED]
+    draw_points(axes, points, "users", "messages_per_s", "from", LOOKS, s=13, alpha=0.75)
+    _draw_laws(axes, table)
     log_axis(axes, "x")
     log_axis(axes, "y")
     axes.set_xlabel("users (log)")
     axes.set_ylabel("messages delivered per second (log)")
     only_grid(axes, "y")
+    return finish(figure)
 
 
-def _key(laws: dict[str, PowerLaw], factor: float | None) -> list[Line2D]:
+def _draw_laws(axes: Axes, table: pd.DataFrame) -> None:
+    for where, own in table[table["what"] == FITTED].groupby("from", sort=False):
+        axes.plot(own["users"], own["messages_per_s"], color=LOOKS[str(where)].color, lw=1.4)
+    own = table[table["what"] == PUBLISHED]
+    axes.plot(own["users"], own["messages_per_s"], color=MUTED, lw=1.1, ls=":")
+
+
+def _key(table: pd.DataFrame) -> list[Line2D]:
     handles = []
-    for where, law in laws.items():
-        color, marker = LOOKS[where]
-        handles.append(
-            Line2D([], [], ls="", marker=marker, ms=4.5, color=color, label=f"measured {where}")
-        )
-        if law.supported:
-            handles.append(Line2D([], [], color=color, lw=1.4, label=f"fitted {where}"))
-    if factor is not None:
-        words = f"published: {factor:g} n\N{SUPERSCRIPT TWO}"
-        handles.append(Line2D([], [], color=MUTED, lw=1.1, ls=":", label=words))
+    fitted = set(table.loc[table["what"] == FITTED, "from"])
+    for where in table.loc[table["what"] == SAID, "from"]:
+        look = LOOKS[where]
+        handles.append(Line2D([], [], ls="", marker=look.marker, ms=4.5, color=look.color,
+                              label=f"measured {where}"))  # fmt: skip
+        if where in fitted:
+            handles.append(Line2D([], [], color=look.color, lw=1.4, label=f"fitted {where}"))
+    for words in dict.fromkeys(table.loc[table["what"] == PUBLISHED, "words"]):
+        label = f"published: {words}"
+        handles.append(Line2D([], [], color=MUTED, lw=1.1, ls=":", label=label))
     return handles
+
+
+VOLUME_USERS = View(
+    "volume_users", TITLE, volume_users_table, draw_volume_users, suits=tells_volume
+)

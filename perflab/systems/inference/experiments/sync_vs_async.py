@@ -93,6 +93,7 @@ EXPERIMENT = Experiment(
     question="Does a non-blocking driver alone raise throughput, and at which distance from "
     "the database?",
     parameters=SyncVsAsyncParameters,
+    in_main_job=True,
     treatments=_treatments,
     factors=_levels,
     contrasts=_contrasts,

@@ -66,6 +66,7 @@ EXPERIMENT = Experiment(
     title="Durability: synchronous_commit on against off",
     question="How much throughput does waiting for the commit's disk flush cost?",
     parameters=SynchronousCommitParameters,
+    in_main_job=True,
     treatments=_treatments,
     factors=lambda _: {FACTOR: ("on", "off")},
     contrasts=_contrasts,

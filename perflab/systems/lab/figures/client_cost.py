@@ -2,64 +2,88 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Mapping
+
 import pandas as pd
+import seaborn as sns
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from perflab.analysis import across_trials
-from perflab.figures.canvas import canvas_of, finish, only_grid
-from perflab.figures.looks import MARKERS, PALETTE
-from perflab.figures.theme import MUTED, styled
+from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
+from perflab.figures.evidence import TYPICAL, estimate_row, trials_shown
+from perflab.figures.looks import Look, appearance
+from perflab.figures.page import Page
+from perflab.figures.points import draw_points
+from perflab.figures.theme import MUTED
+from perflab.figures.view import View
 from perflab.recordings import Run
 
+TITLE = "what each client costs and reports as the load grows"
 PANELS = {
     "p95_ms": "reported p95, ms (log)",
     "client_cpu_us_per_request": "client CPU per request, us (log)",
 }
-COLUMNS = ["client", "rate", "block", "trial_id", "state", "throughput_rps", *PANELS]
+TRIAL = "trial"
+COLUMNS = ["response", "what", "client", "rate", "state", "value", "low", "high"]
 
 
-def table(run: Run) -> pd.DataFrame:
-    """Return one row per measured trial of a run whose factors are client and rate; else none."""
-    if not {"client", "rate"} <= set(run.record.factors):
-        return pd.DataFrame(columns=COLUMNS)
-    trials = run.trials()
-    trials = trials[~trials["superseded"].astype(bool) & (trials["state"] != "failed")]
+def client_cost_table(run: Run) -> pd.DataFrame:
+    """Return what each client reports and costs at each rate, for every trial that did not fail.
+
+    ``what`` is a trial (with its state), or which statistic a typical value of several valid trials
+    is, with its 95% interval.
+    """
+    trials = trials_shown(run)
     levels = {item.name: item.levels for item in run.record.treatments}
-    return (
-        trials.assign(
-            client=[levels[name]["client"] for name in trials["treatment"]],
-            rate=[float(levels[name]["rate"]) for name in trials["treatment"]],
-        )
-        .reindex(columns=COLUMNS)
-        .sort_values(["client", "rate", "block"], ignore_index=True)
+    trials = trials.assign(
+        what=TRIAL,
+        client=[levels[name]["client"] for name in trials["treatment"]],
+        rate=[float(levels[name]["rate"]) for name in trials["treatment"]],
     )
+    place = trials["client"].map(run.record.factors["client"].index)
+    trials = trials.assign(place=place).sort_values(["place", "rate", "block"])
+    parts = [part for response in PANELS for part in _of(response, trials)]
+    return pd.concat(parts, ignore_index=True).reindex(columns=COLUMNS)
 
 
-@styled
-def client_cost(run: Run) -> Figure | None:
-    """Draw every trial's p95 and CPU cost against the offered rate; None for other runs."""
-    trials = table(run)
-    if trials.empty:
-        return None
-    clients = list(run.record.factors["client"])
-    figure = canvas_of(
-        run,
-        "what each client costs and reports as the load grows",
+def _of(response: str, trials: pd.DataFrame) -> list[pd.DataFrame]:
+    own = trials.assign(response=response, value=trials[response].astype(float)).dropna(
+        subset=["value"]
+    )
+    valid = own[own["state"] == "valid"]
+    typical = [
+        {"client": client, "rate": rate, **estimate_row(across_trials(each["value"].to_numpy()))}
+        for (client, rate), each in valid.groupby(["client", "rate"], sort=False)
+        if len(each) > 1
+    ]
+    return [own, pd.DataFrame(typical).assign(response=response)]
+
+
+def varies_clients(run: Run) -> bool:
+    """Return whether the factors of a run are client and rate."""
+    return {"client", "rate"} <= set(run.record.factors)
+
+
+def draw_client_cost(table: pd.DataFrame, page: Page) -> LabFigure:
+    """Draw every trial's p95 and CPU cost against the offered rate."""
+    clients = enumerate(table["client"].unique())
+    looks = {name: Look(*appearance(place), name) for place, name in clients}
+    figure = page_canvas(
+        page,
+        TITLE,
         plot_height_in=3.1,
         subtitle="Every point is one trial against the same server; hollow: the generator's"
         " self-check refused it. A line joins the typical values over the valid trials, with their"
         " 95% intervals (median; below 6 trials: geometric mean), where there are several.",
-        key=_key(clients),
+        key=_key(looks),
     )
-    for axes, (column, label) in zip(figure.subplots(1, 2), PANELS.items(), strict=True):
-        for number, client in enumerate(clients):
-            _draw(axes, trials[trials["client"] == client], column, number, len(clients))
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        rates = sorted(trials["rate"].unique())
+    # Side by side: trials of different clients at one rate would hide each other.
+    shifts = {name: 1.05 ** (place - (len(looks) - 1) / 2) for place, name in enumerate(looks)}
+    table = table.assign(at=table["rate"] * table["client"].map(shifts))
+    for axes, (response, label) in zip(figure.subplots(1, 2), PANELS.items(), strict=True):
+        _draw(axes, table[table["response"] == response], looks)
+        rates = sorted(table["rate"].unique())
         axes.set_xticks(rates, [f"{rate:,.0f}" for rate in rates])
         axes.xaxis.minorticks_off()
         axes.yaxis.set_major_formatter("{x:g}")
@@ -69,40 +93,26 @@ def client_cost(run: Run) -> Figure | None:
     return finish(figure)
 
 
-def _draw(axes: Axes, trials: pd.DataFrame, column: str, number: int, clients: int) -> None:
-    color, marker = PALETTE[number % len(PALETTE)], MARKERS[number % len(MARKERS)]
-    # Side by side: trials of different clients at one rate would hide each other.
-    shift = 1.05 ** (number - (clients - 1) / 2)
-    valid = trials["state"] == "valid"
-    typical = {
-        rate * shift: across_trials(own[column].to_numpy(float))
-        for rate, own in trials[valid].groupby("rate")
-    }
-    several = {at: each for at, each in typical.items() if each.n > 1}
-    axes.plot([*several], [each.value for each in several.values()], color=color, lw=1.4, zorder=2)
-    for at, each in several.items():
-        if each.supported:
-            axes.plot([at, at], [each.low, each.high], color=color, lw=3.0, alpha=0.35, zorder=1.5,
-                      gid="interval")  # fmt: skip
-    for chosen, face in ((valid, color), (~valid, "white")):
-        own = trials[chosen & np.isfinite(trials[column])]
-        axes.scatter(
-            own["rate"] * shift,
-            own[column],
-            marker=marker,
-            s=20,
-            c=face,
-            edgecolors=color,
-            linewidths=1.0,
-            zorder=3,
-        )
+def _draw(axes: Axes, own: pd.DataFrame, looks: Mapping[str, Look]) -> None:
+    axes.set(xscale="log", yscale="log")
+    typical = own[own["what"].isin(TYPICAL)]
+    colors = {name: look.color for name, look in looks.items()}
+    sns.lineplot(typical, x="at", y="value", hue="client", hue_order=[*looks], palette=colors,
+                 estimator=None, legend=False, lw=1.4, zorder=2, ax=axes)  # fmt: skip
+    known = typical[typical["low"].notna()]
+    axes.vlines(known["at"], known["low"], known["high"], lw=3.0, alpha=0.35, zorder=1.5,
+                color=list(known["client"].map(colors)), gid="interval")  # fmt: skip
+    trials = own[own["what"] == TRIAL]
+    draw_points(axes, trials, "at", "value", "client", looks, linewidth=0.0)
 
 
-def _key(clients: list[str]) -> list[Line2D]:
+def _key(looks: Mapping[str, Look]) -> list[Line2D]:
     handles = [
-        Line2D([], [], color=PALETTE[n % len(PALETTE)], marker=MARKERS[n % len(MARKERS)], ms=4.5,
-               lw=1.4, label=client)
-        for n, client in enumerate(clients)
-    ]  # fmt: skip
+        Line2D([], [], color=look.color, marker=look.marker, ms=4.5, lw=1.4, label=look.label)
+        for look in looks.values()
+    ]
     refused = Line2D([], [], ls="", marker="o", ms=4.5, mfc="white", mec=MUTED, label="refused")
     return [*handles, refused]
+
+
+CLIENT_COST = View("client_cost", TITLE, client_cost_table, draw_client_cost, suits=varies_clients)

@@ -3,42 +3,42 @@
 from __future__ import annotations
 
 import pandas as pd
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from perflab.errors import AnalysisError
-from perflab.figures.canvas import canvas_of, finish, only_grid
+from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
 from perflab.figures.looks import PALETTE
-from perflab.figures.theme import INK, MUTED, styled
+from perflab.figures.page import Page
+from perflab.figures.theme import INK, MUTED
+from perflab.figures.view import View
 from perflab.recordings import Run
-from perflab.systems.lab.resolution import FACTOR, KNOWN_COLUMNS
-from perflab.systems.lab.resolution import known_effects as effects
+from perflab.systems.lab.resolution import FACTOR, known_effects
 
 ROW_IN = 0.3
 EXPERIMENT = "lab_check"
+TITLE = "what was planted, and what the lab found"
+COLUMNS = ["service", "expected", "estimate", "low", "high"]
 
 
-def table(run: Run) -> pd.DataFrame:
-    """Return the known effects of a run of ``lab_check``; no rows for other runs."""
-    nothing = pd.DataFrame(columns=KNOWN_COLUMNS)
-    if run.record.experiment != EXPERIMENT or FACTOR not in run.record.factors:
-        return nothing
+def known_effects_table(run: Run) -> pd.DataFrame:
+    """Return each service's response against the first copy's, with what was expected of it."""
     try:
-        return effects(run)
+        return known_effects(run)[COLUMNS]
     except AnalysisError:
-        return nothing
+        return pd.DataFrame(columns=COLUMNS)
 
 
-@styled
-def known_effects(run: Run) -> Figure | None:
-    """Draw each service's response against the first copy's, with its truth; None for others."""
-    found = table(run)
-    if found.empty:
-        return None
-    figure = canvas_of(
-        run,
-        "what was planted, and what the lab found",
-        plot_height_in=0.7 + ROW_IN * len(found),
+def has_planted(run: Run) -> bool:
+    """Return whether the lab checked itself in a run."""
+    return run.record.experiment == EXPERIMENT and FACTOR in run.record.factors
+
+
+def draw_known_effects(table: pd.DataFrame, page: Page) -> LabFigure:
+    """Draw each service's response against the first copy's, with its truth."""
+    figure = page_canvas(
+        page,
+        TITLE,
+        plot_height_in=0.7 + ROW_IN * len(table),
         subtitle="Mean response time against that of copy A1: estimate over all blocks with its "
         "95% interval. A copy is the same service; the others work longer by a known share.",
         key=[
@@ -47,13 +47,13 @@ def known_effects(run: Run) -> Figure | None:
         ],
     )
     axes = figure.subplots()
-    places = range(len(found))[::-1]
+    places = range(len(table))[::-1]
     axes.axvline(1.0, color=MUTED, lw=0.8)
-    axes.hlines(places, found["low"], found["high"], color=PALETTE[0], lw=1.6)
-    axes.plot(found["estimate"], places, "o", ms=5, color=PALETTE[0])
-    axes.plot(found["expected"], places, "|", ms=13, mew=1.6, color=INK, zorder=4)
-    axes.set_yticks(list(places), [_label(name) for name in found["service"]])
-    axes.set_ylim(-0.6, len(found) - 0.4)
+    axes.hlines(places, table["low"], table["high"], color=PALETTE[0], lw=1.6)
+    axes.plot(table["estimate"], places, "o", ms=5, color=PALETTE[0])
+    axes.plot(table["expected"], places, "|", ms=13, mew=1.6, color=INK, zorder=4)
+    axes.set_yticks(list(places), [_label(name) for name in table["service"]])
+    axes.set_ylim(-0.6, len(table) - 0.4)
     axes.set_xlabel("ratio of mean response time")
     only_grid(axes, "x")
     return finish(figure)
@@ -61,3 +61,8 @@ def known_effects(run: Run) -> Figure | None:
 
 def _label(service: str) -> str:
     return f"{service} (a copy)" if service.startswith("A") else f"{service} work"
+
+
+KNOWN_EFFECTS = View(
+    "known_effects", TITLE, known_effects_table, draw_known_effects, suits=has_planted
+)

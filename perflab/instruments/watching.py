@@ -8,6 +8,8 @@ from collections.abc import Mapping
 
 import pandas as pd
 
+from perflab.recordings import Remark
+
 
 def watched_samples(stacks: pd.DataFrame, watch: Mapping[str, str]) -> dict[str, int]:
     """Return the number of samples that have a watched frame anywhere in their stack, by name.
@@ -32,7 +34,7 @@ def watched_samples(stacks: pd.DataFrame, watch: Mapping[str, str]) -> dict[str,
 
 
 def watched_columns(
-    found: Mapping[str, int], samples: int, rate_hz: float, messages: int
+    found: Mapping[str, int], samples: int, rate_hz: float, units: int, unit: str = "request"
 ) -> dict[str, float]:
     """Return what a trial's row holds of its watched functions.
 
@@ -44,28 +46,32 @@ def watched_columns(
         All samples of the trial.
     rate_hz : float
         Looks per second: a sample stands for 1 / rate_hz seconds.
-    messages : int
-        Messages delivered to receivers in the trial.
+    units, unit : int, str
+        What the trial's work is counted in, and how many there were.
 
     Returns
     -------
     dict
-        ``profile_<name>_share`` of the samples and ``profile_<name>_us_per_message``, NaN where
-        the trial has no samples, or no messages.
+        ``profile_<name>_share`` of the samples and ``profile_<name>_us_per_<unit>``, NaN where the
+        trial has no samples, or no units.
     """
     row: dict[str, float] = {}
     for name, count in found.items():
         row[f"profile_{name}_share"] = count / samples if samples else math.nan
         time_us = count / rate_hz * 1e6
-        row[f"profile_{name}_us_per_message"] = time_us / messages if messages else math.nan
+        row[f"profile_{name}_us_per_{unit}"] = time_us / units if units else math.nan
     return row
 
 
-def unseen(found: Mapping[str, int], watch: Mapping[str, str], samples: int) -> tuple[str, ...]:
+def unseen(found: Mapping[str, int], watch: Mapping[str, str], samples: int) -> tuple[Remark, ...]:
     """Return a warning for every watched name that is in no sample."""
     return tuple(
-        f"watched '{name}' is in none of {samples} samples: it takes less time than they can show "
-        f"(a higher rate_hz or longer trials show more), or no frame matches '{watch[name]}'"
+        Remark(
+            code="profiler.unseen",
+            text=f"watched '{name}' is in none of {samples} samples: it takes less time than they "
+            "can show (a higher rate_hz or longer trials show more), or no frame matches "
+            f"'{watch[name]}'",
+        )
         for name, count in found.items()
         if not count
     )

@@ -4,49 +4,68 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from perflab.analysis.evaluation import Finding, evaluate
-from perflab.analysis.findings import findings_table
+from perflab.analysis.findings import published_text
 from perflab.analysis.verdict import Outcome
-from perflab.figures.canvas import MARGIN_IN, WIDTH_IN, LabFigure, canvas_of, only_grid
-from perflab.figures.nothing import empty_figure
+from perflab.figures.canvas import MARGIN_IN, WIDTH_IN, LabFigure, only_grid, page_canvas
+from perflab.figures.page import Page
 from perflab.figures.plots import effect_rows
-from perflab.figures.plots.effect_rows import LEFT_IN, PAD_IN, Row, row
+from perflab.figures.plots.effect_rows import LEFT_IN, PAD_IN, Claim, Row, row
 from perflab.figures.plots.ratios import LEAST, limits, ratio_axis
-from perflab.figures.responses import noun
-from perflab.figures.theme import MUTED, styled
-from perflab.recordings import Run
+from perflab.figures.theme import MUTED
+from perflab.figures.view import View
+from perflab.recordings import Contrast, Run
 
+TITLE = "what every claim comes to, block by block"
 NO_BREAK = "\N{NO-BREAK SPACE}"
 AXIS_IN = 0.5
 GAP_IN = 0.16
 RIGHT_IN = 1.72
 PLOT_IN = WIDTH_IN - LEFT_IN - RIGHT_IN - 4 * GAP_IN
 PLOT_LEFT_IN = MARGIN_IN + LEFT_IN + GAP_IN
+COLUMNS = [
+    "claim", "name", "scale", "quantity", "unit", "published", "published_value", "measured", "low",
+    "high", "of_blocks", "left_out", "verdict", "reason",
+]  # fmt: skip
 # A panel holds rows that share an axis: what is measured, in which unit, and on which scale.
 Kind = tuple[str, str, str]
 WITHOUT: Kind = ("", "", "")
 
 
-def table(run: Run) -> pd.DataFrame:
-    """Return the findings as their table has them, and the effect in every block compared."""
-    findings = evaluate(run)
-    of_blocks: dict[str, Any] = {
-        "scale": [finding.contrast.scale for finding in findings],
-        "left out": [finding.left_out for finding in findings],
-        "blocks": [" ".join(map(str, finding.blocks)) for finding in findings],
-        "effects of blocks": [
-            " ".join(f"{value:.6g}" for value in _of_blocks(finding)) for finding in findings
-        ],
+def effect_table(run: Run) -> pd.DataFrame:
+    """Return a row per claim: what was published and measured, and what that comes to.
+
+    ``quantity`` (with its ``unit``) is what a larger effect is more of; ``of_blocks`` holds the
+    effect in every block compared, in their order, and ``left_out`` counts the others.
+    """
+    return pd.DataFrame([_told(finding) for finding in evaluate(run)], columns=COLUMNS)
+
+
+def _told(finding: Finding) -> dict[str, object]:
+    contrast, verdict, effect = finding.contrast, finding.verdict, finding.effect
+    value = _published_value(contrast)
+    return {
+        "claim": contrast.claim,
+        "name": contrast.name,
+        "scale": contrast.scale,
+        "quantity": finding.response.noun or finding.response.title,
+        "unit": finding.response.unit if contrast.scale == "difference" else "",
+        "published": published_text(contrast),
+        "published_value": math.nan if value is None else value,
+        "measured": effect.estimate if effect else math.nan,
+        "low": effect.low if effect else math.nan,
+        "high": effect.high if effect else math.nan,
+        "of_blocks": " ".join(f"{value:.6g}" for value in _of_blocks(finding)),
+        "left_out": finding.left_out,
+        "verdict": verdict.outcome.value,
+        "reason": "" if verdict.outcome is Outcome.UNPUBLISHED else verdict.reason,
     }
-    return findings_table(findings).assign(**of_blocks)
 
 
 def _of_blocks(finding: Finding) -> list[float]:
@@ -56,19 +75,31 @@ def _of_blocks(finding: Finding) -> list[float]:
     return [math.exp(each) for each in values] if finding.contrast.scale == "ratio" else [*values]
 
 
-@styled
-def effect(run: Run) -> Figure:
+def _published_value(contrast: Contrast) -> float | None:
+    """Return where the published value lies; None where only a direction is claimed."""
+    if contrast.scale == "difference":
+        return contrast.published_difference
+    if contrast.published_ratio is None and contrast.published_direction == "none":
+        return 1.0
+    return contrast.published_ratio
+
+
+def _no_claim(page: Page) -> str:
+    if len(page.looks) == 1:
+        return "This run has one treatment, so there is nothing to compare it with."
+    return "This run has no claim that compares two of its treatments."
+
+
+def draw_effects(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw a row per claim: its blocks, estimate, interval, published value and verdict."""
-    findings = evaluate(run)
-    if not findings:
-        return empty_figure(run, "no effect to show", _no_claim(run))
-    panels = _panels(findings)
-    figure = canvas_of(
-        run,
-        _title(findings),
+    claims = [effect_rows.claim_of(record) for record in table.to_dict("records")]
+    panels = _panels(claims)
+    figure = page_canvas(
+        page,
+        _title(claims),
         plot_height_in=sum(_height_in(kind, rows) for kind, rows in panels.items()),
-        subtitle=_subtitle(findings),
-        key=_key(findings),
+        subtitle=_subtitle(claims),
+        key=_key(claims),
     )
     top = _plot_top(figure)
     # Panels have their places in inches, so that words and rows lie beside each other.
@@ -79,46 +110,35 @@ def effect(run: Run) -> Figure:
     return figure
 
 
-def _no_claim(run: Run) -> str:
-    if len(run.record.treatments) == 1:
-        return "This run has one treatment, so there is nothing to compare it with."
-    return "This run has no claim that compares two of its treatments."
-
-
-def _panels(findings: list[Finding]) -> dict[Kind, list[Row]]:
+def _panels(claims: list[Claim]) -> dict[Kind, list[Row]]:
     """Return the rows by panel; those without a number last, their words where no picture is."""
     found: dict[Kind, list[Row]] = {}
-    for finding in findings:
-        kind = _kind(finding)
+    for claim in claims:
+        kind = _kind(claim)
         right_in = WIDTH_IN - MARGIN_IN - PLOT_LEFT_IN if kind == WITHOUT else RIGHT_IN
-        found.setdefault(kind, []).append(row(finding, right_in))
+        found.setdefault(kind, []).append(row(claim, right_in))
     return {kind: found[kind] for kind in sorted(found, key=lambda kind: kind == WITHOUT)}
 
 
-def _kind(finding: Finding) -> Kind:
-    if finding.effect is None:
-        return WITHOUT
-    words, unit = noun(finding.contrast.response)
-    return finding.contrast.scale, words, unit if finding.contrast.scale == "difference" else ""
+def _kind(claim: Claim) -> Kind:
+    return (claim.scale, claim.quantity, claim.unit) if claim.of_blocks else WITHOUT
 
 
 def _height_in(kind: Kind, rows: list[Row]) -> float:
     return sum(each.height_in for each in rows) + (AXIS_IN if kind != WITHOUT else PAD_IN)
 
 
-def _title(findings: list[Finding]) -> str:
-    if len(findings) == 1:
-        return str(findings[0].verdict)
-    counts = Counter(finding.verdict.outcome for finding in findings)
-    verdicts = [f"{counts[each]} {each}" for each in Outcome if counts[each]]
+def _title(claims: list[Claim]) -> str:
+    if len(claims) == 1:
+        return claims[0].verdict
+    counts = Counter(claim.verdict for claim in claims)
+    verdicts = [f"{counts[each.value]} {each.value}" for each in Outcome if counts[each.value]]
     # A number stays on the line of what it counts.
-    return (
-        f"of {len(findings)} claims {', '.join(each.replace(' ', NO_BREAK) for each in verdicts)}"
-    )
+    return f"of {len(claims)} claims {', '.join(each.replace(' ', NO_BREAK) for each in verdicts)}"
 
 
-def _subtitle(findings: list[Finding]) -> str:
-    scales = {finding.contrast.scale for finding in findings if finding.effect is not None}
+def _subtitle(claims: list[Claim]) -> str:
+    scales = {claim.scale for claim in claims if claim.of_blocks}
     if not scales:
         return ""
     what = " or ".join(sorted(scales, reverse=True))
@@ -148,30 +168,25 @@ def _draw_panel(figure: LabFigure, kind: Kind, rows: list[Row], top_in: float) -
     if kind == WITHOUT:
         axes.set_axis_off()
     else:
-        _scale(axes, kind, [each.finding for each in rows])
+        _scale(axes, kind, [each.claim for each in rows])
     top = 0.0
     for each in rows:
-        effect_rows.write(axes, each.claim, MARGIN_IN - PLOT_LEFT_IN, top)
+        effect_rows.write(axes, each.asked, MARGIN_IN - PLOT_LEFT_IN, top)
         effect_rows.write(axes, each.result, 0.0 if kind == WITHOUT else PLOT_IN + GAP_IN, top)
         if top:
             effect_rows.rule(axes, MARGIN_IN - PLOT_LEFT_IN, WIDTH_IN - PLOT_LEFT_IN, top)
-        if each.finding.effect is not None:
-            effect_rows.draw(axes, each.finding, top, each.height_in)
+        if each.claim.of_blocks:
+            effect_rows.draw(axes, each.claim, top, each.height_in)
         top += each.height_in
 
 
-def _scale(axes: Axes, kind: Kind, findings: list[Finding]) -> None:
-    scale, words, unit = kind
+def _scale(axes: Axes, kind: Kind, claims: list[Claim]) -> None:
+    scale, quantity, unit = kind
     is_ratio = scale == "ratio"
     on = np.log if is_ratio else np.asarray
-    values: list[float] = []
-    ends: list[float] = []
-    for finding in findings:
-        assert finding.effect is not None
-        published = effect_rows.published_value(finding)
-        values += [*_of_blocks(finding), finding.effect.estimate]
-        values += [] if published is None else [published]
-        ends += [finding.effect.low, finding.effect.high]
+    shown = [[*claim.of_blocks, claim.measured, claim.published_value] for claim in claims]
+    values = [value for each in shown for value in each if math.isfinite(value)]
+    ends = [end for claim in claims for end in (claim.low, claim.high)]
     low, high = limits(on(values), on(ends), math.log(LEAST) if is_ratio else 0.0)
     if is_ratio:
         ratio_axis(axes, math.exp(low), math.exp(high), PLOT_IN)
@@ -179,23 +194,26 @@ def _scale(axes: Axes, kind: Kind, findings: list[Finding]) -> None:
         axes.set_xlim((low, high) if low < high else (-1.0, 1.0))
     axes.axvline(1.0 if is_ratio else 0.0, color=MUTED, lw=1.0, zorder=1, gid="no effect")
     name = "ratio (log)" if is_ratio else f"difference{f', {unit}' if unit else ''}"
-    axes.set_xlabel(f"{name}: more {words} \N{RIGHTWARDS ARROW}")
+    axes.set_xlabel(f"{name}: more {quantity} \N{RIGHTWARDS ARROW}")
     only_grid(axes, "x")
 
 
-def _key(findings: list[Finding]) -> list[Line2D]:
-    effects = [finding.effect for finding in findings if finding.effect is not None]
-    if not effects:
+def _key(claims: list[Claim]) -> list[Line2D]:
+    measured = [claim for claim in claims if claim.of_blocks]
+    if not measured:
         return []
     handles = [
         Line2D([], [], ls="", marker="o", ms=4, mfc=effect_rows.POINT, mec=effect_rows.MEASURED,
                mew=0.4, label="one block"),
         Line2D([], [], color=MUTED, lw=1.0, label="no effect"),
     ]  # fmt: skip
-    if any(math.isfinite(each.low) for each in effects):
+    if any(math.isfinite(claim.low) for claim in measured):
         handles.insert(1, Line2D([], [], color=effect_rows.MEASURED, marker="s", ms=5, lw=2.0,
                                  label="estimate and 95% interval"))  # fmt: skip
-    if any(effect_rows.published_value(finding) is not None for finding in findings):
+    if any(math.isfinite(claim.published_value) for claim in claims):
         handles.append(Line2D([], [], ls="", marker="D", ms=5, mfc="white", mew=1.3,
                               mec=effect_rows.CLAIMED, label="published"))  # fmt: skip
     return handles
+
+
+EFFECT = View("effect", TITLE, effect_table, draw_effects, empty=_no_claim)

@@ -12,10 +12,8 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from pathlib import Path
 
 from perflab.figures.calls import Frame, Placed, layout, package, packages
-from perflab.figures.export import write_whole
 from perflab.figures.theme import INK, MUTED
 
 WIDTH_PX, MARGIN_PX, ROW_PX = 1200.0, 10.0, 17.0
@@ -40,18 +38,19 @@ Key = Sequence[tuple[str, str]]
 
 @dataclass(frozen=True)
 class FlameGraph:
-    """A flame graph that shows itself in a notebook; ``svg`` is the whole file."""
+    """A flame graph that shows itself in a notebook."""
 
-    svg: str
+    title: str
+    height_px: float
+    shapes: tuple[str, ...]
+
+    def svg(self, origin: Mapping[str, object] | None = None) -> str:
+        """Return the whole file; :func:`perflab.figures.provenance` reads ``origin`` back."""
+        head = _opening(self.height_px, self.title, origin or {})
+        return "\n".join([head, *self.shapes, "</svg>"]) + "\n"
 
     def _repr_svg_(self) -> str:
-        return self.svg
-
-    def save(self, path: Path) -> Path:
-        """Write the file, whole or not at all."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, self.svg.encode())
-        return path
+        return self.svg()
 
 
 @dataclass(frozen=True)
@@ -64,17 +63,10 @@ class Words:
     unit: str
 
 
-def flame_graph(
-    root: Frame, words: Words, origin: Mapping[str, object] | None = None
-) -> FlameGraph:
+def profile_graph(root: Frame, words: Words) -> FlameGraph:
     """Return the graph of one profile, coloured by package, the outermost callers below.
 
-    Parameters
-    ----------
-    root : Frame
-        From :func:`perflab.figures.calls.tree`.
-    origin : mapping, optional
-        Written into the file; :func:`perflab.figures.provenance` reads it back.
+    ``root`` comes from :func:`perflab.figures.calls.tree`.
     """
     shares = packages(root)
     colors = dict(zip(shares, COLORS, strict=False))
@@ -89,12 +81,10 @@ def flame_graph(
         share = frame.weight / root.weight
         return f"{frame.name}: {frame.weight:,.6g} {words.unit} ({share:.2%})"
 
-    return _drawn(root, words, key, paint, tell, origin or {})
+    return _drawn(root, words, key, paint, tell)
 
 
-def flame_difference(
-    root: Frame, words: Words, origin: Mapping[str, object] | None = None
-) -> FlameGraph:
+def difference_graph(root: Frame, words: Words) -> FlameGraph:
     """Return the graph of a second profile, red where it has more than the first, blue for less.
 
     ``root`` comes from :func:`perflab.figures.calls.tree` with ``before``. What the second profile
@@ -121,7 +111,7 @@ def flame_difference(
         was = frame.weight - frame.change
         return f"{frame.name}: {was:.3g} to {frame.weight:.3g} {words.unit} ({frame.change:+.3g})"
 
-    return _drawn(root, words, key, lambda frame: shade(frame.change), tell, origin or {})
+    return _drawn(root, words, key, lambda frame: shade(frame.change), tell)
 
 
 def _drawn(
@@ -130,7 +120,6 @@ def _drawn(
     key: Key,
     paint: Paint,
     tell: Callable[[Frame], str],
-    origin: Mapping[str, object],
 ) -> FlameGraph:
     # What is too thin to be seen is left out; the tables have it.
     placed = [each for each in layout(root) if each.width * INNER_PX >= THINNEST_PX]
@@ -150,8 +139,7 @@ def _drawn(
     for line in words.footer.split("\n"):
         y += SMALL_PX * LINE
         foot.append(_text(MARGIN_PX, y, line, SMALL_PX, MUTED))
-    head = _opening(y + MARGIN_PX, words.title, origin)
-    return FlameGraph("\n".join([head, *parts, *drawn_key, *frames, *foot, "</svg>"]) + "\n")
+    return FlameGraph(words.title, y + MARGIN_PX, (*parts, *drawn_key, *frames, *foot))
 
 
 def _opening(height: float, title: str, origin: Mapping[str, object]) -> str:

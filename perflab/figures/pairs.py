@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from perflab.recordings import ContrastPair, RunRecord
 
 
-def compared(record: RunRecord) -> list[tuple[str, str]]:
+def compared_pairs(record: RunRecord) -> list[tuple[str, str]]:
     """Return every pair of treatments that some claim of the run compares, each pair once.
 
     Where a claim takes several treatments a side, those that are alike in all other factors.
@@ -40,7 +40,7 @@ def side_by_side(record: RunRecord) -> list[str]:
     Otherwise in the order of the record.
     """
     partners: dict[str, list[str]] = {item.name: [] for item in record.treatments}
-    for one, other in compared(record):
+    for one, other in compared_pairs(record):
         partners[one].append(other)
         partners[other].append(one)
     recorded = list(partners)

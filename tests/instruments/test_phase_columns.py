@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from perflab.analysis import evaluate
+from perflab.instruments.requests import phase_columns
 from perflab.recordings import Contrast
-from perflab.trials.summary import phase_columns
 from tests.synthetic import ON_AND_OFF, contrast_of, write_run
 
 

@@ -1,0 +1,123 @@
+"""uv, the installer of the lab's own environment, which hears what pip is told.
+
+As a program (``python perflab/host/installer.py pip sync ...``) it runs uv with these words and
+says why it failed. It needs nothing else of the lab, so that the lab can be installed by it.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import ssl
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+# pip's settings, uv's variable for each, and what separates several values in it. Sources: pip
+# documentation, Configuration; uv documentation, Environment variables.
+UV_VARIABLES = {
+    "index-url": ("UV_DEFAULT_INDEX", " "),
+    "extra-index-url": ("UV_INDEX", " "),
+    "find-links": ("UV_FIND_LINKS", ","),
+    "trusted-host": ("UV_INSECURE_HOST", " "),
+    "cert": ("SSL_CERT_FILE", " "),
+    "proxy": ("ALL_PROXY", " "),
+}
+# What a later one of them says, pip takes.
+SECTIONS = ("global", "install", ":env:")
+NO_INDEX = "the package index cannot be reached; check network and proxy"
+# What uv prints, and what that means for the user; the first that is found counts.
+WAYS_OUT = {
+    "No space left": "the disk is full; free some space and call this again",
+    "Failed to initialize cache": "uv cannot use its cache; set UV_CACHE_DIR to a folder of yours",
+    "network was disabled": "uv was told to stay offline, and its cache lacks a package",
+    "Hash mismatch": "a package is not the one that was pinned (its hash differs); look which "
+    "index it came from",
+    "error sending request": NO_INDEX,
+    "Failed to fetch": NO_INDEX,
+    "No solution found": "the package index lacks a pinned package; pin again (make lock), or name "
+    "an index that has it",
+    "Failed to build": "a pinned package has no wheel for this machine and cannot be built here",
+    "parse requirement": "the list of pinned packages cannot be read; pin again (make lock)",
+    "must have a hash": "a package is pinned without a hash; pin again (make lock)",
+}
+
+
+def uv() -> str:
+    """Return the program's path.
+
+    Raises
+    ------
+    ImportError
+        The package is not installed.
+    FileNotFoundError
+        It is, without its program.
+    """
+    from uv import find_uv_bin
+
+    return os.fspath(find_uv_bin())
+
+
+def variables(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Return the variables that make uv look for packages where pip does.
+
+    uv does not read pip's settings; where it has its own, those stay. With hashes pinned, any index
+    may serve a package, as with pip.
+    """
+    told = _pip_settings()
+    found = {
+        name: separator.join(values)
+        for setting, (name, separator) in UV_VARIABLES.items()
+        if (values := _usable(setting, told.get(setting, "").split()))
+    }
+    found["UV_INDEX_STRATEGY"] = "unsafe-best-match"
+    if _system_has_certificates():
+        found["UV_SYSTEM_CERTS"] = "true"
+    return {name: value for name, value in found.items() if name not in environment}
+
+
+def _usable(setting: str, values: list[str]) -> list[str]:
+    """Leave folders out that are not there: pip passes over them, uv fails."""
+    if setting != "find-links":
+        return values
+    return [value for value in values if "://" in value or Path(value).exists()]
+
+
+def _pip_settings() -> dict[str, str]:
+    """Return what pip's files and variables say, as pip itself reads them."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", "config", "list"],
+        capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL, check=False,
+    )  # fmt: skip
+    said: dict[str, dict[str, str]] = {}
+    for line in done.stdout.splitlines():
+        key, _, value = line.partition("=")
+        section, _, name = key.rpartition(".")
+        said.setdefault(section, {})[name] = str(ast.literal_eval(value))
+    return {name: value for section in SECTIONS for name, value in said.get(section, {}).items()}
+
+
+def _system_has_certificates() -> bool:
+    places = ssl.get_default_verify_paths()
+    return bool(places.cafile or (places.capath and any(Path(places.capath).iterdir())))
+
+
+def way_out(printed: str) -> str:
+    """Return why uv failed and what to do, from what it printed."""
+    return next((text for sign, text in WAYS_OUT.items() if sign in printed), "uv failed")
+
+
+def main() -> None:
+    """Run uv with the words of the command line; its output is passed on, its failure explained."""
+    done = subprocess.run(
+        [uv(), *sys.argv[1:]], env={**os.environ, **variables()}, stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False,
+    )  # fmt: skip
+    sys.stdout.write(done.stdout)
+    if done.returncode:
+        sys.exit(way_out(done.stdout))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,27 @@
+"""Instruments: what looks at trials beside the load. Systems add their own."""
+
+from perflab.instruments.cpu_speed import CpuSpeed
+from perflab.instruments.flushes import FlushProbe
+from perflab.instruments.instrument import Instrument, Load, Look, Observation, Scene
+from perflab.instruments.profiler import Profiler
+from perflab.instruments.requests import Requests
+from perflab.instruments.server_count import ServerCount
+from perflab.instruments.waits import DatabaseWaits
+
+# What looks at every trial, unless its treatment says otherwise.
+STANDARD: tuple[Instrument, ...] = (Requests(), CpuSpeed())
+
+__all__ = [
+    "STANDARD",
+    "CpuSpeed",
+    "DatabaseWaits",
+    "FlushProbe",
+    "Instrument",
+    "Load",
+    "Look",
+    "Observation",
+    "Profiler",
+    "Requests",
+    "Scene",
+    "ServerCount",
+]

@@ -1,0 +1,147 @@
+"""What an instrument is: begun before and ended after a load, it gives columns, tables, reasons.
+
+An :class:`Instrument` is a description: its fields are its settings, it is checked before anything
+starts, and it goes to the process that measures as JSON. For every trial it makes a :class:`Look`,
+which does the work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import pandas as pd
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
+
+from perflab.host.placement import Placement
+from perflab.load.result import LoadResult
+from perflab.load.workload import Workload
+from perflab.recordings import Reason, Remark
+from perflab.sampling.meters import Meter
+from perflab.stacks.backend import Instance
+from perflab.stacks.plan import StackPlan
+from perflab.stacks.residents import Residents
+
+KIND = "kind"
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Where a look is taken: the services of a treatment, the load they get, and the machine.
+
+    ``labels`` belong into the environment of whatever a look starts, so that clean-up finds it.
+    """
+
+    residents: Residents
+    treatment: str
+    workload: Workload
+    placement: Placement
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    def instance(self, node: str) -> Instance:
+        """Return what serves a node of the stack."""
+        return self.residents.instance(self.treatment, node)
+
+
+@dataclass(frozen=True)
+class Load:
+    """A load that is over: what it left, and samples of the CPU and memory of ``services``.
+
+    These are the nodes of the stack, the client and the lab, without what instruments have started.
+    """
+
+    result: LoadResult
+    samples: pd.DataFrame
+    services: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What a look has seen of a trial.
+
+    ``columns`` go into the trial's row; ``tables`` are those that the instrument declares; with any
+    of the ``reasons`` the trial is not used; ``warnings`` travel with its numbers.
+    """
+
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    reasons: Sequence[Reason] = ()
+    warnings: Sequence[Remark] = ()
+
+
+class Look:
+    """One trial as an instrument sees it; each kind overrides what it needs.
+
+    The steps come in the order in which they stand here. Where one raises StackError the trial has
+    failed.
+    """
+
+    def before(self) -> None:
+        """Measure with the services ready and idle, before the load."""
+
+    def begin(self) -> None:
+        """Begin to look; whoever raises here has nothing to end."""
+
+    def meters(self) -> Mapping[str, Meter]:
+        """Return, once begun, meters of processes of its own: their CPU is sampled like others."""
+        return {}
+
+    def end(self) -> None:
+        """End the look; called whenever it was begun, also when the load has failed."""
+
+    def after(self) -> None:
+        """Measure with the services idle again, after the load."""
+
+    def left(self) -> Mapping[str, pd.DataFrame]:
+        """Return the tables of a trial that failed, as far as they came."""
+        return {}
+
+    def observe(self, load: Load) -> Observation:
+        """Return what was seen."""
+        raise NotImplementedError
+
+
+class Instrument(BaseModel):
+    """Something that looks at trials; a kind of instrument derives a class and adds its settings.
+
+    ``tables`` declares what it leaves besides columns: the types of the columns, by table.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    tables: ClassVar[Mapping[str, Mapping[str, str]]] = {}
+
+    def look(self, scene: Scene) -> Look:
+        """Return the look at one trial."""
+        raise NotImplementedError
+
+    def obstacles(self, stack: StackPlan, workload: Workload) -> Iterable[str]:  # noqa: ARG002
+        """Return a sentence for everything that keeps it from looking at such a treatment."""
+        return ()
+
+    def check_usable(self) -> None:
+        """Find out on the host that measures, before services start, whether it can be used.
+
+        Raises
+        ------
+        PerflabError
+            It cannot.
+        """
+
+    @model_serializer(mode="wrap")
+    def _with_kind(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {KIND: kind_of(type(self)), **handler(self)}
+
+
+def kind_of(kind: type[Instrument]) -> str:
+    """Return the name under which a class of instruments is found again."""
+    return f"{kind.__module__}:{kind.__qualname__}"
+
+
+def no_node(instrument: str, node: str, stack: StackPlan) -> list[str]:
+    """Return what is wrong where an instrument is meant for a node that the stack does not have."""
+    names = [each.name for each in stack.nodes]
+    if node in names:
+        return []
+    return [f"{instrument}: the stack has no node '{node}'; nodes: {', '.join(names)}"]

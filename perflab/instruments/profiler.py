@@ -1,0 +1,139 @@
+"""A profiler beside the load of a trial, and the functions that it watches."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from typing import Any, ClassVar
+
+import pandas as pd
+from pydantic import Field, field_validator
+
+from perflab.errors import ParameterError
+from perflab.instruments.instrument import Instrument, Load, Look, Observation, Scene, no_node
+from perflab.instruments.watching import unseen, watched_columns, watched_samples
+from perflab.load.result import LoadResult
+from perflab.load.workload import Workload
+from perflab.recordings import Remark
+from perflab.recordings.schema import STACKS, described_schema
+from perflab.sampling import profiler
+from perflab.sampling.meters import Meter, ProcessTreeMeter
+from perflab.stacks.plan import StackPlan
+
+PROFILER = "profiler"
+WATCHED_NAME = re.compile(r"[a-z][a-z0-9_]*")
+SPARE_S = 60.0
+
+
+class Profiler(Instrument):
+    """Looks at a node's stacks during the load, so often a second, into the table ``stacks``.
+
+    ``watch`` names functions whose part the trial's row shall hold (see
+    :mod:`perflab.instruments.watching`): a short name, and a regular expression that is searched
+    for in frames as the profiler writes them, ``Pool.take (service/pool.py)``. Their time is told
+    per request that succeeded, or per message of the kind ``per``, where streams carry the load.
+
+    Raises
+    ------
+    ParameterError
+        A name cannot be part of a column's name, or a pattern is none.
+    """
+
+    tables: ClassVar = {"stacks": described_schema(STACKS)}
+
+    node: str
+    rate_hz: int = Field(ge=1, le=1000)
+    watch: Mapping[str, str] = Field(default_factory=dict)
+    per: str = ""
+
+    @field_validator("watch")
+    @classmethod
+    def _can_be_watched(cls, watch: Mapping[str, str]) -> Mapping[str, str]:
+        problems = [
+            problem for name, pattern in watch.items() if (problem := _obstacle(name, pattern))
+        ]
+        if problems:
+            raise ParameterError("watched functions", problems)
+        return watch
+
+    def look(self, scene: Scene) -> Look:
+        """Return the look at one trial."""
+        return _Profile(self, scene)
+
+    def obstacles(self, stack: StackPlan, workload: Workload) -> Iterable[str]:  # noqa: ARG002
+        """Return that there is no such node."""
+        return no_node(PROFILER, self.node, stack)
+
+    def check_usable(self) -> None:
+        """Find out whether processes may be looked at here; raises ProfilerFailed."""
+        profiler.check_usable()
+
+
+def _obstacle(name: str, pattern: str) -> str:
+    """Return why a function cannot be watched so; empty where it can."""
+    if not WATCHED_NAME.fullmatch(name):
+        return f"name '{name}': small letters, digits and _ are allowed, a letter first"
+    if not pattern:
+        return f"'{name}': its pattern is empty and would match every frame; name a function"
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        return f"'{name}': the pattern '{pattern}' is no regular expression: {error}"
+    return ""
+
+
+class _Profile(Look):
+    def __init__(self, settings: Profiler, scene: Scene) -> None:
+        self._settings = settings
+        self._scene = scene
+        self._ending = ExitStack()
+        self._stacks: pd.DataFrame | None = None
+
+    def begin(self) -> None:
+        """Attach the profiler; it is ended whatever happens."""
+        wanted = self._settings
+        self._profiler = profiler.Profiler(
+            self._scene.instance(wanted.node).pid,
+            wanted.rate_hz,
+            self._scene.workload.bound_s + SPARE_S,
+            self._scene.labels,
+        )
+        self._ending.enter_context(self._profiler)
+
+    def meters(self) -> Mapping[str, Meter]:
+        """Return the meter of the profiler's process."""
+        return {PROFILER: ProcessTreeMeter(self._profiler.pid)}
+
+    def end(self) -> None:
+        """End the profiler in order and take what it saw."""
+        with self._ending:
+            self._stacks = self._profiler.collect()
+
+    def observe(self, load: Load) -> Observation:
+        """Return the stacks, and what the watched functions took."""
+        assert self._stacks is not None
+        wanted = self._settings
+        samples = int(self._stacks["samples"].sum())
+        seen = watched_samples(self._stacks, wanted.watch)
+        units = units_of(load.result, wanted.per)
+        columns: dict[str, Any] = {
+            "profiler_node": wanted.node,
+            "profiler_looks": self._profiler.looks,
+            **watched_columns(seen, samples, wanted.rate_hz, units, _unit(wanted.per)),
+        }
+        missing = unseen(seen, wanted.watch, samples)
+        doubts = [Remark(code="profiler.doubts", text=text) for text in self._profiler.warnings]
+        return Observation(columns, {"stacks": self._stacks}, warnings=(*doubts, *missing))
+
+
+def units_of(result: LoadResult, per: str) -> int:
+    """Return the number by which time is told: messages of a kind, or requests that succeeded."""
+    if per:
+        return int((result.messages["kind"] == per).sum())
+    requests = result.requests
+    return int(((requests["stage"] == "measure") & (requests["error"] == "")).sum())
+
+
+def _unit(per: str) -> str:
+    return "message" if per else "request"

@@ -1,0 +1,60 @@
+"""What a PostgreSQL server's backends wait for during a load."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import ClassVar
+
+import pandas as pd
+
+from perflab.instruments.instrument import Instrument, Load, Look, Observation, Scene, no_node
+from perflab.load.workload import Workload
+from perflab.recordings.schema import WAITS, described_schema
+from perflab.sampling.waits import WaitSampler
+from perflab.stacks.plan import StackPlan
+
+
+class DatabaseWaits(Instrument):
+    """Samples ``pg_stat_activity`` of a node into the table ``waits``."""
+
+    tables: ClassVar = {"waits": described_schema(WAITS)}
+
+    node: str
+
+    def look(self, scene: Scene) -> Look:
+        """Return the look at one trial."""
+        return _DatabaseWaits(scene)
+
+    def obstacles(self, stack: StackPlan, workload: Workload) -> Iterable[str]:  # noqa: ARG002
+        """Return that there is no such node, or that it is not the stack's database."""
+        if self.node == stack.database:
+            return []
+        return no_node("database waits", self.node, stack) or [
+            f"database waits: node '{self.node}' is not the stack's database"
+        ]
+
+
+class _DatabaseWaits(Look):
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._sampler: WaitSampler | None = None
+
+    def begin(self) -> None:
+        """Begin to sample."""
+        database = self._scene.residents.database(self._scene.treatment)
+        assert database is not None
+        self._sampler = WaitSampler(database.waits)
+        self._sampler.start()
+
+    def end(self) -> None:
+        """End the sampling."""
+        assert self._sampler is not None
+        self._sampler.stop()
+
+    def left(self) -> Mapping[str, pd.DataFrame]:
+        """Return what was sampled."""
+        return {} if self._sampler is None else {"waits": self._sampler.waits()}
+
+    def observe(self, load: Load) -> Observation:  # noqa: ARG002
+        """Return the table."""
+        return Observation(tables=self.left())

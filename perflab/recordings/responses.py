@@ -1,0 +1,142 @@
+"""Responses: those that many systems have, declared once, and the declaration of a column.
+
+A system takes from here what its trials have, and adds its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from perflab.recordings.schema import Response, RunRecord
+
+ANY = "*"
+TYPICAL_PERCENTILES = (50, 95, 99)
+
+# Of requests, in the measured stage; see :mod:`perflab.instruments.requests`.
+REQUESTS = (
+    Response(
+        name="throughput_rps", title="throughput", unit="requests/s", heading="requests/s",
+        noun="throughput", better="more", typical=True,
+    ),
+    Response(
+        name="mean_ms", title="mean response time", unit="ms", heading="mean ms",
+        noun="response time", better="less", typical=True,
+    ),
+    *(
+        Response(
+            name=f"p{share}_ms", title=f"p{share} of the response time", unit="ms",
+            heading=f"p{share} ms", noun="response time", better="less",
+            typical=share in TYPICAL_PERCENTILES,
+        )
+        for share in (50, 90, 95, 99)
+    ),
+    Response(
+        name="service_mean_ms", title="mean service time", unit="ms", noun="service time",
+        better="less",
+    ),
+    Response(
+        name="service_p99_ms", title="p99 of the service time", unit="ms", noun="service time",
+        better="less",
+    ),
+    Response(
+        name="connection_wait_*_ms", title="* of the wait for a connection", unit="ms",
+        noun="wait for a connection", better="less",
+    ),
+)  # fmt: skip
+# The median of every phase that a service reports of itself.
+PHASES = (
+    Response(
+        name="phase_*_p50_ms", title="median time of *", unit="ms", noun="time in *",
+        better="less",
+    ),
+)  # fmt: skip
+CPU = (
+    Response(
+        name="cpu_share_*", title="CPU cores that * uses", unit="cores", heading="CPU *",
+        noun="CPU of *", typical=True,
+    ),
+)  # fmt: skip
+MEMORY = (
+    Response(
+        name="memory_*_bytes", title="memory of *", unit="bytes", noun="memory of *", better="less"
+    ),
+)  # fmt: skip
+CLIENT = (
+    Response(
+        name="client_cpu_us_per_request", title="the client's CPU time per request", unit="us",
+        noun="client CPU per request", better="less",
+    ),
+)  # fmt: skip
+FLUSH = (
+    Response(
+        name="flush_p50_us", title="median cost of a disk flush", unit="us", noun="disk flush",
+        better="less",
+    ),
+)  # fmt: skip
+# What watched functions of a profiled trial take; see :mod:`perflab.instruments.profiler`.
+PROFILE = (
+    Response(name="profile_*_share", title="share of * in the time (profile)", noun="share of *"),
+    Response(
+        name="profile_*_us_per_request", title="time of * per request (profile)", unit="us",
+        noun="time per request in *", better="less",
+    ),
+)  # fmt: skip
+# What trials have whatever is asked for; a recording that declares nothing is read by these.
+COMMON = (*REQUESTS, *PHASES, *CPU, *MEMORY, *CLIENT, *FLUSH, *PROFILE)
+
+
+def declared(record: RunRecord) -> Sequence[Response]:
+    """Return the responses of a run; of one from before they were declared, the common ones."""
+    return record.responses or COMMON
+
+
+def named(responses: Sequence[Response], column: str) -> Response | None:
+    """Return the declaration of a column with its ``*`` filled in; None where there is none.
+
+    A name without ``*`` goes before any pattern, and the pattern with the most letters before the
+    rest.
+    """
+    best = _best(responses, column)
+    return None if best is None else _filled(best, column)
+
+
+def response_of(record: RunRecord, column: str) -> Response:
+    """Return the declaration of a column; of one that nobody declared, its name in words."""
+    found = named(declared(record), column)
+    return found or Response(name=column, title=column.replace("_", " "))
+
+
+def typical(record: RunRecord, columns: Iterable[str]) -> dict[str, Response]:
+    """Return which of ``columns`` stand in a summary, as declared and in that order."""
+    known = declared(record)
+    best = {name: _best(known, name) for name in columns}
+    own = {name: each for name, each in best.items() if each is not None and each.typical}
+    return {
+        name: _filled(own[name], name)
+        for name in sorted(own, key=lambda name: known.index(own[name]))
+    }
+
+
+def _best(responses: Sequence[Response], column: str) -> Response | None:
+    fitting = [each for each in responses if _middle(each, column) is not None]
+    return max(fitting, key=lambda each: (ANY not in each.name, len(each.name)), default=None)
+
+
+def _middle(response: Response, column: str) -> str | None:
+    """Return what ``*`` stands for in a column; empty where the name is the column's own."""
+    if response.name == column:
+        return ""
+    begin, star, end = response.name.partition(ANY)
+    if not star or not (column.startswith(begin) and column.endswith(end)):
+        return None
+    return column[len(begin) : len(column) - len(end)] or None
+
+
+def _filled(response: Response, column: str) -> Response:
+    """Return a declaration of the column itself."""
+    middle = _middle(response, column) or ""
+    words = {
+        field: getattr(response, field).replace(ANY, middle)
+        for field in ("title", "heading", "noun")
+    }
+    return response.model_copy(update={"name": column, **words})

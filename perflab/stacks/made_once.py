@@ -1,0 +1,73 @@
+"""Folders that are made once and kept while they are used: environments, artifacts, copies."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+
+from perflab.host.processes import alive, identity
+
+KEPT_UNUSED_S = 30 * 24 * 3600.0
+MAKING = ".making-"
+
+
+def made(target: Path, make: Callable[[Path], None]) -> Path:
+    """Return a folder that ``make`` has filled, now or at an earlier call.
+
+    It is filled under another name and renamed when it is whole: a crash in between leaves nothing
+    half. Of two that make it side by side, the second takes what the first has made.
+    """
+    if not target.exists():
+        making = target.with_name(f"{target.name}{MAKING}{identity(os.getpid()).replace('/', '+')}")
+        shutil.rmtree(making, ignore_errors=True)
+        making.mkdir(0o700)
+        try:
+            make(making)
+            _take_place(making, target)
+        finally:
+            shutil.rmtree(making, ignore_errors=True)
+    os.utime(target)
+    return target
+
+
+def _take_place(making: Path, target: Path) -> None:
+    try:
+        making.rename(target)
+    except OSError:
+        if not target.is_dir():
+            raise
+
+
+def drop_unused(root: Path) -> None:
+    """Remove what nobody has used for 30 days, and what dead makers left half made."""
+    for folder in root.iterdir():
+        if _is_forsaken(folder) or (_is_old(folder) and not _is_named(folder)):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_forsaken(folder: Path) -> bool:
+    _, sign, maker = folder.name.partition(MAKING)
+    return bool(sign) and alive(maker.replace("+", "/")) is None
+
+
+def _is_old(folder: Path) -> bool:
+    with contextlib.suppress(FileNotFoundError):
+        return MAKING not in folder.name and time.time() - folder.stat().st_mtime > KEPT_UNUSED_S
+    return False
+
+
+def _is_named(folder: Path) -> bool:
+    """Whether a process has it in its command or environment: a stack may be up for long."""
+    return any(str(folder) in words for words in _words_of_processes())
+
+
+def _words_of_processes() -> Iterator[str]:
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error, OSError):
+            yield "\0".join([*process.cmdline(), *process.environ().values()])

@@ -1,0 +1,70 @@
+"""The numbers of chat's trials that can be compared.
+
+Deliveries of messages stand for it: requests are logins there, unless it is codecs that are
+measured.
+"""
+
+from __future__ import annotations
+
+from perflab.percentiles import OF_TRIALS
+from perflab.recordings import Response, Steady
+from perflab.recordings.responses import CPU, MEMORY, PHASES, PROFILE, REQUESTS
+
+# All users act on the plateau, and it is deliveries that shall be level there.
+STEADY = Steady(kind="delivery", begin_column="plateau_begin_ns", end_column="plateau_end_ns")
+_TYPICAL_PINGS = (50, 90)
+
+
+def _latency(name: str, what: str, typical: tuple[int, ...] = ()) -> tuple[Response, ...]:
+    return tuple(
+        Response(
+            name=f"{name}_p{share}_ms", title=f"p{share} of {what}", unit="ms",
+            heading=f"{name} p{share} ms", noun="latency", better="less",
+            typical=share in typical,
+        )
+        for share in OF_TRIALS
+    )  # fmt: skip
+
+
+RESPONSES = (
+    Response(
+        name="messages_per_s", title="messages per second", unit="messages/s",
+        heading="messages/s", noun="messages delivered", better="more", typical=True,
+    ),
+    *_latency("delivery", "the delivery latency", typical=OF_TRIALS),
+    *_latency("plateau", "the delivery latency while all users act"),
+    *_latency("join", "the delivery latency while users join"),
+    *_latency("ping", "the ping", typical=_TYPICAL_PINGS),
+    *_latency("ack", "the time until a message is acknowledged"),
+    Response(
+        name="cpu_us_per_message", title="CPU time per message", unit="us",
+        heading="CPU us per message", noun="CPU per message", better="less", typical=True,
+    ),
+    Response(
+        name="client_cpu_us_per_message", title="the client's CPU time per message", unit="us",
+        noun="client CPU per message", better="less",
+    ),
+    # Trials begin with minutes of joining: the share that counts is the plateau's.
+    Response(
+        name="plateau_cpu_share_*", title="CPU cores that * uses while all users act",
+        unit="cores", heading="CPU *", noun="CPU of *", typical=True,
+    ),
+    Response(
+        name="join_cpu_share_*", title="CPU cores that * uses while users join", unit="cores",
+        noun="CPU of *",
+    ),
+    Response(
+        name="profile_*_us_per_message", title="time of * per message (profile)", unit="us",
+        noun="time per message in *", better="less",
+    ),
+    # The service reports the time of a thousand operations in ms, which is that of one in us.
+    Response(
+        name="phase_op_p50_ms", title="median time of op", unit="us", noun="time per operation",
+        better="less",
+    ),
+    *REQUESTS,
+    *PHASES,
+    *(share.model_copy(update={"typical": False}) for share in CPU),
+    *MEMORY,
+    *PROFILE,
+)  # fmt: skip

@@ -1,0 +1,18 @@
+"""What ``perflab up`` starts of the chat system."""
+
+from __future__ import annotations
+
+from perflab.experiments import ReadyStack
+from perflab.systems.chat.service import ChatParameters, Rung, stack
+from perflab.systems.chat.users import PASSWORD
+
+# As many as the published study's users, and one to watch them.
+ACCOUNTS = 251
+
+STACKS = (
+    ReadyStack(
+        "chat",
+        lambda: stack(ChatParameters(), Rung(), ACCOUNTS),
+        f"open it in a browser: user0 to user{ACCOUNTS - 1}, password '{PASSWORD}'",
+    ),
+)

@@ -1,0 +1,18 @@
+"""What is drawn of the runs of the chat service: of crowds, of codecs, of profiles."""
+
+from __future__ import annotations
+
+from perflab.figures import EFFECT, flame_views
+from perflab.systems.chat.figures.codec_cost import CODEC_COST
+from perflab.systems.chat.figures.delivery_cpu import DELIVERY_CPU
+from perflab.systems.chat.figures.delivery_volume import DELIVERY_VOLUME
+from perflab.systems.chat.figures.ladder import LADDER
+from perflab.systems.chat.figures.login_bands import LOGIN_BANDS
+from perflab.systems.chat.figures.stream_timeline import STREAM_TIMELINE
+from perflab.systems.chat.figures.users_held import USERS_HELD
+from perflab.systems.chat.figures.volume_users import VOLUME_USERS
+
+VIEWS = (
+    EFFECT, CODEC_COST, LADDER, USERS_HELD, DELIVERY_CPU, STREAM_TIMELINE, LOGIN_BANDS,
+    DELIVERY_VOLUME, VOLUME_USERS, flame_views,
+)  # fmt: skip

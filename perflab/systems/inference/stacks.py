@@ -1,0 +1,8 @@
+"""What ``perflab up`` starts of the inference system."""
+
+from __future__ import annotations
+
+from perflab.experiments import ReadyStack
+from perflab.systems.inference.service import InferenceParameters, stack
+
+STACKS = (ReadyStack("inference", lambda: stack(InferenceParameters())),)

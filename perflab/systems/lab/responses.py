@@ -1,0 +1,7 @@
+"""The numbers by which the lab looks at itself."""
+
+from __future__ import annotations
+
+from perflab.recordings.responses import CLIENT, CPU, MEMORY, REQUESTS
+
+RESPONSES = (*REQUESTS, *CLIENT, *CPU, *MEMORY)

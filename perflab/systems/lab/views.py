@@ -1,0 +1,9 @@
+"""What is drawn of the runs in which the lab checks itself and its clients."""
+
+from __future__ import annotations
+
+from perflab.figures import OF_REQUESTS
+from perflab.systems.lab.figures.client_cost import CLIENT_COST
+from perflab.systems.lab.figures.known_effects import KNOWN_EFFECTS
+
+VIEWS = (*OF_REQUESTS, CLIENT_COST, KNOWN_EFFECTS)

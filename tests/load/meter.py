@@ -1,0 +1,165 @@
+"""A server that notes what it was sent, by connection, and answers with bodies of any length."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import time
+import zlib
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import uvloop
+
+from perflab.load.exchange import Exchange
+from perflab.load.outcome import ERRORS
+from perflab.load.prepared import Prepared
+from perflab.load.targets import split
+from perflab.load.worker import Order, make_client
+from perflab.load.workload import Workload
+
+PIECE = bytes(range(256)) * 256
+
+
+@dataclass
+class Taken:
+    """A request that the server took: its head in small letters, its body's length and SHA-256."""
+
+    head: bytes
+    size: int
+    sha256: str
+
+
+@dataclass
+class Seen:
+    """A connection that the server saw; instants by CLOCK_MONOTONIC, ``closed_s`` 0 while open."""
+
+    opened_s: float
+    closed_s: float = 0.0
+    taken: list[Taken] = field(default_factory=list)
+    last_s: float = 0.0
+
+
+class Meter:
+    """Answers ``/N`` with N bytes of a known pattern; notes every connection and request."""
+
+    def __init__(self, tls: ssl.SSLContext | None = None, flaw_at: int = -1) -> None:
+        self.seen: list[Seen] = []
+        self.most_open = 0
+        self._tls = tls
+        self._flaw_at = flaw_at
+
+    async def __aenter__(self) -> str:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=self._tls)
+        scheme = "https" if self._tls else "http"
+        return f"{scheme}://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+
+    async def __aexit__(self, *_: object) -> None:
+        self._server.close()
+        await asyncio.sleep(0.02)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        own = Seen(time.monotonic())
+        self.seen.append(own)
+        self.most_open = max(self.most_open, sum(not each.closed_s for each in self.seen))
+        try:
+            while True:
+                head = await reader.readuntil(b"\r\n\r\n")
+                own.taken.append(await taken(head.lower(), reader))
+                await self._answer(int(head.split()[1][1:] or 0), writer)
+                own.last_s = time.monotonic()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            own.closed_s = time.monotonic()
+            writer.close()
+
+    async def _answer(self, size: int, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % size)
+        for place in range(0, size, len(PIECE)):
+            piece = PIECE[: size - place]
+            if place <= self._flaw_at < place + len(piece):
+                flaw = self._flaw_at - place
+                piece = piece[:flaw] + bytes([piece[flaw] ^ 1]) + piece[flaw + 1 :]
+            writer.write(piece)
+            await writer.drain()
+
+
+async def taken(head: bytes, reader: asyncio.StreamReader) -> Taken:
+    """Read a request's body piece by piece."""
+    lengths = [line for line in head.split(b"\r\n") if line.startswith(b"content-length:")]
+    size = left = int(lengths[0].split(b":")[1]) if lengths else 0
+    found = sha256()
+    while left:
+        piece = await reader.read(min(left, 1 << 16))
+        if not piece:
+            raise asyncio.IncompleteReadError(b"", left)
+        found.update(piece)
+        left -= len(piece)
+    return Taken(head, size, found.hexdigest())
+
+
+def crc32_of(size: int) -> int:
+    """Return the CRC-32 of the pattern."""
+    found = 0
+    for place in range(0, size, len(PIECE)):
+        found = zlib.crc32(PIECE[: size - place], found)
+    return found
+
+
+async def drive(
+    work: Workload,
+    url: str,
+    requests: int,
+    pause_s: float = 0.0,
+    before_close_s: float = 0.0,
+    between: Callable[[], None] = lambda: None,
+) -> list[str]:
+    """Let every user send so many requests with a worker's own client; return error classes."""
+    words = {
+        "workload": work.model_dump(mode="json"), "url": url, "worker": 0, "workers": 1,
+        "allowed": [], "folder": "unused", "start_ns": 0, "real_time": False,
+    }  # fmt: skip
+    prepared = Prepared(work.request, split(url)[0], work.connections)
+    client = make_client(Order(words), asyncio.get_running_loop(), prepared)
+    errors: list[str] = []
+
+    async def user(number: int) -> None:
+        over = asyncio.Event()
+        exchange = Exchange(prepared, number, lambda _: over.set())
+        for _ in range(requests):
+            over.clear()
+            exchange.renew()
+            exchange.planned_ns = exchange.started_ns = time.monotonic_ns()
+            client.submit(exchange)
+            async with asyncio.timeout(20):
+                await over.wait()
+            errors.append(ERRORS[exchange.error])
+            between()
+            await asyncio.sleep(pause_s)
+
+    try:
+        async with asyncio.TaskGroup() as crowd:
+            for number in range(getattr(work.arrivals, "users", 1)):
+                crowd.create_task(user(number))
+        await asyncio.sleep(before_close_s)
+    finally:
+        await client.close()
+    await asyncio.sleep(0.05)
+    return errors
+
+
+def on_loop(work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+    """Run on the event loop that workers have."""
+    return uvloop.run(work())
+
+
+def patterned(path: Path, size: int) -> Path:
+    """Write a file of the known pattern."""
+    with path.open("wb") as file:
+        for place in range(0, size, len(PIECE)):
+            file.write(PIECE[: size - place])
+    return path

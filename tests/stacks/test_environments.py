@@ -1,0 +1,248 @@
+"""Each service has packages of its own, made once and whole, or says why it has none."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from perflab.errors import RunInterrupted, ServiceFailed
+from perflab.stacks import environments, made_once
+from perflab.stacks.environments import Environment
+from perflab.stacks.process_backend import ProcessBackend
+from perflab.stacks.spec import ServiceSpec
+from tests.wheels import only_from, wheel
+
+UNKNOWN = "--hash=sha256:" + "0" * 64
+DAY_S = 24 * 3600.0
+MAKER = """
+import sys, time
+from pathlib import Path
+from perflab.stacks import made_once
+def make(folder):
+    (folder / "half").touch()
+    print(1, flush=True)
+    time.sleep(60)
+made_once.made(Path(sys.argv[1]), make)
+"""
+
+
+@pytest.fixture
+def specimen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ServiceSpec:
+    """A service that pins ``thing`` 1.0, which is installed without a network."""
+    folder = tmp_path / "services" / "specimen"
+    folder.mkdir(parents=True)
+    pinned = wheel(tmp_path / "wheels", "thing", "1.0")
+    (folder / "requirements.txt").write_text(pinned)
+    for name, value in only_from(tmp_path / "wheels").items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("PERFLAB_STATE", str(tmp_path / "state"))
+    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
+    return ServiceSpec.model_validate(
+        {"name": "specimen", "summary": "", "command": ["x"], "health": {}, "folder": folder}
+    )
+
+
+@pytest.fixture
+def root(specimen: ServiceSpec) -> Path:  # noqa: ARG001
+    return ProcessBackend().environments
+
+
+def made(
+    specimen: ServiceSpec, root: Path, told: list[str] | None = None, why: str = ""
+) -> Environment:
+    tell = (told if told is not None else []).append
+    return environments.ensure(specimen, root, tell, lambda: why)
+
+
+def version_inside(environment: Environment) -> str:
+    """Return the version that the environment's interpreter imports, in the lab's variables."""
+    code = "import thing; print(thing.VERSION)"
+    done = subprocess.run([environment.python, "-c", code], capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def test_a_service_runs_on_what_it_pins_and_not_on_what_the_lab_has(
+    specimen: ServiceSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = tmp_path / "lab"
+    lab.mkdir()
+    (lab / "thing.py").write_text("VERSION = '2.0'\n")
+    (lab / "thing-2.0.dist-info").mkdir()
+    (lab / "thing-2.0.dist-info" / "METADATA").write_text("Name: thing\nVersion: 2.0\n")
+    monkeypatch.syspath_prepend(str(lab))
+    monkeypatch.setenv("PYTHONPATH", str(lab))
+    __import__("thing")
+    code = "import thing; open('{artifacts}/v', 'w').write(thing.VERSION)"
+    part = specimen.process.model_copy(update={"prepare": ("{python}", "-c", code)})
+    prepared = specimen.model_copy(update={"process": part})
+    backend = ProcessBackend()
+    identity = backend.prepare(prepared, lambda _: None)
+    assert (backend.artifacts / f"specimen-{identity}" / "v").read_text() == "1.0"
+    assert backend.versions(prepared) == {"python": sys.version.split()[0], "thing": "1.0"}
+
+
+def test_nothing_of_the_lab_can_be_imported(specimen: ServiceSpec, root: Path) -> None:
+    python = made(specimen, root).python
+    done = subprocess.run([python, "-I", "-c", "import psutil"], capture_output=True, text=True)
+    assert "No module named 'psutil'" in done.stderr
+
+
+def test_it_is_made_once_and_again_when_the_pins_change(
+    specimen: ServiceSpec, root: Path, tmp_path: Path
+) -> None:
+    told: list[str] = []
+    first = made(specimen, root, told)
+    assert made(specimen, root, told) == first
+    assert told == ["making the environment of specimen (once)"]
+    (specimen.folder / "requirements.txt").write_text(wheel(tmp_path / "wheels", "thing", "1.1"))
+    second = made(specimen, root, told)
+    assert (version_inside(first), version_inside(second)) == ("1.0", "1.1")
+    assert len(told) == 2
+
+
+def test_another_interpreter_has_another(
+    specimen: ServiceSpec, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = environments.environment(specimen, root)
+    monkeypatch.setattr(sys, "version", sys.version + " of another day")
+    assert environments.environment(specimen, root) != before
+
+
+def test_a_service_that_pins_nothing_has_an_interpreter_and_nothing_else(
+    specimen: ServiceSpec, root: Path
+) -> None:
+    (specimen.folder / "requirements.txt").unlink()
+    assert list(made(specimen, root).versions()) == ["python"]
+
+
+def test_compiled_modules_are_kept_in_it_and_not_beside_the_sources(
+    specimen: ServiceSpec, root: Path
+) -> None:
+    (specimen.folder / "own.py").write_text("import thing\n")
+    found = made(specimen, root)
+    subprocess.run(
+        [found.python, "-c", "import own"], cwd=specimen.folder, check=True,
+        env={**os.environ, **found.variables()},
+    )  # fmt: skip
+    kept = {path.name.partition(".")[0] for path in (found.folder / "compiled").rglob("*.pyc")}
+    assert {"own", "thing"} <= kept
+    assert not (specimen.folder / "__pycache__").exists()
+
+
+@pytest.mark.parametrize(
+    ("pinned", "environment", "said"),
+    [
+        (f"thing==1.0 {UNKNOWN}", {}, "its hash differs"),
+        (f"thing==7.0 {UNKNOWN}", {}, "lacks a pinned package; pin again"),
+        ("thing==1.0", {}, "pinned without a hash"),
+        (
+            f"nothing==1.0 {UNKNOWN}",
+            {"PIP_INDEX_URL": "http://127.0.0.1:9/", "UV_OFFLINE": "0", "UV_HTTP_RETRIES": "0"},
+            "index cannot be reached; check network and proxy",
+        ),
+    ],
+    ids=["another hash", "unknown", "no hash", "no network"],
+)
+def test_a_failure_says_the_way_out_and_leaves_nothing(
+    specimen: ServiceSpec, root: Path, monkeypatch: pytest.MonkeyPatch, pinned: str,
+    environment: dict[str, str], said: str,
+) -> None:  # fmt: skip
+    (specimen.folder / "requirements.txt").write_text(pinned)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(ServiceFailed, match="its environment cannot be made") as failed:
+        made(specimen, root)
+    assert said in failed.value.reason
+    assert "error: " in failed.value.log
+    assert list(root.iterdir()) == []
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 1 MiB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "none", str(place)]
+    if os.getuid() or subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("no disk can be mounted here")
+    yield place
+    subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+def test_a_full_disk_is_said_so(specimen: ServiceSpec, small_disk: Path, tmp_path: Path) -> None:
+    pinned = wheel(tmp_path / "wheels", "large", "1.0", padding=os.urandom(3_000_000))
+    (specimen.folder / "requirements.txt").write_text(pinned)
+    with pytest.raises(ServiceFailed, match="the disk is full; free some space"):
+        made(specimen, small_disk)
+    assert list(small_disk.iterdir()) == []
+
+
+def test_a_user_who_wants_to_end_is_heard_and_nothing_is_left(
+    specimen: ServiceSpec, root: Path
+) -> None:
+    with pytest.raises(RunInterrupted, match="while the environment of specimen was made: enough"):
+        made(specimen, root, why="enough")
+    assert list(root.iterdir()) == []
+
+
+def test_of_two_that_make_it_side_by_side_both_have_it(specimen: ServiceSpec, root: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from perflab.stacks import environments;"
+        "from perflab.stacks.spec import ServiceSpec;"
+        f"spec = ServiceSpec.model_validate_json({specimen.model_dump_json()!r});"
+        f"made = environments.ensure(spec, Path({str(root)!r}), lambda _: None, lambda: '');"
+        "print(made.versions())"
+    )
+    makers = [
+        subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    assert len({maker.communicate(timeout=120)[0] for maker in makers}) == 1
+    assert all(maker.returncode == 0 for maker in makers)
+    assert version_inside(environments.environment(specimen, root)) == "1.0"
+    assert len(list(root.iterdir())) == 1
+
+
+def test_what_a_killed_maker_left_is_never_used_and_is_removed(tmp_path: Path) -> None:
+    target = tmp_path / "it"
+    maker = subprocess.Popen([sys.executable, "-c", MAKER, str(target)], stdout=subprocess.PIPE)
+    assert maker.stdout is not None
+    maker.stdout.readline()
+    made_once.drop_unused(tmp_path)
+    assert len(list(tmp_path.iterdir())) == 1, "its maker is alive"
+    maker.send_signal(signal.SIGKILL)
+    maker.wait()
+    assert not target.exists()
+    made_once.made(target, lambda folder: (folder / "whole").touch())
+    assert [path.name for path in target.iterdir()] == ["whole"]
+    made_once.drop_unused(tmp_path)
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_what_nobody_has_used_for_a_month_goes_unless_a_process_names_it(tmp_path: Path) -> None:
+    for name in ("fresh", "old", "named", "told"):
+        made_once.made(tmp_path / name, lambda folder: (folder / "x").touch())
+    long_ago = time.time() - 31 * DAY_S
+    for name in ("old", "named", "told"):
+        os.utime(tmp_path / name, (long_ago, long_ago))
+    users = [
+        subprocess.Popen(["sleep", "60"], env={**os.environ, "IT": str(tmp_path / "told")}),
+        subprocess.Popen(["sh", "-c", "sleep 60; :", str(tmp_path / "named" / "x")]),
+    ]
+    try:
+        made_once.drop_unused(tmp_path)
+    finally:
+        for user in users:
+            user.kill()
+            user.wait()
+    assert {path.name for path in tmp_path.iterdir()} == {"fresh", "named", "told"}
+    made_once.made(tmp_path / "named", lambda _: None)
+    made_once.drop_unused(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"fresh", "named"}

@@ -1,0 +1,13 @@
+"""What ``perflab up`` starts of it."""
+
+from perflab.experiments import ReadyStack
+from perflab.stacks.plan import Node, StackPlan
+
+
+def stack(delay_ms: float = 0.0) -> StackPlan:
+    """Return the one service."""
+    node = Node(name="tally", service="tally", settings={"delay_ms": delay_ms})
+    return StackPlan(nodes=(node,))
+
+
+STACKS = (ReadyStack("tally", stack, "POST any bytes to /"),)

@@ -1,0 +1,42 @@
+"""What the service took in: its own table, its own number, and when that cannot be used."""
+
+from typing import ClassVar
+
+import pandas as pd
+
+from perflab.instruments import Instrument, Load, Look, Observation, Scene
+from perflab.recordings import Reason
+
+
+class Taken(Instrument):
+    """Asks what was taken in, and refuses bodies above a size."""
+
+    tables: ClassVar = {"taken": {"at_ns": "int64", "bytes": "int64"}}
+
+    node: str
+    most_bytes: int
+
+    def look(self, scene: Scene) -> Look:
+        """Return the look at one trial."""
+        return _Taken(self, scene)
+
+
+class _Taken(Look):
+    def __init__(self, settings: Taken, scene: Scene) -> None:
+        self.settings, self.scene = settings, scene
+
+    def after(self) -> None:
+        """Ask the service."""
+        counts = self.scene.residents.counts(self.scene.treatment)[self.settings.node]
+        self.taken = pd.DataFrame(counts["taken"], columns=["at_ns", "bytes"])
+
+    def observe(self, load: Load) -> Observation:
+        """Return the rate over the measured stage."""
+        begin, end = load.result.begin_ns, load.result.end_ns
+        own = self.taken[self.taken["at_ns"].between(begin, end)]
+        rate = float(own["bytes"].sum()) / (end - begin) * 1e9
+        reasons = []
+        if (largest := int(self.taken["bytes"].max())) > self.settings.most_bytes:
+            text = f"a body of {largest} bytes is above {self.settings.most_bytes}"
+            reasons = [Reason(code="tally.too_large", side="client", text=text)]
+        return Observation({"taken_bytes_per_s": rate}, {"taken": self.taken}, reasons)

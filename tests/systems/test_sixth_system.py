@@ -1,0 +1,166 @@
+"""A system from elsewhere lives in one folder: nothing in the core is changed for it.
+
+The folder ``sixth/tally`` is laid out in a temporary place and found there by everything: its own
+service, body of bytes, table, response, reason, figure, published results, and stack to keep.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+SIXTH = Path(__file__).parent / "sixth"
+PARAMETERS = {"backend": "process", "blocks": 3, "seed": 1}
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """A place with a foreign system, and runs of its own."""
+
+    environment: dict[str, str]
+
+    def python(self, code: str) -> str:
+        """Run Python there, and return what it prints."""
+        return self._output([sys.executable, "-c", code])
+
+    def perflab(self, *words: str) -> str:
+        """Run a command there, and return what it prints."""
+        return self._output([sys.executable, "-c", "from perflab.cli import main; main()", *words])
+
+    def _output(self, command: list[str]) -> str:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=170, env=self.environment, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+
+@pytest.fixture(scope="module")
+def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Elsewhere:
+    place = tmp_path_factory.mktemp("elsewhere")
+    shutil.copytree(SIXTH, place / "systems", ignore=shutil.ignore_patterns("__pycache__"))
+    # Services run as somebody who may be nobody's friend: they must be able to read the way.
+    for folder in (place, *place.parents[:2]):
+        folder.chmod(0o755)
+    own = {
+        "PERFLAB_SYSTEMS": str(place / "systems"),
+        "PERFLAB_RUNS": str(place / "runs"),
+        "PERFLAB_FIGURES": str(place / "figures"),
+        "COLUMNS": "200",
+    }
+    return Elsewhere({**os.environ, **own})
+
+
+def test_it_is_listed_with_its_system_and_its_published_results(elsewhere: Elsewhere) -> None:
+    (line,) = [each for each in elsewhere.perflab("experiments").splitlines() if "tally_" in each]
+    assert line.split()[:2] == ["tally", "tally_delay"]
+    shown = elsewhere.python(
+        "from perflab.recordings import claims, published\n"
+        "print(len(published('tally')), 'tally' in set(claims()['study']))"
+    )
+    assert shown.split() == ["2", "True"]
+
+
+def test_a_claim_about_what_it_does_not_declare_is_refused(elsewhere: Elsewhere) -> None:
+    shown = elsewhere.python(
+        "from dataclasses import replace\n"
+        "from perflab.errors import ParameterError\n"
+        "from perflab.systems import experiment\n"
+        "own = experiment('tally_delay')\n"
+        "wrong = lambda p: [c.model_copy(update={'response': 'taken_bytes'})"
+        " for c in own.contrasts(p)]\n"
+        "try:\n"
+        "    replace(own, contrasts=wrong).check({})\n"
+        "except ParameterError as error:\n"
+        "    print(error)"
+    )
+    assert "'taken_bytes', which its system does not declare" in " ".join(shown.split())
+    assert "did you mean 'taken_bytes_per_s'" in shown
+
+
+MEASURE = f"""
+import json, perflab
+run = perflab.run("tally_delay", {PARAMETERS!r})
+trials = run.trials()
+saved = perflab.save(run)
+print(json.dumps({{
+    "run_id": run.run_id,
+    "system": run.record.system,
+    "states": sorted(set(zip(trials["treatment"], trials["state"]))),
+    "codes": [reason.code for each in trials["reasons"] for reason in each],
+    "warm": bool((trials["taken_bytes_per_s"] > 0).all()),
+    "taken": len(run.table("taken", trials["trial_id"])),
+    "sizes": sorted({{int(each) for each in run.table("taken")["bytes"]}}),
+    "findings": perflab.findings(run).table.to_dict("records"),
+    "verdict": list(perflab.verdict(run)),
+    "summary": list(perflab.summary(run).table.columns),
+    "drawn": type(perflab.draw(run, "taken")).__name__,
+    "saved": [path.name for path in saved],
+    "section": next(path for path in saved if path.suffix == ".md").read_text(),
+}}))
+"""
+
+
+@pytest.fixture(scope="module")
+def measured(elsewhere: Elsewhere) -> dict[str, object]:
+    """What a run of its experiment leaves, asked for in another process."""
+    shown = json.loads(elsewhere.python(MEASURE).splitlines()[-1])
+    return shown
+
+
+@pytest.mark.slow
+def test_its_experiment_runs_to_a_verdict(measured: dict) -> None:
+    assert measured["system"] == "tally"
+    assert measured["states"] == [
+        ["delay=no", "valid"], ["delay=too_large", "invalid"], ["delay=yes", "valid"],
+    ]  # fmt: skip
+    (finding,) = measured["findings"]
+    assert finding["response"] == "bytes taken in per second"
+    assert finding["published"] == "10.0"
+    assert measured["verdict"][0].count("bytes taken in per second") == 1
+
+
+@pytest.mark.slow
+def test_its_table_response_and_reason_are_in_the_recording(measured: dict) -> None:
+    assert set(measured["codes"]) == {"tally.too_large"}
+    assert measured["taken"] == 3 * 3 * 44
+    assert measured["sizes"] == [1024]
+    assert measured["warm"]
+    assert "taken B/s" in measured["summary"]
+
+
+@pytest.mark.slow
+def test_its_figure_is_drawn_saved_and_in_the_section(measured: dict) -> None:
+    assert measured["drawn"] == "LabFigure"
+    assert {"taken.svg", "taken.png", "taken.csv", "effect.svg"} <= set(measured["saved"])
+    assert "taken.svg" in measured["section"]
+    assert "bytes taken in per second" in measured["section"]
+    assert "a body of 8192 bytes is above 4096" in measured["section"]
+
+
+@pytest.mark.slow
+def test_commands_show_and_compare_it_by_what_it_declares(
+    elsewhere: Elsewhere, measured: dict
+) -> None:
+    assert "taken B/s" in elsewhere.perflab("show", measured["run_id"])
+    text = elsewhere.perflab("compare", measured["run_id"], measured["run_id"], "--json")
+    compared = json.loads(text)
+    assert compared["comparable"]
+    assert "taken_bytes_per_s" in {row["response"] for row in compared["rows"]}
+
+
+@pytest.mark.slow
+def test_its_stack_stays_up_and_answers(elsewhere: Elsewhere) -> None:
+    try:
+        shown = elsewhere.perflab("up", "tally", "--backend", "process")
+        assert "tally: http://127.0.0.1:" in shown
+        assert "POST any bytes to /" in shown
+    finally:
+        elsewhere.perflab("down")
