@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perflab.errors import LoadError, RunInterrupted, ServiceFailed, SettingRefused
+from perflab.errors import ExperimentError, LoadError, RunInterrupted, ServiceFailed, SettingRefused
+from perflab.instruments.cpu_speed import CpuSpeed
 from perflab.stacks.patience import go_on
 from perflab.trials.trial import TrialTables, measure
 from tests.trials.fakes import REQUESTS, Residents, bench, treatment
@@ -44,7 +45,7 @@ def test_response_times_of_a_trial_count_from_the_planned_instant(tmp_path: Path
 
 
 def test_it_goes_in_order_from_activation_to_the_probe_after_the_load(tmp_path: Path) -> None:
-    residents = Residents(with_database=True)
+    residents = Residents()
     found = measured(tmp_path, residents)
     assert residents.notes == [
         "workers start", "activate a", "reset a", "probe", "load", "probe",
@@ -68,7 +69,7 @@ def test_what_the_generator_holds_against_itself_makes_the_trial_invalid(
     found = measured(tmp_path, facts=facts)
     assert found.row["state"] == "invalid"
     assert reason in found.row["reasons"][0]
-    assert found.row["reason_sides"] == [side]
+    assert [each.side for each in found.row["reasons"]] == [side]
     assert found.requests is not None, "it is recorded all the same"
 
 
@@ -81,8 +82,8 @@ def test_paused_services_may_use_no_more_than_a_hundredth_of_a_core(
     assert found.row["paused_cpu_share"] == pytest.approx(share, rel=0.3)
     if state == "invalid":
         (reason,) = found.row["reasons"]
-        assert reason.startswith("paused services used ")
-        assert found.row["reason_sides"] == ["unknown"]
+        assert str(reason).startswith("paused services used ")
+        assert reason.side == "unknown"
 
 
 def test_a_service_that_lost_a_process_makes_the_trial_invalid_and_is_not_used_again(
@@ -91,8 +92,8 @@ def test_a_service_that_lost_a_process_makes_the_trial_invalid_and_is_not_used_a
     found = measured(tmp_path, Residents(lose={"inference": "process 7 (worker)"}))
     assert found.row["state"] == "invalid"
     (reason,) = found.row["reasons"]
-    assert reason.startswith("service 'inference' lost process 7 (worker) during the trial")
-    assert found.row["reason_sides"] == ["server"]
+    assert str(reason).startswith("service 'inference' lost process 7 (worker) during the trial")
+    assert reason.side == "server"
     assert not found.services_whole
 
 
@@ -100,7 +101,7 @@ def test_a_service_that_lost_a_process_makes_the_trial_invalid_and_is_not_used_a
 def test_the_server_must_have_counted_what_the_client_was_told(
     tmp_path: Path, counted: int, state: str
 ) -> None:
-    found = measured(tmp_path, Residents(with_database=True, counted=counted))
+    found = measured(tmp_path, Residents(counted=counted))
     assert (found.row["state"], found.row["server_count"]) == (state, counted)
 
 
@@ -118,8 +119,8 @@ def test_a_failure_is_a_failed_trial_with_its_reason_and_fresh_workers_next_time
     residents = Residents()
     found = measured(tmp_path, residents, fails=error)
     assert found.row["state"] == "failed"
-    assert found.row["reasons"] == [str(error)]
-    assert found.row["reason_sides"] == [side]
+    assert list(map(str, found.row["reasons"])) == [str(error)]
+    assert [each.side for each in found.row["reasons"]] == [side]
     assert not found.services_whole
     assert residents.notes[-1] == "workers end"
 
@@ -153,3 +154,9 @@ def test_patience_ends_when_it_is_asked_to() -> None:
     go_on(lambda: "", "now")
     with pytest.raises(RunInterrupted):
         go_on(lambda: "because", "now")
+
+
+def test_two_instruments_do_not_write_into_one_column(tmp_path: Path) -> None:
+    twice = treatment("a").model_copy(update={"instruments": (CpuSpeed(), CpuSpeed())})
+    with pytest.raises(ExperimentError, match="cpu_probe_ms"):
+        measure(bench(tmp_path), twice, {"trial_id": "t"})
