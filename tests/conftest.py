@@ -35,7 +35,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def own_places() -> Iterator[Path]:
-    """Keep every test away from the user's runs, services and host lock."""
+    """Keep every test away from the user's runs, services and host lock.
+
+    Environments of services are kept for the next tests: making and compiling them takes longer
+    than most tests.
+    """
     with tempfile.TemporaryDirectory(prefix="perflab-test-", dir="/var/tmp") as folder:
         root = Path(folder)
         root.chmod(0o755)
@@ -46,6 +50,8 @@ def own_places() -> Iterator[Path]:
             "PERFLAB_LOCK": root / "host.lock",
         }
         os.environ.update({name: str(path) for name, path in places.items()})
+        kept = f"/var/tmp/perflab-test-environments-{os.getuid()}"
+        os.environ.setdefault("PERFLAB_ENVIRONMENTS", kept)
         yield root
         leftovers.remove_of_kind(None)
 
