@@ -13,6 +13,10 @@ from typing import Any
 import numpy as np
 
 from perflab.host.placement import placement
+from perflab.instruments.cpu_speed import CpuSpeed
+from perflab.instruments.flushes import FlushProbe
+from perflab.instruments.requests import Requests
+from perflab.instruments.server_count import ServerCount
 from perflab.load.result import LoadResult
 from perflab.load.stopping import Progress, StopLoad
 from perflab.load.workload import ClosedLoop, Request, Workload
@@ -59,15 +63,10 @@ class Residents:
     lose: Mapping[str, str] = field(default_factory=dict)
     dies: Exception | None = None
     refuses: Exception | None = None
-    with_database: bool = False
     start_s: float = 0.0
     says: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        plan = SimpleNamespace(
-            database="db" if self.with_database else "", count_sql="select" * (self.counted >= 0)
-        )
-        self.plans = {"a": plan, "b": plan}
         self.reported: dict[str, dict[str, dict[str, Any]]] = {}
         self._echo, self._idle = Instance(0.1), Instance(self.paused_cpu)
 
@@ -90,13 +89,8 @@ class Residents:
         self.notes.append("probe")
         return self._echo
 
-    def database(self, _name: str) -> Any:
-        if not self.with_database:
-            return None
-        return SimpleNamespace(waits=list, count=lambda _: self.counted)
-
-    def counts(self, _name: str) -> dict[str, dict[str, Any]]:
-        return {}
+    def count(self, _name: str) -> int | None:
+        return None if self.counted < 0 else self.counted
 
     def check_alive(self, _name: str) -> None:
         if self.dies:
@@ -168,6 +162,7 @@ def treatment(name: str) -> Treatment:
             request=Request(node="echo"),
             arrivals=ClosedLoop(users=5, requests=REQUESTS, pacing_s=0.1),
         ),
+        instruments=(Requests(), CpuSpeed(), ServerCount(), FlushProbe(node="echo")),
     )
 
 
