@@ -12,6 +12,7 @@ from perflab.experiments.experiment import RunParameters
 from perflab.instruments import STANDARD, DatabaseWaits, FlushProbe, ServerCount
 from perflab.load.life_cycle import Connections
 from perflab.load.workload import ClosedLoop, Request, Workload
+from perflab.stacks.hooks import SqlHook
 from perflab.stacks.plan import Node, StackPlan
 from perflab.stacks.spec import load_service
 from perflab.trials.plan import Treatment
@@ -155,8 +156,13 @@ def stack(
             ),
         ),
         database="postgres",
-        reset_sql=("TRUNCATE inferences RESTART IDENTITY", "CHECKPOINT"),
-        count_sql="SELECT count(*) FROM inferences",
+        reset=(
+            SqlHook(
+                node="postgres",
+                statements=("TRUNCATE inferences RESTART IDENTITY", "CHECKPOINT"),
+            ),
+        ),
+        count=(SqlHook(node="postgres", statements=("SELECT count(*) FROM inferences",)),),
     )
 
 
