@@ -30,11 +30,12 @@ def draw_points(
         For :func:`seaborn.scatterplot`, over what is set here. With a column ``state``, points
         other than ``valid`` are hollow.
     """
-    shown = points.loc[np.isfinite(points[[x, y]].astype(float)).all(axis=1)]
+    finite = np.isfinite(points[[x, y]].to_numpy(float)).all(axis=1)
+    shown = points.loc[finite]
     if "state" not in shown:
         _scatter(axes, shown, x, y, by, looks, **how)
         return
-    valid = shown["state"] == VALID
+    valid = shown["state"].eq(VALID)
     _scatter(axes, shown.loc[valid], x, y, by, looks, **how)
     _scatter(axes, shown.loc[~valid], x, y, by, looks, **how)
     if not valid.all():
@@ -49,11 +50,12 @@ def _scatter(
         return
     names = [name for name in looks if name in set(points[by])]
     settings: dict[str, Any] = {"s": 20, "edgecolor": "white", "linewidth": 0.3, "zorder": 3}
+    # The plots name their axes themselves.
+    named = {"xlabel": axes.get_xlabel(), "ylabel": axes.get_ylabel()}
     sns.scatterplot(
         points, x=x, y=y, hue=by, style=by, hue_order=names, style_order=names, legend=False,
         palette={name: looks[name].color for name in names},
         markers={name: looks[name].marker for name in names},
         ax=axes, **{**settings, **how},
     )  # fmt: skip
-    # The plots name their axes themselves.
-    axes.set(xlabel="", ylabel="")
+    axes.set(**named)

@@ -43,6 +43,7 @@ def specimen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ServiceSpec:
     for name, value in only_from(tmp_path / "wheels").items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("PERFLAB_STATE", str(tmp_path / "state"))
+    monkeypatch.delenv("PERFLAB_ENVIRONMENTS")
     monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
     return ServiceSpec.model_validate(
         {"name": "specimen", "summary": "", "command": ["x"], "health": {}, "folder": folder}
@@ -105,6 +106,15 @@ def test_it_is_made_once_and_again_when_the_pins_change(
     second = made(specimen, root, told)
     assert (version_inside(first), version_inside(second)) == ("1.0", "1.1")
     assert len(told) == 2
+
+
+def test_settings_that_somebody_planted_where_we_work_are_not_read(
+    specimen: ServiceSpec, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "uv.toml").write_text("no settings at all\n")
+    (tmp_path / "deep").mkdir()
+    monkeypatch.chdir(tmp_path / "deep")
+    assert version_inside(made(specimen, root)) == "1.0"
 
 
 def test_another_interpreter_has_another(
