@@ -8,8 +8,8 @@ PerflabError
  |    +-- ImageError           an image cannot be built or found
  |    +-- ServiceFailed        a service died, or never became healthy; carries its last log lines
  |    +-- SettingRefused       a service does not run with the setting it was given
- |    +-- ProfilerFailed       py-spy is missing, not permitted, or left no stacks
- |    +-- ServiceBusy          a service refuses because of the state it is in (HTTP 409)
+ |    +-- ProfilerFailed       a profiler is missing, not permitted, or left no stacks
+ |    +-- HookFailed           a stack could not be seeded, reset or counted; names hook and answer
  +-- UnsafePlace            a folder or file that somebody else made or can change
  +-- HostBusy               another measurement holds the host's lock
  +-- LoadError              the load generator itself failed
@@ -62,8 +62,8 @@ class ImageError(StackError):
     """An image cannot be built or found."""
 
 
-class ServiceBusy(StackError):
-    """A service refuses what it is asked because of the state it is in (HTTP 409)."""
+class HookFailed(StackError):
+    """A node could not be seeded, reset or counted: which hook, and what was answered."""
 
 
 class ServiceFailed(StackError):

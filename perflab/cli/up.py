@@ -24,7 +24,7 @@ def command(
     from perflab.errors import ParameterError
     from perflab.host.placement import placement
     from perflab.parameters import did_you_mean
-    from perflab.stacks.backend import BACKENDS, choose
+    from perflab.stacks.choice import BACKENDS, choose
     from perflab.stacks.standing import stand
     from perflab.systems import ready_stacks
 

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict
+
+# What a service of a stack can be placed as; the other roles are the lab's own.
+ServiceRole = Literal["services", "database", "link"]
+Role = Literal[ServiceRole, "client", "sampler", "kernel"]
+SERVICE_ROLES: tuple[ServiceRole, ...] = get_args(ServiceRole)
 
 
 class Placement(BaseModel):
@@ -26,9 +32,9 @@ class Placement(BaseModel):
         """Whether no service shares a core with the client."""
         return not {*self.services, *self.database, *self.link} & {*self.client}
 
-    def cores_of(self, role: str) -> tuple[int, ...]:
-        """Return the cores of a role named in a stack (services is the default role)."""
-        cores: tuple[int, ...] = getattr(self, role, self.services)
+    def cores_of(self, role: Role) -> tuple[int, ...]:
+        """Return the cores of a role."""
+        cores: tuple[int, ...] = getattr(self, role)
         return cores
 
 

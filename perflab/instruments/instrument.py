@@ -120,8 +120,10 @@ class Instrument(BaseModel):
         """Return a sentence for everything that keeps it from looking at such a treatment."""
         return ()
 
-    def check_usable(self) -> None:
+    def check_usable(self, stack: StackPlan) -> None:
         """Find out on the host that measures, before services start, whether it can be used.
+
+        It is asked once for every treatment that it looks at.
 
         Raises
         ------

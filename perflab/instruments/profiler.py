@@ -17,9 +17,10 @@ from perflab.load.result import LoadResult
 from perflab.load.workload import Workload
 from perflab.recordings import Remark
 from perflab.recordings.schema import STACKS, described_schema
-from perflab.sampling import profiler
 from perflab.sampling.meters import Meter, ProcessTreeMeter
+from perflab.sampling.profilers import PROFILERS, check_usable
 from perflab.stacks.plan import StackPlan
+from perflab.stacks.spec import load_service
 
 PROFILER = "profiler"
 WATCHED_NAME = re.compile(r"[a-z][a-z0-9_]*")
@@ -65,9 +66,9 @@ class Profiler(Instrument):
         """Return that there is no such node."""
         return no_node(PROFILER, self.node, stack)
 
-    def check_usable(self) -> None:
-        """Find out whether processes may be looked at here; raises ProfilerFailed."""
-        profiler.check_usable()
+    def check_usable(self, stack: StackPlan) -> None:
+        """Find out whether the node's processes may be looked at here; raises ProfilerFailed."""
+        check_usable(load_service(stack.node(self.node).service).profile.kind)
 
 
 def _obstacle(name: str, pattern: str) -> str:
@@ -93,8 +94,10 @@ class _Profile(Look):
     def begin(self) -> None:
         """Attach the profiler; it is ended whatever happens."""
         wanted = self._settings
-        self._profiler = profiler.Profiler(
-            self._scene.instance(wanted.node).pid,
+        instance = self._scene.instance(wanted.node)
+        kind = PROFILERS[instance.launch.spec.profile.kind]
+        self._profiler = kind(
+            [instance.pid, *(pid for pid in instance.pids() if pid != instance.pid)],
             wanted.rate_hz,
             self._scene.workload.bound_s + SPARE_S,
             self._scene.labels,

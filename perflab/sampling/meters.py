@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
+
+from perflab.host.control_groups import groups_of
 
 TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -130,7 +131,7 @@ class CgroupMeter:
         OSError
             The process is gone or its group cannot be read.
         """
-        groups = _groups(Path(f"/proc/{pid}/cgroup").read_text())
+        groups = groups_of(pid)
         if "cpuacct" in groups:
             cpu = Path("/sys/fs/cgroup/cpuacct" + groups["cpuacct"]) / "cpuacct.usage"
             if not cpu.exists():
@@ -166,16 +167,6 @@ class CgroupMeter:
         except OSError:
             return None
         return Reading(cpu, memory)
-
-
-def _groups(text: str) -> Mapping[str, str]:
-    """Read ``/proc/<pid>/cgroup``: controller to path ('' is version 2)."""
-    groups: dict[str, str] = {}
-    for line in text.splitlines():
-        _, controllers, path = line.split(":", 2)
-        for controller in controllers.split(","):
-            groups[controller] = path
-    return groups
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""A sampling profiler beside a load: py-spy looks at a service's stacks from outside.
+"""A sampling profiler beside a load: a process that looks at a service's call stacks from outside.
 
 The service runs unchanged; for each look it is stopped for a moment. What that costs is measured
 by the experiment ``profile``, not assumed.
@@ -9,53 +9,38 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-import re
 import shutil
 import signal
 import subprocess
-import sysconfig
 import tempfile
 import time
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import IO, ClassVar, Self
 
 import pandas as pd
 
 from perflab.errors import ProfilerFailed
-from perflab.recordings.collapsed import parse_collapsed
 
-TOOL = "py-spy"
-READY = "Sampling process"
 ATTACH_TIMEOUT_S = 15.0
 END_TIMEOUT_S = 20.0
-MAX_LOST_SHARE = 0.02
-# What a thread is in while it waits: for the event loop's sockets, for work, or for another thread.
-_WAITING = re.compile(
-    r"(?:^|;)(?:(?:\w+\.)?select \((?:\S*/)?selectors\.py\)"
-    r"|(?:\w+\.)?wait \((?:\S*/)?threading\.py\)"
-    r"|_worker \(\S*futures/thread\.py\))$"
-)
-IN_ANOTHER_NAMESPACE = (
-    "the service has thread numbers of its own (a container): whether a thread runs cannot be "
-    "seen, so samples that end in a call that waits are left out"
-)
-_COUNTED = re.compile(r"Samples: (\d+) Errors: (\d+)")
-_BEHIND = re.compile(r"([\d.]+)s behind in sampling")
+LOOK_EVERY_S = 0.02
 
 
-class Profiler:
-    """py-spy attached to one process, from entering this context to leaving it.
+class Profiler(ABC):
+    """A profiler attached to a service, from entering this context to leaving it.
 
     Parameters
     ----------
-    pid : int
-        The process, by its number on this host (also of one in a container).
+    pids : sequence of int
+        The service's processes by their numbers on this host (also of a container), its first one
+        first.
     rate_hz : int
         Looks per second.
     bound_s : float
-        py-spy ends itself after so long, whatever becomes of us.
+        The profiler ends itself after so long, whatever becomes of us.
     environment : mapping
         Labels, so that clean-up finds it.
 
@@ -63,24 +48,29 @@ class Profiler:
     ----------
     looks : int
         How often it was due to look, whether it found a thread running or not: its rate times the
-        time it was attached (py-spy itself counts what it found); after :meth:`collect`.
+        time it was attached (profilers count only what they found); after :meth:`collect`.
     warnings : tuple of str
-        What makes its stacks less than whole; after :meth:`collect`.
+        What makes its call stacks less than whole; after :meth:`collect`.
 
     Raises
     ------
     ProfilerFailed
-        On entering: py-spy is missing, may not look at the process, or cannot read it.
+        On entering: it is missing, may not look at the process, or cannot read it.
     """
 
+    tool: ClassVar[str]
+
     def __init__(
-        self, pid: int, rate_hz: int, bound_s: float, environment: Mapping[str, str] | None = None
+        self,
+        pids: Sequence[int],
+        rate_hz: int,
+        bound_s: float,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
-        self._target = pid
+        self._pids = pids
         self._rate_hz = rate_hz
-        self._bound_s = bound_s
+        self._bound_s = math.ceil(bound_s)
         self._environment = dict(environment or {})
-        self._blind = numbers_threads_apart(pid)
         self.looks = 0
         self.warnings: tuple[str, ...] = ()
 
@@ -93,14 +83,7 @@ class Profiler:
         self._folder = Path(tempfile.mkdtemp(prefix="perflab-profile-"))
         try:
             with (self._folder / "log").open("wb") as log:
-                self._child = subprocess.Popen(
-                    self._command(),
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=subprocess.STDOUT,
-                    start_new_session=True,
-                    env={**os.environ, **self._environment},
-                )
+                self._child = self._begin(log)
             self._wait_attached()
         except BaseException:
             self._end()
@@ -115,49 +98,60 @@ class Profiler:
     ) -> None:
         self._end()
 
+    def _begin(self, log: IO[bytes]) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            self._command(),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            env={**os.environ, **self._environment},
+        )
+
+    @abstractmethod
     def _command(self) -> list[str]:
-        return [
-            tool(), "record", "--pid", str(self._target), "--format", "raw", "--nolineno",
-            "--rate", str(self._rate_hz), "--duration", str(math.ceil(self._bound_s)),
-            "--output", str(self._folder / "stacks"),
-        ]  # fmt: skip
+        """Return the command that looks at the service until SIGINT, or until the bound."""
+
+    @abstractmethod
+    def _is_attached(self) -> bool:
+        """Tell whether it looks at the service by now."""
+
+    @abstractmethod
+    def _refusal(self, said: str) -> ProfilerFailed:
+        """Return the error for what it said before it gave up, with the way out where known."""
+
+    @abstractmethod
+    def _call_stacks(self, said: str) -> pd.DataFrame:
+        """Return what it has seen once it has ended (stack, samples), and set the warnings."""
 
     def _wait_attached(self) -> None:
         deadline = time.monotonic() + ATTACH_TIMEOUT_S
-        while READY not in (said := self._said()):
+        while not self._is_attached():
             if self._child.poll() is not None:
-                raise refusal(said)
+                raise self._refusal(self._said())
             if time.monotonic() > deadline:
-                raise ProfilerFailed(f"{TOOL} did not begin within {ATTACH_TIMEOUT_S:g} s: {said}")
-            time.sleep(0.02)
+                raise ProfilerFailed(
+                    f"{self.tool} did not begin within {ATTACH_TIMEOUT_S:g} s: {self._said()}"
+                )
+            time.sleep(LOOK_EVERY_S)
         self._attached_at = time.monotonic()
 
     def collect(self) -> pd.DataFrame:
-        """End the profiler in order and return its stacks (stack, samples).
+        """End the profiler in order and return its call stacks (stack, samples).
 
         Raises
         ------
         ProfilerFailed
-            It did not end in time, or left no stacks.
+            It did not end in time, or left no call stacks.
         """
-        attached_s = min(time.monotonic() - self._attached_at, math.ceil(self._bound_s))
+        attached_s = min(time.monotonic() - self._attached_at, self._bound_s)
         self.looks = round(self._rate_hz * attached_s)
         self._child.send_signal(signal.SIGINT)
         try:
             self._child.wait(timeout=END_TIMEOUT_S)
         except subprocess.TimeoutExpired:
-            raise ProfilerFailed(f"{TOOL} did not end within {END_TIMEOUT_S:g} s") from None
-        said = self._said()
-        try:
-            text = (self._folder / "stacks").read_text(errors="replace")
-        except FileNotFoundError:
-            raise ProfilerFailed(f"{TOOL} left no stacks: {said}") from None
-        self.warnings = doubts(said)
-        stacks = parse_collapsed(text)
-        if not self._blind:
-            return stacks
-        self.warnings = (*self.warnings, IN_ANOTHER_NAMESPACE)
-        return without_waiting(stacks)
+            raise ProfilerFailed(f"{self.tool} did not end within {END_TIMEOUT_S:g} s") from None
+        return self._call_stacks(self._said())
 
     def _said(self) -> str:
         return (self._folder / "log").read_text(errors="replace").strip()
@@ -167,82 +161,6 @@ class Profiler:
         if child is not None and child.poll() is None:
             # A tracer that is killed leaves its process running: the kernel detaches it.
             with contextlib.suppress(ProcessLookupError):
-                child.kill()
+                os.killpg(child.pid, signal.SIGKILL)
             child.wait()
         shutil.rmtree(self._folder, ignore_errors=True)
-
-
-def numbers_threads_apart(pid: int) -> bool:
-    """Say whether a process lives in another namespace of process numbers.
-
-    py-spy reads a thread's state by the number that Python knows; there it finds none, and takes
-    every thread for running.
-    """
-    try:
-        return Path(f"/proc/{pid}/ns/pid").readlink() != Path("/proc/self/ns/pid").readlink()
-    except OSError:
-        return False
-
-
-def without_waiting(stacks: pd.DataFrame) -> pd.DataFrame:
-    """Return the stacks (stack, samples) whose innermost function is not one that waits."""
-    return stacks[~stacks["stack"].str.contains(_WAITING)].reset_index(drop=True)
-
-
-def tool() -> str:
-    """Return the path of py-spy, of this environment first.
-
-    Raises
-    ------
-    ProfilerFailed
-        It is not installed.
-    """
-    own = Path(sysconfig.get_path("scripts")) / TOOL
-    found = str(own) if own.exists() else shutil.which(TOOL)
-    if not found:
-        raise ProfilerFailed(f"{TOOL} is not installed: run 'make setup', or take profiler=['off']")
-    return found
-
-
-def check_usable() -> None:
-    """Find out before anything is started whether processes may be looked at here.
-
-    Raises
-    ------
-    ProfilerFailed
-        They may not, or py-spy is missing.
-    """
-    done = subprocess.run(
-        [tool(), "dump", "--pid", str(os.getpid())],
-        capture_output=True,
-        text=True,
-        timeout=ATTACH_TIMEOUT_S,
-        check=False,
-    )
-    if done.returncode:
-        raise refusal(done.stderr)
-
-
-def refusal(said: str) -> ProfilerFailed:
-    """Return the error for what py-spy said before it gave up, with the way out where known."""
-    if "ermission" in said or "Operation not permitted" in said:
-        return ProfilerFailed(
-            f"{TOOL} may not look at the process (ptrace is not permitted). Way out: run as root, "
-            "or 'sysctl kernel.yama.ptrace_scope=0', or in a container --cap-add SYS_PTRACE; "
-            "profiler=['off'] does without"
-        )
-    return ProfilerFailed(f"{TOOL} could not begin: {said.strip() or 'it said nothing'}")
-
-
-def doubts(said: str) -> tuple[str, ...]:
-    """Return warnings for what py-spy tells of its own trouble."""
-    warnings = []
-    counted = _COUNTED.search(said)
-    if counted:
-        taken, lost = int(counted[1]), int(counted[2])
-        if lost > MAX_LOST_SHARE * max(1, taken + lost):
-            warnings.append(f"{TOOL} could not read {lost} of {taken + lost} stacks")
-    behind = [float(found) for found in _BEHIND.findall(said)]
-    if behind:
-        warnings.append(f"{TOOL} was up to {max(behind):.2g} s late: its stacks are fewer than due")
-    return tuple(warnings)

@@ -1,4 +1,4 @@
-"""Asking a running service over HTTP: its health, its settings, its counts, and a reset.
+"""Asking a running service over HTTP: its health, its settings, its counts, and its hooks.
 
 Services listen on loopback, so no proxy that the environment names is asked for them.
 """
@@ -6,37 +6,18 @@ Services listen on loopback, so no proxy that the environment names is asked for
 from __future__ import annotations
 
 import json
-import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from http.client import HTTPException
 from typing import Any
 
-from perflab.errors import ServiceBusy, StackError
+from perflab.errors import StackError
 from perflab.stacks.backend import HOST
 from perflab.stacks.spec import Value
 
-# A user who vanished is found out by the service only when its keep-alive has gone unanswered.
-RESET_PATIENCE_S = 45.0
 OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-
-
-def reset(port: int, path: str, check: Callable[[], None] = lambda: None) -> None:
-    """POST to a service's reset; while it has users left it says 409, and is asked again.
-
-    ``check`` is called before each time; what it raises ends the waiting.
-    """
-    deadline = time.monotonic() + RESET_PATIENCE_S
-    while True:
-        try:
-            ask(port, path, method="POST")
-            return
-        except ServiceBusy:
-            if time.monotonic() > deadline:
-                raise
-        check()
-        time.sleep(0.1)
+ANSWER_BYTES = 16 * 1024 * 1024
 
 
 def answers(port: int, path: str, timeout_s: float = 2.0) -> bool:
@@ -48,21 +29,44 @@ def answers(port: int, path: str, timeout_s: float = 2.0) -> bool:
         return False
 
 
-def ask(
-    port: int, path: str, body: Mapping[str, Value] | None = None, method: str = ""
-) -> dict[str, Any]:
-    """GET, or PUT when a body is given, and return the JSON object that comes back."""
+def ask(port: int, path: str, body: Mapping[str, Value] | None = None) -> dict[str, Any]:
+    """GET, or PUT when a body is given, and return the JSON object that comes back.
+
+    Raises
+    ------
+    StackError
+        There is no answer, another status than success, or no JSON object; the message says which.
+    """
+    method = "GET" if body is None else "PUT"
+    status, text = exchange(port, method, path, None if body is None else dict(body), 10.0)
+    where = f"http://{HOST}:{port}{path}"
+    if not 200 <= status < 300:
+        raise StackError(f"{where}: HTTP Error {status}: {text[:500]}")
+    try:
+        return dict(json.loads(text or "{}"))
+    except (ValueError, TypeError):
+        raise StackError(f"{where} answers no JSON object: {text[:500]}") from None
+
+
+def exchange(port: int, method: str, path: str, body: Any, timeout_s: float) -> tuple[int, str]:
+    """Send one request, with a JSON body unless that is None; return status and text, errors too.
+
+    Raises
+    ------
+    StackError
+        Nobody answers, or not in time.
+    """
     request = urllib.request.Request(
         f"http://{HOST}:{port}{path}",
-        data=json.dumps(dict(body)).encode() if body is not None else None,
-        method=method or ("PUT" if body is not None else "GET"),
+        data=None if body is None else json.dumps(body).encode(),
+        method=method,
         headers={"Content-Type": "application/json"},
     )
     try:
-        with OPENER.open(request, timeout=10) as answer:
-            return dict(json.loads(answer.read() or b"{}"))
+        with OPENER.open(request, timeout=timeout_s) as answer:
+            return int(answer.status), answer.read(ANSWER_BYTES).decode(errors="replace")
     except urllib.error.HTTPError as error:
-        text = f"http://{HOST}:{port}{path}: {error}: {error.read(500).decode(errors='replace')}"
-        raise (ServiceBusy if error.code == 409 else StackError)(text) from None
+        with error:
+            return error.code, error.read(ANSWER_BYTES).decode(errors="replace")
     except (OSError, ValueError, HTTPException) as error:
         raise StackError(f"http://{HOST}:{port}{path}: {error}") from None

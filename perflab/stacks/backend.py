@@ -1,21 +1,18 @@
-"""What a backend must be able to do, and the choice between the two."""
+"""What a backend must be able to do."""
 
 from __future__ import annotations
 
 import socket
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from perflab.errors import BackendUnavailable
 from perflab.sampling.meters import Meter
 from perflab.stacks.labels import Labels
 from perflab.stacks.patience import Interrupted, never
 from perflab.stacks.spec import ServiceSpec, Value, render
 
 HOST = "127.0.0.1"
-MEMORY_LIMIT_BYTES = 4 * 1024**3
 
 
 @dataclass(frozen=True)
@@ -24,6 +21,7 @@ class Launch:
 
     ``addresses`` gives host and port for each role the service needs; ``secret`` is the stack's
     password: it must not be printed, and reaches a service in a file only its user can read.
+    ``memory_mib`` limits all its processes together, swap included (None: the backend's own limit).
     """
 
     spec: ServiceSpec
@@ -34,7 +32,7 @@ class Launch:
     control_port: int
     cores: tuple[int, ...]
     secret: str = field(repr=False)
-    memory_bytes: int = MEMORY_LIMIT_BYTES
+    memory_mib: int | None = None
 
     def placeholders(self) -> dict[str, object]:
         """Return the values both backends share; each adds its own places."""
@@ -72,11 +70,24 @@ class Instance(Protocol):
     def exit_reason(self) -> str:
         """Return why it is no longer running, or an empty string while it is."""
 
+    def memory_kills(self) -> int:
+        """Return how many of its processes the kernel has killed at the limit of its memory."""
+
     def log(self, lines: int = 30) -> str:
         """Return its last log lines."""
 
-    def run(self, command: Sequence[str], timeout_s: float = 30.0) -> str:
-        """Run a command of its description beside it and return what it printed."""
+    def run(
+        self, command: Sequence[str], timeout_s: float = 30.0, interrupted: Interrupted = never
+    ) -> str:
+        """Run a command, its placeholders filled, beside the service; return what it printed.
+
+        Raises
+        ------
+        StackError
+            It cannot run, failed, or took too long.
+        RunInterrupted
+            The user wants to end.
+        """
 
     def pids(self) -> list[int]:
         """Return the ids of all its processes, as this host numbers them."""
@@ -113,6 +124,9 @@ class Backend(Protocol):
     def clear(self, stack: str) -> None:
         """Remove the data that a crashed stack of this name left."""
 
+    def memory_obstacle(self) -> str:
+        """Return why services' memory cannot be limited here, and the way out; empty if it can."""
+
     def start(self, launch: Launch) -> Instance:
         """Start one service; it need not be healthy yet."""
 
@@ -123,32 +137,3 @@ def free_port() -> int:
         probe.bind((HOST, 0))
         port: int = probe.getsockname()[1]
         return port
-
-
-BACKENDS = ("auto", "docker", "process")
-
-
-def choose(name: str = "auto") -> Backend:
-    """Return the backend of that name; ``auto`` takes Docker when an engine answers.
-
-    Raises
-    ------
-    BackendUnavailable
-        The named backend cannot work here; the message says what to do.
-    """
-    from perflab.stacks.docker_backend import DockerBackend
-    from perflab.stacks.process_backend import ProcessBackend
-
-    if not sys.platform.startswith("linux"):
-        raise BackendUnavailable(
-            f"measuring needs Linux, this is {sys.platform}; recorded runs can be read anywhere "
-            "(parameter from_run)"
-        )
-    if name == "process":
-        return ProcessBackend()
-    if name == "docker":
-        return DockerBackend.connect()
-    try:
-        return DockerBackend.connect()
-    except BackendUnavailable:
-        return ProcessBackend()

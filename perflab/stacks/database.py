@@ -5,17 +5,23 @@ It goes straight to the server, never through the link, so that it is not part o
 
 from __future__ import annotations
 
+import contextlib
+import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import psycopg2
 from psycopg2 import sql
 
-from perflab.errors import ServiceFailed, SettingRefused
+from perflab.errors import ServiceFailed, SettingRefused, StackError
 from perflab.stacks.backend import HOST
-from perflab.stacks.spec import ServiceSpec, Value
+from perflab.stacks.spec import ServiceSpec, Value, is_same
 
+RELOADED_WITHIN_S = 5.0
+# PostgreSQL's units of size, and how it writes them: a number of pages has the unit "8kB".
+BYTES = {"B": 1, "kB": 1024, "MB": 1024**2, "GB": 1024**3, "TB": 1024**4}
+_SIZE = re.compile(r"(\d*)(B|kB|MB|GB|TB)")
 WAITS = """
     SELECT coalesce(state, ''), coalesce(wait_event_type, ''), coalesce(wait_event, ''), count(*)
     FROM pg_stat_activity
@@ -40,7 +46,16 @@ class Database:
         }
         self._connection: Any = None
 
-    def _rows(self, statement: Any, values: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
+    def rows(self, statement: Any, values: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
+        """Run one statement and return the rows that it gives, if any.
+
+        Raises
+        ------
+        ServiceFailed
+            The server does not answer.
+        StackError
+            It refuses the statement; the message says why.
+        """
         try:
             if self._connection is None:
                 self._connection = psycopg2.connect(**self._options)
@@ -48,9 +63,11 @@ class Database:
             with self._connection.cursor() as cursor:
                 cursor.execute(statement, values)
                 return cursor.fetchall() if cursor.description else []
-        except psycopg2.Error as error:
+        except (psycopg2.OperationalError, psycopg2.InterfaceError) as error:
             self.close()
             raise ServiceFailed(self._name, f"the database does not answer: {error}") from None
+        except psycopg2.Error as error:
+            raise StackError(f"database '{self._name}' refuses: {str(error).strip()}") from None
 
     def close(self) -> None:
         """Close the connection; the next statement opens a new one."""
@@ -58,18 +75,15 @@ class Database:
             connection, self._connection = self._connection, None
             connection.close()
 
-    def execute(self, statements: Iterable[str]) -> None:
-        """Run statements, each on its own."""
-        for statement in statements:
-            self._rows(statement)
-
-    def count(self, statement: str) -> int:
-        """Return the single number that a statement selects."""
-        return int(self._rows(statement)[0][0])
+    def cancel(self) -> None:
+        """End the statement that another thread runs on this connection, if any."""
+        if self._connection is not None:
+            with contextlib.suppress(psycopg2.Error):
+                self._connection.cancel()
 
     def waits(self) -> list[tuple[str, str, str, int]]:
         """Return state, wait event type, wait event and number of the client backends."""
-        return [(row[0], row[1], row[2], int(row[3])) for row in self._rows(WAITS)]
+        return [(row[0], row[1], row[2], int(row[3])) for row in self.rows(WAITS)]
 
     def apply(self, spec: ServiceSpec, settings: Mapping[str, Value]) -> None:
         """Set reload-scope settings and wait until a new look at them shows the new values.
@@ -79,24 +93,47 @@ class Database:
         SettingRefused
             The server still shows another value after five seconds.
         """
-        wanted = {
-            spec.settings[name].parameter or name: str(value) for name, value in settings.items()
-        }
-        if self._shown(wanted) == wanted:
+        if self._agrees(spec, settings):
             return
-        for name, value in wanted.items():
-            self._rows(sql.SQL("ALTER SYSTEM SET {} = %s").format(sql.Identifier(name)), (value,))
-        self._rows("SELECT pg_reload_conf()")
-        deadline = time.monotonic() + 5.0
-        while self._shown(wanted) != wanted:
+        for name, value in settings.items():
+            setting = spec.settings[name]
+            known = sql.Identifier(setting.parameter or name)
+            statement = sql.SQL("ALTER SYSTEM SET {} = %s").format(known)
+            self.rows(statement, (f"{value}{setting.unit}",))
+        self.rows("SELECT pg_reload_conf()")
+        deadline = time.monotonic() + RELOADED_WITHIN_S
+        while not self._agrees(spec, settings):
             if time.monotonic() > deadline:
+                shown = self.settings(spec)
                 raise SettingRefused(
-                    f"service '{self._name}' shows {self._shown(wanted)}, wanted {wanted}"
+                    f"service '{self._name}' shows {shown}, wanted {dict(settings)}"
                 )
             time.sleep(0.02)
 
-    def _shown(self, wanted: Mapping[str, str]) -> dict[str, str]:
-        rows = self._rows(
-            "SELECT name, setting FROM pg_settings WHERE name = ANY(%s)", (list(wanted),)
+    def _agrees(self, spec: ServiceSpec, wanted: Mapping[str, Value]) -> bool:
+        shown = self.settings(spec)
+        return all(name in shown and is_same(shown[name], wanted[name]) for name in wanted)
+
+    def settings(self, spec: ServiceSpec) -> dict[str, Value]:
+        """Return the settings of a PostgreSQL service as the server shows them.
+
+        Those that the server does not know are left out; sizes are in the unit of the setting.
+        """
+        names = {setting.parameter or name: name for name, setting in spec.settings.items()}
+        rows = self.rows(
+            "SELECT name, setting, coalesce(unit, '') FROM pg_settings WHERE name = ANY(%s)",
+            (list(names),),
         )
-        return {str(row[0]): str(row[1]) for row in rows}
+        return {
+            names[parameter]: _in_unit(text, unit, spec.settings[names[parameter]].unit)
+            for parameter, text, unit in rows
+        }
+
+
+def _in_unit(text: str, unit: str, wanted: str) -> Value:
+    """Return a size that PostgreSQL shows in pages (``8kB``) in the unit that is wanted."""
+    found = _SIZE.fullmatch(unit)
+    if found is None or not wanted:
+        return text
+    whole = int(text) * int(found[1] or 1) * BYTES[found[2]] / BYTES[wanted]
+    return int(whole) if whole == int(whole) else whole

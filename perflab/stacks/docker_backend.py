@@ -6,22 +6,30 @@ import contextlib
 import io
 import tarfile
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import docker
+import psutil
 from docker.errors import APIError, DockerException, NotFound
 
 from perflab.errors import BackendUnavailable, ServiceFailed, StackError
+from perflab.host.control_groups import memory_folder, memory_kills
 from perflab.host.endings import how_it_ended
 from perflab.sampling.meters import CgroupMeter
 from perflab.stacks import images
 from perflab.stacks.backend import Launch, rendered
 from perflab.stacks.labels import read
-from perflab.stacks.patience import Interrupted, never
+from perflab.stacks.losses import with_memory
+from perflab.stacks.patience import Interrupted, never, patiently
 from perflab.stacks.spec import ServiceSpec, render
 
 SECRET_FILE = "/run/perflab-secret"
 MAX_PROCESSES = 4096
+# What a container may take at most where its node sets no limit of its own.
+MAX_MEMORY_MIB = 4096
+MIB = 1024 * 1024
 # What the engine refuses, or does not answer: an end in order goes on with the next container.
 NO_ANSWER = (DockerException, OSError)
 
@@ -83,11 +91,17 @@ class DockerInstance:
         state = self._container.attrs["State"]
         if state["Running"] or state.get("Paused"):
             return ""
-        if state.get("OOMKilled"):
-            return "ran out of the memory it is allowed"
         code = int(state["ExitCode"])
         # Docker, like a shell, adds 128 to the number of a signal.
-        return f"its container {how_it_ended(128 - code if code > 128 else code)}"
+        ended = f"its container {how_it_ended(128 - code if code > 128 else code)}"
+        return with_memory(ended, self.launch, int(bool(state.get("OOMKilled"))))
+
+    def memory_kills(self) -> int:
+        """Return how many processes the kernel killed at the limit; 1 for any once it has ended."""
+        try:
+            return memory_kills(memory_folder(self.pid))
+        except (*NO_ANSWER, ValueError):
+            return 0
 
     def log(self, lines: int = 30) -> str:
         """Return the container's last log lines."""
@@ -96,11 +110,16 @@ class DockerInstance:
         except APIError:
             return ""
 
-    def run(self, command: Sequence[str], timeout_s: float = 30.0) -> str:  # noqa: ARG002
-        """Run a command inside the container."""
+    def run(
+        self, command: Sequence[str], timeout_s: float = 30.0, interrupted: Interrupted = never
+    ) -> str:
+        """Run a command inside the container; one that takes too long goes on until its end."""
         words = rendered(command, self._values)
+        execute = partial(self._container.exec_run, words, demux=True)
         try:
-            done = self._container.exec_run(words, demux=True)
+            done = patiently(execute, interrupted, f"while '{words[0]}' ran", timeout_s)
+        except TimeoutError:
+            raise StackError(f"'{words[0]}' took longer than {timeout_s:g} s") from None
         except APIError as error:
             raise StackError(f"'{words[0]}' cannot run in the container: {error}") from None
         out, problem = (part.decode(errors="replace") if part else "" for part in done.output)
@@ -165,6 +184,17 @@ class DockerBackend:
             with contextlib.suppress(APIError):
                 volume.remove(force=True)
 
+    def memory_obstacle(self) -> str:
+        """Return why the engine cannot limit memory; empty if it can."""
+        known = self.client.info()
+        if not known.get("MemoryLimit"):
+            return "the engine's kernel has no memory control group"
+        if psutil.swap_memory().total and not known.get("SwapLimit"):
+            return (
+                "the engine's kernel does not account for swap; boot with swapaccount=1, or swapoff"
+            )
+        return ""
+
     def start(self, launch: Launch) -> DockerInstance:
         """Create and start the container on the host's network.
 
@@ -173,6 +203,8 @@ class DockerBackend:
         ServiceFailed
             It cannot be created or started; nothing of it is left.
         """
+        limit_mib = launch.memory_mib or MAX_MEMORY_MIB
+        launch = replace(launch, memory_mib=limit_mib)
         part = launch.spec.docker
         values = launch.placeholders() | part.placeholders() | {"secret_file": SECRET_FILE}
         environment = {name: render(text, values) for name, text in launch.spec.environment.items()}
@@ -192,7 +224,8 @@ class DockerBackend:
                 pids_limit=MAX_PROCESSES,
                 network_mode="host",
                 cpuset_cpus=",".join(map(str, launch.cores)),
-                mem_limit=launch.memory_bytes,
+                mem_limit=limit_mib * MIB,
+                memswap_limit=limit_mib * MIB,
                 environment=environment,
                 labels=launch.labels.as_docker(),
                 stop_signal=part.stop_signal,

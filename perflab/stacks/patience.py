@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
 import queue
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -37,14 +39,19 @@ def go_on(interrupted: Interrupted, during: str) -> None:
         raise RunInterrupted(f"the run was interrupted {during}: {why}")
 
 
-def patiently(work: Callable[[], Result], interrupted: Interrupted, during: str) -> Result:
-    """Return what a function returns; it is left behind, in a thread, when the user wants to end.
+def patiently(
+    work: Callable[[], Result], interrupted: Interrupted, during: str, timeout_s: float = math.inf
+) -> Result:
+    """Return what a function returns; it is left behind, in a thread, when that is not waited for.
 
     Raises
     ------
     RunInterrupted
         The user wants to end.
+    TimeoutError
+        It took longer than it may.
     """
+    deadline = time.monotonic() + timeout_s
     done: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
 
     def run() -> None:
@@ -59,6 +66,7 @@ def patiently(work: Callable[[], Result], interrupted: Interrupted, during: str)
             result, error = done.get(timeout=LOOK_EVERY_S)
         except queue.Empty:
             go_on(interrupted, during)
+            _in_time(deadline, during)
             continue
         if error is not None:
             raise error
@@ -93,14 +101,39 @@ def run_command(
         env={**os.environ, **(environment or {})},
         start_new_session=True,
     )
+    printed, _ = outcome(child, interrupted, during)
+    return child.returncode, printed
+
+
+def outcome(
+    child: subprocess.Popen[str],
+    interrupted: Interrupted,
+    during: str,
+    timeout_s: float = math.inf,
+) -> tuple[str, str]:
+    """Return what a child, in a session of its own, printed to output and errors until its end.
+
+    Raises
+    ------
+    RunInterrupted
+        The user wants to end; the child was killed with all that it had started.
+    TimeoutError
+        It took longer than it may; it was killed likewise.
+    """
+    deadline = time.monotonic() + timeout_s
     try:
         while True:
             try:
-                printed, _ = child.communicate(timeout=LOOK_EVERY_S)
-                return child.returncode, printed
+                return child.communicate(timeout=LOOK_EVERY_S)
             except subprocess.TimeoutExpired:
                 go_on(interrupted, during)
+                _in_time(deadline, during)
     finally:
         if child.returncode is None:
             os.killpg(child.pid, signal.SIGKILL)
             child.communicate()
+
+
+def _in_time(deadline: float, during: str) -> None:
+    if time.monotonic() > deadline:
+        raise TimeoutError(f"it took too long {during}")

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from perflab.errors import StackError
+from perflab.host.placement import SERVICE_ROLES, ServiceRole
+from perflab.parameters import did_you_mean
+from perflab.stacks.hooks import Hook, HttpHook, Purpose, SqlHook
 from perflab.stacks.spec import ServiceSpec, Value, load_service
+
+# A user who vanished is found out by the service only when its keep-alive has gone unanswered.
+RESET_PATIENCE_S = 45.0
+LEAST_MEMORY_MIB = 16
 
 
 class Node(BaseModel):
-    """One service in a stack: its settings, what it is wired to, and where it runs.
+    """One service in a stack: its settings, what it is wired to, where it runs, what it may take.
 
     ``needs`` binds each role the service names to another node; ``placement`` is a role of the
-    placement table.
+    placement table; ``memory_mib`` limits the memory of all its processes together, swap included
+    (None: as much as the backend gives).
+
+    Raises
+    ------
+    StackError
+        The placement is none that services have.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -23,30 +36,77 @@ class Node(BaseModel):
     service: str
     settings: Mapping[str, Value] = Field(default_factory=dict)
     needs: Mapping[str, str] = Field(default_factory=dict)
-    placement: str = "services"
+    placement: ServiceRole = "services"
+    memory_mib: int | None = Field(None, ge=LEAST_MEMORY_MIB)
+
+    @field_validator("placement", mode="before")
+    @classmethod
+    def _is_a_role(cls, given: object) -> object:
+        if given not in SERVICE_ROLES:
+            raise StackError(
+                f"placement '{given}' is none of a service{did_you_mean(str(given), SERVICE_ROLES)}"
+                f"; placements: {', '.join(SERVICE_ROLES)}"
+            )
+        return given
 
 
 class StackPlan(BaseModel):
-    """The nodes of one treatment, dependencies first, with its database's reset hook.
+    """The nodes of one treatment, dependencies first, and its hooks.
 
-    ``reset_sql`` runs before every trial; ``count_sql`` is the server's own count of what the load
-    should have left behind. Both are empty without a database. Services that describe a reset of
-    their own (``[reset]`` in service.toml) need nothing here.
+    ``seed`` is carried out once after every start, for data that all trials need; ``reset`` before
+    every trial; ``count`` is the services' own count of what the load should have left behind,
+    several are added up. Services that describe a reset of their own (``[reset]`` in service.toml)
+    need none here. ``database`` names the PostgreSQL node whose waits and flushes are watched.
+
+    Raises
+    ------
+    StackError
+        A hook is for a node that is not there, or a count says nothing of where its number is.
     """
 
     model_config = ConfigDict(frozen=True)
 
     nodes: tuple[Node, ...]
     database: str = ""
-    reset_sql: tuple[str, ...] = ()
-    count_sql: str = ""
+    seed: tuple[Hook, ...] = ()
+    reset: tuple[Hook, ...] = ()
+    count: tuple[Hook, ...] = ()
 
-    def node(self, name: str) -> Node:
+    @model_validator(mode="after")
+    def _names_are_known(self) -> StackPlan:
+        for purpose, hook in self.hooks():
+            self.node(hook.node, f"{purpose} ({hook}): ")
+        if self.database:
+            self.node(self.database, "database: ")
+        for hook in self.count:
+            if not hook.gives_number:
+                raise StackError(
+                    f"count ({hook}) of node '{hook.node}': say where in the answer the number is "
+                    "(number='/a/json/pointer')"
+                )
+        return self
+
+    def hooks(self) -> Iterator[tuple[Purpose, Hook]]:
+        """Yield every hook that this plan names, with its purpose."""
+        yield from (("seed", hook) for hook in self.seed)
+        yield from (("reset", hook) for hook in self.reset)
+        yield from (("count", hook) for hook in self.count)
+
+    def resets(self) -> Iterator[Hook]:
+        """Yield what is to be done before a trial: the plan's own hooks, then the services'."""
+        yield from self.reset
+        for node in self.nodes:
+            own = load_service(node.service).reset
+            if own is not None:
+                yield HttpHook(node=node.name, path=own.http, timeout_s=RESET_PATIENCE_S)
+
+    def node(self, name: str, where: str = "") -> Node:
         """Return a node by name."""
         for node in self.nodes:
             if node.name == name:
                 return node
-        raise StackError(f"the stack has no node '{name}'")
+        known = [node.name for node in self.nodes]
+        raise StackError(f"{where}the stack has no node '{name}'{did_you_mean(name, known)}")
 
 
 class Resident(BaseModel):
@@ -59,7 +119,8 @@ class Resident(BaseModel):
     service: str
     settings: Mapping[str, Value]
     needs: Mapping[str, str]
-    placement: str
+    placement: ServiceRole
+    memory_mib: int | None
 
 
 class Residency(BaseModel):
@@ -81,10 +142,16 @@ def settle(plans: Mapping[str, StackPlan]) -> Residency:
     ----------
     plans : mapping
         Treatment name to its stack.
+
+    Raises
+    ------
+    StackError
+        A node is not wired as its service needs it, or SQL is meant for one that speaks none.
     """
     residents: dict[tuple[object, ...], Resident] = {}
     serving: dict[str, dict[str, str]] = {}
     for treatment, plan in plans.items():
+        _check_sql(plan)
         names: dict[str, str] = {}
         for node in plan.nodes:
             resident = _resident_for(node, names, residents)
@@ -100,7 +167,9 @@ def _resident_for(
     _check_needs(spec, node, names)
     fixed = spec.scoped(spec.resolve(node.settings), "image", "start")
     needs = {role: names[target] for role, target in node.needs.items()}
-    key = (node.name, node.service, tuple(sorted(fixed.items())), tuple(sorted(needs.items())))
+    bounds = (node.placement, node.memory_mib)
+    wiring = (tuple(sorted(fixed.items())), tuple(sorted(needs.items())))
+    key = (node.name, node.service, *wiring, *bounds)
     if key not in residents:
         same = sum(resident.node == node.name for resident in residents.values())
         residents[key] = Resident(
@@ -110,8 +179,19 @@ def _resident_for(
             settings=fixed,
             needs=needs,
             placement=node.placement,
+            memory_mib=node.memory_mib,
         )
     return residents[key]
+
+
+def _check_sql(plan: StackPlan) -> None:
+    for purpose, hook in plan.hooks():
+        service = plan.node(hook.node).service
+        if isinstance(hook, SqlHook) and not load_service(service).is_postgres:
+            raise StackError(
+                f"{purpose} ({hook}): node '{hook.node}' is a '{service}', which speaks no SQL; "
+                "take a PostgreSQL node, an HTTP call or a command"
+            )
 
 
 def _check_needs(spec: ServiceSpec, node: Node, started: Iterable[str]) -> None:

@@ -7,19 +7,20 @@ import os
 import pwd
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from perflab.errors import BackendUnavailable, ServiceFailed, StackError
 from perflab.host.own_folder import own_folder
 from perflab.paths import environments_dir, state_dir
-from perflab.stacks import environments, log_keeper, stack_folders
+from perflab.stacks import environments, log_keeper, memory_group, stack_folders
 from perflab.stacks.backend import Launch, rendered
 from perflab.stacks.environments import Environment
 from perflab.stacks.identity import content_hash
 from perflab.stacks.made_once import made
+from perflab.stacks.memory_group import MemoryGroup
 from perflab.stacks.patience import Interrupted, never, run_command
-from perflab.stacks.process_instance import ProcessInstance
+from perflab.stacks.process_instance import ProcessInstance, bound_to
 from perflab.stacks.spec import Binaries, ServiceSpec, render
 
 SECRET_FILE = "secret"
@@ -85,6 +86,10 @@ class ProcessBackend:
         """Remove what a crashed stack of this name left; its data holds its old password."""
         stack_folders.remove_stack(stack)
 
+    def memory_obstacle(self) -> str:
+        """Return why no control group can limit memory here; empty if one can."""
+        return memory_group.obstacle()
+
     def start(self, launch: Launch) -> ProcessInstance:
         """Start the service's command in a session of its own, bound to its cores."""
         folder = stack_folders.make_stack(launch.labels.stack)
@@ -99,15 +104,22 @@ class ProcessBackend:
         values = self._placeholders(launch, data)
         # What runs as another user can be looked into by that user's processes.
         labels = launch.labels.as_unproven() if user else launch.labels.as_environment()
-        environment = self._variables(launch, values) | labels
-        with _bound_to(launch.cores), log_keeper.open_log(launch.labels.log) as log:
+        environment = self._variables(launch, values)
+        command, memory = rendered(launch.spec.command, values), _memory_group(launch, folder)
+        with contextlib.ExitStack() as around:
+            door = subprocess.DEVNULL
+            if memory:
+                command = memory_group.entering(command)
+                door = around.enter_context(memory.door())
+            around.enter_context(bound_to(launch.cores))
+            log = around.enter_context(log_keeper.open_log(launch.labels.log))
             child = subprocess.Popen(
-                rendered(launch.spec.command, values),
-                stdin=subprocess.DEVNULL,
+                command,
+                stdin=door,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 cwd=str(values["source"]),
-                env=environment,
+                env=environment | labels,
                 start_new_session=True,
                 user=user.pw_uid if user else None,
                 group=user.pw_gid if user else None,
@@ -116,7 +128,7 @@ class ProcessBackend:
         if user:
             stack_folders.record(folder, launch.labels, child.pid)
         log_keeper.keep(folder)
-        return ProcessInstance(launch, child, values, data)
+        return ProcessInstance(launch, child, values, data, environment, memory)
 
     def log_path(self, stack: str, service: str) -> Path:
         """Return where a service of a stack writes its log."""
@@ -177,6 +189,21 @@ class ProcessBackend:
         return made(self.copies / name, make)
 
 
+def _memory_group(launch: Launch, folder: Path) -> MemoryGroup | None:
+    """Return a control group with the launch's limit, noted for whoever cleans up after us."""
+    if launch.memory_mib is None:
+        return None
+    name = f"{launch.labels.stack}-{launch.labels.service}"
+    try:
+        group = MemoryGroup(name, launch.memory_mib)
+    except OSError as error:
+        raise ServiceFailed(
+            launch.labels.service, f"its memory cannot be limited: {error}; {memory_group.WAYS_OUT}"
+        ) from None
+    stack_folders.record_group(folder, launch.labels.service, group.folder)
+    return group
+
+
 def _unprivileged() -> pwd.struct_passwd | None:
     """Return the user that a server which refuses root runs as; None when we are not root."""
     if os.getuid() != 0:
@@ -213,14 +240,3 @@ def _write_secret(path: Path, secret: str, user: pwd.struct_passwd | None) -> No
         if user:
             os.fchown(descriptor, user.pw_uid, user.pw_gid)
         file.write(secret)
-
-
-@contextlib.contextmanager
-def _bound_to(cores: Sequence[int]) -> Iterator[None]:
-    """Bind this thread while a child is made, which inherits it from its first instruction on."""
-    before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, set(cores))
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, before)

@@ -7,7 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import psutil
@@ -17,6 +17,9 @@ from perflab.host.endings import how_it_ended
 from perflab.sampling.meters import ProcessTreeMeter
 from perflab.stacks import kin, survey
 from perflab.stacks.backend import Launch, rendered
+from perflab.stacks.losses import with_memory
+from perflab.stacks.memory_group import MemoryGroup
+from perflab.stacks.patience import Interrupted, never, outcome
 
 STOP_TIMEOUT_S = 10.0
 
@@ -25,12 +28,20 @@ class ProcessInstance:
     """One service as a process in a session of its own."""
 
     def __init__(
-        self, launch: Launch, child: subprocess.Popen[bytes], values: dict[str, object], data: Path
+        self,
+        launch: Launch,
+        child: subprocess.Popen[bytes],
+        values: dict[str, object],
+        data: Path,
+        environment: Mapping[str, str],
+        memory: MemoryGroup | None = None,
     ) -> None:
         self.launch = launch
         self._child = child
         self._values = values
         self._data = data
+        self._environment = environment
+        self._memory = memory
 
     def pause(self) -> None:
         """Stop the whole tree with SIGSTOP."""
@@ -57,6 +68,8 @@ class ProcessInstance:
                 os.killpg(self._child.pid, signal.SIGKILL)
         self._child.wait()
         shutil.rmtree(self._data, ignore_errors=True)
+        if self._memory:
+            self._memory.remove()
 
     def exit_reason(self) -> str:
         """Return how the first process ended, or an empty string while it runs."""
@@ -68,7 +81,11 @@ class ProcessInstance:
             if ended is None:
                 return ""
             code = ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
-        return how_it_ended(code)
+        return with_memory(how_it_ended(code), self.launch, self.memory_kills())
+
+    def memory_kills(self) -> int:
+        """Return how many of its processes the kernel has killed at the limit of its memory."""
+        return self._memory.kills() if self._memory else 0
 
     def pids(self) -> list[int]:
         """Return the numbers of its processes."""
@@ -78,21 +95,34 @@ class ProcessInstance:
         """Return the last lines of its log file."""
         return tail(Path(self.launch.labels.log), lines)
 
-    def run(self, command: Sequence[str], timeout_s: float = 30.0) -> str:
-        """Run a command with the service's placeholders filled."""
+    def run(
+        self, command: Sequence[str], timeout_s: float = 30.0, interrupted: Interrupted = never
+    ) -> str:
+        """Run a command as one in its container would: its placeholders, environment, and cores."""
+        words = rendered(command, self._values)
         try:
-            done = subprocess.run(
-                rendered(command, self._values),
-                capture_output=True,
-                text=True,
-                timeout=timeout_s,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            raise StackError(f"'{command[0]}' took longer than {timeout_s:g} s") from None
-        if done.returncode:
-            raise StackError(f"'{' '.join(command)}' failed: {done.stderr.strip()}")
-        return done.stdout
+            with bound_to(self.launch.cores):
+                child = self._beside(words)
+            printed, problem = outcome(child, interrupted, f"while '{words[0]}' ran", timeout_s)
+        except TimeoutError:
+            raise StackError(f"'{words[0]}' took longer than {timeout_s:g} s") from None
+        except OSError as error:
+            raise StackError(f"'{words[0]}' cannot run: {error}") from None
+        if child.returncode:
+            raise StackError(f"'{' '.join(words)}' failed: {problem.strip() or printed.strip()}")
+        return printed
+
+    def _beside(self, words: Sequence[str]) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            env=dict(self._environment),
+            start_new_session=True,
+        )
 
     @property
     def pid(self) -> int:
@@ -113,3 +143,14 @@ def tail(path: Path, lines: int) -> str:
             return "\n".join(file.read().decode(errors="replace").splitlines()[-lines:])
     except OSError:
         return ""
+
+
+@contextlib.contextmanager
+def bound_to(cores: Sequence[int]) -> Iterator[None]:
+    """Bind this thread while a child is made, which inherits it from its first instruction on."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, set(cores))
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)

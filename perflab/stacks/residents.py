@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
-from perflab.errors import ServiceFailed, SettingRefused, StackError
+from perflab.errors import BackendUnavailable, ServiceFailed
 from perflab.host.placement import Placement
 from perflab.stacks import kin
-from perflab.stacks.asking import ask, reset
-from perflab.stacks.backend import HOST, Backend, Instance, Launch, free_port
+from perflab.stacks.asking import ask
+from perflab.stacks.backend import Backend, Instance
 from perflab.stacks.database import Database
-from perflab.stacks.health import refuse_dead, wait_healthy
-from perflab.stacks.labels import Labels
+from perflab.stacks.health import refuse_dead
+from perflab.stacks.hook_calls import HookCall
+from perflab.stacks.hooks import Hook, Purpose
+from perflab.stacks.launching import Launcher, Tell
+from perflab.stacks.losses import loss
 from perflab.stacks.patience import Interrupted, go_on, never
-from perflab.stacks.plan import Residency, Resident, StackPlan, settle
-from perflab.stacks.process_backend import ProcessBackend
-from perflab.stacks.spec import Value, load_service
-
-Tell = Callable[[str], None]
+from perflab.stacks.plan import Residency, StackPlan, settle
+from perflab.stacks.settings_in_force import agree
+from perflab.stacks.spec import load_service
 
 
 class Residents:
@@ -50,7 +51,7 @@ class Residents:
     versions : dict
         Service to name and version of all that is installed where it runs.
     start_s : float
-        How long the last start took until every service was healthy, in seconds.
+        How long the last start took until every service was healthy and seeded, in seconds.
     reported : dict
         Treatment to node to what its service said of its settings when it was last activated.
     """
@@ -72,57 +73,59 @@ class Residents:
         self.versions: dict[str, dict[str, str]] = {}
         self.start_s = 0.0
         self.reported: dict[str, dict[str, dict[str, Any]]] = {}
-        self._placement = placement
-        self._stack = stack
-        self._kind = kind
+        self._launcher = Launcher(backend, placement, stack, kind)
         self._tell = tell
         self._interrupted = interrupted
-        self._secret = secrets.token_urlsafe(24)
         self._instances: dict[str, Instance] = {}
         self._lasting: dict[str, tuple[kin.Member, ...]] = {}
         self._paused: set[str] = set()
         self._databases: dict[str, Database] = {}
-        self._reloaded: dict[str, dict[str, Value]] = {}
 
     def prepare(self) -> None:
         """Build images or artifacts of every service that will be started.
 
         Raises
         ------
+        BackendUnavailable
+            A limit is asked for that this machine cannot keep.
         RunInterrupted
             The user wants to end.
         """
+        self._check_limits()
         for name in dict.fromkeys(resident.service for resident in self.residency.residents):
             go_on(self._interrupted, "before services started")
-            labels = Labels(self._stack, f"preparation of {name}", self._kind).as_environment()
+            labels = self._launcher.labels(f"preparation of {name}").as_environment()
             spec = load_service(name)
             self.images[name] = self.backend.prepare(spec, self._tell, self._interrupted, labels)
             self.versions[name] = self.backend.versions(spec)
 
+    def _check_limits(self) -> None:
+        limited = [item.name for item in self.residency.residents if item.memory_mib]
+        obstacle = self.backend.memory_obstacle() if limited else ""
+        if obstacle:
+            raise BackendUnavailable(
+                f"memory_mib of {', '.join(limited)} cannot be kept here: {obstacle}"
+            )
+
     def start(self) -> None:
-        """Start every resident, dependencies first; those of one level start side by side.
+        """Start and seed every resident, dependencies first; those of one level side by side.
 
         Raises
         ------
+        HookFailed
+            One could not be seeded; all are stopped.
         ServiceFailed
             One died or never became healthy; the rest are stopped.
         RunInterrupted
             The user wants to end; what was started is stopped.
         """
-        self.backend.clear(self._stack)
+        self.backend.clear(self._launcher.stack)
         began = time.monotonic()
         try:
-            waiting = list(self.residency.residents)
-            while waiting:
-                level = [
-                    item for item in waiting if set(item.needs.values()) <= set(self._instances)
-                ]
-                for resident in level:
-                    self._tell(f"starting {resident.name}")
-                    self._instances[resident.name] = self.backend.start(self._launch(resident))
-                names = [resident.name for resident in level]
-                wait_healthy(names, self._instances, self._interrupted)
-                waiting = [item for item in waiting if item not in level]
+            self._launcher.start_all(
+                self.residency.residents, self._instances, self._tell, self._interrupted
+            )
+            self.seed()
             self.start_s = time.monotonic() - began
             self._lasting = {
                 name: kin.members(item.pids(), item.launch.spec.processes.lasting)
@@ -131,26 +134,6 @@ class Residents:
         except BaseException:
             self.stop()
             raise
-
-    def _launch(self, resident: Resident) -> Launch:
-        spec = load_service(resident.service)
-        port = free_port()
-        log = ""
-        if isinstance(self.backend, ProcessBackend):
-            log = str(self.backend.log_path(self._stack, resident.name))
-        return Launch(
-            spec=spec,
-            labels=Labels(self._stack, resident.name, self._kind, port, log),
-            settings=spec.resolve(resident.settings),
-            addresses={
-                role: (HOST, self._instances[name].launch.port)
-                for role, name in resident.needs.items()
-            },
-            port=port,
-            control_port=free_port() if spec.control else port,
-            cores=self._placement.cores_of(resident.placement),
-            secret=self._secret,
-        )
 
     def instance(self, treatment: str, node: str) -> Instance:
         """Return the instance that serves a node of a treatment."""
@@ -172,35 +155,62 @@ class Residents:
         node = self.plans[treatment].database
         if not node:
             return None
-        name = self.residency.serving[treatment][node]
+        return self._line(self.instance(treatment, node))
+
+    def _line(self, instance: Instance) -> Database:
+        """Return the lab's own line to a PostgreSQL instance, opened once."""
+        name = instance.launch.labels.service
         if name not in self._databases:
-            self._databases[name] = Database(self._instances[name].launch.port, self._secret, name)
+            self._databases[name] = Database(instance.launch.port, self._launcher.secret, name)
         return self._databases[name]
+
+    def seed(self) -> None:
+        """Give every service the data that all trials need; what serves several, once.
+
+        Raises
+        ------
+        HookFailed
+            A hook was refused; the message says which, and what was answered.
+        """
+        done = set()
+        for treatment, plan in self.plans.items():
+            for hook in plan.seed:
+                once = (self.residency.serving[treatment][hook.node], hook.model_dump_json())
+                if once not in done:
+                    done.add(once)
+                    self._call("seed", treatment, hook).perform()
 
     def reset(self, treatment: str) -> None:
         """Make the treatment's services forget what the last trial left.
 
         Raises
         ------
-        StackError
+        HookFailed
             One refused, also after its last users had time to go.
         RunInterrupted
             The user wants to end.
         """
-        database = self.database(treatment)
-        if database is not None:
-            database.execute(self.plans[treatment].reset_sql)
-        for instance in self.active(treatment).values():
-            if instance.launch.spec.reset is not None:
-                reset(instance.launch.port, instance.launch.spec.reset.http, self._go_on)
-
-    def _go_on(self) -> None:
-        go_on(self._interrupted, "while services were reset")
+        for hook in self.plans[treatment].resets():
+            self._call("reset", treatment, hook).perform()
 
     def count(self, treatment: str) -> int | None:
-        """Return the services' own count of what the load left behind; None where none counts."""
-        database, statement = self.database(treatment), self.plans[treatment].count_sql
-        return database.count(statement) if database is not None and statement else None
+        """Return the services' own count of what the load left behind; None where none counts.
+
+        Raises
+        ------
+        HookFailed
+            One did not answer with a whole number.
+        RunInterrupted
+            The user wants to end.
+        """
+        hooks = self.plans[treatment].count
+        if not hooks:
+            return None
+        return sum(self._call("count", treatment, hook).number() for hook in hooks)
+
+    def _call(self, purpose: Purpose, treatment: str, hook: Hook) -> HookCall:
+        instance = self.instance(treatment, hook.node)
+        return HookCall(purpose, hook, instance, partial(self._line, instance), self._interrupted)
 
     def counts(self, treatment: str) -> dict[str, dict[str, Any]]:
         """Return what the treatment's services counted since their reset, by node."""
@@ -216,7 +226,7 @@ class Residents:
         Raises
         ------
         SettingRefused
-            A service reports another value than the treatment asks for.
+            A service reports another value than the treatment asks for, or none.
         ServiceFailed
             A service has died, or one of its processes has.
         """
@@ -233,11 +243,8 @@ class Residents:
         for name, lost in self.lost(treatment).items():
             log = self._instances[name].log()
             raise ServiceFailed(name, f"lost {lost} since it was started", log)
-        for node in self.plans[treatment].nodes:
-            self._apply(treatment, node.name)
-        self.reported[treatment] = {
-            node.name: self._verify(treatment, node.name) for node in self.plans[treatment].nodes
-        }
+        plan = self.plans[treatment]
+        self.reported[treatment] = agree(plan, self.active(treatment), self._line)
 
     def check_alive(self, treatment: str) -> None:
         """Raise ServiceFailed, with its log, when a service of the treatment has ended."""
@@ -246,54 +253,17 @@ class Residents:
     def lost(self, treatment: str) -> dict[str, str]:
         """Return which processes the treatment's services, still running, lost since their start.
 
-        A first process replaces its children: what the service was at its start it is no more.
-
         Returns
         -------
         dict
-            Names of services that lost any to the processes' numbers and commands.
+            Names of services that lost any to what they lost, in words.
         """
         found = {}
         for instance in self.active(treatment).values():
             name = instance.launch.labels.service
-            gone = [member for member in self._lasting.get(name, ()) if not member.is_alive]
-            if gone and not instance.exit_reason():
-                found[name] = "process " + ", ".join(map(str, gone))
+            if lost := loss(instance, self._lasting.get(name, ())):
+                found[name] = lost
         return found
-
-    def _apply(self, treatment: str, name: str) -> None:
-        node = self.plans[treatment].node(name)
-        instance = self.instance(treatment, name)
-        spec = instance.launch.spec
-        wanted = spec.scoped(spec.resolve(node.settings), "reload")
-        if not wanted or spec.reload is None:
-            return
-        if spec.reload.kind == "postgres":
-            database = self.database(treatment) if self.plans[treatment].database == name else None
-            if database is None:
-                raise StackError(f"node '{name}' is not the stack's database")
-            database.apply(spec, wanted)
-        else:
-            ask(instance.launch.control_port, "/settings", wanted)
-            shown = ask(instance.launch.control_port, "/settings")
-            _refuse_difference(name, wanted, shown)
-
-    def _verify(self, treatment: str, name: str) -> dict[str, Any]:
-        """Ask the service itself which start settings it runs with; return what it says."""
-        instance = self.instance(treatment, name)
-        spec = instance.launch.spec
-        if spec.report is None:
-            return {}
-        shown = ask(instance.launch.port, spec.report.http)
-        _refuse_difference(name, spec.scoped(instance.launch.settings, "image", "start"), shown)
-        seen = shown.get("database")
-        database = self.plans[treatment].database
-        if isinstance(seen, dict) and database:
-            node = self.plans[treatment].node(database)
-            server = load_service(node.service)
-            wanted = server.scoped(server.resolve(node.settings), "reload")
-            _refuse_difference(f"{name} (through its own pool)", wanted, seen)
-        return dict(shown)
 
     def stop(self) -> None:
         """Stop everything, dependents first."""
@@ -306,20 +276,3 @@ class Residents:
         self._lasting.clear()
         for name in reversed(list(self._instances)):
             self._instances.pop(name).stop()
-
-
-def _refuse_difference(name: str, wanted: Mapping[str, Value], shown: Mapping[str, Any]) -> None:
-    different = [
-        f"{key} is {shown[key]!r}, wanted {value!r}"
-        for key, value in wanted.items()
-        if key in shown and str(shown[key]) != str(value) and not _same_number(shown[key], value)
-    ]
-    if different:
-        raise SettingRefused(f"service '{name}' runs with other settings: {'; '.join(different)}")
-
-
-def _same_number(shown: Any, wanted: Value) -> bool:
-    try:
-        return float(shown) == float(wanted)
-    except (TypeError, ValueError):
-        return False

@@ -23,7 +23,10 @@ class _Frozen(BaseModel):
 
 
 class Setting(_Frozen):
-    """One setting of a service, its scope and what it may be."""
+    """One setting of a service, its scope and what it may be.
+
+    ``parameter`` and ``unit`` say what a PostgreSQL server calls it and which sizes it is in.
+    """
 
     scope: Scope
     type: Literal["integer", "number", "string"]
@@ -32,6 +35,7 @@ class Setting(_Frozen):
     maximum: float | None = None
     choices: tuple[str, ...] = ()
     parameter: str = ""
+    unit: Literal["", "kB", "MB", "GB"] = ""
     summary: str = ""
 
     def problem_with(self, value: object) -> str:
@@ -98,9 +102,20 @@ class Reload(_Frozen):
 
 
 class Report(_Frozen):
-    """Where the running service says which settings it really has."""
+    """Where the running service says which settings it really has.
 
-    http: str
+    Kind ``http``: a GET of that path gives a JSON object; kind ``postgres``: the server's own view
+    ``pg_settings``.
+    """
+
+    kind: Literal["http", "postgres"] = "http"
+    http: str = "/settings"
+
+
+class Profiled(_Frozen):
+    """What a profiler has to do with: Python frames, or those of a compiled program."""
+
+    kind: Literal["python", "native"] = "python"
 
 
 class Reset(_Frozen):
@@ -138,9 +153,15 @@ class ServiceSpec(_Frozen):
     report: Report | None = None
     reset: Reset | None = None
     counts: Counts | None = None
+    profile: Profiled = Profiled()
     probes: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
     settings: Mapping[str, Setting] = Field(default_factory=dict)
     folder: Path = Path()
+
+    @property
+    def is_postgres(self) -> bool:
+        """Whether the lab can talk SQL to it."""
+        return self.report is not None and self.report.kind == "postgres"
 
     @property
     def takes_secret(self) -> bool:
@@ -174,6 +195,16 @@ class ServiceSpec(_Frozen):
         return {
             name: value for name, value in values.items() if self.settings[name].scope in scopes
         }
+
+
+def is_same(shown: object, wanted: Value) -> bool:
+    """Tell whether a service shows the value that is wanted: the same text, or the same number."""
+    if str(shown) == str(wanted):
+        return True
+    try:
+        return float(str(shown)) == float(wanted)
+    except ValueError:
+        return False
 
 
 def load_service(name: str, root: Path | None = None) -> ServiceSpec:

@@ -16,6 +16,7 @@ from pathlib import Path
 from perflab.host.own_folder import check_own, own_folder
 from perflab.host.processes import alive, identity
 from perflab.paths import open_dir, state_dir
+from perflab.stacks import memory_group
 from perflab.stacks.labels import NAME, Labels, check_name, read
 
 OWNER = "owner"
@@ -55,6 +56,11 @@ def record(folder: Path, labels: Labels, pid: int) -> None:
     """Note a server that runs as another user, whose environment therefore proves nothing."""
     noted = {**labels.as_unproven(), "IDENTITY": identity(pid)}
     (folder / f"{labels.service}.server").write_text(json.dumps(noted))
+
+
+def record_group(folder: Path, service: str, group: Path) -> None:
+    """Note the control group of a service, which is to be removed with the stack."""
+    (folder / f"{service}.group").write_text(str(group))
 
 
 def recorded() -> Iterator[tuple[int, Labels]]:
@@ -122,5 +128,7 @@ def remove_stack(stack: str) -> None:
             check_own(root)
         except FileNotFoundError:
             continue
+        for noted in (root / stack).glob("*.group"):
+            memory_group.remove(Path(noted.read_text()))
         # A link of that name is not followed: rmtree refuses it.
         shutil.rmtree(root / stack, ignore_errors=True)

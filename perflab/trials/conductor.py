@@ -20,7 +20,6 @@ from perflab.errors import HostBusy, PerflabError
 from perflab.host import facts
 from perflab.host.lock import measurement_lock
 from perflab.host.placement import Placement, placement
-from perflab.instruments import Instrument
 from perflab.load.generator import Generator
 from perflab.recordings import (
     RunRecord,
@@ -31,7 +30,8 @@ from perflab.recordings import (
     remaining_blocks,
 )
 from perflab.stacks import leftovers
-from perflab.stacks.backend import Backend, choose
+from perflab.stacks.backend import Backend
+from perflab.stacks.choice import choose
 from perflab.stacks.labels import Labels
 from perflab.stacks.patience import go_on
 from perflab.stacks.reaper import Reapers
@@ -107,8 +107,9 @@ class Conductor:
         with ExitStack() as stack:
             self._take_lock(stack)
             self._clean()
-            for instrument in _instruments(plan):
-                instrument.check_usable()
+            for treatment in plan.treatments:
+                for instrument in treatment.instruments:
+                    instrument.check_usable(treatment.stack)
             backend = choose(self._order.backend)
             places = placement()
             os.sched_setaffinity(0, set(places.sampler))
@@ -236,12 +237,6 @@ def _record(plan: RunPlan, backend: Backend, places: Placement) -> RunRecord:
         steady=plan.steady,
         tables=plan.tables,
     )
-
-
-def _instruments(plan: RunPlan) -> list[Instrument]:
-    """Return what looks at the trials; instruments with the same settings once."""
-    every = [each for treatment in plan.treatments for each in treatment.instruments]
-    return list({each.model_dump_json(): each for each in every}.values())
 
 
 def _bystanders() -> list[str]:

@@ -12,7 +12,7 @@ from websockets.asyncio.client import connect
 
 from perflab.host.placement import placement
 from perflab.stacks import leftovers
-from perflab.stacks.backend import choose
+from perflab.stacks.choice import choose
 from perflab.stacks.plan import Node, StackPlan
 from perflab.stacks.residents import Residents
 

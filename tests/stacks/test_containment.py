@@ -70,6 +70,7 @@ def test_a_container_has_no_rights_that_its_service_does_not_need(name: str) -> 
     assert asked["security_opt"] == ["no-new-privileges"]
     assert asked["pids_limit"] == MAX_PROCESSES <= 4096
     assert 0 < asked["mem_limit"] <= 8 << 30
+    assert asked["memswap_limit"] == asked["mem_limit"], "swap would widen the limit"
     assert asked["cpuset_cpus"] == "0"
     assert asked["user"].partition(":")[0] not in ("", "0", "root")
     assert asked["log_config"]["Config"]["max-size"] == "5m"

@@ -34,7 +34,10 @@ def started() -> Iterator[dict[str, Any]]:
             secret="",
         )
         child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
-        instances[name] = (ProcessInstance(launch, child, {}, launch.spec.folder / "none"), child)
+        instances[name] = (
+            ProcessInstance(launch, child, {}, launch.spec.folder / "none", {}),
+            child,
+        )
     yield instances
     for _, child in instances.values():
         child.kill()

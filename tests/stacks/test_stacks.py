@@ -22,9 +22,10 @@ from perflab.host.placement import placement
 from perflab.paths import open_dir, project_root, services_dir, state_dir
 from perflab.sampling.meters import ProcessTable
 from perflab.stacks import leftovers
-from perflab.stacks.backend import choose
+from perflab.stacks.choice import choose
 from perflab.stacks.plan import settle
 from perflab.stacks.residents import Residents
+from perflab.stacks.settings_in_force import reported
 from perflab.stacks.spec import load_service, render, service_names
 from perflab.systems.inference.service import FEATURES, InferenceParameters, stack
 
@@ -119,7 +120,9 @@ def test_a_stack_serves_pauses_reloads_and_leaves_nothing(residents: Residents) 
         assert status == 200
         assert body["label"] == 0
         assert {part.split(";")[0].strip() for part in timing.split(",")} == phases
-    assert database.count("SELECT count(*) FROM inferences") == 2
+    assert residents.count("on") == 2
+    residents.reset("on")
+    assert residents.count("on") == 0
     for wrong in ([1.0] * 29, [*FEATURES[:29], "x"], None):
         assert post(port, "/inferences", wrong)[0] == 422
 
@@ -275,7 +278,7 @@ OWNER = """
 import os, sys, time
 from perflab.systems.inference.service import InferenceParameters, stack
 from perflab.host.placement import placement
-from perflab.stacks.backend import choose
+from perflab.stacks.choice import choose
 from perflab.stacks.reaper import Reapers
 from perflab.stacks.residents import Residents
 stack_name = "-".join(["orphan", *sys.argv[1:]])
@@ -325,7 +328,7 @@ def reapers_of(pid: int) -> list[psutil.Process]:
 
 @pytest.mark.slow
 def test_the_password_is_shown_nowhere(residents: Residents, backend_name: str) -> None:
-    secret = residents._secret
+    secret = residents._launcher.secret
     residents.activate("on")
     for instance in residents.active("on").values():
         assert secret not in instance.log(500)
@@ -354,13 +357,23 @@ def test_a_setting_the_service_does_not_have_is_refused(residents: Residents) ->
     residents.activate("on")
     database = residents.database("on")
     assert database is not None
-    spec = load_service("postgres")
-    database.execute(["ALTER SYSTEM SET synchronous_commit = 'local'", "SELECT pg_reload_conf()"])
+    node = residents.plans["on"].node("postgres")
+    instance = residents.instance("on", "postgres")
+    database.rows("ALTER SYSTEM SET synchronous_commit = 'local'")
+    database.rows("SELECT pg_reload_conf()")
     time.sleep(0.3)
-    with pytest.raises(SettingRefused, match="synchronous_commit"):
-        residents._verify("on", "inference")
-    database.apply(spec, {"synchronous_commit": "on"})
-    residents._verify("on", "inference")
+    with pytest.raises(SettingRefused, match="synchronous_commit is 'local', wanted 'on'"):
+        reported(node, instance, lambda _: database)
+    residents.activate("on")
+    assert residents.reported["on"]["postgres"] == {
+        "max_connections": "220",
+        "shared_buffers_mb": 128,
+        "synchronous_commit": "on",
+        "commit_delay_us": "0",
+        "commit_siblings": "5",
+    }
+    assert residents.reported["on"]["link"] == {"round_trip_ms": 0.0}
+    assert residents.reported["on"]["inference"]["pool_size"] == 4
 
 
 @pytest.mark.slow

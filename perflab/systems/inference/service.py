@@ -13,6 +13,7 @@ from perflab.instruments import STANDARD, DatabaseWaits, FlushProbe, ServerCount
 from perflab.load.life_cycle import Connections
 from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.recordings import published_value
+from perflab.stacks.hooks import SqlHook
 from perflab.stacks.plan import Node, StackPlan
 from perflab.stacks.spec import load_service
 from perflab.trials.plan import Treatment
@@ -156,8 +157,13 @@ def stack(
             ),
         ),
         database="postgres",
-        reset_sql=("TRUNCATE inferences RESTART IDENTITY", "CHECKPOINT"),
-        count_sql="SELECT count(*) FROM inferences",
+        reset=(
+            SqlHook(
+                node="postgres",
+                statements=("TRUNCATE inferences RESTART IDENTITY", "CHECKPOINT"),
+            ),
+        ),
+        count=(SqlHook(node="postgres", statements=("SELECT count(*) FROM inferences",)),),
     )
 
 

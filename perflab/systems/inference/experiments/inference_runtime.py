@@ -45,7 +45,7 @@ def _treatments(parameters: InferenceRuntimeParameters) -> list[Treatment]:
             round_trip_ms=parameters.round_trip_ms,
         )
         if write == "no":
-            plan = plan.model_copy(update={"count_sql": ""})
+            plan = plan.model_copy(update={"count": ()})
         label = f"{runtime}, {'with' if write == 'yes' else 'no'} database write"
         treatments.append(
             service.treatment(levels, label, plan, service.workload(parameters, path))

@@ -1,4 +1,4 @@
-"""The profiler on real processes: what it sees, what it refuses, and that it always ends."""
+"""py-spy on real processes: what it sees, what it refuses, and that it always ends."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import psutil
 import pytest
 
 from perflab.errors import ProfilerFailed
-from perflab.sampling import profiler
-from perflab.sampling.profiler import (
-    Profiler,
+from perflab.sampling import py_spy
+from perflab.sampling.py_spy import (
+    PySpy,
     check_usable,
     doubts,
     numbers_threads_apart,
@@ -49,7 +49,7 @@ def busy() -> Iterator[subprocess.Popen[str]]:
 
 
 def test_the_stacks_name_the_function_that_is_busy_and_its_caller(busy) -> None:
-    with Profiler(busy.pid, 100, 20) as seen:
+    with PySpy([busy.pid], 100, 20) as seen:
         time.sleep(0.6)
         stacks = seen.collect()
     # It was busy all the time, so almost every look found it so.
@@ -62,7 +62,7 @@ def test_the_stacks_name_the_function_that_is_busy_and_its_caller(busy) -> None:
 
 def test_a_failure_inside_ends_the_profiler_and_not_the_process(busy) -> None:
     def fail() -> None:
-        with Profiler(busy.pid, 100, 20) as seen:
+        with PySpy([busy.pid], 100, 20) as seen:
             pids.append(seen.pid)
             raise KeyboardInterrupt
 
@@ -79,7 +79,7 @@ def test_a_failure_inside_ends_the_profiler_and_not_the_process(busy) -> None:
 
 
 def test_it_ends_itself_at_its_bound(busy) -> None:
-    with Profiler(busy.pid, 50, 1) as seen:
+    with PySpy([busy.pid], 50, 1) as seen:
         deadline = time.monotonic() + 10
         while psutil.Process(seen.pid).status() != psutil.STATUS_ZOMBIE:
             assert time.monotonic() < deadline
@@ -92,7 +92,7 @@ def test_a_process_that_is_no_python_is_refused_in_plain_words() -> None:
         try:
             with (
                 pytest.raises(ProfilerFailed, match="py-spy could not begin"),
-                Profiler(sleeper.pid, 100, 5),
+                PySpy([sleeper.pid], 100, 5),
             ):
                 pass
         finally:
@@ -101,7 +101,7 @@ def test_a_process_that_is_no_python_is_refused_in_plain_words() -> None:
 
 def test_without_py_spy_the_error_says_how_to_get_it(monkeypatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(profiler.sysconfig, "get_path", lambda _: str(tmp_path))
+    monkeypatch.setattr(py_spy.sysconfig, "get_path", lambda _: str(tmp_path))
     with pytest.raises(ProfilerFailed, match="make setup"):
         check_usable()
 
@@ -129,8 +129,8 @@ def test_here_processes_may_be_looked_at() -> None:
 def test_trouble_that_py_spy_tells_of_becomes_a_warning() -> None:
     said = "Wrote raw. Samples: 90 Errors: 10\npy-spy> 1.50s behind in sampling, results may be"
     assert doubts(said) == (
-        "py-spy could not read 10 of 100 stacks",
-        "py-spy was up to 1.5 s late: its stacks are fewer than due",
+        "py-spy could not read 10 of 100 call stacks",
+        "py-spy was up to 1.5 s late: its call stacks are fewer than due",
     )
     assert doubts("Wrote raw. Samples: 500 Errors: 1") == ()
 

@@ -1,0 +1,55 @@
+"""Control groups (version 1 and 2): where a process's group lies, and who was killed in it.
+
+Source: the kernel's Documentation/admin-guide/cgroup-v1/memory.rst and cgroup-v2.rst.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+ROOT = Path("/sys/fs/cgroup")
+# Where the kernel counts the processes that it killed for want of memory, version 1 and 2.
+KILL_COUNTS = ("memory.oom_control", "memory.events")
+
+
+def groups_of(pid: int | str) -> Mapping[str, str]:
+    """Return the groups of a process: controller to path ('' is version 2).
+
+    Raises
+    ------
+    OSError
+        The process is gone.
+    """
+    groups: dict[str, str] = {}
+    for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines():
+        _, controllers, path = line.split(":", 2)
+        for controller in controllers.split(","):
+            groups[controller] = path
+    return groups
+
+
+def memory_folder(pid: int | str) -> Path:
+    """Return the folder of the group that accounts for a process's memory.
+
+    Raises
+    ------
+    OSError
+        The process is gone.
+    """
+    groups = groups_of(pid)
+    if "memory" in groups:
+        return ROOT / "memory" / groups["memory"].lstrip("/")
+    return ROOT / groups.get("", "/").lstrip("/")
+
+
+def memory_kills(folder: Path) -> int:
+    """Return how many processes of a group the kernel has killed for want of memory."""
+    for name in KILL_COUNTS:
+        try:
+            text = (folder / name).read_text()
+        except OSError:
+            continue
+        counts = dict(line.split(None, 1) for line in text.splitlines())
+        return int(counts.get("oom_kill", 0))
+    return 0

@@ -1,0 +1,128 @@
+"""Settings of running services: set where they can be, and believed only as they are reported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from perflab.errors import SettingRefused
+from perflab.stacks.asking import ask
+from perflab.stacks.backend import Instance
+from perflab.stacks.database import Database
+from perflab.stacks.plan import Node, StackPlan
+from perflab.stacks.spec import Scope, ServiceSpec, Value, is_same
+
+Line = Callable[[Instance], Database]
+
+
+def agree(
+    plan: StackPlan, instances: Mapping[str, Instance], line: Line
+) -> dict[str, dict[str, Any]]:
+    """Apply the settings of a plan to its running services; return what they report, by node.
+
+    Parameters
+    ----------
+    instances : mapping
+        Node name to the instance that serves it.
+    line : callable
+        Opens a line to a PostgreSQL instance.
+
+    Raises
+    ------
+    SettingRefused
+        A service, or what its connection pool sees of a database, shows something else than the
+        plan asks for, or leaves a setting out: what nobody shows is not believed.
+    StackError
+        A service does not answer.
+    """
+    for node in plan.nodes:
+        apply(node, instances[node.name], line)
+    shown = {node.name: reported(node, instances[node.name], line) for node in plan.nodes}
+    if plan.database:
+        server = instances[plan.database].launch.spec
+        wanted = wanted_of(plan.node(plan.database), server, "reload")
+        for name, values in shown.items():
+            if isinstance(values.get("database"), dict):
+                refuse_difference(f"{name} (through its own pool)", wanted, values["database"])
+    return shown
+
+
+def apply(node: Node, instance: Instance, line: Line) -> None:
+    """Give a running service the settings of scope ``reload`` that its node asks for.
+
+    Raises
+    ------
+    SettingRefused
+        A database does not take them.
+    StackError
+        The service does not answer, or refuses.
+    """
+    spec = instance.launch.spec
+    wanted = wanted_of(node, spec, "reload")
+    if not wanted or spec.reload is None:
+        return
+    if spec.reload.kind == "postgres":
+        line(instance).apply(spec, wanted)
+    else:
+        ask(instance.launch.control_port, "/settings", wanted)
+
+
+def wanted_of(node: Node, spec: ServiceSpec, *scopes: Scope) -> dict[str, Value]:
+    """Return the settings of some scopes that a node asks for, defaults filled in."""
+    return spec.scoped(spec.resolve(node.settings), *scopes)
+
+
+def reported(node: Node, instance: Instance, line: Line) -> dict[str, Any]:
+    """Return what a running service says of its settings, once it is what its node asks for.
+
+    Raises
+    ------
+    SettingRefused
+        It shows another value, or leaves a setting out: what nobody shows is not believed.
+    StackError
+        The service does not answer.
+    """
+    wanted = wanted_of(node, instance.launch.spec, "image", "start", "reload")
+    shown = _shown(instance, line)
+    refuse_silence(node.name, instance.launch.spec, wanted, shown)
+    refuse_difference(node.name, wanted, shown)
+    return shown
+
+
+def _shown(instance: Instance, line: Line) -> dict[str, Any]:
+    spec = instance.launch.spec
+    if spec.report is None:
+        return {}
+    if spec.is_postgres:
+        return line(instance).settings(spec)
+    return ask(instance.launch.control_port, spec.report.http)
+
+
+def refuse_silence(
+    name: str, spec: ServiceSpec, wanted: Mapping[str, Value], shown: Mapping[str, Any]
+) -> None:
+    """Raise SettingRefused when a service leaves out a setting that it was given."""
+    missing = [key for key in wanted if key not in shown]
+    if not missing:
+        return
+    if spec.report is None:
+        way = "let [report] http of its service.toml name a path that answers a JSON object of them"
+    elif spec.is_postgres:
+        way = "let 'parameter' of the setting in its service.toml be a name of pg_settings"
+    else:
+        way = f"let its GET {spec.report.http} answer a JSON object that holds them"
+    raise SettingRefused(
+        f"service '{name}' does not report {', '.join(missing)}: a setting that nobody sees in "
+        f"force is not believed; {way}"
+    )
+
+
+def refuse_difference(name: str, wanted: Mapping[str, Value], shown: Mapping[str, Any]) -> None:
+    """Raise SettingRefused for every setting that is shown with another value than wanted."""
+    different = [
+        f"{key} is {shown[key]!r}, wanted {value!r}"
+        for key, value in wanted.items()
+        if key in shown and not is_same(shown[key], value)
+    ]
+    if different:
+        raise SettingRefused(f"service '{name}' runs with other settings: {'; '.join(different)}")
