@@ -145,7 +145,7 @@ def test_phases_survive_a_float_of_32_bits() -> None:
 def paths(**settings: str) -> set[str]:
     asked = (
         "import json; from chat import application; from chat.settings import from_environment;"
-        f"app = application.build(from_environment({({**NEEDED, **settings})!r}));"
+        f"app = application.build(from_environment({ ({**NEEDED, **settings})!r}));"
         "print(json.dumps([route.path for route in app.routes]))"
     )
     return set(told_inside("chat", asked))

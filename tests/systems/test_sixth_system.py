@@ -111,8 +111,7 @@ print(json.dumps({{
 @pytest.fixture(scope="module")
 def measured(elsewhere: Elsewhere) -> dict[str, object]:
     """What a run of its experiment leaves, asked for in another process."""
-    shown = json.loads(elsewhere.python(MEASURE).splitlines()[-1])
-    return shown
+    return dict(json.loads(elsewhere.python(MEASURE).splitlines()[-1]))
 
 
 @pytest.mark.slow

@@ -62,9 +62,7 @@ class Residents:
     start_s: float = 0.0
 
     def __post_init__(self) -> None:
-        plan = SimpleNamespace(
-            database="db" if self.with_database else "", count_sql="select" * (self.counted >= 0)
-        )
+        plan = SimpleNamespace(database="db" if self.with_database else "")
         self.plans = {"a": plan, "b": plan}
         self._echo, self._idle = Instance(0.1), Instance(self.paused_cpu)
 
@@ -89,7 +87,10 @@ class Residents:
     def database(self, _name: str) -> Any:
         if not self.with_database:
             return None
-        return SimpleNamespace(waits=list, count=lambda _: self.counted)
+        return SimpleNamespace(waits=list)
+
+    def count(self, _name: str) -> int | None:
+        return self.counted if self.counted >= 0 else None
 
     def counts(self, _name: str) -> dict[str, dict[str, Any]]:
         return {}

@@ -56,7 +56,7 @@ def test_invalid_trials_are_recorded_told_and_left_out_of_what_is_compared(tmp_p
     run = told.go()
     assert run.trials()["state"].tolist() == ["invalid"] * 4
     assert len(run.valid_trials()) == 0
-    assert all("had no core" in each["reasons"][0] for each in told.of("trial_done"))
+    assert all("had no core" in each["reasons"][0]["text"] for each in told.of("trial_done"))
 
 
 @pytest.mark.parametrize(("every", "restarts"), [(0, 0), (1, 3), (2, 1)])

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from perflab.errors import LoadError, RunInterrupted, ServiceFailed, SettingRefused
+from perflab.instruments import STANDARD, FlushProbe, Instrument, ServerCount
 from perflab.stacks.patience import go_on
 from perflab.trials.trial import TrialTables, measure
 from tests.trials.fakes import REQUESTS, Residents, bench, treatment
 
 
-def measured(folder: Path, residents: Residents | None = None, **load: Any) -> TrialTables:
-    return measure(bench(folder, residents, **load), treatment("a"), {"trial_id": "t"})
+def measured(
+    folder: Path,
+    residents: Residents | None = None,
+    looks: Sequence[Instrument] = STANDARD,
+    **load: Any,
+) -> TrialTables:
+    looked_at = treatment("a").model_copy(update={"instruments": tuple(looks)})
+    return measure(bench(folder, residents, **load), looked_at, {"trial_id": "t"})
 
 
 def test_a_trial_without_a_fault_is_valid_and_holds_what_was_measured(tmp_path: Path) -> None:
@@ -33,7 +41,7 @@ def test_a_trial_without_a_fault_is_valid_and_holds_what_was_measured(tmp_path: 
 
 def test_it_goes_in_order_from_activation_to_the_probe_after_the_load(tmp_path: Path) -> None:
     residents = Residents(with_database=True)
-    found = measured(tmp_path, residents)
+    found = measured(tmp_path, residents, [*STANDARD, FlushProbe(node="echo")])
     assert residents.notes == [
         "workers start", "activate a", "reset a", "probe", "load", "probe",
     ]  # fmt: skip
@@ -55,8 +63,8 @@ def test_what_the_generator_holds_against_itself_makes_the_trial_invalid(
 ) -> None:
     found = measured(tmp_path, facts=facts)
     assert found.row["state"] == "invalid"
-    assert reason in found.row["reasons"][0]
-    assert found.row["reason_sides"] == [side]
+    assert reason in found.row["reasons"][0].text
+    assert [each.side for each in found.row["reasons"]] == [side]
     assert found.requests is not None, "it is recorded all the same"
 
 
@@ -69,8 +77,8 @@ def test_paused_services_may_use_no_more_than_a_hundredth_of_a_core(
     assert found.row["paused_cpu_share"] == pytest.approx(share, rel=0.3)
     if state == "invalid":
         (reason,) = found.row["reasons"]
-        assert reason.startswith("paused services used ")
-        assert found.row["reason_sides"] == ["unknown"]
+        assert reason.text.startswith("paused services used ")
+        assert reason.side == "unknown"
 
 
 def test_a_service_that_lost_a_process_makes_the_trial_invalid_and_is_not_used_again(
@@ -79,8 +87,8 @@ def test_a_service_that_lost_a_process_makes_the_trial_invalid_and_is_not_used_a
     found = measured(tmp_path, Residents(lose={"inference": "process 7 (worker)"}))
     assert found.row["state"] == "invalid"
     (reason,) = found.row["reasons"]
-    assert reason.startswith("service 'inference' lost process 7 (worker) during the trial")
-    assert found.row["reason_sides"] == ["server"]
+    assert reason.text.startswith("service 'inference' lost process 7 (worker) during the trial")
+    assert reason.side == "server"
     assert not found.services_whole
 
 
@@ -88,7 +96,8 @@ def test_a_service_that_lost_a_process_makes_the_trial_invalid_and_is_not_used_a
 def test_the_server_must_have_counted_what_the_client_was_told(
     tmp_path: Path, counted: int, state: str
 ) -> None:
-    found = measured(tmp_path, Residents(with_database=True, counted=counted))
+    residents = Residents(with_database=True, counted=counted)
+    found = measured(tmp_path, residents, [ServerCount()])
     assert (found.row["state"], found.row["server_count"]) == (state, counted)
 
 
@@ -106,8 +115,7 @@ def test_a_failure_is_a_failed_trial_with_its_reason_and_fresh_workers_next_time
     residents = Residents()
     found = measured(tmp_path, residents, fails=error)
     assert found.row["state"] == "failed"
-    assert found.row["reasons"] == [str(error)]
-    assert found.row["reason_sides"] == [side]
+    assert [(each.text, each.side) for each in found.row["reasons"]] == [(str(error), side)]
     assert not found.services_whole
     assert residents.notes[-1] == "workers end"
 
@@ -122,7 +130,7 @@ def test_a_service_that_dies_under_load_ends_it_and_what_came_is_kept(tmp_path: 
     residents = Residents(dies=ServiceFailed("echo", "died", "last words"))
     found = measured(tmp_path, residents, takes_s=30.0)
     assert found.row["state"] == "failed"
-    assert "last words" in found.row["reasons"][0]
+    assert "last words" in found.row["reasons"][0].text
     assert found.requests is not None
     assert len(found.requests) == REQUESTS
     assert found.samples is not None
