@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -142,3 +143,45 @@ def test_without_instruments_a_trial_has_what_every_trial_has(tmp_path: Path) ->
     row = measure(bench(tmp_path), plain, {"trial_id": "t"}).row
     assert {"generator_lag_p99_ms", "cpu_share_echo", "paused_cpu_share", "steal_share"} <= set(row)
     assert not {"mean_ms", "throughput_rps", "cpu_probe_ms", "server_count"} & set(row)
+
+
+def test_streams_change_no_word_of_what_a_treatment_asks_for(tmp_path: Path) -> None:
+    # 200 requests with 4,000 deliveries and no acknowledgement: no instrument here asks for one.
+    delivered_s = 0.4 + np.arange(4000) * 0.0005
+    plain = looked(tmp_path / "plain", facts={})
+    streamed = looked(tmp_path / "streamed", facts={"delivered_s": delivered_s})
+    assert set(streamed.row) == set(plain.row)
+    assert streamed.row["state"] == "valid"
+    assert streamed.row["mean_ms"] == plain.row["mean_ms"]
+    assert streamed.row["client_cpu_us_per_request"] > 0
+    assert len(streamed.others["messages"]) == 4000
+    assert set(streamed.others["messages"]["kind"]) == {"price"}
+
+
+class Prices(Instrument):
+    """A system's own word on its streams: too few prices are no market."""
+
+    least: int
+
+    def look(self, scene: Scene) -> Look:
+        return _Prices(self.least)
+
+
+class _Prices(Look):
+    def __init__(self, least: int) -> None:
+        self.least = least
+
+    def observe(self, load: Load) -> Observation:
+        number = int((load.result.messages["kind"] == "price").sum())
+        text = f"{number} prices are fewer than {self.least}"
+        reasons = [Reason(code="market.few", text=text)] if number < self.least else []
+        return Observation({"prices": number}, reasons=reasons)
+
+
+@pytest.mark.parametrize(("least", "state"), [(4000, "valid"), (4001, "invalid")])
+def test_streams_are_judged_by_what_their_own_system_declares(
+    tmp_path: Path, least: int, state: str
+) -> None:
+    facts = {"delivered_s": 0.4 + np.arange(4000) * 0.0005}
+    found = looked(tmp_path, Prices(least=least), facts=facts)
+    assert (found.row["state"], found.row["prices"]) == (state, 4000)
