@@ -23,8 +23,10 @@ check: setup ## lint, format and types
 	@$(BIN)/mypy
 	@$(BIN)/nbstripout --verify --keep-id notebooks/*.ipynb
 
+# Tests start hundreds of processes: what they import is compiled once, also where that is off.
+test: export PYTHONDONTWRITEBYTECODE :=
 test: check ## check, then run all tests: what does not measure on all cores, the rest one by one
-	@$(BIN)/python -m pytest -m "not alone" --numprocesses auto $(ARGS)
+	@$(BIN)/python -m pytest -m "not alone" --numprocesses logical --dist worksteal $(ARGS)
 	@$(BIN)/python -m pytest -m alone $(ARGS)
 
 lock: setup ## pin again what pyproject.toml and services/*/requirements.in ask for

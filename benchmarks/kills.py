@@ -18,7 +18,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import itertools
-import json
 import os
 import queue
 import random
@@ -34,14 +33,24 @@ from pathlib import Path
 
 import psutil
 
-from perflab.errors import PerflabError
+from perflab.errors import PerflabError, UnknownEvent
 from perflab.host.lock import holder
 from perflab.recordings import Run
 from perflab.stacks import leftovers
 from perflab.stacks.docker_backend import connect
 from perflab.systems import experiment
-from perflab.trials.client import Event, conduct
+from perflab.trials.client import conduct
 from perflab.trials.conductor import Order
+from perflab.trials.events import (
+    Event,
+    Failed,
+    LoadProgress,
+    Note,
+    RunBegun,
+    TrialBegun,
+    TrialDone,
+    parse,
+)
 
 WITHIN_S = 15.0
 PATIENCE_S = 120.0
@@ -92,8 +101,8 @@ class Asked:
     def _listen(self) -> None:
         with os.fdopen(self._read) as lines:
             for line in lines:
-                with suppress(ValueError):
-                    self.events.put(json.loads(line))
+                with suppress(UnknownEvent):
+                    self.events.put(parse(line))
         self.events.put(None)
 
     def next(self) -> Event | None:
@@ -114,12 +123,12 @@ def _ask(order: Order, descriptor: int) -> None:
     """Ask for the run in the child; every event, and the error at the end, is one line."""
 
     def show(event: Event) -> None:
-        os.write(descriptor, json.dumps(event).encode() + b"\n")
+        os.write(descriptor, event.model_dump_json().encode() + b"\n")
 
     try:
         conduct(order, show)
     except (PerflabError, KeyboardInterrupt) as error:
-        show({"event": "told", "text": str(error)})
+        show(Failed(kind=type(error).__name__, text=str(error)))
     finally:
         os._exit(0)
 
@@ -257,13 +266,13 @@ def _until_under_way(asked: Asked, wanted: int) -> Path:
     """Wait for a load, after some trials were committed; return the run's folder."""
     path, done = Path(), 0
     while (event := asked.next()) is not None:
-        if event["event"] == "run":
-            path = Path(event["path"])
-        done += event["event"] == "trial_done"
-        if event["event"] == "load" and done >= wanted:
+        if isinstance(event, RunBegun):
+            path = Path(event.path)
+        done += isinstance(event, TrialDone)
+        if isinstance(event, LoadProgress) and done >= wanted:
             return path
-        if event["event"] == "told":
-            sys.exit(f"the run was not to end yet: {event['text']}")
+        if isinstance(event, Failed):
+            sys.exit(f"the run was not to end yet: {event.text}")
     sys.exit("the run was not to end yet")
 
 
@@ -294,20 +303,19 @@ def _said(asked: Asked, ends: bool) -> str:
     """Return what the run says of it: until its end, or until the trial under way is over."""
     said = []
     while (event := asked.next()) is not None:
-        said.append(
-            " ".join(
-                map(
-                    str,
-                    [event.get("text", ""), *(each["text"] for each in event.get("reasons", []))],
-                )
-            )
-        )
-        if not ends and event["event"] == "trial_done":
+        said += _texts(event)
+        if not ends and isinstance(event, TrialDone):
             # The reapers are looked after before the next trial.
-            while (event := asked.next()) is not None and event["event"] not in ("trial", "told"):
-                said.append(str(event.get("text", "")))
+            while (event := asked.next()) is not None and not isinstance(event, TrialBegun):
+                said += _texts(event)
             break
     return "\n".join(said)
+
+
+def _texts(event: Event) -> list[str]:
+    if isinstance(event, TrialDone):
+        return [reason.text for reason in event.reasons]
+    return [event.text] if isinstance(event, (Note, Failed)) else []
 
 
 MARKS = {

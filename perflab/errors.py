@@ -19,6 +19,7 @@ PerflabError
  |    +-- ResumeRefused        code or machine changed since the run began
  +-- AnalysisError          a question the recording cannot answer
  +-- RunInterrupted         the user ended the run; committed trials are kept
+ +-- UnknownEvent           a run and who follows it are of different versions
 """
 
 from __future__ import annotations
@@ -132,3 +133,7 @@ class AnalysisError(PerflabError):
 
 class RunInterrupted(PerflabError):
     """The run was ended by the user; what was committed is kept."""
+
+
+class UnknownEvent(PerflabError):
+    """A run tells what this side does not understand: the two are of different versions."""

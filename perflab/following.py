@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
 import threading
@@ -10,7 +9,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from perflab.progress import PROGRESS_FILE, Event
+from perflab.errors import UnknownEvent
+from perflab.progress import PROGRESS_FILE
+from perflab.trials.events import Event, parse
 
 LOOK_S = 0.2
 
@@ -21,21 +22,24 @@ def followed(on_event: Callable[[Event], None]) -> Iterator[None]:
 
     The kernel inherits the name of a file (``PERFLAB_PROGRESS``) and appends its events to it; a
     thread reads it and calls ``on_event``, for the last ones before the block is left.
+
+    Raises
+    ------
+    UnknownEvent
+        When the block is left: a run said what is no event here.
     """
     with tempfile.TemporaryDirectory(prefix="perflab-progress-") as folder:
         path = Path(folder) / "events"
         path.touch()
         ended = threading.Event()
 
+        problems: list[UnknownEvent] = []
+
         def read() -> None:
-            with path.open() as file:
-                last = False
-                while True:
-                    for line in file:
-                        on_event(json.loads(line))
-                    if last:
-                        return
-                    last = ended.wait(LOOK_S)
+            try:
+                _read(path, ended, on_event)
+            except UnknownEvent as error:
+                problems.append(error)
 
         thread = threading.Thread(target=read, daemon=True)
         before = os.environ.get(PROGRESS_FILE)
@@ -50,3 +54,16 @@ def followed(on_event: Callable[[Event], None]) -> Iterator[None]:
                 del os.environ[PROGRESS_FILE]
             else:
                 os.environ[PROGRESS_FILE] = before
+        if problems:
+            raise problems[0]
+
+
+def _read(path: Path, ended: threading.Event, on_event: Callable[[Event], None]) -> None:
+    with path.open() as file:
+        last = False
+        while True:
+            for line in file:
+                on_event(parse(line))
+            if last:
+                return
+            last = ended.wait(LOOK_S)

@@ -15,7 +15,8 @@ from papermill.engines import NBClientEngine, papermill_engines
 from traitlets.config import Config
 
 from perflab.following import followed
-from perflab.progress import Event, minutes
+from perflab.progress import minutes
+from perflab.trials.events import Event, Finished, TrialBegun, TrialDone
 
 BAR = "{desc}: {n_fmt}/{total_fmt} trials |{bar}| {elapsed}{postfix}"
 
@@ -30,21 +31,20 @@ class TrialsBar:
 
     def __call__(self, event: Event) -> None:
         """Show one event of the run."""
-        kind = event["event"]
-        if kind == "trial":
-            self._take_over(event["of"])
-            self._bar.n = event["number"] - 1
-            self._bar.set_description_str(event["label"], refresh=False)
-        elif self._bar is None:
-            return
-        elif kind == "trial_done":
-            self._bar.n += 1
-            self._refused += event["state"] != "valid"
-        elif kind == "finished":
-            self._bar.set_description_str("measured; tables and figures", refresh=False)
-        else:
-            return
-        self._bar.set_postfix_str(self._postfix(event), refresh=True)
+        left_s = None
+        match event:
+            case TrialBegun():
+                self._take_over(event.of)
+                self._bar.n, left_s = event.number - 1, event.left_s
+                self._bar.set_description_str(event.label, refresh=False)
+            case TrialDone() if self._bar is not None:
+                self._bar.n, left_s = self._bar.n + 1, event.left_s
+                self._refused += event.state != "valid"
+            case Finished() if self._bar is not None:
+                self._bar.set_description_str("measured; tables and figures", refresh=False)
+            case _:
+                return
+        self._bar.set_postfix_str(self._postfix(left_s), refresh=True)
 
     def _take_over(self, trials: int) -> None:
         """Keep the bar from papermill, which would go on counting cells with it."""
@@ -53,8 +53,8 @@ class TrialsBar:
             self._bar.bar_format = BAR
         self._bar.total = trials
 
-    def _postfix(self, event: Event) -> str:
-        left = f"about {minutes(event['left_s'])} left" if event.get("left_s") else ""
+    def _postfix(self, left_s: float | None) -> str:
+        left = f"about {minutes(left_s)} left" if left_s else ""
         refused = f"{self._refused} not valid" if self._refused else ""
         return ", ".join(text for text in (left, refused) if text)
 

@@ -15,8 +15,9 @@ from papermill.exceptions import PapermillExecutionError
 from perflab.errors import PerflabError
 from perflab.following import followed
 from perflab.paths import figures_dir, notebooks_dir, project_root
-from perflab.progress import Event, Terminal
+from perflab.progress import Terminal
 from perflab.systems import experiment
+from perflab.trials.events import Event, RunBegun
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ def execute(name: str, parameters: Mapping[str, Any]) -> Executed:
                 )
             except PapermillExecutionError as error:
                 raise PerflabError(f"notebook '{name}': {error.ename}: {error.evalue}") from None
-        run_id = next(event["run_id"] for event in events if event["event"] == "run")
+        run_id = next(event.run_id for event in events if isinstance(event, RunBegun))
         target = figures_dir() / run_id / f"{name}.ipynb"
         _move(output, target)
     return Executed(name, run_id, target)

@@ -6,6 +6,7 @@ import os
 import stat
 from pathlib import Path
 
+# Several folders are separated as in PATH.
 FOREIGN = "PERFLAB_SYSTEMS"
 
 
@@ -63,6 +64,15 @@ def state_dir() -> Path:
     """
     override = os.environ.get("PERFLAB_STATE")
     return Path(override or f"/var/tmp/perflab-{os.getuid()}").absolute()
+
+
+def environments_dir() -> Path:
+    """Return the folder of the services' environments (``PERFLAB_ENVIRONMENTS`` overrides it).
+
+    They are named by their content, so that several states can share them.
+    """
+    override = os.environ.get("PERFLAB_ENVIRONMENTS")
+    return Path(override).absolute() if override else state_dir() / "environments"
 
 
 def open_dir() -> Path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -11,8 +10,8 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from perflab.trials.client import Pace
+from perflab.trials.events import Event, LoadProgress, Note, RunBegun, TrialBegun, TrialDone
 
-Event = dict[str, Any]
 PROGRESS_FILE = "PERFLAB_PROGRESS"
 
 
@@ -26,45 +25,45 @@ class Narrator:
 
     def __init__(self) -> None:
         self._pace = Pace()
-        self._trial: Event = {}
+        self._trial: TrialBegun | None = None
 
     def line(self, event: Event) -> tuple[str, bool]:
         """Return the text for an event, and whether it stays (empty: nothing to show)."""
-        kind = event["event"]
-        if kind == "run":
-            return f"run {event['run_id']} on the {event['backend']} backend", True
-        if kind == "note":
-            return f"  {event['text']}", True
-        if kind == "trial":
-            self._trial, self._pace = event, Pace()
-            return self._standing(""), False
-        if kind == "load":
-            rate = self._pace.update(event["finished"])
-            of = f"/{event['of']}" if event["of"] >= 0 else ""
-            return self._standing(f"{event['finished']}{of} at {rate:.0f}/s"), False
-        if kind == "trial_done":
-            return self._done(event), True
+        match event:
+            case RunBegun():
+                return f"run {event.run_id} on the {event.backend} backend", True
+            case Note():
+                return f"  {event.text}", True
+            case TrialBegun():
+                self._trial, self._pace = event, Pace()
+                return self._standing(""), False
+            case LoadProgress():
+                rate = self._pace.update(event.finished)
+                of = f"/{event.of}" if event.of >= 0 else ""
+                return self._standing(f"{event.finished}{of} at {rate:.0f}/s"), False
+            case TrialDone():
+                return self._done(event), True
         return "", False
 
     def _standing(self, load: str) -> str:
         trial = self._trial
-        if not trial:
+        if trial is None:
             return ""
-        left = f", about {minutes(trial['left_s'])} left" if trial.get("left_s") else ""
-        text = f"  trial {trial['number']}/{trial['of']}, block {trial['block']}: {trial['label']}"
+        left = f", about {minutes(trial.left_s)} left" if trial.left_s else ""
+        text = f"  trial {trial.number}/{trial.of}, block {trial.block}: {trial.label}"
         return f"{text}{left}  {load}"
 
-    def _done(self, event: Event) -> str:
-        trial = self._trial
-        rate = event.get("throughput_rps")
+    def _done(self, event: TrialDone) -> str:
+        trial, rate = self._trial, event.throughput_rps
         shown = f"{rate:.0f} requests/s" if rate is not None else "no result"
-        if event.get("messages_per_s") is not None:
-            shown = f"{event['messages_per_s']:.0f} messages/s"
-        left = f"  (about {minutes(event['left_s'])} left)" if event.get("left_s") else ""
-        text = f"  {trial.get('number')}/{trial.get('of')} {trial.get('label')}: {shown}"
-        if event["state"] != "valid":
-            reason = event["reasons"][0]["text"].splitlines()[0] if event["reasons"] else ""
-            text += f"  {event['state'].upper()}: {reason}"
+        if event.messages_per_s is not None:
+            shown = f"{event.messages_per_s:.0f} messages/s"
+        left = f"  (about {minutes(event.left_s)} left)" if event.left_s else ""
+        which = f"{trial.number}/{trial.of} {trial.label}" if trial else event.trial_id
+        text = f"  {which}: {shown}"
+        if event.state != "valid":
+            reason = event.reasons[0].text.splitlines()[0] if event.reasons else ""
+            text += f"  {event.state.upper()}: {reason}"
         return text + left
 
 
@@ -131,7 +130,7 @@ def progress() -> Iterator[Callable[[Event], None]]:
             file = stack.enter_context(Path(path).open("a"))
 
             def write(event: Event) -> None:
-                file.write(json.dumps(event) + "\n")
+                file.write(event.model_dump_json() + "\n")
                 file.flush()
 
             shows.append(write)

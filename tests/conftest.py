@@ -8,9 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from perflab.errors import BackendUnavailable
 from perflab.stacks import leftovers
+
+# Where tests decide about a commit, the same commit meets the same examples; others meet new ones.
+settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
+IN_CI = "CI" in os.environ or os.environ.get("PERFLAB_REQUIRE_DOCKER") == "1"
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if IN_CI else "default"))
 
 HERE = Path(__file__).parent
 # Folders whose tests measure, or hold a clock against something. Elsewhere they are marked `alone`.
@@ -29,7 +35,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def own_places() -> Iterator[Path]:
-    """Keep every test away from the user's runs, services and host lock."""
+    """Keep every test away from the user's runs, services and host lock.
+
+    Environments of services are kept for the next tests: making and compiling them takes longer
+    than most tests.
+    """
     with tempfile.TemporaryDirectory(prefix="perflab-test-", dir="/var/tmp") as folder:
         root = Path(folder)
         root.chmod(0o755)
@@ -40,6 +50,8 @@ def own_places() -> Iterator[Path]:
             "PERFLAB_LOCK": root / "host.lock",
         }
         os.environ.update({name: str(path) for name, path in places.items()})
+        kept = f"/var/tmp/perflab-test-environments-{os.getuid()}"
+        os.environ.setdefault("PERFLAB_ENVIRONMENTS", kept)
         yield root
         leftovers.remove_of_kind(None)
 

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -80,6 +81,8 @@ def contrast_of(numerator: Planted, denominator: Planted, /, **changes: Any) -> 
     return Contrast(**{**fields, **changes})
 
 
+# A planted run need not survive a crash of the machine.
+@patch("os.fsync", new=lambda _: None)
 def write_run(
     root: Path,
     *,

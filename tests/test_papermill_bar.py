@@ -16,9 +16,11 @@ from papermill.engines import papermill_engines
 from tqdm import tqdm
 
 from perflab.progress import PROGRESS_FILE
+from perflab.recordings.schema import TrialState
+from perflab.trials.events import Event, Note, RunBegun, TrialBegun, TrialDone
 
 
-def bar_after(*events: dict[str, object]) -> tuple[SimpleNamespace, tqdm[None], str]:
+def bar_after(*events: Event) -> tuple[SimpleNamespace, tqdm[None], str]:
     from perflab.papermill_engine import TrialsBar
 
     class Screen:
@@ -39,13 +41,20 @@ def bar_after(*events: dict[str, object]) -> tuple[SimpleNamespace, tqdm[None], 
     return manager, cells, screen.text.rpartition("\r")[2].strip()
 
 
-def trial(number: int, left_s: float | None = None) -> dict[str, object]:
-    return {"event": "trial", "number": number, "of": 12, "label": "commit=on", "left_s": left_s}
+def trial(number: int, left_s: float | None = None) -> TrialBegun:
+    return TrialBegun(
+        number=number, of=12, block=1, blocks=6, treatment="commit=on", label="commit=on",
+        left_s=left_s,
+    )  # fmt: skip
+
+
+def done(state: TrialState, left_s: float) -> TrialDone:
+    return TrialDone(trial_id="b000-p00-a0", state=state, left_s=left_s)
 
 
 def test_the_bar_counts_trials_from_the_first_one_on() -> None:
-    done = {"event": "trial_done", "state": "valid", "left_s": 61.0}
-    manager, _, text = bar_after({"event": "run"}, trial(1), done)
+    begun = RunBegun(run_id="20260102-a", path="runs/20260102-a", backend="process")
+    manager, _, text = bar_after(begun, trial(1), done("valid", 61.0))
     assert "commit=on: 1/12 trials" in text
     assert "about 1:01 left" in text
     # papermill goes on counting cells, but no longer with this bar.
@@ -53,14 +62,13 @@ def test_the_bar_counts_trials_from_the_first_one_on() -> None:
 
 
 def test_the_bar_says_how_many_trials_are_not_valid() -> None:
-    invalid = {"event": "trial_done", "state": "invalid", "left_s": 5.0}
-    _, _, text = bar_after(trial(1), invalid, trial(2, 4.0), {**invalid, "state": "failed"})
+    _, _, text = bar_after(trial(1), done("invalid", 5.0), trial(2, 4.0), done("failed", 5.0))
     assert "2/12 trials" in text
     assert "2 not valid" in text
 
 
 def test_a_notebook_without_a_run_keeps_its_bar_of_cells() -> None:
-    manager, cells, text = bar_after({"event": "note", "text": "nothing"})
+    manager, cells, text = bar_after(Note(text="nothing"))
     assert manager.pbar is cells
     assert "cell" in text
 
@@ -70,13 +78,14 @@ def test_papermill_takes_the_engine_without_being_asked() -> None:
 
 
 CELL = f"""
-import json, os
+import os
 from ipykernel.kernelapp import IPKernelApp
+from perflab.trials.events import TrialBegun, TrialDone
 with open(os.environ["{PROGRESS_FILE}"], "a") as file:
     for number in (1, 2):
-        trial = {{"event": "trial", "number": number, "of": 2, "label": "on", "left_s": None}}
-        done = {{"event": "trial_done", "state": "valid", "left_s": 3.0}}
-        file.write(json.dumps(trial) + "\\n" + json.dumps(done) + "\\n")
+        trial = TrialBegun(number=number, of=2, block=1, blocks=1, treatment="on", label="on")
+        done = TrialDone(trial_id="b000-p00-a0", state="valid", left_s=3.0)
+        file.write(trial.model_dump_json() + "\\n" + done.model_dump_json() + "\\n")
 app = IPKernelApp.instance()
 folder = os.path.dirname(app.ip)
 print(app.transport, oct(os.stat(folder).st_mode & 0o777))

@@ -34,6 +34,7 @@ from perflab.recordings import Run
 
 PRINT_DPI = 200
 COLORS = 256
+FORMATS = ("svg", "png")
 DESCRIPTION = "{http://purl.org/dc/elements/1.1/}description"
 
 
@@ -45,62 +46,65 @@ class ProvenanceError(PerflabError):
     """A figure file says nothing about its origin, or cannot be read."""
 
 
-def save_view(view: View, run: Run, directory: Path, *, pdf: bool = False) -> list[Path]:
+def save_view(
+    view: View, run: Run, directory: Path, formats: Sequence[str] = FORMATS
+) -> list[Path]:
     """Write the table of a view as ``<name>.csv``, read it back, and save what is drawn from it.
 
     Parameters
     ----------
     directory : Path
         Made when missing.
-    pdf : bool
-        Also write a PDF (not promised to be byte-identical across matplotlib's versions).
+    formats : sequence of str
+        Of "svg", "png" and "pdf", which is not promised to be byte-identical across matplotlib's
+        versions. A flame graph is always an SVG.
 
     Returns
     -------
     list of Path
-        The pictures (SVG and PNG; of a flame graph SVG only), then the table.
+        The pictures, then the table.
     """
     page, path = page_of(run), directory / f"{view.name}.csv"
     write_whole(path, to_csv(view.table(run)).encode())
     drawing = draw_table(view, read_csv(path.read_text(encoding="utf-8")), page)
-    return [*save_drawing(drawing, view.name, page, directory, pdf=pdf), path]
+    return [*save_drawing(drawing, view.name, page, directory, formats), path]
 
 
 def save_drawing(
-    drawing: Drawing, name: str, page: Page, directory: Path, *, pdf: bool = False
+    drawing: Drawing, name: str, page: Page, directory: Path, formats: Sequence[str] = FORMATS
 ) -> list[Path]:
     """Write what was drawn on ``page`` with its origin inside; ``name`` has no suffix."""
-    described = dict(page.origin) | {"figure": name}
+    origin = {**page.origin, "figure": name}
     if isinstance(drawing, FlameGraph):
         path = directory / f"{name}.svg"
-        write_whole(path, drawing.svg(described).encode())
+        write_whole(path, drawing.svg(origin).encode())
         return [path]
-    salt = f"{page.origin['runs'][0]}/{name}"
-    files = _files(drawing, f"{page.title}: {name}", described, salt, pdf)
-    for suffix, content in files.items():
-        write_whole(directory / f"{name}.{suffix}", content)
-    return [directory / f"{name}.{suffix}" for suffix in files if suffix != "pdf"]
+    named = {"Title": f"{page.title}: {name}", "Creator": f"perflab {perflab_version()}"}
+    text = json.dumps(origin, sort_keys=True, default=str)
+    paths = [directory / f"{name}.{suffix}" for suffix in formats]
+    # Identifiers in an SVG are salted with run and name.
+    with applied(**{"svg.hashsalt": f"{page.origin['runs'][0]}/{name}"}):
+        for path, suffix in zip(paths, formats, strict=True):
+            write_whole(path, _RENDERERS[suffix](drawing, named, text))
+    return paths
 
 
-def _files(
-    figure: LabFigure, title: str, origin: Mapping[str, Any], salt: str, pdf: bool
-) -> dict[str, bytes]:
-    """Return the contents of a figure's files by suffix; ``salt`` is that of identifiers in SVG."""
-    text, creator = json.dumps(origin, sort_keys=True, default=str), f"perflab {perflab_version()}"
-    names = {"Title": title, "Creator": creator}
-    with applied(**{"svg.hashsalt": salt}):
-        files = {
-            "svg": _rendered(figure, "svg", {**names, "Description": text, "Date": None}),
-            "png": _in_few_colors(
-                _painted(figure),
-                {"Title": title, "Software": creator, "Description": text},
-            ),
-        }
-        if pdf:
-            files["pdf"] = _rendered(
-                figure, "pdf", {**names, "Subject": text, "CreationDate": None}
-            )
-    return files
+def _svg(figure: LabFigure, named: dict[str, str], text: str) -> bytes:
+    return _rendered(figure, "svg", {**named, "Description": text, "Date": None})
+
+
+def _png(figure: LabFigure, named: dict[str, str], text: str) -> bytes:
+    written = {"Title": named["Title"], "Software": named["Creator"], "Description": text}
+    return _in_few_colors(_painted(figure), written)
+
+
+def _pdf(figure: LabFigure, named: dict[str, str], text: str) -> bytes:
+    return _rendered(figure, "pdf", {**named, "Subject": text, "CreationDate": None})
+
+
+_RENDERERS: dict[str, Callable[[LabFigure, dict[str, str], str], bytes]] = {
+    "svg": _svg, "png": _png, "pdf": _pdf,
+}  # fmt: skip
 
 
 def _rendered(figure: Figure, kind: str, metadata: dict[str, str | None] | None) -> bytes:

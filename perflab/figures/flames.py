@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from itertools import pairwise
 
 import pandas as pd
 
@@ -19,34 +18,48 @@ COLUMNS = ["treatment", "trials", "stack", "samples"]
 
 
 def flame_views(run: Run) -> list[View]:
-    """Return a view per profiled treatment, and one per change from one to the next."""
-    names = profiled(run)
+    """Return a view per profiled treatment, and one per change from one to the next.
+
+    The first of both are there in any case; they suit no run that nobody profiled.
+    """
+    count = len(profiled(run))
+    own = [_flame(number, run) for number in range(max(1, count))]
+    return [*own, *(_difference(number, run) for number in range(max(1, count - 1)))]
+
+
+def _flame(number: int, run: Run) -> View:
+    title = " ".join(["where the time goes:", *_labels(run, number)]).rstrip(":")
+    return View(f"flame_{number}", title, partial(_stacks, number), draw_flame,
+                suits=partial(_has_profiles, number + 1))  # fmt: skip
+
+
+def _difference(number: int, run: Run) -> View:
+    title = " ".join(["what changes between profiles:", *_labels(run, number + 1)]).rstrip(":")
+    return View(f"flame_difference_{number}", title, partial(_change, number), draw_difference,
+                suits=partial(_has_profiles, number + 2))  # fmt: skip
+
+
+def _labels(run: Run, number: int) -> list[str]:
+    """Return the label of a profiled treatment; nothing where there are not so many."""
     labels = {item.name: item.label or item.name for item in run.record.treatments}
-    own = [
-        View(f"flame_{number}", f"where the time goes: {labels[name]}", partial(_table, name),
-             draw_flame)
-        for number, name in enumerate(names)
-    ]  # fmt: skip
-    changes = [
-        View(f"flame_difference_{number}", f"what changes to {labels[after]}",
-             partial(_change, before, after), draw_difference)
-        for number, (before, after) in enumerate(pairwise(names))
-    ]  # fmt: skip
-    return [*own, *changes]
+    return [labels[name] for name in profiled(run)[number : number + 1]]
 
 
-def _table(treatment: str, run: Run) -> pd.DataFrame:
+def _has_profiles(count: int, run: Run) -> bool:
+    return len(profiled(run)) >= count
+
+
+def _stacks(number: int, run: Run) -> pd.DataFrame:
     """Return the collapsed stacks of a treatment over its valid trials (so many), with samples."""
-    profile = profile_of(run, treatment)
+    profile = profile_of(run, profiled(run)[number])
     stacks = pd.DataFrame(profile.stacks.items(), columns=["stack", "samples"])
-    return stacks.assign(treatment=treatment, trials=len(profile.own))[COLUMNS]
+    return stacks.assign(treatment=profile.treatment, trials=len(profile.own))[COLUMNS]
 
 
-def _change(before: str, after: str, run: Run) -> pd.DataFrame:
+def _change(number: int, run: Run) -> pd.DataFrame:
     """Return the stacks of two treatments, the earlier first; shares of the time in percent."""
-    return pd.concat(
-        [_timed(profile_of(run, treatment)) for treatment in (before, after)], ignore_index=True
-    )
+    pair = profiled(run)[number : number + 2]
+    return pd.concat([_timed(profile_of(run, name)) for name in pair], ignore_index=True)
 
 
 def _timed(profile: Profile) -> pd.DataFrame:

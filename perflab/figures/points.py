@@ -34,7 +34,7 @@ def draw_points(
     if "state" not in shown:
         _scatter(axes, shown, x, y, by, looks, **how)
         return
-    valid = shown["state"] == VALID
+    valid = shown["state"].eq(VALID)
     _scatter(axes, shown.loc[valid], x, y, by, looks, **how)
     _scatter(axes, shown.loc[~valid], x, y, by, looks, **how)
     if not valid.all():
@@ -49,11 +49,12 @@ def _scatter(
         return
     names = [name for name in looks if name in set(points[by])]
     settings: dict[str, Any] = {"s": 20, "edgecolor": "white", "linewidth": 0.3, "zorder": 3}
+    # The plots name their axes themselves.
+    named = {"xlabel": axes.get_xlabel(), "ylabel": axes.get_ylabel()}
     sns.scatterplot(
         points, x=x, y=y, hue=by, style=by, hue_order=names, style_order=names, legend=False,
         palette={name: looks[name].color for name in names},
         markers={name: looks[name].marker for name in names},
         ax=axes, **{**settings, **how},
     )  # fmt: skip
-    # The plots name their axes themselves.
-    axes.set(xlabel="", ylabel="")
+    axes.set(**named)

@@ -66,5 +66,9 @@ def draw_table(view: View, table: pd.DataFrame, page: Page) -> Drawing:
 
 
 def draw_view(view: View, run: Run) -> Drawing:
-    """Draw a run just as it would be saved: with the digits that the file has."""
-    return draw_table(view, reread(view.table(run)), page_of(run))
+    """Draw a run just as it would be saved: with the digits that the file has.
+
+    Of a run of another kind the figure says that there is nothing to show.
+    """
+    table = reread(view.table(run)) if view.suits(run) else pd.DataFrame()
+    return draw_table(view, table, page_of(run))

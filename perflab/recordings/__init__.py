@@ -5,7 +5,8 @@ from perflab.recordings.published import claims, published, studies, targets
 from perflab.recordings.reader import Run
 from perflab.recordings.reasons import Reason, Remark, Side, fault
 from perflab.recordings.responses import declared, named, response_of, typical
-from perflab.recordings.resume import Remainder, check_same, remainder, remaining_blocks
+from perflab.recordings.resume import Remainder, remainder, remaining_blocks
+from perflab.recordings.sameness import check_same, check_services
 from perflab.recordings.schema import (
     SCHEMA_VERSION,
     Contrast,
@@ -40,6 +41,7 @@ __all__ = [
     "Steady",
     "TreatmentRecord",
     "check_same",
+    "check_services",
     "claims",
     "complete_blocks",
     "declared",

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from perflab.errors import ResumeRefused
 from perflab.recordings.reader import Run
-from perflab.recordings.schema import SCHEMA_VERSION, TRIAL_ID, RunRecord, parse_trial_id
+from perflab.recordings.schema import TRIAL_ID, RunRecord, parse_trial_id
 
 
 @dataclass(frozen=True)
@@ -76,38 +75,3 @@ def remaining_blocks(record: RunRecord, path: Path) -> tuple[list[int], int, lis
         )
     attempt = left.attempts[left.blocks[0]] if left.blocks else 0
     return list(left.blocks), attempt, list(left.superseded)
-
-
-def check_same(
-    record: RunRecord,
-    code_fingerprint: str,
-    machine: Mapping[str, Any],
-    backend: str | None = None,
-) -> None:
-    """Refuse to continue a run with other code, on another machine, or on another backend.
-
-    Raises
-    ------
-    ResumeRefused
-        Says what changed, from what to what.
-    """
-    if record.schema_version != SCHEMA_VERSION:
-        raise ResumeRefused(
-            f"run {record.run_id} was recorded by an older perflab (schema version "
-            f"{record.schema_version}, now {SCHEMA_VERSION}) and can only be read; start a new run"
-        )
-    changed = []
-    before = record.code.get("fingerprint")
-    if before != code_fingerprint:
-        changed.append(f"the code that measures (fingerprint {before} -> {code_fingerprint})")
-    recorded = record.environment.get("machine", {})
-    for name in sorted({*recorded, *machine}):
-        if recorded.get(name) != machine.get(name):
-            changed.append(f"the machine's {name} ({recorded.get(name)} -> {machine.get(name)})")
-    if backend is not None and backend != record.backend:
-        changed.append(f"the backend ({record.backend} -> {backend})")
-    if changed:
-        raise ResumeRefused(
-            f"run {record.run_id} cannot be continued, its halves would not compare. Changed: "
-            f"{'; '.join(changed)}. Undo that, or start a new run"
-        )

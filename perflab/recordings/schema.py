@@ -108,13 +108,13 @@ class _Record(BaseModel):
 class TreatmentRecord(_Record):
     """One combination of levels: its name in the tables and its label in figures.
 
-    ``instruments`` looked at its trials: the kind of each, and its settings.
+    ``parts`` says under which key each of its parts (stack, workload...) stands in the run's.
     """
 
     name: str
     levels: dict[str, str]
     label: str = ""
-    instruments: list[dict[str, Any]] = Field(default_factory=list)
+    parts: dict[str, str] = Field(default_factory=dict)
 
 
 class Response(_Record):
@@ -224,7 +224,10 @@ class RunRecord(_Record):
     """Everything about a run but its measurements; the contents of ``run.json``.
 
     ``order`` has the names of the treatments as they ran, for each of the ``blocks``. ``tables``
-    are those that instruments add to every trial: the types of the columns, by table.
+    are those that instruments add to every trial: the types of the columns, by table. ``parts`` are
+    what treatments share, by key: their stacks with all settings, their workloads, the instruments
+    that looked on, and what their services ``reported`` of their settings. ``versions`` are those
+    of all that is installed in each service.
     """
 
     schema_version: int = Field(default=SCHEMA_VERSION, ge=1, le=SCHEMA_VERSION, strict=True)
@@ -250,6 +253,9 @@ class RunRecord(_Record):
     network_path: str
     placement: dict[str, Any] = Field(default_factory=dict)
     images: dict[str, str] = Field(default_factory=dict)
+    versions: dict[str, dict[str, str]] = Field(default_factory=dict)
+    parts: dict[str, Any] = Field(default_factory=dict)
+    reported: dict[str, str] = Field(default_factory=dict)
     contrasts: list[Contrast] = Field(default_factory=list)
     environment: dict[str, Any] = Field(default_factory=dict)
     code: dict[str, Any] = Field(default_factory=dict)
@@ -277,6 +283,24 @@ class RunRecord(_Record):
         except RecordingError as error:
             raise ValueError(str(error)) from None
         return self
+
+    @model_validator(mode="after")
+    def _parts_are_there(self) -> RunRecord:
+        keys = {key for item in self.treatments for key in item.parts.values()}
+        missing = sorted({*keys, *self.reported.values()} - set(self.parts))
+        if missing:
+            raise ValueError(f"its parts lack {', '.join(missing[:3])}")
+        return self
+
+    def whole(self, treatment: str) -> dict[str, Any]:
+        """Return all parts of a treatment by name: its stack, its workload, who looked on."""
+        (found,) = (item for item in self.treatments if item.name == treatment)
+        return {name: self.parts[key] for name, key in found.parts.items()}
+
+    def reported_by(self, treatment: str) -> dict[str, Any] | None:
+        """Return what the services of a treatment said of their settings, by node; None so far."""
+        key = self.reported.get(treatment)
+        return None if key is None else dict(self.parts[key])
 
     def selected(self, levels: dict[str, str]) -> list[str]:
         """Return the names of the treatments that have all of ``levels``."""

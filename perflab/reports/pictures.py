@@ -10,6 +10,7 @@ from pathlib import Path
 from perflab import systems
 from perflab.errors import ParameterError
 from perflab.figures import GENERAL_VIEWS, Drawing, View, draw_view, flame_views, save_view
+from perflab.figures.export import FORMATS
 from perflab.parameters import did_you_mean
 from perflab.paths import figures_dir
 from perflab.recordings import Run
@@ -24,21 +25,26 @@ def views_of(run: Run) -> list[View]:
     They are those of its system; a run of a system that is not installed has the general ones that
     it holds something of.
     """
-    declared = _declared(run)
-    if declared is None:
-        general = [*GENERAL_VIEWS, *flame_views(run)]
-        return [view for view in general if not view.table(run).empty]
+    suiting = [view for view in _every_view(run) if view.suits(run)]
+    if _declared(run):
+        return suiting
+    return [view for view in suiting if not view.table(run).empty]
+
+
+def _every_view(run: Run) -> list[View]:
+    declared = _declared(run) or (*GENERAL_VIEWS, flame_views)
     every = [[each] if isinstance(each, View) else each(run) for each in declared]
-    return [view for views in every for view in views if view.suits(run)]
+    return [view for views in every for view in views]
 
 
-def _declared(run: Run) -> Sequence[Views] | None:
+def _declared(run: Run) -> Sequence[Views]:
+    """Return the VIEWS of the run's system; none where it is not installed or has none."""
     system = run.record.system or _system_of(run.record.experiment)
     if system not in systems.systems():
-        return None
+        return ()
     place = f"{systems.__name__}.{system}.views"
     if importlib.util.find_spec(place) is None:
-        return None
+        return ()
     declared: Sequence[Views] = importlib.import_module(place).VIEWS
     return declared
 
@@ -53,16 +59,18 @@ def _system_of(experiment: str) -> str:
 def draw(run: Run, name: str) -> Drawing:
     """Draw one view of a run, with the digits that its file would have.
 
+    A view of runs of another kind says that there is nothing to show.
+
     Raises
     ------
     ParameterError
-        The run has no view of that name; the message proposes the nearest.
+        The run's system has no view of that name; the message proposes the nearest.
     """
-    views = {view.name: view for view in views_of(run)}
+    views = {view.name: view for view in _every_view(run)}
     if name not in views:
         known = ", ".join(views)
         raise ParameterError(
-            "view", [f"no view '{name}'{did_you_mean(name, views)}; this run has: {known}"]
+            "view", [f"no view '{name}'{did_you_mean(name, views)}; there are: {known}"]
         )
     return draw_view(views[name], run)
 
@@ -85,7 +93,8 @@ def save_all(run: Run, directory: Path | None = None, *, pdf: bool = False) -> l
     Returns
     -------
     list of Path
-        SVG, PNG and CSV of each figure, in this order; of flame graphs SVG and CSV.
+        SVG, PNG, PDF and CSV of each figure, in this order; of a flame graph SVG and CSV.
     """
     target = figures_dir() / run.run_id if directory is None else directory
-    return [path for view in views_of(run) for path in save_view(view, run, target, pdf=pdf)]
+    formats = (*FORMATS, "pdf") if pdf else FORMATS
+    return [path for view in views_of(run) for path in save_view(view, run, target, formats)]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from perflab.errors import BackendUnavailable, ServiceFailed, StackError
 from perflab.host.own_folder import own_folder
-from perflab.paths import state_dir
+from perflab.paths import environments_dir, state_dir
 from perflab.stacks import environments, log_keeper, stack_folders
 from perflab.stacks.backend import Launch, rendered
 from perflab.stacks.environments import Environment
@@ -35,7 +35,7 @@ class ProcessBackend:
         try:
             self.state = own_folder(state_dir())
             self.artifacts = own_folder(self.state / "artifacts")
-            self.environments = own_folder(self.state / "environments")
+            self.environments = own_folder(environments_dir())
             self.copies = own_folder(stack_folders.open_to_others() / "copies", 0o755)
         except OSError as error:
             raise BackendUnavailable(

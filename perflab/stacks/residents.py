@@ -51,6 +51,8 @@ class Residents:
         Service to name and version of all that is installed where it runs.
     start_s : float
         How long the last start took until every service was healthy, in seconds.
+    reported : dict
+        Treatment to node to what its service said of its settings when it was last activated.
     """
 
     def __init__(
@@ -69,6 +71,7 @@ class Residents:
         self.images: dict[str, str] = {}
         self.versions: dict[str, dict[str, str]] = {}
         self.start_s = 0.0
+        self.reported: dict[str, dict[str, dict[str, Any]]] = {}
         self._placement = placement
         self._stack = stack
         self._kind = kind
@@ -232,8 +235,9 @@ class Residents:
             raise ServiceFailed(name, f"lost {lost} since it was started", log)
         for node in self.plans[treatment].nodes:
             self._apply(treatment, node.name)
-        for node in self.plans[treatment].nodes:
-            self._verify(treatment, node.name)
+        self.reported[treatment] = {
+            node.name: self._verify(treatment, node.name) for node in self.plans[treatment].nodes
+        }
 
     def check_alive(self, treatment: str) -> None:
         """Raise ServiceFailed, with its log, when a service of the treatment has ended."""
@@ -274,12 +278,12 @@ class Residents:
             shown = ask(instance.launch.control_port, "/settings")
             _refuse_difference(name, wanted, shown)
 
-    def _verify(self, treatment: str, name: str) -> None:
-        """Ask the service itself which start settings it runs with."""
+    def _verify(self, treatment: str, name: str) -> dict[str, Any]:
+        """Ask the service itself which start settings it runs with; return what it says."""
         instance = self.instance(treatment, name)
         spec = instance.launch.spec
         if spec.report is None:
-            return
+            return {}
         shown = ask(instance.launch.port, spec.report.http)
         _refuse_difference(name, spec.scoped(instance.launch.settings, "image", "start"), shown)
         seen = shown.get("database")
@@ -289,6 +293,7 @@ class Residents:
             server = load_service(node.service)
             wanted = server.scoped(server.resolve(node.settings), "reload")
             _refuse_difference(f"{name} (through its own pool)", wanted, seen)
+        return dict(shown)
 
     def stop(self) -> None:
         """Stop everything, dependents first."""

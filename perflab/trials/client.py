@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import selectors
 import signal
@@ -12,15 +11,14 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 from perflab import errors
 from perflab.errors import PerflabError, RunInterrupted
 from perflab.host.endings import how_it_ended
 from perflab.paths import foreign_environment, project_root
 from perflab.trials.conductor import Order
+from perflab.trials.events import Event, Failed, Note, RunBegun, parse
 
-Event = dict[str, Any]
 ORDERLY_END_S = 45.0
 
 
@@ -47,7 +45,13 @@ class Conducted:
         return self._child.pid
 
     def events(self) -> Iterator[Event]:
-        """Yield events until the conductor ends."""
+        """Yield events until the conductor ends.
+
+        Raises
+        ------
+        UnknownEvent
+            The conductor is of another version.
+        """
         assert self._child.stdout is not None
         descriptor = self._child.stdout.fileno()
         with selectors.DefaultSelector() as selector:
@@ -60,13 +64,20 @@ class Conducted:
                     return
                 *lines, self._pending = (self._pending + arrived).split(b"\n")
                 for line in lines:
-                    yield json.loads(line)
+                    yield parse(line)
 
     def ask_to_stop(self) -> None:
         """Ask for an orderly end."""
         with contextlib.suppress(BrokenPipeError, ValueError):
             assert self._child.stdin is not None
             self._child.stdin.write(b"stop\n")
+
+    def leave(self) -> None:
+        """Listen no more: end in order, and wait for that."""
+        self.ask_to_stop()
+        assert self._child.stdout is not None
+        self._child.stdout.close()
+        self.wait()
 
     def wait(self) -> int:
         """Wait for the end, and force it when order takes too long; the reapers clean up."""
@@ -83,14 +94,15 @@ class _News:
     def __init__(self, show: Callable[[Event], None]) -> None:
         self._show = show
         self.path: Path | None = None
-        self.failure: Event | None = None
+        self.failure: Failed | None = None
 
     def take(self, event: Event) -> None:
         """Note what matters, then show."""
-        if event["event"] == "run":
-            self.path = Path(event["path"])
-        if event["event"] == "error":
-            self.failure = event
+        match event:
+            case RunBegun():
+                self.path = Path(event.path)
+            case Failed():
+                self.failure = event
         self._show(event)
 
 
@@ -106,6 +118,8 @@ def conduct(order: Order, show: Callable[[Event], None]) -> Path:
     ------
     RunInterrupted
         KeyboardInterrupt came; the trial under way was ended in order, committed trials are kept.
+    UnknownEvent
+        What it says is not understood; it was asked to end.
     PerflabError
         What the conductor reported.
     """
@@ -118,10 +132,13 @@ def conduct(order: Order, show: Callable[[Event], None]) -> Path:
             for event in conducted.events():
                 news.take(event)
             break
+        except PerflabError:
+            conducted.leave()
+            raise
         except KeyboardInterrupt:
             if not interrupted:
                 conducted.ask_to_stop()
-                show({"event": "note", "text": "interrupted: ending the trial in order"})
+                show(Note(text="interrupted: ending the trial in order"))
             interrupted = True
     path, failure = news.path, news.failure
     code = conducted.wait()
@@ -149,10 +166,10 @@ def _resume_hint(text: str, path: Path | None) -> str:
     )
 
 
-def _as_error(event: Event, path: Path | None) -> PerflabError:
+def _as_error(failed: Failed, path: Path | None) -> PerflabError:
     """Rebuild the conductor's error under its own class, so that callers can tell them apart."""
-    kind = getattr(errors, event["kind"], PerflabError)
-    text = event["text"]
+    kind = getattr(errors, failed.kind, PerflabError)
+    text = failed.text
     if kind is RunInterrupted:
         text = _resume_hint(text, path)
     error: PerflabError = kind.__new__(kind)

@@ -6,7 +6,6 @@ of the input ends the run in order. Events go to standard output, one JSON objec
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
@@ -14,7 +13,6 @@ import threading
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 from pydantic import BaseModel
 
@@ -27,8 +25,8 @@ from perflab.load.generator import Generator
 from perflab.recordings import (
     RunRecord,
     RunWriter,
-    TreatmentRecord,
     check_same,
+    check_services,
     new_run_id,
     remaining_blocks,
 )
@@ -38,7 +36,9 @@ from perflab.stacks.labels import Labels
 from perflab.stacks.patience import go_on
 from perflab.stacks.reaper import Reapers
 from perflab.stacks.residents import Residents
+from perflab.trials.events import Event, Failed, Finished, Note, RunBegun
 from perflab.trials.plan import RunPlan
+from perflab.trials.protocol import treatment_records
 from perflab.trials.session import Remaining, Session, state_of
 from perflab.trials.trial import Bench
 
@@ -62,10 +62,10 @@ class Conductor:
         self._order = order
         self._why_to_end = ""
 
-    def emit(self, words: dict[str, Any]) -> None:
+    def emit(self, event: Event) -> None:
         """Write one event; a reader that is gone means the run is to end."""
         try:
-            sys.stdout.write(json.dumps(words) + "\n")
+            sys.stdout.write(event.model_dump_json() + "\n")
             sys.stdout.flush()
         except (BrokenPipeError, ValueError):
             self._end_because(ASKER_GONE)
@@ -79,7 +79,7 @@ class Conductor:
 
     def note(self, text: str) -> None:
         """Tell of a step of slow work."""
-        self.emit({"event": "note", "text": text})
+        self.emit(Note(text=text))
 
     def listen(self) -> None:
         """End the run on ``stop``, on the end of the input, and on SIGINT or SIGTERM."""
@@ -139,15 +139,13 @@ class Conductor:
 
     def _measure(self, stack: ExitStack, backend: Backend, places: Placement) -> None:
         writer, remaining = self._open(backend, places)
-        run_id = writer.record.run_id
         self.emit(
-            {
-                "event": "run",
-                "run_id": run_id,
-                "path": str(writer.path),
-                "backend": backend.name,
-                "resumed": self._order.resume is not None,
-            }
+            RunBegun(
+                run_id=writer.record.run_id,
+                path=str(writer.path),
+                backend=backend.name,
+                resumed=self._order.resume is not None,
+            )
         )
         error: BaseException | None = None
         try:
@@ -163,12 +161,12 @@ class Conductor:
             writer.update(state=state, reason=reason, finished_at=ended_at, notes=notes)
 
     def _open(self, backend: Backend, places: Placement) -> tuple[RunWriter, Remaining]:
-        plan, code = self._order.plan, facts.code()
+        plan = self._order.plan
+        record = _record(plan, backend, places)
         if self._order.resume is None:
-            record = _record(plan, backend, places, code)
             return RunWriter.create(self._order.runs, record), Remaining(tuple(range(plan.blocks)))
         writer = RunWriter.reopen(self._order.resume)
-        check_same(writer.record, code["fingerprint"], facts.machine(), backend.name)
+        check_same(writer.record, record)
         blocks, attempt, superseded = remaining_blocks(writer.record, writer.path)
         writer.supersede(superseded)
         writer.update(
@@ -188,7 +186,9 @@ class Conductor:
         stacks = {treatment.name: treatment.stack for treatment in plan.treatments}
         residents = Residents(backend, stacks, places, name, "run", self.note, self.interrupted)
         residents.prepare()
-        writer.update(images=residents.images)
+        if writer.record.images:
+            check_services(writer.record, residents.images, residents.versions)
+        writer.update(images=residents.images, versions=residents.versions)
         stack.callback(residents.stop)
         residents.start()
         labels = Labels(name, "client", "run").as_environment()
@@ -206,8 +206,9 @@ class Conductor:
         )
 
 
-def _record(plan: RunPlan, backend: Backend, places: Placement, code: dict[str, Any]) -> RunRecord:
+def _record(plan: RunPlan, backend: Backend, places: Placement) -> RunRecord:
     session = facts.session()
+    treatments, parts = treatment_records(plan.treatments)
     return RunRecord(
         run_id=new_run_id(plan.experiment),
         experiment=plan.experiment,
@@ -218,15 +219,8 @@ def _record(plan: RunPlan, backend: Backend, places: Placement, code: dict[str, 
         created_at=session["at"],
         parameters=dict(plan.parameters),
         factors={name: list(levels) for name, levels in plan.factors.items()},
-        treatments=[
-            TreatmentRecord(
-                name=item.name,
-                levels=dict(item.levels),
-                label=item.label,
-                instruments=[each.model_dump(mode="json") for each in item.instruments],
-            )
-            for item in plan.treatments
-        ],
+        treatments=treatments,
+        parts=parts,
         blocks=plan.blocks,
         seed=plan.seed,
         order=plan.order(),
@@ -235,7 +229,7 @@ def _record(plan: RunPlan, backend: Backend, places: Placement, code: dict[str, 
         placement=places.model_dump(),
         contrasts=list(plan.contrasts),
         environment=facts.environment(),
-        code=code,
+        code=facts.code(),
         sessions=[session],
         warnings=[*plan.warnings, *_bystanders()],
         responses=list(plan.responses),
@@ -272,9 +266,9 @@ def main() -> None:
     try:
         conductor.run()
     except PerflabError as error:
-        conductor.emit({"event": "error", "kind": type(error).__name__, "text": str(error)})
+        conductor.emit(Failed(kind=type(error).__name__, text=str(error)))
         sys.exit(1)
-    conductor.emit({"event": "finished"})
+    conductor.emit(Finished())
 
 
 if __name__ == "__main__":

@@ -13,12 +13,14 @@ from perflab.load.stopping import Progress
 from perflab.recordings import RunWriter, trial_id
 from perflab.stacks.patience import go_on
 from perflab.trials import summary
+from perflab.trials.events import Event, LoadProgress, Note, TrialBegun, TrialDone
 from perflab.trials.plan import RunPlan
+from perflab.trials.reported import confirm
 from perflab.trials.time_left import TimeLeft
 from perflab.trials.trial import Bench, TrialTables, measure
 
 MAX_RESTARTS = 3
-Emit = Callable[[dict[str, Any]], None]
+Emit = Callable[[Event], None]
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class Session:
     Parameters
     ----------
     emit : callable
-        Receives events (dictionaries) for progress.
+        Receives events for progress.
     """
 
     def __init__(self, plan: RunPlan, writer: RunWriter, bench: Bench, emit: Emit) -> None:
@@ -73,6 +75,7 @@ class Session:
             self._announce(number, todo)
             began = time.monotonic()
             tables = self._trial(block, position, attempt, name)
+            self._confirm(tables, name)
             self._commit(tables)
             self._time_left.took(name, time.monotonic() - began)
             self._tell(tables.row, self._left_s(todo[number + 1 :], after=block))
@@ -103,31 +106,32 @@ class Session:
         planned = planned_count(treatment.workload.arrivals)
 
         def progress(so_far: Progress) -> None:
-            self._emit(
-                {
-                    "event": "load",
-                    "finished": so_far.finished,
-                    "of": planned,
-                    "seconds": time.monotonic() - began,
-                }
-            )
+            seconds = time.monotonic() - began
+            self._emit(LoadProgress(finished=so_far.finished, of=planned, seconds=seconds))
 
         self._bench.on_progress = progress
         return measure(self._bench, treatment, identity)
 
+    def _confirm(self, tables: TrialTables, name: str) -> None:
+        """Refuse a trial whose services report other settings than the run's record has."""
+        reported = self._bench.residents.reported.get(name)
+        found = confirm(self._writer, name, reported) if reported else []
+        if found:
+            state = "invalid" if tables.row["state"] == "valid" else tables.row["state"]
+            tables.row |= {"state": state, "reasons": [*tables.row["reasons"], *found]}
+
     def _announce(self, number: int, todo: Sequence[tuple[int, int, str]]) -> None:
         block, _, name = todo[number]
         self._emit(
-            {
-                "event": "trial",
-                "number": number + 1,
-                "of": len(todo),
-                "block": block + 1,
-                "blocks": self._plan.blocks,
-                "treatment": name,
-                "label": self._plan.treatment(name).label,
-                "left_s": self._left_s(todo[number:], after=block),
-            }
+            TrialBegun(
+                number=number + 1,
+                of=len(todo),
+                block=block + 1,
+                blocks=self._plan.blocks,
+                treatment=name,
+                label=self._plan.treatment(name).label,
+                left_s=self._left_s(todo[number:], after=block),
+            )
         )
 
     def _left_s(self, ahead: Sequence[tuple[int, int, str]], after: int) -> float | None:
@@ -141,15 +145,14 @@ class Session:
 
     def _tell(self, row: Mapping[str, Any], left_s: float | None) -> None:
         self._emit(
-            {
-                "event": "trial_done",
-                "trial_id": row["trial_id"],
-                "state": row["state"],
-                "reasons": [each.model_dump() for each in row["reasons"]],
-                "throughput_rps": row.get("throughput_rps"),
-                "messages_per_s": row.get("messages_per_s"),
-                "left_s": left_s,
-            }
+            TrialDone(
+                trial_id=row["trial_id"],
+                state=row["state"],
+                reasons=tuple(row["reasons"]),
+                throughput_rps=row.get("throughput_rps"),
+                messages_per_s=row.get("messages_per_s"),
+                left_s=left_s,
+            )
         )
 
     def _mend(self, tables: TrialTables, last: bool) -> None:
@@ -165,11 +168,7 @@ class Session:
                 f"{MAX_RESTARTS} times; committed trials are kept. The last reason: {reason}"
             )
         self._emit(
-            {
-                "event": "note",
-                "text": f"a trial was lost ({reason.splitlines()[0]}); starting the services "
-                "afresh",
-            }
+            Note(text=f"a trial was lost ({reason.splitlines()[0]}); starting the services afresh")
         )
         self._restart()
 

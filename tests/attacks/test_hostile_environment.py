@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from perflab.figures.export import FigureNotSaved, save_table, write_whole
+from perflab.figures.export import FigureNotSaved, write_whole
 from perflab.paths import project_root
 from perflab.stacks import asking
 from perflab.stacks.process_backend import ProcessBackend
@@ -208,12 +208,11 @@ def test_a_folder_of_figures_that_cannot_be_written_is_a_sentence(tmp_path: Path
 def test_a_full_folder_of_figures_is_a_sentence_and_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import pandas as pd
 
     def full(_descriptor: int) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.fsync", full)
     with pytest.raises(FigureNotSaved, match="No space left on device"):
-        save_table(pd.DataFrame({"x": [1]}), "table", tmp_path / "figures")
+        write_whole(tmp_path / "figures" / "table.csv", b"x\n1\n")
     assert list((tmp_path / "figures").iterdir()) == []

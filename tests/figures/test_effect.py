@@ -8,18 +8,21 @@ import numpy as np
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from pandas.testing import assert_frame_equal
 
 from perflab.analysis.evaluation import evaluate
 from perflab.analysis.findings import findings_table
-from perflab.figures import PLOTS, STREAM_PLOTS, Plot, save
-from perflab.figures.plots.effect import effect, table
+from perflab.figures import EFFECT, save_view
+from perflab.figures.canvas import LabFigure
 from perflab.figures.plots.ratios import limits, marks
 from perflab.recordings import Run
-from tests.figures.shown import cut_off, one_line, overlapping
+from tests.figures.shown import cut_off, one_line, overlapping, picture
 from tests.synthetic import ON_AND_OFF, Planted, contrast_of, variants, write_run
 
 CLAIM = "a claim with a long story of what variant {} does to throughput, told to its very end"
+
+
+def effect(run: Run) -> LabFigure:
+    return picture(EFFECT, run)
 
 
 def drawn(axes: Axes, gid: str) -> list[Line2D]:
@@ -51,8 +54,10 @@ def many(tmp_path_factory) -> Run:
 
 def test_its_numbers_are_those_of_the_findings(many: Run) -> None:
     findings = findings_table(evaluate(many))
-    found = table(many)
-    assert_frame_equal(found[findings.columns], findings)
+    found = EFFECT.table(many)
+    for name, column in {"measured": "measured", "low": "95% low", "high": "95% high"}.items():
+        assert list(found[name]) == pytest.approx(list(findings[column]), nan_ok=True)
+    assert list(found["verdict"]) == list(findings["verdict"])
     words = one_line(effect(many))
     for row in findings.dropna(subset=["measured"]).to_dict("records"):
         interval = f"[{row['95% low']:.3g}, {row['95% high']:.3g}]"
@@ -65,12 +70,15 @@ def test_every_block_is_a_point_the_first_on_top(tmp_path) -> None:
     assert finding.blocks == (0, 1, 3, 4, 5)
     axes = effect(run).axes[0]
     (points,) = drawn(axes, "blocks")
-    assert list(points.get_xdata()) == pytest.approx([math.exp(x) for x in finding.effect.by_block])
+    assert list(points.get_xdata()) == pytest.approx(
+        [math.exp(x) for x in finding.effect.by_block], rel=1e-5
+    )
     heights = [axes.transData.transform((1.0, y))[1] for y in points.get_ydata()]
     assert heights == sorted(heights, reverse=True)
     (middle,), (bar,) = drawn(axes, "estimate"), drawn(axes, "interval")
-    assert list(middle.get_xdata()) == [finding.effect.estimate]
-    assert list(bar.get_xdata()) == [finding.effect.low, finding.effect.high]
+    ends = [finding.effect.low, finding.effect.high]
+    assert list(middle.get_xdata()) == pytest.approx([finding.effect.estimate], rel=1e-5)
+    assert list(bar.get_xdata()) == pytest.approx(ends, rel=1e-5)
     assert "n = 5 blocks, 1 block left out" in one_line(effect(run))
 
 
@@ -159,10 +167,9 @@ def test_without_a_comparison_it_says_why(tmp_path, changes, words) -> None:
 
 
 def test_it_is_saved_with_its_table_and_rebuilt_byte_for_byte(many: Run, tmp_path) -> None:
-    first, second = (save(effect(many), "effect", many, tmp_path / name) for name in "ab")
+    first, second = (save_view(EFFECT, many, tmp_path / name) for name in "ab")
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
-    for plots in (PLOTS, STREAM_PLOTS):
-        assert plots["effect"] == Plot(effect, table)
+    assert [path.suffix for path in first] == [".svg", ".png", ".csv"]
 
 
 def test_an_interaction_is_drawn_as_a_ratio_of_ratios(tmp_path) -> None:

@@ -13,16 +13,17 @@ import matplotlib as mpl
 import pytest
 from PIL import Image
 
-from perflab.figures import PLOTS, provenance, save, save_all
-from perflab.figures.export import FigureNotSaved, ProvenanceError, write_whole
-from perflab.figures.looks import looks
-from tests.figures.studies import OF_ONE_STUDY
+from perflab.figures import THROUGHPUT, draw_view, page_of, provenance, save_view
+from perflab.figures.export import FigureNotSaved, ProvenanceError, save_drawing, write_whole
+from perflab.figures.looks import looks_of
+from perflab.reports.pictures import save_all, views_of
+from tests.figures.studies import VIEWS
 
 REBUILD = """
 import sys
 from pathlib import Path
-from perflab.figures import save_all
 from perflab.recordings import Run
+from perflab.reports.pictures import save_all
 save_all(Run(Path(sys.argv[1])), Path(sys.argv[2]))
 """
 
@@ -40,35 +41,31 @@ def test_another_process_rebuilds_every_file_byte_for_byte(normal, tmp_path) -> 
         env=environment,
     )
     here, there = contents(tmp_path / "here"), contents(tmp_path / "there")
-    drawn = set(PLOTS) - set(OF_ONE_STUDY)
-    assert sorted(here) == sorted(f"{n}.{s}" for n in drawn for s in ("svg", "png", "csv"))
+    assert sorted(here) == sorted(
+        f"{n}.{s}" for n in VIEWS["normal"] for s in ("svg", "png", "csv")
+    )
     assert [name for name in here if here[name] != there.get(name)] == []
 
 
 def test_settings_of_the_notebook_do_not_change_the_bytes(normal, tmp_path) -> None:
-    draw = PLOTS["throughput"].draw
-    plain = save(draw(normal), "f", normal, tmp_path / "a")
+    plain = save_view(THROUGHPUT, normal, tmp_path / "a")
     with mpl.rc_context({"font.size": 20, "svg.fonttype": "none", "savefig.dpi": 30}):
-        odd = save(draw(normal), "f", normal, tmp_path / "b")
+        odd = save_view(THROUGHPUT, normal, tmp_path / "b")
     assert [p.read_bytes() for p in plain] == [p.read_bytes() for p in odd]
 
 
-@pytest.mark.parametrize("name", PLOTS)
-def test_having_been_shown_in_a_notebook_does_not_change_the_bytes(
-    normal, request, name, tmp_path
-) -> None:
-    if name in OF_ONE_STUDY:
-        normal = request.getfixturevalue(OF_ONE_STUDY[name])
-    fresh, shown = PLOTS[name].draw(normal), PLOTS[name].draw(normal)
-    picture, _ = shown._repr_png_()
-    assert picture.startswith(b"\x89PNG")
-    first = save(fresh, name, normal, tmp_path / "a")
-    second = save(shown, name, normal, tmp_path / "b")
-    assert [p.read_bytes() for p in first] == [p.read_bytes() for p in second]
+def test_having_been_shown_in_a_notebook_does_not_change_the_bytes(normal, tmp_path) -> None:
+    for view in views_of(normal):
+        shown = draw_view(view, normal)
+        picture, _ = shown._repr_png_()
+        assert picture.startswith(b"\x89PNG")
+        first = save_view(view, normal, tmp_path / "a")
+        second = save_drawing(shown, view.name, page_of(normal), tmp_path / "b")
+        assert [p.read_bytes() for p in first[:2]] == [p.read_bytes() for p in second]
 
 
 def test_both_formats_carry_the_same_complete_origin(normal, tmp_path) -> None:
-    svg, png = save(PLOTS["throughput"].draw(normal), "f", normal, tmp_path)
+    svg, png, _ = save_view(THROUGHPUT, normal, tmp_path)
     found = provenance(svg)
     assert found == provenance(png)
     record = normal.record
@@ -81,25 +78,25 @@ def test_both_formats_carry_the_same_complete_origin(normal, tmp_path) -> None:
 
 
 def test_a_png_keeps_white_and_the_treatments_colours_exact(normal, tmp_path) -> None:
-    _, png = save(PLOTS["throughput"].draw(normal), "f", normal, tmp_path)
+    _, png, _ = save_view(THROUGHPUT, normal, tmp_path)
     with Image.open(png) as picture:
         shown = {color for _, color in picture.convert("RGB").getcolors(1 << 20)}
         assert picture.mode == "P"
-    wanted = [look.color for look in looks(normal.record).values()]
+    wanted = [look.color for look in looks_of(normal.record).values()]
     for name in (*wanted, "white"):
         assert tuple(round(255 * part) for part in mpl.colors.to_rgb(name)) in shown
 
 
 def test_letters_in_an_svg_are_paths(normal, tmp_path) -> None:
-    svg, _ = save(PLOTS["throughput"].draw(normal), "f", normal, tmp_path)
+    svg, _, _ = save_view(THROUGHPUT, normal, tmp_path)
     tags = {element.tag.rpartition("}")[2] for element in ElementTree.parse(svg).iter()}
     assert "path" in tags
     assert "text" not in tags
 
 
 def test_a_pdf_is_written_on_demand(normal, tmp_path) -> None:
-    save(PLOTS["throughput"].draw(normal), "f", normal, tmp_path, pdf=True)
-    content = (tmp_path / "f.pdf").read_bytes()
+    save_view(THROUGHPUT, normal, tmp_path, ["pdf"])
+    content = (tmp_path / "throughput.pdf").read_bytes()
     assert content.startswith(b"%PDF")
     assert b"CreationDate" not in content
 

@@ -10,9 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perflab.figures import flame, flame_difference, provenance, save_all
+import perflab
+from perflab.figures import FlameGraph, draw_view, flame_views, provenance
 from perflab.figures.calls import layout, package, packages, tree
-from perflab.figures.flame import LETTER, LETTER_PX_OF_TEXT, Words, fitting, flame_graph
+from perflab.figures.flame_graphs import (
+    LETTER,
+    LETTER_PX_OF_TEXT,
+    Words,
+    fitting,
+    profile_graph,
+)
+from perflab.recordings import Run
+from perflab.reports.pictures import save_all
+from tests.figures.shown import one_line
 from tests.synthetic import profiled_run
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -25,6 +35,14 @@ names = st.sampled_from(["a (x/y.py)", "b (x.py)", "c", "<d> (z/&.py)"])
 profiles = st.dictionaries(
     st.lists(names, min_size=1, max_size=6).map(";".join), st.integers(1, 1000), min_size=1
 )
+
+
+def drawn(run: Run, name: str) -> FlameGraph:
+    """Return a flame graph of a run by the name of its view."""
+    (view,) = (view for view in flame_views(run) if view.name == name)
+    found = draw_view(view, run)
+    assert isinstance(found, FlameGraph)
+    return found
 
 
 def rectangles(svg: str) -> dict[str, tuple[float, float]]:
@@ -54,8 +72,8 @@ def test_callees_lie_side_by_side_upon_their_caller(stacks: dict[str, int]) -> N
 
 
 def test_widths_are_shares_and_tooltips_tell_the_numbers() -> None:
-    graph = flame_graph(tree(STACKS), Words("title", "subtitle", "footer", "samples"))
-    found = rectangles(graph.svg)
+    graph = profile_graph(tree(STACKS), Words("title", "subtitle", "footer", "samples"))
+    found = rectangles(graph.svg())
     whole = found["all: 100 samples (100.00%)"][1]
     assert found["send (chat/hub.py): 50 samples (50.00%)"][1] == pytest.approx(whole / 2, abs=1)
     assert "<listcomp> (chat/a&b.py): 50 samples (50.00%)" in found
@@ -72,9 +90,7 @@ def test_packages_share_the_samples_between_them() -> None:
 def test_a_difference_is_red_for_more_and_blue_for_less(tmp_path: Path) -> None:
     before, after = {"main;f": 50, "main;g": 50}, {"main;f": 80, "main;g": 20}
     run = profiled_run(tmp_path, {"a": before, "b": after}, seen_share={"a": 0.5, "b": 0.5})
-    graph = flame_difference(run)
-    assert graph is not None
-    svg = graph.svg
+    svg = drawn(run, "flame_difference_0").svg()
     colors = {}
     for group in ElementTree.fromstring(svg).iter(f"{SVG}g"):
         name = str(group.findtext(f"{SVG}title")).partition(":")[0]
@@ -107,12 +123,12 @@ def test_flame_graphs_are_saved_with_their_origin_byte_for_byte(tmp_path: Path) 
     for name in ("flame_0.svg", "flame_1.svg", "flame_difference_0.svg", "flame_0.csv"):
         assert saved[name].read_bytes() == again[name].read_bytes()
     assert provenance(saved["flame_0.svg"])["runs"] == [run.run_id]
-    graph = flame(run, "variant=a")
-    assert graph is not None
-    assert run.run_id in graph.svg
-    assert "600 samples of 6 trials" in graph.svg
+    svg = drawn(run, "flame_0").svg()
+    assert run.run_id in svg
+    assert "600 samples of 6 trials" in svg
 
 
 def test_a_run_that_nobody_profiled_has_no_flame_graph(normal) -> None:
-    assert flame(normal) is None
-    assert flame_difference(normal) is None
+    assert not any(view.suits(normal) for view in flame_views(normal))
+    words = one_line(perflab.draw(normal, "flame_0"))
+    assert "hold nothing that this figure shows" in words

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perflab.figures.looks import MARKERS, PALETTE, appearance, looks
+from perflab.figures.looks import MARKERS, PALETTE, appearance, looks_of
 from perflab.figures.theme import applied
 from perflab.figures.words import text_width_in, tick_label, wrap
 
@@ -50,7 +50,7 @@ def test_the_style_holds_whatever_the_notebook_has_set() -> None:
 
 
 def test_eight_treatments_have_eight_colours_and_eight_markers(eight) -> None:
-    found = looks(eight.record).values()
+    found = looks_of(eight.record).values()
     assert len({look.color for look in found}) == 8
     assert len({look.marker for look in found}) == 8
 

@@ -93,6 +93,15 @@ def test_what_is_planned_for_the_warm_up_is_warm_up_though_it_is_sent_later() ->
     assert all(stage == (WARMUP if at < 250 * MS else MEASURE) for at, stage in stages.items())
 
 
+def test_what_a_stop_leaves_of_a_schedule_is_counted() -> None:
+    world = World()
+    drivers.clock = world.clock
+    driver = OpenDriver(OPEN, 0, 1, world, NOTHING, world, world.record)
+    world.at(START_NS + 510 * MS, driver.stop)
+    assert len(world.live(driver.run(START_NS))) == 21
+    assert driver.unsent == 19
+
+
 CLOSED = [
     ClosedLoop(users=3, requests=30, warmup_requests=5),
     ClosedLoop(users=3, requests=30, think_time_s=0.02),

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from perflab.figures import PLOTS, STREAM_PLOTS
 from perflab.recordings import Run, RunWriter
 from perflab.reports.findings import bottlenecks, readable_summary
-from perflab.reports.section import FIGURE_TITLES, section, write_section
+from perflab.reports.pictures import views_of
+from perflab.reports.section import section_text, write_section
 from tests.synthetic import ON_AND_OFF, write_run
 from tests.systems.chat.synthetic_streams import write_stream_run
 
@@ -30,7 +30,7 @@ def written(run, tmp_path_factory) -> Path:
 
 
 def test_a_section_holds_question_verdict_tables_set_up_and_warnings(run) -> None:
-    text = section(run, [])
+    text = section_text(run, [])
     for part in (
         run.record.title, run.record.question, "## Verdict", "## Findings", "## Measured",
         "## Set-up", run.run_id, "process", "loopback", run.record.placement["shared"],
@@ -40,7 +40,7 @@ def test_a_section_holds_question_verdict_tables_set_up_and_warnings(run) -> Non
 
 
 def test_failed_and_invalid_trials_stand_with_their_reasons(run) -> None:
-    text = section(run, [])
+    text = section_text(run, [])
     assert re.search(r"\| failed \| service 'postgres': died \(planted\) \|", text)
     assert re.search(r"\| invalid \| the client used 97% of its cores \|", text)
 
@@ -64,7 +64,7 @@ def test_a_section_is_the_same_when_written_again(run, written, tmp_path) -> Non
 
 
 def test_a_png_is_linked_only_where_there_is_no_svg(run) -> None:
-    text = section(run, ["f/a.png", "f/a.svg", "f/b.png", "f/b.csv"])
+    text = section_text(run, ["f/a.png", "f/a.svg", "f/b.png", "f/b.csv"])
     assert "<f/a.svg>" in text
     assert "<f/b.png>" in text
     assert "a.png" not in text
@@ -82,12 +82,15 @@ def test_a_run_whose_every_trial_failed_still_makes_a_section(tmp_path) -> None:
 
 def test_a_single_trial_without_claims_still_makes_a_section(tmp_path) -> None:
     single = write_run(tmp_path / "runs", treatments=ON_AND_OFF[:1], blocks=1)
-    assert "No claim is attached" in section(single, [])
-    assert "Every trial is valid." in section(single, [])
+    assert "No claim is attached" in section_text(single, [])
+    assert "Every trial is valid." in section_text(single, [])
 
 
-def test_every_figure_has_a_title_in_words() -> None:
-    assert {*PLOTS, *STREAM_PLOTS} <= set(FIGURE_TITLES)
+def test_figures_are_called_as_their_views_are(run) -> None:
+    text = section_text(run, ["f/throughput.svg", "f/from_elsewhere.svg"])
+    titles = {view.name: view.title for view in views_of(run)}
+    assert f"![{titles['throughput'].capitalize()}](<f/throughput.svg>)" in text
+    assert "![from_elsewhere](<f/from_elsewhere.svg>)" in text
 
 
 def test_logins_are_not_taken_for_the_work_of_a_run_of_streams(run, tmp_path) -> None:
@@ -95,9 +98,9 @@ def test_logins_are_not_taken_for_the_work_of_a_run_of_streams(run, tmp_path) ->
     logins = run.requests().assign(treatment=streams.record.treatments[0].name)
     streams.requests = lambda *_, **__: logins
     assert bottlenecks(streams) == []
-    assert "The requests of this run are logins only" in section(streams, [])
+    assert "The requests of this run are logins only" in section_text(streams, [])
     assert bottlenecks(run)
-    assert "logins only" not in section(run, [])
+    assert "logins only" not in section_text(run, [])
 
 
 def test_the_cpu_of_a_service_stands_with_its_interval(run, tmp_path) -> None:

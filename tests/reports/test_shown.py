@@ -16,10 +16,10 @@ from perflab import laboratory
 from perflab.analysis import decompose, largest_phase
 from perflab.analysis.words import part_words
 from perflab.display import Lines, Shown
-from perflab.figures import time_breakdown
+from perflab.figures import TIME_BREAKDOWN, draw_view
 from perflab.recordings import Run, RunWriter
 from perflab.reports.findings import columns, readable_findings
-from perflab.reports.section import section
+from perflab.reports.section import section_text
 from perflab.reports.shown import Saved
 from perflab.reports.verdicts import LOOKS, to_terminal, verdict_table
 from perflab.systems import experiment, names
@@ -101,7 +101,7 @@ def rendered(request, tmp_path_factory) -> Rendered:
     }
     pages = {name: words_of(each) for name, each in shown.items()}
     plain = {f"{name} as text": repr(each) for name, each in shown.items()}
-    return Rendered(run, {**pages, **plain, "section": section(run, [])}, findings, verdict)
+    return Rendered(run, {**pages, **plain, "section": section_text(run, [])}, findings, verdict)
 
 
 def test_nothing_of_an_experiment_is_cut_or_shown_as_python_writes_it(rendered) -> None:
@@ -228,7 +228,7 @@ def test_what_was_not_asked_and_cannot_be_tested_is_one_line(tmp_path) -> None:
     line = "Not asked: binding to a core lowers latency (one core only)."
     assert laboratory.verdict(run)[1:] == (line,)
     assert line in words_of(laboratory.findings(run))
-    assert line in section(run, [])
+    assert line in section_text(run, [])
 
 
 def test_below_the_fewest_blocks_only_what_is_needed_first_is_said(tmp_path) -> None:
@@ -256,7 +256,7 @@ def test_a_run_of_streams_shows_itself_too(tmp_path) -> None:
 
 
 def test_a_part_is_called_the_same_in_the_figure_and_in_the_sentence(odd) -> None:
-    figure = time_breakdown(odd)
+    figure = draw_view(TIME_BREAKDOWN, odd)
     labels = {text.get_text() for legend in figure.legends for text in legend.get_texts()}
     parts = set(decompose(odd.requests())["part"])
     assert {part_words(part) for part in parts} <= labels

@@ -43,6 +43,7 @@ def specimen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ServiceSpec:
     for name, value in only_from(tmp_path / "wheels").items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("PERFLAB_STATE", str(tmp_path / "state"))
+    monkeypatch.delenv("PERFLAB_ENVIRONMENTS")
     monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
     return ServiceSpec.model_validate(
         {"name": "specimen", "summary": "", "command": ["x"], "health": {}, "folder": folder}

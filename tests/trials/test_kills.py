@@ -20,6 +20,7 @@ from perflab.stacks import leftovers
 from perflab.systems import experiment
 from perflab.trials.client import conduct
 from perflab.trials.conductor import Order
+from perflab.trials.events import Event, LoadProgress, Note, TrialBegun
 
 pytestmark = pytest.mark.alone
 
@@ -71,15 +72,15 @@ def test_whoever_is_killed_is_named_and_the_run_goes_on_with_whole_services() ->
     notes: list[str] = []
     trial = 0
 
-    def show(event: dict[str, object]) -> None:
+    def show(event: Event) -> None:
         nonlocal trial
-        if event["event"] == "note":
-            notes.append(str(event["text"]))
-        if event["event"] == "trial":
-            trial = int(str(event["number"]))
+        if isinstance(event, Note):
+            notes.append(event.text)
+        if isinstance(event, TrialBegun):
+            trial = event.number
             # Services were started afresh: of the old ones nobody is there any more.
             assert not [orphan for orphan in orphans if orphan.is_running()]
-        if event["event"] == "load" and len(killed) < trial:
+        if isinstance(event, LoadProgress) and len(killed) < trial:
             victim = VICTIMS[len(killed)][1]()
             orphans.extend([victim, *victim.children(recursive=True)])
             killed.append(victim)

@@ -163,7 +163,7 @@ class Prices(Instrument):
 
     least: int
 
-    def look(self, scene: Scene) -> Look:
+    def look(self, scene: Scene) -> Look:  # noqa: ARG002
         return _Prices(self.least)
 
 

@@ -24,6 +24,7 @@ from perflab.stacks import leftovers
 from perflab.systems import experiment
 from perflab.trials.client import conduct
 from perflab.trials.conductor import Order
+from perflab.trials.events import Event, LoadProgress, TrialDone
 
 SMALL = {
     "blocks": 2, "requests": 60, "warmup_requests": 10, "concurrency": 5, "workers": 1,
@@ -99,10 +100,10 @@ def test_interrupt_ends_the_trial_in_order_and_keeps_committed_ones() -> None:
     main = threading.main_thread().ident
     assert main is not None
 
-    def show(event: dict[str, object]) -> None:
+    def show(event: Event) -> None:
         nonlocal done
-        done += event["event"] == "trial_done"
-        if event["event"] == "load" and done == 1:
+        done += isinstance(event, TrialDone)
+        if isinstance(event, LoadProgress) and done == 1:
             signal.pthread_kill(main, signal.SIGINT)
             done += 1
 
@@ -123,7 +124,7 @@ from pathlib import Path
 from perflab.trials.client import conduct
 from perflab.trials.conductor import Order
 order = Order.model_validate_json(Path(sys.argv[1]).read_text())
-conduct(order, lambda event: print(event["event"], flush=True))
+conduct(order, lambda event: print(event.event, flush=True))
 """
 
 
@@ -187,9 +188,9 @@ def test_a_database_killed_in_a_trial_fails_that_trial_and_the_run_goes_on(
 ) -> None:
     killed = False
 
-    def show(event: dict[str, object]) -> None:
+    def show(event: Event) -> None:
         nonlocal killed
-        if event["event"] == "load" and not killed:
+        if isinstance(event, LoadProgress) and not killed:
             killed = True
             kill_postgres()
 

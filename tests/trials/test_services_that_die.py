@@ -15,6 +15,7 @@ from perflab.stacks import leftovers
 from perflab.systems import experiment
 from perflab.trials.client import conduct
 from perflab.trials.conductor import Order
+from perflab.trials.events import Event, LoadProgress
 
 pytestmark = pytest.mark.alone
 
@@ -32,9 +33,9 @@ def test_deliveries_until_a_service_was_killed_are_in_the_recording_and_the_run_
     plan = chosen.plan(chosen.check(CROWD))
     killed_ns = 0
 
-    def show(event: dict[str, object]) -> None:
+    def show(event: Event) -> None:
         nonlocal killed_ns
-        under_way = event["event"] == "load" and float(str(event["seconds"])) > ON_THE_PLATEAU_S
+        under_way = isinstance(event, LoadProgress) and event.seconds > ON_THE_PLATEAU_S
         if under_way and not killed_ns:
             killed_ns = time.monotonic_ns()
             kill_chat()

@@ -12,6 +12,7 @@ import pytest
 
 from perflab.systems import experiment
 from perflab.trials import session
+from perflab.trials.events import Event, Finished, TrialDone
 from perflab.trials.session import Remaining, Session
 from perflab.trials.time_left import TimeLeft
 from perflab.trials.trial import TrialTables
@@ -56,9 +57,7 @@ class _Writer:
         return Path(str(row["trial_id"]))
 
 
-def events_of_a_run(
-    monkeypatch: pytest.MonkeyPatch, blocks: int
-) -> list[tuple[float, dict[str, Any]]]:
+def events_of_a_run(monkeypatch: pytest.MonkeyPatch, blocks: int) -> list[tuple[float, Event]]:
     """Return every event with its time; only services, load and disk are stood in for."""
     chosen = experiment("synchronous_commit")
     plan = chosen.plan(chosen.check({"blocks": blocks, "fresh_blocks": 1}))
@@ -71,10 +70,10 @@ def events_of_a_run(
     bench = SimpleNamespace(
         residents=_Residents(), interrupted=lambda: "", before_trial=lambda: None
     )
-    seen: list[tuple[float, dict[str, Any]]] = []
-    emit: Callable[[dict[str, Any]], None] = lambda event: seen.append((time.monotonic(), event))  # noqa: E731
+    seen: list[tuple[float, Event]] = []
+    emit: Callable[[Event], None] = lambda event: seen.append((time.monotonic(), event))  # noqa: E731
     Session(plan, _Writer(), bench, emit).run(Remaining(tuple(range(blocks))))  # type: ignore[arg-type]
-    seen.append((time.monotonic(), {"event": "end"}))
+    seen.append((time.monotonic(), Finished()))
     return seen
 
 
@@ -82,7 +81,7 @@ def events_of_a_run(
 def test_what_a_run_says_is_left_is_what_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = events_of_a_run(monkeypatch, blocks=6)
     end = seen[-1][0] + STOP_S
-    told = [(at, event["left_s"]) for at, event in seen if event["event"] == "trial_done"]
+    told = [(at, event.left_s) for at, event in seen if isinstance(event, TrialDone)]
     # From the second block on, when one stop and one start have been seen.
     assert len(told) == 12
     for at, left_s in told[2:]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -95,6 +96,7 @@ def cpu(messages: pd.DataFrame, joined_extra: float = 0.0, joining_s: float = 10
     return pd.concat(frames, ignore_index=True)
 
 
+@patch("os.fsync", new=lambda _: None)
 def write_stream_run(
     root: Path, blocks: int = 2, growth: float = 0.0, delay_s: float = 0.004,
     contrasts: Sequence[Contrast] = (),
@@ -141,6 +143,7 @@ def write_stream_run(
     return Run(writer.path)
 
 
+@patch("os.fsync", new=lambda _: None)
 def write_ladder(root: Path, planted: dict[tuple[str, int], list[dict[str, Any]]]) -> Run:
     """Write a run of rungs (configuration, users) with one trial for each planted row.
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from perflab.figures import users_held as drawn
 from perflab.recordings import Reason, Run
 from perflab.systems.chat.analysis import held_sentences, users_held
-from tests.figures.shown import all_words
+from perflab.systems.chat.figures.users_held import USERS_HELD, varies_users
+from tests.figures.shown import one_line, picture
 from tests.systems.chat.synthetic_streams import write_ladder, write_stream_run
 
 GOOD: dict[str, object] = {}
@@ -99,12 +99,12 @@ def test_a_failed_trial_is_a_miss_of_the_service(tmp_path: Path) -> None:
 
 def test_the_figure_says_what_the_table_says(tmp_path: Path) -> None:
     run = write_ladder(tmp_path, {("best", 500): [GOOD], ("best", 600): [LATE]})
-    figure = drawn(run)
+    figure = picture(USERS_HELD, run)
     assert figure is not None
-    words = " ".join(all_words(figure).split())
+    words = one_line(figure)
     assert "with 600 users, 1 of 1 trial missed a target (p90)" in words
 
 
 def test_one_number_of_users_makes_no_figure(tmp_path: Path) -> None:
-    assert drawn(write_ladder(tmp_path / "one", {("best", 500): [GOOD]})) is None
-    assert drawn(write_stream_run(tmp_path / "two", blocks=1)) is not None
+    assert not varies_users(write_ladder(tmp_path / "one", {("best", 500): [GOOD]}))
+    assert varies_users(write_stream_run(tmp_path / "two", blocks=1))

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from perflab.figures import volume_users
 from perflab.recordings import Run, RunWriter, TreatmentRecord
 from perflab.systems.chat.analysis import relations
 from perflab.systems.chat.analysis.volume import (
@@ -21,8 +20,8 @@ from perflab.systems.chat.analysis.volume import (
     volume_laws,
 )
 from perflab.systems.chat.analysis.windows import stream_windows
-from perflab.systems.chat.figures import volume_users as plot
-from tests.figures.test_plots import all_words
+from perflab.systems.chat.figures.volume_users import MEASURED, VOLUME_USERS
+from tests.figures.shown import all_words, one_line, picture
 from tests.systems.chat.synthetic_streams import write_ladder, write_stream_run
 
 
@@ -115,9 +114,9 @@ def test_points_without_a_message_do_not_vanish_silently(tmp_path: Path) -> None
             for users in (250, 300, 350, 425)
         },
     )
-    words = " ".join(all_words(volume_users(run)).split())
+    words = one_line(picture(VOLUME_USERS, run))
     assert "4 of 16 points without a positive messages_per_s are left out" in words
-    assert len(plot.table(run)) == 16
+    assert list(VOLUME_USERS.table(run)["what"]).count(MEASURED) == 12
 
 
 PUBLISHED = {"action_s": 6.0, "subscriber_share": 0.64}
@@ -134,4 +133,4 @@ def test_the_published_law_stands_only_beside_the_published_load(
     RunWriter.reopen(run.path).update(parameters={**run.record.parameters, **PUBLISHED, **changes})
     run = Run(run.path)
     assert published_factor(run) == factor
-    assert ("published: 0.1 n²" in all_words(volume_users(run))) == (factor is not None)
+    assert ("published: 0.1 n²" in all_words(picture(VOLUME_USERS, run))) == (factor is not None)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from perflab.figures.compared import compared, side_by_side
-from perflab.figures.looks import PALETTE, looks
+from perflab.figures.looks import PALETTE, looks_of
+from perflab.figures.pairs import compared_pairs, side_by_side
 from perflab.recordings import Contrast, RunRecord
 from tests.synthetic import Planted, contrast_of, variants, write_run
 
@@ -18,7 +18,7 @@ def test_each_pair_is_given_once_and_refused_claims_compare_nothing(tmp_path) ->
         contrast_of(b, a), contrast_of(a, b, response="p50_ms"),
         contrast_of(c, a, not_testable="one core"),
     ]  # fmt: skip
-    assert compared(record_of(tmp_path, [a, b, c], claims)) == [(b.name, a.name)]
+    assert compared_pairs(record_of(tmp_path, [a, b, c], claims)) == [(b.name, a.name)]
 
 
 def test_of_several_treatments_a_side_those_alike_in_the_rest_are_compared(tmp_path) -> None:
@@ -28,14 +28,14 @@ def test_of_several_treatments_a_side_those_alike_in_the_rest_are_compared(tmp_p
     )
     names = [each.name for each in four]
     record = record_of(tmp_path, four, [claim])
-    assert compared(record) == [(names[0], names[2]), (names[1], names[3])]
+    assert compared_pairs(record) == [(names[0], names[2]), (names[1], names[3])]
     assert side_by_side(record) == [names[0], names[2], names[1], names[3]]
 
 
 def test_the_order_changes_no_treatments_colour(tmp_path) -> None:
     four = list(variants(4))
     record = record_of(tmp_path, four, [contrast_of(four[3], four[0])])
-    found = looks(record)
+    found = looks_of(record)
     assert list(found) == [four[n].name for n in (0, 3, 1, 2)]
     assert [look.color for look in found.values()] == [PALETTE[n] for n in (0, 3, 1, 2)]
 

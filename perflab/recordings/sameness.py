@@ -1,0 +1,137 @@
+"""Whether a run may be finished here and now: its halves must have been measured alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from perflab.errors import ResumeRefused
+from perflab.recordings.differences import differences
+from perflab.recordings.schema import SCHEMA_VERSION, RunRecord
+
+SHOWN = 8
+
+
+def check_same(before: RunRecord, now: RunRecord) -> None:
+    """Refuse to continue a run that would now be measured in another way.
+
+    Parameters
+    ----------
+    before : RunRecord
+        Of the run that was broken off.
+    now : RunRecord
+        As a run of the same plan would begin now.
+
+    Raises
+    ------
+    ResumeRefused
+        Names everything that differs, with both values and the way out.
+    """
+    if before.schema_version != SCHEMA_VERSION:
+        raise ResumeRefused(
+            f"run {before.run_id} was recorded by an older perflab (schema version "
+            f"{before.schema_version}, now {SCHEMA_VERSION}) and can only be read; start a new run"
+        )
+    _refuse(
+        before,
+        [
+            *_code(before, now),
+            *_environment(before, now),
+            *_set_up(before, now),
+            *_treatments(before, now),
+        ],
+    )
+
+
+def check_services(
+    before: RunRecord, images: Mapping[str, str], versions: Mapping[str, Mapping[str, str]]
+) -> None:
+    """Refuse to continue a run whose services are started from something else than they were.
+
+    Parameters
+    ----------
+    images, versions : mapping
+        Of the services now: what each is started from, and what is installed in it.
+
+    Raises
+    ------
+    ResumeRefused
+        Names everything that differs, with both values and the way out.
+    """
+    found = [
+        f"service {each}: install what the run had, as its commit pins it"
+        for each in differences(before.versions, dict(versions))
+    ]
+    if not found:
+        found = [
+            f"what service {each} is started from: bring that image back"
+            for each in differences(before.images, dict(images))
+        ]
+    _refuse(before, found)
+
+
+def _refuse(before: RunRecord, found: Iterable[str]) -> None:
+    listed = list(found)
+    if not listed:
+        return
+    shown = listed[:SHOWN]
+    if len(listed) > SHOWN:
+        shown.append(f"and {len(listed) - SHOWN} more differences")
+    lines = "\n".join(f"  - {each}" for each in shown)
+    raise ResumeRefused(
+        f"run {before.run_id} cannot be continued, its halves would not compare. Changed:\n"
+        f"{lines}\nUndo that, or start a new run"
+    )
+
+
+def _code(before: RunRecord, now: RunRecord) -> Iterator[str]:
+    old, new = before.code.get("fingerprint"), now.code.get("fingerprint")
+    if old == new:
+        return
+    places = differences(before.code.get("sources", {}), now.code.get("sources", {}))
+    where = ", ".join(each.place for each in places) or "its sources"
+    commit = before.code.get("commit", "")
+    dirty = " with the changes that were not committed then" if before.code.get("dirty") else ""
+    yield (
+        f"the code that measures, in {where} (fingerprint {old} -> {new}): go back to commit "
+        f"{commit[:12]}{dirty}"
+    )
+
+
+def _environment(before: RunRecord, now: RunRecord) -> Iterator[str]:
+    old, new = before.environment, now.environment
+    for each in differences(old.get("machine", {}), new.get("machine", {})):
+        yield f"the machine's {each}: go on where the run began"
+    for each in differences(old.get("python"), new.get("python"), "python"):
+        yield f"{each}: make the environment again with that version"
+    for each in differences(old.get("packages", {}), new.get("packages", {}), "package"):
+        yield f"{each}: install what the run had ('make setup' at its commit)"
+
+
+def _set_up(before: RunRecord, now: RunRecord) -> Iterator[str]:
+    for name, way_out in (
+        ("backend", "choose it with --backend"),
+        ("network_path", "choose the backend that has it"),
+        ("placement", "give the lab the cores that it had"),
+        ("order", "give the run its own parameters and seed"),
+    ):
+        old, new = getattr(before, name), getattr(now, name)
+        for each in differences(old, new, name):
+            yield f"the {each}: {way_out}"
+
+
+def _treatments(before: RunRecord, now: RunRecord) -> Iterator[str]:
+    names = [item.name for item in before.treatments]
+    others = [item.name for item in now.treatments]
+    if sorted(names) != sorted(others):
+        yield f"the treatments ({', '.join(names)} -> {', '.join(others)}): ask for the same ones"
+        return
+    for item in before.treatments:
+        old, new = _words(before, item.name), _words(now, item.name)
+        for each in differences(old, new, f"treatment '{item.name}'"):
+            yield f"{each}: undo what changed it"
+
+
+def _words(record: RunRecord, name: str) -> dict[str, Any]:
+    (found,) = (item for item in record.treatments if item.name == name)
+    return {"levels": found.levels, **record.whole(name)}

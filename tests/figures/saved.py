@@ -1,0 +1,71 @@
+"""What holds of every saved figure: it is drawn from the file beside it, and from all of that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from perflab.figures import FlameGraph, Page, View, draw_table, page_of, save_view
+from perflab.figures.export import save_drawing
+from perflab.figures.tables import read_csv, reread
+from perflab.recordings import Run
+from perflab.reports.pictures import views_of
+
+# So many rows of a column are changed, spread over the table, before it is called unused.
+TRIED = 6
+
+
+def check_drawn_from_files(run: Run, folder: Path) -> None:
+    """Draw every saved table again, by hand: the picture is the one that was saved."""
+    page = page_of(run)
+    for view in views_of(run):
+        svg, table = save_view(view, run, folder / "saved", ["svg"])
+        drawn = draw_table(view, read_csv(table.read_text()), page)
+        (again,) = save_drawing(drawn, view.name, page, folder / "again", ["svg"])
+        assert again.read_bytes() == svg.read_bytes(), view.name
+
+
+def check_columns_are_seen(run: Run, names: Sequence[str]) -> None:
+    """Change single cells: of every column of these views some change is seen in the picture."""
+    page = page_of(run)
+    for view in (view for view in views_of(run) if view.name in names):
+        table = reread(view.table(run))
+        seen = fingerprint(view, table, page)
+        for column in table:
+            changed = (fingerprint(view, each, page) for each in _changed(table, str(column)))
+            assert any(each != seen for each in changed), f"{view.name}: {column} is not drawn"
+
+
+def _changed(table: pd.DataFrame, column: str) -> Iterator[pd.DataFrame]:
+    """Yield copies of a table with one cell changed, those first that occur only once."""
+    own = table[column]
+    told = own[(own != "") & own.notna()]
+    for row in told.drop_duplicates().index[:TRIED]:
+        other = table.copy()
+        other[column] = own.astype(object)
+        other.loc[row, column] = _another(own, row)
+        yield other.infer_objects()
+
+
+def _another(own: pd.Series, row: int) -> object:
+    value = own[row]
+    if not isinstance(value, str):
+        return value * 1.25 + 1
+    if all(part.replace(".", "", 1).isdigit() for part in value.split()):
+        return f"{value} 1.2"
+    others = own[(own != value) & (own != "")]
+    return others.iloc[0] if len(others) else f"{value} changed"
+
+
+def fingerprint(view: View, table: pd.DataFrame, page: Page) -> object:
+    """Return what a picture consists of; a table that cannot be drawn is another one, too."""
+    try:
+        drawn = draw_table(view, table, page)
+    except (KeyError, ValueError):
+        return None
+    if isinstance(drawn, FlameGraph):
+        return drawn.svg()
+    drawn.canvas.draw()
+    return hash(bytes(drawn.canvas.buffer_rgba()))

@@ -1,0 +1,92 @@
+"""A figure is drawn from its own saved table: whole, and from nothing else of its run."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pandas.testing import assert_frame_equal
+
+import perflab
+from perflab.errors import ParameterError
+from perflab.figures import GENERAL_VIEWS
+from perflab.figures.tables import read_csv, reread, to_csv
+from perflab.recordings import Run
+from perflab.reports.pictures import save_all, views_of
+from tests.figures.saved import check_columns_are_seen, check_drawn_from_files
+from tests.figures.shown import one_line
+from tests.figures.studies import OF_A_DATABASE, VIEWS
+from tests.synthetic import profiled_run
+
+texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r"))
+numbers = st.floats(allow_nan=True, allow_infinity=True, width=32)
+
+
+@pytest.fixture(scope="module")
+def profiled(tmp_path_factory) -> Run:
+    stacks = {"a": {"main (run.py);f (x/y.py)": 3, "main (run.py)": 7}, "b": {"main (run.py)": 5}}
+    return profiled_run(tmp_path_factory.mktemp("profiled"), stacks)
+
+
+@pytest.mark.parametrize("case", [*VIEWS, "profiled"])
+def test_every_figure_is_drawn_from_its_file_alone(case, request, tmp_path) -> None:
+    check_drawn_from_files(request.getfixturevalue(case), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("case", "names"),
+    [
+        ("normal", OF_A_DATABASE),
+        ("clients", ["client_cost"]),
+        ("codecs", ["codec_cost"]),
+        ("copies", ["known_effects"]),
+        ("profiled", ["flame_0", "flame_difference_0"]),
+    ],
+)
+def test_every_column_of_a_file_is_seen(case, names, request) -> None:
+    check_columns_are_seen(request.getfixturevalue(case), names)
+
+
+@given(st.lists(st.tuples(texts, numbers, st.integers(-(10**15), 10**15)), max_size=8))
+def test_texts_and_numbers_come_back_from_a_file(rows: list[tuple[str, float, int]]) -> None:
+    table = pd.DataFrame(rows, columns=["text", "number", "count"])
+    found = read_csv(to_csv(table))
+    assert list(found["text"]) == list(table["text"])
+    expected = [float(f"{each:.6g}") for each in table["number"]]
+    assert list(found["number"]) == pytest.approx(expected, rel=1e-9, nan_ok=True)
+    assert list(found["count"]) == list(table["count"])
+    assert_frame_equal(reread(found), found)
+
+
+def test_a_level_that_looks_like_a_number_stays_a_text() -> None:
+    table = pd.DataFrame({"level": ["200", "", "nan"], "value": [1.5, math.nan, 3.0]})
+    assert_frame_equal(reread(table), table)
+    with pytest.raises(TypeError, match="truth values"):
+        to_csv(pd.DataFrame({"joining": [True]}))
+
+
+def test_a_wrong_name_is_answered_with_the_nearest_one(normal) -> None:
+    with pytest.raises(ParameterError, match=r"'trough.*did you mean 'throughput'.*flush_cost"):
+        perflab.draw(normal, "troughput")
+    assert perflab.draw(normal, "throughput").axes
+
+
+def test_a_view_of_runs_of_another_kind_says_so_and_is_not_saved(no_database, tmp_path) -> None:
+    words = one_line(perflab.draw(no_database, "flush_cost"))
+    assert "The valid trials of the run hold nothing that this figure shows." in words
+    assert "flush_cost" not in {path.stem for path in save_all(no_database, tmp_path)}
+
+
+def test_a_run_of_a_system_that_is_not_installed_has_the_general_figures(normal, empty) -> None:
+    foreign = Run(normal.path)
+    update = {"experiment": "of_others", "system": "not_here"}
+    foreign.record = normal.record.model_copy(update=update)
+    names = [view.name for view in views_of(foreign)]
+    assert names == [view.name for view in GENERAL_VIEWS]
+    assert set(names) == set(OF_A_DATABASE) - {"latency_cpu"}
+    bare = Run(empty.path)
+    bare.record = empty.record.model_copy(update={**update, "contrasts": []})
+    assert views_of(bare) == []

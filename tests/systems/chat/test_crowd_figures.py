@@ -1,0 +1,129 @@
+"""Figures of crowds draw what there is, keep their words inside, and are left out elsewhere."""
+
+from __future__ import annotations
+
+import pytest
+
+from perflab.recordings import Run, TreatmentRecord
+from perflab.reports.pictures import save_all
+from perflab.systems.chat.figures.delivery_cpu import DELIVERY_CPU
+from perflab.systems.chat.figures.delivery_volume import DELIVERY_VOLUME
+from perflab.systems.chat.figures.ladder import LADDER
+from perflab.systems.chat.figures.stream_timeline import STREAM_TIMELINE
+from perflab.systems.chat.figures.volume_users import VOLUME_USERS
+from tests.figures.saved import check_columns_are_seen, check_drawn_from_files
+from tests.figures.shown import (
+    all_words,
+    cut_off,
+    one_line,
+    overlapping,
+    picture,
+    pictures,
+    shown_texts,
+)
+from tests.systems.chat.synthetic_streams import write_ladder, write_stream_run
+
+NAMES = [
+    "effect", "ladder", "users_held", "delivery_cpu", "stream_timeline", "login_bands",
+    "delivery_volume", "volume_users",
+]  # fmt: skip
+
+
+def with_more(run: Run, count: int) -> Run:
+    """Return the run as if it had further treatments, of which no trial is valid."""
+    more = [
+        TreatmentRecord(name=f"rung=more{number}", levels={"users": "20"}, label=f"more {number}")
+        for number in range(count)
+    ]
+    other = Run(run.path)
+    treatments = [*run.record.treatments, *more]
+    other.record = run.record.model_copy(update={"treatments": treatments})
+    return other
+
+
+@pytest.mark.parametrize("case", ["streams", "refused"])
+def test_a_run_of_streams_has_the_figures_of_streams_only(case, request) -> None:
+    assert list(pictures(request.getfixturevalue(case))) == NAMES
+
+
+@pytest.mark.parametrize("case", ["streams", "refused"])
+def test_no_text_of_a_stream_figure_is_cut_off_or_overlaps(case, request) -> None:
+    run = request.getfixturevalue(case)
+    for figure in pictures(run).values():
+        assert cut_off(figure) == []
+        assert overlapping(figure) == []
+        assert run.run_id in all_words(figure)
+
+
+@pytest.mark.parametrize("case", ["streams", "refused", "rungs"])
+def test_stream_figures_are_drawn_from_their_files_alone(case, request, tmp_path) -> None:
+    check_drawn_from_files(request.getfixturevalue(case), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("case", "names"), [("streams", NAMES[3:]), ("rungs", ["ladder", "users_held"])]
+)
+def test_every_column_of_a_stream_figures_file_is_seen(case, names, request) -> None:
+    check_columns_are_seen(request.getfixturevalue(case), names)
+
+
+def test_the_bands_say_how_far_apart_they_are(streams: Run) -> None:
+    assert "60 [" in all_words(pictures(streams)["login_bands"]).replace("\n", " ")
+
+
+def test_published_percentiles_stand_beside_the_measured_ones(streams: Run) -> None:
+    assert "published" in all_words(pictures(streams)["ladder"])
+
+
+def test_a_rung_of_one_trial_has_no_bar_of_a_typical_value(tmp_path) -> None:
+    one = write_stream_run(tmp_path, blocks=1)
+    dashed = [len(axes.lines) for axes in picture(LADDER, one).axes]
+    # The target, and the rule between two rows.
+    assert dashed == [2, 2, 2]
+
+
+def test_a_stream_run_without_a_valid_trial_says_so(refused: Run) -> None:
+    for name, figure in pictures(refused).items():
+        words = one_line(figure)
+        assert "No trial of the run is valid (all superseded)." in words or name == "effect"
+
+
+def test_volume_against_users_needs_two_numbers_of_users(tmp_path) -> None:
+    rows = [{}, {}]
+    one = write_ladder(tmp_path / "one", {("json", 25): rows, ("best", 25): rows})
+    two = write_ladder(tmp_path / "two", {("json", 25): rows, ("json", 50): rows})
+    assert not VOLUME_USERS.suits(one)
+    assert VOLUME_USERS.suits(two)
+
+
+def test_saving_gives_each_figure_with_its_table(streams: Run, tmp_path) -> None:
+    assert len(save_all(streams, tmp_path)) == 3 * len(NAMES)
+
+
+@pytest.mark.parametrize("view", [DELIVERY_CPU, DELIVERY_VOLUME])
+def test_three_treatments_have_three_panels_with_numbers_below_and_beside(streams, view) -> None:
+    figure = picture(view, with_more(streams, 1))
+    assert len(figure.axes) == 3
+    words = {id(text) for text in shown_texts(figure)}
+    for axes, sides in zip(figure.axes, ("y", "x", "xy"), strict=True):
+        for axis in (axes.xaxis, axes.yaxis):
+            numbers = [tick.label1 for tick in axis.get_major_ticks()]
+            assert any(id(number) in words for number in numbers) == (axis.axis_name in sides)
+    # The panel without a window says so, and has taken nothing from the others.
+    assert "no window of a valid trial" in all_words(figure)
+    assert all(len(axes.get_xticks()) for axes in figure.axes)
+
+
+@pytest.mark.parametrize(
+    ("view", "more", "words"),
+    [
+        (DELIVERY_CPU, 7, "Shown: the first 4 of 9 treatments."),
+        (DELIVERY_VOLUME, 7, "Shown: the first 4 of 9 treatments."),
+        (STREAM_TIMELINE, 1, "Shown: the first 2 of 3 treatments."),
+        (DELIVERY_CPU, 2, ""),
+    ],
+)
+def test_treatments_that_are_not_shown_are_counted(streams, view, more: int, words: str) -> None:
+    shown = one_line(picture(view, with_more(streams, more)))
+    assert words in shown
+    assert ("Shown: the first" in shown) == bool(words)

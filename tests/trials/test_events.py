@@ -1,0 +1,140 @@
+"""Events are read as they were told; what one side does not know is an error that says so."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perflab.errors import RunInterrupted, UnknownEvent
+from perflab.following import followed
+from perflab.progress import PROGRESS_FILE, Narrator
+from perflab.recordings import Reason
+from perflab.systems import experiment
+from perflab.trials.client import conduct
+from perflab.trials.conductor import Order
+from perflab.trials.events import (
+    Event,
+    Failed,
+    Finished,
+    LoadProgress,
+    Note,
+    RunBegun,
+    TrialBegun,
+    TrialDone,
+    parse,
+)
+
+LATE = Reason(code="generator.lag", side="client", text="generator lag p99 30 ms")
+BEGUN = RunBegun(run_id="20260102-a", path="runs/20260102-a", backend="process")
+TRIAL = TrialBegun(number=1, of=2, block=1, blocks=1, treatment="commit=on", label="on")
+DONE = TrialDone(trial_id="b000-p00-a0", state="invalid", reasons=(LATE,), throughput_rps=320.0)
+EVENTS: list[Event] = [
+    BEGUN,
+    Note(text="removed 2 services"),
+    TRIAL,
+    LoadProgress(finished=12, of=-1, seconds=1.5),
+    DONE,
+    Failed(kind="StackError", text="service 'postgres': died"),
+    Finished(),
+]
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=lambda event: event.event)
+def test_an_event_is_read_as_it_was_told(event: Event) -> None:
+    assert parse(event.model_dump_json()) == event
+
+
+def test_a_rate_that_is_no_number_is_none() -> None:
+    done = TrialDone(trial_id="b000-p00-a0", state="failed", throughput_rps=float("nan"))
+    read = parse(done.model_dump_json())
+    assert isinstance(read, TrialDone)
+    assert read.throughput_rps is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"event": "paused"}',
+        '{"text": "an event without a kind"}',
+        '{"event": "note", "text": "of a newer side", "urgency": 3}',
+        '{"event": "trial_done", "trial_id": "b000-p00-a0", "state": "doubtful"}',
+        "Traceback (most recent call last):",
+    ],
+)
+def test_what_is_no_event_here_is_named_with_the_way_out(line: str) -> None:
+    with pytest.raises(UnknownEvent, match="of one version") as told:
+        parse(line)
+    assert line[:40] in str(told.value)
+
+
+def test_an_invalid_trial_is_narrated_with_its_reason() -> None:
+    narrator = Narrator()
+    narrator.line(TRIAL)
+    text, stays = narrator.line(DONE)
+    assert stays
+    assert "1/2 on: 320 requests/s" in text
+    assert "INVALID: generator lag p99 30 ms" in text
+
+
+def order(runs: Path) -> Order:
+    chosen = experiment("synchronous_commit")
+    return Order(plan=chosen.plan(chosen.check({"blocks": 1})), runs=runs)
+
+
+# Stands in for a conductor: reads its order, tells the given lines, and ends on "stop".
+CONDUCTOR = """
+import sys
+sys.stdin.readline()
+print({lines!r}, flush=True)
+sys.stdin.readline()
+"""
+
+
+def stand_in(monkeypatch: pytest.MonkeyPatch, *lines: str, ends: bool = False) -> list[Any]:
+    """Let a script tell these lines in the conductor's place; return its process, once begun."""
+    script = CONDUCTOR.format(lines="\n".join(lines))
+    script = script.rpartition("sys.stdin")[0] if ends else script
+    started = subprocess.Popen
+
+    made: list[Any] = []
+
+    def popen(_command: list[str], **options: Any) -> Any:
+        made.append(started([sys.executable, "-c", script], **options))
+        return made[-1]
+
+    monkeypatch.setattr(subprocess, "Popen", popen)
+    return made
+
+
+def test_a_conductor_of_another_version_is_asked_to_end(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    made = stand_in(monkeypatch, BEGUN.model_dump_json(), '{"event": "paused"}')
+    seen: list[Event] = []
+    with pytest.raises(UnknownEvent, match="paused"):
+        conduct(order(tmp_path), seen.append)
+    assert seen == [BEGUN]
+    assert made[0].poll() == 0
+
+
+def test_the_conductors_error_comes_back_under_its_own_class(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    told = Failed(kind="RunInterrupted", text="the user ended it")
+    stand_in(monkeypatch, BEGUN.model_dump_json(), told.model_dump_json(), ends=True)
+    with pytest.raises(RunInterrupted, match=r"the user ended it.*--resume 20260102-a"):
+        conduct(order(tmp_path), lambda _: None)
+
+
+def test_who_follows_a_run_of_another_version_is_told() -> None:
+    seen: list[Event] = []
+    lines = TRIAL.model_dump_json() + "\n" + json.dumps({"event": "paused"}) + "\n"
+    with pytest.raises(UnknownEvent, match="paused"), followed(seen.append):
+        Path(os.environ[PROGRESS_FILE]).write_text(lines)
+    assert seen == [TRIAL]
