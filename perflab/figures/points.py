@@ -30,7 +30,8 @@ def draw_points(
         For :func:`seaborn.scatterplot`, over what is set here. With a column ``state``, points
         other than ``valid`` are hollow.
     """
-    shown = points.loc[np.isfinite(points[[x, y]].astype(float)).all(axis=1)]
+    finite = np.isfinite(points[[x, y]].to_numpy(float)).all(axis=1)
+    shown = points.loc[finite]
     if "state" not in shown:
         _scatter(axes, shown, x, y, by, looks, **how)
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,8 @@ from perflab.load.prepared import Prepared
 from perflab.load.targets import Origin
 from perflab.load.timer import Timer
 from perflab.load.users import NotServed, User, actions, find
-from perflab.load.websocket_call import WebSocket, WebSocketError
+from perflab.load.websocket import connect
+from perflab.load.websocket_call import Listener, WebSocket, WebSocketError
 from perflab.load.workload import Request, Scripted
 
 STOP_TIMEOUT_S = 5.0
@@ -49,8 +50,8 @@ class ScriptedDriver:
         self.in_flight = 0
         self.origin = origin
         self.life = life
-        self.allowed = allowed
-        self.sockets: set[WebSocket] = set()
+        self._allowed = allowed
+        self._sockets: set[WebSocket] = set()
         self.messages = MessageRecorder(folder)
         self._arrivals = arrivals
         self.timeout_s = client.timeout_s
@@ -121,11 +122,27 @@ class ScriptedDriver:
             for life in lives:
                 life.cancel()
             await asyncio.gather(*lives, return_exceptions=True)
-            await asyncio.gather(*(each.close() for each in self.sockets), return_exceptions=True)
+            await asyncio.gather(*(each.close() for each in self._sockets), return_exceptions=True)
             self.stop()
             self.messages.close()
             (self._folder / "templates.names").write_text("\n".join(self._names))
             (self._folder / "failures.txt").write_text("\n\n".join(self._failures.values()))
+
+    async def connect(
+        self, path: str, listener: Listener, deflate: bool, headers: Mapping[str, str]
+    ) -> WebSocket:
+        """Open a WebSocket for a user; called by :class:`~perflab.load.users.User`."""
+        scheme = "wss" if self.origin.encrypted else "ws"
+        opened = await connect(
+            f"{scheme}://{self.origin.authority}{path}",
+            listener,
+            deflate=deflate,
+            timeout_s=self._client.timeout_s,
+            headers=headers,
+            allowed=self._allowed,
+        )
+        self._sockets.add(opened)
+        return opened
 
     async def _life(self, user: User, joins_ns: int) -> None:
         if not await self._until(joins_ns):

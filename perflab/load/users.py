@@ -31,7 +31,7 @@ import json
 import random
 import sys
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, overload
@@ -45,7 +45,7 @@ from perflab.load.outcome import CODES, ERRORS
 from perflab.load.payload import BytesBody, FileBody, Payload
 from perflab.load.prepared import Prepared
 from perflab.load.targets import Origin
-from perflab.load.websocket import WebSocket, connect
+from perflab.load.websocket_call import Listener, WebSocket
 from perflab.load.workload import Request
 
 Action = TypeVar("Action", bound=Callable[..., Awaitable[None]])
@@ -135,11 +135,13 @@ class Driving(Protocol):
 
     origin: Origin
     life: Connections
-    allowed: Sequence[str]
-    timeout_s: float
     began_ns: int
     messages: MessageRecorder
-    sockets: set[WebSocket]
+
+    async def connect(
+        self, path: str, listener: Listener, deflate: bool, headers: Mapping[str, str]
+    ) -> WebSocket:
+        """Open a WebSocket to the target, and close it at the end; raises WebSocketError."""
 
     def send(self, exchange: Exchange, name: str, planned_ns: int) -> None:
         """Send a request under a name."""
@@ -294,18 +296,9 @@ class User:
         ``on_closed`` the error class and code of the end; without it, an end with an error class
         is recorded as a failure. Raises WebSocketError.
         """
-        origin = self._driver.origin
-        scheme = "wss" if origin.encrypted else "ws"
-        opened = await connect(
-            f"{scheme}://{origin.authority}{path}",
-            _Ears(on_message, on_closed or self._note_end),
-            deflate=deflate,
-            timeout_s=self._driver.timeout_s,
-            headers={**self.headers, **(headers or {})},
-            allowed=self._driver.allowed,
-        )
-        self._driver.sockets.add(opened)
-        return opened
+        ears = _Ears(on_message, on_closed or self._note_end)
+        sent = {**self.headers, **(headers or {})}
+        return await self._driver.connect(path, ears, deflate, sent)
 
     def _note_end(self, kind: str, _code: int) -> None:
         if kind:

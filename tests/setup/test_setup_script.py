@@ -113,6 +113,13 @@ def test_a_package_of_another_hash_is_not_installed(with_uv: Path, tmp_path: Pat
     assert not list((with_uv / ".venv").rglob("nosuchpackage.py"))
 
 
+def test_a_lock_without_hashes_is_refused(with_uv: Path, tmp_path: Path) -> None:
+    wheel(tmp_path / "wheels", "nosuchpackage", "1.0")
+    (with_uv / "requirements.lock").write_text("nosuchpackage==1.0\n")
+    done = setup(with_uv, **only_from(tmp_path / "wheels"), PYTHON=sys.executable)
+    assert "pinned without a hash" in done.stderr
+
+
 def test_a_finished_environment_is_left_alone_until_the_lock_changes(checkout: Path) -> None:
     venv = checkout / ".venv"
     (venv / "bin").mkdir(parents=True)

@@ -108,6 +108,15 @@ def test_it_is_made_once_and_again_when_the_pins_change(
     assert len(told) == 2
 
 
+def test_settings_that_somebody_planted_where_we_work_are_not_read(
+    specimen: ServiceSpec, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "uv.toml").write_text("no settings at all\n")
+    (tmp_path / "deep").mkdir()
+    monkeypatch.chdir(tmp_path / "deep")
+    assert version_inside(made(specimen, root)) == "1.0"
+
+
 def test_another_interpreter_has_another(
     specimen: ServiceSpec, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
