@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 from perflab.analysis import (
-    deflate_of_sending,
     profile_change,
     profile_changes,
     profile_check,
@@ -19,6 +18,7 @@ from perflab.analysis import (
     watched,
 )
 from perflab.errors import AnalysisError
+from perflab.systems.chat.analysis import deflate_of_sending
 from tests.synthetic import profiled_run, write_run
 
 
