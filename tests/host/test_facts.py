@@ -7,11 +7,16 @@ from pathlib import Path
 import pytest
 
 from perflab.host import facts
+from perflab.host.fingerprint import PLACES, of_all, sources
+
+
+def fingerprint() -> str:
+    return of_all(sources())
 
 
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for place in facts.MEASURING:
+    for place in PLACES:
         (tmp_path / place).mkdir(parents=True)
         (tmp_path / place / "code.py").write_text("x = 1\n")
     (tmp_path / "notebooks").mkdir()
@@ -19,11 +24,11 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("place", facts.MEASURING)
+@pytest.mark.parametrize("place", PLACES)
 def test_a_change_of_any_source_that_measures_is_another_fingerprint(
     checkout: Path, place: str
 ) -> None:
-    seen = [facts.fingerprint()]
+    seen = [fingerprint()]
     code = checkout / place / "code.py"
     for change in (
         lambda: code.write_text("x = 2\n"),
@@ -32,20 +37,20 @@ def test_a_change_of_any_source_that_measures_is_another_fingerprint(
         lambda: code.with_name("other.py").unlink(),
     ):
         change()
-        seen.append(facts.fingerprint())
+        seen.append(fingerprint())
     assert len(set(seen)) == 5
 
 
 def test_what_does_not_measure_changes_no_fingerprint(checkout: Path) -> None:
-    before = facts.fingerprint()
+    before = fingerprint()
     (checkout / "notebooks" / "a.ipynb").write_text("{}")
-    cache = checkout / facts.MEASURING[0] / "__pycache__"
+    cache = checkout / PLACES[0] / "__pycache__"
     cache.mkdir()
     (cache / "code.pyc").write_bytes(b"1")
-    assert facts.fingerprint() == before
+    assert fingerprint() == before
     assert facts.code()["fingerprint"] == before
 
 
 def test_the_lab_s_own_fingerprint_is_of_what_is_there() -> None:
-    assert len(facts.fingerprint()) == 16
-    assert int(facts.fingerprint(), 16) > 0
+    assert len(fingerprint()) == 16
+    assert int(fingerprint(), 16) > 0
