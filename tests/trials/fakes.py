@@ -60,6 +60,7 @@ class Residents:
     refuses: Exception | None = None
     with_database: bool = False
     start_s: float = 0.0
+    reported: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         plan = SimpleNamespace(database="db" if self.with_database else "")

@@ -25,7 +25,9 @@ class Told:
         self.writer = RunWriter.create(root / "runs", record(self.plan))
 
     def go(self, *blocks: int, attempt: int = 0) -> Run:
-        session = Session(self.plan, self.writer, self.bench, self.events.append)
+        session = Session(
+            self.plan, self.writer, self.bench, lambda event: self.events.append(event.model_dump())
+        )
         session.run(Remaining(blocks or tuple(range(self.plan.blocks)), attempt))
         return Run(self.writer.path)
 

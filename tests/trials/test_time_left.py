@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -43,6 +43,7 @@ class _Residents:
     """Services that take their time to stop and start, and nothing else."""
 
     start_s = START_S
+    reported: ClassVar[dict[str, Any]] = {}
 
     def stop(self) -> None:
         time.sleep(STOP_S)
