@@ -12,6 +12,7 @@ from typing import Any
 import papermill
 from papermill.exceptions import PapermillExecutionError
 
+from perflab.durable import replace_file
 from perflab.errors import PerflabError
 from perflab.following import followed
 from perflab.paths import figures_dir, notebooks_dir, project_root
@@ -69,13 +70,6 @@ def execute(name: str, parameters: Mapping[str, Any]) -> Executed:
                 raise PerflabError(f"notebook '{name}': {error.ename}: {error.evalue}") from None
         run_id = next(event.run_id for event in events if isinstance(event, RunBegun))
         target = figures_dir() / run_id / f"{name}.ipynb"
-        _move(output, target)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(target, output.read_bytes())
     return Executed(name, run_id, target)
-
-
-def _move(source: Path, target: Path) -> None:
-    """Copy across file systems, then rename, so that the target is whole or absent."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f".{target.name}.tmp")
-    temporary.write_bytes(source.read_bytes())
-    temporary.rename(target)

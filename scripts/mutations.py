@@ -41,8 +41,9 @@ TABLE = ROOT / "scripts" / "promises.toml"
 COPIED = ("perflab", "services", "tests", "scripts", "pyproject.toml")
 # Imported once, and not by each of many processes; nothing of the project is among them.
 PRELOADED = (
-    "hypothesis", "matplotlib.pyplot", "numpy", "pandas", "pyarrow.parquet", "pydantic", "pytest",
-    "scipy.stats", "uvloop",
+    "docker", "hypothesis", "hypothesis.strategies", "matplotlib.pyplot", "numpy", "pandas",
+    "psutil", "psycopg2", "pyarrow.parquet", "pydantic", "pytest", "pytest_timeout", "scipy.stats",
+    "uvloop",
 )  # fmt: skip
 AS_IT_IS = "(nothing is changed)"
 CAUGHT, SURVIVED = "caught", "SURVIVED"
@@ -228,7 +229,9 @@ def _run_tests(tests: Sequence[str]) -> int:
     hypothesis.settings.register_profile(
         "mutations", derandomize=True, deadline=None, database=None, phases=phases
     )
-    return int(pytest.main(["-x", "-q", "--no-header", "-p", "no:cacheprovider", *tests]))
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    plugins = ["-p", "no:cacheprovider", "-p", "pytest_timeout", "-p", "_hypothesis_pytestplugin"]
+    return int(pytest.main(["-x", "-q", "--no-header", *plugins, *tests]))
 
 
 class Trier:
@@ -296,7 +299,8 @@ def unbroken(outcomes: Sequence[Outcome], parts: int = 2) -> list[Promise]:
     found = []
     for slow in (False, True):
         caught = [each for each in outcomes if each.good and each.promise.slow == slow]
-        tests = sorted({each.by for each in caught})
+        # All parameters of a test: their names may hold what a command line cannot say.
+        tests = sorted({each.by.partition("[")[0] for each in caught})
         some = [tuple(tests[part::parts]) for part in range(parts)]
         found += [Promise(AS_IT_IS, AS_IT_IS, "", "", "", each, slow) for each in some if each]
     return found

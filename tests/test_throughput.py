@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from perflab.instruments.requests import request_columns
 from perflab.load.report import summary
 from perflab.load.result import LoadResult
 from perflab.load.selfcheck import check
 from perflab.load.workload import Burst, Request, Workload
 from perflab.throughput import completed, per_second
-from perflab.trials.summary import load_columns
 from tests.load.planted import BEGIN_NS, S, load_result
 
 WORK = Workload(request=Request(), arrivals=Burst(size=1))
@@ -38,7 +38,7 @@ def test_a_rate_is_per_second_and_a_window_without_length_has_none() -> None:
 def shown_twice(result: LoadResult) -> tuple[float, float]:
     """Return the throughput of the summary of a load and that of a trial's row."""
     told = summary(result, WORK, check(result, WORK))["throughput_rps"]
-    return told, load_columns(result)["throughput_rps"]
+    return told, request_columns(result)["throughput_rps"]
 
 
 def test_the_summary_of_a_load_and_a_trial_say_the_same(tmp_path: Path) -> None:

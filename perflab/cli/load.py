@@ -13,7 +13,7 @@ from perflab.cli import load_capacity, load_live
 from perflab.errors import LoadError
 
 if TYPE_CHECKING:
-    from perflab.load.command import Options
+    from perflab.load.options import Options
     from perflab.load.workload import Workload
 
 ARRIVALS, REQUEST, ENDING, OUTPUT = "Arrivals", "Request", "Ending", "Output"
@@ -119,7 +119,8 @@ def command(
     2 words that cannot be read; 3 INVALID numbers, or too few for an objective; 4 every request
     failed; 99 an objective was missed; 130 interrupted. Of several the first of 130, 4, 3, 99.
     """
-    from perflab.load.command import Options, workload
+    from perflab.load.command import workload
+    from perflab.load.options import Options
 
     options = Options(
         url=url, users=users, rate=rate, stages=stages, user_stages=user_stages,

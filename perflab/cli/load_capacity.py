@@ -10,10 +10,9 @@ import typer
 
 from perflab.cli.load_live import interruptible
 from perflab.errors import ParameterError
-from perflab.percentiles import OF_LOADS
 
 if TYPE_CHECKING:
-    from perflab.load.command import Options
+    from perflab.load.options import Options
     from perflab.load.workload import Workload
 
 
@@ -35,6 +34,7 @@ def search(made: Workload, options: Options, workers: int, wait: float, as_json:
     from perflab.load.command import DEFAULT_PROBE_S, HIGHEST_RATE, HIGHEST_USERS
     from perflab.load.place import place
     from perflab.load.status import Status
+    from perflab.percentiles import OF_LOADS
 
     for objective in made.stop.objectives:
         if objective.percentile not in OF_LOADS:

@@ -75,7 +75,7 @@ def parts(run: Run) -> pd.DataFrame:
     return decompose(run.requests())[["treatment", "part", "mean_ms", "low_ms", "high_ms"]]
 
 
-def responses(run: Run) -> pd.DataFrame:
+def whole_responses(run: Run) -> pd.DataFrame:
     """Return treatment, mean_ms of its responses with its interval, and trials."""
     return mean_responses(run.requests())
 

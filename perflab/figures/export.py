@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +19,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
+from perflab.durable import explained, replace_file
 from perflab.errors import PerflabError
 from perflab.figures.canvas import LabFigure
 from perflab.figures.flame_graphs import FlameGraph
@@ -34,6 +33,7 @@ from perflab.recordings import Run
 
 PRINT_DPI = 200
 COLORS = 256
+ELSEWHERE = "point PERFLAB_FIGURES at another folder"
 FORMATS = ("svg", "png")
 DESCRIPTION = "{http://purl.org/dc/elements/1.1/}description"
 
@@ -153,28 +153,9 @@ def write_whole(path: Path, content: bytes) -> None:
     FigureNotSaved
         The file cannot be written; what was there is still there.
     """
-    try:
+    with explained(path, "the run is kept", ELSEWHERE, FigureNotSaved):
         path.parent.mkdir(parents=True, exist_ok=True)
-        _replace(path, content)
-    except OSError as error:
-        raise FigureNotSaved(
-            f"{path}: cannot be written ({error.strerror or error}). Way out: make room there and "
-            "look whose folder it is, or point PERFLAB_FIGURES at another one; the run is kept"
-        ) from None
-
-
-def _replace(path: Path, content: bytes) -> None:
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+        replace_file(path, content)
 
 
 def provenance(path: Path) -> dict[str, Any]:

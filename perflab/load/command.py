@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from perflab.errors import ParameterError, TargetRefused
-from perflab.load.life_cycle import WORDS
-from perflab.load.payload import FileBody, Payload, checksum
+from perflab.load.options import Options
 from perflab.load.place import file_problems, folder_problems
 from perflab.load.prepared import Prepared
+from perflab.load.requested import connections, request
 from perflab.load.targets import refuse_foreign, split
 from perflab.load.users import find
 from perflab.load.workload import Workload
@@ -27,55 +25,6 @@ HIGHEST_RATE = 200_000.0
 HIGHEST_USERS = 20_000
 OBJECTIVE = re.compile(r"p(\d+(?:\.\d+)?)\s*<=?\s*(\d+(?:\.\d+)?)\s*(ms|s)?(?:/(\d+(?:\.\d+)?)s?)?")
 STAGE = re.compile(r"(\d+(?:\.\d+)?)(?:-(\d+(?:\.\d+)?))?:(\d+(?:\.\d+)?)s?")
-
-
-@dataclass
-class Options:
-    """The options as they were given; 0, empty or None means not given."""
-
-    url: str
-    users: int = 0
-    rate: float = 0.0
-    stages: str = ""
-    user_stages: str = ""
-    burst: int = 0
-    script: str = ""
-    script_parameters: Sequence[str] = ()
-    arrivals: str = "constant"
-    seed: int = 0
-    requests: int = 0
-    duration: float = 0.0
-    warmup: float = 0.0
-    think_time: float = 0.0
-    pacing: float = 0.0
-    ramp: float = 0.0
-    connection: str = "keep_alive"
-    connections: int = 0
-    requests_per_connection: int = 0
-    idle: float = 0.0
-    churn: float = 0.0
-    churn_share: float = 0.0
-    timeout: float = 30.0
-    method: str = ""
-    headers: Sequence[str] = ()
-    body: str = ""
-    body_file: str = ""
-    data: str = ""
-    expect_status: int = 0
-    expect_body: str = ""
-    expect_bytes: int = -1
-    expect_checksum: str = ""
-    redirects: int = 0
-    client: str = "lean"
-    insecure: bool = False
-    ca_file: str = ""
-    stop_failures: int = 0
-    stop_failure_share: float = 0.0
-    objectives: Sequence[str] = ()
-    allow_targets: Sequence[str] = ()
-    out: str = ""
-    csv: str = ""
-    problems: list[str] = field(default_factory=list)
 
 
 def workload(options: Options) -> Workload:
@@ -94,9 +43,9 @@ def workload(options: Options) -> Workload:
         raise TargetRefused(f"'{options.url}': load goes to http and https addresses")
     problems = options.problems
     words = {
-        "request": _request(options, path),
+        "request": request(options, path),
         "arrivals": _arrivals(options),
-        "connections": _connections(options),
+        "connections": connections(options),
         "timeout_s": options.timeout,
         "client": options.client,
         "verify_tls": not options.insecure,
@@ -126,117 +75,6 @@ def workload(options: Options) -> Workload:
     if problems or made is None:
         raise ParameterError("perflab load", problems)
     return made
-
-
-def _connections(options: Options) -> dict[str, float]:
-    word, requests = options.connection.replace("-", "_"), options.requests_per_connection
-    if word not in WORDS:
-        options.problems.append(
-            f"--connection '{options.connection}' is not keep-alive or per-request"
-        )
-    elif word == "per_request" and requests:
-        options.problems.append("give --connection per-request or --requests-per-connection")
-    else:
-        requests = requests or WORDS[word].get("requests", 0)
-    return {
-        "requests": requests,
-        "idle_s": options.idle,
-        "churn_per_s": options.churn,
-        "churn_share": options.churn_share,
-        "most": options.connections,
-    }
-
-
-def _body(options: Options) -> Payload:
-    """Return the body: the text that was given, or the file."""
-    if options.body_file:
-        if options.body or options.data:
-            options.problems.append("--body-file does not go with --body or --data")
-        try:
-            return FileBody.of(options.body_file)
-        except ValidationError as error:
-            options.problems.append(f"--body-file: {error.errors()[0]['ctx']['error']}")
-    if not options.body.startswith("@"):
-        return options.body
-    try:
-        return Path(options.body[1:]).read_text()
-    except UnicodeDecodeError:
-        options.problems.append(f"--body {options.body}: no text; --body-file sends any bytes")
-    except OSError as error:
-        options.problems.append(f"--body {options.body}: {error}")
-    return ""
-
-
-def _expected_body(options: Options) -> dict[str, Any]:
-    """Return what the body of an answer must be; of a file, length and checksum of its content."""
-    found: dict[str, Any] = {"expect_body": options.expect_body}
-    if options.expect_bytes >= 0:
-        found["expect_bytes"] = options.expect_bytes
-    kind, _, value = options.expect_checksum.partition(":")
-    if options.expect_checksum.startswith("@"):
-        try:
-            size, crc32 = checksum(Path(options.expect_checksum[1:]))
-            return {"expect_bytes": size, **found, "expect_crc32": crc32}
-        except OSError as error:
-            options.problems.append(f"--expect-checksum {options.expect_checksum}: {error}")
-    elif kind == "crc32" and re.fullmatch("[0-9a-fA-F]{1,8}", value):
-        found["expect_crc32"] = int(value, 16)
-    elif kind == "sha256" and re.fullmatch("[0-9a-fA-F]{64}", value):
-        found["expect_sha256"] = value.lower()
-    elif options.expect_checksum:
-        options.problems.append(
-            f"--expect-checksum '{options.expect_checksum}' is not like crc32:1c291ca3, "
-            "sha256:(64 digits) or @FILE"
-        )
-    return found
-
-
-def _request(options: Options, path: str) -> dict[str, Any]:
-    rows = _rows(options.data, options.problems) if options.data else []
-    body = _body(options)
-    headers = {}
-    for text in options.headers:
-        name, colon, value = text.partition(":")
-        if not colon:
-            options.problems.append(f"--header '{text}' is not 'Name: value'")
-        headers[name.strip()] = value.strip()
-    if rows and not body and "$" not in path + "".join(headers.values()):
-        # Rows without a template are the bodies themselves.
-        rows, body = [{"row": json.dumps(row)} for row in rows], "${row}"
-    return {
-        "method": (options.method or ("POST" if body else "GET")).upper(),
-        "path": path,
-        "headers": headers,
-        "body": body,
-        "data": rows,
-        "expect_status": options.expect_status or 200,
-        **_expected_body(options),
-        "redirects": options.redirects,
-    }
-
-
-def _rows(name: str, problems: list[str]) -> list[dict[str, Any]]:
-    try:
-        lines = Path(name).read_text().splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        problems.append(f"--data {name}: {error}")
-        return []
-    rows = []
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except ValueError as error:
-            problems.append(f"--data {name}, line {number}: not JSON ({error})")
-            break
-        if not isinstance(row, dict):
-            problems.append(f"--data {name}, line {number}: not a JSON object")
-            break
-        rows.append(row)
-    if not rows and not problems:
-        problems.append(f"--data {name}: no rows")
-    return rows
 
 
 def _arrivals(options: Options) -> Mapping[str, Any]:
@@ -396,7 +234,7 @@ def _readable(error: ValidationError) -> list[str]:
         "timeout_s": "--timeout",
         "duration_s": "--duration",
         "max_duration_s": "--duration",
-        "requests": "--requests",
+        "connections.requests": "--requests-per-connection",
         "idle_s": "--idle",
         "churn_per_s": "--churn",
         "most": "--connections",
@@ -405,7 +243,8 @@ def _readable(error: ValidationError) -> list[str]:
     problems = []
     for item in error.errors():
         place = [str(part) for part in item["loc"] if part not in ("closed", "open", "burst")]
-        name = names.get(place[-1], "--" + place[-1].replace("_", "-")) if place else ""
+        usual = "--" + place[-1].replace("_", "-") if place else ""
+        name = names.get(".".join(place), names.get(place[-1], usual)) if place else ""
         given = item["input"] if isinstance(item["input"], (str, int, float)) else None
         shown = f" (given: {given!r})" if given is not None else ""
         problems.append(f"{name}: {item['msg'].removeprefix('Value error, ')}{shown}".strip(": "))

@@ -14,8 +14,9 @@ from perflab.errors import LoadError, PerflabError
 from perflab.host.lock import measurement_lock
 from perflab.host.placement import placement
 from perflab.load import record, report
-from perflab.load.command import Options, workload
+from perflab.load.command import workload
 from perflab.load.generator import Generator
+from perflab.load.options import Options
 from perflab.load.place import Place, place
 from perflab.load.selfcheck import check
 from perflab.load.stopping import Progress
@@ -116,7 +117,7 @@ def send(
     out : str
         New folder for the record.
     **options
-        As ``perflab load`` has them, with underscores (see ``command.Options``): ``users``,
+        As ``perflab load`` has them, with underscores (see ``options.Options``): ``users``,
         ``rate``, ``duration``, ``requests``, ``arrivals``, ``allow_targets``...
 
     Returns

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from perflab.durable import replace_file, whole_file
 from perflab.load.columns import PHASE, ROW, phases, words
 from perflab.load.outcome import ERRORS, STAGES
 from perflab.load.result import LoadResult
@@ -23,8 +24,19 @@ def write(
     folder: Path, result: LoadResult, workload: Workload, shown: Mapping[str, Any], url: str
 ) -> None:
     """Write ``requests.parquet`` and ``load.json``; both appear whole or not at all."""
-    table_file = folder / "requests.parquet"
-    making = folder / "requests.parquet.making"
+    with whole_file(folder / "requests.parquet") as file:
+        _write_requests(file, result)
+    messages = result.messages
+    if len(messages):
+        table = pa.Table.from_pandas(messages, preserve_index=False)
+        with whole_file(folder / "messages.parquet") as file:
+            pq.write_table(table, file)
+    record = {"url": url, "workload": workload.model_dump(mode="json"), **shown}
+    replace_file(folder / "load.json", (json.dumps(record, indent=1) + "\n").encode())
+
+
+def _write_requests(file: BinaryIO, result: LoadResult) -> None:
+    """Write the requests of all workers, a piece at a time."""
     columns = [(result.folder / str(number), rows) for number, rows in enumerate(result.rows)]
     names = sorted({name for place, rows in columns for name in phases(place, len(rows))})
     writer: pq.ParquetWriter | None = None
@@ -37,19 +49,10 @@ def write(
                 values = found.get(name, np.full(len(rows), np.nan, dtype=np.float32))
                 group[PHASE.format(name)] = pa.array(values[begin : begin + ROWS_PER_GROUP])
             arrow = pa.table(group)
-            writer = writer or pq.ParquetWriter(making, arrow.schema, compression="zstd")
+            writer = writer or pq.ParquetWriter(file, arrow.schema, compression="zstd")
             writer.write_table(arrow)
     if writer is not None:
         writer.close()
-        making.rename(table_file)
-    messages = result.messages
-    if len(messages):
-        pq.write_table(pa.Table.from_pandas(messages, preserve_index=False), making)
-        making.rename(folder / "messages.parquet")
-    record = {"url": url, "workload": workload.model_dump(mode="json"), **shown}
-    part_file = folder / "load.json.making"
-    part_file.write_text(json.dumps(record, indent=1) + "\n")
-    part_file.rename(folder / "load.json")
 
 
 def _group(rows: np.ndarray, worker: int) -> dict[str, pa.Array]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
@@ -31,13 +32,49 @@ def published(study: str) -> pd.DataFrame:
     RecordingError
         There is no study of that name.
     """
+    return _read(_path(study))
+
+
+def _path(study: str) -> Path:
     known = _files()
     if study not in known:
         raise RecordingError(
             f"no published study '{study}'{did_you_mean(study, known)}; "
             f"there are: {', '.join(sorted(known)) or 'none in ' + str(_folders()[0])}"
         )
-    return pd.read_csv(known[study], keep_default_na=False, dtype=_TEXT)
+    return known[study]
+
+
+def _read(path: Path) -> pd.DataFrame:
+    return pd.read_csv(path, keep_default_na=False, dtype=_TEXT)
+
+
+def published_value(study: str, place: str, scenario: str, measure: str) -> float:
+    """Return one published number, in the unit of its row.
+
+    Raises
+    ------
+    RecordingError
+        There is no such study, or no such row in it; the message names the nearest.
+    """
+    rows = _rows(_path(study))
+    wanted = (place, scenario, measure)
+    if wanted not in rows:
+        nearest = did_you_mean(_named(wanted), map(_named, rows))
+        raise RecordingError(f"{study}.csv has no row '{_named(wanted)}'{nearest}")
+    return rows[wanted]
+
+
+@cache
+def _rows(path: Path) -> dict[tuple[str, str, str], float]:
+    """Return a study's numbers by place, scenario and measure; its file is read once."""
+    table = _read(path)
+    keys = zip(table["place"], table["scenario"], table["measure"], strict=True)
+    return dict(zip(keys, table["value"].astype(float), strict=True))
+
+
+def _named(row: tuple[str, str, str]) -> str:
+    return " / ".join(row)
 
 
 def targets(study: str) -> dict[str, float]:

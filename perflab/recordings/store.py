@@ -13,16 +13,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from perflab.durable import explained, remove, replace_file, whole_folder, write_file
 from perflab.errors import RecordingError
 from perflab.parameters import did_you_mean
 from perflab.recordings import manifest
-from perflab.recordings.durable import (
-    explained,
-    remove,
-    replace_file,
-    whole_folder,
-    write_file,
-)
 from perflab.recordings.opening import check_folder
 from perflab.recordings.record import read_record
 from perflab.recordings.schema import ALWAYS, RunRecord, schemas

@@ -15,6 +15,7 @@ from perflab.figures import EFFECT, save_view
 from perflab.figures.canvas import LabFigure
 from perflab.figures.plots.ratios import limits, marks
 from perflab.recordings import Run
+from tests.figures.saved import check_columns_are_seen
 from tests.figures.shown import cut_off, one_line, overlapping, picture
 from tests.synthetic import ON_AND_OFF, Planted, contrast_of, variants, write_run
 
@@ -170,6 +171,12 @@ def test_it_is_saved_with_its_table_and_rebuilt_byte_for_byte(many: Run, tmp_pat
     first, second = (save_view(EFFECT, many, tmp_path / name) for name in "ab")
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
     assert [path.suffix for path in first] == [".svg", ".png", ".csv"]
+
+
+def test_every_column_of_its_file_is_seen(many: Run) -> None:
+    table = EFFECT.table(many)
+    assert (table["unit"] != "").any()
+    check_columns_are_seen(many, ["effect"])
 
 
 def test_an_interaction_is_drawn_as_a_ratio_of_ratios(tmp_path) -> None:

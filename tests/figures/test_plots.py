@@ -113,6 +113,7 @@ def test_a_curve_holds_times_that_were_observed(tmp_path) -> None:
     requests = run.requests()
     observed = {f"{ns / 1e6:.6f}" for ns in requests["done_ns"] - requests["planned_ns"]}
     table = LATENCY_ECDF.table(run)
+    table = table[table["curve"] != "median of trials"]
     assert {f"{ms:.6f}" for ms in table["response_ms"]} <= observed
 
 

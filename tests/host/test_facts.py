@@ -2,55 +2,103 @@
 
 from __future__ import annotations
 
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 
-from perflab.host import facts
-from perflab.host.fingerprint import PLACES, of_all, sources
+from perflab.host import facts, fingerprint
+from perflab.paths import FOREIGN
 
-
-def fingerprint() -> str:
-    return of_all(sources())
+SOURCES = {
+    "perflab": "perflab/figures/plot.py",
+    "services": "services/echo/server.py",
+    "requirements.lock": "requirements.lock",
+    "services.lock": "services.lock",
+    f"{FOREIGN} 1": "mine/oracle/service.py",
+    f"{FOREIGN} 2": "yours/table.csv",
+}
 
 
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for place in PLACES:
-        (tmp_path / place).mkdir(parents=True)
-        (tmp_path / place / "code.py").write_text("x = 1\n")
-    (tmp_path / "notebooks").mkdir()
+    for path in (*SOURCES.values(), "notebooks/a.ipynb"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text("x = 1\n")
     monkeypatch.setenv("PERFLAB_ROOT", str(tmp_path))
+    monkeypatch.setenv(FOREIGN, f"{tmp_path / 'mine'}:{tmp_path / 'yours'}")
     return tmp_path
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_a_change_of_any_source_that_measures_is_another_fingerprint(
+def whole() -> str:
+    return str(facts.code()["fingerprint"])
+
+
+@pytest.mark.parametrize("place", SOURCES)
+def test_a_change_of_any_source_is_another_fingerprint_and_says_where(
     checkout: Path, place: str
 ) -> None:
-    seen = [fingerprint()]
-    code = checkout / place / "code.py"
-    for change in (
-        lambda: code.write_text("x = 2\n"),
-        lambda: code.rename(code.with_name("other.py")),
-        lambda: (code.parent / "deep").mkdir() or (code.parent / "deep" / "new.sql").touch(),
-        lambda: code.with_name("other.py").unlink(),
-    ):
-        change()
-        seen.append(fingerprint())
-    assert len(set(seen)) == 5
+    seen, before = [whole()], fingerprint.sources()
+    file = checkout / SOURCES[place]
+    file.write_text("x = 2\n")
+    seen.append(whole())
+    after = fingerprint.sources()
+    assert {name for name in before if before[name] != after[name]} == {place}
+    file.unlink()
+    seen.append(whole())
+    assert len(set(seen)) == 3
+
+
+@pytest.mark.parametrize("place", ["perflab", "services", f"{FOREIGN} 1"])
+def test_names_and_new_files_are_of_the_fingerprint(checkout: Path, place: str) -> None:
+    file = checkout / SOURCES[place]
+    seen = [whole()]
+    file.rename(file.with_name("other.py"))
+    seen.append(whole())
+    file.with_name("other.py").rename(file)
+    (file.parent / "deep").mkdir()
+    (file.parent / "deep" / "new.sql").touch()
+    seen.append(whole())
+    assert len(set(seen)) == 3
+
+
+def test_bytes_that_move_between_files_are_a_change(checkout: Path) -> None:
+    """What one file lost and the next one won is not the same code."""
+    one, other = checkout / "perflab" / "a.py", checkout / "perflab" / "b.py"
+    one.write_text("x")
+    other.write_text("yz")
+    before = whole()
+    one.write_text("xy")
+    other.write_text("z")
+    assert whole() != before
+
+
+def test_where_a_foreign_system_lies_is_no_change(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = whole()
+    (checkout / "mine").rename(checkout / "moved")
+    monkeypatch.setenv(FOREIGN, f"{checkout / 'moved'}:{checkout / 'yours'}")
+    assert whole() == before
 
 
 def test_what_does_not_measure_changes_no_fingerprint(checkout: Path) -> None:
-    before = fingerprint()
+    before = whole()
     (checkout / "notebooks" / "a.ipynb").write_text("{}")
-    cache = checkout / PLACES[0] / "__pycache__"
-    cache.mkdir()
-    (cache / "code.pyc").write_bytes(b"1")
-    assert fingerprint() == before
-    assert facts.code()["fingerprint"] == before
+    for cache in ("perflab/__pycache__", "mine/.git"):
+        (checkout / cache).mkdir()
+        (checkout / cache / "code.pyc").write_bytes(b"1")
+    assert whole() == before
 
 
 def test_the_lab_s_own_fingerprint_is_of_what_is_there() -> None:
-    assert len(fingerprint()) == 16
-    assert int(fingerprint(), 16) > 0
+    found = facts.code()
+    assert int(found["fingerprint"], 16) > 0
+    assert {"perflab", "services", "requirements.lock"} <= set(found["sources"])
+
+
+def test_every_installed_package_is_recorded_with_its_version() -> None:
+    packages = facts.environment()["packages"]
+    assert packages["numpy"] == metadata.version("numpy")
+    assert packages["pydantic-core"] == metadata.version("pydantic_core")
+    assert len(packages) > 50

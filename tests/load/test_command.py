@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perflab.errors import ParameterError
-from perflab.load.command import Options, workload
+from perflab.load.command import workload
+from perflab.load.options import Options
 from perflab.load.schedule import instants, last_instant_s, planned_count
 from perflab.load.workload import OpenLoop
 

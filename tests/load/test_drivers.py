@@ -18,11 +18,11 @@ from perflab.load.schedule import instants
 from perflab.load.scripted import ScriptedDriver
 from perflab.load.targets import split
 from perflab.load.users import User, action
-from perflab.load.workload import Burst, ClosedLoop, OpenLoop, Request, Scripted, Stage
+from perflab.load.workload import Burst, ClosedLoop, Connections, OpenLoop, Request, Scripted, Stage
 from tests.load.virtual import MS, START_NS, S, Sent, World
 
 ORIGIN, _ = split("http://127.0.0.1:80")
-NOTHING = Prepared(Request(), ORIGIN, "keep_alive")
+NOTHING = Prepared(Request(), ORIGIN)
 WORLDS = st.builds(
     World,
     service_ns=st.integers(0, 300 * MS),
@@ -172,7 +172,7 @@ def acted(world: World, kind: str, folder: Path, **words: object) -> list[Sent]:
     )
     folder.mkdir(parents=True, exist_ok=True)
     driver = ScriptedDriver(
-        arrivals, range(arrivals.users), world, ORIGIN, "keep_alive", world, world.record, folder
+        arrivals, range(arrivals.users), world, ORIGIN, Connections(), world, world.record, folder
     )
     return world.live(driver.run(START_NS))
 

@@ -7,12 +7,15 @@ import contextlib
 import socket
 import ssl
 import subprocess
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from perflab.load.workload import Workload
 from tests.load.hostile import OK, End, Hostile, Part, Script, Seen, check, on_uvloop, send
+from tests.load.meter import Meter, drive, patterned
 
 
 @pytest.fixture(scope="module")
@@ -162,3 +165,26 @@ def test_a_tls_server_on_http_is_a_protocol_error(certificate: tuple[Path, Path]
     seen = on_uvloop(lambda: over_tls(certificate, 2, scheme="http", timeout_s=0.3))
     check(seen, 2)
     assert set(seen.errors) <= {"protocol", "closed", "reset"}
+
+
+@pytest.mark.parametrize("client", ["lean", "aiohttp", "httpx"])
+def test_a_file_arrives_whole_over_tls(
+    certificate: tuple[Path, Path], tmp_path: Path, client: str
+) -> None:
+    path = patterned(tmp_path / "body", 3_000_001)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate[1], certificate[0])
+    request = {"method": "POST", "body": {"file": str(path)}}
+    arrivals = {"kind": "closed", "users": 2, "requests": 1}
+    work = Workload.model_validate(
+        {"request": request, "arrivals": arrivals, "client": client, "verify_tls": False}
+    )
+    meter = Meter(context)
+
+    async def go() -> list[str]:
+        async with meter as url:
+            return await drive(work, url, 2)
+
+    assert on_uvloop(go) == [""] * 4
+    digests = [taken.sha256 for seen in meter.seen for taken in seen.taken]
+    assert digests == [sha256(path.read_bytes()).hexdigest()] * 4

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from perflab.errors import LoadError, ParameterError
-from perflab.load.command import Options, workload
+from perflab.load.command import workload
 from perflab.load.generator import Generator
+from perflab.load.options import Options
 from perflab.load.payload import BytesBody, FileBody, checksum
 from perflab.load.workload import Request, Workload
 from tests.load.meter import PIECE, Meter, crc32_of, drive, on_loop, patterned
@@ -205,6 +206,8 @@ def test_the_command_line_sends_files_and_knows_their_checksums(tmp_path: Path) 
         ),
         ({"churn": 1.0, "client": "httpx"}, "the httpx client closes no connection after"),
         ({"churn": -1.0}, "--churn: Input should be greater"),
+        ({"requests_per_connection": -1}, "--requests-per-connection: Input should be greater"),
+        ({"idle": 1.0, "client": "httpx"}, "the httpx client closes an idle connection only when"),
     ],
 )
 def test_what_the_command_line_cannot_do_is_told(options: dict[str, Any], problem: str) -> None:

@@ -132,3 +132,20 @@ def test_one_rule_says_how_many_values_a_percentile_needs() -> None:
     assert needed_n(100) == 1
     assert needed_n(1) == 368
     assert math.isfinite(needed_n(99.999))
+
+
+def test_response_times_count_from_the_planned_instant_and_service_times_from_sending(
+    tmp_path: Path,
+) -> None:
+    def waited(rows: np.ndarray) -> None:
+        rows["planned_ns"] -= 20_000_000
+        rows["sent_ns"] += 5_000_000
+
+    found = shown(tmp_path, latency_s=0.05, change=waited)
+    medians = {name: found[f"{name}_ms"]["p50"] for name in MEDIANS}
+    assert medians == pytest.approx(MEDIANS)
+
+
+MEDIANS = {
+    "response_time": 70.0, "service_time": 45.0, "generator_lag": 20.0, "connection_wait": 5.0,
+}  # fmt: skip

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
-from perflab.load.outcome import Exchange
+from perflab.load.exchange import Exchange
 
 MS = 1_000_000
 S = 1_000_000_000

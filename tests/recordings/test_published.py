@@ -7,8 +7,10 @@ import pandas as pd
 import pytest
 
 from perflab.errors import RecordingError
-from perflab.recordings import claims, published, studies
+from perflab.recordings import claims, published, published_value, studies
 from perflab.recordings.published import COLUMNS
+from perflab.systems import experiment
+from perflab.systems.chat.service import published_load
 
 STUDIES = ["chat", "inference", "llm_proxy", "metricstream", "registry"]
 QUALIFIERS = {"", "~", ">", "<", ">="}
@@ -105,3 +107,35 @@ def test_claims_have_unique_names_in_known_studies() -> None:
 def test_an_unknown_study_gets_the_nearest_name() -> None:
     with pytest.raises(RecordingError, match="did you mean 'inference'"):
         published("inferense")
+
+
+def test_a_number_is_found_by_place_scenario_and_measure() -> None:
+    assert published_value("inference", "results table", "ONNX, no DB", "throughput") == 1087
+
+
+def test_a_number_that_is_not_there_is_named_with_the_nearest() -> None:
+    with pytest.raises(RecordingError, match=r"inference\.csv has no row 'results table / ONNX,"):
+        published_value("inference", "results table", "ONNX, no DBs", "throughput")
+
+
+def test_the_sizes_that_experiments_are_held_to_are_the_studies_own() -> None:
+    names = ("synchronous_commit", "sync_vs_async", "inference_runtime")
+    sizes = {
+        contrast.name: contrast.published_ratio
+        for chosen in map(experiment, names)
+        for contrast in chosen.plan(chosen.check({})).contrasts
+        if contrast.published_ratio is not None
+    }
+    assert sizes["off against on"] == pytest.approx(511 / 320)
+    drivers = {size for name, size in sizes.items() if name.startswith("async against sync")}
+    assert drivers == {730 / 483}
+    assert sizes["no write against write (onnx)"] == pytest.approx(1087 / 320)
+
+
+def test_defaults_and_presets_are_the_published_loads() -> None:
+    chat = experiment("chat_ladder").check({})
+    assert {name: getattr(chat, name) for name in published_load()} == published_load()
+    preset = experiment("synchronous_commit").check({"preset": "published"})
+    assert (preset.requests, preset.concurrency, preset.workers, preset.pool_size) == (
+        1000, 50, 4, 50,
+    )  # fmt: skip

@@ -7,10 +7,8 @@ import shutil
 import pytest
 
 from perflab.errors import ResumeRefused
-from perflab.recordings import Run, RunWriter, check_same, remainder, remaining_blocks
+from perflab.recordings import Run, RunWriter, remainder, remaining_blocks
 from tests.synthetic import write_run
-
-MACHINE = {"cpu": "synthetic", "cores": 2}
 
 
 @pytest.fixture(scope="module")
@@ -77,20 +75,3 @@ def test_two_broken_blocks_are_refused_by_name(tmp_path) -> None:
         shutil.rmtree(run.path / "trials" / name)
     with pytest.raises(ResumeRefused, match="blocks 0, 2"):
         remaining_blocks(run.record, run.path)
-
-
-def test_the_same_code_and_machine_may_go_on(complete) -> None:
-    check_same(complete.record, "planted", MACHINE, "process")
-
-
-@pytest.mark.parametrize(
-    ("fingerprint", "machine", "backend", "words"),
-    [
-        ("other", MACHINE, "process", "planted -> other"),
-        ("planted", {**MACHINE, "cores": 8}, "process", "cores \\(2 -> 8\\)"),
-        ("planted", MACHINE, "docker", "process -> docker"),
-    ],
-)
-def test_a_change_is_refused_and_named(complete, fingerprint, machine, backend, words) -> None:
-    with pytest.raises(ResumeRefused, match=words):
-        check_same(complete.record, fingerprint, machine, backend)

@@ -13,13 +13,18 @@ from typing import Any
 import numpy as np
 
 from perflab.host.placement import placement
+from perflab.instruments.cpu_speed import CpuSpeed
+from perflab.instruments.flushes import FlushProbe
+from perflab.instruments.requests import Requests
+from perflab.instruments.server_count import ServerCount
 from perflab.load.result import LoadResult
 from perflab.load.stopping import Progress, StopLoad
 from perflab.load.workload import ClosedLoop, Request, Workload
-from perflab.recordings import RunRecord, TreatmentRecord
+from perflab.recordings import RunRecord
 from perflab.sampling.meters import ProcessTable, Reading
 from perflab.stacks.plan import Node, StackPlan
 from perflab.trials.plan import RunPlan, Treatment
+from perflab.trials.protocol import treatment_records
 from perflab.trials.trial import Bench
 from tests.load.planted import S, load_result
 
@@ -58,19 +63,18 @@ class Residents:
     lose: Mapping[str, str] = field(default_factory=dict)
     dies: Exception | None = None
     refuses: Exception | None = None
-    with_database: bool = False
     start_s: float = 0.0
-    reported: dict[str, dict[str, Any]] = field(default_factory=dict)
+    says: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        plan = SimpleNamespace(database="db" if self.with_database else "")
-        self.plans = {"a": plan, "b": plan}
+        self.reported: dict[str, dict[str, dict[str, Any]]] = {}
         self._echo, self._idle = Instance(0.1), Instance(self.paused_cpu)
 
     def activate(self, name: str) -> None:
         self.notes.append(f"activate {name}")
         if self.refuses:
             raise self.refuses
+        self.reported[name] = {"echo": dict(self.says)}
 
     def reset(self, name: str) -> None:
         self.notes.append(f"reset {name}")
@@ -85,16 +89,8 @@ class Residents:
         self.notes.append("probe")
         return self._echo
 
-    def database(self, _name: str) -> Any:
-        if not self.with_database:
-            return None
-        return SimpleNamespace(waits=list)
-
     def count(self, _name: str) -> int | None:
-        return self.counted if self.counted >= 0 else None
-
-    def counts(self, _name: str) -> dict[str, dict[str, Any]]:
-        return {}
+        return None if self.counted < 0 else self.counted
 
     def check_alive(self, _name: str) -> None:
         if self.dies:
@@ -166,6 +162,7 @@ def treatment(name: str) -> Treatment:
             request=Request(node="echo"),
             arrivals=ClosedLoop(users=5, requests=REQUESTS, pacing_s=0.1),
         ),
+        instruments=(Requests(), CpuSpeed(), ServerCount(), FlushProbe(node="echo")),
     )
 
 
@@ -184,6 +181,7 @@ def plan(blocks: int = 2, **words: Any) -> RunPlan:
 
 
 def record(of: RunPlan) -> RunRecord:
+    treatments, parts = treatment_records(of.treatments)
     return RunRecord(
         run_id="20260102T030405Z-test-000005",
         experiment=of.experiment,
@@ -193,10 +191,8 @@ def record(of: RunPlan) -> RunRecord:
         created_at="2026-01-02T03:04:05Z",
         parameters={},
         factors={name: list(levels) for name, levels in of.factors.items()},
-        treatments=[
-            TreatmentRecord(name=each.name, levels=dict(each.levels), label=each.label)
-            for each in of.treatments
-        ],
+        treatments=treatments,
+        parts=parts,
         blocks=of.blocks,
         seed=of.seed,
         order=of.order(),

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
 from perflab.errors import LoadError, RunInterrupted, StackError
 from perflab.recordings import Run, RunWriter
+from perflab.trials.events import Event, Note, TrialBegun, TrialDone
 from perflab.trials.session import Remaining, Session, state_of
 from tests.trials.fakes import Residents, bench, plan, record
+
+AnyEvent = TypeVar("AnyEvent", Note, TrialBegun, TrialDone)
 
 
 class Told:
@@ -21,18 +24,16 @@ class Told:
         self.plan = plan(**words)
         self.residents = residents or Residents()
         self.bench = bench(root / "raw", self.residents, takes_s=0.0, **load)
-        self.events: list[dict[str, Any]] = []
+        self.events: list[Event] = []
         self.writer = RunWriter.create(root / "runs", record(self.plan))
 
     def go(self, *blocks: int, attempt: int = 0) -> Run:
-        session = Session(
-            self.plan, self.writer, self.bench, lambda event: self.events.append(event.model_dump())
-        )
+        session = Session(self.plan, self.writer, self.bench, self.events.append)
         session.run(Remaining(blocks or tuple(range(self.plan.blocks)), attempt))
         return Run(self.writer.path)
 
-    def of(self, event: str) -> list[dict[str, Any]]:
-        return [each for each in self.events if each["event"] == event]
+    def of(self, kind: type[AnyEvent]) -> list[AnyEvent]:
+        return [each for each in self.events if isinstance(each, kind)]
 
 
 def test_every_trial_is_measured_in_the_plans_order_committed_and_valid(tmp_path: Path) -> None:
@@ -48,8 +49,8 @@ def test_every_trial_is_measured_in_the_plans_order_committed_and_valid(tmp_path
     assert list(zip(*columns, strict=True)) == wanted
     assert trials["state"].tolist() == ["valid"] * 6
     assert len(run.valid_trials()) == 6
-    assert [each["treatment"] for each in told.of("trial")] == [name for *_, name in wanted]
-    assert [each["state"] for each in told.of("trial_done")] == ["valid"] * 6
+    assert [each.treatment for each in told.of(TrialBegun)] == [name for *_, name in wanted]
+    assert [each.state for each in told.of(TrialDone)] == ["valid"] * 6
     assert run.problems == []
 
 
@@ -58,7 +59,7 @@ def test_invalid_trials_are_recorded_told_and_left_out_of_what_is_compared(tmp_p
     run = told.go()
     assert run.trials()["state"].tolist() == ["invalid"] * 4
     assert len(run.valid_trials()) == 0
-    assert all("had no core" in each["reasons"][0]["text"] for each in told.of("trial_done"))
+    assert all("had no core" in each.reasons[0] for each in told.of(TrialDone))
 
 
 @pytest.mark.parametrize(("every", "restarts"), [(0, 0), (1, 3), (2, 1)])
@@ -87,7 +88,7 @@ def test_services_that_fail_are_started_afresh_three_times_and_no_more(tmp_path:
     assert told.residents.notes.count("start") == 3
     run = Run(told.writer.path)
     assert run.trials()["state"].tolist() == ["failed"] * 4
-    assert len(told.of("note")) == 3
+    assert len(told.of(Note)) == 3
 
 
 def test_after_the_last_trial_nothing_is_mended(tmp_path: Path) -> None:
@@ -98,7 +99,7 @@ def test_after_the_last_trial_nothing_is_mended(tmp_path: Path) -> None:
 
 def test_an_interruption_between_trials_keeps_those_that_are_committed(tmp_path: Path) -> None:
     told = Told(tmp_path)
-    told.bench.interrupted = lambda: "it was asked to" if told.of("trial_done") else ""
+    told.bench.interrupted = lambda: "it was asked to" if told.of(TrialDone) else ""
     with pytest.raises(RunInterrupted):
         told.go()
     assert len(Run(told.writer.path).trials()) == 1

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 
@@ -43,7 +43,7 @@ class _Residents:
     """Services that take their time to stop and start, and nothing else."""
 
     start_s = START_S
-    reported: ClassVar[dict[str, Any]] = {}
+    reported: Mapping[str, Any] = {}
 
     def stop(self) -> None:
         time.sleep(STOP_S)

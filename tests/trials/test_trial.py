@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from perflab.errors import LoadError, RunInterrupted, ServiceFailed, SettingRefused
-from perflab.instruments import STANDARD, FlushProbe, Instrument, ServerCount
+from perflab.errors import ExperimentError, LoadError, RunInterrupted, ServiceFailed, SettingRefused
+from perflab.instruments.cpu_speed import CpuSpeed
 from perflab.stacks.patience import go_on
 from perflab.trials.trial import TrialTables, measure
 from tests.trials.fakes import REQUESTS, Residents, bench, treatment
 
 
-def measured(
-    folder: Path,
-    residents: Residents | None = None,
-    looks: Sequence[Instrument] = STANDARD,
-    **load: Any,
-) -> TrialTables:
-    looked_at = treatment("a").model_copy(update={"instruments": tuple(looks)})
-    return measure(bench(folder, residents, **load), looked_at, {"trial_id": "t"})
+def measured(folder: Path, residents: Residents | None = None, **load: Any) -> TrialTables:
+    return measure(bench(folder, residents, **load), treatment("a"), {"trial_id": "t"})
 
 
 def test_a_trial_without_a_fault_is_valid_and_holds_what_was_measured(tmp_path: Path) -> None:
@@ -39,9 +34,19 @@ def test_a_trial_without_a_fault_is_valid_and_holds_what_was_measured(tmp_path: 
     assert not any(tmp_path.iterdir()), "raw rows are kept nowhere else"
 
 
+def test_response_times_of_a_trial_count_from_the_planned_instant(tmp_path: Path) -> None:
+    def waited(rows: np.ndarray) -> None:
+        rows["planned_ns"] -= 20_000_000
+        rows["sent_ns"] += 5_000_000
+
+    row = measured(tmp_path, facts={"change": waited}).row
+    times = [row[name] for name in ("mean_ms", "p50_ms", "service_mean_ms")]
+    assert [*times, row["connection_wait_p50_ms"]] == pytest.approx([70, 70, 45, 5])
+
+
 def test_it_goes_in_order_from_activation_to_the_probe_after_the_load(tmp_path: Path) -> None:
-    residents = Residents(with_database=True)
-    found = measured(tmp_path, residents, [*STANDARD, FlushProbe(node="echo")])
+    residents = Residents()
+    found = measured(tmp_path, residents)
     assert residents.notes == [
         "workers start", "activate a", "reset a", "probe", "load", "probe",
     ]  # fmt: skip
@@ -63,7 +68,7 @@ def test_what_the_generator_holds_against_itself_makes_the_trial_invalid(
 ) -> None:
     found = measured(tmp_path, facts=facts)
     assert found.row["state"] == "invalid"
-    assert reason in found.row["reasons"][0].text
+    assert reason in found.row["reasons"][0]
     assert [each.side for each in found.row["reasons"]] == [side]
     assert found.requests is not None, "it is recorded all the same"
 
@@ -78,7 +83,7 @@ def test_paused_services_may_use_no_more_than_a_hundredth_of_a_core(
     if state == "invalid":
         (reason,) = found.row["reasons"]
         assert reason.text.startswith("paused services used ")
-        assert reason.side == "unknown"
+        assert (reason.code, reason.side) == ("stack.paused_cpu", "unknown")
 
 
 def test_a_service_that_lost_a_process_makes_the_trial_invalid_and_is_not_used_again(
@@ -88,7 +93,7 @@ def test_a_service_that_lost_a_process_makes_the_trial_invalid_and_is_not_used_a
     assert found.row["state"] == "invalid"
     (reason,) = found.row["reasons"]
     assert reason.text.startswith("service 'inference' lost process 7 (worker) during the trial")
-    assert reason.side == "server"
+    assert (reason.code, reason.side) == ("service.lost_processes", "server")
     assert not found.services_whole
 
 
@@ -96,8 +101,7 @@ def test_a_service_that_lost_a_process_makes_the_trial_invalid_and_is_not_used_a
 def test_the_server_must_have_counted_what_the_client_was_told(
     tmp_path: Path, counted: int, state: str
 ) -> None:
-    residents = Residents(with_database=True, counted=counted)
-    found = measured(tmp_path, residents, [ServerCount()])
+    found = measured(tmp_path, Residents(counted=counted))
     assert (found.row["state"], found.row["server_count"]) == (state, counted)
 
 
@@ -128,9 +132,11 @@ def test_a_setting_that_is_refused_sends_no_load(tmp_path: Path) -> None:
 
 def test_a_service_that_dies_under_load_ends_it_and_what_came_is_kept(tmp_path: Path) -> None:
     residents = Residents(dies=ServiceFailed("echo", "died", "last words"))
-    found = measured(tmp_path, residents, takes_s=30.0)
+    began = time.monotonic()
+    found = measured(tmp_path, residents, takes_s=6.0)
+    assert time.monotonic() - began < 4, "it is looked for every second"
     assert found.row["state"] == "failed"
-    assert "last words" in found.row["reasons"][0].text
+    assert "last words" in found.row["reasons"][0]
     assert found.requests is not None
     assert len(found.requests) == REQUESTS
     assert found.samples is not None
@@ -147,3 +153,9 @@ def test_patience_ends_when_it_is_asked_to() -> None:
     go_on(lambda: "", "now")
     with pytest.raises(RunInterrupted):
         go_on(lambda: "because", "now")
+
+
+def test_two_instruments_do_not_write_into_one_column(tmp_path: Path) -> None:
+    twice = treatment("a").model_copy(update={"instruments": (CpuSpeed(), CpuSpeed())})
+    with pytest.raises(ExperimentError, match="cpu_probe_ms"):
+        measure(bench(tmp_path), twice, {"trial_id": "t"})

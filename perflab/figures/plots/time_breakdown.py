@@ -12,7 +12,7 @@ from matplotlib.patches import Patch
 
 from perflab.analysis.words import part_words
 from perflab.figures.canvas import WIDTH_IN, LabFigure, finish, only_grid, page_canvas
-from perflab.figures.evidence import parts, responses
+from perflab.figures.evidence import parts, whole_responses
 from perflab.figures.looks import looks_of, luminance
 from perflab.figures.page import Page
 from perflab.figures.plots import rows
@@ -51,7 +51,7 @@ def time_breakdown_table(run: Run) -> pd.DataFrame:
     The last row of a treatment is the whole response time, with its 95% t interval over the trials,
     low_ms to high_ms, and their number.
     """
-    found, whole = parts(run), responses(run).assign(part=WHOLE)
+    found, whole = parts(run), whole_responses(run).assign(part=WHOLE)
     order = [*_order(found["part"]), WHOLE]
     joined = pd.concat([found[["treatment", "part", "mean_ms"]], whole], ignore_index=True)
     sorted_as = {"treatment": list(looks_of(run.record)), "part": order}

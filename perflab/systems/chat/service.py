@@ -12,12 +12,12 @@ from perflab.experiments.experiment import RunParameters
 from perflab.instruments import CpuSpeed, Requests
 from perflab.load.workload import Request, Scripted, Workload
 from perflab.parameters import Parameters
+from perflab.recordings import published_value
 from perflab.stacks.plan import Node, StackPlan
 from perflab.systems.chat.streams import Streams
 from perflab.trials.plan import Treatment
 
 STUDY = "chat"
-PUBLISHED_ACTIONS = 40
 USERS = "perflab.systems.chat.users"
 # The first users' logins must not make a trial fail that ends in time otherwise.
 SLACK_S = 20.0
@@ -272,18 +272,29 @@ def label(name: str, rung: Rung) -> str:
 
 def as_published(parameters: ChatParameters) -> bool:
     """Say whether the intervals and the share of subscribers are the published ones."""
-    wanted = {"join_s": 0.25, "action_s": 6.0, "subscriber_share": 0.64}
-    return all(getattr(parameters, name) == value for name, value in wanted.items())
+    return all(getattr(parameters, name) == value for name, value in published_load().items())
+
+
+def published_load() -> dict[str, float]:
+    """Return the published intervals (s) and the share of users whom a message reaches."""
+    return {
+        "join_s": published_value(STUDY, "workload", "base case", "join_delay"),
+        "action_s": published_value(STUDY, "workload", "base case", "action_delay"),
+        "subscriber_share": published_value(
+            STUDY, "system", "all", "receivers_per_message_per_user"
+        ),
+    }
 
 
 def load_warnings(parameters: ChatParameters, rungs: Collection[Rung]) -> list[str]:
     """Say where the load is not as published."""
     taken = sorted({actions(parameters, rung) for rung in rungs})
+    wanted = published_value(STUDY, "workload", "base case", "actions")
     warnings = []
-    if taken != [PUBLISHED_ACTIONS]:
+    if taken != [wanted]:
         warnings.append(
             f"users take {' to '.join(map(str, dict.fromkeys((taken[0], taken[-1]))))} actions, "
-            f"not the published {PUBLISHED_ACTIONS}"
+            f"not the published {wanted:g}"
         )
     if any(rung.first_delay in TOGETHER for rung in rungs):
         warnings.append(
@@ -293,7 +304,8 @@ def load_warnings(parameters: ChatParameters, rungs: Collection[Rung]) -> list[s
     if not as_published(parameters):
         warnings.append(
             f"users act every {parameters.action_s:g} s, join every {parameters.join_s:g} s, and a "
-            f"message reaches {parameters.subscriber_share:.0%} of them; published are 6 s, 0.25 s "
-            "and 64%: published sizes are not compared"
+            f"message reaches {parameters.subscriber_share:.0%} of them; published are "
+            "{action_s:g} s, {join_s:g} s and {subscriber_share:.0%}: published sizes are not "
+            "compared".format(**published_load())
         )
     return warnings

@@ -12,18 +12,19 @@ from perflab.experiments.experiment import RunParameters
 from perflab.instruments import STANDARD, DatabaseWaits, FlushProbe, ServerCount
 from perflab.load.life_cycle import Connections
 from perflab.load.workload import ClosedLoop, Request, Workload
+from perflab.recordings import published_value
 from perflab.stacks.plan import Node, StackPlan
 from perflab.stacks.spec import load_service
 from perflab.trials.plan import Treatment
 
 STUDY = "inference"
 DATABASE = "postgres"
+# Where the published load and set-up stand, by parameter.
 PUBLISHED = {
-    "requests": 1000,
-    "concurrency": 50,
-    "workers": 4,
-    "pool_size": 50,
-    "connection": "per_request",
+    "requests": ("workload", "all"),
+    "concurrency": ("workload", "all"),
+    "workers": ("system", "driver study"),
+    "pool_size": ("system", "driver study"),
 }
 # One row of scikit-learn's breast cancer data set (its first), as any client would send it.
 FEATURES = (
@@ -92,7 +93,7 @@ class InferenceParameters(RunParameters):
     @classmethod
     def _take_preset(cls, values: Any) -> Any:
         if isinstance(values, dict) and values.get("preset") == "published":
-            return {**PUBLISHED, **values}
+            return {**_published(), **values}
         return values
 
     @model_validator(mode="after")
@@ -213,3 +214,14 @@ def pool_warnings(parameters: InferenceParameters) -> list[str]:
         f"pool_size {parameters.pool_size} over {parameters.workers} workers gives {each} each, "
         f"{each * parameters.workers} in total"
     ]
+
+
+def _published() -> dict[str, Any]:
+    """Return the parameters of the published load; the table says how it connected in words."""
+    numbers = {name: int(published_value(STUDY, *place, name)) for name, place in PUBLISHED.items()}
+    return {**numbers, "connection": "per_request"}
+
+
+def published_rps(scenario: str) -> float:
+    """Return the published throughput of a row of the results table, in requests per second."""
+    return published_value(STUDY, "results table", scenario, "throughput")

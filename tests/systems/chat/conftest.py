@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from perflab.recordings import Contrast, Run, RunWriter
+from tests.synthetic import BUSY
 from tests.systems.chat.synthetic_streams import write_ladder, write_stream_run
 
 LOGINS = Contrast(
@@ -32,7 +33,7 @@ def refused(tmp_path_factory: pytest.TempPathFactory) -> Run:
 def rungs(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Two configurations with two numbers of users, one refused, and a single trial."""
     rows = [{}, {"delivery_p90_ms": 70.0}, {"delivery_p99_ms": 400.0}, {"delivery_p95_ms": 90.0}]
-    unfit = {"state": "invalid", "reasons": ["the client used 97% of its cores"]}
+    unfit = {"state": "invalid", "reasons": [BUSY]}
     return write_ladder(
         tmp_path_factory.mktemp("rungs"),
         {

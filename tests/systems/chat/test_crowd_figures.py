@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from perflab.figures import draw_table, page_of
+from perflab.figures.tables import reread
 from perflab.recordings import Run, TreatmentRecord
 from perflab.reports.pictures import save_all
 from perflab.systems.chat.figures.delivery_cpu import DELIVERY_CPU
@@ -65,6 +67,15 @@ def test_stream_figures_are_drawn_from_their_files_alone(case, request, tmp_path
 )
 def test_every_column_of_a_stream_figures_file_is_seen(case, names, request) -> None:
     check_columns_are_seen(request.getfixturevalue(case), names)
+
+
+def test_a_knee_is_a_line_in_the_band_of_its_interval(streams: Run) -> None:
+    table = reread(DELIVERY_CPU.table(streams))
+    table.loc[table["what"] == "knee", ["cpu_percent", "low", "high"]] = [45.0, 40.0, 51.0]
+    axes = draw_table(DELIVERY_CPU, table, page_of(streams)).axes[0]
+    assert 45.0 in [line.get_xdata()[0] for line in axes.lines]
+    (band,) = axes.patches
+    assert (band.get_x(), band.get_x() + band.get_width()) == (40.0, 51.0)
 
 
 def test_the_bands_say_how_far_apart_they_are(streams: Run) -> None:

@@ -11,7 +11,7 @@ import pandas as pd
 from perflab.analysis.quantiles import Estimate, across_trials
 from perflab.errors import AnalysisError
 from perflab.numerals import counted
-from perflab.recordings import Run, published
+from perflab.recordings import Run, published, published_value
 
 FACTORS = ("codec", "operation", "message")
 # The service reports the time of a thousand operations in ms, which is that of one in us.
@@ -161,6 +161,4 @@ def _times_us(trials: pd.DataFrame, treatment: str) -> pd.Series[Any]:
 
 
 def _stated_loops() -> float:
-    table = published("chat")
-    chosen = (table["place"] == "microbenchmark") & (table["measure"] == "loops")
-    return float(table.loc[chosen, "value"].iloc[0])
+    return published_value("chat", "microbenchmark", "all", "loops")

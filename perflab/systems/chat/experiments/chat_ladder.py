@@ -14,7 +14,7 @@ from perflab.recordings import Contrast
 from perflab.systems.chat import service
 from perflab.systems.chat.changes import CHANGES, contrasts
 from perflab.systems.chat.responses import STEADY
-from perflab.systems.chat.rungs import MOST_USERS, SCENARIOS, chosen, rung_named
+from perflab.systems.chat.rungs import MOST_USERS, RUNGS, SCENARIOS, chosen, rung_named
 from perflab.systems.chat.service import ChatParameters, Rung
 from perflab.trials.plan import Treatment
 
@@ -137,7 +137,7 @@ def _volume_contrasts(have: set[str]) -> list[Contrast]:
             response="messages_per_s",
             numerator={"rung": "no_deflate_425"},
             denominator={"rung": "no_deflate"},
-            published_ratio=(425 / 250) ** 2,
+            published_ratio=(RUNGS["no_deflate_425"].users / RUNGS["no_deflate"].users) ** 2,
             published_direction="greater",
             source="chat study, claim 5 (0.1 n^2 messages/s)",
         )

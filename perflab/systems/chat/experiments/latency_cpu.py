@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from perflab.experiments.experiment import Experiment
-from perflab.recordings import Contrast, published
+from perflab.recordings import Contrast, published_value
 from perflab.systems.chat import service
 from perflab.systems.chat.responses import STEADY
 from perflab.systems.chat.rungs import PERCENTILES, published_ms, rung_named
@@ -121,9 +121,7 @@ def _contrasts(parameters: LatencyCpuParameters) -> list[Contrast]:
 
 def _login_cores() -> float:
     """Return how many cores logins cost in the study."""
-    table = published(service.STUDY)
-    own = table[(table["place"] == "claims") & (table["scenario"] == "claim 6")]
-    return float(own["value"].iloc[0]) / 100
+    return published_value(service.STUDY, "claims", "claim 6", "cpu_difference") / 100
 
 
 EXPERIMENT = Experiment(

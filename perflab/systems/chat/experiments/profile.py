@@ -9,7 +9,7 @@ from pydantic import Field
 
 from perflab.experiments.experiment import Experiment
 from perflab.instruments import Profiler
-from perflab.recordings import Contrast
+from perflab.recordings import Contrast, published_value
 from perflab.systems.chat import service, watched
 from perflab.systems.chat.responses import STEADY
 from perflab.systems.chat.service import ChatParameters, Codec, Rung
@@ -23,8 +23,6 @@ RESPONSES = {
     "delivery_p50_ms": "the median latency of deliveries",
     "delivery_p95_ms": "the p95 of their latency",
 }
-# In seconds, without permessage-deflate and with it.
-SENDING_S = (64.26, 134.9)
 Switch = Literal["on", "off"]
 
 
@@ -143,7 +141,10 @@ def _cost(parameters: ProfileParameters, codec: str, deflate: str, response: str
 def _sending(parameters: ProfileParameters) -> list[Contrast]:
     if "on" not in parameters.profiler or set(parameters.deflate) != {"on", "off"}:
         return []
-    without_s, with_s = SENDING_S
+    without_s, with_s = (
+        published_value(service.STUDY, "CPU", f"sending, {how} deflate", "sending_time")
+        for how in ("without", "with")
+    )
     return [
         Contrast(
             name=f"sending without deflate against with, {codec}",

@@ -10,7 +10,7 @@ from pydantic import Field
 from perflab.analysis.verdict import no_difference
 from perflab.experiments.experiment import Experiment, RunParameters
 from perflab.load.workload import ClosedLoop, Request, Workload
-from perflab.recordings import Contrast, published
+from perflab.recordings import Contrast, published_value
 from perflab.stacks.plan import Node, StackPlan
 from perflab.systems.chat.service import Codec
 from perflab.trials.plan import Treatment
@@ -133,9 +133,7 @@ def _contrast(slow: str, fast: str, operation: str) -> Contrast:
 
 
 def _published_ms(codec: str, step: str) -> float:
-    table = published("chat")
-    chosen = (table["place"] == "microbenchmark") & (table["measure"] == f"{step}_time")
-    return float(table.loc[chosen & (table["scenario"] == SCENARIOS[codec]), "value"].iloc[0])
+    return published_value("chat", "microbenchmark", SCENARIOS[codec], f"{step}_time")
 
 
 EXPERIMENT = Experiment(

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import errno
 import os
+import secrets
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from perflab.errors import RecordingError
+from perflab.errors import PerflabError, RecordingError
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+ELSEWHERE = "point PERFLAB_RUNS at another folder, and go on with --resume"
 
 
 @contextmanager
-def explained(path: Path, kept: str) -> Iterator[None]:
-    """Turn an OSError into a RecordingError that says what is safe and what to do.
+def explained(
+    path: Path, kept: str, elsewhere: str = ELSEWHERE, kind: type[PerflabError] = RecordingError
+) -> Iterator[None]:
+    """Turn an OSError into an error that says what is safe and what to do.
 
     Parameters
     ----------
@@ -25,18 +29,19 @@ def explained(path: Path, kept: str) -> Iterator[None]:
         What was being written.
     kept : str
         What is still readable.
+    elsewhere : str
+        How to write to another place.
+    kind : type
+        The error's class.
     """
     try:
         yield
     except OSError as error:
-        way_out = "check that the folder is writable"
-        if error.errno in _FULL:
-            way_out = (
-                "make room on that disk, or point PERFLAB_RUNS at another folder, and go on "
-                "with --resume"
-            )
-        raise RecordingError(
-            f"{path}: cannot be written ({error.strerror or error}); {kept}. Way out: {way_out}"
+        full = error.errno in _FULL
+        way_out = "make room on that disk" if full else "check that the folder is writable"
+        raise kind(
+            f"{path}: cannot be written ({error.strerror or error}); {kept}. Way out: {way_out}, "
+            f"or {elsewhere}"
         ) from error
 
 
@@ -59,10 +64,22 @@ def sync_folder(path: Path) -> None:
 
 def replace_file(path: Path, content: bytes) -> None:
     """Put ``content`` at ``path``; readers see the old file or the new one."""
-    temporary = path.with_name(f".tmp-{path.name}")
-    remove(temporary)
+    with whole_file(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """Give a temporary file to fill; it takes the place of ``path`` when the block ends well.
+
+    Two that write one file at a time do not meet: the later one's stays.
+    """
+    temporary = path.with_name(f".tmp-{path.name}-{secrets.token_hex(4)}")
     try:
-        write_file(temporary, lambda file: file.write(content))
+        with temporary.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
 
-from perflab.errors import RecordingError
-from perflab.recordings.durable import explained, replace_file, whole_folder, write_file
+from perflab.durable import explained, replace_file, whole_file, whole_folder, write_file
+from perflab.errors import PerflabError, RecordingError
+
+
+def plain(path: Path) -> str:
+    """Return a file's name without what keeps two writers apart."""
+    return re.sub("-[0-9a-f]{8}$", "", path.name)
 
 
 class Disk:
@@ -23,14 +29,14 @@ class Disk:
         flush = os.fsync
 
         def flushed(descriptor: int) -> None:
-            self._note(f"flush {Path(f'/proc/self/fd/{descriptor}').readlink().name}")
+            self._note(f"flush {plain(Path(f'/proc/self/fd/{descriptor}').readlink())}")
             flush(descriptor)
 
         patch.setattr(os, "fsync", flushed)
 
     def _renaming(self, rename):  # type: ignore[no-untyped-def]
         def renamed(source: str, target: str, **words: object) -> None:
-            self._note(f"rename {Path(source).name} to {Path(target).name}")
+            self._note(f"rename {plain(Path(source))} to {plain(Path(target))}")
             rename(source, target, **words)
 
         return renamed
@@ -102,3 +108,21 @@ def test_what_is_there_is_not_written_to(tmp_path: Path) -> None:
     (tmp_path / "table").write_text("old")
     with pytest.raises(FileExistsError):
         write_file(tmp_path / "table", lambda file: file.write(b"new"))
+
+
+def test_two_that_write_one_file_do_not_meet(tmp_path: Path) -> None:
+    file = tmp_path / "figure.svg"
+    with whole_file(file) as one, whole_file(file) as other:
+        other.write(b"second")
+        one.write(b"first")
+    assert file.read_bytes() == b"first", "the one that ended last"
+    assert [path.name for path in tmp_path.iterdir()] == ["figure.svg"]
+
+
+def test_a_full_disk_is_told_with_what_is_kept_and_where_else_to_write(tmp_path: Path) -> None:
+    file = tmp_path / "figure.svg"
+    with (
+        pytest.raises(PerflabError, match=r"the run is kept\. Way out: make room .* or look up"),
+        explained(file, "the run is kept", "look up", PerflabError),
+    ):
+        raise OSError(28, "No space left on device")

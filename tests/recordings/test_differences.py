@@ -1,0 +1,49 @@
+"""Values from JSON are held against each other down to the single value."""
+
+from __future__ import annotations
+
+import copy
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perflab.recordings.differences import ABSENT, Difference, differences
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=12,
+)
+
+
+@given(JSON)
+def test_a_value_does_not_differ_from_its_copy(value: object) -> None:
+    assert list(differences(value, copy.deepcopy(value))) == []
+
+
+@given(JSON, JSON)
+def test_values_differ_both_ways_or_not_at_all(one: object, other: object) -> None:
+    there, back = list(differences(one, other)), list(differences(other, one))
+    assert {(each.before, each.after) for each in map(_plain, there)} == {
+        (each.after, each.before) for each in map(_plain, back)
+    }
+
+
+@given(st.dictionaries(st.text(min_size=1, max_size=3), st.integers()), st.text("xyz", min_size=4))
+def test_what_is_new_or_gone_is_told(value: dict[str, int], name: str) -> None:
+    assert list(differences(value, {**value, name: 1})) == [Difference(name, ABSENT, 1)]
+    assert list(differences({**value, name: 1}, value)) == [Difference(name, 1, ABSENT)]
+
+
+def _plain(each: Difference) -> Difference:
+    return Difference(each.place, repr(each.before), repr(each.after))
+
+
+def test_members_of_lists_are_called_by_their_name() -> None:
+    one = {"nodes": [{"name": "link", "delay": 0}, 5]}
+    other = {"nodes": [{"name": "link", "delay": 2}, 6, 7]}
+    assert list(map(str, differences(one, other))) == [
+        "nodes.link.delay (0 -> 2)",
+        "nodes.1 (5 -> 6)",
+        "nodes.2 (nothing -> 7)",
+    ]

@@ -1,0 +1,158 @@
+"""A run goes on only where nothing has changed that its numbers depend on; each change is named."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from perflab.errors import ResumeRefused
+from perflab.recordings import RunRecord, check_same, check_services
+from perflab.recordings.parts import shared
+from perflab.recordings.record import read_record
+from tests.synthetic import write_run
+
+STACK = {
+    "nodes": [
+        {"name": "postgres", "service": "postgres", "settings": {"synchronous_commit": "on"}},
+        {"name": "inference", "service": "inference", "settings": {"pool_size": 8}},
+    ],
+}
+WORKLOAD = {"arrivals": {"kind": "closed", "users": 20}, "client": "lean"}
+ENVIRONMENT = {
+    "machine": {"cpu": "synthetic", "cores": 2, "kernel": "6.1.0"},
+    "python": "3.11.9",
+    "packages": {"numpy": "2.1.0", "uvloop": "0.19.0"},
+    "load_average": [0.1, 0.1, 0.1],
+}
+CODE = {
+    "commit": "0123456789abcdef",
+    "dirty": False,
+    "fingerprint": "aaaa",
+    "sources": {"perflab": "p1", "services": "s1", "requirements.lock": "l1"},
+}
+IMAGES = {"inference": "sha256:1"}
+VERSIONS = {"inference": {"fastapi": "0.115.0"}}
+
+
+@pytest.fixture(scope="module")
+def before(tmp_path_factory: pytest.TempPathFactory) -> RunRecord:
+    """Return the record of a run that says all that it ran."""
+    record = write_run(tmp_path_factory.mktemp("runs"), blocks=1, requests=10).record
+    parts: dict[str, Any] = {}
+    keys = {"stack": shared(STACK, parts), "workload": shared(WORKLOAD, parts)}
+    treatments = [item.model_copy(update={"parts": keys}) for item in record.treatments]
+    words = {"parts": parts, "environment": ENVIRONMENT, "code": CODE, "treatments": treatments}
+    made = record.model_copy(update={**words, "images": IMAGES, "versions": VERSIONS})
+    return RunRecord.model_validate(made.model_dump())
+
+
+def now(before: RunRecord, **changes: Any) -> RunRecord:
+    """Return what a run of the same plan would begin with; ``a__b`` stands for a value within."""
+    words = copy.deepcopy(before.model_dump())
+    for place, value in changes.items():
+        *folders, name = place.split("__")
+        inner = words
+        for folder in folders:
+            inner = inner[folder]
+        inner[name] = value
+    return RunRecord.model_validate(words)
+
+
+def test_an_unchanged_run_may_go_on(before: RunRecord) -> None:
+    check_same(before, now(before))
+    check_same(before, now(before, environment__load_average=[9.0, 9.0, 9.0], run_id="another"))
+    check_services(before, IMAGES, VERSIONS)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (
+            {"code__fingerprint": "bbbb", "code__sources__services": "s2"},
+            ["in services (fingerprint aaaa -> bbbb)", "go back to commit 0123456789ab"],
+        ),
+        (
+            {"code__fingerprint": "bbbb", "code__sources__PERFLAB_SYSTEMS 1": "f1"},
+            ["in PERFLAB_SYSTEMS 1 (fingerprint"],
+        ),
+        ({"environment__machine__cores": 8}, ["the machine's cores (2 -> 8)", "go on where"]),
+        ({"environment__machine__kernel": "6.5.0"}, ["the machine's kernel (6.1.0 -> 6.5.0)"]),
+        ({"environment__python": "3.12.1"}, ["python (3.11.9 -> 3.12.1)", "environment again"]),
+        (
+            {"environment__packages__uvloop": "0.20.0"},
+            ["package.uvloop (0.19.0 -> 0.20.0)", "make setup"],
+        ),
+        ({"environment__packages__added": "1.0"}, ["package.added (nothing -> 1.0)"]),
+        ({"backend": "docker"}, ["the backend (process -> docker)", "--backend"]),
+        ({"network_path": "bridge"}, ["network_path (loopback -> bridge)"]),
+        ({"placement__client": [0]}, ["placement.client.0 (1 -> 0)"]),
+    ],
+)  # fmt: skip
+def test_a_change_is_refused_and_named_with_both_values_and_the_way_out(
+    before: RunRecord, changes: dict[str, Any], words: list[str]
+) -> None:
+    with pytest.raises(ResumeRefused, match="halves would not compare") as told:
+        check_same(before, now(before, **changes))
+    for each in (*words, "start a new run"):
+        assert each in str(told.value)
+
+
+def changed(before: RunRecord, name: str, value: Any, levels: Any = None) -> RunRecord:
+    """Return the record with another stack or workload of the first treatment."""
+    parts = dict(before.parts)
+    first, *others = before.treatments
+    keys = {**first.parts, name: shared(value, parts)}
+    first = first.model_copy(update={"parts": keys, "levels": levels or first.levels})
+    words = before.model_copy(update={"parts": parts, "treatments": [first, *others]})
+    return RunRecord.model_validate(words.model_dump())
+
+
+def test_another_setting_of_a_treatment_is_refused_by_its_name(before: RunRecord) -> None:
+    stack = copy.deepcopy(STACK)
+    stack["nodes"][1]["settings"] = {"pool_size": 16}
+    with pytest.raises(ResumeRefused) as told:
+        check_same(before, changed(before, "stack", stack))
+    place = "treatment 'synchronous_commit=on'.stack.nodes.inference.settings.pool_size (8 -> 16)"
+    assert place in str(told.value)
+    assert "synchronous_commit=off" not in str(told.value)
+
+
+def test_another_workload_of_a_treatment_is_refused(before: RunRecord) -> None:
+    workload = {**WORKLOAD, "arrivals": {"kind": "closed", "users": 40}}
+    with pytest.raises(ResumeRefused, match=r"workload\.arrivals\.users \(20 -> 40\)"):
+        check_same(before, changed(before, "workload", workload))
+
+
+def test_other_levels_are_refused(before: RunRecord) -> None:
+    with pytest.raises(ResumeRefused, match=r"levels\.synchronous_commit \(on -> local\)"):
+        check_same(before, changed(before, "stack", STACK, {"synchronous_commit": "local"}))
+
+
+def test_what_a_service_is_made_of_is_held_against_the_record(before: RunRecord) -> None:
+    with pytest.raises(ResumeRefused, match=r"inference\.fastapi \(0\.115\.0 -> 0\.116\.0\)"):
+        check_services(before, IMAGES, {"inference": {"fastapi": "0.116.0"}})
+    with pytest.raises(ResumeRefused, match=r"inference \(sha256:1 -> sha256:2\)"):
+        check_services(before, {"inference": "sha256:2"}, VERSIONS)
+
+
+def test_many_changes_are_counted_and_not_all_told(before: RunRecord) -> None:
+    packages = {f"package-{number}": "1" for number in range(40)}
+    with pytest.raises(ResumeRefused, match="and 34 more differences"):
+        check_same(before, now(before, environment__packages=packages))
+
+
+def test_a_record_whose_parts_are_missing_is_refused(before: RunRecord) -> None:
+    words = {**before.model_dump(), "parts": {}}
+    with pytest.raises(ValidationError, match="its parts lack"):
+        RunRecord.model_validate(words)
+
+
+def test_equal_parts_stand_once_and_are_read_back_whole(before: RunRecord, tmp_path: Path) -> None:
+    assert len(before.parts) == 2
+    (tmp_path / "run.json").write_text(before.model_dump_json())
+    again = read_record(tmp_path)
+    assert again.whole("synchronous_commit=off") == {"stack": STACK, "workload": WORKLOAD}

@@ -1,0 +1,77 @@
+"""A run's record says all that it ran: each treatment whole, and what its services reported."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from perflab.load.workload import Workload
+from perflab.recordings import Run, RunWriter
+from perflab.stacks.spec import load_service
+from perflab.systems import experiment, names
+from perflab.trials.protocol import treatment_records
+from perflab.trials.session import Remaining, Session
+from tests.trials.fakes import Residents, bench, plan, record
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_experiment_is_written_down_with_all_settings(name: str) -> None:
+    chosen = experiment(name)
+    treatments = chosen.plan(chosen.check({})).treatments
+    records, parts = treatment_records(treatments)
+    for treatment, written in zip(treatments, records, strict=True):
+        stack = parts[written.parts["stack"]]
+        for node in stack["nodes"]:
+            assert set(node["settings"]) == set(load_service(node["service"]).settings)
+        for node in treatment.stack.nodes:
+            shown = next(each for each in stack["nodes"] if each["name"] == node.name)
+            assert node.settings.items() <= shown["settings"].items()
+        assert Workload.model_validate(parts[written.parts["workload"]]) == treatment.workload
+
+
+def test_a_part_that_treatments_share_stands_once() -> None:
+    chosen = experiment("synchronous_commit")
+    records, parts = treatment_records(chosen.plan(chosen.check({})).treatments)
+    assert len({each.parts["workload"] for each in records}) == 1
+    assert len({each.parts["stack"] for each in records}) == len(records)
+    assert len({each.parts["instruments"] for each in records}) == 1
+    assert len(parts) == 2 + len(records)
+
+
+def run_of(tmp_path: Path, residents: Residents, blocks: int = 2) -> Run:
+    of = plan(blocks=blocks)
+    writer = RunWriter.create(tmp_path, record(of))
+    made = bench(tmp_path / "raw", residents, takes_s=0.0)
+    Session(of, writer, made, lambda _: None).run(Remaining(tuple(range(blocks))))
+    return Run(writer.path)
+
+
+def test_what_services_report_is_recorded_for_every_treatment(tmp_path: Path) -> None:
+    run = run_of(tmp_path, Residents(says={"workers": 2, "pool_per_worker": 4}))
+    assert run.record.reported_by("a") == {"echo": {"workers": 2, "pool_per_worker": 4}}
+    assert run.record.reported_by("a") == run.record.reported_by("b")
+    assert set(run.trials()["state"]) == {"valid"}
+    assert json.loads((run.path / "run.json").read_text())["reported"].keys() == {"a", "b"}
+
+
+def test_a_trial_whose_services_report_something_else_is_refused(tmp_path: Path) -> None:
+    says = {"workers": 2, "pool_per_worker": 4}
+    residents = Residents(says=says)
+    activate = residents.activate
+    begun: list[str] = []
+
+    def changing(name: str) -> None:
+        begun.append(name)
+        if len(begun) == 3:
+            says["pool_per_worker"] = 3
+        activate(name)
+
+    residents.activate = changing  # type: ignore[method-assign]
+    residents.says = says
+    trials = run_of(tmp_path, residents).trials()
+    assert list(trials["state"]) == ["valid", "valid", "invalid", "invalid"]
+    for reasons in trials["reasons"][2:]:
+        assert [each.code for each in reasons] == ["stack.settings"]
+        assert "echo.pool_per_worker (4 -> 3)" in reasons[0]
