@@ -17,7 +17,7 @@ class Requests(Instrument):
     """Sums up the requests of a trial.
 
     With a ``prefix`` its columns are called by it: where requests only open what is measured, they
-    shall not pass for it.
+    shall not pass for it. Phases have names of their own.
     """
 
     prefix: str = ""
@@ -33,8 +33,9 @@ class _Requests(Look):
 
     def observe(self, load: Load) -> Observation:
         """Return columns alone."""
-        columns = {**request_columns(load.result), **phase_columns(load.result.requests)}
-        return Observation({f"{self._prefix}{name}": value for name, value in columns.items()})
+        columns = request_columns(load.result)
+        named = {f"{self._prefix}{name}": value for name, value in columns.items()}
+        return Observation({**named, **phase_columns(load.result.requests)})
 
 
 def request_columns(result: LoadResult) -> dict[str, Any]:

@@ -90,7 +90,7 @@ def _state(run: Run) -> str:
 
 def _no_bottleneck(run: Run) -> str:
     trials = run.trials()
-    if (trials["requests"] > trials["errors"]).any():
+    if run.record.steady.kind or (trials["requests"] > trials["errors"]).any():
         return "This run does not measure requests; a profile tells where the time goes.\n"
     return "No request succeeded.\n"
 

@@ -15,6 +15,8 @@ What a system's folder may hold, each part found by its name:
 
 Systems from elsewhere lie in folders that ``PERFLAB_SYSTEMS`` names (several are separated as in
 ``PATH``); they are imported as ``perflab.systems.<name>`` like those that are here.
+
+Load workers import scripts of users from here: what they need not is imported by who asks for it.
 """
 
 from __future__ import annotations
@@ -28,14 +30,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from perflab.errors import ExperimentError, ParameterError
-from perflab.experiments import Experiment, ReadyStack, RunParameters
 from perflab.parameters import did_you_mean
 from perflab.paths import foreign_dirs
-from perflab.recordings import Response
-from perflab.recordings.responses import COMMON
+
+if TYPE_CHECKING:
+    from perflab.experiments import Experiment, ReadyStack
+    from perflab.recordings import Response
 
 Declared = TypeVar("Declared")
 
@@ -88,8 +91,7 @@ def experiment(name: str) -> Experiment:
     fault = _fault(found, name)
     if fault:
         raise ExperimentError(f"{_file(place)}: {fault}")
-    assert isinstance(found, Experiment)
-    return replace(found, system=system, responses=responses(system))
+    return replace(cast("Experiment", found), system=system, responses=responses(system))
 
 
 def experiments() -> list[Experiment]:
@@ -103,11 +105,16 @@ def experiments() -> list[Experiment]:
 
 def responses(system: str) -> tuple[Response, ...]:
     """Return the responses that a system declares; the common ones where it declares none."""
+    from perflab.recordings import Response
+    from perflab.recordings.responses import COMMON
+
     return tuple(declared(system, "responses", "RESPONSES", Response, COMMON))
 
 
 def ready_stacks() -> dict[str, ReadyStack]:
     """Return what ``perflab up`` can start, by name; what is broken is left out."""
+    from perflab.experiments import ReadyStack
+
     found: dict[str, ReadyStack] = {}
     for system in systems():
         with contextlib.suppress(ExperimentError):
@@ -156,6 +163,8 @@ def _modules() -> dict[str, str]:
 
 def _fault(found: object, name: str) -> str:
     """Return what is wrong with a module's EXPERIMENT, or an empty string."""
+    from perflab.experiments import Experiment, RunParameters
+
     if found is None:
         return "has no EXPERIMENT; end it with EXPERIMENT = Experiment(...)"
     if not isinstance(found, Experiment):

@@ -98,7 +98,7 @@ def test_logins_are_not_taken_for_the_work_of_a_run_of_streams(run, tmp_path) ->
     logins = run.requests().assign(treatment=streams.record.treatments[0].name)
     streams.requests = lambda *_, **__: logins
     assert bottlenecks(streams) == []
-    assert "The requests of this run are logins only" in section_text(streams, [])
+    assert "This run does not measure requests" in section_text(streams, [])
     assert bottlenecks(run)
     assert "logins only" not in section_text(run, [])
 

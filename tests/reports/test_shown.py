@@ -53,7 +53,10 @@ def recorded(name: str, root: Path) -> Run:
         contrasts=plan.contrasts,
     )  # fmt: skip
     # Names that an experiment gives its treatments need not be those of their levels.
-    RunWriter.reopen(run.path).update(title=chosen.title, question=chosen.question)
+    RunWriter.reopen(run.path).update(
+        title=chosen.title, question=chosen.question, system=plan.system,
+        responses=list(plan.responses), steady=plan.steady,
+    )  # fmt: skip
     opened = Run(run.path)
     opened._trials = disturbed(opened.trials())
     return opened

@@ -88,7 +88,7 @@ def test_messages_dropped_for_a_leaving_user_are_told_and_do_not_refuse() -> Non
 
 def test_acknowledged_messages_that_still_wait_for_the_disk_are_told() -> None:
     found = seen(crowd(), acknowledged=600, stored=590, not_stored=4)
-    assert (found.columns["server_unstored"], found.row["server_not_stored"]) == (6, 4)
+    assert (found.columns["server_unstored"], found.columns["server_not_stored"]) == (6, 4)
     assert any("6 acknowledged messages were not yet stored" in each for each in found.warnings)
     assert seen(crowd(), acknowledged=600, stored=600).warnings == ()
 
@@ -108,7 +108,7 @@ def without(messages: pd.DataFrame, kind: str, number: int) -> pd.DataFrame:
 )
 def test_an_answer_that_never_came_refuses_the_trial(kind: str, column: str, reason: str) -> None:
     good, bad = seen(crowd()), seen(without(crowd(), kind, 1))
-    assert (good.columns[column], bad.row[column]) == (0, 1)
+    assert (good.columns[column], bad.columns[column]) == (0, 1)
     assert [each.side for each in bad.reasons if reason in each] == ["server"]
 
 

@@ -1,0 +1,60 @@
+"""Instruments as they are written down: found again with their settings, or refused."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, ValidationError
+
+from perflab.errors import ExperimentError, ParameterError
+from perflab.instruments import STANDARD, Profiler, Requests
+from perflab.instruments.named import NamedInstrument, kind_named
+from perflab.systems.chat.streams import Streams
+
+
+class Holder(BaseModel):
+    """Something that names instruments, as a treatment does."""
+
+    instruments: tuple[NamedInstrument, ...] = STANDARD
+
+
+@given(st.text(max_size=20), st.integers(1, 1000))
+def test_what_is_written_is_found_again(prefix: str, rate_hz: int) -> None:
+    profiler = Profiler(node="echo", rate_hz=rate_hz, watch={"send": "^write"}, per="delivery")
+    holder = Holder(instruments=(Requests(prefix=prefix), profiler, Streams()))
+    assert Holder.model_validate_json(holder.model_dump_json()) == holder
+
+
+def test_it_is_written_with_its_kind_and_its_settings() -> None:
+    written = Holder(instruments=(Requests(prefix="of_"),)).model_dump(mode="json")
+    assert written == {
+        "instruments": [{"kind": "perflab.instruments.requests:Requests", "prefix": "of_"}]
+    }
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("os:system", "below 'perflab'"),
+        ("perflabs.instruments:Requests", "below 'perflab'"),
+        ("", "give module:Class"),
+        ("perflab.instruments.requests", "give module:Class"),
+        ("perflab.instruments.none:Requests", "No module named"),
+        ("perflab.instruments.requests:phase_columns", "no class of instruments"),
+        ("perflab.instruments.requests:Nothing", "no class of instruments"),
+        ("perflab.instruments:Look", "no class of instruments"),
+    ],
+)
+def test_what_is_no_instrument_is_refused(kind: str, words: str) -> None:
+    with pytest.raises(ExperimentError, match=words):
+        kind_named(kind)
+
+
+def test_settings_are_checked_before_anything_starts() -> None:
+    with pytest.raises(ValidationError, match="rate_hz"):
+        Profiler(node="echo", rate_hz=0)
+    with pytest.raises(ValidationError, match="prefixed"):
+        Requests.model_validate({"prefixed": "a"})
+    with pytest.raises(ParameterError, match="would match every frame"):
+        Profiler(node="echo", rate_hz=10, watch={"all": ""})
