@@ -213,13 +213,18 @@ def rate(terms: np.ndarray, loads: np.ndarray) -> np.ndarray:
 
 
 def _described(terms: np.ndarray) -> np.ndarray:
-    """Return log lambda, sigma, kappa, log peak load, log peak throughput; NaN without a peak."""
+    """Return log lambda, sigma, kappa, log peak load, log peak throughput; NaN without a peak.
+
+    Below a load of 1 the law has a pole where kappa is large: a peak beyond it is none.
+    """
     first = np.maximum(terms[:, 0], 1e-300)
     sigma, kappa = np.minimum(terms[:, 1] / first, 1e12), np.minimum(terms[:, 2] / first, 1e12)
     has_peak = (kappa > 0) & (sigma < 1)
     ratio = np.divide(1 - sigma, kappa, out=np.ones(len(terms)), where=has_peak)
     peak = np.sqrt(ratio)
-    at_peak = np.log(peak / (first * (1 + sigma * (peak - 1) + kappa * peak * (peak - 1))))
+    hindered = 1 + sigma * (peak - 1) + kappa * peak * (peak - 1)
+    has_peak &= hindered > 0
+    at_peak = np.log(peak / (first * np.where(has_peak, hindered, 1.0)))
     nothing = np.where(has_peak, 0.0, math.nan)
     return np.column_stack(
         [-np.log(first), sigma, kappa, np.log(peak) + nothing, at_peak + nothing]
@@ -231,14 +236,14 @@ def _why_no_peak(kappa: Interval, peak: Interval, smallest: float, largest: floa
     out_of_reach = "no peak: it is not within reach of the data"
     if not kappa.value > 0:
         return f"{out_of_reach} (the fit finds no kappa above 0)"
+    if not peak.value >= smallest:
+        return f"{out_of_reach} (throughput falls from the smallest load, {smallest:g}, on)"
     if not kappa.low > 0:
         return f"{out_of_reach} (kappa {kappa.text('{:.2g}')} may be 0)"
     if not (math.isfinite(peak.low) and math.isfinite(peak.high)):
-        return f"{out_of_reach} (sigma may be 1)"
+        return f"{out_of_reach} (without one unit or another, the fit has none)"
     if peak.value > largest:
         return f"{out_of_reach} (it would lie beyond the largest load, {largest:g})"
-    if peak.value < smallest:
-        return f"{out_of_reach} (throughput falls from the smallest load, {smallest:g}, on)"
     return ""
 
 

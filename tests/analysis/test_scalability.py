@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import optimize
 
@@ -166,6 +166,7 @@ def test_wrong_tables_are_refused() -> None:
 RATES = st.one_of(st.floats(0, 1e9), st.just(math.nan), st.just(7.0))
 
 
+@example([(1, 59, 0), (2, 13, 0), (3, 7, 0), (4, 7, 0)], False)
 @given(
     st.lists(st.tuples(st.integers(1, 200), RATES, st.integers(0, 6)), max_size=30), st.booleans()
 )
