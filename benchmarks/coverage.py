@@ -14,12 +14,12 @@ import numpy as np
 import pandas as pd
 from scipy.signal import lfilter
 
-from perflab.analysis.jackknife import Interval
-from perflab.analysis.knee import knee
-from perflab.analysis.lag import lag
-from perflab.analysis.power_law import power_law
-from perflab.analysis.scalability import scalability
-from perflab.analysis.steady import steady_state
+from perflab.analysis.curves.knees import knee
+from perflab.analysis.curves.lags import lag
+from perflab.analysis.curves.power_laws import power_law
+from perflab.analysis.curves.scalability_law import scalability
+from perflab.analysis.curves.steady import steady_state
+from perflab.analysis.methods.leaving_out import Interval
 
 Found = dict[str, float]
 KNEE, DELAY_S = 0.55, 0.2

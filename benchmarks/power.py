@@ -12,8 +12,8 @@ import math
 import numpy as np
 import pandas as pd
 
-from perflab.analysis.comparison import compare
-from perflab.analysis.decision import blocks_needed, smallest_effect
+from perflab.analysis.methods.comparison import compare
+from perflab.analysis.treatments.decision import blocks_needed, smallest_effect
 
 NOISES = (0.02, 0.05, 0.10, 0.20)
 BLOCKS = (6, 12, 24, 48)

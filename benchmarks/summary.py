@@ -28,7 +28,7 @@ spent = time.perf_counter() - begin
 print(spent, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 """
 OURS = (
-    "from perflab.analysis.requests import summarise",
+    "from perflab.analysis.trials.requests import summarise",
     "found = summarise(sys.argv[1]); assert len(found.percentiles) == 10",
 )
 PANDAS = (

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from perflab.errors import UnknownEvent
-from perflab.progress import PROGRESS_FILE
+from perflab.progress_bar import PROGRESS_FILE
 from perflab.trials.events import Event, parse
 
 LOOK_S = 0.2

@@ -16,7 +16,7 @@ from perflab.durable import replace_file
 from perflab.errors import PerflabError
 from perflab.following import followed
 from perflab.paths import figures_dir, notebooks_dir, project_root
-from perflab.progress import Terminal
+from perflab.progress_bar import Terminal
 from perflab.systems import experiment
 from perflab.trials.events import Event, RunBegun
 

@@ -15,7 +15,7 @@ import pytest
 from papermill.engines import papermill_engines
 from tqdm import tqdm
 
-from perflab.progress import PROGRESS_FILE
+from perflab.progress_bar import PROGRESS_FILE
 from perflab.recordings.schema import TrialState
 from perflab.trials.events import Event, Note, RunBegun, TrialBegun, TrialDone
 

@@ -10,8 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from perflab.cli.completing import run_references
-from perflab.cli.console import console as make_console
-from perflab.cli.console import print_table
+from perflab.cli.terminal import console as make_console
+from perflab.cli.terminal import print_table
 
 WORSE = 3
 NOT_COMPARABLE = 4
@@ -41,7 +41,7 @@ def command(
     or backend).
     """
     from perflab import laboratory
-    from perflab.analysis.two_runs import compare_runs
+    from perflab.analysis.treatments.two_runs import compare_runs
     from perflab.errors import ParameterError
 
     if fail_on and not fail_on >= 1:

@@ -15,7 +15,7 @@ def command(
     """Stop and remove services of the lab, whatever a crash left behind included."""
     from perflab.host.lock import Holder
     from perflab.stacks import leftovers
-    from perflab.stacks.survey import survey
+    from perflab.stacks.surveying import survey
 
     measuring: Holder | None = None
     if every:

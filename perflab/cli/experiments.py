@@ -12,8 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from perflab.cli.completing import experiment_names
-from perflab.cli.console import console as make_console
-from perflab.cli.console import print_table
+from perflab.cli.terminal import console as make_console
+from perflab.cli.terminal import print_table
 
 if TYPE_CHECKING:
     from perflab.experiments import Experiment

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from perflab.cli.console import console as make_console
-from perflab.cli.console import print_table
+from perflab.cli.terminal import console as make_console
+from perflab.cli.terminal import print_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -30,7 +30,7 @@ def command(
     from perflab.numerals import counted
     from perflab.papermill_job import execute
     from perflab.parameters import parse_assignments
-    from perflab.progress import minutes
+    from perflab.progress_bar import minutes
     from perflab.reports.verdicts import to_terminal, verdict_table
     from perflab.systems import experiments
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from rich.table import Table
 
-from perflab.cli.console import print_table
+from perflab.cli.terminal import print_table
 
 
 def command() -> None:
     """List services the lab has running, and who measures."""
     from perflab.host.lock import holder, problem
-    from perflab.stacks.survey import survey
+    from perflab.stacks.surveying import survey
 
     seen = survey()
     busy = holder()

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from perflab.cli.console import console as make_console
-from perflab.cli.console import print_table
+from perflab.cli.terminal import console as make_console
+from perflab.cli.terminal import print_table
 
 
 def command(
@@ -26,7 +26,7 @@ def command(
     """
     import pandas as pd
 
-    from perflab.analysis.requests import summarise
+    from perflab.analysis.trials.requests import summarise
     from perflab.reports.numbers import MISSING, measured, number
 
     path = Path(place)

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from perflab.cli.completing import experiment_names, run_references
-from perflab.cli.console import console as make_console
-from perflab.cli.console import print_table
+from perflab.cli.terminal import console as make_console
+from perflab.cli.terminal import print_table
 from perflab.errors import ParameterError
 
 

@@ -11,7 +11,7 @@ import typer
 from rich.table import Table
 
 from perflab.cli.completing import experiment_names
-from perflab.cli.console import print_table
+from perflab.cli.terminal import print_table
 
 if TYPE_CHECKING:
     from perflab.recordings import Run

@@ -10,8 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from perflab.cli.completing import run_references
-from perflab.cli.console import console as make_console
-from perflab.cli.console import print_table
+from perflab.cli.terminal import console as make_console
+from perflab.cli.terminal import print_table
 
 if TYPE_CHECKING:
     from perflab.recordings import Run
@@ -31,7 +31,7 @@ def command(
 ) -> None:
     """Show one run: set-up, every trial, verdicts."""
     from perflab import laboratory
-    from perflab.analysis.noise import noise_report
+    from perflab.analysis.treatments.noise import noise_report
     from perflab.reports.verdicts import to_terminal, verdict_table
 
     run = laboratory.open_run(reference)
@@ -81,7 +81,7 @@ def _print_record(run: Run) -> None:
 
 
 def _trials(run: Run) -> Table:
-    from perflab.analysis.summary import measured_responses
+    from perflab.analysis.trials.summary import measured_responses
 
     trials = run.trials()
     responses = measured_responses(run)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from perflab.cli.completing import stack_names
-from perflab.cli.console import console as make_console
+from perflab.cli.terminal import console as make_console
 
 
 def command(
@@ -22,7 +22,7 @@ def command(
 ) -> None:
     """Start a stack and leave it running; 'perflab down' ends it."""
     from perflab.errors import ParameterError
-    from perflab.host.placement import placement
+    from perflab.host.placing import placement
     from perflab.parameters import did_you_mean
     from perflab.stacks.choice import BACKENDS, choose
     from perflab.stacks.standing import stand

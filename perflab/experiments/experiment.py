@@ -14,8 +14,8 @@ from perflab.errors import ExperimentError, ParameterError, PerflabError
 from perflab.parameters import Parameters, check, sentences
 from perflab.recordings import Contrast, ContrastPair, Response, Steady
 from perflab.recordings.responses import COMMON
-from perflab.trials.obstacles import obstacles
 from perflab.trials.plan import RunPlan, Treatment
+from perflab.trials.plan_obstacles import obstacles
 
 BY_REQUESTS = Steady()
 CLAIMS = (Contrast.__name__, ContrastPair.__name__)

@@ -9,15 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perflab.analysis import (
-    Correlation,
-    Estimate,
-    across_trials,
-    correlate,
-    decompose,
-    windows,
-)
-from perflab.analysis.decomposition import mean_responses
+from perflab.analysis.curves.correlation import Correlation, correlate, windows
+from perflab.analysis.methods.quantiles import Estimate, across_trials
+from perflab.analysis.trials.decomposition import decompose, mean_responses
 from perflab.recordings import Run
 
 # Below 6 trials a median has no 95% interval; the geometric mean has one of Student's t.

@@ -6,7 +6,7 @@ from functools import partial
 
 import pandas as pd
 
-from perflab.analysis.profile import PERCENT, Profile, profile_of, profiled
+from perflab.analysis.trials.profiles import PERCENT, Profile, profile_of, profiled
 from perflab.figures.calls import tree
 from perflab.figures.flame_graphs import FlameGraph, Words, difference_graph, profile_graph
 from perflab.figures.page import Page

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
 
-from perflab.host.placement import Placement
+from perflab.host.placing import Placement
 from perflab.load.result import LoadResult
 from perflab.load.workload import Workload
 from perflab.recordings import Reason, Remark

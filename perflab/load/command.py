@@ -11,8 +11,8 @@ from pydantic import ValidationError
 
 from perflab.errors import ParameterError, TargetRefused
 from perflab.load.options import Options
-from perflab.load.place import file_problems, folder_problems
 from perflab.load.prepared import Prepared
+from perflab.load.record_place import file_problems, folder_problems
 from perflab.load.requested import connections, request
 from perflab.load.targets import refuse_foreign, split
 from perflab.load.users import find

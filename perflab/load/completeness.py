@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from perflab.load.causes import Cause, in_words
+from perflab.load.failure_causes import Cause, in_words
 from perflab.load.outcome import CODES
 from perflab.load.result import LoadResult
 from perflab.load.schedule import last_instant_s, planned_count
@@ -35,7 +35,7 @@ def reasons(result: LoadResult, workload: Workload, causes: Sequence[Cause]) -> 
     Parameters
     ----------
     causes : sequence of Cause
-        As :func:`perflab.load.causes.causes` has them.
+        As :func:`perflab.load.failure_causes.causes` has them.
     """
     measured = len(result.measured(lambda rows: rows["error"]))
     found = _missing(result, workload, failed(causes))

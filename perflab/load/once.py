@@ -12,12 +12,12 @@ from pyarrow import ArrowException
 
 from perflab.errors import LoadError, PerflabError
 from perflab.host.lock import measurement_lock
-from perflab.host.placement import placement
+from perflab.host.placing import placement
 from perflab.load import record, report
 from perflab.load.command import workload
 from perflab.load.generator import Generator
 from perflab.load.options import Options
-from perflab.load.place import Place, place
+from perflab.load.record_place import Place, place
 from perflab.load.selfcheck import check
 from perflab.load.stopping import Progress
 from perflab.load.workload import Workload

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from perflab.load.causes import causes
 from perflab.load.columns import template_names
+from perflab.load.failure_causes import causes
 from perflab.load.outcome import ERRORS, MEASURE
 from perflab.load.result import LoadResult
 from perflab.load.selfcheck import SelfCheck

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from perflab.load.columns import ROW, frame, rows
-from perflab.load.messages import messages
+from perflab.load.message_record import messages
 from perflab.load.outcome import MEASURE
 from perflab.throughput import completed, per_second
 

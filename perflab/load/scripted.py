@@ -14,7 +14,7 @@ from perflab.load.client import Client
 from perflab.load.drivers import CpuWindow
 from perflab.load.exchange import Exchange
 from perflab.load.life_cycle import Connections
-from perflab.load.messages import MessageRecorder
+from perflab.load.message_record import MessageRecorder
 from perflab.load.outcome import CODES, MEASURE, WARMUP
 from perflab.load.prepared import Prepared
 from perflab.load.targets import Origin

@@ -16,8 +16,8 @@ import pandas as pd
 from scipy import special
 
 from perflab.load import busy, completeness
-from perflab.load.causes import causes
 from perflab.load.columns import INSTANTS
+from perflab.load.failure_causes import causes
 from perflab.load.outcome import CODES
 from perflab.load.result import LoadResult
 from perflab.load.workload import ClosedLoop, Workload
@@ -143,7 +143,7 @@ def least_p99(values: np.ndarray) -> float:
     """Return the lower end of the 95% interval of the p99.
 
     The event loop is looked at 200 times a second: in a short load the largest of few delays
-    would pass for the p99. Source: see :func:`perflab.analysis.quantiles.quantile`.
+    would pass for the p99. Source: see :func:`perflab.analysis.methods.quantiles.quantile`.
     """
     # scipy.stats has this too, and takes longer to import than all else of a run together.
     below = special.bdtr(np.arange(len(values) + 1), len(values), 0.99)

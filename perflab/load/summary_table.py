@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from perflab.load.causes import Cause
+from perflab.load.failure_causes import Cause
 from perflab.percentiles import OF_LOADS, needed_n
 
 WIDTH = 80

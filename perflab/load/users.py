@@ -40,7 +40,7 @@ from perflab.errors import ParameterError
 from perflab.load.body import NO_ROOM, Kept
 from perflab.load.exchange import Exchange, OwnConnection
 from perflab.load.life_cycle import Connections
-from perflab.load.messages import MessageRecorder
+from perflab.load.message_record import MessageRecorder
 from perflab.load.outcome import CODES, ERRORS
 from perflab.load.payload import BytesBody, FileBody, Payload
 from perflab.load.prepared import Prepared
@@ -309,7 +309,7 @@ class User:
 
         ``kind`` is a word of the script's own, like ``delivery``: see the ``messages`` table.
         ``at_ns``: when the sending was taken up, or the instant that ``on_message`` was given; see
-        :class:`perflab.load.messages.MessageRecorder`.
+        :class:`perflab.load.message_record.MessageRecorder`.
         """
         self._driver.messages.add(at_ns, self.number, direction, size, key, kind)
 

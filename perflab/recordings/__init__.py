@@ -1,7 +1,13 @@
 """Recordings: the schema, the store and the readers of runs."""
 
 from perflab.recordings.listing import list_runs, newer_unfinished, not_finished, open_run
-from perflab.recordings.published import claims, published, published_value, studies, targets
+from perflab.recordings.published_results import (
+    claims,
+    published,
+    published_value,
+    studies,
+    targets,
+)
 from perflab.recordings.reader import Run
 from perflab.recordings.reasons import Reason, Remark, Side, fault
 from perflab.recordings.responses import declared, named, response_of, typical

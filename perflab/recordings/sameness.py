@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from perflab.errors import ResumeRefused
-from perflab.recordings.differences import differences
+from perflab.recordings.differing import differences
 from perflab.recordings.schema import SCHEMA_VERSION, RunRecord
 
 SHOWN = 8

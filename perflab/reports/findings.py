@@ -7,10 +7,10 @@ from typing import Any
 
 import pandas as pd
 
-from perflab.analysis.decomposition import change, change_sentence, decompose, largest_phase
-from perflab.analysis.evaluation import Finding, evaluate, not_asked
-from perflab.analysis.findings import adjusted_words, findings_table, sentence
-from perflab.analysis.summary import measured_responses, measures, summary_table
+from perflab.analysis.treatments.evaluation import Finding, evaluate, not_asked
+from perflab.analysis.treatments.findings import adjusted_words, findings_table, sentence
+from perflab.analysis.trials.decomposition import change, change_sentence, decompose, largest_phase
+from perflab.analysis.trials.summary import measured_responses, measures, summary_table
 from perflab.errors import AnalysisError
 from perflab.recordings import Response, Run
 from perflab.reports.numbers import MISSING, count, estimate, measured, missing, number, p_value

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from perflab.analysis.noise import noise_report
+from perflab.analysis.treatments.noise import noise_report
 from perflab.display import plain
 from perflab.figures.export import write_whole
 from perflab.figures.origin import commit, n_text, perflab_version, shared_note

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from perflab.analysis.evaluation import not_asked
+from perflab.analysis.treatments.evaluation import not_asked
 from perflab.display import Shown, html_list
 from perflab.recordings import Run
 from perflab.reports.findings import readable_findings, readable_summary

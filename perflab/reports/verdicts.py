@@ -10,7 +10,7 @@ import pandas as pd
 from rich.table import Table
 from rich.text import Text
 
-from perflab.analysis.verdict import Outcome
+from perflab.analysis.treatments.verdict import Outcome
 from perflab.display import Shown
 from perflab.recordings import Run
 from perflab.reports.findings import ADJUSTED, columns, readable_findings

@@ -2,7 +2,7 @@
 
 A service's first process may be gone while its children live on, and a child may have a session
 of its own and no readable environment (PostgreSQL's do). So they are looked for by descent, by
-their labels (:mod:`perflab.stacks.survey`) and by the folder they work in.
+their labels (:mod:`perflab.stacks.surveying`) and by the folder they work in.
 """
 
 from __future__ import annotations

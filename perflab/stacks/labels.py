@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from perflab.host.strangers import printable
 from perflab.paths import lock_path
-from perflab.stacks.token import token
+from perflab.stacks.tokens import token
 
 PROJECT = "perflab"
 KINDS = ("run", "up")

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from perflab.host.placement import Placement
+from perflab.host.placing import Placement
 from perflab.stacks.backend import HOST, Backend, Instance, Launch, free_port
 from perflab.stacks.health import wait_healthy
 from perflab.stacks.labels import Labels

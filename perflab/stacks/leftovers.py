@@ -17,9 +17,9 @@ from perflab.paths import open_dir, state_dir
 from perflab.stacks import kin, stack_folders
 from perflab.stacks.labels import check_name
 from perflab.stacks.process_instance import tail
-from perflab.stacks.survey import Found as Found
-from perflab.stacks.survey import docker_client as docker_client
-from perflab.stacks.survey import survey
+from perflab.stacks.surveying import Found as Found
+from perflab.stacks.surveying import docker_client as docker_client
+from perflab.stacks.surveying import survey
 
 
 def everything(scope: str | None = None) -> list[Found]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from perflab.errors import StackError
-from perflab.host.placement import SERVICE_ROLES, ServiceRole
+from perflab.host.placing import SERVICE_ROLES, ServiceRole
 from perflab.parameters import did_you_mean
 from perflab.stacks.hooks import Hook, HttpHook, Purpose, SqlHook
 from perflab.stacks.spec import ServiceSpec, Value, load_service

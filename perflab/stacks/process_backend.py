@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from perflab.errors import BackendUnavailable, ServiceFailed, StackError
-from perflab.host.own_folder import own_folder
+from perflab.host.own_folders import own_folder
 from perflab.paths import environments_dir, state_dir
 from perflab.stacks import environments, log_keeper, memory_group, stack_folders
 from perflab.stacks.backend import Launch, rendered

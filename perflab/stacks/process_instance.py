@@ -15,7 +15,7 @@ import psutil
 from perflab.errors import StackError
 from perflab.host.endings import how_it_ended
 from perflab.sampling.meters import ProcessTreeMeter
-from perflab.stacks import kin, survey
+from perflab.stacks import kin, surveying
 from perflab.stacks.backend import Launch, rendered
 from perflab.stacks.losses import with_memory
 from perflab.stacks.memory_group import MemoryGroup
@@ -60,7 +60,7 @@ class ProcessInstance:
         """End it in order, with everything it ever started, then remove its data."""
         first = signal.Signals[self.launch.spec.process.stop_signal]
         labels = self.launch.labels
-        own = survey.of_service(labels.stack, labels.service) + kin.working_in(self._data)
+        own = surveying.of_service(labels.stack, labels.service) + kin.working_in(self._data)
         kin.end([*kin.family(self._child.pid), *own], first, STOP_TIMEOUT_S)
         # Nobody has waited for the first process yet, so its number is still that of its group.
         if self._child.returncode is None:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from perflab.errors import BackendUnavailable, ServiceFailed
-from perflab.host.placement import Placement
+from perflab.host.placing import Placement
 from perflab.stacks import kin
 from perflab.stacks.asking import ask
 from perflab.stacks.backend import Backend, Instance

@@ -13,7 +13,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from perflab.host.own_folder import check_own, own_folder
+from perflab.host.own_folders import check_own, own_folder
 from perflab.host.processes import alive, identity
 from perflab.paths import open_dir, state_dir
 from perflab.stacks import memory_group

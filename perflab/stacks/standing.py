@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable
 
-from perflab.host.placement import Placement
+from perflab.host.placing import Placement
 from perflab.stacks.backend import HOST, Backend
 from perflab.stacks.plan import StackPlan
 from perflab.stacks.residents import Residents

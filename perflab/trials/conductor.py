@@ -19,7 +19,7 @@ from pydantic import BaseModel
 from perflab.errors import HostBusy, PerflabError
 from perflab.host import facts
 from perflab.host.lock import measurement_lock
-from perflab.host.placement import Placement, placement
+from perflab.host.placing import Placement, placement
 from perflab.load.generator import Generator
 from perflab.recordings import (
     RunRecord,

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic_core import to_jsonable_python
 
 from perflab.recordings import Reason, RunWriter
-from perflab.recordings.differences import differences
+from perflab.recordings.differing import differences
 from perflab.recordings.parts import shared
 
 SHOWN = 5

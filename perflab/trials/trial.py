@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from perflab.errors import ExperimentError, LoadError, PerflabError, ServiceFailed, StackError
-from perflab.host.placement import Placement
+from perflab.host.placing import Placement
 from perflab.instruments import Load, Look, Observation, Scene
 from perflab.load.generator import Generator
 from perflab.load.result import LoadResult

@@ -12,8 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from perflab.analysis.comparison import benjamini_hochberg, compare, interaction, permutation_p
-from perflab.analysis.signed_rank import hodges_lehmann, interval, null_cdf, walsh_averages
+from perflab.analysis.methods.comparison import (
+    benjamini_hochberg,
+    compare,
+    interaction,
+    permutation_p,
+)
+from perflab.analysis.methods.signed_rank import (
+    hodges_lehmann,
+    interval,
+    null_cdf,
+    walsh_averages,
+)
 from perflab.errors import AnalysisError
 
 

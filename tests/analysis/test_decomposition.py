@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perflab.analysis.decomposition import (
+from perflab.analysis.trials.decomposition import (
     change,
     change_sentence,
     decompose,

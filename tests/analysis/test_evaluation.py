@@ -6,8 +6,9 @@ import math
 
 import pytest
 
-from perflab.analysis import evaluate, findings_table, sentence, summary_table
-from perflab.analysis.findings import TABLE_COLUMNS
+from perflab.analysis.treatments.evaluation import evaluate
+from perflab.analysis.treatments.findings import TABLE_COLUMNS, findings_table, sentence
+from perflab.analysis.trials.summary import summary_table
 from perflab.recordings import ContrastPair, Run, RunWriter
 from tests.synthetic import ON_AND_OFF, Planted, contrast_of, variants, write_run
 

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.signal import lfilter
 
-from perflab.analysis.clusters import clusters
-from perflab.analysis.knee import knee
-from perflab.analysis.lag import lag
+from perflab.analysis.curves.knees import knee
+from perflab.analysis.curves.lags import lag
+from perflab.analysis.methods.clustering import clusters
 from perflab.errors import AnalysisError
 
 RUNS = 24

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from perflab.analysis.comparison import benjamini_hochberg, permutation_p
-from perflab.analysis.max_statistic import max_t_p
+from perflab.analysis.methods.comparison import benjamini_hochberg, permutation_p
+from perflab.analysis.methods.max_statistic import max_t_p
 
 
 def test_one_column_has_the_p_value_of_the_sign_flip_test() -> None:

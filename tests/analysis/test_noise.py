@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from perflab.analysis.noise import noise_flags, noise_report
+from perflab.analysis.treatments.noise import noise_flags, noise_report
 from perflab.recordings import Run, RunWriter
 from tests.synthetic import write_run
 

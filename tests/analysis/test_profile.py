@@ -8,15 +8,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from perflab.analysis import (
+from perflab.analysis.trials.profiles import (
     profile_change,
     profile_changes,
     profile_check,
     profile_of,
     profiled,
     top_functions,
-    watched,
 )
+from perflab.analysis.trials.watched_functions import watched
 from perflab.errors import AnalysisError
 from perflab.systems.chat.analysis import deflate_of_sending
 from tests.synthetic import profiled_run, write_run

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from perflab.analysis.quantiles import across_trials, quantile
+from perflab.analysis.methods.quantiles import across_trials, quantile
 from perflab.errors import AnalysisError
 from perflab.percentiles import smallest_n
 

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from perflab.analysis.quantiles import quantile
-from perflab.analysis.requests import BANDS, summarise
+from perflab.analysis.methods.quantiles import quantile
+from perflab.analysis.trials.requests import BANDS, summarise
 from perflab.errors import AnalysisError
 
 

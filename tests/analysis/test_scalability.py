@@ -12,8 +12,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import optimize
 
-from perflab.analysis.power_law import power_law
-from perflab.analysis.scalability import coefficients, scalability
+from perflab.analysis.curves.power_laws import power_law
+from perflab.analysis.curves.scalability_law import coefficients, scalability
 from perflab.errors import AnalysisError
 
 LOADS = np.array([1, 2, 4, 8, 16, 32, 64])

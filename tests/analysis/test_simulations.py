@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from perflab.analysis.comparison import compare, effect_of
-from perflab.analysis.covariate import adjustment
-from perflab.analysis.decision import Kind, blocks_needed, decide, power, smallest_effect
-from perflab.analysis.quantiles import across_trials
+from perflab.analysis.methods.comparison import compare, effect_of
+from perflab.analysis.methods.quantiles import across_trials
+from perflab.analysis.treatments.covariate import adjustment
+from perflab.analysis.treatments.decision import Kind, blocks_needed, decide, power, smallest_effect
 from perflab.errors import AnalysisError
 
 

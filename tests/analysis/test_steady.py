@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.signal import lfilter
 
-from perflab.analysis.changepoints import partition
-from perflab.analysis.steady import steady_state, steady_table
+from perflab.analysis.curves.changepoints import partition
+from perflab.analysis.curves.steady import steady_state, steady_table
 from perflab.errors import AnalysisError
 
 RUNS = 80

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from perflab.analysis.two_runs import _rank_sum_counts, compare_runs, unpaired
+from perflab.analysis.treatments.two_runs import _rank_sum_counts, compare_runs, unpaired
 from perflab.errors import AnalysisError
 from perflab.recordings import Run
 from tests.synthetic import ON_AND_OFF, Planted, write_run

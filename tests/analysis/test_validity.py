@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from perflab.analysis import validity_table
+from perflab.analysis.trials.validity import validity_table
 from perflab.recordings import Reason
 from perflab.recordings.older import UNCODED
 from tests.synthetic import write_run

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perflab.analysis.comparison import Effect
-from perflab.analysis.findings import published_text
-from perflab.analysis.verdict import Outcome, judge
+from perflab.analysis.methods.comparison import Effect
+from perflab.analysis.treatments.findings import published_text
+from perflab.analysis.treatments.verdict import Outcome, judge
 from perflab.recordings import Contrast
 from perflab.systems import experiment
 from perflab.systems.chat.experiments.serialization import SerializationParameters

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from perflab.analysis.correlation import correlate, windows
+from perflab.analysis.curves.correlation import correlate, windows
 from perflab.errors import AnalysisError
 from tests.synthetic import write_run
 

@@ -34,5 +34,5 @@ def places(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A state and lock of this test alone."""
     monkeypatch.setenv("PERFLAB_STATE", str(tmp_path / "state"))
     monkeypatch.setenv("PERFLAB_LOCK", str(tmp_path / "lock"))
-    monkeypatch.setattr("perflab.stacks.survey.docker_client", lambda: None)
+    monkeypatch.setattr("perflab.stacks.surveying.docker_client", lambda: None)
     return tmp_path

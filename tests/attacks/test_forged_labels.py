@@ -18,7 +18,7 @@ from perflab.cli import app
 from perflab.paths import lock_path, open_dir, state_dir
 from perflab.stacks import leftovers, stack_folders
 from perflab.stacks.labels import Labels
-from perflab.stacks.survey import containers, processes
+from perflab.stacks.surveying import containers, processes
 from tests.attacks.second_user import Stranger
 
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from perflab.cli import app
 from perflab.errors import UnsafePlace
-from perflab.host.own_folder import check_own, own_folder
+from perflab.host.own_folders import check_own, own_folder
 from perflab.paths import open_dir, state_dir
 from perflab.stacks import environments, leftovers
 from perflab.stacks.process_backend import ProcessBackend

@@ -9,8 +9,8 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from perflab.analysis.evaluation import evaluate
-from perflab.analysis.findings import findings_table
+from perflab.analysis.treatments.evaluation import evaluate
+from perflab.analysis.treatments.findings import findings_table
 from perflab.figures import EFFECT, save_view
 from perflab.figures.canvas import LabFigure
 from perflab.figures.plots.ratios import limits, marks

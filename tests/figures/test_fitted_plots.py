@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from perflab.analysis.scalability import scalability
+from perflab.analysis.curves.scalability_law import scalability
 from perflab.figures.plots.scalability_curve import draw_scalability
 from tests.analysis.test_scalability import trials
 from tests.figures.shown import all_words, cut_off

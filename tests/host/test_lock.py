@@ -11,7 +11,7 @@ import pytest
 
 from perflab.errors import HostBusy
 from perflab.host.lock import holder, measurement_lock
-from perflab.host.placement import placement
+from perflab.host.placing import placement
 
 HOLD = """
 import sys, time

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from perflab.analysis import evaluate
+from perflab.analysis.treatments.evaluation import evaluate
 from perflab.instruments.requests import phase_columns
 from perflab.recordings import Contrast
 from tests.synthetic import ON_AND_OFF, contrast_of, write_run

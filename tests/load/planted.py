@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from perflab.load import columns, messages
+from perflab.load import columns, message_record
 from perflab.load.outcome import CODES, MEASURE
 from perflab.load.result import LoadResult
 from perflab.load.workload import Request, Scripted, Workload
@@ -65,16 +65,16 @@ def load_result(
     (place / "requests.rows").write_bytes(rows.tobytes())
     (place / "phases.rows").write_bytes(b"")
     (place / "phases.names").write_text("")
-    heard = np.zeros(0 if delivered_s is None else len(delivered_s), dtype=messages.ROW)
+    heard = np.zeros(0 if delivered_s is None else len(delivered_s), dtype=message_record.ROW)
     if delivered_s is not None:
         heard["at_ns"] = BEGIN_NS + (delivered_s * S).astype("int64")
         heard["key"] = heard["at_ns"] - round(latency_s * S)
-        heard["direction"] = messages.RECEIVED
-    spoken = np.zeros(0 if sent is None else len(sent), dtype=messages.ROW)
+        heard["direction"] = message_record.RECEIVED
+    spoken = np.zeros(0 if sent is None else len(sent), dtype=message_record.ROW)
     if sent is not None:
         spoken["key"] = BEGIN_NS + S + np.arange(len(sent)) * S // 100
         spoken["at_ns"] = spoken["key"] + (sent * S).astype("int64")
-        spoken["direction"] = messages.SENT
+        spoken["direction"] = message_record.SENT
     (place / "messages.rows").write_bytes(heard.tobytes() + spoken.tobytes())
     (place / "messages.names").write_text('["price"]')
     woken_s, late_ms = delays if delays is not None else (np.zeros(0), np.zeros(0))

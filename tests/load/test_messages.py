@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perflab.load.messages import (
+from perflab.load.message_record import (
     DIRECTIONS,
     MOST_KINDS,
     RECEIVED,

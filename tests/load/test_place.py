@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from perflab.errors import LoadError, ParameterError
-from perflab.load import place as place_module
-from perflab.load.place import file_problems, folder_problems, place
+from perflab.load import record_place as place_module
+from perflab.load.record_place import file_problems, folder_problems, place
 from perflab.load.workload import Burst, Request, Workload
 
 WORK = Workload(request=Request(), arrivals=Burst(size=10))

@@ -30,7 +30,7 @@ from tests.load.hostile import Hostile, Part, Script, beside
 SCRIPT = """
 import asyncio
 import time
-from perflab.load.messages import RECEIVED, SENT
+from perflab.load.message_record import RECEIVED, SENT
 from perflab.load.users import User, action
 
 class Shopper(User):

@@ -8,7 +8,7 @@ import pytest
 
 from perflab.errors import RecordingError
 from perflab.recordings import claims, published, published_value, studies
-from perflab.recordings.published import COLUMNS
+from perflab.recordings.published_results import COLUMNS
 from perflab.systems import experiment
 from perflab.systems.chat.service import published_load
 

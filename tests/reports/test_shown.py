@@ -13,8 +13,8 @@ import pytest
 from rich.console import Console
 
 from perflab import laboratory
-from perflab.analysis import decompose, largest_phase
-from perflab.analysis.words import part_words
+from perflab.analysis.trials.decomposition import decompose, largest_phase
+from perflab.analysis.trials.words import part_words
 from perflab.display import Lines, Shown
 from perflab.figures import TIME_BREAKDOWN, draw_view
 from perflab.recordings import Run, RunWriter

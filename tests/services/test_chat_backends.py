@@ -10,7 +10,7 @@ from chatting import EASY, User, compiled_codecs, run
 from running import call
 from websockets.asyncio.client import connect
 
-from perflab.host.placement import placement
+from perflab.host.placing import placement
 from perflab.stacks import leftovers
 from perflab.stacks.choice import choose
 from perflab.stacks.plan import Node, StackPlan

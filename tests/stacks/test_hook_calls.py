@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perflab.errors import HookFailed, RunInterrupted, ServiceFailed
-from perflab.host.placement import placement
+from perflab.host.placing import placement
 from perflab.stacks import leftovers
 from perflab.stacks.choice import choose
 from perflab.stacks.hook_calls import HookCall, _whole

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from perflab.host.endings import how_it_ended
-from perflab.stacks import kin, survey
+from perflab.stacks import kin, surveying
 from perflab.stacks.labels import Labels
 
 # A master whose child hides as PostgreSQL's do: a session of its own, no environment, SIGINT
@@ -63,7 +63,7 @@ def test_a_child_is_found_by_its_folder_when_its_master_is_gone(
     service: tuple[subprocess.Popen[str], int], tmp_path: Path
 ) -> None:
     master, child = service
-    assert [found.pid for found in survey.of_service("kin", "it")] == [master.pid]
+    assert [found.pid for found in surveying.of_service("kin", "it")] == [master.pid]
     master.kill()
     master.wait()
     assert kin.family(master.pid) == []

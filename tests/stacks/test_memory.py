@@ -14,7 +14,7 @@ import pytest
 
 from perflab.errors import BackendUnavailable, ServiceFailed
 from perflab.host.control_groups import memory_folder, memory_kills
-from perflab.host.placement import placement
+from perflab.host.placing import placement
 from perflab.stacks import leftovers, memory_group, stack_folders
 from perflab.stacks.choice import choose
 from perflab.stacks.losses import loss

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perflab.errors import SettingRefused
-from perflab.host.placement import placement
+from perflab.host.placing import placement
 from perflab.stacks import leftovers, spec
 from perflab.stacks.choice import choose
 from perflab.stacks.database import _in_unit

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perflab.errors import StackError
-from perflab.host.placement import SERVICE_ROLES, placement
+from perflab.host.placing import SERVICE_ROLES, placement
 from perflab.stacks.hooks import CommandHook, HttpHook, SqlHook
 from perflab.stacks.plan import Node, StackPlan, settle
 

@@ -18,7 +18,7 @@ import psycopg2
 import pytest
 
 from perflab.errors import RunInterrupted, ServiceFailed, SettingRefused, StackError
-from perflab.host.placement import placement
+from perflab.host.placing import placement
 from perflab.paths import open_dir, project_root, services_dir, state_dir
 from perflab.sampling.meters import ProcessTable
 from perflab.stacks import leftovers
@@ -277,7 +277,7 @@ def test_who_wants_to_end_is_heard_while_services_start() -> None:
 OWNER = """
 import os, sys, time
 from perflab.systems.inference.service import InferenceParameters, stack
-from perflab.host.placement import placement
+from perflab.host.placing import placement
 from perflab.stacks.choice import choose
 from perflab.stacks.reaper import Reapers
 from perflab.stacks.residents import Residents

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from perflab.host.placement import placement
+from perflab.host.placing import placement
 from perflab.instruments.cpu_speed import CpuSpeed
 from perflab.instruments.flushes import FlushProbe
 from perflab.instruments.requests import Requests

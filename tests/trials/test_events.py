@@ -13,7 +13,7 @@ import pytest
 
 from perflab.errors import RunInterrupted, UnknownEvent
 from perflab.following import followed
-from perflab.progress import PROGRESS_FILE, Narrator
+from perflab.progress_bar import PROGRESS_FILE, Narrator
 from perflab.recordings import Reason
 from perflab.systems import experiment
 from perflab.trials.client import conduct

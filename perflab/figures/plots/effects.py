@@ -10,9 +10,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from perflab.analysis.evaluation import Finding, evaluate
-from perflab.analysis.findings import published_text
-from perflab.analysis.verdict import Outcome
+from perflab.analysis.treatments.evaluation import Finding, evaluate
+from perflab.analysis.treatments.findings import published_text
+from perflab.analysis.treatments.verdict import Outcome
 from perflab.figures.canvas import MARGIN_IN, WIDTH_IN, LabFigure, only_grid, page_canvas
 from perflab.figures.page import Page
 from perflab.figures.plots import effect_rows

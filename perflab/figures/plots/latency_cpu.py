@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from perflab.analysis import Correlation
+from perflab.analysis.curves.correlation import Correlation
 from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
 from perflab.figures.evidence import LATENCY, WINDOW_S, cpu_windows, latency_and_cpu
 from perflab.figures.looks import Look

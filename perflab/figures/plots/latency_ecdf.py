@@ -11,7 +11,6 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from perflab.analysis import smallest_n
 from perflab.figures.canvas import LabFigure, finish, page_canvas
 from perflab.figures.looks import Look
 from perflab.figures.page import Page
@@ -20,6 +19,7 @@ from perflab.figures.points import draw_points
 from perflab.figures.theme import FAINT, MUTED
 from perflab.figures.view import View
 from perflab.figures.words import tick_label
+from perflab.percentiles import smallest_n
 from perflab.recordings import Run
 
 # Above this many treatments the curves hide each other: one panel each, the others in grey.

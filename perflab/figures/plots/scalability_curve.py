@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import StrMethodFormatter
 
-from perflab.analysis.scalability import Scalability
+from perflab.analysis.curves.scalability_law import Scalability
 from perflab.figures.canvas import blank_canvas, finish, only_grid
 from perflab.figures.looks import PALETTE
 from perflab.figures.theme import INK, MUTED, styled
@@ -38,7 +38,7 @@ def draw_scalability(
     table : DataFrame
         The trials that ``found`` was fitted to.
     found : Scalability
-        From :func:`perflab.analysis.scalability.scalability`.
+        From :func:`perflab.analysis.curves.scalability_law.scalability`.
     load, throughput : str
         Columns.
     load_name : str

@@ -8,7 +8,7 @@ from typing import Any
 
 from perflab.load.capacity import Capacity, Probe, search
 from perflab.recordings import Reason, Run, fault
-from perflab.systems.chat.analysis.users_held import targets_ms
+from perflab.systems.chat.analysis.held import targets_ms
 
 QUICK: Mapping[str, Any] = {"ramp_s": 20.0, "bcrypt_rounds": 4}
 Measure = Callable[[str, Mapping[str, Any]], Run]

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from perflab.load.messages import CONNECTED, CUT, LEFT, RECEIVED, SENT
+from perflab.load.message_record import CONNECTED, CUT, LEFT, RECEIVED, SENT
 from perflab.load.users import NotServed, User, action
 from perflab.load.websocket import WebSocket
 from perflab.systems.chat.frames import CODECS, Fields

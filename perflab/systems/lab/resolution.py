@@ -15,9 +15,9 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from perflab.analysis.comparison import CONFIDENCE, SMALLEST_SIGNED_RANK, effect_of
-from perflab.analysis.decision import POWER, smallest_effect
-from perflab.analysis.quantiles import across_trials
+from perflab.analysis.methods.comparison import CONFIDENCE, SMALLEST_SIGNED_RANK, effect_of
+from perflab.analysis.methods.quantiles import across_trials
+from perflab.analysis.treatments.decision import POWER, smallest_effect
 from perflab.errors import AnalysisError
 from perflab.recordings import Run
 

@@ -10,7 +10,7 @@ from unittest.mock import patch
 import numpy as np
 import pandas as pd
 
-from perflab.load.messages import RECEIVED, SENT
+from perflab.load.message_record import RECEIVED, SENT
 from perflab.recordings import Contrast, Run, RunWriter, TreatmentRecord
 from perflab.systems.chat import streams
 from perflab.systems.chat.responses import RESPONSES, STEADY

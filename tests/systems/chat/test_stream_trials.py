@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from perflab.instruments import Observation
-from perflab.load.messages import SENT
+from perflab.load.message_record import SENT
 from perflab.systems.chat.lost_messages import hidden_share
 from perflab.systems.chat.streams import observed
 from tests.synthetic import HOUR_NS

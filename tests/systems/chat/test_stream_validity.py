@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from perflab.analysis import steady_trials, validity_table
-from perflab.analysis.message_windows import message_windows
+from perflab.analysis.trials.validity import steady_trials, validity_table
+from perflab.analysis.trials.windows import message_windows
 from perflab.systems.chat.responses import STEADY
 from tests.systems.chat.synthetic_streams import HEARERS, write_stream_run
 

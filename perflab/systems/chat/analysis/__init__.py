@@ -2,8 +2,8 @@
 
 from perflab.systems.chat.analysis.codec_costs import cost_table, implied_loops, loops_sentence
 from perflab.systems.chat.analysis.deflate import deflate_of_sending
-from perflab.systems.chat.analysis.relations import relations
-from perflab.systems.chat.analysis.users_held import held_sentences, users_held
+from perflab.systems.chat.analysis.held import held_sentences, users_held
+from perflab.systems.chat.analysis.relating import relations
 
 __all__ = [
     "cost_table",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perflab.analysis.quantiles import Estimate, across_trials
+from perflab.analysis.methods.quantiles import Estimate, across_trials
 from perflab.errors import AnalysisError
 from perflab.numerals import counted
 from perflab.recordings import Run, published, published_value

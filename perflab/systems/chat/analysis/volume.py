@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from perflab.analysis.jackknife import Interval
-from perflab.analysis.power_law import ENOUGH_BLOCKS, SMALLEST_X, PowerLaw, power_law
+from perflab.analysis.curves.power_laws import ENOUGH_BLOCKS, SMALLEST_X, PowerLaw, power_law
+from perflab.analysis.methods.leaving_out import Interval
 from perflab.recordings import Run, published
 
 # With these delays users begin to act one after the other, as they joined: the number of those

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from perflab.analysis.comparison import CONFIDENCE
-from perflab.analysis.correlation import cpu_shares
+from perflab.analysis.curves.correlation import cpu_shares
+from perflab.analysis.methods.comparison import CONFIDENCE
 from perflab.recordings import Run
 
 WIDTH_S = 1.0

@@ -9,7 +9,7 @@ from pydantic import Field, field_validator
 
 from perflab.errors import ParameterError
 from perflab.experiments.experiment import Experiment
-from perflab.host.placement import placement
+from perflab.host.placing import placement
 from perflab.recordings import Contrast
 from perflab.systems.chat import service
 from perflab.systems.chat.changes import CHANGES, contrasts

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from perflab.analysis.knee import knee
+from perflab.analysis.curves.knees import knee
 from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
 from perflab.figures.page import Page
 from perflab.figures.plots.milliseconds import log_axis

@@ -14,7 +14,7 @@ from perflab.figures.theme import MUTED
 from perflab.figures.view import View
 from perflab.figures.words import tick_label
 from perflab.recordings import Run
-from perflab.systems.chat.analysis.users_held import targets_ms
+from perflab.systems.chat.analysis.held import targets_ms
 from perflab.systems.chat.figures import phases
 
 TITLE = "delivery latency against message volume"

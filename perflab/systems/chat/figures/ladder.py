@@ -21,7 +21,7 @@ from perflab.figures.points import draw_points
 from perflab.figures.theme import FAINT, INK, MUTED
 from perflab.figures.view import View
 from perflab.recordings import Run, published
-from perflab.systems.chat.analysis.users_held import targets_ms
+from perflab.systems.chat.analysis.held import targets_ms
 
 TITLE = "delivery latency, rung by rung"
 BEYOND = 3.0

@@ -19,8 +19,8 @@ from perflab.figures.points import draw_points
 from perflab.figures.theme import MUTED
 from perflab.figures.view import View
 from perflab.recordings import Run
-from perflab.systems.chat.analysis.users_held import held_sentences, targets_ms
-from perflab.systems.chat.analysis.users_held import users_held as held_rungs
+from perflab.systems.chat.analysis.held import held_sentences, targets_ms
+from perflab.systems.chat.analysis.held import users_held as held_rungs
 
 TITLE = "users held within the targets"
 SAID, TRIAL, TYPICAL, TARGET = "said", "trial", "typical value", "target"

@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from perflab.analysis.power_law import PowerLaw
+from perflab.analysis.curves.power_laws import PowerLaw
 from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
 from perflab.figures.looks import PALETTE, Look
 from perflab.figures.page import Page

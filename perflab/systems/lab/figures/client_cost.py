@@ -9,7 +9,7 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from perflab.analysis import across_trials
+from perflab.analysis.methods.quantiles import across_trials
 from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
 from perflab.figures.evidence import TYPICAL, estimate_row, trials_shown
 from perflab.figures.looks import Look, appearance

@@ -11,7 +11,7 @@ import os
 import secrets
 from pathlib import Path
 
-from perflab.host.own_folder import check_own, own_folder
+from perflab.host.own_folders import check_own, own_folder
 from perflab.paths import state_dir
 
 LENGTH = 32

@@ -19,8 +19,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from perflab.analysis.comparison import CONFIDENCE
-from perflab.analysis.jackknife import Interval, group_means, jackknife, left_out_weights
+from perflab.analysis.methods.comparison import CONFIDENCE
+from perflab.analysis.methods.leaving_out import Interval, group_means, jackknife, left_out_weights
 from perflab.errors import AnalysisError
 
 SMALLEST_LOADS = 4
@@ -97,7 +97,7 @@ def scalability(
     AnalysisError
         A column is missing, or a load is not positive.
 
-    Source: see :mod:`perflab.analysis.scalability`.
+    Source: see :mod:`perflab.analysis.curves.scalability_law`.
     """
     if absent := [name for name in (load, throughput) if name not in table.columns]:
         raise AnalysisError(f"the trials have no column {', '.join(absent)}")

@@ -2,10 +2,11 @@
 
 Signs of whole blocks are flipped for all columns together, and each t statistic is compared with
 the largest of any column under each flip: exact at any n and however the columns hang together.
-Benjamini and Hochberg's way (:func:`perflab.analysis.comparison.benjamini_hochberg`) is for the few
-claims of a run; over hundreds of columns it has no power here, as one column's exact p-value
-cannot be below 2 / 2^n (3% at 6 blocks). Source: P. H. Westfall, S. S. Young, Resampling-Based
-Multiple Testing, 1993, chapter 2 (single-step maxT).
+Benjamini and Hochberg's way (``benjamini_hochberg`` in
+:mod:`perflab.analysis.methods.comparison`) is for the few claims of a run; over hundreds of columns
+it has no power here, as one column's exact p-value cannot be below 2 / 2^n (3% at 6 blocks).
+Source: P. H. Westfall, S. S. Young, Resampling-Based Multiple Testing, 1993, chapter 2 (single-step
+maxT).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import math
 
 import numpy as np
 
-from perflab.analysis.clusters import signs
+from perflab.analysis.methods.clustering import signs
 
 ENUMERATED = 11
 

@@ -20,7 +20,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from perflab.analysis.changepoints import PENALTY, SMALLEST_SEGMENT, calmed, noise, partition
+from perflab.analysis.curves.changepoints import PENALTY, SMALLEST_SEGMENT, calmed, noise, partition
 from perflab.errors import AnalysisError
 
 SMALLEST_WINDOWS = 12
@@ -102,7 +102,7 @@ def steady_state(
     its last level fills less than a quarter of the windows, or drifts on. A spell that leaves the
     level and returns to it is named but not cut: it belongs to what was measured.
 
-    Sources: see :mod:`perflab.analysis.steady` and :mod:`perflab.analysis.changepoints`.
+    Sources: see this module and :mod:`perflab.analysis.curves.changepoints`.
     """
     if not (width_s > 0 and tolerance > 0):
         raise AnalysisError(f"width_s = {width_s} and tolerance = {tolerance} must be above 0")

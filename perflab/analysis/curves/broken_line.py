@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perflab.analysis.clusters import DRAWS, Clusters, signs
+from perflab.analysis.methods.clustering import DRAWS, Clusters, signs
 
 CANDIDATES = 120
 # Share of windows on either side of a place that may be the bend.

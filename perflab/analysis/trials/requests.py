@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from perflab.analysis.quantiles import places
+from perflab.analysis.methods.quantiles import places
 from perflab.errors import AnalysisError
 from perflab.percentiles import smallest_n
 from perflab.recordings.schema import PHASE_COLUMN

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
-from perflab.analysis.correlation import windows
-from perflab.analysis.message_windows import message_windows
-from perflab.analysis.steady import NEVER, steady_table
-from perflab.analysis.summary import measures
+from perflab.analysis.curves.correlation import windows
+from perflab.analysis.curves.steady import NEVER, steady_table
+from perflab.analysis.trials.summary import measures
+from perflab.analysis.trials.windows import message_windows
 from perflab.numerals import counted
 from perflab.recordings import Reason, Run
 from perflab.recordings.older import UNCODED
@@ -55,7 +55,7 @@ def steady_trials(run: Run) -> pd.DataFrame:
     """Return, for every valid trial, whether and when its measured stage settled.
 
     Each trial is cut into some 40 windows of equal width; columns as of
-    :func:`perflab.analysis.steady.steady_table`. The cut is told and nothing is cut off: the
+    :func:`perflab.analysis.curves.steady.steady_table`. The cut is told and nothing is cut off: the
     warm-up that the workload asks for lies before the measured stage. What is looked at, and over
     which time, the record says (``steady``).
     """

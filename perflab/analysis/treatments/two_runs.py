@@ -17,8 +17,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from perflab.analysis.comparison import CONFIDENCE, benjamini_hochberg
-from perflab.analysis.summary import measured_responses
+from perflab.analysis.methods.comparison import CONFIDENCE, benjamini_hochberg
+from perflab.analysis.trials.summary import measured_responses
 from perflab.errors import AnalysisError
 from perflab.recordings import FREE_PARAMETERS, Response, Run
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import optimize, stats
 
-from perflab.analysis.clusters import Clusters
+from perflab.analysis.methods.clustering import Clusters
 
 SMALLEST_ROOM = 1e-3
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pandas as pd
 
-from perflab.analysis.comparison import Effect
-from perflab.analysis.decision import Kind
-from perflab.analysis.evaluation import Finding
-from perflab.analysis.verdict import Outcome
+from perflab.analysis.methods.comparison import Effect
+from perflab.analysis.treatments.decision import Kind
+from perflab.analysis.treatments.evaluation import Finding
+from perflab.analysis.treatments.verdict import Outcome
 from perflab.numerals import counted, number
 from perflab.recordings import Contrast
 

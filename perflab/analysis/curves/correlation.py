@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from perflab.analysis.comparison import CONFIDENCE, permutation_p
+from perflab.analysis.methods.comparison import CONFIDENCE, permutation_p
 from perflab.errors import AnalysisError
 
 WIDTH_S = 0.1

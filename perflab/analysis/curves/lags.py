@@ -10,7 +10,8 @@ import pandas as pd
 from numpy.lib.stride_tricks import sliding_window_view
 from scipy import linalg, signal
 
-from perflab.analysis.clusters import (
+from perflab.analysis.curves.knees import LONGEST, MOST_CORES
+from perflab.analysis.methods.clustering import (
     BLOCKS,
     ENOUGH_TRIALS,
     ONLY_THESE,
@@ -20,8 +21,7 @@ from perflab.analysis.clusters import (
     signs,
     unit,
 )
-from perflab.analysis.comparison import CONFIDENCE, USUAL_P
-from perflab.analysis.knee import LONGEST, MOST_CORES
+from perflab.analysis.methods.comparison import CONFIDENCE, USUAL_P
 from perflab.errors import AnalysisError
 
 LARGEST_LAG = 10

@@ -6,9 +6,9 @@ import math
 
 import pandas as pd
 
-from perflab.analysis.correlation import Correlation, correlate
-from perflab.analysis.knee import knee
-from perflab.analysis.lag import lag
+from perflab.analysis.curves.correlation import Correlation, correlate
+from perflab.analysis.curves.knees import knee
+from perflab.analysis.curves.lags import lag
 from perflab.recordings import Run
 from perflab.systems.chat.analysis.volume import published_factor, volume_laws
 from perflab.systems.chat.analysis.windows import WIDTH_S, bands, stream_windows

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from perflab.analysis.comparison import CONFIDENCE, USUAL_P
-from perflab.analysis.jackknife import Interval, group_means
+from perflab.analysis.methods.comparison import CONFIDENCE, USUAL_P
+from perflab.analysis.methods.leaving_out import Interval, group_means
 from perflab.errors import AnalysisError
 
 SMALLEST_X = 3

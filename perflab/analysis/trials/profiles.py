@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perflab.analysis.comparison import mean_interval
-from perflab.analysis.max_statistic import max_t_p
-from perflab.analysis.quantiles import across_trials
+from perflab.analysis.methods.comparison import mean_interval
+from perflab.analysis.methods.max_statistic import max_t_p
+from perflab.analysis.methods.quantiles import across_trials
 from perflab.errors import AnalysisError
 from perflab.recordings import Run
 
@@ -199,8 +199,8 @@ def profile_change(before: Profile, after: Profile, count: int = SHOWN) -> pd.Da
     change (Hodges-Lehmann and signed ranks from 6 blocks on, else mean and t; NaN
     below 2), which is that of one function looked at alone; ``p (adjusted)``, corrected over all
     functions that were seen at least 5 times a block, NaN for rarer ones (see
-    :func:`~perflab.analysis.max_statistic.max_t_p`; from 6 blocks on it can be below 5%); n
-    (blocks).
+    :func:`~perflab.analysis.methods.max_statistic.max_t_p`; from 6 blocks on it can be below
+    5%); n (blocks).
 
     Raises
     ------

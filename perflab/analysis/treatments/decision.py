@@ -25,7 +25,7 @@ from functools import lru_cache
 import numpy as np
 from scipy import stats
 
-from perflab.analysis.comparison import CONFIDENCE, SMALLEST_SIGNED_RANK, mean_interval
+from perflab.analysis.methods.comparison import CONFIDENCE, SMALLEST_SIGNED_RANK, mean_interval
 from perflab.errors import AnalysisError
 from perflab.numerals import counted
 

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from perflab.analysis import signed_rank
+from perflab.analysis.methods import signed_rank
 from perflab.errors import AnalysisError
 from perflab.recordings import Scale
 
@@ -78,7 +78,7 @@ def compare(
     AnalysisError
         No block is left, a block occurs twice, or a value is not positive and finite.
 
-    Source: see :mod:`perflab.analysis.signed_rank`.
+    Source: see :mod:`perflab.analysis.methods.signed_rank`.
     """
     return effect_of(log_ratios(numerator, denominator), confidence)
 

@@ -16,7 +16,7 @@ from perflab.host.strangers import printable, user_name
 from perflab.paths import lock_path, state_dir
 from perflab.stacks import stack_folders
 from perflab.stacks.labels import PROJECT, LabelProblem, Labels, read
-from perflab.stacks.token import is_token
+from perflab.stacks.tokens import is_token
 
 
 @dataclass(frozen=True)

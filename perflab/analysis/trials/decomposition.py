@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from perflab.analysis.words import part_words
+from perflab.analysis.trials.words import part_words
 from perflab.errors import AnalysisError
 from perflab.numerals import counted, number, signed
 from perflab.recordings.schema import PHASE_COLUMN

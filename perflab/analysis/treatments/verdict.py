@@ -34,7 +34,7 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
-from perflab.analysis.comparison import Effect
+from perflab.analysis.methods.comparison import Effect
 from perflab.numerals import counted
 from perflab.recordings import Contrast
 

@@ -13,5 +13,5 @@ PARTS = {
 
 
 def part_words(part: str) -> str:
-    """Return what a part of :func:`perflab.analysis.decomposition.decompose` is called."""
+    """Return what a part of :func:`perflab.analysis.trials.decomposition.decompose` is called."""
     return PARTS.get(part, part)

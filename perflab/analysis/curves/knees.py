@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from perflab.analysis.broken_line import Bend, bend
-from perflab.analysis.clusters import ONLY_THESE, TRIALS, Clusters, clusters, unit
-from perflab.analysis.comparison import CONFIDENCE, USUAL_P
-from perflab.analysis.queueing_curve import QueueCurve, curve, queueing_curve
+from perflab.analysis.curves.broken_line import Bend, bend
+from perflab.analysis.curves.queueing import QueueCurve, curve, queueing_curve
+from perflab.analysis.methods.clustering import ONLY_THESE, TRIALS, Clusters, clusters, unit
+from perflab.analysis.methods.comparison import CONFIDENCE, USUAL_P
 from perflab.errors import AnalysisError
 
 SMALLEST_WINDOWS = 60
@@ -115,8 +115,9 @@ def knee(
     For data from a smooth curve the knee is the bend of the nearest broken line and depends on
     which CPU shares were seen; then ``doubled`` is the better number.
 
-    Sources: see :mod:`~perflab.analysis.broken_line`, :mod:`~perflab.analysis.queueing_curve` and
-    :mod:`~perflab.analysis.clusters`; BIC: G. Schwarz, Ann. Stat. 6, 1978.
+    Sources: see :mod:`~perflab.analysis.curves.broken_line`,
+    :mod:`~perflab.analysis.curves.queueing` and
+    :mod:`~perflab.analysis.methods.clustering`; BIC: G. Schwarz, Ann. Stat. 6, 1978.
     """
     if absent := [name for name in ("trial_id", cpu, latency) if name not in table.columns]:
         raise AnalysisError(f"the windows have no column {', '.join(absent)}")

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perflab.analysis.comparison import Effect, benjamini_hochberg, effect_of, log_ratios
-from perflab.analysis.covariate import adjustment
-from perflab.analysis.decision import Decision, decide
-from perflab.analysis.noise import noise_flags
-from perflab.analysis.verdict import SMALLEST_N, Outcome, Verdict, judge
+from perflab.analysis.methods.comparison import Effect, benjamini_hochberg, effect_of, log_ratios
+from perflab.analysis.treatments.covariate import adjustment
+from perflab.analysis.treatments.decision import Decision, decide
+from perflab.analysis.treatments.noise import noise_flags
+from perflab.analysis.treatments.verdict import SMALLEST_N, Outcome, Verdict, judge
 from perflab.errors import AnalysisError
 from perflab.recordings import Contrast, ContrastPair, Response, Run, Scale, response_of
 
@@ -33,7 +33,7 @@ class Finding:
     (Benjamini-Hochberg); ``blocks`` are the numbers of those compared, ``left_out`` counts those
     that lack a side. ``valid`` of the ``trials`` that were made of its treatments may be used;
     ``noise`` are the flags of the run's noise report in a few words each
-    (:func:`~perflab.analysis.noise.noise_flags`).
+    (:func:`~perflab.analysis.treatments.noise.noise_flags`).
     """
 
     contrast: Contrast

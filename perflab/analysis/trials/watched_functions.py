@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from perflab.analysis.quantiles import across_trials
+from perflab.analysis.methods.quantiles import across_trials
 from perflab.recordings import Run
 
 PERCENT = 100.0

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from perflab.analysis.quantiles import across_trials
+from perflab.analysis.methods.quantiles import across_trials
 from perflab.numerals import counted
 from perflab.recordings import Run, fault, targets
 

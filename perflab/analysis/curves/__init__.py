@@ -1,0 +1,1 @@
+"""Shapes of curves: knees, power laws, scalability, lags, and where a series settles."""

@@ -1,0 +1,1 @@
+"""The methods: effects of paired blocks, ranks, intervals, percentiles, the jackknife."""

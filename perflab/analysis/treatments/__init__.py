@@ -1,0 +1,1 @@
+"""Treatments compared: decisions, verdicts, sentences, and what disturbs them."""

@@ -1,0 +1,1 @@
+"""What trials hold: requests and their parts, windows, profiles, validity."""
