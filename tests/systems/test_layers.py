@@ -16,7 +16,7 @@ LAYERS = (
     ("papermill_engine", "papermill_job"),
     ("following",),
     ("laboratory",),
-    ("chosen_runs", "progress", "asked", "notebook"),
+    ("chosen_runs", "progress_bar", "asked", "notebook"),
     ("reports",),
     ("systems",),
     ("experiments",),
@@ -25,6 +25,7 @@ LAYERS = (
     ("stacks", "load"),
     ("sampling",),
     ("host", "recordings", "throughput"),
+    ("durable",),
     ("parameters", "percentiles"),
     ("display", "numerals", "errors", "paths"),
 )
@@ -32,7 +33,7 @@ DEPTH = {room: depth for depth, rooms in enumerate(LAYERS) for room in rooms}
 # What these know besides is asked of nobody else.
 ONLY = {
     "analysis": {"errors", "numerals", "percentiles", "recordings"},
-    "figures": {"analysis", "errors", "numerals", "recordings"},
+    "figures": {"analysis", "durable", "errors", "numerals", "percentiles", "recordings"},
 }
 SYSTEMS = sorted(
     path.name for path in (PACKAGE / "systems").iterdir() if (path / "__init__.py").exists()
@@ -41,10 +42,11 @@ SYSTEMS = sorted(
 WORDS = re.compile(
     r"\b(chat|inference|logins?|channels?|acks?|plateaus?|codecs?|bcrypt|has_streams)\b", re.I
 )
-# An example of a script, a curve, and the colour of a phase that has this name.
+# An example of a script, a curve, perf's own word, and the colour of a phase that has this name.
 INNOCENT = {
     "load/users.py": {"login"},
     "load/busy.py": {"plateau"},
+    "sampling/perf.py": {"ack"},
     "figures/plots/time_breakdown.py": {"inference"},
 }
 
