@@ -14,6 +14,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+# Beyond it a float is no longer every whole number.
+EXACT = 2.0**53
+
 
 def to_csv(table: pd.DataFrame) -> str:
     """Return a table of texts and numbers as CSV.
@@ -74,4 +77,5 @@ def _text(name: str, value: Any) -> str:
 def _whole(column: pd.Series[Any]) -> pd.Series[Any]:
     if column.dtype.kind != "f" or not np.isfinite(column).all():
         return column
-    return column.astype(int) if (column == column.round()).all() else column
+    whole = (column == column.round()) & (column.abs() < EXACT)
+    return column.astype(int) if whole.all() else column

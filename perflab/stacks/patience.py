@@ -90,6 +90,7 @@ def run_command(
     RunInterrupted
         The user wants to end; the command was killed with all that it had started.
     """
+    go_on(interrupted, during)
     child = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,

@@ -227,7 +227,7 @@ def _record(plan: RunPlan, backend: Backend, places: Placement) -> RunRecord:
         order=plan.order(),
         backend=backend.name,
         network_path=backend.network_path,
-        placement=places.model_dump(),
+        placement=places.model_dump(mode="json"),
         contrasts=list(plan.contrasts),
         environment=facts.environment(),
         code=facts.code(),

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from perflab.cli import app, lab
+from perflab import systems
+from perflab.cli import app
 
 SMALL = ["-p", "blocks=2", "-p", "requests=60", "-p", "warmup_requests=10", "-p", "concurrency=5",
          "-p", "workers=1", "-p", "pool_size=4"]  # fmt: skip
@@ -17,7 +18,8 @@ SMALL = ["-p", "blocks=2", "-p", "requests=60", "-p", "warmup_requests=10", "-p"
 def test_the_main_job_says_what_is_valid_and_names_every_file(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(lab, "CORE", ("synchronous_commit",))
+    only = systems.experiment("synchronous_commit")
+    monkeypatch.setattr(systems, "experiments", lambda: [only])
     result = CliRunner().invoke(app, ["lab", "--backend", "process", *SMALL])
     assert result.exit_code == 0, result.output
     assert "1 experiments, 4 trials" not in result.output

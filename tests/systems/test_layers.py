@@ -80,7 +80,7 @@ def room(module: str) -> str:
     return parts[1] if len(parts) > 1 else ""
 
 
-@pytest.mark.parametrize("path", modules(), ids=name_of)
+@pytest.mark.parametrize("path", [*modules()], ids=name_of)
 def test_imports_point_downward(path: Path) -> None:
     own = room(name_of(path))
     for other in {room(each) for each in imported(path)} - {own, ""}:

@@ -113,11 +113,13 @@ def _draw(axes: Axes, own: pd.DataFrame, looks: Mapping[str, Look]) -> None:
     trials, typical = own[own["what"] == TRIAL], own[own["what"] == TYPICAL]
     draw_points(axes, trials, "users", "ms", "configuration", looks, s=9, alpha=0.8, zorder=2)
     colors = {name: look.color for name, look in looks.items()}
-    sns.lineplot(
-        typical, x="users", y="ms", hue="configuration", style="configuration", palette=colors,
-        hue_order=[*looks], style_order=[*looks], dashes=False, estimator=None, legend=False,
-        markers={name: look.marker for name, look in looks.items()}, ms=4.5, mew=0, lw=1.4, ax=axes,
-    )  # fmt: skip
+    if len(typical):
+        sns.lineplot(
+            typical, x="users", y="ms", hue="configuration", style="configuration", palette=colors,
+            hue_order=[*looks], style_order=[*looks], dashes=False, estimator=None, legend=False,
+            markers={name: look.marker for name, look in looks.items()}, ms=4.5, mew=0, lw=1.4,
+            ax=axes,
+        )  # fmt: skip
     known = typical[typical["low"].notna()]
     axes.vlines(known["users"], known["low"], known["high"], lw=1.1, zorder=2.5,
                 color=list(known["configuration"].map(colors)))  # fmt: skip

@@ -97,8 +97,9 @@ def _draw(axes: Axes, own: pd.DataFrame, looks: Mapping[str, Look]) -> None:
     axes.set(xscale="log", yscale="log")
     typical = own[own["what"].isin(TYPICAL)]
     colors = {name: look.color for name, look in looks.items()}
-    sns.lineplot(typical, x="at", y="value", hue="client", hue_order=[*looks], palette=colors,
-                 estimator=None, legend=False, lw=1.4, zorder=2, ax=axes)  # fmt: skip
+    if len(typical):
+        sns.lineplot(typical, x="at", y="value", hue="client", hue_order=[*looks], palette=colors,
+                     estimator=None, legend=False, lw=1.4, zorder=2, ax=axes)  # fmt: skip
     known = typical[typical["low"].notna()]
     axes.vlines(known["at"], known["low"], known["high"], lw=3.0, alpha=0.35, zorder=1.5,
                 color=list(known["client"].map(colors)), gid="interval")  # fmt: skip
