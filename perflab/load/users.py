@@ -1,6 +1,6 @@
 """Scripted users: what one user does, as a Python class.
 
-from perflab.load.users import User, action
+    from perflab.load.users import User, action
 
     class Shopper(User):
         wait_s = (1.0, 3.0)
