@@ -92,6 +92,8 @@ class Service:
         return self.instance.exit_reason()
 
     def again(self) -> Service:
+        # A process that ended but was not waited for still has its number, and looks alive.
+        self.instance._child.wait(timeout=10)
         self.instance = self.backend.start(self.launch)
         return self
 
