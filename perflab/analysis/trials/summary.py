@@ -38,7 +38,7 @@ def summary_table(run: Run) -> pd.DataFrame:
                 },
                 "requests": int(valid["requests"].sum()),
                 "errors": int(valid["errors"].sum()),
-                **_typical_values(valid, responses),
+                **typical_values(valid, responses),
                 **_flush_range(valid),
             }
         )
@@ -61,8 +61,8 @@ def measures(run: Run, response: str) -> bool:
     return response in trials.columns and bool(trials[response].notna().any())
 
 
-def _typical_values(valid: pd.DataFrame, names: Iterable[str]) -> dict[str, Any]:
-    """Return typical values of the trials' columns, each with interval and n."""
+def typical_values(valid: pd.DataFrame, names: Iterable[str]) -> dict[str, Any]:
+    """Return typical values of the trials' columns, each with ``_low``, ``_high`` (95%), ``_n``."""
     row: dict[str, Any] = {}
     for name in names:
         found = across_trials(valid[name].to_numpy(float))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from perflab.analysis.methods.quantiles import across_trials
+from perflab.analysis.trials.summary import typical_values
 from perflab.numerals import counted
 from perflab.recordings import Run, fault, targets
 
@@ -77,21 +77,8 @@ def _judged(trials: pd.DataFrame) -> dict[str, object]:
         "missed": int(missed.sum()) + by_service,
         "refused": int(unknown.sum()) + len(other) - by_service,
         "first_missed": str(often.idxmax()) if often.any() else "",
-        **_typical(valid, [*_NUMBERS, *limits]),
+        **typical_values(valid, [*_NUMBERS, *limits]),
     }
-
-
-def _typical(valid: pd.DataFrame, names: list[str]) -> dict[str, float]:
-    row: dict[str, float] = {}
-    for name in names:
-        found = across_trials(valid[name].to_numpy(float))
-        row |= {
-            name: found.value,
-            f"{name}_low": found.low,
-            f"{name}_high": found.high,
-            f"{name}_n": found.n,
-        }
-    return row
 
 
 def _without_users(rung: str) -> str:
