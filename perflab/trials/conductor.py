@@ -163,7 +163,7 @@ class Conductor:
 
     def _open(self, backend: Backend, places: Placement) -> tuple[RunWriter, Remaining]:
         plan = self._order.plan
-        record = _record(plan, backend, places)
+        record = new_record(plan, backend, places)
         if self._order.resume is None:
             return RunWriter.create(self._order.runs, record), Remaining(tuple(range(plan.blocks)))
         writer = RunWriter.reopen(self._order.resume)
@@ -207,7 +207,8 @@ class Conductor:
         )
 
 
-def _record(plan: RunPlan, backend: Backend, places: Placement) -> RunRecord:
+def new_record(plan: RunPlan, backend: Backend, places: Placement) -> RunRecord:
+    """Return the record with which a run of a plan would begin here and now."""
     session = facts.session()
     treatments, parts = treatment_records(plan.treatments)
     return RunRecord(

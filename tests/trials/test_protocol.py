@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from perflab.host.placing import placement
 from perflab.load.workload import Workload
-from perflab.recordings import Run, RunWriter
+from perflab.recordings import Run, RunRecord, RunWriter, check_same
 from perflab.stacks.spec import load_service
 from perflab.systems import experiment, names
+from perflab.trials.conductor import new_record
 from perflab.trials.protocol import treatment_records
 from perflab.trials.session import Remaining, Session
 from tests.trials.fakes import Residents, bench, plan, record
@@ -29,6 +33,15 @@ def test_every_experiment_is_written_down_with_all_settings(name: str) -> None:
             shown = next(each for each in stack["nodes"] if each["name"] == node.name)
             assert node.settings.items() <= shown["settings"].items()
         assert Workload.model_validate(parts[written.parts["workload"]]) == treatment.workload
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_record_says_the_same_once_it_was_written_and_read(name: str) -> None:
+    plan_of_it = experiment(name).plan(experiment(name).check({"seed": 1}))
+    backend: Any = SimpleNamespace(name="process", network_path="loopback")
+    begun = new_record(plan_of_it, backend, placement())
+    # Else no run of it could be resumed where it began.
+    check_same(RunRecord.model_validate_json(begun.model_dump_json()), begun)
 
 
 def test_a_part_that_treatments_share_stands_once() -> None:
