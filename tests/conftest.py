@@ -13,24 +13,12 @@ from hypothesis import settings
 from perflab.errors import BackendUnavailable
 from perflab.stacks import leftovers
 
+# What measures, or holds a clock against something, is marked `alone`: it must not share the cores.
+# `make test` runs the rest on all of them; each process that runs tests has places of its own.
 # Where tests decide about a commit, the same commit meets the same examples; others meet new ones.
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
 IN_CI = "CI" in os.environ or os.environ.get("PERFLAB_REQUIRE_DOCKER") == "1"
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if IN_CI else "default"))
-
-HERE = Path(__file__).parent
-# Folders whose tests measure, or hold a clock against something. Elsewhere they are marked `alone`.
-ALONE = {"load", "sampling"}
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what must not share the cores; `make test` runs the rest on all of them.
-
-    The rest may start services, too: each process that runs tests has places of its own.
-    """
-    for item in items:
-        if item.path.relative_to(HERE).parts[0] in ALONE:
-            item.add_marker(pytest.mark.alone)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -56,7 +44,9 @@ def own_places() -> Iterator[Path]:
         leftovers.remove_of_kind(None)
 
 
-@pytest.fixture(params=["process", pytest.param("docker", marks=pytest.mark.docker)])
+@pytest.fixture(
+    scope="module", params=["process", pytest.param("docker", marks=pytest.mark.docker)]
+)
 def backend_name(request: pytest.FixtureRequest) -> str:
     """Each backend in turn; Docker is left out only where no engine is required or running."""
     name: str = request.param

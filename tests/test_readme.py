@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -109,17 +110,23 @@ def test_a_command_that_costs_nothing_runs(words: list[str], tmp_path: Path) -> 
     assert "Traceback" not in done.stderr
 
 
+@contextmanager
+def serving(*words: str) -> Iterator[str]:
+    program = project_root() / "tests" / "load" / "server.py"
+    child = subprocess.Popen([sys.executable, program, *words], stdout=subprocess.PIPE)
+    assert child.stdout is not None
+    try:
+        yield f"http://127.0.0.1:{int(child.stdout.readline())}/"
+    finally:
+        child.kill()
+        child.wait()
+        child.stdout.close()
+
+
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    program = project_root() / "tests" / "load" / "server.py"
-    child = subprocess.Popen(
-        [sys.executable, program, "0.002", "good", '{"token": 1}'], stdout=subprocess.PIPE
-    )
-    assert child.stdout is not None
-    yield f"http://127.0.0.1:{int(child.stdout.readline())}/"
-    child.kill()
-    child.wait()
-    child.stdout.close()
+    with serving("0.002", "good", '{"token": 1}') as url:
+        yield url
 
 
 @pytest.fixture
@@ -165,9 +172,11 @@ def test_a_load_does_what_it_says(words: list[str], server: str, folder: Path) -
 @pytest.mark.alone
 @pytest.mark.slow
 @pytest.mark.parametrize("words", SEARCHES, ids=" ".join)
-def test_a_search_for_capacity_ends_with_a_sentence(words: list[str], server: str) -> None:
-    changed = [server if word == URL else word for word in words]
-    done = run([*changed, "-d", "0.3", "--json"], project_root())
+def test_a_search_for_capacity_ends_with_a_sentence(words: list[str]) -> None:
+    # What a server that answers one request at a time can take is soon found.
+    with serving("0.005", "one") as url:
+        changed = [url if word == URL else word for word in words]
+        done = run([*changed, "-d", "0.3", "--json"], project_root())
     found = json.loads(done.stdout)
     assert done.returncode == 0, done.stderr
     assert found["low"] >= 100

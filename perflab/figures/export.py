@@ -128,7 +128,7 @@ def _in_few_colors(picture: Image.Image, metadata: Mapping[str, str]) -> bytes:
     few = picture.quantize(COLORS, dither=Image.Dither.NONE)
     few.putpalette(_kept_exact(picture, np.asarray(few), few.getpalette() or []))
     target = io.BytesIO()
-    few.save(target, "png", pnginfo=info, optimize=True, dpi=(PRINT_DPI, PRINT_DPI))
+    few.save(target, "png", pnginfo=info, dpi=(PRINT_DPI, PRINT_DPI))
     return target.getvalue()
 
 

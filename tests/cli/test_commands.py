@@ -14,7 +14,7 @@ from perflab.paths import runs_dir
 from tests.cli.conftest import Tell
 
 PERFLAB = str(Path(sys.executable).with_name("perflab"))
-SMALL = ["-p", "blocks=3", "-p", "requests=60", "-p", "warmup_requests=10", "-p", "concurrency=5",
+SMALL = ["-p", "blocks=1", "-p", "requests=60", "-p", "warmup_requests=10", "-p", "concurrency=5",
          "-p", "workers=1", "-p", "pool_size=4"]  # fmt: skip
 
 

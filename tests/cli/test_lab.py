@@ -10,8 +10,9 @@ from typer.testing import CliRunner
 from perflab import systems
 from perflab.cli import app
 
-SMALL = ["-p", "blocks=2", "-p", "requests=60", "-p", "warmup_requests=10", "-p", "concurrency=5",
-         "-p", "workers=1", "-p", "pool_size=4"]  # fmt: skip
+SMALL = ["-p", "blocks=2", "-p", "fresh_blocks=0", "-p", "requests=60",
+         "-p", "warmup_requests=10", "-p", "concurrency=5", "-p", "workers=1",
+         "-p", "pool_size=4"]  # fmt: skip
 
 
 @pytest.mark.slow

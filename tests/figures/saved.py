@@ -17,10 +17,10 @@ from perflab.reports.pictures import views_of
 TRIED = 6
 
 
-def check_drawn_from_files(run: Run, folder: Path) -> None:
-    """Draw every saved table again, by hand: the picture is the one that was saved."""
+def check_drawn_from_files(run: Run, names: Sequence[str], folder: Path) -> None:
+    """Draw the saved tables of these views again, by hand: the pictures are those saved."""
     page = page_of(run)
-    for view in views_of(run):
+    for view in (view for view in views_of(run) if view.name in names):
         svg, table = save_view(view, run, folder / "saved", ["svg"])
         drawn = draw_table(view, read_csv(table.read_text()), page)
         (again,) = save_drawing(drawn, view.name, page, folder / "again", ["svg"])

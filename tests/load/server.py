@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
 
 BODY = sys.argv[3].encode() if len(sys.argv) > 3 else b'{"label": 1}'
+ONE_AT_A_TIME = asyncio.Lock()
 
 
 async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -19,7 +21,8 @@ async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
                 if line.lower().startswith(b"content-length:"):
                     length = int(line.split(b":")[1])
             await reader.readexactly(length)
-            await asyncio.sleep(delay_s)
+            async with ONE_AT_A_TIME if mode == "one" else contextlib.nullcontext():
+                await asyncio.sleep(delay_s)
             if mode == "reset":
                 writer.transport.abort()
                 return

@@ -19,6 +19,8 @@ from perflab.load.response import parse_server_timing
 from perflab.load.selfcheck import check
 from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, Workload
 
+pytestmark = pytest.mark.alone
+
 Serve = Callable[[float, str], tuple[str, int]]
 
 

@@ -13,6 +13,8 @@ from perflab.load.life_cycle import Connections
 from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, Workload
 from tests.load.meter import Meter, drive, on_loop
 
+pytestmark = pytest.mark.alone
+
 CLOSED = ClosedLoop(users=1, requests=1)
 
 

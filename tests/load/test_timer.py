@@ -14,6 +14,8 @@ import pytest
 from perflab.load.timer import Timer
 from tests.load.hostile import on_uvloop
 
+pytestmark = pytest.mark.alone
+
 MS = 1_000_000
 now = time.monotonic_ns
 

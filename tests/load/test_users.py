@@ -27,6 +27,8 @@ from perflab.load.worker import Order, make_client
 from perflab.load.workload import Request, Scripted, Workload
 from tests.load.hostile import Hostile, Part, Script, beside
 
+pytestmark = pytest.mark.alone
+
 SCRIPT = """
 import asyncio
 import time

@@ -19,6 +19,8 @@ from perflab.load.outcome import CODES
 from perflab.load.websocket import WebSocketError, connect
 from tests.load.hostile import accepting
 
+pytestmark = pytest.mark.alone
+
 BOTH = pytest.mark.parametrize("deflate", [False, True], ids=["plain", "deflate"])
 
 

@@ -16,6 +16,8 @@ from perflab.errors import ProfilerFailed
 from perflab.sampling import perf, profilers
 from perflab.sampling.perf import Perf, check_usable, doubts, refusal
 
+pytestmark = pytest.mark.alone
+
 BUSY = """
 #include <stdio.h>
 #include <pthread.h>

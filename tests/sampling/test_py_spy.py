@@ -25,6 +25,8 @@ from perflab.sampling.py_spy import (
     without_waiting,
 )
 
+pytestmark = pytest.mark.alone
+
 BUSY = """
 def spin():
     while True:

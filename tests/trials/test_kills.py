@@ -22,8 +22,6 @@ from perflab.trials.client import conduct
 from perflab.trials.conductor import Order
 from perflab.trials.events import Event, LoadProgress, Note, TrialBegun
 
-pytestmark = pytest.mark.alone
-
 SMALL = {
     "blocks": 2, "requests": 1200, "warmup_requests": 10, "concurrency": 5, "workers": 2,
     "pool_size": 4, "seed": 7,

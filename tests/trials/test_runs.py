@@ -34,9 +34,8 @@ SMALL = {
 
 def order_of(backend: str = "process", **changes: object) -> Order:
     chosen = experiment("synchronous_commit")
-    return Order(
-        plan=chosen.plan(chosen.check({**SMALL, **changes})), backend=backend, runs=runs_dir()
-    )
+    plan = chosen.plan(chosen.check({**SMALL, **changes}))
+    return Order(plan=plan, backend=backend, runs=runs_dir())
 
 
 def wait_until(condition: Callable[[], object], timeout_s: float = 60.0) -> None:
@@ -136,7 +135,7 @@ def test_after_kill_nothing_is_left_and_resume_repeats_no_finished_block(
     tmp_path: Path, victim: str
 ) -> None:
     file = tmp_path / "order.json"
-    file.write_text(order_of(blocks=3).model_dump_json())
+    file.write_text(order_of(blocks=3, fresh_blocks=0).model_dump_json())
     asker = subprocess.Popen(
         [sys.executable, "-c", OWNER, str(file)], stdout=subprocess.PIPE, text=True,
         cwd=project_root(), stderr=subprocess.PIPE,
@@ -196,7 +195,7 @@ def test_a_database_killed_in_a_trial_fails_that_trial_and_the_run_goes_on(
             killed = True
             kill_postgres()
 
-    run = Run(conduct(order_of(backend_name, requests=3000), show))
+    run = Run(conduct(order_of(backend_name, requests=1200), show))
     trials = run.trials()
     failed = trials[trials["state"] == "failed"]
     assert len(failed) == 1

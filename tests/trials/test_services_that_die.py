@@ -17,8 +17,6 @@ from perflab.trials.client import conduct
 from perflab.trials.conductor import Order
 from perflab.trials.events import Event, LoadProgress
 
-pytestmark = pytest.mark.alone
-
 # Users have joined after half a second and all act from the second on.
 CROWD = {
     "rungs": ["no_deflate"], "users_share": 0.08, "blocks": 2, "join_s": 0.02, "action_s": 0.5,

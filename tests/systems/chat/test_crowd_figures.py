@@ -57,9 +57,11 @@ def test_no_text_of_a_stream_figure_is_cut_off_or_overlaps(case, request) -> Non
         assert run.run_id in all_words(figure)
 
 
-@pytest.mark.parametrize("case", ["streams", "refused", "rungs"])
-def test_stream_figures_are_drawn_from_their_files_alone(case, request, tmp_path) -> None:
-    check_drawn_from_files(request.getfixturevalue(case), tmp_path)
+@pytest.mark.parametrize(
+    ("case", "names"), [("streams", NAMES), ("refused", NAMES), ("rungs", ["ladder", "users_held"])]
+)
+def test_stream_figures_are_drawn_from_their_files_alone(case, names, request, tmp_path) -> None:
+    check_drawn_from_files(request.getfixturevalue(case), names, tmp_path)
 
 
 @pytest.mark.parametrize(

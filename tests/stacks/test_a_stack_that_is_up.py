@@ -1,0 +1,171 @@
+"""A stack that is up, in both backends: it serves, pauses, reloads, and keeps its secrets."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg2
+import pytest
+
+from perflab.errors import SettingRefused
+from perflab.host.placing import placement
+from perflab.paths import open_dir
+from perflab.sampling.meters import ProcessTable
+from perflab.stacks import leftovers
+from perflab.stacks.choice import choose
+from perflab.stacks.residents import Residents
+from perflab.stacks.settings_in_force import reported
+from perflab.systems.inference.service import FEATURES, InferenceParameters, stack
+from tests.stacks.asking import post
+
+SMALL = InferenceParameters(workers=1, pool_size=4)
+
+
+@pytest.fixture(scope="module")
+def residents(backend_name: str) -> Iterator[Residents]:
+    made = Residents(
+        choose(backend_name),
+        {
+            "on": stack(SMALL),
+            "off": stack(SMALL, synchronous_commit="off", round_trip_ms=20.0),
+            "other": stack(SMALL, runtime="sklearn"),
+        },
+        placement(),
+        f"shared-{os.getpid()}",
+    )
+    made.prepare()
+    made.start()
+    yield made
+    made.stop()
+    assert leftovers.everything() == []
+
+
+@pytest.mark.slow
+def test_it_serves_pauses_and_reloads(residents: Residents) -> None:
+    residents.activate("on")
+    port = residents.instance("on", "inference").launch.port
+    database = residents.database("on")
+    assert database is not None
+    for path, phases in (
+        ("/inferences", {"threadpool", "inference", "pool", "execute", "commit", "app"}),
+        ("/inferences_async", {"inference", "pool", "execute", "commit", "app"}),
+        ("/inferences_no_db", {"threadpool", "inference", "app"}),
+        ("/inferences_no_db_async", {"inference", "app"}),
+    ):
+        status, body, timing = post(port, path)
+        assert status == 200
+        assert body["label"] == 0
+        assert {part.split(";")[0].strip() for part in timing.split(",")} == phases
+    assert residents.count("on") == 2
+    residents.reset("on")
+    assert residents.count("on") == 0
+    for wrong in ([1.0] * 29, [*FEATURES[:29], "x"], None):
+        assert post(port, "/inferences", wrong)[0] == 422
+
+    # A reload-scope setting and the link's delay change between treatments, and show.
+    residents.activate("off")
+    begin = time.monotonic()
+    post(port, "/inferences")
+    assert time.monotonic() - begin > 0.055  # three round trips of 20 ms, less timer rounding
+    residents.activate("on")
+    assert sum(count for *_, count in database.waits()) >= 1
+
+    # What is not under test is paused, and uses no CPU.
+    idle = residents.idle("on")["inference-2"]
+    before = idle.meter().read(ProcessTable())
+    time.sleep(0.5)
+    after = idle.meter().read(ProcessTable())
+    assert before is not None
+    assert after is not None
+    assert after.cpu_ns == before.cpu_ns
+    residents.activate("other")
+    other = residents.instance("other", "inference").launch.port
+    assert post(other, "/inferences")[1]["label"] == 0
+
+
+@pytest.mark.slow
+def test_listeners_are_on_loopback_only(residents: Residents) -> None:
+    listening = subprocess.run(["cat", "/proc/net/tcp"], capture_output=True, text=True).stdout
+    ports = {instance.launch.port for instance in residents.active("on").values()}
+    seen = set()
+    for line in listening.splitlines()[1:]:
+        address, state = line.split()[1], line.split()[3]
+        host, port = address.split(":")
+        if state == "0A" and int(port, 16) in ports:
+            seen.add(int(port, 16))
+            assert host == "0100007F"
+    assert seen == ports
+
+
+@pytest.mark.slow
+def test_the_password_is_shown_nowhere(residents: Residents, backend_name: str) -> None:
+    secret = residents._launcher.secret
+    residents.activate("on")
+    for instance in residents.active("on").values():
+        assert secret not in instance.log(500)
+        assert secret not in repr(instance.launch)
+        assert len(instance.pids()) >= 1
+        for pid in instance.pids():
+            for shown in ("environ", "cmdline"):
+                assert secret.encode() not in Path(f"/proc/{pid}/{shown}").read_bytes()
+        if backend_name == "docker":
+            seen = instance._container.client.api.inspect_container(instance._container.id)  # type: ignore[attr-defined]
+            assert secret not in json.dumps(seen)
+    if backend_name == "process":
+        for name, own in (("postgres", True), ("link", False)):
+            file = open_dir() / "data" / f"shared-{os.getpid()}" / name / "secret"
+            assert file.exists() == own
+            assert not own or file.stat().st_mode & 0o777 == 0o600
+    port = residents.instance("on", "postgres").launch.port
+    with pytest.raises(psycopg2.OperationalError, match="password"):
+        psycopg2.connect(
+            host="127.0.0.1", port=port, user="perflab", dbname="perflab", password="wrong"
+        )
+
+
+@pytest.mark.slow
+def test_a_setting_the_service_does_not_have_is_refused(residents: Residents) -> None:
+    residents.activate("on")
+    database = residents.database("on")
+    assert database is not None
+    node = residents.plans["on"].node("postgres")
+    instance = residents.instance("on", "postgres")
+    database.rows("ALTER SYSTEM SET synchronous_commit = 'local'")
+    database.rows("SELECT pg_reload_conf()")
+    time.sleep(0.3)
+    with pytest.raises(SettingRefused, match="synchronous_commit is 'local', wanted 'on'"):
+        reported(node, instance, lambda _: database)
+    residents.activate("on")
+    assert residents.reported["on"]["postgres"] == {
+        "max_connections": "220",
+        "shared_buffers_mb": 128,
+        "synchronous_commit": "on",
+        "commit_delay_us": "0",
+        "commit_siblings": "5",
+    }
+    assert residents.reported["on"]["link"] == {"round_trip_ms": 0.0}
+    assert residents.reported["on"]["inference"]["pool_size"] == 4
+
+
+@pytest.mark.slow
+def test_containers_have_no_privileges_and_a_limit_on_processes(
+    residents: Residents, backend_name: str
+) -> None:
+    if backend_name == "process":
+        pytest.skip("of containers only")
+    for instance in residents.active("on").values():
+        pids = instance.pids()
+        assert instance.pid in pids
+        for pid in pids:
+            status = Path(f"/proc/{pid}/status").read_text()
+            facts = dict(line.split(":\t") for line in status.splitlines() if ":\t" in line)
+            assert {facts[name] for name in ("CapEff", "CapPrm", "CapBnd")} == {"0" * 16}
+            assert facts["NoNewPrivs"] == "1"
+            assert set(facts["Uid"].split()) == {"65534"}
+        seen = instance._container.client.api.inspect_container(instance._container.id)  # type: ignore[attr-defined]
+        assert 0 < seen["HostConfig"]["PidsLimit"] <= 4096
