@@ -8,7 +8,7 @@ PerflabError
  |    +-- ImageError           an image cannot be built or found
  |    +-- ServiceFailed        a service died, or never became healthy; carries its last log lines
  |    +-- SettingRefused       a service does not run with the setting it was given
- |    +-- ProfilerFailed       a profiler is missing, not permitted, or left no stacks
+ |    +-- ProfilerFailed       a profiler is missing, not permitted, or left no call chains
  |    +-- HookFailed           a stack could not be seeded, reset or counted; names hook and answer
  +-- UnsafePlace            a folder or file that somebody else made or can change
  +-- HostBusy               another measurement holds the host's lock

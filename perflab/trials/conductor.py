@@ -22,6 +22,7 @@ from perflab.host.lock import measurement_lock
 from perflab.host.placing import Placement, placement
 from perflab.load.generator import Generator
 from perflab.recordings import (
+    Remark,
     RunRecord,
     RunWriter,
     check_same,
@@ -240,12 +241,13 @@ def new_record(plan: RunPlan, backend: Backend, places: Placement) -> RunRecord:
     )
 
 
-def _bystanders() -> list[str]:
+def _bystanders() -> list[Remark]:
     others = [item for item in leftovers.everything() if item.kind == "up"]
     if not others:
         return []
     names = ", ".join(f"{item.service} ({item.stack})" for item in others)
-    return [f"other services of the lab were up during the run: {names}; 'perflab down' ends them"]
+    text = f"other services of the lab were up during the run: {names}; 'perflab down' ends them"
+    return [Remark(code="host.other_services", text=text)]
 
 
 def main() -> None:

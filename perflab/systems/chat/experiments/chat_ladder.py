@@ -10,7 +10,7 @@ from pydantic import Field, field_validator
 from perflab.errors import ParameterError
 from perflab.experiments.experiment import Experiment
 from perflab.host.placing import placement
-from perflab.recordings import Contrast
+from perflab.recordings import Contrast, Remark
 from perflab.systems.chat import service
 from perflab.systems.chat.changes import CHANGES, contrasts
 from perflab.systems.chat.responses import STEADY
@@ -161,15 +161,17 @@ def _second_core(have: set[str]) -> list[Contrast]:
     ]
 
 
-def _warnings(parameters: ChatLadderParameters) -> list[str]:
+def _warnings(parameters: ChatLadderParameters) -> list[Remark]:
     warnings = service.load_warnings(parameters, _rungs(parameters).values())
     if parameters.users_share != 1.0:
-        warnings.append(f"every rung has {parameters.users_share:.0%} of the users it is named for")
+        text = f"every rung has {parameters.users_share:.0%} of the users it is named for"
+        warnings.append(Remark(code="chat.users_share", text=text))
     if parameters.ramp_s is not None:
-        warnings.append(
+        text = (
             f"where logins are over before messages start, users join within "
             f"{parameters.ramp_s:g} s; their actions keep the published intervals"
         )
+        warnings.append(Remark(code="chat.ramp", text=text))
     return warnings
 
 
