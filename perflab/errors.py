@@ -13,6 +13,7 @@ PerflabError
  +-- UnsafePlace            a folder or file that somebody else made or can change
  +-- HostBusy               another measurement holds the host's lock
  +-- LoadError              the load generator itself failed
+ +-- InstrumentFailed       what looks at a trial raised an exception of its own
  +-- TargetRefused          load was asked for a host that is not allowed
  +-- RecordingError
  |    +-- RunNotFound
@@ -109,6 +110,10 @@ class UnsafePlace(PerflabError):
 
 class LoadError(PerflabError):
     """The load generator itself failed; the trial is void."""
+
+
+class InstrumentFailed(PerflabError):
+    """What looks at a trial raised an exception of its own; the trial is void."""
 
 
 class TargetRefused(PerflabError):
