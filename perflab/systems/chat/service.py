@@ -286,6 +286,11 @@ def published_load() -> dict[str, float]:
     }
 
 
+def published_exponent() -> float:
+    """Return b of the published volume = a users^b."""
+    return published_value(STUDY, "system", "all", "volume_users_exponent")
+
+
 def load_warnings(parameters: ChatParameters, rungs: Collection[Rung]) -> list[Remark]:
     """Say where the load is not as published."""
     taken = sorted({actions(parameters, rung) for rung in rungs})
