@@ -27,7 +27,7 @@ import numpy as np
 import pyarrow as pa
 
 from perflab.recordings import Run, RunRecord, RunWriter, TreatmentRecord, trial_id
-from perflab.recordings.schema import REQUESTS, SAMPLES
+from perflab.recordings.columns import REQUESTS, SAMPLES
 
 ROWS = 2000
 BLOCKS = 10_000

@@ -8,11 +8,12 @@ PerflabError
  |    +-- ImageError           an image cannot be built or found
  |    +-- ServiceFailed        a service died, or never became healthy; carries its last log lines
  |    +-- SettingRefused       a service does not run with the setting it was given
- |    +-- ProfilerFailed       a profiler is missing, not permitted, or left no stacks
+ |    +-- ProfilerFailed       a profiler is missing, not permitted, or left no call chains
  |    +-- HookFailed           a stack could not be seeded, reset or counted; names hook and answer
  +-- UnsafePlace            a folder or file that somebody else made or can change
  +-- HostBusy               another measurement holds the host's lock
  +-- LoadError              the load generator itself failed
+ +-- InstrumentFailed       what looks at a trial raised an exception of its own
  +-- TargetRefused          load was asked for a host that is not allowed
  +-- RecordingError
  |    +-- RunNotFound
@@ -109,6 +110,10 @@ class UnsafePlace(PerflabError):
 
 class LoadError(PerflabError):
     """The load generator itself failed; the trial is void."""
+
+
+class InstrumentFailed(PerflabError):
+    """What looks at a trial raised an exception of its own; the trial is void."""
 
 
 class TargetRefused(PerflabError):

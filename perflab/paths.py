@@ -47,8 +47,22 @@ def foreign_environment() -> dict[str, str]:
 
 def parts_of_systems(part: str) -> list[Path]:
     """Return the folders called ``part`` that systems have, by the names of the systems."""
-    homes = [Path(__file__).parent / "systems", *foreign_dirs()]
-    return [found for home in homes for found in sorted(home.glob(f"*/{part}")) if found.is_dir()]
+    return [
+        found for home in _homes() for found in sorted(home.glob(f"*/{part}")) if found.is_dir()
+    ]
+
+
+def system_folder(file: Path) -> Path:
+    """Return the folder of the system that a file belongs to, else the folder it lies in."""
+    for home in _homes():
+        if file.is_relative_to(home) and file.parent != home:
+            return home / file.relative_to(home).parts[0]
+    return file.parent
+
+
+def _homes() -> list[Path]:
+    """Return the folders in which there are systems."""
+    return [Path(__file__).parent / "systems", *foreign_dirs()]
 
 
 def notebooks_dir() -> Path:

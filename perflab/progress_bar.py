@@ -124,10 +124,10 @@ def progress() -> Iterator[Callable[[Event], None]]:
     a line of JSON, so that whoever runs a notebook can show its progress.
     """
     shows: list[Callable[[Event], None]] = [Cell() if _in_kernel() else Terminal(sys.stderr)]
-    with contextlib.ExitStack() as stack:
+    with contextlib.ExitStack() as ending:
         path = os.environ.get(PROGRESS_FILE)
         if path:
-            file = stack.enter_context(Path(path).open("a"))
+            file = ending.enter_context(Path(path).open("a"))
 
             def write(event: Event) -> None:
                 file.write(event.model_dump_json() + "\n")

@@ -383,37 +383,37 @@ class _Trial:
 
 def profiled_run(
     root: Path,
-    stacks: Mapping[str, Mapping[str, int]],
+    chains: Mapping[str, Mapping[str, int]],
     *,
     noise: float = 0.0,
     seen_share: Mapping[str, float] | None = None,
     watch: Mapping[str, Mapping[str, str]] | None = None,
     blocks: int = 6,
 ) -> Run:
-    """Write a run of treatments with planted stacks per trial, give or take noise.
+    """Write a run of treatments with planted call chains per trial, give or take noise.
 
     ``seen_share`` is the share of the profiler's looks that found a thread running; ``watch`` holds
     the watched functions of each treatment, at 100 looks a second and 1000 messages delivered.
     """
-    planted = [Planted({"variant": name}, label=f"variant {name}") for name in stacks]
+    planted = [Planted({"variant": name}, label=f"variant {name}") for name in chains]
     model = write_run(root / "model", treatments=planted, blocks=blocks, requests=10).record
     record = model.model_copy(update={"run_id": f"{model.run_id}-profiled", "contrasts": []})
     writer = RunWriter.create(root, record)
     rng = np.random.default_rng(11)
     for block in range(blocks):
         for place, treatment in enumerate(planted):
-            own = stacks[treatment.levels["variant"]]
+            own = chains[treatment.levels["variant"]]
             row = _identity(block, place, treatment)
             seen = {
-                stack: round(count * float(np.exp(rng.normal(0, noise))))
-                for stack, count in own.items()
+                chain: round(count * float(np.exp(rng.normal(0, noise))))
+                for chain, count in own.items()
             }
             share = (seen_share or {}).get(treatment.levels["variant"], 0.5)
             row |= {"cpu_share_chat": share, "profiler_looks": round(sum(own.values()) / share)}
-            table = pd.DataFrame(seen.items(), columns=["stack", "samples"])
+            table = pd.DataFrame(seen.items(), columns=["chain", "samples"])
             found = watched_samples(table, (watch or {}).get(treatment.levels["variant"], {}))
             row |= watched_columns(
                 found, sum(seen.values()), rate_hz=100, units=1000, unit="message"
             )
-            writer.commit_trial(row, None, None, stacks=table)
+            writer.commit_trial(row, None, None, calls=table)
     return Run(writer.path)

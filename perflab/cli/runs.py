@@ -144,5 +144,6 @@ def _as_words(run: Run) -> dict[str, Any]:
         "parameters": record.parameters,
         "commit": record.code.get("commit", ""),
         "path": str(run.path),
+        "warnings": [each.model_dump() for each in record.warnings],
         "problems": run.problems,
     }

@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError
 
 from perflab.errors import ExperimentError, ParameterError, PerflabError
 from perflab.parameters import Parameters, check, sentences
-from perflab.recordings import Contrast, ContrastPair, Response, Steady
+from perflab.recordings import Contrast, ContrastPair, Remark, Response, Steady
 from perflab.recordings.responses import COMMON
 from perflab.trials.plan import RunPlan, Treatment
 from perflab.trials.plan_obstacles import obstacles
@@ -88,7 +88,7 @@ class Experiment:
     treatments: Callable[[Any], Sequence[Treatment]]
     factors: Callable[[Any], Mapping[str, tuple[str, ...]]]
     contrasts: Callable[[Any], Sequence[Contrast]]
-    warnings: Callable[[Any], Sequence[str]] = lambda _: ()
+    warnings: Callable[[Any], Sequence[Remark]] = lambda _: ()
     steady: Steady = BY_REQUESTS
     in_main_job: bool = False
     system: str = ""

@@ -22,21 +22,21 @@ class Frame:
         return self.callees.setdefault(name, Frame(name))
 
 
-def tree(stacks: Mapping[str, float], before: Mapping[str, float] | None = None) -> Frame:
-    """Return the root of the calls in collapsed stacks.
+def tree(chains: Mapping[str, float], before: Mapping[str, float] | None = None) -> Frame:
+    """Return the root of the calls in collapsed call chains.
 
     Parameters
     ----------
-    stacks : mapping
+    chains : mapping
         Frames joined by ``;``, the outermost first, to their weight.
     before : mapping, optional
         An earlier profile in the same unit: ``change`` is the weight minus the earlier one.
     """
     root = Frame(EVERYTHING)
-    for weights, sign in ((stacks, 1.0), (before or {}, -1.0)):
-        for stack, weight in sorted(weights.items()):
+    for weights, sign in ((chains, 1.0), (before or {}, -1.0)):
+        for chain, weight in sorted(weights.items()):
             frames = [root]
-            for name in stack.split(";"):
+            for name in chain.split(";"):
                 frames.append(frames[-1].callee(name))
             for frame in frames:
                 frame.change += sign * weight

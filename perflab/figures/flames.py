@@ -14,7 +14,7 @@ from perflab.figures.view import View
 from perflab.recordings import Run
 
 UNIT = "% of the time"
-COLUMNS = ["treatment", "trials", "stack", "samples"]
+COLUMNS = ["treatment", "trials", "chain", "samples"]
 
 
 def flame_views(run: Run) -> list[View]:
@@ -29,7 +29,7 @@ def flame_views(run: Run) -> list[View]:
 
 def _flame(number: int, run: Run) -> View:
     title = " ".join(["where the time goes:", *_labels(run, number)]).rstrip(":")
-    return View(f"flame_{number}", title, partial(_stacks, number), draw_flame,
+    return View(f"flame_{number}", title, partial(_chains, number), draw_flame,
                 suits=partial(_has_profiles, number + 1))  # fmt: skip
 
 
@@ -49,23 +49,23 @@ def _has_profiles(count: int, run: Run) -> bool:
     return len(profiled(run)) >= count
 
 
-def _stacks(number: int, run: Run) -> pd.DataFrame:
-    """Return the collapsed stacks of a treatment over its valid trials (so many), with samples."""
+def _chains(number: int, run: Run) -> pd.DataFrame:
+    """Return the call chains of a treatment over its valid trials (so many), with samples."""
     profile = profile_of(run, profiled(run)[number])
-    stacks = pd.DataFrame(profile.stacks.items(), columns=["stack", "samples"])
-    return stacks.assign(treatment=profile.treatment, trials=len(profile.own))[COLUMNS]
+    chains = pd.DataFrame(profile.chains.items(), columns=["chain", "samples"])
+    return chains.assign(treatment=profile.treatment, trials=len(profile.own))[COLUMNS]
 
 
 def _change(number: int, run: Run) -> pd.DataFrame:
-    """Return the stacks of two treatments, the earlier first; shares of the time in percent."""
+    """Return the chains of two treatments, the earlier first; shares of the time in percent."""
     pair = profiled(run)[number : number + 2]
     return pd.concat([_timed(profile_of(run, name)) for name in pair], ignore_index=True)
 
 
 def _timed(profile: Profile) -> pd.DataFrame:
-    stacks = pd.DataFrame(profile.stacks.items(), columns=["stack", "samples"])
+    chains = pd.DataFrame(profile.chains.items(), columns=["chain", "samples"])
     scale = PERCENT * float(profile.seen_share.mean()) / profile.samples
-    return stacks.assign(treatment=profile.treatment, percent_of_time=scale * stacks["samples"])
+    return chains.assign(treatment=profile.treatment, percent_of_time=scale * chains["samples"])
 
 
 def draw_flame(table: pd.DataFrame, page: Page) -> FlameGraph:
@@ -103,4 +103,4 @@ def draw_difference(table: pd.DataFrame, page: Page) -> FlameGraph:
 
 
 def _weights(table: pd.DataFrame, column: str) -> dict[str, float]:
-    return dict(zip(table["stack"], table[column].tolist(), strict=True))
+    return dict(zip(table["chain"], table[column].tolist(), strict=True))

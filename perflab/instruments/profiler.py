@@ -16,7 +16,7 @@ from perflab.instruments.watching import unseen, watched_columns, watched_sample
 from perflab.load.result import LoadResult
 from perflab.load.workload import Workload
 from perflab.recordings import Remark
-from perflab.recordings.schema import STACKS, described_schema
+from perflab.recordings.columns import CALLS, described_schema
 from perflab.sampling.meters import Meter, ProcessTreeMeter
 from perflab.sampling.profilers import PROFILERS, check_usable
 from perflab.stacks.plan import StackPlan
@@ -28,7 +28,7 @@ SPARE_S = 60.0
 
 
 class Profiler(Instrument):
-    """Looks at a node's stacks during the load, so often a second, into the table ``stacks``.
+    """Looks at a node's call chains during the load, so often a second; leaves the table ``calls``.
 
     ``watch`` names functions whose part the trial's row shall hold (see
     :mod:`perflab.instruments.watching`): a short name, and a regular expression that is searched
@@ -41,7 +41,7 @@ class Profiler(Instrument):
         A name cannot be part of a column's name, or a pattern is none.
     """
 
-    tables: ClassVar = {"stacks": described_schema(STACKS)}
+    tables: ClassVar = {"calls": described_schema(CALLS)}
 
     node: str
     rate_hz: int = Field(ge=1, le=1000)
@@ -89,7 +89,7 @@ class _Profile(Look):
         self._settings = settings
         self._scene = scene
         self._ending = ExitStack()
-        self._stacks: pd.DataFrame | None = None
+        self._calls: pd.DataFrame | None = None
 
     def begin(self) -> None:
         """Attach the profiler; it is ended whatever happens."""
@@ -111,14 +111,14 @@ class _Profile(Look):
     def end(self) -> None:
         """End the profiler in order and take what it saw."""
         with self._ending:
-            self._stacks = self._profiler.collect()
+            self._calls = self._profiler.collect()
 
     def observe(self, load: Load) -> Observation:
-        """Return the stacks, and what the watched functions took."""
-        assert self._stacks is not None
+        """Return the call chains, and what the watched functions took."""
+        assert self._calls is not None
         wanted = self._settings
-        samples = int(self._stacks["samples"].sum())
-        seen = watched_samples(self._stacks, wanted.watch)
+        samples = int(self._calls["samples"].sum())
+        seen = watched_samples(self._calls, wanted.watch)
         units = units_of(load.result, wanted.per)
         columns: dict[str, Any] = {
             "profiler_node": wanted.node,
@@ -127,7 +127,7 @@ class _Profile(Look):
         }
         missing = unseen(seen, wanted.watch, samples)
         doubts = [Remark(code="profiler.doubts", text=text) for text in self._profiler.warnings]
-        return Observation(columns, {"stacks": self._stacks}, warnings=(*doubts, *missing))
+        return Observation(columns, {"calls": self._calls}, warnings=(*doubts, *missing))
 
 
 def units_of(result: LoadResult, per: str) -> int:

@@ -10,7 +10,7 @@ import pandas as pd
 from perflab.instruments.instrument import Instrument, Load, Look, Observation, Scene
 from perflab.load.result import LoadResult
 from perflab.percentiles import OF_TRIALS, percentile, percentiles_of
-from perflab.recordings.schema import PHASE_COLUMN
+from perflab.recordings.columns import PHASE_COLUMN
 
 
 class Requests(Instrument):

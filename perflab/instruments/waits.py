@@ -9,7 +9,7 @@ import pandas as pd
 
 from perflab.instruments.instrument import Instrument, Load, Look, Observation, Scene, no_node
 from perflab.load.workload import Workload
-from perflab.recordings.schema import WAITS, described_schema
+from perflab.recordings.columns import WAITS, described_schema
 from perflab.sampling.waits import WaitSampler
 from perflab.stacks.plan import StackPlan
 

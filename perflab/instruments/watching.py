@@ -11,13 +11,13 @@ import pandas as pd
 from perflab.recordings import Remark
 
 
-def watched_samples(stacks: pd.DataFrame, watch: Mapping[str, str]) -> dict[str, int]:
-    """Return the number of samples that have a watched frame anywhere in their stack, by name.
+def watched_samples(chains: pd.DataFrame, watch: Mapping[str, str]) -> dict[str, int]:
+    """Return the number of samples that have a watched frame anywhere in their chain, by name.
 
     Parameters
     ----------
-    stacks : DataFrame
-        Columns stack (frames from the outermost on, separated by ``;``) and samples.
+    chains : DataFrame
+        Columns chain (frames from the outermost on, separated by ``;``) and samples.
     watch : mapping
         Name to a regular expression that is searched for in each frame.
 
@@ -25,8 +25,8 @@ def watched_samples(stacks: pd.DataFrame, watch: Mapping[str, str]) -> dict[str,
     """
     patterns = {name: re.compile(pattern) for name, pattern in watch.items()}
     found = dict.fromkeys(watch, 0)
-    for stack, samples in zip(stacks["stack"], stacks["samples"], strict=True):
-        frames = stack.split(";")
+    for chain, samples in zip(chains["chain"], chains["samples"], strict=True):
+        frames = chain.split(";")
         for name, pattern in patterns.items():
             if any(map(pattern.search, frames)):
                 found[name] += int(samples)

@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -278,7 +279,7 @@ def _merged(
     for report in reports:
         for kind, status, text in report["first_errors"]:
             first_errors.setdefault((kind, status), text)
-    return LoadResult(
+    found = LoadResult(
         folder=folder,
         workers=len(reports),
         cpu_ns=sum(report["cpu_ns"] for report in reports),
@@ -296,3 +297,5 @@ def _merged(
         real_time=all(report["real_time"] for report in reports),
         cores=cores,
     )
+    # Between fewer than two measured starts there is no time that CPU could be a share of.
+    return found if found.end_ns > found.begin_ns else replace(found, cpu_ns=0)

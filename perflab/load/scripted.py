@@ -128,6 +128,10 @@ class ScriptedDriver:
             (self._folder / "templates.names").write_text("\n".join(self._names))
             (self._folder / "failures.txt").write_text("\n\n".join(self._failures.values()))
 
+    def now_ns(self) -> int:
+        """Return the present instant; called by :class:`~perflab.load.users.User`."""
+        return clock()
+
     async def connect(
         self, path: str, listener: Listener, deflate: bool, headers: Mapping[str, str]
     ) -> WebSocket:
@@ -150,31 +154,39 @@ class ScriptedDriver:
         left = self._left
         if not self._arrivals.actions:
             left.pop(user.number, None)
-        user._due_ns = joins_ns
-        if not await self._guarded(user, user.on_start):
+        if not await self._acted(user, joins_ns, user.on_start):
             return
         names, weights = self._choices[type(user)]
-        due_ns = max(joins_ns, clock())
+        due_ns = user._over_ns
         first_ns = user.first_due_ns()
         while left.get(user.number, 1) and not self._stopping.is_set():
             if first_ns:
-                due_ns, first_ns = max(first_ns, clock()), 0
+                due_ns, first_ns = max(first_ns, user._over_ns), 0
             elif user.pacing_s:
-                due_ns = max(due_ns + round(user.pacing_s * 1e9), clock())
+                due_ns = max(due_ns + round(user.pacing_s * 1e9), user._over_ns)
             else:
-                due_ns = clock() + round(user.wait() * 1e9)
+                due_ns = user._over_ns + round(user.wait() * 1e9)
             # A user with nothing left to do before the end stays until then.
             if not await self._until(min(due_ns, self._end_ns)) or due_ns >= self._end_ns:
                 break
-            user._due_ns = due_ns
             if user.number in left:
                 left[user.number] -= 1
             name = user.random.choices(names, weights)[0]
-            await self._guarded(user, getattr(user, name))
+            await self._acted(user, due_ns, getattr(user, name))
             # An action that never waits must not keep the others from their turn.
             await asyncio.sleep(0)
         await self._until(user.leaves_ns())
         await self._guarded(user, user.on_stop, STOP_TIMEOUT_S)
+
+    async def _acted(self, user: User, due_ns: int, step: Callable[[], Any]) -> bool:
+        """Run a step that was due at an instant; note when it was over.
+
+        That is when it would have been if the client had not been late to go on with it.
+        """
+        user._due_ns, user._late_ns = due_ns, clock() - due_ns
+        succeeded = await self._guarded(user, step)
+        user._over_ns = clock() - user._late_ns
+        return succeeded
 
     async def _guarded(
         self, user: User, step: Callable[[], Any], timeout_s: float | None = None

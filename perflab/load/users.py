@@ -19,7 +19,8 @@
 
 Every request is recorded like any other. The first request of an action is planned for the
 instant the action was due, so a client that is late is charged for it; each further one for the
-instant the one before was done.
+instant the one before was done. The wait for the next action begins when the last answer was there,
+and not when a busy client came to it; what the script itself took after that is added.
 """
 
 from __future__ import annotations
@@ -138,6 +139,9 @@ class Driving(Protocol):
     began_ns: int
     messages: MessageRecorder
 
+    def now_ns(self) -> int:
+        """Return the present instant."""
+
     async def connect(
         self, path: str, listener: Listener, deflate: bool, headers: Mapping[str, str]
     ) -> WebSocket:
@@ -182,6 +186,9 @@ class User:
         self.headers: dict[str, str] = {}
         self._driver: Driving
         self._due_ns = 0
+        # How much later than it was due the script went on, by the client's fault.
+        self._late_ns = 0
+        self._over_ns = 0
         self._connection: OwnConnection | None = None
 
     async def on_start(self) -> None:
@@ -273,6 +280,7 @@ class User:
         finally:
             driver.ended(exchange)
         self._due_ns = exchange.done_ns
+        self._late_ns = driver.now_ns() - exchange.done_ns
         own, exchange.connection = exchange.connection, None
         if self._connection is None:
             self._connection = own

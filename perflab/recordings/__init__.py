@@ -1,5 +1,6 @@
 """Recordings: the schema, the store and the readers of runs."""
 
+from perflab.recordings.contrasts import Contrast, ContrastPair, Scale
 from perflab.recordings.listing import list_runs, newer_unfinished, not_finished, open_run
 from perflab.recordings.published_results import (
     claims,
@@ -15,18 +16,15 @@ from perflab.recordings.resume import Remainder, remainder, remaining_blocks
 from perflab.recordings.sameness import check_same, check_services
 from perflab.recordings.schema import (
     SCHEMA_VERSION,
-    Contrast,
-    ContrastPair,
     Response,
     RunRecord,
-    Scale,
     SessionRecord,
     Steady,
     TreatmentRecord,
-    trial_id,
 )
 from perflab.recordings.selection import FREE_PARAMETERS, Selected, complete_blocks, select
 from perflab.recordings.store import RunWriter, new_run_id
+from perflab.recordings.trial_ids import trial_id
 
 __all__ = [
     "FREE_PARAMETERS",

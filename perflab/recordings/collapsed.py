@@ -1,4 +1,6 @@
-"""Collapsed stacks: per line the frames from the outermost on, and how often they were seen.
+"""Call chains as text: per line the frames from the outermost on, and how often they were seen.
+
+The format that flame graph tools call collapsed stacks:
 
 main (server.py);run (asyncio/runners.py);send (hub.py) 17
 """
@@ -11,7 +13,7 @@ from perflab.errors import RecordingError
 
 
 def parse_collapsed(text: str) -> pd.DataFrame:
-    """Return stack and samples, one row per stack, sorted by stack; equal stacks are added up.
+    """Return chain and samples, one row per chain, sorted by chain; equal chains are added up.
 
     Raises
     ------
@@ -22,12 +24,12 @@ def parse_collapsed(text: str) -> pd.DataFrame:
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
-        stack, _, count = line.strip().rpartition(" ")
+        chain, _, count = line.strip().rpartition(" ")
         # isdigit alone would let other scripts' digits pass.
-        if not stack or not (count.isascii() and count.isdigit()):
+        if not chain or not (count.isascii() and count.isdigit()):
             raise RecordingError(
-                f"line {number} is no collapsed stack (frames;... count): {line!r}"
+                f"line {number} is no collapsed call chain (frames;... count): {line!r}"
             )
-        counts[stack] = counts.get(stack, 0) + int(count)
-    table = pd.DataFrame(sorted(counts.items()), columns=["stack", "samples"])
-    return table.astype({"stack": str, "samples": "int64"})
+        counts[chain] = counts.get(chain, 0) + int(count)
+    table = pd.DataFrame(sorted(counts.items()), columns=["chain", "samples"])
+    return table.astype({"chain": str, "samples": "int64"})

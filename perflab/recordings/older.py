@@ -2,17 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from perflab.errors import RecordingError
 
-# Of what was said of a trial before it had a code.
+# Of what was said of a trial or a run before it had a code.
 UNCODED = "recorded.without_code"
 _TEXTS = pa.list_(pa.string())
 _OLD = ("reasons", "reason_sides", "warnings")
+# Before schema 3 warnings of a run were texts, and a call chain was a stack, as services are.
+_CODED = 3
+_BEFORE_CALLS = {"calls": ("stacks", {"stack": "chain"})}
+
+
+def table_name(kind: str, schema_version: int) -> str:
+    """Return what a table was called that is now called ``kind``."""
+    return _renamed(kind, schema_version)[0]
+
+
+def column_names(kind: str, schema_version: int, names: Sequence[str]) -> list[str]:
+    """Return what the columns of a table are called now."""
+    now = _renamed(kind, schema_version)[1]
+    return [now.get(name, name) for name in names]
+
+
+def _renamed(kind: str, schema_version: int) -> tuple[str, Mapping[str, str]]:
+    renamed = _BEFORE_CALLS if schema_version < _CODED else {}
+    return renamed.get(kind, (kind, {}))
+
+
+def upgraded_record(words: Mapping[str, Any], schema_version: int) -> dict[str, Any]:
+    """Return the words of a record with today's names of tables, its warnings with a code.
+
+    What is no record is left as it is: who reads it refuses it.
+    """
+    found = dict(words)
+    if schema_version >= _CODED:
+        return found
+    if isinstance(found.get("warnings"), list):
+        found["warnings"] = [
+            {"code": UNCODED, "text": each} if isinstance(each, str) else each
+            for each in found["warnings"]
+        ]
+    declared = found.get("tables")
+    for kind in _BEFORE_CALLS:
+        before = table_name(kind, schema_version)
+        if isinstance(declared, dict) and isinstance(declared.get(before), dict):
+            kept = {name: columns for name, columns in declared.items() if name != before}
+            columns = declared[before]
+            names = column_names(kind, schema_version, list(columns))
+            found["tables"] = {**kept, kind: dict(zip(names, columns.values(), strict=True))}
+    return found
 
 
 def upgraded(row: pa.Table, remarks: pa.DataType) -> pa.Table:

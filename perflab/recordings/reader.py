@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from functools import cached_property, partial
 from pathlib import Path
@@ -14,9 +13,9 @@ import pyarrow as pa
 from perflab.display import named_values
 from perflab.errors import RecordingError
 from perflab.parameters import did_you_mean
+from perflab.recordings.columns import ALWAYS, schemas
 from perflab.recordings.opening import check_folder
 from perflab.recordings.record import read_record
-from perflab.recordings.schema import ALWAYS, schemas
 from perflab.recordings.tables import KINDS_OF_REMARK, TRIAL, remarks
 from perflab.recordings.trial_tables import read_row, read_table
 
@@ -112,14 +111,14 @@ class Run:
         """Return a table of the trials, joined, with trial_id, treatment and block.
 
         Which there are says the record (``tables``), besides the lab's own: requests, samples,
-        waits, messages and stacks. Empty where no trial has one; see :meth:`requests`.
+        waits, messages and calls. Empty where no trial has one; see :meth:`requests`.
 
         Raises
         ------
         RecordingError
             The run declares no table of that name, or a trial id is not in the run.
         """
-        known = schemas(self.record)
+        known = schemas(self.record.tables)
         if name not in known:
             raise RecordingError(
                 f"run {self.run_id} has no table '{name}'{did_you_mean(name, known)}; there are: "
@@ -140,9 +139,9 @@ class Run:
         """Return the database's wait events; empty without a database. See :meth:`requests`."""
         return self.table("waits", trial_ids)
 
-    def stacks(self, trial_ids: Sequence[str] | None = None) -> pd.DataFrame:
-        """Return profiled stacks; empty where no profiler ran. See :meth:`requests`."""
-        return self.table("stacks", trial_ids)
+    def calls(self, trial_ids: Sequence[str] | None = None) -> pd.DataFrame:
+        """Return sampled call chains; empty where no profiler ran. See :meth:`requests`."""
+        return self.table("calls", trial_ids)
 
     def messages(self, trial_ids: Sequence[str] | None = None) -> pd.DataFrame:
         """Return the messages of streams; empty without any. See :meth:`requests`.
@@ -197,19 +196,18 @@ class Run:
                 identity: Any = {column: trials.at[name, column] for column in IDENTITY}
                 parts.append(table.assign(**identity))
         if not parts:
-            nothing: pd.DataFrame = schemas(self.record)[kind].empty_table().to_pandas()
+            nothing: pd.DataFrame = schemas(self.record.tables)[kind].empty_table().to_pandas()
             return nothing.assign(trial_id="", treatment="", block=0)
         return pd.concat(parts, ignore_index=True)
 
     def _table(self, kind: str, trial: str) -> pd.DataFrame | None:
-        file = self.path / "trials" / trial / f"{kind}.parquet"
         if (kind, trial) not in self._cache:
-            if kind not in ALWAYS and not os.path.lexists(file):
-                return None
             try:
-                found = read_table(file)
+                found = read_table(self.path / "trials" / trial, kind, self.record)
             except RecordingError as error:
                 self._skip(trial, error)
+                return None
+            if found is None:
                 return None
             # The words of a million messages are a handful.
             self._cache[kind, trial] = found.to_pandas(strings_to_categorical=kind == "messages")

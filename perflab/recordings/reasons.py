@@ -1,4 +1,4 @@
-"""What is said of a trial: remarks that travel with its numbers, and reasons not to use them."""
+"""What is said of runs and trials: remarks that travel with numbers, reasons not to use them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ CODE = r"^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+$"
 
 
 class Remark(BaseModel):
-    """A sentence about a trial: ``code`` says of which kind it is, ``side`` whom it tells of.
+    """A sentence about a trial or a run, and as text that sentence.
 
-    As text it is its sentence.
+    ``code`` says of which kind it is, ``side`` whom it tells of.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from perflab.errors import RecordingError
+from perflab.recordings.older import upgraded_record
 from perflab.recordings.opening import read_plain
 from perflab.recordings.schema import SCHEMA_VERSION, RunRecord
 
@@ -43,9 +44,13 @@ def read_record(path: Path) -> RunRecord:
         )
     _check_size(words, file)
     try:
-        return RunRecord.model_validate(words)
+        return RunRecord.model_validate(_upgraded(words, version))
     except ValidationError as error:
         raise RecordingError(f"{file}: is not a valid record: {_first_of(error)}") from error
+
+
+def _upgraded(words: Any, version: Any) -> Any:
+    return upgraded_record(words, version) if type(version) is int else words
 
 
 def _check_size(words: Any, file: Path) -> None:

@@ -17,9 +17,10 @@ from perflab.durable import explained, remove, replace_file, whole_folder, write
 from perflab.errors import RecordingError
 from perflab.parameters import did_you_mean
 from perflab.recordings import manifest
+from perflab.recordings.columns import ALWAYS, schemas
 from perflab.recordings.opening import check_folder
 from perflab.recordings.record import read_record
-from perflab.recordings.schema import ALWAYS, RunRecord, schemas
+from perflab.recordings.schema import RunRecord
 from perflab.recordings.tables import trial_table, typed_table
 
 Table: TypeAlias = pd.DataFrame | pa.Table
@@ -104,7 +105,7 @@ class RunWriter:
         row : mapping
             The trial's row; a failed trial needs only who it is, its state and its reasons.
         requests, samples, others : DataFrame, Table or None
-            As their schemas say (:func:`perflab.recordings.schema.schemas`); None for a trial that
+            As their schemas say (:func:`perflab.recordings.columns.schemas`); None for a trial that
             has none. Of the others there is then no file.
 
         Raises
@@ -128,7 +129,7 @@ class RunWriter:
         return target
 
     def _typed(self, tables: Mapping[str, Table | None], where: str) -> dict[str, pa.Table]:
-        known = schemas(self.record)
+        known = schemas(self.record.tables)
         for kind in tables:
             if kind not in known:
                 hint = did_you_mean(kind, known)

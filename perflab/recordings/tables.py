@@ -11,8 +11,9 @@ import pyarrow as pa
 from pydantic import ValidationError
 
 from perflab.errors import RecordingError
+from perflab.recordings.columns import PHASE_COLUMN, check_columns
 from perflab.recordings.reasons import Reason, Remark
-from perflab.recordings.schema import PHASE_COLUMN, check_columns, trial_id
+from perflab.recordings.trial_ids import trial_id
 
 REQUIRED = ("trial_id", "block", "position", "attempt", "treatment", "state")
 STATES = ("valid", "invalid", "failed")

@@ -13,10 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from perflab.errors import RecordingError
+from perflab.recordings.columns import ALWAYS, check_columns, schemas
 from perflab.recordings.manifest import READ_AT_ONCE_BYTES, check_files
-from perflab.recordings.older import upgraded
+from perflab.recordings.older import column_names, table_name, upgraded
 from perflab.recordings.opening import check_folder, open_plain
-from perflab.recordings.schema import ALWAYS, RunRecord, check_columns, schemas
+from perflab.recordings.schema import RunRecord
 from perflab.recordings.tables import REMARKS, TRIAL, check_row
 
 # A crowd that hears 100,000 messages a second leaves so many rows in three minutes; a small file
@@ -40,32 +41,48 @@ def read_row(folder: Path, record: RunRecord) -> pa.Table:
     with _named(folder):
         check_folder(folder)
         is_known_whole = check_files(folder)
-    row = read_table(folder / "trial.parquet", most_rows=1)
+    row = _read(folder / "trial.parquet", most_rows=1)
     with _named(folder / "trial.parquet"):
         row = upgraded(row, REMARKS)
         _check_row(row, folder.name, record)
-    for kind, schema in schemas(record).items():
-        file = folder / f"{kind}.parquet"
-        if kind in ALWAYS or os.path.lexists(file):
-            _check_table(kind, schema, file, is_known_whole)
+    for kind in schemas(record.tables):
+        if _is_there(folder, kind, record):
+            _check_table(folder, kind, record, is_known_whole)
     return row
 
 
-def read_table(path: Path, most_rows: int = MOST_ROWS) -> pa.Table:
-    """Read a table and verify the checksums of its pages.
+def read_table(folder: Path, kind: str, record: RunRecord) -> pa.Table | None:
+    """Read a table of a trial and verify the checksums of its pages; None where it has none.
 
     Raises
     ------
     RecordingError
         It cannot be read, or has more rows than allowed; the message names the file.
     """
+    if not _is_there(folder, kind, record):
+        return None
+    found = _read(_file(folder, kind, record), MOST_ROWS)
+    return found.rename_columns(column_names(kind, record.schema_version, found.column_names))
+
+
+def _is_there(folder: Path, kind: str, record: RunRecord) -> bool:
+    return kind in ALWAYS or os.path.lexists(_file(folder, kind, record))
+
+
+def _file(folder: Path, kind: str, record: RunRecord) -> Path:
+    return folder / f"{table_name(kind, record.schema_version)}.parquet"
+
+
+def _read(path: Path, most_rows: int) -> pa.Table:
     with _opened(path, most_rows) as parquet:
         return parquet.read()
 
 
-def _check_table(kind: str, schema: pa.Schema, path: Path, is_known_whole: bool) -> None:
+def _check_table(folder: Path, kind: str, record: RunRecord, is_known_whole: bool) -> None:
+    path = _file(folder, kind, record)
     with _opened(path, MOST_ROWS) as parquet:
-        check_columns(schema, kind, parquet.schema_arrow.names, "it")
+        names = column_names(kind, record.schema_version, parquet.schema_arrow.names)
+        check_columns(schemas(record.tables)[kind], kind, names, "it")
         if not is_known_whole and path.stat().st_size <= READ_AT_ONCE_BYTES:
             parquet.read()
 

@@ -56,7 +56,7 @@ def section_text(run: Run, figure_paths: Iterable[Path | str]) -> str:
         "## Noise\n",
         to_markdown(noise_report(run)),
         "## Warnings\n",
-        _bullets(record.warnings) or "There are none.\n",
+        _bullets(map(str, record.warnings)) or "There are none.\n",
         "## Trials that do not count\n",
         _not_counted(run),
     ]

@@ -77,7 +77,7 @@ class Perf(Profiler):
     def _refusal(self, said: str) -> ProfilerFailed:
         return refusal(said)
 
-    def _call_stacks(self, said: str) -> pd.DataFrame:
+    def _call_chains(self, said: str) -> pd.DataFrame:
         command = [tool(), "script", "-i", str(self._path("data"))]
         command += ["--no-inline", "-F", "comm,ip,sym,dso"]
         try:
@@ -88,10 +88,10 @@ class Perf(Profiler):
             raise ProfilerFailed(f"{TOOL} script took longer than {SCRIPT_TIMEOUT_S:g} s") from None
         problem = done.stderr.decode(errors="replace").strip()
         if done.returncode:
-            raise ProfilerFailed(f"{TOOL} left no call stacks: {said} {problem}")
-        call_stacks = fold(done.stdout.decode(errors="replace"))
-        self.warnings = doubts(f"{said}\n{problem}", unknown_share(call_stacks), sees_kernel())
-        return call_stacks
+            raise ProfilerFailed(f"{TOOL} left no call chains: {said} {problem}")
+        chains = fold(done.stdout.decode(errors="replace"))
+        self.warnings = doubts(f"{said}\n{problem}", unknown_share(chains), sees_kernel())
+        return chains
 
     def _end(self) -> None:
         super()._end()
@@ -160,7 +160,7 @@ def doubts(said: str, unknown: float, with_kernel: bool) -> tuple[str, ...]:
     warnings = []
     lost = sum(int(count) for count in _LOST.findall(said))
     if lost:
-        warnings.append(f"{TOOL} lost {lost} pieces of what it saw: its call stacks are fewer")
+        warnings.append(f"{TOOL} lost {lost} pieces of what it saw: its call chains are fewer")
     if unknown > MAX_UNKNOWN_SHARE:
         warnings.append(
             f"{unknown:.0%} of the samples hold a function without a name: compile the service "

@@ -1,4 +1,4 @@
-"""What ``perf script`` prints, folded into call stacks.
+"""What ``perf script`` prints, folded into call chains.
 
 Per sample a line with the name of the thread, then a line per frame, the innermost first, then an
 empty line (perf-script(1), fields comm, ip, sym and dso):
@@ -23,14 +23,14 @@ _FRAME = re.compile(r"\s+[0-9a-f]+ (?P<rest>.*)")
 
 
 def fold(text: str) -> pd.DataFrame:
-    """Return stack and samples, one row per call stack, sorted by stack.
+    """Return chain and samples, one row per call chain, sorted by chain.
 
     Frames are joined by semicolons from the outermost on, written ``function (file)`` as py-spy's
     are; those of the kernel are ``function (kernel)``. Samples without any frame are left out.
     """
     counts = Counter(";".join(reversed(frames)) for frames in _samples(text.splitlines()))
-    table = pd.DataFrame(sorted(counts.items()), columns=["stack", "samples"])
-    return table.astype({"stack": str, "samples": "int64"})
+    table = pd.DataFrame(sorted(counts.items()), columns=["chain", "samples"])
+    return table.astype({"chain": str, "samples": "int64"})
 
 
 def _samples(lines: Iterable[str]) -> Iterator[list[str]]:
@@ -54,8 +54,8 @@ def _frame(rest: str) -> str:
     return f"{symbol or UNKNOWN} ({file.rpartition('/')[2]})".replace(";", ":")
 
 
-def unknown_share(call_stacks: pd.DataFrame) -> float:
+def unknown_share(chains: pd.DataFrame) -> float:
     """Return the share of samples with a function that has no name; 0 for no samples."""
-    whole = int(call_stacks["samples"].sum())
-    nameless = call_stacks["stack"].str.contains(UNKNOWN, regex=False)
-    return float(call_stacks.loc[nameless, "samples"].sum()) / whole if whole else 0.0
+    whole = int(chains["samples"].sum())
+    nameless = chains["chain"].str.contains(UNKNOWN, regex=False)
+    return float(chains.loc[nameless, "samples"].sum()) / whole if whole else 0.0

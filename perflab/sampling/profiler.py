@@ -1,4 +1,4 @@
-"""A sampling profiler beside a load: a process that looks at a service's call stacks from outside.
+"""A sampling profiler beside a load: a process that looks at a service's call chains from outside.
 
 The service runs unchanged; for each look it is stopped for a moment. What that costs is measured
 by the experiment ``profile``, not assumed.
@@ -50,7 +50,7 @@ class Profiler(ABC):
         How often it was due to look, whether it found a thread running or not: its rate times the
         time it was attached (profilers count only what they found); after :meth:`collect`.
     warnings : tuple of str
-        What makes its call stacks less than whole; after :meth:`collect`.
+        What makes its call chains less than whole; after :meth:`collect`.
 
     Raises
     ------
@@ -121,8 +121,8 @@ class Profiler(ABC):
         """Return the error for what it said before it gave up, with the way out where known."""
 
     @abstractmethod
-    def _call_stacks(self, said: str) -> pd.DataFrame:
-        """Return what it has seen once it has ended (stack, samples), and set the warnings."""
+    def _call_chains(self, said: str) -> pd.DataFrame:
+        """Return what it has seen once it has ended (chain, samples), and set the warnings."""
 
     def _wait_attached(self) -> None:
         deadline = time.monotonic() + ATTACH_TIMEOUT_S
@@ -137,12 +137,12 @@ class Profiler(ABC):
         self._attached_at = time.monotonic()
 
     def collect(self) -> pd.DataFrame:
-        """End the profiler in order and return its call stacks (stack, samples).
+        """End the profiler in order and return its call chains (chain, samples).
 
         Raises
         ------
         ProfilerFailed
-            It did not end in time, or left no call stacks.
+            It did not end in time, or left no call chains.
         """
         attached_s = min(time.monotonic() - self._attached_at, self._bound_s)
         self.looks = round(self._rate_hz * attached_s)
@@ -151,7 +151,7 @@ class Profiler(ABC):
             self._child.wait(timeout=END_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             raise ProfilerFailed(f"{self.tool} did not end within {END_TIMEOUT_S:g} s") from None
-        return self._call_stacks(self._said())
+        return self._call_chains(self._said())
 
     def _said(self) -> str:
         return (self._folder / "log").read_text(errors="replace").strip()

@@ -52,7 +52,7 @@ class PySpy(Profiler):
         return [
             tool(), "record", "--pid", str(self._pids[0]), "--format", "raw", "--nolineno",
             "--rate", str(self._rate_hz), "--duration", str(self._bound_s),
-            "--output", str(self._folder / "stacks"),
+            "--output", str(self._folder / "chains"),
         ]  # fmt: skip
 
     def _is_attached(self) -> bool:
@@ -61,17 +61,17 @@ class PySpy(Profiler):
     def _refusal(self, said: str) -> ProfilerFailed:
         return refusal(said)
 
-    def _call_stacks(self, said: str) -> pd.DataFrame:
+    def _call_chains(self, said: str) -> pd.DataFrame:
         try:
-            text = (self._folder / "stacks").read_text(errors="replace")
+            text = (self._folder / "chains").read_text(errors="replace")
         except FileNotFoundError:
-            raise ProfilerFailed(f"{TOOL} left no call stacks: {said}") from None
+            raise ProfilerFailed(f"{TOOL} left no call chains: {said}") from None
         self.warnings = doubts(said)
-        call_stacks = parse_collapsed(text)
+        chains = parse_collapsed(text)
         if not self._blind:
-            return call_stacks
+            return chains
         self.warnings = (*self.warnings, IN_ANOTHER_NAMESPACE)
-        return without_waiting(call_stacks)
+        return without_waiting(chains)
 
 
 def numbers_threads_apart(pid: int) -> bool:
@@ -86,10 +86,10 @@ def numbers_threads_apart(pid: int) -> bool:
         return False
 
 
-def without_waiting(call_stacks: pd.DataFrame) -> pd.DataFrame:
-    """Return the call stacks (stack, samples) whose innermost function is not one that waits."""
-    waiting = call_stacks["stack"].str.contains(_WAITING)
-    return call_stacks[~waiting].reset_index(drop=True)
+def without_waiting(chains: pd.DataFrame) -> pd.DataFrame:
+    """Return the call chains (chain, samples) whose innermost function is not one that waits."""
+    waiting = chains["chain"].str.contains(_WAITING)
+    return chains[~waiting].reset_index(drop=True)
 
 
 def tool() -> str:
@@ -144,10 +144,10 @@ def doubts(said: str) -> tuple[str, ...]:
     if counted:
         taken, lost = int(counted[1]), int(counted[2])
         if lost > MAX_LOST_SHARE * max(1, taken + lost):
-            warnings.append(f"{TOOL} could not read {lost} of {taken + lost} call stacks")
+            warnings.append(f"{TOOL} could not read {lost} of {taken + lost} call chains")
     behind = [float(found) for found in _BEHIND.findall(said)]
     if behind:
         warnings.append(
-            f"{TOOL} was up to {max(behind):.2g} s late: its call stacks are fewer than due"
+            f"{TOOL} was up to {max(behind):.2g} s late: its call chains are fewer than due"
         )
     return tuple(warnings)

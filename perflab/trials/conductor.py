@@ -22,6 +22,7 @@ from perflab.host.lock import measurement_lock
 from perflab.host.placing import Placement, placement
 from perflab.load.generator import Generator
 from perflab.recordings import (
+    Remark,
     RunRecord,
     RunWriter,
     check_same,
@@ -104,8 +105,8 @@ class Conductor:
             Why nothing, or not everything, was measured.
         """
         plan = self._order.plan
-        with ExitStack() as stack:
-            self._take_lock(stack)
+        with ExitStack() as ending:
+            self._take_lock(ending)
             self._clean()
             for treatment in plan.treatments:
                 for instrument in treatment.instruments:
@@ -113,15 +114,15 @@ class Conductor:
             backend = choose(self._order.backend)
             places = placement()
             os.sched_setaffinity(0, set(places.sampler))
-            self._measure(stack, backend, places)
+            self._measure(ending, backend, places)
 
-    def _take_lock(self, stack: ExitStack) -> None:
+    def _take_lock(self, ending: ExitStack) -> None:
         """Hold the host's lock; wait for it as long as the order says, or until told to end."""
         deadline = time.monotonic() + self._order.wait_s
         told = False
         while True:
             try:
-                stack.enter_context(measurement_lock(self._order.plan.experiment))
+                ending.enter_context(measurement_lock(self._order.plan.experiment))
                 return
             except HostBusy as busy:
                 if time.monotonic() >= deadline:
@@ -138,7 +139,7 @@ class Conductor:
         if removed:
             self.note(f"removed {len(removed)} services that a crashed run left behind")
 
-    def _measure(self, stack: ExitStack, backend: Backend, places: Placement) -> None:
+    def _measure(self, ending: ExitStack, backend: Backend, places: Placement) -> None:
         writer, remaining = self._open(backend, places)
         self.emit(
             RunBegun(
@@ -150,7 +151,7 @@ class Conductor:
         )
         error: BaseException | None = None
         try:
-            bench = self._bench(stack, backend, places, writer)
+            bench = self._bench(ending, backend, places, writer)
             Session(self._order.plan, writer, bench, self.emit).run(remaining)
         except BaseException as caught:
             error = caught
@@ -178,23 +179,23 @@ class Conductor:
         return writer, Remaining(tuple(blocks), attempt)
 
     def _bench(
-        self, stack: ExitStack, backend: Backend, places: Placement, writer: RunWriter
+        self, ending: ExitStack, backend: Backend, places: Placement, writer: RunWriter
     ) -> Bench:
         plan = self._order.plan
         name = writer.record.run_id.rpartition("-")[2] + f"-{os.getpid()}"
         reapers = Reapers(name, self.note)
-        stack.callback(reapers.dismiss)
+        ending.callback(reapers.dismiss)
         stacks = {treatment.name: treatment.stack for treatment in plan.treatments}
         residents = Residents(backend, stacks, places, name, "run", self.note, self.interrupted)
         residents.prepare()
         if writer.record.images:
             check_services(writer.record, residents.images, residents.versions)
         writer.update(images=residents.images, versions=residents.versions)
-        stack.callback(residents.stop)
+        ending.callback(residents.stop)
         residents.start()
         labels = Labels(name, "client", "run").as_environment()
         generator = Generator(places.client, labels, real_time=places.client_apart)
-        stack.callback(generator.close)
+        ending.callback(generator.close)
         generator.start()
         return Bench(
             residents,
@@ -240,12 +241,13 @@ def new_record(plan: RunPlan, backend: Backend, places: Placement) -> RunRecord:
     )
 
 
-def _bystanders() -> list[str]:
+def _bystanders() -> list[Remark]:
     others = [item for item in leftovers.everything() if item.kind == "up"]
     if not others:
         return []
     names = ", ".join(f"{item.service} ({item.stack})" for item in others)
-    return [f"other services of the lab were up during the run: {names}; 'perflab down' ends them"]
+    text = f"other services of the lab were up during the run: {names}; 'perflab down' ends them"
+    return [Remark(code="host.other_services", text=text)]
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from perflab.instruments import STANDARD
 from perflab.instruments.named import NamedInstrument
 from perflab.load.workload import Workload
-from perflab.recordings import Contrast, Response, Steady
+from perflab.recordings import Contrast, Remark, Response, Steady
 from perflab.recordings.responses import COMMON
 from perflab.stacks.plan import StackPlan
 
@@ -57,7 +57,7 @@ class RunPlan(BaseModel):
     seed: int
     cooldown_s: float = 0.1
     fresh_blocks: int = 0
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Remark, ...] = ()
     responses: tuple[Response, ...] = COMMON
     steady: Steady = Steady()
 

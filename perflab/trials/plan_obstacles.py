@@ -10,7 +10,7 @@ from perflab.instruments.instrument import kind_of
 from perflab.load.workload import OpenLoop, Workload
 from perflab.parameters import did_you_mean
 from perflab.recordings import named
-from perflab.recordings.schema import declared_schema
+from perflab.recordings.columns import declared_schema
 from perflab.stacks.plan import settle
 from perflab.stacks.spec import ServiceSpec, load_service
 from perflab.trials.plan import RunPlan

@@ -5,13 +5,20 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any
 
 import pandas as pd
 
-from perflab.errors import ExperimentError, LoadError, PerflabError, ServiceFailed, StackError
+from perflab.errors import (
+    ExperimentError,
+    InstrumentFailed,
+    LoadError,
+    PerflabError,
+    ServiceFailed,
+    StackError,
+)
 from perflab.host.placing import Placement
 from perflab.instruments import Load, Look, Observation, Scene
 from perflab.load.generator import Generator
@@ -25,6 +32,7 @@ from perflab.stacks.backend import HOST
 from perflab.stacks.patience import Interrupted, go_on, never
 from perflab.stacks.residents import Residents
 from perflab.trials import summary
+from perflab.trials.looking import GuardedLook
 from perflab.trials.plan import Treatment
 from perflab.trials.surroundings import OthersCpu
 
@@ -77,13 +85,17 @@ class _Kept:
     looks: Sequence[Look] = ()
 
     def failed(
-        self, row: dict[str, Any], error: PerflabError, others: Iterable[Reason]
+        self, row: dict[str, Any], errors: Iterable[PerflabError], losses: Sequence[Reason]
     ) -> TrialTables:
         """Return a failed trial with what was recorded until then."""
-        row = {**row, "reasons": [_failure(error), *others], "state": "failed"}
+        reasons = [*map(_failure, errors), *losses]
+        row = {**row, "reasons": reasons, "state": "failed"}
         tables = TrialTables(row, services_whole=False)
         for look in self.looks:
-            tables.others |= look.left()
+            try:
+                tables.others |= look.left()
+            except InstrumentFailed as error:
+                reasons.append(_failure(error))
         if self.sampler is not None:
             tables.samples = self.sampler.samples()
         if self.result is not None:
@@ -100,6 +112,8 @@ def _failure(error: PerflabError) -> Reason:
         return Reason(code="load.failed", side="client", text=text)
     if isinstance(error, ServiceFailed):
         return Reason(code="service.failed", side="server", text=text)
+    if isinstance(error, InstrumentFailed):
+        return Reason(code="instrument.error", text=text)
     return Reason(code="stack.failed", text=text)
 
 
@@ -119,8 +133,9 @@ def _losses(residents: Residents, name: str) -> list[Reason]:
 def measure(bench: Bench, treatment: Treatment, identity: dict[str, Any]) -> TrialTables:
     """Configure, warm up, load, record.
 
-    A failure of the stack or of the generator gives a trial of state ``failed`` with the reason,
-    the service's last log lines and what was recorded until then; it is not raised.
+    A failure of the stack, of the generator or of an instrument gives a trial of state ``failed``
+    with the reason, the service's last log lines and what was recorded until then; it is not
+    raised.
 
     Raises
     ------
@@ -131,9 +146,23 @@ def measure(bench: Bench, treatment: Treatment, identity: dict[str, Any]) -> Tri
     kept = _Kept()
     try:
         return _measured(bench, treatment, row, kept)
+    except InstrumentFailed as error:
+        return _unseen(bench, treatment.name, row, kept, error)
     except (StackError, LoadError) as error:
         bench.generator.close()
-        return kept.failed(row, error, _losses(bench.residents, treatment.name))
+        return kept.failed(row, [error], _losses(bench.residents, treatment.name))
+
+
+def _unseen(
+    bench: Bench, name: str, row: dict[str, Any], kept: _Kept, error: InstrumentFailed
+) -> TrialTables:
+    """Return a trial whose instrument failed; services that are whole stay as they are."""
+    losses = _losses(bench.residents, name)
+    try:
+        bench.residents.check_alive(name)
+    except StackError as death:
+        return kept.failed(row, [death, error], losses)
+    return replace(kept.failed(row, [error], losses), services_whole=not losses)
 
 
 def _measured(bench: Bench, treatment: Treatment, row: dict[str, Any], kept: _Kept) -> TrialTables:
@@ -143,7 +172,7 @@ def _measured(bench: Bench, treatment: Treatment, row: dict[str, Any], kept: _Ke
     residents.activate(name)
     residents.reset(name)
     scene = Scene(residents, name, treatment.workload, bench.placement, bench.labels)
-    kept.looks = looks = [instrument.look(scene) for instrument in treatment.instruments]
+    kept.looks = looks = [GuardedLook(each, scene) for each in treatment.instruments]
     for look in looks:
         look.before()
     others = OthersCpu(residents, name)

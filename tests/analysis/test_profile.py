@@ -31,8 +31,8 @@ def test_shares_count_a_recursive_function_once(tmp_path: Path) -> None:
 
 
 def test_the_table_of_functions_has_samples_and_intervals_over_trials(tmp_path: Path) -> None:
-    stacks = {"main;send": 500, "main;store": 200, "main": 300}
-    table = top_functions(profiled_run(tmp_path, {"a": stacks}, noise=0.05), count=2)
+    chains = {"main;send": 500, "main;store": 200, "main": 300}
+    table = top_functions(profiled_run(tmp_path, {"a": chains}, noise=0.05), count=2)
     assert table["function"].tolist() == ["send", "main"]
     send, main = table.iloc[0], table.iloc[1]
     assert send["self low"] < 50 < send["self high"]
@@ -115,7 +115,7 @@ def test_a_run_without_a_profiler_has_no_profile(tmp_path: Path) -> None:
     assert profiled(run) == []
     assert top_functions(run).empty
     assert profile_changes(run).empty
-    assert run.stacks().empty
+    assert run.calls().empty
     assert watched(run).empty
     assert deflate_of_sending(run).empty
     with pytest.raises(AnalysisError, match="no profiled trial"):
@@ -127,7 +127,7 @@ def test_profiles_without_a_common_block_cannot_be_compared(tmp_path: Path) -> N
     profile = profile_of(run, "variant=a")
     later = pd.RangeIndex(100, 100 + len(profile.own))
     elsewhere = type(profile)(
-        "x", "x", profile.stacks, profile.own.set_axis(later), profile.total,
+        "x", "x", profile.chains, profile.own.set_axis(later), profile.total,
         pd.Series(np.ones(len(later)), later),
     )  # fmt: skip
     with pytest.raises(AnalysisError, match="no block"):

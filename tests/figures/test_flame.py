@@ -26,7 +26,7 @@ from tests.figures.shown import one_line
 from tests.synthetic import profiled_run
 
 SVG = "{http://www.w3.org/2000/svg}"
-STACKS = {
+CHAINS = {
     "main (run.py);send (chat/hub.py);dumps (json/__init__.py)": 30,
     "main (run.py);send (chat/hub.py)": 20,
     "main (run.py);<listcomp> (chat/a&b.py)": 50,
@@ -57,8 +57,8 @@ def rectangles(svg: str) -> dict[str, tuple[float, float]]:
 
 
 @given(profiles)
-def test_callees_lie_side_by_side_upon_their_caller(stacks: dict[str, int]) -> None:
-    placed = list(layout(tree(stacks)))
+def test_callees_lie_side_by_side_upon_their_caller(chains: dict[str, int]) -> None:
+    placed = list(layout(tree(chains)))
     assert placed[0].width == 1
     for caller in placed:
         upon = [p for p in placed if caller.frame.callees.get(p.frame.name) is p.frame]
@@ -72,7 +72,7 @@ def test_callees_lie_side_by_side_upon_their_caller(stacks: dict[str, int]) -> N
 
 
 def test_widths_are_shares_and_tooltips_tell_the_numbers() -> None:
-    graph = profile_graph(tree(STACKS), Words("title", "subtitle", "footer", "samples"))
+    graph = profile_graph(tree(CHAINS), Words("title", "subtitle", "footer", "samples"))
     found = rectangles(graph.svg())
     whole = found["all: 100 samples (100.00%)"][1]
     assert found["send (chat/hub.py): 50 samples (50.00%)"][1] == pytest.approx(whole / 2, abs=1)
@@ -80,7 +80,7 @@ def test_widths_are_shares_and_tooltips_tell_the_numbers() -> None:
 
 
 def test_packages_share_the_samples_between_them() -> None:
-    shares = packages(tree(STACKS))
+    shares = packages(tree(CHAINS))
     assert shares == pytest.approx({"chat": 0.7, "json": 0.3, "run.py": 0.0})
     assert list(shares) == ["chat", "json", "run.py"]
     assert package("send (uvicorn/server.py)") == "uvicorn"
@@ -115,8 +115,8 @@ def test_a_name_never_leaves_its_rectangle() -> None:
 
 
 def test_flame_graphs_are_saved_with_their_origin_byte_for_byte(tmp_path: Path) -> None:
-    stacks = {"a": STACKS, "b": {**STACKS, "main (run.py)": 7}}
-    run = profiled_run(tmp_path / "run", stacks)
+    chains = {"a": CHAINS, "b": {**CHAINS, "main (run.py)": 7}}
+    run = profiled_run(tmp_path / "run", chains)
     saved = {path.name: path for path in save_all(run, tmp_path / "one")}
     assert {"flame_0.svg", "flame_1.svg", "flame_difference_0.svg"} <= set(saved)
     again = {path.name: path for path in save_all(run, tmp_path / "two")}

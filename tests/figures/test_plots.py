@@ -249,8 +249,7 @@ def test_clients_are_joined_by_typical_values_with_intervals_where_there_are_sev
     clients, tmp_path
 ) -> None:
     axes = picture(CLIENT_COST, clients).axes[0]
-    (intervals,) = (each for each in axes.collections if each.get_gid() == "interval")
-    assert len(intervals.get_segments()) == 9
+    assert len([line for line in axes.lines if line.get_gid() == "interval"]) == 9
     levels = [{"client": "lean", "rate": rate} for rate in ("200", "1000")]
     alone = write_run(tmp_path, treatments=[Planted(each) for each in levels], blocks=1)
     assert [

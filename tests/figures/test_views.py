@@ -27,8 +27,8 @@ numbers = st.floats(allow_nan=True, allow_infinity=True, width=32)
 
 @pytest.fixture(scope="module")
 def profiled(tmp_path_factory) -> Run:
-    stacks = {"a": {"main (run.py);f (x/y.py)": 3, "main (run.py)": 7}, "b": {"main (run.py)": 5}}
-    return profiled_run(tmp_path_factory.mktemp("profiled"), stacks)
+    chains = {"a": {"main (run.py);f (x/y.py)": 3, "main (run.py)": 7}, "b": {"main (run.py)": 5}}
+    return profiled_run(tmp_path_factory.mktemp("profiled"), chains)
 
 
 # Every view from a run with much to show; those of all runs also where there is little.

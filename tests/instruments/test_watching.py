@@ -16,24 +16,24 @@ ENCODE = "PerMessageDeflate.encode (websockets/extensions/permessage_deflate.py)
 DUMPS = "JSONEncoder.encode (json/encoder.py)"
 
 
-def stacks_of(counts: dict[str, int]) -> pd.DataFrame:
-    return pd.DataFrame(counts.items(), columns=["stack", "samples"])
+def chains_of(counts: dict[str, int]) -> pd.DataFrame:
+    return pd.DataFrame(counts.items(), columns=["chain", "samples"])
 
 
-def test_a_sample_counts_wherever_the_function_is_in_its_stack() -> None:
-    stacks = stacks_of({f"main;{WRITE};{ENCODE}": 3, f"main;{WRITE}": 2, "main": 5})
+def test_a_sample_counts_wherever_the_function_is_in_its_chain() -> None:
+    chains = chains_of({f"main;{WRITE};{ENCODE}": 3, f"main;{WRITE}": 2, "main": 5})
     watch = {"send": r"\.write \(", "deflate": r"permessage_deflate\.py"}
-    assert watched_samples(stacks, watch) == {"send": 5, "deflate": 3}
+    assert watched_samples(chains, watch) == {"send": 5, "deflate": 3}
 
 
 def test_a_function_that_recurses_counts_its_sample_once() -> None:
-    assert watched_samples(stacks_of({"main;f;g;f;f": 4}), {"f": "^f$"}) == {"f": 4}
+    assert watched_samples(chains_of({"main;f;g;f;f": 4}), {"f": "^f$"}) == {"f": 4}
 
 
-def test_a_pattern_meets_one_frame_and_not_the_stack() -> None:
-    stacks = stacks_of({f"main;{WRITE};{DUMPS}": 7})
-    assert watched_samples(stacks, {"both": r"write.*encode"}) == {"both": 0}
-    assert watched_samples(stacks, {"whole": r"^JSONEncoder.*encoder\.py\)$"}) == {"whole": 7}
+def test_a_pattern_meets_one_frame_and_not_the_chain() -> None:
+    chains = chains_of({f"main;{WRITE};{DUMPS}": 7})
+    assert watched_samples(chains, {"both": r"write.*encode"}) == {"both": 0}
+    assert watched_samples(chains, {"whole": r"^JSONEncoder.*encoder\.py\)$"}) == {"whole": 7}
 
 
 def test_share_and_time_per_message_come_from_the_samples() -> None:
@@ -44,7 +44,7 @@ def test_share_and_time_per_message_come_from_the_samples() -> None:
 
 def test_what_is_never_seen_is_zero_with_a_warning() -> None:
     watch = {"send": "write", "gone": "no_such_function"}
-    found = watched_samples(stacks_of({f"main;{WRITE}": 10}), watch)
+    found = watched_samples(chains_of({f"main;{WRITE}": 10}), watch)
     row = watched_columns(found, samples=10, rate_hz=100, units=10, unit="message")
     assert (row["profile_gone_share"], row["profile_gone_us_per_message"]) == (0.0, 0.0)
     (warning,) = unseen(found, watch, 10)
@@ -53,7 +53,7 @@ def test_what_is_never_seen_is_zero_with_a_warning() -> None:
 
 
 def test_without_samples_or_messages_there_is_no_number() -> None:
-    found = watched_samples(stacks_of({}), {"send": "write"})
+    found = watched_samples(chains_of({}), {"send": "write"})
     row = watched_columns(found, samples=0, rate_hz=100, units=0, unit="message")
     assert all(map(math.isnan, row.values()))
 

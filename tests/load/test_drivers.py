@@ -165,6 +165,17 @@ class Pausing(Paced):
     wait_s = 0.05
 
 
+class Working(Pausing):
+    """Does 20 ms of work after each answer."""
+
+    world: World
+
+    @action
+    async def ask(self) -> None:
+        await self.get("/")
+        self.world.now_ns += 20 * MS
+
+
 def acted(world: World, kind: str, folder: Path, **words: object) -> list[Sent]:
     scripted.clock = world.clock
     arrivals = Scripted.model_validate(
@@ -184,17 +195,37 @@ def test_scripted_users_keep_a_constant_pace_however_late_the_client_is(
 ) -> None:
     found = acted(world, "Paced", tmp_path_factory.mktemp("pace"))
     firsts = [each for each in found if each.template == 0]
-    ends = [each.done_ns + world.handling_ns for each in found if each.template == 1]
+    ends = [each.done_ns for each in found if each.template == 1]
     for (before, after), end_ns in zip(pairwise(firsts), ends, strict=False):
-        due_ns = before.planned_ns + 50 * MS
-        assert after.planned_ns == due_ns or after.planned_ns >= end_ns > due_ns
+        assert after.planned_ns == max(before.planned_ns + 50 * MS, end_ns)
+
+
+@settings(max_examples=12, deadline=None)
+@given(world=WORLDS)
+def test_scripted_users_wait_from_the_last_answer_on_however_late_the_client_is(
+    tmp_path_factory: pytest.TempPathFactory, world: World
+) -> None:
+    found = acted(world, "Pausing", tmp_path_factory.mktemp("wait"))
+    firsts = [each for each in found if each.template == 0]
+    ends = [each.done_ns for each in found if each.template == 1]
+    assert firsts
+    for after, end_ns in zip(firsts[1:], ends, strict=False):
+        assert after.planned_ns == end_ns + 50 * MS
+
+
+def test_what_a_script_does_after_the_last_answer_is_its_own_time(tmp_path: Path) -> None:
+    world = World(late_ns=7 * MS, handling_ns=3 * MS)
+    Working.world = world
+    found = acted(world, "Working", tmp_path)
+    assert len(found) > 5
+    for before, after in pairwise(found):
+        assert after.planned_ns == before.done_ns + 20 * MS + 50 * MS
 
 
 def test_a_scripted_pace_does_not_drift(tmp_path: Path) -> None:
     found = acted(World(late_ns=7 * MS, handling_ns=3 * MS), "Paced", tmp_path)
     firsts = [each.planned_ns for each in found if each.template == 0]
-    # The pace begins when the user, woken 7 ms late, has joined.
-    assert firsts == [7 * MS + number * 50 * MS for number in range(1, 20)]
+    assert firsts == [number * 50 * MS for number in range(1, 20)]
 
 
 @pytest.mark.parametrize("kind", ["Paced", "Pausing"])

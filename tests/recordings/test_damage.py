@@ -121,8 +121,8 @@ def test_a_whole_folder_of_another_trial(folder: Path) -> None:
 
 
 def test_a_table_that_was_put_in_later(folder: Path) -> None:
-    shutil.copy(folder / "waits.parquet", folder / "stacks.parquet")
-    assert_left_out(folder, "stacks.parquet", "not of this trial")
+    shutil.copy(folder / "waits.parquet", folder / "calls.parquet")
+    assert_left_out(folder, "calls.parquet", "not of this trial")
 
 
 @pytest.mark.parametrize("content", ["", "{}", '{"files": {"trial.parquet": 7}}', "[" * 60_000])

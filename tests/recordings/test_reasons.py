@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from pydantic import ValidationError
 
-from perflab.errors import RecordingError, ResumeRefused
-from perflab.recordings import Reason, Remark, Run, RunWriter, check_same, fault
-from perflab.recordings.older import UNCODED
+from perflab.errors import RecordingError
+from perflab.recordings import Reason, Remark, Run, RunWriter, fault
 from tests.synthetic import write_run
 
 LATE = Reason(code="generator.lag", side="client", text="was late")
@@ -81,58 +77,3 @@ def test_reasons_and_warnings_are_read_back_as_models(tmp_path: Path) -> None:
 def test_a_text_is_no_reason(tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match="reasons are models with code, side and text"):
         committed(tmp_path, reasons=["lost"])
-
-
-def as_of_schema_1(run: Run, **columns: pa.Array) -> Run:
-    """Return the run with its trial's columns as they were."""
-    file = run.path / "trials" / "b000-p00-a0" / "trial.parquet"
-    (file.parent / "manifest.json").unlink()  # the first had none
-    table = pq.read_table(file).drop_columns(["reasons", "warnings"])
-    for name, column in columns.items():
-        table = table.append_column(name, column)
-    pq.write_table(table, file)
-    return Run(run.path)
-
-
-def texts(*given: str) -> pa.Array:
-    return pa.array([list(given)], type=pa.list_(pa.string()))
-
-
-def test_reasons_of_schema_1_are_read_with_their_sides(tmp_path: Path) -> None:
-    run = as_of_schema_1(
-        committed(tmp_path),
-        reasons=texts("lost", "late"),
-        reason_sides=texts("server", "client"),
-        warnings=texts("the load was ended early"),
-    )
-    trial = run.trials().iloc[0]
-    assert trial["reasons"] == [
-        Reason(code=UNCODED, side="server", text="lost"),
-        Reason(code=UNCODED, side="client", text="late"),
-    ]
-    assert trial["warnings"] == [Remark(code=UNCODED, text="the load was ended early")]
-    assert "reason_sides" not in trial
-
-
-def test_a_run_from_before_sides_does_not_say_whose_faults_they_were(tmp_path: Path) -> None:
-    run = as_of_schema_1(committed(tmp_path), reasons=texts("lost", "late"))
-    trial = run.trials().iloc[0]
-    assert [reason.side for reason in trial["reasons"]] == ["unknown", "unknown"]
-    assert trial["warnings"] == []
-
-
-@pytest.mark.parametrize("sides", [["server", "client"], ["nobody"]])
-def test_sides_that_do_not_fit_their_reasons_are_damage(tmp_path: Path, sides: list[str]) -> None:
-    run = as_of_schema_1(committed(tmp_path), reasons=texts("lost"), reason_sides=texts(*sides))
-    assert run.trials().empty
-    assert "b000-p00-a0 is damaged" in run.problems[0]
-
-
-def test_a_run_of_schema_1_can_be_read_and_not_resumed(tmp_path: Path) -> None:
-    record: Any = write_run(tmp_path, blocks=1, requests=10).record
-    older = record.model_copy(update={"schema_version": 1})
-    RunWriter(tmp_path / record.run_id, older).update(state="interrupted")
-    again = Run(tmp_path / record.run_id).record
-    assert again.schema_version == 1
-    with pytest.raises(ResumeRefused, match=r"schema version 1, now 2.*new run"):
-        check_same(again, record)

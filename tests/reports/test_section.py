@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from perflab.recordings import Run, RunWriter
+from perflab.recordings import Remark, Run, RunWriter
 from perflab.reports.findings import bottlenecks, readable_summary
 from perflab.reports.pictures import views_of
 from perflab.reports.section import section_text, write_section
@@ -19,7 +19,8 @@ from tests.systems.chat.synthetic_streams import write_stream_run
 def run(tmp_path_factory) -> Run:
     root = tmp_path_factory.mktemp("runs")
     found = write_run(root, failed={(2, 0)}, invalid={(4, 1)})
-    RunWriter.reopen(found.path).update(warnings=["the disk's flush cost changed | by 4x"])
+    changed = Remark(code="host.flushes", text="the disk's flush cost changed | by 4x")
+    RunWriter.reopen(found.path).update(warnings=[changed])
     return Run(found.path)
 
 
@@ -34,7 +35,7 @@ def test_a_section_holds_question_verdict_tables_set_up_and_warnings(run) -> Non
     for part in (
         run.record.title, run.record.question, "## Verdict", "## Findings", "## Measured",
         "## Set-up", run.run_id, "process", "loopback", run.record.placement["shared"],
-        "`concurrency`", "## Warnings", "flush cost changed",
+        "`concurrency`", "## Warnings\n\n- the disk's flush cost changed",
     ):  # fmt: skip
         assert part in text
 

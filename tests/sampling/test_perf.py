@@ -80,15 +80,15 @@ def test_a_compiled_service_is_looked_at_or_refused_before_anything_starts(busy)
         begin(busy)
         time.sleep(0.8)
         cpu_s = sum(psutil.Process(busy.pid).cpu_times()[:2])
-        stacks = seen.collect()
+        chains = seen.collect()
     # A sample is a hundredth of a second of CPU, of every thread, those begun meanwhile too.
-    assert stacks["samples"].sum() == pytest.approx(100 * cpu_s, rel=0.3, abs=10)
+    assert chains["samples"].sum() == pytest.approx(100 * cpu_s, rel=0.3, abs=10)
     assert 80 <= seen.looks <= 200
     if shutil.which("cc"):
-        working = stacks["stack"].str.contains(r"work \(busy\)")
-        assert stacks.loc[working, "samples"].sum() > 0.9 * stacks["samples"].sum()
-        assert stacks["stack"].str.contains(r"main \(busy\);(?:spin \(busy\);)?work").any()
-        assert stacks["stack"].str.contains(r"spin \(busy\);work \(busy\)$").any()
+        working = chains["chain"].str.contains(r"work \(busy\)")
+        assert chains.loc[working, "samples"].sum() > 0.9 * chains["samples"].sum()
+        assert chains["chain"].str.contains(r"main \(busy\);(?:spin \(busy\);)?work").any()
+        assert chains["chain"].str.contains(r"spin \(busy\);work \(busy\)$").any()
         assert not any("without a name" in warning for warning in seen.warnings)
     assert busy.poll() is None
 
@@ -186,7 +186,7 @@ def test_what_perf_says_becomes_a_reason_with_a_way_out(said: str, told: str) ->
 
 def test_trouble_becomes_warnings() -> None:
     lost, nameless, kernel = doubts("Processed 900 events and lost 3 chunks!", 0.25, False)
-    assert lost == "perf lost 3 pieces of what it saw: its call stacks are fewer"
+    assert lost == "perf lost 3 pieces of what it saw: its call chains are fewer"
     assert nameless.startswith("25% of the samples hold a function without a name")
     assert "kernel's own functions are not seen" in kernel
     assert doubts("[ perf record: Captured and wrote 0.010 MB ]", 0.1, True) == ()

@@ -1,4 +1,4 @@
-"""Folding what perf script prints: known texts, and any call stacks there can be."""
+"""Folding what perf script prints: known texts, and any call chains there can be."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ server
 """
 
 
-def test_samples_become_call_stacks_from_the_outermost_frame_on() -> None:
+def test_samples_become_call_chains_from_the_outermost_frame_on() -> None:
     found = fold(TEXT)
-    assert dict(zip(found["stack"], found["samples"], strict=True)) == {
+    assert dict(zip(found["chain"], found["samples"], strict=True)) == {
         "__libc_start_call_main (libc.so.6);main (server);work+0xc (server)": 2,
         "[unknown] ([unknown]);store::put(std::map<int, char>&, int) const (server);"
         "tcp_sendmsg (kernel)": 1,
@@ -41,28 +41,28 @@ def test_samples_become_call_stacks_from_the_outermost_frame_on() -> None:
 
 
 def test_nothing_seen_is_a_table_without_rows() -> None:
-    assert list(fold("").columns) == ["stack", "samples"]
+    assert list(fold("").columns) == ["chain", "samples"]
     assert fold("").empty
     assert unknown_share(fold("")) == 0
 
 
 def test_a_semicolon_in_a_name_parts_no_frames() -> None:
-    assert list(fold("a\n\t 1 operator;(int) (/x)\n\n")["stack"]) == ["operator:(int) (x)"]
+    assert list(fold("a\n\t 1 operator;(int) (/x)\n\n")["chain"]) == ["operator:(int) (x)"]
 
 
 def test_the_share_of_nameless_functions_counts_samples() -> None:
-    table = pd.DataFrame({"stack": ["main (a)", "main (a);[unknown] (b)"], "samples": [3, 1]})
+    table = pd.DataFrame({"chain": ["main (a)", "main (a);[unknown] (b)"], "samples": [3, 1]})
     assert unknown_share(table) == pytest.approx(0.25)
 
 
 words = st.text("aZ_:<&*,~0(", min_size=1, max_size=5)
 names = st.builds("{} {}".format, words, words) | words
 files = st.text("ac-+._01", min_size=1, max_size=5)
-call_stacks = st.lists(st.tuples(names, files), min_size=1, max_size=4)
+chains = st.lists(st.tuples(names, files), min_size=1, max_size=4)
 
 
-@given(st.lists(call_stacks, max_size=5))
-def test_any_call_stacks_come_back_with_their_counts(seen: list[list[tuple[str, str]]]) -> None:
+@given(st.lists(chains, max_size=5))
+def test_any_call_chains_come_back_with_their_counts(seen: list[list[tuple[str, str]]]) -> None:
     text = "".join(
         "a thread\n"
         + "".join(f"\t    7f00 {name} (/usr/{file})\n" for name, file in reversed(frames))
@@ -71,6 +71,6 @@ def test_any_call_stacks_come_back_with_their_counts(seen: list[list[tuple[str, 
     )
     found = fold(text)
     written = [";".join(f"{name} ({file})" for name, file in frames) for frames in seen]
-    assert dict(zip(found["stack"], found["samples"], strict=True)) == {
-        stack: written.count(stack) for stack in written
+    assert dict(zip(found["chain"], found["samples"], strict=True)) == {
+        chain: written.count(chain) for chain in written
     }

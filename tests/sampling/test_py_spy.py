@@ -50,15 +50,15 @@ def busy() -> Iterator[subprocess.Popen[str]]:
     child.wait()
 
 
-def test_the_stacks_name_the_function_that_is_busy_and_its_caller(busy) -> None:
+def test_the_chains_name_the_function_that_is_busy_and_its_caller(busy) -> None:
     with PySpy([busy.pid], 100, 20) as seen:
         time.sleep(0.6)
-        stacks = seen.collect()
+        chains = seen.collect()
     # It was busy all the time, so almost every look found it so.
-    assert stacks["samples"].sum() == pytest.approx(seen.looks, rel=0.3)
+    assert chains["samples"].sum() == pytest.approx(seen.looks, rel=0.3)
     assert seen.looks >= 50
-    inside = stacks["stack"].str.contains(r"main \(<string>\);spin \(<string>\)$")
-    assert stacks.loc[inside, "samples"].sum() > 0.9 * stacks["samples"].sum()
+    inside = chains["chain"].str.contains(r"main \(<string>\);spin \(<string>\)$")
+    assert chains.loc[inside, "samples"].sum() > 0.9 * chains["samples"].sum()
     assert busy.poll() is None
 
 
@@ -131,8 +131,8 @@ def test_here_processes_may_be_looked_at() -> None:
 def test_trouble_that_py_spy_tells_of_becomes_a_warning() -> None:
     said = "Wrote raw. Samples: 90 Errors: 10\npy-spy> 1.50s behind in sampling, results may be"
     assert doubts(said) == (
-        "py-spy could not read 10 of 100 call stacks",
-        "py-spy was up to 1.5 s late: its call stacks are fewer than due",
+        "py-spy could not read 10 of 100 call chains",
+        "py-spy was up to 1.5 s late: its call chains are fewer than due",
     )
     assert doubts("Wrote raw. Samples: 500 Errors: 1") == ()
 
@@ -150,9 +150,9 @@ def test_samples_that_wait_are_left_out_by_their_innermost_function() -> None:
         "run (anyio/threads.py);Queue.get (queue.py);Condition.wait (threading.py)",
         "Thread._bootstrap (threading.py);_worker (concurrent/futures/thread.py)",
     ]
-    stacks = pd.DataFrame({"stack": [*waiting, *kept], "samples": range(8)})
-    left = without_waiting(stacks)
-    assert list(left["stack"]) == kept
+    chains = pd.DataFrame({"chain": [*waiting, *kept], "samples": range(8)})
+    left = without_waiting(chains)
+    assert list(left["chain"]) == kept
     assert list(left["samples"]) == [4, 5, 6, 7]
 
 

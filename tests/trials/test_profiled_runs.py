@@ -1,4 +1,4 @@
-"""Profiled runs: stacks of the service and watched functions in them, none where nobody looked."""
+"""Profiled runs: call chains of the service, watched functions in them, none without a look."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def test_the_profiler_sees_the_service_on_each_backend(backend_name: str) -> Non
     trials = run.trials().set_index("factor_profiler", drop=False)
     assert set(trials["state"]) <= {"valid", "invalid"}
     assert (trials["messages_sent"] > 45 * 8).all()
-    stacks = run.stacks(list(trials["trial_id"]))
-    assert set(stacks["trial_id"]) == {trials.at["on", "trial_id"]}
-    assert 10 < stacks["samples"].sum() < trials.at["on", "profiler_looks"]
-    waits = stacks["stack"].str.endswith("select (selectors.py)")
-    assert stacks.loc[waits, "samples"].sum() < 0.5 * stacks["samples"].sum()
-    assert stacks["stack"].str.contains(r"\((?:chat/)?hub\.py\)").any()
+    chains = run.calls(list(trials["trial_id"]))
+    assert set(chains["trial_id"]) == {trials.at["on", "trial_id"]}
+    assert 10 < chains["samples"].sum() < trials.at["on", "profiler_looks"]
+    waits = chains["chain"].str.endswith("select (selectors.py)")
+    assert chains.loc[waits, "samples"].sum() < 0.5 * chains["samples"].sum()
+    assert chains["chain"].str.contains(r"\((?:chat/)?hub\.py\)").any()
     assert trials.at["on", "cpu_share_profiler"] > 0
     assert trials["cpu_share_profiler"].isna().to_dict() == {"on": False, "off": True}
     assert_plausible(trials.loc["on"])

@@ -25,7 +25,7 @@ from scipy import stats
 from perflab.analysis.trials.words import part_words
 from perflab.errors import AnalysisError
 from perflab.numerals import counted, number, signed
-from perflab.recordings.schema import PHASE_COLUMN
+from perflab.recordings.columns import PHASE_COLUMN
 
 WHOLE = "app"
 COLUMNS = [

@@ -41,9 +41,9 @@ CHANGE = ["function", "before", "after", "change", "low", "high", "p (adjusted)"
 
 @dataclass(frozen=True)
 class Profile:
-    """The stacks of one treatment over its valid trials.
+    """The chains of one treatment over its valid trials.
 
-    ``stacks`` adds up the samples of every stack; ``own`` and ``total`` hold the share of samples
+    ``chains`` adds up the samples of every chain; ``own`` and ``total`` hold the share of samples
     in which a function is innermost, or anywhere (once, however deep it recurses), per trial: one
     row per trial, its block as the index, one column per function. ``seen_share`` is by block the
     share of the profiler's looks that found a thread running: samples over looks.
@@ -51,7 +51,7 @@ class Profile:
 
     treatment: str
     label: str
-    stacks: Mapping[str, int]
+    chains: Mapping[str, int]
     own: pd.DataFrame
     total: pd.DataFrame
     seen_share: pd.Series[Any]
@@ -59,12 +59,12 @@ class Profile:
     @property
     def samples(self) -> int:
         """Return the number of samples over all trials."""
-        return sum(self.stacks.values())
+        return sum(self.chains.values())
 
 
 def profiled(run: Run) -> list[str]:
-    """Return the names of the treatments that have stacks, in the order of the record."""
-    seen = set(run.stacks()["treatment"])
+    """Return the names of the treatments that have chains, in the order of the record."""
+    seen = set(run.calls()["treatment"])
     return [treatment.name for treatment in run.record.treatments if treatment.name in seen]
 
 
@@ -74,9 +74,9 @@ def profile_of(run: Run, treatment: str) -> Profile:
     Raises
     ------
     AnalysisError
-        The treatment has no stacks in a valid trial.
+        The treatment has no chains in a valid trial.
     """
-    table = run.stacks()
+    table = run.calls()
     table = table[table["treatment"] == treatment]
     if table.empty:
         known = ", ".join(profiled(run)) or "none of this run"
@@ -85,20 +85,20 @@ def profile_of(run: Run, treatment: str) -> Profile:
         )
     own: dict[int, Counter[str]] = {}
     total: dict[int, Counter[str]] = {}
-    for block, stack, samples in zip(table["block"], table["stack"], table["samples"], strict=True):
-        frames = stack.split(";")
+    for block, chain, samples in zip(table["block"], table["chain"], table["samples"], strict=True):
+        frames = chain.split(";")
         own.setdefault(block, Counter())[frames[-1]] += samples
         every = total.setdefault(block, Counter())
         for frame in dict.fromkeys(frames):
             every[frame] += samples
     valid = run.valid_trials()
     valid = valid[valid["treatment"] == treatment].set_index("block")
-    summed = table.groupby("stack")["samples"].sum().sort_index()
+    summed = table.groupby("chain")["samples"].sum().sort_index()
     labels = {item.name: item.label for item in run.record.treatments}
     return Profile(
         treatment=treatment,
         label=labels.get(treatment) or treatment,
-        stacks={str(stack): int(count) for stack, count in summed.items()},
+        chains={str(chain): int(count) for chain, count in summed.items()},
         own=_shares(own, table),
         total=_shares(total, table),
         seen_share=table.groupby("block")["samples"].sum() / valid["profiler_looks"].astype(float),
@@ -133,8 +133,8 @@ def top_functions(run: Run, count: int = SHOWN) -> pd.DataFrame:
 def _innermost(profile: Profile) -> Counter[str]:
     """Return the samples over all trials in which each function is innermost."""
     own = Counter[str]()
-    for stack, samples in profile.stacks.items():
-        own[stack.rpartition(";")[2]] += samples
+    for chain, samples in profile.chains.items():
+        own[chain.rpartition(";")[2]] += samples
     return own
 
 
@@ -230,7 +230,7 @@ def profile_change(before: Profile, after: Profile, count: int = SHOWN) -> pd.Da
 def profile_changes(run: Run, before: str = "", after: str = "") -> pd.DataFrame:
     """Return :func:`profile_change` between two treatments of a run, by default first and last.
 
-    Empty where fewer than two treatments have stacks.
+    Empty where fewer than two treatments have chains.
     """
     names = profiled(run)
     if len(names) < 2:

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from perflab.analysis.methods.quantiles import places
 from perflab.errors import AnalysisError
 from perflab.percentiles import smallest_n
-from perflab.recordings.schema import PHASE_COLUMN
+from perflab.recordings.columns import PHASE_COLUMN
 
 SHARES = (0.5, 0.9, 0.95, 0.99, 0.999)
 BANDS = {"all": (0.0, 1.0), "around the median": (0.45, 0.55), "slowest 5%": (0.95, 1.0)}

@@ -1,6 +1,6 @@
 """Watched functions of profiled trials: their part of the time.
 
-The columns of the trials are taken, not the stacks: what was watched is said by the experiment.
+The columns of the trials are taken, not the chains: what was watched is said by the experiment.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def watched(run: Run) -> pd.DataFrame:
     """Return how much of the time every watched function takes, per profiled treatment.
 
     Columns: treatment (its label), watched (the name); ``share %`` of the samples with the
-    function anywhere in their stack, and ``us`` of it per request or message, as the profiler was
+    function anywhere in their chain, and ``us`` of it per request or message, as the profiler was
     told to count: typical values over the valid trials with their 95% intervals (NaN where n is
     too small); n (trials). A function may hold another: shares do not add up.
     """

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
+from perflab.figures.intervals import draw_interval
 from perflab.figures.looks import PALETTE
 from perflab.figures.theme import FAINT, INK, MUTED
 from perflab.figures.words import text_width_in, wrap
@@ -150,13 +151,9 @@ def draw(axes: Axes, claim: Claim, top_in: float, height_in: float) -> None:
 
 
 def _draw_estimate(axes: Axes, low: float, middle: float, high: float, y: float) -> None:
-    axes.plot([low, high], [y, y], color=MEASURED, lw=2.0, solid_capstyle="butt", zorder=3,
-              gid="interval")  # fmt: skip
+    draw_interval(axes, (low, high), y, axes.get_xlim(), arrow_pt=5.0, color=MEASURED, lw=2.0,
+                  solid_capstyle="butt", zorder=3, gid="interval")  # fmt: skip
     axes.plot([middle], [y], marker="s", ms=5, color=MEASURED, zorder=4, gid="estimate")
-    first, last = axes.get_xlim()
-    for end, outside, marker in ((first, low < first, "<"), (last, high > last, ">")):
-        if outside:
-            axes.plot([end], [y], marker=marker, ms=5, color=MEASURED, clip_on=False, zorder=4)
 
 
 def _draw_published(axes: Axes, claim: Claim, y: float) -> None:

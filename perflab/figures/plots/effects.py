@@ -14,6 +14,7 @@ from perflab.analysis.treatments.evaluation import Finding, evaluate
 from perflab.analysis.treatments.findings import published_text
 from perflab.analysis.treatments.verdict import Outcome
 from perflab.figures.canvas import MARGIN_IN, WIDTH_IN, LabFigure, only_grid, page_canvas
+from perflab.figures.intervals import ARROW
 from perflab.figures.page import Page
 from perflab.figures.plots import effect_rows
 from perflab.figures.plots.effect_rows import LEFT_IN, PAD_IN, Claim, Row, row
@@ -144,8 +145,7 @@ def _subtitle(claims: list[Claim]) -> str:
     what = " or ".join(sorted(scales, reverse=True))
     return (
         f"Every point is one block, the first on top: the {what} of the two sides named in grey. At"
-        " the right: the verdict, and the estimate over all blocks with its 95% interval. An arrow"
-        " ends an interval that leaves the picture."
+        f" the right: the verdict, and the estimate over all blocks with its 95% interval. {ARROW}"
     )
 
 

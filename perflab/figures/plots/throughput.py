@@ -14,6 +14,7 @@ from matplotlib.ticker import StrMethodFormatter
 
 from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
 from perflab.figures.evidence import TYPICAL, in_words, typical_rows
+from perflab.figures.intervals import ARROW, draw_interval, reach
 from perflab.figures.looks import Look
 from perflab.figures.page import Page
 from perflab.figures.plots import rows
@@ -23,9 +24,15 @@ from perflab.figures.view import View
 from perflab.recordings import Run
 
 TITLE = "throughput per treatment, every trial a point"
+SUBTITLE = (
+    "Every point is one trial, the first block on top; a grey line joins two trials of one block"
+    " that are compared."
+)
 TRIAL = "trial"
 BAND = (-0.34, 0.12)
 TYPICAL_AT = 0.32
+# An interval may reach so many times beyond the fastest trial.
+BEYOND = 1.3
 COLUMNS = ["what", "treatment", "block", "state", "throughput_rps", "low", "high", "n"]
 
 
@@ -48,12 +55,13 @@ def throughput_table(run: Run) -> pd.DataFrame:
 def draw_throughput(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw each trial's throughput by treatment; lines join the trials of a block."""
     trials, typical = table[table["what"] == TRIAL], table[table["what"].isin(TYPICAL)]
+    within = 0.0, reach(trials["throughput_rps"], BEYOND)[1]
+    leaves = (typical["high"] > within[1]).any()
     figure = page_canvas(
         page,
         TITLE,
         plot_height_in=0.55 + len(page.looks) * rows.height_in(page.looks, 0.62),
-        subtitle="Every point is one trial, the first block on top; a grey line joins two trials of"
-        " one block that are compared.",
+        subtitle=" ".join([SUBTITLE, *([ARROW] if leaves else [])]),
         key=_key(set(trials["state"]), set(typical.loc[typical["n"] > 1, "what"])),
     )
     axes = figure.subplots()
@@ -65,7 +73,7 @@ def draw_throughput(table: pd.DataFrame, page: Page) -> LabFigure:
     _draw_failed(axes, trials, page.looks)
     for each in typical.rename(columns={"throughput_rps": "value"}).to_dict("records"):
         look = page.looks[str(each["treatment"])]
-        _draw_typical(axes, places[str(each["treatment"])] + TYPICAL_AT, each, look)
+        _draw_typical(axes, places[str(each["treatment"])] + TYPICAL_AT, each, look, within)
     axes.set_xlim(left=0)
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     axes.set_xlabel("throughput, successful responses per second")
@@ -117,7 +125,13 @@ def _draw_failed(axes: Axes, trials: pd.DataFrame, looks: Mapping[str, Look]) ->
     )
 
 
-def _draw_typical(axes: Axes, y: float, typical: Mapping[Hashable, Any], look: Look) -> None:
+def _draw_typical(
+    axes: Axes,
+    y: float,
+    typical: Mapping[Hashable, Any],
+    look: Look,
+    within: tuple[float, float],
+) -> None:
     axes.text(
         1.015,
         y - 0.18,
@@ -127,8 +141,8 @@ def _draw_typical(axes: Axes, y: float, typical: Mapping[Hashable, Any], look: L
         va="center",
         linespacing=1.35,
     )
-    if np.isfinite(typical["low"]):
-        axes.plot([typical["low"], typical["high"]], [y, y], color=look.color, lw=2.2, zorder=2)
+    interval = float(typical["low"]), float(typical["high"])
+    draw_interval(axes, interval, y, within, arrow_pt=5.0, color=look.color, lw=2.2, zorder=2)
     if typical["n"] > 1:
         axes.plot([typical["value"]] * 2, [y - 0.1, y + 0.1], color=INK, lw=1.6, zorder=3)
 

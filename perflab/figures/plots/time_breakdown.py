@@ -13,6 +13,7 @@ from matplotlib.patches import Patch
 from perflab.analysis.trials.words import part_words
 from perflab.figures.canvas import WIDTH_IN, LabFigure, finish, only_grid, page_canvas
 from perflab.figures.evidence import parts, whole_responses
+from perflab.figures.intervals import draw_interval
 from perflab.figures.looks import looks_of, luminance
 from perflab.figures.page import Page
 from perflab.figures.plots import rows
@@ -80,7 +81,7 @@ def draw_time_breakdown(table: pd.DataFrame, page: Page) -> LabFigure:
         plot_height_in=0.6 + len(page.looks) * rows.height_in(page.looks, 0.44),
         subtitle="Valid trials, successful responses. Phases from the service's Server-Timing;"
         " grey: seen from outside. At the bar's end: mean response time with its 95% interval over"
-        " trials (t), drawn where it lies.",
+        " trials (t), drawn where it lies (an arrow: it goes on).",
         key=[Patch(fc=color, label=part_words(part)) for part, color in colors.items()],
     )
     axes = figure.subplots()
@@ -153,8 +154,8 @@ def _draw_total(axes: Axes, place: int, total: Mapping[Hashable, Any]) -> None:
     above, ends = place - BAR / 2 - 0.08, f"\nn = {n}, no interval"
     if math.isfinite(low):
         ends = f" [{_total(low)}, {_total(high)}]\nn = {n} trials"
-        axes.plot([max(low, 0.0), min(high, last)], [above, above], color=INK, lw=1.6, zorder=4,
-                  gid="interval")  # fmt: skip
+        draw_interval(axes, (low, high), above, (0.0, last), color=INK, lw=1.6, zorder=4,
+                      gid="interval")  # fmt: skip
         axes.plot([mean], [above], marker="|", ms=6, mew=1.6, color=INK, zorder=4)
     axes.text(
         mean + 0.06 * last / BAR_IN, place, f"{_total(mean)} ms{ends}", size=7.5, va="center",

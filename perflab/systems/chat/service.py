@@ -12,7 +12,7 @@ from perflab.experiments.experiment import RunParameters
 from perflab.instruments import CpuSpeed, Requests
 from perflab.load.workload import Request, Scripted, Workload
 from perflab.parameters import Parameters
-from perflab.recordings import published_value
+from perflab.recordings import Remark, published_value
 from perflab.stacks.plan import Node, StackPlan
 from perflab.systems.chat.streams import Streams
 from perflab.trials.plan import Treatment
@@ -286,26 +286,31 @@ def published_load() -> dict[str, float]:
     }
 
 
-def load_warnings(parameters: ChatParameters, rungs: Collection[Rung]) -> list[str]:
+def published_exponent() -> float:
+    """Return b of the published volume = a users^b."""
+    return published_value(STUDY, "system", "all", "volume_users_exponent")
+
+
+def load_warnings(parameters: ChatParameters, rungs: Collection[Rung]) -> list[Remark]:
     """Say where the load is not as published."""
     taken = sorted({actions(parameters, rung) for rung in rungs})
     wanted = published_value(STUDY, "workload", "base case", "actions")
-    warnings = []
+    texts = {}
     if taken != [wanted]:
-        warnings.append(
+        texts["actions"] = (
             f"users take {' to '.join(map(str, dict.fromkeys((taken[0], taken[-1]))))} actions, "
             f"not the published {wanted:g}"
         )
     if any(rung.first_delay in TOGETHER for rung in rungs):
-        warnings.append(
+        texts["begin_together"] = (
             "where logins are over before messages start, all users begin within "
             f"{parameters.action_s:g} s; the study's began as slowly as they had joined"
         )
     if not as_published(parameters):
-        warnings.append(
+        texts["intervals"] = (
             f"users act every {parameters.action_s:g} s, join every {parameters.join_s:g} s, and a "
             f"message reaches {parameters.subscriber_share:.0%} of them; published are "
             "{action_s:g} s, {join_s:g} s and {subscriber_share:.0%}: published sizes are not "
             "compared".format(**published_load())
         )
-    return warnings
+    return [Remark(code=f"chat.{code}", text=text) for code, text in texts.items()]

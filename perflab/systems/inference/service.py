@@ -12,7 +12,7 @@ from perflab.experiments.experiment import RunParameters
 from perflab.instruments import STANDARD, DatabaseWaits, FlushProbe, ServerCount
 from perflab.load.life_cycle import Connections
 from perflab.load.workload import ClosedLoop, Request, Workload
-from perflab.recordings import published_value
+from perflab.recordings import Remark, published_value
 from perflab.stacks.hooks import SqlHook
 from perflab.stacks.plan import Node, StackPlan
 from perflab.stacks.spec import load_service
@@ -211,15 +211,16 @@ def treatment(levels: Mapping[str, str], label: str, plan: StackPlan, load: Work
     )
 
 
-def pool_warnings(parameters: InferenceParameters) -> list[str]:
+def pool_warnings(parameters: InferenceParameters) -> list[Remark]:
     """Say what the pool really is when it cannot be split evenly."""
     each = parameters.pool_size // parameters.workers
     if each * parameters.workers == parameters.pool_size:
         return []
-    return [
+    text = (
         f"pool_size {parameters.pool_size} over {parameters.workers} workers gives {each} each, "
         f"{each * parameters.workers} in total"
-    ]
+    )
+    return [Remark(code="inference.pool_size", text=text)]
 
 
 def _published() -> dict[str, Any]:

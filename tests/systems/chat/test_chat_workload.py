@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from perflab import laboratory
 from perflab.load.users import actions as actions_of
 from perflab.paths import services_dir
-from perflab.recordings import Run
+from perflab.recordings import Run, published, published_value
 from perflab.systems import experiment, names
 from perflab.systems.chat.frames import CODECS, FIELD_NUMBERS, TEXTS
 from perflab.systems.chat.rungs import RUNGS, SCENARIOS, published_ms, rung_named
@@ -86,7 +86,20 @@ def test_a_damaged_protobuf_frame_is_refused(frame: bytes) -> None:
 
 def test_actions_are_chosen_as_published() -> None:
     chosen, weights = actions_of(ChatUser)
-    assert dict(zip(chosen, weights, strict=True)) == {"send": 94, "join": 3, "leave": 3}
+    # Load workers read no tables: the numbers stand in the script.
+    assert dict(zip(chosen, weights, strict=True)) == {
+        name: published_value("chat", "workload", "all", f"{name}_share")
+        for name in ("send", "join", "leave")
+    }
+
+
+def test_rungs_have_the_users_of_their_published_results() -> None:
+    table = published("chat")
+    users = table[(table["place"] == "published results") & (table["measure"] == "users")]
+    known = dict(zip(users["scenario"], users["value"].astype(int), strict=True))
+    assert len(known) > 8
+    for name, scenario in SCENARIOS.items():
+        assert RUNGS[name].users == known.get(scenario, 250)
 
 
 def test_published_intervals_hold_unless_asked_otherwise() -> None:

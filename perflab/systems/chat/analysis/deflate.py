@@ -6,7 +6,7 @@ import pandas as pd
 
 from perflab.analysis.methods.quantiles import across_trials
 from perflab.analysis.trials.watched_functions import PERCENT, by_treatment, watched_names
-from perflab.recordings import Run, published
+from perflab.recordings import Run, published_value
 
 PART = ["treatment", "deflate of send %", "low", "high", "published %", "n"]
 
@@ -31,6 +31,8 @@ def deflate_of_sending(run: Run) -> pd.DataFrame:
 
 def _published_percent() -> float:
     """Return the share of compression in the study's time of sending, from its two times."""
-    table = published("chat")
-    own = table[table["scenario"] == "sending, with deflate"].set_index("measure")["value"]
-    return PERCENT * float(own["deflate_time"]) / float(own["sending_time"])
+    deflate_s, sending_s = (
+        published_value("chat", "CPU", "sending, with deflate", measure)
+        for measure in ("deflate_time", "sending_time")
+    )
+    return PERCENT * deflate_s / sending_s

@@ -9,7 +9,7 @@ import pandas as pd
 
 from perflab.analysis.curves.power_laws import ENOUGH_BLOCKS, SMALLEST_X, PowerLaw, power_law
 from perflab.analysis.methods.leaving_out import Interval
-from perflab.recordings import Run, published
+from perflab.recordings import Run, published_value
 
 # With these delays users begin to act one after the other, as they joined: the number of those
 # who act grows within a trial. With all others they begin together, and the rate jumps.
@@ -117,13 +117,13 @@ def plateau_law(table: pd.DataFrame) -> PowerLaw:
 
 
 def published_factor(run: Run) -> float | None:
-    """Return a of the published volume = a users^2; None where users act or hear otherwise."""
-    table = published("chat")
-    facts = table[table["scenario"] == "all"].set_index("measure")["value"]
+    """Return a of the published volume = a users^b; None where users act or hear otherwise."""
     wanted = {
-        "action_s": float(facts["action_interval"]),
-        "subscriber_share": float(facts["receivers_per_message_per_user"]),
+        "action_s": published_value("chat", "workload", "all", "action_interval"),
+        "subscriber_share": published_value(
+            "chat", "system", "all", "receivers_per_message_per_user"
+        ),
     }
     if any(run.record.parameters.get(name) != value for name, value in wanted.items()):
         return None
-    return float(facts["volume_per_users_squared"])
+    return published_value("chat", "system", "all", "volume_per_users_squared")

@@ -10,7 +10,7 @@ from pydantic import Field, field_validator
 from perflab.errors import ParameterError
 from perflab.experiments.experiment import Experiment
 from perflab.host.placing import placement
-from perflab.recordings import Contrast
+from perflab.recordings import Contrast, Remark, published_value
 from perflab.systems.chat import service
 from perflab.systems.chat.changes import CHANGES, contrasts
 from perflab.systems.chat.responses import STEADY
@@ -137,9 +137,10 @@ def _volume_contrasts(have: set[str]) -> list[Contrast]:
             response="messages_per_s",
             numerator={"rung": "no_deflate_425"},
             denominator={"rung": "no_deflate"},
-            published_ratio=(RUNGS["no_deflate_425"].users / RUNGS["no_deflate"].users) ** 2,
+            published_ratio=(RUNGS["no_deflate_425"].users / RUNGS["no_deflate"].users)
+            ** service.published_exponent(),
             published_direction="greater",
-            source="chat study, claim 5 (0.1 n^2 messages/s)",
+            source="chat study, claim 5 (volume against users)",
         )
     ]
 
@@ -147,6 +148,10 @@ def _volume_contrasts(have: set[str]) -> list[Contrast]:
 def _second_core(have: set[str]) -> list[Contrast]:
     if not {"protobuf", "json"} <= have:
         return []
+    before, after = (
+        published_value(service.STUDY, "CPU", scenario, "second_core_cpu")
+        for scenario in ("before protobuf", "protobuf")
+    )
     return [
         Contrast(
             name="second core",
@@ -155,21 +160,23 @@ def _second_core(have: set[str]) -> list[Contrast]:
             numerator={"rung": "protobuf"},
             denominator={"rung": "json"},
             published_direction="greater",
-            source="chat study, CPU (second core from 3% to 20%)",
+            source=f"chat study, CPU (second core from {before:g}% to {after:g}%)",
             not_testable=SECOND_CORE if len(placement().services) == 1 else PROCESS_CPU,
         )
     ]
 
 
-def _warnings(parameters: ChatLadderParameters) -> list[str]:
+def _warnings(parameters: ChatLadderParameters) -> list[Remark]:
     warnings = service.load_warnings(parameters, _rungs(parameters).values())
     if parameters.users_share != 1.0:
-        warnings.append(f"every rung has {parameters.users_share:.0%} of the users it is named for")
+        text = f"every rung has {parameters.users_share:.0%} of the users it is named for"
+        warnings.append(Remark(code="chat.users_share", text=text))
     if parameters.ramp_s is not None:
-        warnings.append(
+        text = (
             f"where logins are over before messages start, users join within "
             f"{parameters.ramp_s:g} s; their actions keep the published intervals"
         )
+        warnings.append(Remark(code="chat.ramp", text=text))
     return warnings
 
 

@@ -10,6 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
+from perflab.figures.intervals import draw_interval, reach
 from perflab.figures.looks import PALETTE
 from perflab.figures.page import Page
 from perflab.figures.plots.milliseconds import log_axis
@@ -42,8 +43,9 @@ def draw_codec_cost(table: pd.DataFrame, page: Page) -> LabFigure:
         TITLE,
         plot_height_in=len(messages) * (0.75 + ROW_IN * len(codecs)),
         subtitle="Median over trials (below 6: geometric mean), each the median of its repetitions "
-        "of 1,000 operations; bars are 95% intervals. Hollow: the same work for all codecs, from "
-        "and to plain values (protobuf's own deserialize leaves reading the fields for later).",
+        "of 1,000 operations; bars are 95% intervals (an arrow: they go on). Hollow: the same work "
+        "for all codecs, from and to plain values (protobuf's own deserialize leaves reading the "
+        "fields for later).",
         key=_key(),
     )
     widths = [1.0] * len(steps) + [0.62]
@@ -53,9 +55,10 @@ def draw_codec_cost(table: pd.DataFrame, page: Page) -> LabFigure:
     for row, message in enumerate(messages):
         own = table[table["message"] == message]
         for axes, step in zip(grid[row], steps, strict=False):
-            _draw_times(axes, own[own["operation"].isin([step, step + VALUES])], codecs)
+            costs = own[own["operation"].isin([step, step + VALUES])]
+            _draw_times(axes, costs, codecs, reach(own["us"], BEYOND))
             axes.set_title(f"{message}: {step}")
-        _same_range(list(grid[row][: len(steps)]), own)
+        _same_range(list(grid[row][: len(steps)]))
         _draw_bytes(grid[row][-1], own.drop_duplicates("codec"), codecs)
         grid[row][-1].set_title(f"{message}: {BYTES}")
         _name_rows(grid[row][0], codecs)
@@ -65,13 +68,15 @@ def draw_codec_cost(table: pd.DataFrame, page: Page) -> LabFigure:
     return finish(figure)
 
 
-def _draw_times(axes: Axes, costs: pd.DataFrame, codecs: list[str]) -> None:
+def _draw_times(
+    axes: Axes, costs: pd.DataFrame, codecs: list[str], within: tuple[float, float]
+) -> None:
     for cost in costs.to_dict("records"):
         place = codecs.index(str(cost["codec"]))
         color = PALETTE[place % len(PALETTE)]
         plain = not str(cost["operation"]).endswith(VALUES)
         y = place + (ABOVE if plain else BELOW)
-        axes.plot([cost["low"], cost["high"]], [y, y], color=color, lw=2.2, zorder=2)
+        draw_interval(axes, (cost["low"], cost["high"]), y, within, color=color, lw=2.2, zorder=2)
         axes.plot(
             [cost["us"]],
             [y],
@@ -84,13 +89,10 @@ def _draw_times(axes: Axes, costs: pd.DataFrame, codecs: list[str]) -> None:
     only_grid(axes, "x")
 
 
-def _same_range(panels: list[Axes], costs: pd.DataFrame) -> None:
-    """Give the steps of one message one axis, so that they can be compared by eye.
-
-    An interval of few trials may span decades; it then runs out of the picture.
-    """
-    low = max(costs[["us", "low"]].min(axis=None), costs["us"].min() / BEYOND)
-    high = min(costs[["us", "high"]].max(axis=None), costs["us"].max() * BEYOND)
+def _same_range(panels: list[Axes]) -> None:
+    """Give the steps of one message one axis, so that they can be compared by eye."""
+    ends = [axes.dataLim.intervalx for axes in panels]
+    low, high = min(end[0] for end in ends), max(end[1] for end in ends)
     if not low < high < math.inf:
         return
     for axes in panels:

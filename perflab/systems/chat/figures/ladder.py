@@ -13,6 +13,7 @@ from matplotlib.ticker import LogLocator
 
 from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
 from perflab.figures.evidence import TYPICAL, trials_shown, typical_rows
+from perflab.figures.intervals import draw_interval, reach
 from perflab.figures.looks import PALETTE, Look
 from perflab.figures.page import Page
 from perflab.figures.plots import rows
@@ -99,7 +100,7 @@ def _draw(axes: Axes, own: pd.DataFrame) -> None:
     trials, targets = own[own["what"] == TRIAL], own[own["what"] == TARGET]
     draw_points(axes, trials.assign(y=trials["y"] + 0.14), "ms", "y", "what", LOOKS, s=13)
     for each in own[own["what"].isin(TYPICAL)].to_dict("records"):
-        _draw_typical(axes, each, each["y"] - 0.15, trials["ms"])
+        _draw_typical(axes, each, each["y"] - 0.15, reach(trials["ms"], BEYOND))
     claimed = own[own["what"] == PUBLISHED]
     axes.scatter(claimed["ms"], claimed["y"] - 0.15, marker="D", s=16, c="white",
                  edgecolors=PALETTE[1], linewidths=1.1, zorder=4)  # fmt: skip
@@ -113,18 +114,11 @@ def _draw(axes: Axes, own: pd.DataFrame) -> None:
 
 
 def _draw_typical(
-    axes: Axes, typical: Mapping[Hashable, Any], y: float, of_trials: pd.Series[float]
+    axes: Axes, typical: Mapping[Hashable, Any], y: float, within: tuple[float, float]
 ) -> None:
-    """Draw a typical value; an interval of few trials may span decades and ends in an arrow."""
     axes.plot([typical["ms"]] * 2, [y - 0.17, y + 0.17], color=INK, lw=2)
-    low, high = float(typical["low"]), float(typical["high"])
-    if not np.isfinite(low):
-        return
-    ends = [max(low, of_trials.min() / BEYOND), min(high, of_trials.max() * BEYOND)]
-    axes.plot(ends, [y, y], color=INK, lw=1.1)
-    for end, full, marker in zip(ends, (low, high), "<>", strict=True):
-        if end != full:
-            axes.plot([end], [y], marker=marker, ms=3.5, color=INK)
+    interval = float(typical["low"]), float(typical["high"])
+    draw_interval(axes, interval, y, within, color=INK, lw=1.1)
 
 
 def _key(has_published: bool) -> list[Line2D]:

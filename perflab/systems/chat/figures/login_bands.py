@@ -11,7 +11,7 @@ from perflab.figures.looks import PALETTE, Look
 from perflab.figures.page import Page
 from perflab.figures.points import draw_points
 from perflab.figures.view import View
-from perflab.recordings import Run
+from perflab.recordings import Run, published_value
 from perflab.systems.chat.analysis.windows import bands
 from perflab.systems.chat.figures import phases
 
@@ -45,6 +45,10 @@ def login_bands_table(run: Run) -> pd.DataFrame:
     return pd.concat([said, points], ignore_index=True)[COLUMNS]
 
 
+def _published() -> float:
+    return published_value("chat", "figure 3", "login band above the other", "cpu_difference")
+
+
 def compares_logins(run: Run) -> bool:
     """Return whether a run has two treatments, costly logins and free ones."""
     return [item.levels.get("rung") for item in run.record.treatments] == RUNGS
@@ -57,7 +61,7 @@ def draw_login_bands(table: pd.DataFrame, page: Page) -> LabFigure:
         TITLE,
         plot_height_in=3.5,
         subtitle="Every point is a second of a valid trial. At the same number of users, costly"
-        f" logins take {''.join(table['words'])}; published: about 70 points.",
+        f" logins take {''.join(table['words'])}; published: about {_published():g} points.",
         key=[
             Line2D([], [], ls="", marker=look.marker, ms=4.5, color=look.color, label=name)
             for name, look in LOOKS.items()

@@ -11,6 +11,7 @@ from matplotlib.lines import Line2D
 
 from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
 from perflab.figures.evidence import trials_shown
+from perflab.figures.intervals import draw_interval, reach
 from perflab.figures.looks import Look, appearance
 from perflab.figures.nothing import empty_figure
 from perflab.figures.page import Page
@@ -23,6 +24,8 @@ from perflab.systems.chat.analysis.held import held_sentences, targets_ms
 from perflab.systems.chat.analysis.held import users_held as held_rungs
 
 TITLE = "users held within the targets"
+# An interval may reach so many times beyond the trials.
+BEYOND = 3.0
 SAID, TRIAL, TYPICAL, TARGET = "said", "trial", "typical value", "target"
 COLUMNS = ["what", "configuration", "users", "percentile", "state", "ms", "low", "high", "words"]
 RUNGS = ["configuration", "users", "treatment"]
@@ -89,7 +92,7 @@ def draw_users_held(table: pd.DataFrame, page: Page) -> LabFigure:
         TITLE,
         plot_height_in=3.2,
         subtitle=f"{said}. Small points: trials (hollow: refused); lines: typical values, where"
-        " there are several, with 95% intervals where n allows them.",
+        " there are several, with 95% intervals where n allows them (an arrow: it goes on).",
         key=_key(looks),
     )
     panels = figure.subplots(1, table["percentile"].nunique() - 1, sharey=True)
@@ -121,8 +124,10 @@ def _draw(axes: Axes, own: pd.DataFrame, looks: Mapping[str, Look]) -> None:
             ax=axes,
         )  # fmt: skip
     known = typical[typical["low"].notna()]
-    axes.vlines(known["users"], known["low"], known["high"], lw=1.1, zorder=2.5,
-                color=list(known["configuration"].map(colors)))  # fmt: skip
+    within = reach(trials["ms"], BEYOND)
+    for each in known.to_dict("records"):
+        draw_interval(axes, (each["low"], each["high"]), each["users"], within, "y", lw=1.1,
+                      zorder=2.5, color=colors[each["configuration"]])  # fmt: skip
     for most_ms in own.loc[own["what"] == TARGET, "ms"]:
         axes.axhline(most_ms, color=MUTED, lw=1.0, ls=(0, (4, 2)), zorder=1)
     axes.set_ylabel("")

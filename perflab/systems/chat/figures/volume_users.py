@@ -25,9 +25,12 @@ from perflab.systems.chat.analysis.volume import (
     volume_laws,
 )
 from perflab.systems.chat.figures import phases
+from perflab.systems.chat.service import published_exponent
 
 TITLE = "message volume against users"
-PUBLISHED_POWER = 2.0
+SUPERSCRIPTS = str.maketrans(
+    "0123456789", "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079"
+)
 MEASURED, FITTED, PUBLISHED, SAID = "measured", "fitted", "published", "said"
 COLUMNS = ["what", "from", "users", "messages_per_s", "words"]
 LOOKS = {JOINING: Look(PALETTE[0], "o", JOINING), PLATEAU: Look(PALETTE[1], "s", PLATEAU)}
@@ -52,8 +55,10 @@ def volume_users_table(run: Run) -> pd.DataFrame:
     drawn = [*points, *(_law(where, law, own) for (where, law), own in zip(
         laws.items(), points, strict=True))]  # fmt: skip
     if factor is not None:
-        said = {"what": PUBLISHED, "from": "", "words": f"{factor:g} n\N{SUPERSCRIPT TWO}"}
-        drawn.append(_line(seen, factor, PUBLISHED_POWER).assign(**said))
+        exponent = published_exponent()
+        words = f"{factor:g} n{f'{exponent:g}'.translate(SUPERSCRIPTS)}"
+        said = {"what": PUBLISHED, "from": "", "words": words}
+        drawn.append(_line(seen, factor, exponent).assign(**said))
     return pd.concat(drawn, ignore_index=True).reindex(columns=COLUMNS)
 
 

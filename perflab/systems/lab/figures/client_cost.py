@@ -12,6 +12,7 @@ from matplotlib.lines import Line2D
 from perflab.analysis.methods.quantiles import across_trials
 from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
 from perflab.figures.evidence import TYPICAL, estimate_row, trials_shown
+from perflab.figures.intervals import draw_interval, reach
 from perflab.figures.looks import Look, appearance
 from perflab.figures.page import Page
 from perflab.figures.points import draw_points
@@ -25,6 +26,8 @@ PANELS = {
     "client_cpu_us_per_request": "client CPU per request, us (log)",
 }
 TRIAL = "trial"
+# An interval may reach so many times beyond the trials.
+BEYOND = 3.0
 COLUMNS = ["response", "what", "client", "rate", "state", "value", "low", "high"]
 
 
@@ -75,7 +78,8 @@ def draw_client_cost(table: pd.DataFrame, page: Page) -> LabFigure:
         plot_height_in=3.1,
         subtitle="Every point is one trial against the same server; hollow: the generator's"
         " self-check refused it. A line joins the typical values over the valid trials, with their"
-        " 95% intervals (median; below 6 trials: geometric mean), where there are several.",
+        " 95% intervals (median; below 6 trials: geometric mean; an arrow: it goes on), where there"
+        " are several.",
         key=_key(looks),
     )
     # Side by side: trials of different clients at one rate would hide each other.
@@ -101,9 +105,11 @@ def _draw(axes: Axes, own: pd.DataFrame, looks: Mapping[str, Look]) -> None:
         sns.lineplot(typical, x="at", y="value", hue="client", hue_order=[*looks], palette=colors,
                      estimator=None, legend=False, lw=1.4, zorder=2, ax=axes)  # fmt: skip
     known = typical[typical["low"].notna()]
-    axes.vlines(known["at"], known["low"], known["high"], lw=3.0, alpha=0.35, zorder=1.5,
-                color=list(known["client"].map(colors)), gid="interval")  # fmt: skip
     trials = own[own["what"] == TRIAL]
+    within = reach(trials["value"], BEYOND)
+    for at, low, high, client in known[["at", "low", "high", "client"]].itertuples(index=False):
+        draw_interval(axes, (low, high), at, within, "y", color=colors[client], lw=3.0, alpha=0.35,
+                      zorder=1.5, gid="interval")  # fmt: skip
     draw_points(axes, trials, "at", "value", "client", looks, linewidth=0.0)
 
 

@@ -7,14 +7,18 @@ from matplotlib.lines import Line2D
 
 from perflab.errors import AnalysisError
 from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
+from perflab.figures.intervals import draw_interval
 from perflab.figures.looks import PALETTE
 from perflab.figures.page import Page
+from perflab.figures.plots.ratios import limits
 from perflab.figures.theme import INK, MUTED
 from perflab.figures.view import View
 from perflab.recordings import Run
 from perflab.systems.lab.resolution import FACTOR, known_effects
 
 ROW_IN = 0.3
+# Copies that are all alike show at least this much on both sides of 1.
+LEAST = 0.02
 EXPERIMENT = "lab_check"
 TITLE = "what was planted, and what the lab found"
 COLUMNS = ["service", "expected", "estimate", "low", "high"]
@@ -40,7 +44,8 @@ def draw_known_effects(table: pd.DataFrame, page: Page) -> LabFigure:
         TITLE,
         plot_height_in=0.7 + ROW_IN * len(table),
         subtitle="Mean response time against that of copy A1: estimate over all blocks with its "
-        "95% interval. A copy is the same service; the others work longer by a known share.",
+        "95% interval (an arrow: it goes on). A copy is the same service; the others work longer "
+        "by a known share.",
         key=[
             Line2D([], [], color=PALETTE[0], marker="o", ms=5, lw=1.6, label="measured"),
             Line2D([], [], color=INK, marker="|", ms=11, mew=1.6, ls="", label="truth"),
@@ -49,7 +54,10 @@ def draw_known_effects(table: pd.DataFrame, page: Page) -> LabFigure:
     axes = figure.subplots()
     places = range(len(table))[::-1]
     axes.axvline(1.0, color=MUTED, lw=0.8)
-    axes.hlines(places, table["low"], table["high"], color=PALETTE[0], lw=1.6)
+    within = _shown(table)
+    for place, low, high in zip(places, table["low"], table["high"], strict=True):
+        draw_interval(axes, (low, high), place, within, color=PALETTE[0], lw=1.6)
+    axes.set_xlim(*within)
     axes.plot(table["estimate"], places, "o", ms=5, color=PALETTE[0])
     axes.plot(table["expected"], places, "|", ms=13, mew=1.6, color=INK, zorder=4)
     axes.set_yticks(list(places), [_label(name) for name in table["service"]])
@@ -57,6 +65,13 @@ def draw_known_effects(table: pd.DataFrame, page: Page) -> LabFigure:
     axes.set_xlabel("ratio of mean response time")
     only_grid(axes, "x")
     return finish(figure)
+
+
+def _shown(table: pd.DataFrame) -> tuple[float, float]:
+    values = table[["estimate", "expected"]].to_numpy(float).ravel() - 1
+    ends = table[["low", "high"]].to_numpy(float).ravel() - 1
+    low, high = limits(values, ends, least=LEAST)
+    return 1 + low, 1 + high
 
 
 def _label(service: str) -> str:

@@ -1,0 +1,142 @@
+"""The columns of a recording's tables: the lab's own, and those that instruments declare.
+
+Instants are CLOCK_MONOTONIC nanoseconds; an instant of 0 never came. Durations and other units
+are named in the columns.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+import pyarrow as pa
+
+from perflab.errors import RecordingError
+
+PHASE_COLUMN = re.compile(r"phase_(.+)_ms")
+
+REQUESTS = pa.schema(
+    [
+        ("stage", pa.string()),
+        ("worker", pa.int16()),
+        ("user", pa.int32()),
+        ("planned_ns", pa.int64()),
+        ("started_ns", pa.int64()),
+        ("sent_ns", pa.int64()),
+        ("first_byte_ns", pa.int64()),
+        ("done_ns", pa.int64()),
+        ("connect_ns", pa.int64()),
+        ("status", pa.int16()),
+        ("bytes", pa.int64()),
+        ("error", pa.string()),
+    ]
+)
+SAMPLES = pa.schema(
+    [
+        ("t_ns", pa.int64()),
+        ("service", pa.string()),
+        ("cpu_ns", pa.int64()),
+        ("memory_bytes", pa.int64()),
+    ]
+)
+WAITS = pa.schema(
+    [
+        ("t_ns", pa.int64()),
+        ("state", pa.string()),
+        ("wait_event_type", pa.string()),
+        ("wait_event", pa.string()),
+        ("count", pa.int32()),
+    ]
+)
+# One row per sampled call chain: its functions, the outermost first, joined by ``;``.
+CALLS = pa.schema([("chain", pa.string()), ("samples", pa.int64())])
+# Every message of a stream. ``planned_ns``: when the sending was due, also for what it led to (its
+# delivery, its answer). ``at_ns`` of a row ``sent``: when the generator took the sending up, before
+# anything was encoded, as *started* is of a request. Of a row ``received``: when the event loop
+# handed over the read that completed the message. ``connected``, ``left`` and ``cut`` are no
+# messages: there it is when that came to be.
+MESSAGES = pa.schema(
+    [
+        ("worker", pa.int16()),
+        ("user", pa.int32()),
+        ("direction", pa.string()),
+        ("kind", pa.string()),
+        ("planned_ns", pa.int64()),
+        ("at_ns", pa.int64()),
+        ("bytes", pa.int32()),
+    ]
+)
+TABLES = {
+    "requests": REQUESTS,
+    "samples": SAMPLES,
+    "waits": WAITS,
+    "messages": MESSAGES,
+    "calls": CALLS,
+}
+# Every trial has these; the others only where there was something to measure.
+ALWAYS = ("requests", "samples")
+TABLE_NAME = re.compile(r"[a-z][a-z0-9_]{0,49}")
+OWN_FILES = ("trial", "manifest", *ALWAYS)
+COLUMN_TYPES = {
+    str(kind): kind
+    for kind in (
+        pa.string(), pa.bool_(), pa.binary(), pa.float32(), pa.float64(), pa.int8(), pa.int16(),
+        pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64(),
+    )
+}  # fmt: skip
+
+
+def schemas(declared: Mapping[str, Mapping[str, str]]) -> dict[str, pa.Schema]:
+    """Return the schema of every table that trials may have, by name: those declared and the lab's.
+
+    Raises
+    ------
+    RecordingError
+        A declared table is not one that can be.
+    """
+    added = {name: declared_schema(name, columns) for name, columns in declared.items()}
+    return {**added, **TABLES}
+
+
+def declared_schema(name: str, columns: Mapping[str, str]) -> pa.Schema:
+    """Return the schema of a table that an instrument adds.
+
+    Raises
+    ------
+    RecordingError
+        The name is the lab's own or no name, it has no column, or a column has an unknown type.
+    """
+    if not TABLE_NAME.fullmatch(name) or name in OWN_FILES:
+        raise RecordingError(
+            f"no table can be called {name!r:.100}: small letters, digits and _ are allowed, a "
+            f"letter first, and none of {', '.join(OWN_FILES)}"
+        )
+    try:
+        found = pa.schema([(each, COLUMN_TYPES[kind]) for each, kind in columns.items()])
+    except KeyError as error:
+        kinds = ", ".join(COLUMN_TYPES)
+        raise RecordingError(f"table {name}: no column type {error}; there are: {kinds}") from None
+    if not len(found):
+        raise RecordingError(f"table {name}: has no column")
+    if name in TABLES and found != TABLES[name]:
+        raise RecordingError(f"table {name}: the lab has one of that name with other columns")
+    return found
+
+
+def described_schema(schema: pa.Schema) -> dict[str, str]:
+    """Return the types of a table's columns as they stand in a record."""
+    return {field.name: str(field.type) for field in schema}
+
+
+def check_columns(schema: pa.Schema, kind: str, names: Iterable[str], where: str) -> None:
+    """Refuse a table that lacks columns of its schema.
+
+    Raises
+    ------
+    RecordingError
+        Names the table, the place and the columns.
+    """
+    given = set(names)
+    missing = [name for name in schema.names if name not in given]
+    if missing:
+        raise RecordingError(f"{where}: the {kind} table lacks {', '.join(missing)}")

@@ -1,0 +1,135 @@
+"""Looks at a trial whose own exceptions fail that trial, and not the run."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import traceback
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pandas as pd
+
+from perflab.errors import InstrumentFailed, LoadError, RunInterrupted, StackError
+from perflab.instruments import Instrument, Load, Look, Observation, Scene
+from perflab.instruments.instrument import kind_of
+from perflab.paths import system_folder
+from perflab.sampling.meters import Meter, ProcessTable, Reading
+
+LONGEST_TEXT = 300
+# By these the lab itself fails a trial or ends a run; an instrument may raise them, too.
+_THE_LABS = (StackError, LoadError, RunInterrupted)
+
+
+class GuardedLook(Look):
+    """The look of an instrument; what it raises of its own becomes :class:`InstrumentFailed`.
+
+    Raises
+    ------
+    InstrumentFailed
+        From every step, and from making it: names instrument, step, exception and line.
+    """
+
+    def __init__(self, instrument: Instrument, scene: Scene) -> None:
+        self._instrument = instrument
+        self._meters: list[_GuardedMeter] = []
+        with self._guarded("look"):
+            self._look = instrument.look(scene)
+
+    def before(self) -> None:
+        """Measure before the load."""
+        with self._guarded("before"):
+            self._look.before()
+
+    def begin(self) -> None:
+        """Begin to look."""
+        with self._guarded("begin"):
+            self._look.begin()
+
+    def meters(self) -> Mapping[str, Meter]:
+        """Return its meters; one that fails is read no more, and told of at the end."""
+        with self._guarded("meters"):
+            found = {name: _GuardedMeter(meter) for name, meter in self._look.meters().items()}
+        self._meters = list(found.values())
+        return found
+
+    def end(self) -> None:
+        """End the look."""
+        with self._guarded("end"):
+            self._look.end()
+        for meter in self._meters:
+            if meter.trouble is not None:
+                raise self._failure("meters", meter.trouble)
+
+    def after(self) -> None:
+        """Measure after the load."""
+        with self._guarded("after"):
+            self._look.after()
+
+    def left(self) -> Mapping[str, pd.DataFrame]:
+        """Return the tables of a trial that failed."""
+        with self._guarded("left"):
+            return dict(self._look.left())
+
+    def observe(self, load: Load) -> Observation:
+        """Return what was seen."""
+        with self._guarded("observe"):
+            seen = self._look.observe(load)
+            if not isinstance(seen, Observation):
+                raise TypeError(f"it returned {type(seen).__name__}, no Observation")
+            return seen
+
+    @contextlib.contextmanager
+    def _guarded(self, step: str) -> Iterator[None]:
+        try:
+            yield
+        except _THE_LABS:
+            raise
+        except Exception as error:
+            raise self._failure(step, error) from error
+
+    def _failure(self, step: str, error: Exception) -> InstrumentFailed:
+        module, _, name = kind_of(type(self._instrument)).partition(":")
+        said = " ".join(_said(error).split())[:LONGEST_TEXT]
+        raised = ": ".join(filter(None, [type(error).__name__, said]))
+        where = _own_line(type(self._instrument), error)
+        return InstrumentFailed(f"instrument {name} ({module}) raised in {step}: {raised}{where}")
+
+
+class _GuardedMeter:
+    """A meter that is read in the sampler's thread, where nobody would hear it raise."""
+
+    def __init__(self, meter: Meter) -> None:
+        self._meter = meter
+        self.trouble: Exception | None = None
+
+    def read(self, table: ProcessTable) -> Reading | None:
+        if self.trouble is not None:
+            return None
+        try:
+            return self._meter.read(table)
+        except Exception as error:
+            self.trouble = error
+            return None
+
+
+def _said(error: Exception) -> str:
+    # Its text is made by code of the same author.
+    try:
+        return str(error)
+    except Exception:
+        return ""
+
+
+def _own_line(instrument: type[Instrument], error: Exception) -> str:
+    """Return the last line of the traceback that lies in the system of an instrument."""
+    try:
+        home = system_folder(Path(inspect.getfile(instrument)))
+    except (TypeError, OSError):
+        return ""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [each for each in frames if Path(each.filename).is_relative_to(home)]
+    if not own:
+        return ""
+    place = Path(own[-1].filename).relative_to(home.parent)
+    return f" ({place}, line {own[-1].lineno}: {own[-1].line})"

@@ -1,0 +1,40 @@
+"""Of a load with no time between measured starts there is no share of CPU to be told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from perflab.load.generator import _merged
+from perflab.load.selfcheck import check
+from perflab.load.workload import ClosedLoop, Request, Workload
+from tests.load.planted import BEGIN_NS, S, load_result
+
+WORK = Workload(request=Request(), arrivals=ClosedLoop(users=1, requests=2))
+
+
+def report() -> dict[str, Any]:
+    """Return what a worker tells that has used 5 ms of CPU."""
+    return {
+        "cpu_ns": S // 200, "wall_ns": S, "run_delay_ns": 0, "began_ns": BEGIN_NS, "unsent": 0,
+        "loop_delay_ms": [], "loop_woken_ms": [], "lasted_ns": S, "capped": 0, "stopped": "",
+        "peak_memory_bytes": 1, "clock_step_ms": 0.0, "real_time": True, "first_errors": [],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("done_s", "share"), [([], 0.0), ([1.0], 0.0), ([1.0, 1.0], 0.0), ([1.0, 2.0], 0.005)]
+)
+def test_the_cpu_share_of_a_load_is_one_of_time(
+    tmp_path: Path, done_s: list[float], share: float
+) -> None:
+    load_result(tmp_path, np.array(done_s))
+    watch: Any = SimpleNamespace(missed=(), reason="")
+    found = _merged(tmp_path, [report()], WORK, 1, watch)
+    judged = check(found, WORK)
+    assert judged.cpu_share == pytest.approx(share)
+    assert "generator.cpu" not in {each.code for each in judged.reasons}

@@ -1,0 +1,228 @@
+"""An instrument that raises an exception of its own fails its trial, and the run goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from perflab.errors import InstrumentFailed, LoadError, RunInterrupted, ServiceFailed
+from perflab.instruments import STANDARD, Instrument, Load, Look, Observation, Scene
+from perflab.recordings import Run, RunWriter
+from perflab.sampling.meters import Meter, ProcessTable, Reading
+from perflab.stacks.patience import go_on
+from perflab.trials.events import Event
+from perflab.trials.session import Remaining, Session
+from perflab.trials.trial import TrialTables, measure
+from tests.trials.fakes import Residents, bench, plan, record, treatment
+
+NOTES: list[str] = []
+STEPS = ("look", "before", "begin", "meters", "end", "after", "observe")
+
+
+class Unsayable(Exception):
+    """An exception that has no text."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+class Endless(BaseException):
+    """Stands for KeyboardInterrupt, which pytest keeps for itself."""
+
+
+RAISED = {
+    "own": ValueError("no such\n  price"), "end": Endless(), "untold": Unsayable(),
+    "other": InstrumentFailed("already told"),
+}  # fmt: skip
+
+
+class Foreign(Instrument):
+    """Raises ``raises`` at the step ``trouble``, in the trials of the treatments ``only``."""
+
+    name: str = "one"
+    trouble: str = ""
+    raises: str = "own"
+    only: str = "ab"
+
+    def look(self, scene: Scene) -> Look:
+        self.step("look", scene)
+        return _Foreign(self, scene)
+
+    def step(self, name: str, scene: Scene) -> None:
+        NOTES.append(f"{name} {self.name}")
+        if self.trouble == name and scene.treatment in self.only:
+            raise RAISED[self.raises]
+
+
+class _Foreign(Look):
+    def __init__(self, settings: Foreign, scene: Scene) -> None:
+        self.settings, self.scene = settings, scene
+
+    def before(self) -> None:
+        self.settings.step("before", self.scene)
+
+    def begin(self) -> None:
+        self.settings.step("begin", self.scene)
+
+    def meters(self) -> Mapping[str, Meter]:
+        self.settings.step("meters", self.scene)
+        return {"own": self} if self.settings.trouble == "read" else {}
+
+    def read(self, _table: ProcessTable) -> Reading | None:
+        self.settings.step("read", self.scene)
+        return None
+
+    def end(self) -> None:
+        self.settings.step("end", self.scene)
+
+    def after(self) -> None:
+        self.settings.step("after", self.scene)
+
+    def left(self) -> Mapping[str, pd.DataFrame]:
+        self.settings.step("left", self.scene)
+        name = self.settings.name
+        return {name: pd.DataFrame({"number": [1]})} if name else {}
+
+    def observe(self, load: Load) -> Observation:  # noqa: ARG002
+        self.settings.step("observe", self.scene)
+        if self.settings.trouble == "nothing":
+            return None  # type: ignore[return-value]
+        return Observation()
+
+
+def looked(
+    folder: Path, *instruments: Instrument, residents: Residents | None = None, **load: Any
+) -> TrialTables:
+    NOTES.clear()
+    own = treatment("a").model_copy(update={"instruments": (*STANDARD, *instruments)})
+    return measure(bench(folder, residents, **load), own, {"trial_id": "t"})
+
+
+def begun_and_ended() -> tuple[list[str], list[str]]:
+    """Return who was begun and who was ended; the last to begin ends first."""
+    begun, ended = (
+        [note.partition(" ")[2] for note in NOTES if note.startswith(step)]
+        for step in ("meters", "end")
+    )
+    return begun, ended[::-1]
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_step_that_raises_fails_the_trial_and_is_told_with_its_line(
+    tmp_path: Path, step: str
+) -> None:
+    found = looked(tmp_path, Foreign(), Foreign(name="two", trouble=step), Foreign(name="three"))
+    assert found.row["state"] == "failed"
+    assert found.services_whole
+    (reason,) = found.row["reasons"]
+    assert (reason.code, reason.side) == ("instrument.error", "unknown")
+    told = f"instrument Foreign ({__name__}) raised in {step}: ValueError: no such price ("
+    assert reason.text.startswith(told)
+    assert "test_own_exceptions.py, line " in reason.text
+    assert reason.text.endswith(": raise RAISED[self.raises])")
+    begun, ended = begun_and_ended()
+    assert ended == begun
+    assert ("three" in ended) == (step in ("end", "after", "observe"))
+
+
+def test_what_other_instruments_and_the_load_left_is_kept(tmp_path: Path) -> None:
+    found = looked(tmp_path, Foreign(), Foreign(name="two", trouble="observe"))
+    assert found.requests is not None
+    assert found.samples is not None
+    assert set(found.others) == {"one", "two"}
+
+
+def test_what_an_instrument_cannot_leave_is_one_more_reason(tmp_path: Path) -> None:
+    found = looked(
+        tmp_path, Foreign(trouble="left"), Foreign(name="two"), fails=LoadError("a worker died")
+    )
+    assert [each.code for each in found.row["reasons"]] == ["load.failed", "instrument.error"]
+    assert set(found.others) == {"two"}
+
+
+def test_a_meter_that_raises_ends_nobody_elses_samples(tmp_path: Path) -> None:
+    found = looked(tmp_path, Foreign(trouble="read"), takes_s=0.3)
+    (reason,) = found.row["reasons"]
+    assert "raised in meters: ValueError: no such price" in reason.text
+    assert NOTES.count("read one") == 1, "it is read no more"
+    assert found.samples is not None
+    assert (found.samples["service"] == "echo").sum() > 3
+    assert begun_and_ended() == (["one"], ["one"])
+
+
+def test_an_instrument_that_sees_nothing_fails_the_trial(tmp_path: Path) -> None:
+    (reason,) = looked(tmp_path, Foreign(trouble="nothing")).row["reasons"]
+    assert reason.text.endswith(
+        "raised in observe: TypeError: it returned NoneType, no Observation"
+    )
+
+
+@pytest.mark.parametrize(
+    ("raises", "words"), [("untold", "raised in after: Unsayable ("), ("other", "already told")]
+)
+def test_whatever_it_raises_is_told(tmp_path: Path, raises: str, words: str) -> None:
+    (reason,) = looked(tmp_path, Foreign(trouble="after", raises=raises)).row["reasons"]
+    assert words in reason.text
+
+
+def test_a_service_that_died_meanwhile_is_told_first(tmp_path: Path) -> None:
+    residents = Residents()
+    residents.lost = lambda _name: (
+        setattr(  # type: ignore[method-assign]
+            residents, "dies", ServiceFailed("echo", "died", "last words")
+        )
+        or {}
+    )
+    found = looked(tmp_path, Foreign(trouble="observe"), residents=residents)
+    assert [each.code for each in found.row["reasons"]] == ["service.failed", "instrument.error"]
+    assert not found.services_whole
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_the_end_of_the_run_is_never_held_back(tmp_path: Path, step: str) -> None:
+    with pytest.raises(Endless):
+        looked(tmp_path, Foreign(), Foreign(name="two", trouble=step, raises="end"))
+    begun, ended = begun_and_ended()
+    assert ended == begun
+
+
+def test_a_stop_during_the_load_ends_the_run_though_an_instrument_cannot_end(
+    tmp_path: Path,
+) -> None:
+    NOTES.clear()
+    own = treatment("a").model_copy(
+        update={"instruments": (*STANDARD, Foreign(), Foreign(name="two", trouble="end"))}
+    )
+    made = bench(tmp_path, takes_s=5.0)
+    made.interrupted = lambda: "the user asked" if "meters two" in NOTES else ""
+    with pytest.raises(RunInterrupted):
+        measure(made, own, {"trial_id": "t"})
+    go_on(lambda: "", "after it")
+    assert begun_and_ended() == (["one", "two"], ["one", "two"])
+
+
+def test_the_run_goes_on_with_the_services_it_has(tmp_path: Path) -> None:
+    own = plan(blocks=6)
+    failing = Foreign(name="", trouble="observe", only="a")
+    own = own.model_copy(
+        update={
+            "treatments": tuple(
+                each.model_copy(update={"instruments": (*each.instruments, failing)})
+                for each in own.treatments
+            )
+        }
+    )
+    writer = RunWriter.create(tmp_path / "runs", record(own))
+    residents = Residents()
+    events: list[Event] = []
+    made = bench(tmp_path / "raw", residents, takes_s=0.0)
+    Session(own, writer, made, events.append).run(Remaining(tuple(range(6))))
+    trials = Run(writer.path).trials()
+    states = trials.groupby("treatment")["state"].agg(list)
+    assert states.to_dict() == {"a": ["failed"] * 6, "b": ["valid"] * 6}
+    assert {each.code for reasons in trials["reasons"] for each in reasons} == {"instrument.error"}
+    assert "start" not in residents.notes
