@@ -13,6 +13,7 @@ from perflab.host.placing import placement
 from perflab.recordings import Contrast
 from perflab.systems.chat import service
 from perflab.systems.chat.changes import CHANGES, contrasts
+from perflab.systems.chat.published_load import as_published, load_warnings, volume_differences
 from perflab.systems.chat.responses import STEADY
 from perflab.systems.chat.rungs import MOST_USERS, RUNGS, SCENARIOS, chosen, rung_named
 from perflab.systems.chat.service import ChatParameters, Rung
@@ -81,12 +82,15 @@ def _treatments(parameters: ChatLadderParameters) -> list[Treatment]:
     return service.treatments(parameters, _rungs(parameters), _scenarios(parameters))
 
 
-def _as_published(parameters: ChatLadderParameters) -> bool:
-    return service.as_published(parameters) and parameters.users_share == 1.0
-
-
 def _scenarios(parameters: ChatLadderParameters) -> Mapping[str, str]:
-    return SCENARIOS if _as_published(parameters) else {}
+    """Return which rungs are rows of the study: those at its load, with as many users."""
+    if parameters.users_share != 1.0:
+        return {}
+    return {
+        name: SCENARIOS[name]
+        for name, rung in _rungs(parameters).items()
+        if name in SCENARIOS and as_published(parameters, rung)
+    }
 
 
 def _contrasts(parameters: ChatLadderParameters) -> list[Contrast]:
@@ -94,9 +98,9 @@ def _contrasts(parameters: ChatLadderParameters) -> list[Contrast]:
     bound = len(placement().services) == 1
     refusals = {change.after: ONE_CORE for change in CHANGES if change.binds and bound}
     return [
-        *contrasts(have, refusals, _as_published(parameters)),
+        *contrasts(have, refusals),
         *_cost_contrasts(set(have)),
-        *_volume_contrasts(set(have)),
+        *_volume_contrasts(set(have), parameters),
         *_second_core(set(have)),
     ]
 
@@ -127,9 +131,11 @@ def _cost_contrasts(have: set[str]) -> list[Contrast]:
     ]
 
 
-def _volume_contrasts(have: set[str]) -> list[Contrast]:
+def _volume_contrasts(have: set[str], parameters: ChatLadderParameters) -> list[Contrast]:
     if not {"no_deflate", "no_deflate_425"} <= have:
         return []
+    compared = parameters.users_share == 1.0 and not volume_differences(parameters)
+    ratio = (RUNGS["no_deflate_425"].users / RUNGS["no_deflate"].users) ** 2
     return [
         Contrast(
             name="volume at 425 users against 250",
@@ -137,7 +143,7 @@ def _volume_contrasts(have: set[str]) -> list[Contrast]:
             response="messages_per_s",
             numerator={"rung": "no_deflate_425"},
             denominator={"rung": "no_deflate"},
-            published_ratio=(RUNGS["no_deflate_425"].users / RUNGS["no_deflate"].users) ** 2,
+            published_ratio=ratio if compared else None,
             published_direction="greater",
             source="chat study, claim 5 (0.1 n^2 messages/s)",
         )
@@ -162,7 +168,7 @@ def _second_core(have: set[str]) -> list[Contrast]:
 
 
 def _warnings(parameters: ChatLadderParameters) -> list[str]:
-    warnings = service.load_warnings(parameters, _rungs(parameters).values())
+    warnings = load_warnings(parameters, _rungs(parameters).values())
     if parameters.users_share != 1.0:
         warnings.append(f"every rung has {parameters.users_share:.0%} of the users it is named for")
     if parameters.ramp_s is not None:
