@@ -9,7 +9,7 @@ from typing import Any
 from perflab import systems
 from perflab.errors import PerflabError
 from perflab.published import Answer, Row, estimands
-from perflab.published.rows import SIZES
+from perflab.published.row import SIZES
 from perflab.recordings import Contrast, Run
 from perflab.reports.pictures import view_names
 from perflab.trials.plan import RunPlan

@@ -101,14 +101,11 @@ def _place(outcome: str) -> int:
 
 def headline(entries: Sequence[Entry]) -> str:
     """Return the counts in a sentence."""
-    contrasts = {entry.row.answer for entry in entries if entry.judged}
+    questions = {entry.row.answer for entry in entries if entry.judged}
     table = count_table(entries)
     parts = [
         f"{rows} {outcome}"
         for outcome, rows in table.groupby("what became of it", sort=False)["rows"].sum().items()
     ]
-    distinct = len(contrasts)
-    return (
-        f"{counted(len(entries), 'published row')}: {'; '.join(parts)}. "
-        f"{counted(distinct, 'answer')} by contrasts that were measured."
-    )
+    verdicts = f"Verdicts are on {counted(len(questions), 'question')}."
+    return f"{counted(len(entries), 'published row')}: {'; '.join(parts)}. {verdicts}"

@@ -6,7 +6,7 @@ Nothing here knows of runs; :mod:`perflab.ledger` puts measured beside published
 from __future__ import annotations
 
 from perflab.published.answers import Answer, Answered, parse
-from perflab.published.rows import Row, estimands, reasons, row_key, rows
+from perflab.published.row import Row, estimands, reasons, row_key, rows
 from perflab.published.study_check import check_table, checks
 
 __all__ = [

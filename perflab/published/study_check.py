@@ -1,6 +1,6 @@
 """The study check: what published numbers say by themselves, without any load.
 
-Rules are code (:mod:`perflab.published.rules`); which rows they apply to is data: ``checks.csv``
+Rules are code (:mod:`perflab.published.rulebook`); which rows they apply to is data: ``checks.csv``
 beside the published results, one line per part of a check. Columns:
 
 ``study``, ``check``
@@ -25,12 +25,12 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from perflab.errors import RecordingError
+from perflab.errors import ParameterError, RecordingError
 from perflab.parameters import did_you_mean
 from perflab.published.intervals import UNITS, exactly, printed
 from perflab.published.parts import Part, Parts, Result, Word
-from perflab.published.rows import row_key
-from perflab.published.rules import RULES
+from perflab.published.row import row_key
+from perflab.published.rulebook import RULES
 from perflab.recordings import published, studies
 from perflab.recordings.published_results import shared_table
 
@@ -68,16 +68,27 @@ def checks(study: str = "") -> list[Check]:
     return [check for each in wanted for check in _of_study(each, table)]
 
 
-def check_table(study: str = "") -> pd.DataFrame:
-    """Return the checks as a table: what does not fit first."""
+def check_table(study: str = "", finding: str = "") -> pd.DataFrame:
+    """Return the checks as a table: what does not fit first.
+
+    Raises
+    ------
+    ParameterError
+        There is no such finding.
+    """
     order = list(Word)
-    found = sorted(checks(study), key=lambda check: order.index(check.result.word))
+    if finding and finding not in order:
+        known = ", ".join(order)
+        raise ParameterError(
+            "finding", [f"no finding '{finding}'{did_you_mean(finding, order)}; there are: {known}"]
+        )
+    found = [check for check in checks(study) if finding in ("", check.result.word)]
     rows = [
         (
             check.study, check.name, check.rule, check.statement, str(check.result.word),
             check.result.numbers, "; ".join(check.rows),
         )
-        for check in found
+        for check in sorted(found, key=lambda check: order.index(check.result.word))
     ]  # fmt: skip
     return pd.DataFrame(rows, columns=list(COLUMNS))
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from perflab.errors import PerflabError
 from perflab.ledger.declared import has_view, mismatch, planned_contrasts, settings_of
 from perflab.published import Answered, Row, checks, reasons, rows
-from perflab.published.rows import KINDS
+from perflab.published.row import KINDS
 
 
 @dataclass(frozen=True)
