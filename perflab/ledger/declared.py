@@ -57,7 +57,7 @@ def mismatch(row: Row, contrast: Contrast) -> str:
     and only where the experiment holds the load for the published one: otherwise its contrast has
     no published size. A claim in words may be judged by its direction alone.
     """
-    if row.kind not in SIZES:
+    if row.value is None or row.kind not in SIZES:
         return ""
     if contrast.response not in estimands(row.study).get(row.measure, frozenset()):
         return f"'{row.measure}' is not what {contrast.response} measures"
