@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from perflab.laboratory import (
+        claim_counts,
+        claim_ledger,
         draw,
         findings,
         notebook_parameters,
@@ -16,13 +18,15 @@ if TYPE_CHECKING:
         save,
         send_load,
         show,
+        study_check,
         summary,
         verdict,
     )
 
 __all__ = [
-    "bottlenecks", "draw", "findings", "judged", "notebook_parameters", "open_run", "overview",
-    "run", "runs", "save", "send_load", "show", "summary", "verdict",
+    "bottlenecks", "claim_counts", "claim_ledger", "draw", "findings", "judged",
+    "notebook_parameters", "open_run", "overview", "run", "runs", "save", "send_load", "show",
+    "study_check", "summary", "verdict",
 ]  # fmt: skip
 
 

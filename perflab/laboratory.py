@@ -36,8 +36,9 @@ if TYPE_CHECKING:
     from perflab.figures import Drawing
 
 __all__ = [
-    "bottlenecks", "draw", "findings", "judged", "judged_runs", "notebook_parameters", "open_run",
-    "overview", "run", "runs", "save", "send_load", "summary", "verdict",
+    "bottlenecks", "claim_counts", "claim_ledger", "draw", "findings", "judged", "judged_runs",
+    "notebook_parameters", "open_run", "overview", "run", "runs", "save", "send_load",
+    "study_check", "summary", "verdict",
 ]  # fmt: skip
 
 
@@ -149,6 +150,49 @@ def bottlenecks(run: Run) -> Lines:
 def show(what: pd.DataFrame | Iterable[Run]) -> Shown:
     """Show a table, or a list of runs, whole: pandas would cut long cells."""
     return shown_table(what) if isinstance(what, pd.DataFrame) else shown_runs(what)
+
+
+def claim_ledger(study: str = "", answer: str = "", backend: str = "") -> Shown:
+    """Show every published row with what became of it; ``.table`` is the data.
+
+    Parameters
+    ----------
+    study : str
+        Only rows of this one.
+    answer : str
+        Only rows with this kind of answer (``contrast``, ``not comparable``...) or this outcome
+        (``judged``, ``not measured yet``...).
+    backend : str
+        Only verdicts of runs on this one: docker or process.
+    """
+    from perflab.ledger import ledger, narrowed
+    from perflab.ledger.shown import shown_ledger
+
+    return shown_ledger(narrowed(ledger(study, backend), answer))
+
+
+def claim_counts(study: str = "", backend: str = "") -> Shown:
+    """Show how many published rows became of what, and why nothing could be said of the rest."""
+    from perflab.ledger import ledger
+    from perflab.ledger.shown import shown_counts
+
+    return shown_counts(ledger(study, backend))
+
+
+def study_check(study: str = "", finding: str = "") -> Shown:
+    """Show what the published numbers say by themselves; no run is looked at.
+
+    Parameters
+    ----------
+    study : str
+        Only rows of this one.
+    finding : str
+        Only what is ``inconsistent``, ``consistent`` or ``cannot be told``.
+    """
+    from perflab.ledger.shown import shown_checks
+    from perflab.published import check_table
+
+    return shown_checks(check_table(study, finding))
 
 
 def draw(run: Run, name: str) -> Drawing:

@@ -101,6 +101,7 @@ def write_run(
     state: str = "finished",
     seed: int = 1,
     run_id: str | None = None,
+    parameters: Mapping[str, Any] | None = None,
 ) -> Run:
     """Write a complete run and return it, opened.
 
@@ -117,12 +118,16 @@ def write_run(
         By default the second treatment against the first.
     cpu_follows_latency : float
         How much the service's CPU share rises when response times do.
+    parameters : mapping, optional
+        What the record says that was asked for.
     """
     rng = np.random.default_rng(seed)
     if contrasts is None:
         contrasts = [contrast_of(treatments[1], treatments[0])] if len(treatments) > 1 else []
     orders = [list(rng.permutation(len(treatments))) for _ in range(blocks)]
     record = _record(treatments, orders, experiment, contrasts, seed, run_id)
+    if parameters is not None:
+        record = record.model_copy(update={"parameters": dict(parameters)})
     writer = RunWriter.create(root, record)
     clock_ns = HOUR_NS
     for block, order in enumerate(orders):

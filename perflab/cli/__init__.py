@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from perflab.cli import (
+    claims,
     compare,
     completion,
     down,
@@ -41,6 +42,7 @@ for module in (
     runs,
     show,
     verdicts,
+    claims,
     compare,
     experiments,
     load,

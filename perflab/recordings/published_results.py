@@ -11,9 +11,15 @@ from perflab.errors import RecordingError
 from perflab.parameters import did_you_mean
 from perflab.paths import parts_of_systems, project_root
 
-COLUMNS = ("study", "place", "scenario", "measure", "unit", "value", "qualifier", "note")
+COLUMNS = (
+    "study", "place", "scenario", "measure", "unit", "value", "qualifier", "kind", "answer", "note",
+)  # fmt: skip
+CLAIM_COLUMNS = ("study", "place", "claim_id", "claim", "kind", "answer")
 CLAIMS = "claims"
-_TEXT = {name: "str" for name in COLUMNS if name != "value"}
+# Tables of all studies beside the files of single ones: what `perflab.published` reads.
+SHARED = (CLAIMS, "reasons", "estimands", "checks")
+# A system from elsewhere may have files from before rows had an answer.
+ADDED = ("kind", "answer")
 
 
 def studies() -> list[str]:
@@ -24,8 +30,8 @@ def studies() -> list[str]:
 def published(study: str) -> pd.DataFrame:
     """Return a study's published values, one number per row.
 
-    Columns: study, place, scenario, measure, unit, value (float), qualifier, note; see the
-    README beside the files.
+    Columns: study, place, scenario, measure, unit, value (float), qualifier, kind, answer, note;
+    see the README beside the files.
 
     Raises
     ------
@@ -46,7 +52,18 @@ def _path(study: str) -> Path:
 
 
 def _read(path: Path) -> pd.DataFrame:
-    return pd.read_csv(path, keep_default_na=False, dtype=_TEXT)
+    table = pd.read_csv(path, keep_default_na=False, dtype="str")
+    try:
+        table["value"] = table["value"].astype(float)
+    except (KeyError, ValueError) as error:
+        raise RecordingError(f"{path}: column 'value' must hold numbers ({error})") from None
+    return _with_answers(table, COLUMNS)
+
+
+def _with_answers(table: pd.DataFrame, columns: tuple[str, ...]) -> pd.DataFrame:
+    """Return a table with columns for kind and answer; empty where a file has none."""
+    missing = {name: "" for name in ADDED if name not in table.columns}
+    return table.assign(**missing)[list(columns)]
 
 
 def published_value(study: str, place: str, scenario: str, measure: str) -> float:
@@ -91,19 +108,30 @@ def targets(study: str) -> dict[str, float]:
 
 
 def claims() -> pd.DataFrame:
-    """Return the published claims: study, place, claim_id and claim (in our words)."""
-    first, *others = [folder / f"{CLAIMS}.csv" for folder in _folders()]
+    """Return the published claims: study, place, claim_id, claim (in our words), kind, answer."""
+    return _with_answers(shared_table(CLAIMS), CLAIM_COLUMNS)
+
+
+def shared_table(name: str) -> pd.DataFrame:
+    """Return a table about all studies as text: the checkout's rows, then those of systems.
+
+    Raises
+    ------
+    RecordingError
+        The checkout has no such table.
+    """
+    first, *others = [folder / f"{name}.csv" for folder in _folders()]
     if not first.exists():
         raise RecordingError(f"{first}: is missing; it is part of the checkout")
     paths = [first, *(path for path in others if path.exists())]
     tables = [pd.read_csv(path, keep_default_na=False, dtype="str") for path in paths]
-    return pd.concat(tables, ignore_index=True)
+    return pd.concat(tables, ignore_index=True).fillna("")
 
 
 def _files() -> dict[str, Path]:
     """Return the file of every study; of two with one name the checkout's."""
     paths = [path for folder in reversed(_folders()) for path in folder.glob("*.csv")]
-    return {path.stem: path for path in paths if path.stem != CLAIMS}
+    return {path.stem: path for path in paths if path.stem not in SHARED}
 
 
 def _folders() -> list[Path]:

@@ -31,6 +31,12 @@ def views_of(run: Run) -> list[View]:
     return [view for view in suiting if not view.table(run).empty]
 
 
+def view_names(system: str) -> frozenset[str]:
+    """Return the names of the views that a system declares, without those made for each run."""
+    declared = _declared_by(system)
+    return frozenset(each.name for each in declared if isinstance(each, View))
+
+
 def _every_view(run: Run) -> list[View]:
     declared = _declared(run) or (*GENERAL_VIEWS, flame_views)
     every = [[each] if isinstance(each, View) else each(run) for each in declared]
@@ -39,7 +45,10 @@ def _every_view(run: Run) -> list[View]:
 
 def _declared(run: Run) -> Sequence[Views]:
     """Return the VIEWS of the run's system; none where it is not installed or has none."""
-    system = run.record.system or _system_of(run.record.experiment)
+    return _declared_by(run.record.system or _system_of(run.record.experiment))
+
+
+def _declared_by(system: str) -> Sequence[Views]:
     if system not in systems.systems():
         return ()
     place = f"{systems.__name__}.{system}.views"

@@ -47,6 +47,8 @@ CHATTERS = {
     **QUICK, "blocks": 1, "join_s": 0.02, "action_s": 0.25, "plateau_s": 0.5,
     "bcrypt_rounds": 4,
 }  # fmt: skip
+# Notebooks that read what is there, and measure nothing.
+WITHOUT_LOAD = ("overview", "published_numbers")
 SMALL = {
     "client_overhead": CLIENTS,
     "lab_check": CHECK,
@@ -133,6 +135,16 @@ def test_the_overview_is_made_from_the_runs_that_are_there(
         assert selected.run.run_id in shown
 
 
+@pytest.mark.slow
+def test_published_numbers_are_checked_without_any_run(tmp_path: Path, engine: str) -> None:
+    done = tmp_path / "published_numbers.ipynb"
+    execute("published_numbers", done, {"study": "metricstream"}, engine)
+    shown = done.read_text()
+    assert "2 to 3 in flight of 100 users" in shown
+    assert "inconsistent" in shown
+    assert "53 not built" in shown
+
+
 def execute(
     name: str, target: Path, parameters: Mapping[str, Any], engine: str | None = None
 ) -> None:
@@ -174,7 +186,7 @@ NEW_WORDS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", [*names(), "overview"])
+@pytest.mark.parametrize("name", [*names(), *WITHOUT_LOAD])
 def test_a_notebook_explains_its_words_before_it_uses_them(name: str) -> None:
     _, words, *cells = nbformat.read(notebooks_dir() / f"{name}.ipynb", as_version=4).cells
     used = " ".join(cell.source for cell in cells).lower()
@@ -183,7 +195,7 @@ def test_a_notebook_explains_its_words_before_it_uses_them(name: str) -> None:
             assert explained in words.source, word
 
 
-@pytest.mark.parametrize("name", [*names(), "overview"])
+@pytest.mark.parametrize("name", [*names(), *WITHOUT_LOAD])
 def test_a_notebook_shows_no_table_that_pandas_would_cut_and_prints_no_python(name: str) -> None:
     cells = nbformat.read(notebooks_dir() / f"{name}.ipynb", as_version=4).cells
     last = [cell.source.splitlines()[-1] for cell in cells if cell.cell_type == "code"]

@@ -68,6 +68,20 @@ def test_it_is_listed_with_its_system_and_its_published_results(elsewhere: Elsew
     assert shown.split() == ["2", "True"]
 
 
+def test_its_published_rows_are_in_the_ledger_and_checked_with_what_it_brings(
+    elsewhere: Elsewhere,
+) -> None:
+    words = ("claims", "--study", "tally", "--json")
+    shown = json.loads(elsewhere.perflab(*words))["rows"]
+    assert [(row["kind"], row["outcome"]) for row in shown] == [
+        ("result", "not measured yet"), ("result", "same as another row"),
+        ("claim", "not measured yet"),
+    ]  # fmt: skip
+    assert {row["why"] for row in shown} >= {"perflab run tally_delay"}
+    (check,) = json.loads(elsewhere.perflab(*words, "--check"))
+    assert (check["check"], check["finding"]) == ("ten times", "consistent")
+
+
 def test_a_claim_about_what_it_does_not_declare_is_refused(elsewhere: Elsewhere) -> None:
     shown = elsewhere.python(
         "from dataclasses import replace\n"
@@ -153,6 +167,15 @@ def test_commands_show_and_compare_it_by_what_it_declares(
     compared = json.loads(text)
     assert compared["comparable"]
     assert "taken_bytes_per_s" in {row["response"] for row in compared["rows"]}
+
+
+@pytest.mark.slow
+def test_its_ledger_has_the_verdict_of_the_run(elsewhere: Elsewhere, measured: dict) -> None:
+    rows = json.loads(elsewhere.perflab("claims", "--study", "tally", "--json"))["rows"]
+    result, _, claim = rows
+    assert result["run"] == claim["run"] == measured["run_id"]
+    assert result["outcome"] == claim["outcome"] != "not measured yet"
+    assert result["n"] == "3"
 
 
 @pytest.mark.slow

@@ -82,13 +82,12 @@ CHANGES = (
 )  # fmt: skip
 
 
-def contrasts(
-    have: Mapping[str, Rung], refusals: Mapping[str, str], as_published: bool
-) -> Iterator[Contrast]:
+def contrasts(have: Mapping[str, Rung], refusals: Mapping[str, str]) -> Iterator[Contrast]:
     """Yield a contrast of every percentile for each step whose rungs are there.
 
     A refused step needs only the rung before it. A rung of no step is compared with the first that
-    has as many users.
+    has as many users. No published size stands beside them: those are of a monitor's pings, these
+    of deliveries, and a number is compared with the same estimand only.
 
     Parameters
     ----------
@@ -96,8 +95,6 @@ def contrasts(
         The rungs of the run, by name.
     refusals : mapping
         Why a step cannot be tested on this machine, by its later rung.
-    as_published : bool
-        The load has the published intervals, so that the published sizes may be compared.
     """
     steps = [
         change
@@ -106,7 +103,7 @@ def contrasts(
     ]
     for change in [*steps, *_further(have, steps)]:
         for share in PERCENTILES:
-            yield _contrast(change, share, refusals.get(change.after, ""), as_published)
+            yield _contrast(change, share, refusals.get(change.after, ""))
 
 
 def _further(have: Mapping[str, Rung], steps: Collection[Change]) -> Iterator[Change]:
@@ -118,20 +115,18 @@ def _further(have: Mapping[str, Rung], steps: Collection[Change]) -> Iterator[Ch
             yield Change(name, first)
 
 
-def _contrast(change: Change, share: int, refusal: str, as_published: bool) -> Contrast:
-    ratio = published_ratio(change, share) if as_published else None
+def _contrast(change: Change, share: int, refusal: str) -> Contrast:
     claim = change.claim or f"beyond the study: {change.after} against {change.before}"
     place = f"p{share}"
+    ratio = published_ratio(change, share)
     if ratio is not None and change.claimed != direction(ratio):
-        # What is claimed is tested; a size that says the opposite is no claim.
-        place, ratio = f"{place}; the study's own figures say {ratio:.2f}", None
+        place = f"{place}; the study's own figures of pings say {ratio:.2f}"
     return Contrast(
         name=f"{change.after} against {change.before}, p{share}",
         claim=f"{claim} ({place})",
         response=f"delivery_p{share}_ms",
         numerator={"rung": change.after},
         denominator={"rung": change.before},
-        published_ratio=ratio,
         published_direction=change.claimed,
         source=TABLE if change.claim else "none",
         not_testable=refusal,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
@@ -12,7 +12,6 @@ from perflab.experiments.experiment import RunParameters
 from perflab.instruments import CpuSpeed, Requests
 from perflab.load.workload import Request, Scripted, Workload
 from perflab.parameters import Parameters
-from perflab.recordings import Remark, published_value
 from perflab.stacks.plan import Node, StackPlan
 from perflab.systems.chat.streams import Streams
 from perflab.trials.plan import Treatment
@@ -268,49 +267,3 @@ def factors(
 def label(name: str, rung: Rung) -> str:
     """Return a rung in words, for figures."""
     return f"{name.replace('_', ' ')}, {rung.users} users"
-
-
-def as_published(parameters: ChatParameters) -> bool:
-    """Say whether the intervals and the share of subscribers are the published ones."""
-    return all(getattr(parameters, name) == value for name, value in published_load().items())
-
-
-def published_load() -> dict[str, float]:
-    """Return the published intervals (s) and the share of users whom a message reaches."""
-    return {
-        "join_s": published_value(STUDY, "workload", "base case", "join_delay"),
-        "action_s": published_value(STUDY, "workload", "base case", "action_delay"),
-        "subscriber_share": published_value(
-            STUDY, "system", "all", "receivers_per_message_per_user"
-        ),
-    }
-
-
-def published_exponent() -> float:
-    """Return b of the published volume = a users^b."""
-    return published_value(STUDY, "system", "all", "volume_users_exponent")
-
-
-def load_warnings(parameters: ChatParameters, rungs: Collection[Rung]) -> list[Remark]:
-    """Say where the load is not as published."""
-    taken = sorted({actions(parameters, rung) for rung in rungs})
-    wanted = published_value(STUDY, "workload", "base case", "actions")
-    texts = {}
-    if taken != [wanted]:
-        texts["actions"] = (
-            f"users take {' to '.join(map(str, dict.fromkeys((taken[0], taken[-1]))))} actions, "
-            f"not the published {wanted:g}"
-        )
-    if any(rung.first_delay in TOGETHER for rung in rungs):
-        texts["begin_together"] = (
-            "where logins are over before messages start, all users begin within "
-            f"{parameters.action_s:g} s; the study's began as slowly as they had joined"
-        )
-    if not as_published(parameters):
-        texts["intervals"] = (
-            f"users act every {parameters.action_s:g} s, join every {parameters.join_s:g} s, and a "
-            f"message reaches {parameters.subscriber_share:.0%} of them; published are "
-            "{action_s:g} s, {join_s:g} s and {subscriber_share:.0%}: published sizes are not "
-            "compared".format(**published_load())
-        )
-    return [Remark(code=f"chat.{code}", text=text) for code, text in texts.items()]

@@ -12,21 +12,16 @@ from perflab.experiments.experiment import RunParameters
 from perflab.instruments import STANDARD, DatabaseWaits, FlushProbe, ServerCount
 from perflab.load.life_cycle import Connections
 from perflab.load.workload import ClosedLoop, Request, Workload
-from perflab.recordings import Remark, published_value
+from perflab.recordings import Remark
 from perflab.stacks.hooks import SqlHook
 from perflab.stacks.plan import Node, StackPlan
 from perflab.stacks.spec import load_service
+from perflab.systems.inference.published_load import differences, published_settings
 from perflab.trials.plan import Treatment
 
-STUDY = "inference"
 DATABASE = "postgres"
-# Where the published load and set-up stand, by parameter.
-PUBLISHED = {
-    "requests": ("workload", "all"),
-    "concurrency": ("workload", "all"),
-    "workers": ("system", "driver study"),
-    "pool_size": ("system", "driver study"),
-}
+# What the preset sets: the rest is a factor of one experiment or another.
+PRESET = ("requests", "concurrency", "workers", "pool_size", "connection")
 # One row of scikit-learn's breast cancer data set (its first), as any client would send it.
 FEATURES = (
     17.99, 10.38, 122.8, 1001.0, 0.1184, 0.2776, 0.3001, 0.1471, 0.2419, 0.07871,
@@ -94,7 +89,12 @@ class InferenceParameters(RunParameters):
     @classmethod
     def _take_preset(cls, values: Any) -> Any:
         if isinstance(values, dict) and values.get("preset") == "published":
-            return {**_published(), **values}
+            known = {
+                n: v
+                for n, v in published_settings().items()
+                if n in InferenceParameters.model_fields
+            }
+            return {**known, **values}
         return values
 
     @model_validator(mode="after")
@@ -223,12 +223,9 @@ def pool_warnings(parameters: InferenceParameters) -> list[Remark]:
     return [Remark(code="inference.pool_size", text=text)]
 
 
-def _published() -> dict[str, Any]:
-    """Return the parameters of the published load; the table says how it connected in words."""
-    numbers = {name: int(published_value(STUDY, *place, name)) for name, place in PUBLISHED.items()}
-    return {**numbers, "connection": "per_request"}
-
-
-def published_rps(scenario: str) -> float:
-    """Return the published throughput of a row of the results table, in requests per second."""
-    return published_value(STUDY, "results table", scenario, "throughput")
+def load_warnings(parameters: InferenceParameters, **levels: Any) -> list[Remark]:
+    """Say where the load or the set-up is not as published, and what the pool really is."""
+    found = differences(parameters, **levels)
+    text = f"published sizes are not compared: {'; '.join(found)}"
+    different = [Remark(code="inference.load", text=text)] if found else []
+    return [*pool_warnings(parameters), *different]

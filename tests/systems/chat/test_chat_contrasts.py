@@ -6,7 +6,7 @@ import pytest
 
 from perflab.recordings import Contrast
 from perflab.systems import experiment
-from perflab.systems.chat.changes import CHANGES, direction, published_ratio
+from perflab.systems.chat.changes import CHANGES, published_ratio
 from perflab.systems.chat.changes import contrasts as steps_of
 from perflab.systems.chat.rungs import PERCENTILES, RUNGS, SCENARIOS, rung_named
 
@@ -25,28 +25,35 @@ def test_every_step_is_between_rungs_that_exist_and_differ() -> None:
         assert bool(change.claim) == (change.claimed is not None)
 
 
-def test_a_size_that_contradicts_its_claim_is_not_the_measure_of_it() -> None:
-    found = contrasts()
-    beats = found["protobuf against orjson, p99"]
-    assert (beats.published_ratio, beats.published_direction) == (None, "smaller")
-    assert "own figures say 1.05" in beats.claim
-    agrees = found["protobuf against orjson, p90"]
-    assert agrees.published_ratio == pytest.approx(159 / 170)
-    for each in found.values():
-        if each.published_ratio is not None:
-            assert each.published_direction == direction(each.published_ratio)
-
-
-def test_published_sizes_are_compared_at_the_published_load_only() -> None:
-    assert any(each.published_ratio for each in contrasts().values())
-    for changes in ({"users_share": 0.5}, {"action_s": 3.0}, {"subscriber_share": 1.0}):
+def test_deliveries_are_compared_in_direction_only_for_published_sizes_are_of_pings() -> None:
+    for changes in ({}, {"actions": 40}):
         latencies = [each for each in contrasts(**changes).values() if "delivery" in each.response]
         assert latencies
         assert all(each.published_ratio is None for each in latencies)
-    small = experiment("chat_ladder").check({"users_share": 0.5})
-    assert all(
-        "scenario" not in each.levels for each in experiment("chat_ladder").treatments(small)
-    )
+
+
+def test_a_claim_that_its_own_figures_contradict_says_so() -> None:
+    found = contrasts()
+    assert "own figures of pings say 1.05" in found["protobuf against orjson, p99"].claim
+    assert "own figures" not in found["protobuf against orjson, p90"].claim
+
+
+def test_the_volume_has_a_published_size_at_the_published_load_only() -> None:
+    name = "volume at 425 users against 250"
+    assert contrasts()[name].published_ratio == pytest.approx(2.89)
+    for changes in ({"users_share": 0.5}, {"action_s": 3.0}, {"subscriber_share": 1.0}):
+        assert contrasts(**changes)[name].published_ratio is None
+
+
+def test_only_rungs_at_the_published_load_stand_for_rows_of_the_study() -> None:
+    chosen = experiment("chat_ladder")
+    names = ["json", "json_login"]
+    for changes in ({}, {"actions": 40, "users_share": 0.5}):
+        parameters = chosen.check({"rungs": names, **changes})
+        assert all("scenario" not in each.levels for each in chosen.treatments(parameters))
+    # The first delay of the rows without logins is not published.
+    found = chosen.treatments(chosen.check({"rungs": names, "actions": 40}))
+    assert [each.levels["scenario"] for each in found] == ["", "JSON, with login"]
 
 
 def test_published_rungs_serialize_for_every_receiver_as_the_study_did() -> None:
@@ -78,5 +85,5 @@ def test_a_step_that_this_machine_cannot_test_is_refused_where_the_rung_before_i
     refusals = {"bound_425": "one core"}
     for names, refused in ((["json", "no_deflate_425"], 3), (["json", "orjson"], 0)):
         have = {name: RUNGS[name] for name in names}
-        found = steps_of(have, refusals, as_published=True)
+        found = steps_of(have, refusals)
         assert sum(bool(each.not_testable) for each in found) == refused

@@ -14,7 +14,9 @@ from perflab.load.users import actions as actions_of
 from perflab.paths import services_dir
 from perflab.recordings import Run, published, published_value
 from perflab.systems import experiment, names
+from perflab.systems.chat import published_load
 from perflab.systems.chat.frames import CODECS, FIELD_NUMBERS, TEXTS
+from perflab.systems.chat.published_load import as_published, differences, load_warnings
 from perflab.systems.chat.rungs import RUNGS, SCENARIOS, published_ms, rung_named
 from perflab.systems.chat.service import (
     ChatParameters,
@@ -199,28 +201,66 @@ def test_what_this_machine_cannot_separate_is_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "compared", "testable"),
-    [
-        ({}, True, True),
-        ({"codec": "orjson"}, False, True),
-        ({"users": 100}, False, True),
-        ({"action_s": 3}, False, True),
-        ({"first_delay": "scheduled"}, False, True),
-        ({"first_delay": "together"}, False, False),
-    ],
-)
-def test_logins_are_compared_with_the_study_at_its_own_settings_only(
-    changes: dict[str, object], compared: bool, testable: bool
+    ("changes", "testable"),
+    [({}, True), ({"actions": 40}, True), ({"first_delay": "scheduled"}, True),
+     ({"first_delay": "together"}, False)],
+)  # fmt: skip
+def test_what_logins_do_to_deliveries_is_compared_in_direction_only(
+    changes: dict[str, object], testable: bool
 ) -> None:
+    # Published are pings, and a login whose hash is not named.
     chosen = experiment("latency_cpu")
     contrasts = chosen.plan(chosen.check(changes)).contrasts
-    assert {each.response for each in contrasts if each.published_ratio is not None} == (
-        {"delivery_p90_ms", "delivery_p95_ms", "delivery_p99_ms"} if compared else set()
-    )
-    points = {each.response: each.published_difference for each in contrasts}
-    assert points["join_cpu_share_chat"] == (0.7 if compared else None)
-    assert "join_p99_ms" in points
+    assert all(each.published_ratio is each.published_difference is None for each in contrasts)
+    assert {each.published_direction for each in contrasts} == {"greater"}
+    assert "join_p99_ms" in {each.response for each in contrasts}
     assert {not each.not_testable for each in contrasts} == {testable}
+
+
+LIKE_THE_STUDY = {"actions": 40}
+OF_THE_BASE_CASE = Rung(first_delay="action")
+
+
+@pytest.mark.parametrize(
+    ("changes", "rung", "said"),
+    [
+        ({}, OF_THE_BASE_CASE, "users take"),
+        ({"actions": 41}, OF_THE_BASE_CASE, "users take 41 actions (published: 40)"),
+        ({"action_s": 3.0}, OF_THE_BASE_CASE, "users act every 3 s (published: 6 s)"),
+        ({"join_s": 0.3}, OF_THE_BASE_CASE, "users join every 0.3 s (published: 0.25 or 0.35 s)"),
+        ({"subscriber_share": 1.0}, OF_THE_BASE_CASE, "reaches 100% of them (published: 64%)"),
+        ({}, Rung(first_delay="together"), "the first delay is 'together'"),
+        ({}, Rung(first_delay="spread"), "the first delay is 'spread'"),
+        ({}, Rung(first_delay="scaled", users=260), "the first delay is 'scaled'"),
+        ({}, Rung(ramp_s=20.0), "users join within 20 s"),
+    ],
+)
+def test_each_setting_that_enters_decides_whether_a_load_is_the_published_one(
+    changes: dict[str, object], rung: Rung, said: str
+) -> None:
+    words = changes if not changes and said == "users take" else {**LIKE_THE_STUDY, **changes}
+    parameters = ChatParameters.model_validate(words)
+    assert not as_published(parameters, rung)
+    assert any(said in each for each in differences(parameters, rung))
+    assert any(said in each for each in load_warnings(parameters, [rung]))
+
+
+@pytest.mark.parametrize(
+    "rung",
+    [OF_THE_BASE_CASE, Rung(first_delay="scaled"), Rung(first_delay="scaled", users=425),
+     Rung(first_delay="scaled", users=425, join_factor=1.4)],
+)  # fmt: skip
+def test_a_load_with_all_published_settings_is_the_published_one(rung: Rung) -> None:
+    assert differences(ChatParameters.model_validate(LIKE_THE_STUDY), rung) == []
+
+
+def test_published_settings_are_those_of_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    def otherwise(*row: str) -> float:
+        return published_value(*row) + (2 if row[-1] == "actions" else 0)
+
+    monkeypatch.setattr(published_load, "published_value", otherwise)
+    assert not as_published(ChatParameters(actions=40), OF_THE_BASE_CASE)
+    assert as_published(ChatParameters(actions=42), OF_THE_BASE_CASE)
 
 
 @pytest.mark.alone

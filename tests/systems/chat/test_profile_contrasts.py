@@ -30,7 +30,8 @@ def test_sending_without_compression_is_held_against_sending_with_it() -> None:
     assert found == (
         {"rung": "json_profiled"},
         {"rung": "json_deflate_profiled"},
-        pytest.approx(0.476, abs=0.001),
+        # Their seconds are of another profiler, codec and load.
+        None,
     )
 
 

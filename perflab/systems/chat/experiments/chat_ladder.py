@@ -13,6 +13,12 @@ from perflab.host.placing import placement
 from perflab.recordings import Contrast, Remark, published_value
 from perflab.systems.chat import service
 from perflab.systems.chat.changes import CHANGES, contrasts
+from perflab.systems.chat.published_load import (
+    as_published,
+    load_warnings,
+    published_exponent,
+    volume_differences,
+)
 from perflab.systems.chat.responses import STEADY
 from perflab.systems.chat.rungs import MOST_USERS, RUNGS, SCENARIOS, chosen, rung_named
 from perflab.systems.chat.service import ChatParameters, Rung
@@ -81,12 +87,15 @@ def _treatments(parameters: ChatLadderParameters) -> list[Treatment]:
     return service.treatments(parameters, _rungs(parameters), _scenarios(parameters))
 
 
-def _as_published(parameters: ChatLadderParameters) -> bool:
-    return service.as_published(parameters) and parameters.users_share == 1.0
-
-
 def _scenarios(parameters: ChatLadderParameters) -> Mapping[str, str]:
-    return SCENARIOS if _as_published(parameters) else {}
+    """Return which rungs are rows of the study: those at its load, with as many users."""
+    if parameters.users_share != 1.0:
+        return {}
+    return {
+        name: SCENARIOS[name]
+        for name, rung in _rungs(parameters).items()
+        if name in SCENARIOS and as_published(parameters, rung)
+    }
 
 
 def _contrasts(parameters: ChatLadderParameters) -> list[Contrast]:
@@ -94,9 +103,9 @@ def _contrasts(parameters: ChatLadderParameters) -> list[Contrast]:
     bound = len(placement().services) == 1
     refusals = {change.after: ONE_CORE for change in CHANGES if change.binds and bound}
     return [
-        *contrasts(have, refusals, _as_published(parameters)),
+        *contrasts(have, refusals),
         *_cost_contrasts(set(have)),
-        *_volume_contrasts(set(have)),
+        *_volume_contrasts(set(have), parameters),
         *_second_core(set(have)),
     ]
 
@@ -127,9 +136,12 @@ def _cost_contrasts(have: set[str]) -> list[Contrast]:
     ]
 
 
-def _volume_contrasts(have: set[str]) -> list[Contrast]:
+def _volume_contrasts(have: set[str], parameters: ChatLadderParameters) -> list[Contrast]:
     if not {"no_deflate", "no_deflate_425"} <= have:
         return []
+    compared = parameters.users_share == 1.0 and not volume_differences(parameters)
+    more = RUNGS["no_deflate_425"].users / RUNGS["no_deflate"].users
+    ratio = more ** published_exponent()
     return [
         Contrast(
             name="volume at 425 users against 250",
@@ -137,8 +149,7 @@ def _volume_contrasts(have: set[str]) -> list[Contrast]:
             response="messages_per_s",
             numerator={"rung": "no_deflate_425"},
             denominator={"rung": "no_deflate"},
-            published_ratio=(RUNGS["no_deflate_425"].users / RUNGS["no_deflate"].users)
-            ** service.published_exponent(),
+            published_ratio=ratio if compared else None,
             published_direction="greater",
             source="chat study, claim 5 (volume against users)",
         )
@@ -167,7 +178,7 @@ def _second_core(have: set[str]) -> list[Contrast]:
 
 
 def _warnings(parameters: ChatLadderParameters) -> list[Remark]:
-    warnings = service.load_warnings(parameters, _rungs(parameters).values())
+    warnings = load_warnings(parameters, _rungs(parameters).values())
     if parameters.users_share != 1.0:
         text = f"every rung has {parameters.users_share:.0%} of the users it is named for"
         warnings.append(Remark(code="chat.users_share", text=text))

@@ -7,10 +7,11 @@ from typing import Literal
 from pydantic import Field
 
 from perflab.experiments.experiment import Experiment
-from perflab.recordings import Contrast, published_value
+from perflab.recordings import Contrast
 from perflab.systems.chat import service
+from perflab.systems.chat.published_load import load_warnings
 from perflab.systems.chat.responses import STEADY
-from perflab.systems.chat.rungs import PERCENTILES, published_ms, rung_named
+from perflab.systems.chat.rungs import PERCENTILES
 from perflab.systems.chat.service import ChatParameters, Codec, FirstDelay, Rung
 from perflab.trials.plan import Treatment
 
@@ -70,25 +71,19 @@ def _treatments(parameters: LatencyCpuParameters) -> list[Treatment]:
     return service.treatments(parameters, _rungs(parameters))
 
 
-def _as_published(parameters: LatencyCpuParameters) -> bool:
-    own = _rungs(parameters)["costly_logins"]
-    return own == rung_named("json_login") and service.as_published(parameters)
-
-
 def _contrasts(parameters: LatencyCpuParameters) -> list[Contrast]:
+    # No published sizes: the study's percentiles are of pings, and what a login costs is a function
+    # of the password hash, which it does not name.
     sides = {
         "numerator": {"rung": "costly_logins"},
         "denominator": {"rung": "free_logins"},
         "not_testable": "" if parameters.first_delay in OVERLAPPING else APART,
     }
-    compared = _as_published(parameters)
-    before, after = published_ms("json"), published_ms("json_login")
     latency = [
         Contrast(
             name=f"logins, p{share}",
             claim=f"logins under way raise latency (p{share})",
             response=f"delivery_p{share}_ms",
-            published_ratio=after[share] / before[share] if compared else None,
             published_direction="greater",
             source=SOURCE,
             **sides,
@@ -111,17 +106,11 @@ def _contrasts(parameters: LatencyCpuParameters) -> list[Contrast]:
         claim="logins cost 70 points of CPU while users join",
         response="join_cpu_share_chat",
         scale="difference",
-        published_difference=_login_cores() if compared else None,
         published_direction="greater",
         source="chat study, claim 6",
         **sides,
     )
     return [cpu, *joining, *latency]
-
-
-def _login_cores() -> float:
-    """Return how many cores logins cost in the study."""
-    return published_value(service.STUDY, "claims", "claim 6", "cpu_difference") / 100
 
 
 EXPERIMENT = Experiment(
@@ -134,5 +123,5 @@ EXPERIMENT = Experiment(
     treatments=_treatments,
     factors=lambda parameters: service.factors(parameters, _rungs(parameters)),
     contrasts=_contrasts,
-    warnings=lambda parameters: service.load_warnings(parameters, _rungs(parameters).values()),
+    warnings=lambda parameters: load_warnings(parameters, _rungs(parameters).values()),
 )

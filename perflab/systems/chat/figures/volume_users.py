@@ -25,7 +25,7 @@ from perflab.systems.chat.analysis.volume import (
     volume_laws,
 )
 from perflab.systems.chat.figures import phases
-from perflab.systems.chat.service import published_exponent
+from perflab.systems.chat.published_load import published_exponent
 
 TITLE = "message volume against users"
 SUPERSCRIPTS = str.maketrans(

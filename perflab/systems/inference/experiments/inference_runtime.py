@@ -9,6 +9,7 @@ from pydantic import Field
 from perflab.experiments.experiment import Experiment
 from perflab.recordings import Contrast, ContrastPair
 from perflab.systems.inference import service
+from perflab.systems.inference.published_load import as_published, published_rps
 from perflab.systems.inference.service import Driver, InferenceParameters, RoundTrip
 from perflab.trials.plan import Treatment
 
@@ -60,9 +61,9 @@ def _pair(runtime_of: str, over: str, write: str) -> dict[str, dict[str, str]]:
     }
 
 
-def _contrasts(_: InferenceRuntimeParameters) -> list[Contrast]:
-    more = service.published_rps("ONNX, no DB")
-    less = service.published_rps("ONNX + DB, synchronous_commit=on")
+def _contrasts(parameters: InferenceRuntimeParameters) -> list[Contrast]:
+    more = published_rps("ONNX, no DB")
+    less = published_rps("ONNX + DB, synchronous_commit=on")
     return [
         Contrast(
             name="no write against write (onnx)",
@@ -70,7 +71,7 @@ def _contrasts(_: InferenceRuntimeParameters) -> list[Contrast]:
             response="throughput_rps",
             numerator={"runtime": "onnx", "database_write": "no"},
             denominator={"runtime": "onnx", "database_write": "yes"},
-            published_ratio=more / less,
+            published_ratio=more / less if as_published(parameters) else None,
             published_direction="greater",
             source=f"inference study, results table ({more:g} against {less:g} requests/s)",
         ),
@@ -104,5 +105,5 @@ EXPERIMENT = Experiment(
     treatments=_treatments,
     factors=lambda _: {"runtime": RUNTIMES, "database_write": WRITES},
     contrasts=_contrasts,
-    warnings=service.pool_warnings,
+    warnings=service.load_warnings,
 )

@@ -8,8 +8,9 @@ from typing import Literal
 from pydantic import Field
 
 from perflab.experiments.experiment import Experiment
-from perflab.recordings import Contrast
+from perflab.recordings import Contrast, Remark
 from perflab.systems.inference import service
+from perflab.systems.inference.published_load import as_published, published_rps
 from perflab.systems.inference.service import InferenceParameters, RoundTrip, Runtime
 from perflab.trials.plan import Treatment
 
@@ -68,11 +69,12 @@ def _treatments(parameters: SyncVsAsyncParameters) -> list[Treatment]:
 
 def _contrasts(parameters: SyncVsAsyncParameters) -> list[Contrast]:
     levels = _levels(parameters)
-    more = service.published_rps("async driver (asyncpg), 4 workers, pool 50")
-    less = service.published_rps("sync driver (psycopg2), 4 workers, pool 50")
+    more = published_rps("async driver (asyncpg), 4 workers, pool 50")
+    less = published_rps("sync driver (psycopg2), 4 workers, pool 50")
     contrasts = []
     for round_trip, minconn in product(levels["round_trip_ms"], levels["pool_minconn"]):
         setting = {"round_trip_ms": round_trip, "pool_minconn": minconn}
+        compared = as_published(parameters, round_trip_ms=float(round_trip), pool_minconn=minconn)
         contrasts.append(
             Contrast(
                 name=f"async against sync, {round_trip} ms, minconn {minconn}",
@@ -81,12 +83,19 @@ def _contrasts(parameters: SyncVsAsyncParameters) -> list[Contrast]:
                 response="throughput_rps",
                 numerator={"driver": "asyncpg", **setting},
                 denominator={"driver": "psycopg2", **setting},
-                published_ratio=more / less,
+                published_ratio=more / less if compared else None,
                 published_direction="greater",
                 source=f"inference study, results table ({more:g} against {less:g} requests/s)",
             )
         )
     return contrasts
+
+
+def _warnings(parameters: SyncVsAsyncParameters) -> list[Remark]:
+    nearest = min(parameters.round_trip_ms)
+    minconn = parameters.pool_minconn
+    chosen = "max" if "max" in minconn else minconn[0]
+    return service.load_warnings(parameters, round_trip_ms=nearest, pool_minconn=chosen)
 
 
 EXPERIMENT = Experiment(
@@ -99,5 +108,5 @@ EXPERIMENT = Experiment(
     treatments=_treatments,
     factors=_levels,
     contrasts=_contrasts,
-    warnings=service.pool_warnings,
+    warnings=_warnings,
 )

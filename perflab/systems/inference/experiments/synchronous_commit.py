@@ -7,6 +7,7 @@ from pydantic import Field
 from perflab.experiments.experiment import Experiment
 from perflab.recordings import Contrast
 from perflab.systems.inference import service
+from perflab.systems.inference.published_load import as_published, published_rps
 from perflab.systems.inference.service import Driver, InferenceParameters, RoundTrip, Runtime
 from perflab.trials.plan import Treatment
 
@@ -46,8 +47,8 @@ def _treatments(parameters: SynchronousCommitParameters) -> list[Treatment]:
     ]
 
 
-def _contrasts(_: SynchronousCommitParameters) -> list[Contrast]:
-    off, on = (service.published_rps(f"ONNX + DB, {FACTOR}={level}") for level in ("off", "on"))
+def _contrasts(parameters: SynchronousCommitParameters) -> list[Contrast]:
+    off, on = (published_rps(f"ONNX + DB, {FACTOR}={level}") for level in ("off", "on"))
     return [
         Contrast(
             name="off against on",
@@ -55,7 +56,7 @@ def _contrasts(_: SynchronousCommitParameters) -> list[Contrast]:
             response="throughput_rps",
             numerator={FACTOR: "off"},
             denominator={FACTOR: "on"},
-            published_ratio=off / on,
+            published_ratio=off / on if as_published(parameters) else None,
             published_direction="greater",
             source=f"inference study, results table ({off:g} against {on:g} requests/s)",
         )
@@ -71,5 +72,5 @@ EXPERIMENT = Experiment(
     treatments=_treatments,
     factors=lambda _: {FACTOR: ("on", "off")},
     contrasts=_contrasts,
-    warnings=service.pool_warnings,
+    warnings=service.load_warnings,
 )

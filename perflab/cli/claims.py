@@ -1,0 +1,71 @@
+"""``perflab claims``: every published row, and what became of it."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from typing import Annotated
+
+import typer
+
+from perflab.cli.terminal import console, print_table
+
+
+def command(
+    study: Annotated[str, typer.Option(help="only rows of this study")] = "",
+    answer: Annotated[
+        str,
+        typer.Option(
+            help="only rows with this kind of answer (contrast, view, setting, not comparable...) "
+            "or this outcome (judged, not measured yet, a verdict...)"
+        ),
+    ] = "",
+    backend: Annotated[str, typer.Option(help="docker or process; both unless given")] = "",
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="check the published numbers by themselves, without any run"),
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON, counts included")] = False,
+) -> None:
+    """Show every published number, claim, figure and target, with what became of it.
+
+    Verdicts are those of 'perflab verdicts', from the same runs. A number of another estimand or
+    load than what was measured has none. With --check nothing is looked up: rules such as Little's
+    law say which published numbers agree with one another.
+    """
+    if check:
+        _check(study, as_json)
+    else:
+        _ledger(study, answer, backend, as_json)
+
+
+def _check(study: str, as_json: bool) -> None:
+    from perflab.ledger.shown import check_headline, checks_to_terminal
+    from perflab.published import check_table
+
+    table = check_table(study)
+    if as_json:
+        print(json.dumps(table.to_dict("records"), indent=2, ensure_ascii=False))
+        return
+    print_table(checks_to_terminal(table))
+    _say(check_headline(table))
+
+
+def _ledger(study: str, answer: str, backend: str, as_json: bool) -> None:
+    from perflab.ledger import count_table, headline, ledger, ledger_table, narrowed
+    from perflab.ledger.shown import counts_to_terminal, ledger_to_terminal
+
+    entries = narrowed(ledger(study, backend), answer)
+    if as_json:
+        tables = {"rows": ledger_table(entries), "counts": count_table(entries)}
+        shown = {name: table.to_dict("records") for name, table in tables.items()}
+        print(json.dumps(shown, indent=2, ensure_ascii=False))
+        return
+    print_table(ledger_to_terminal(entries))
+    print()
+    print_table(counts_to_terminal(entries))
+    _say(headline(entries))
+
+
+def _say(sentence: str) -> None:
+    print(f"\n{textwrap.fill(sentence, console().width)}")

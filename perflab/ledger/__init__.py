@@ -1,0 +1,13 @@
+"""The claim ledger: every published row with what became of it.
+
+Rows and answers are data (:mod:`perflab.published`); verdicts are those of the chosen runs
+(:mod:`perflab.chosen_runs`). Nothing is judged here: a verdict is looked up, or there is none.
+"""
+
+from __future__ import annotations
+
+from perflab.ledger.answer_faults import faults
+from perflab.ledger.entries import Entry, ledger
+from perflab.ledger.tables import count_table, headline, ledger_table, narrowed
+
+__all__ = ["Entry", "count_table", "faults", "headline", "ledger", "ledger_table", "narrowed"]

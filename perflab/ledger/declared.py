@@ -1,0 +1,93 @@
+"""What experiments declare without measuring: plans, contrasts, settings and views."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any
+
+from perflab import systems
+from perflab.errors import PerflabError
+from perflab.published import Answer, Row, estimands
+from perflab.published.row import SIZES
+from perflab.recordings import Contrast, Run
+from perflab.reports.pictures import view_names
+from perflab.trials.plan import RunPlan
+
+
+def plan_of(answer: Answer) -> RunPlan:
+    """Return the plan that an answer's experiment and parameters make.
+
+    Raises
+    ------
+    PerflabError
+        There is no such experiment, or it refuses the parameters.
+    """
+    return _plan(answer.experiment, answer.parameters)
+
+
+@cache
+def _plan(name: str, parameters: tuple[tuple[str, str], ...]) -> RunPlan:
+    experiment = systems.experiment(name)
+    return experiment.plan(experiment.check(dict(parameters)))
+
+
+def planned_contrasts(answer: Answer) -> list[Contrast]:
+    """Return the contrasts that an answer names; raises as :func:`plan_of`."""
+    return [each for each in plan_of(answer).contrasts if answer.covers(each.name)]
+
+
+def settings_of(answer: Answer) -> list[Any]:
+    """Return all values that a parameter or factor of this name takes; raises as above."""
+    plan = plan_of(answer)
+    value = plan.parameters.get(answer.name)
+    values = list(value) if isinstance(value, (list, tuple)) else [value]
+    return [*(each for each in values if each is not None), *plan.factors.get(answer.name, ())]
+
+
+def has_view(answer: Answer) -> bool:
+    """Say whether the experiment's system declares a view of this name; raises as above."""
+    return answer.name in view_names(plan_of(answer).system)
+
+
+def mismatch(row: Row, contrast: Contrast) -> str:
+    """Return why a contrast may not judge a row: the rule "same estimand or no comparison".
+
+    A size is judged only by a contrast of a response that measures the same (``estimands.csv``),
+    and only where the experiment holds the load for the published one: otherwise its contrast has
+    no published size. A claim in words may be judged by its direction alone.
+    """
+    if row.value is None or row.kind not in SIZES:
+        return ""
+    if contrast.response not in estimands(row.study).get(row.measure, frozenset()):
+        return f"'{row.measure}' is not what {contrast.response} measures"
+    sizes = (contrast.published_ratio, contrast.published_difference)
+    if sizes == (None, None) and contrast.published_direction != "none":
+        return "the load is not the published one"
+    return ""
+
+
+def standing(run: Run) -> Mapping[str, Contrast]:
+    """Return the contrasts of a run that its experiment would ask today just so, by name.
+
+    What was published may have been corrected since the run, or be of another estimand: then the
+    verdict that the record leads to is one on something else.
+    """
+    try:
+        experiment = systems.experiment(run.record.experiment)
+        today = experiment.plan(experiment.check(run.record.parameters)).contrasts
+    except PerflabError:
+        return {}
+    asked = {_question(each) for each in today}
+    return {each.name: each for each in run.record.contrasts if _question(each) in asked}
+
+
+def _question(contrast: Contrast) -> str:
+    """Return what is asked, in what words ever, and on whichever machine."""
+    return contrast.model_dump_json(exclude={"claim", "source", "not_testable"})
+
+
+def all_not_testable(contrasts: Iterable[Contrast]) -> str:
+    """Return why none of them can be tested on this machine; empty where one can."""
+    whys = [each.not_testable for each in contrasts]
+    return "; ".join(dict.fromkeys(whys)) if whys and all(whys) else ""

@@ -1,0 +1,15 @@
+"""What was published: every row with what answers it, and what the numbers say by themselves.
+
+Nothing here knows of runs; :mod:`perflab.ledger` puts measured beside published.
+"""
+
+from __future__ import annotations
+
+from perflab.published.answers import Answer, Answered, parse
+from perflab.published.row import Row, estimands, reasons, row_key, rows
+from perflab.published.study_check import check_table, checks
+
+__all__ = [
+    "Answer", "Answered", "Row", "check_table", "checks", "estimands", "parse", "reasons",
+    "row_key", "rows",
+]  # fmt: skip

@@ -1,0 +1,69 @@
+"""A published size is compared at the published load and set-up only: every setting counts."""
+
+from __future__ import annotations
+
+import pytest
+
+from perflab.experiments import Experiment
+from perflab.recordings import published_value
+from perflab.systems import experiment
+from perflab.systems.inference import published_load
+
+
+def sizes(name: str, **changes: object) -> dict[str, float | None]:
+    own: Experiment = experiment(name)
+    return {each.name: each.published_ratio for each in own.plan(own.check(changes)).contrasts}
+
+
+def warnings(name: str, **changes: object) -> str:
+    own = experiment(name)
+    return " ".join(map(str, own.plan(own.check(changes)).warnings))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"workers": 1}, "workers is 1 (published: 4)"),
+        ({"pool_size": 20}, "pool_size is 20 (published: 50)"),
+        ({"concurrency": 20}, "concurrency is 20 (published: 50)"),
+        ({"requests": 500}, "requests is 500 (published: 1000)"),
+        ({"connection": "keep_alive"}, "connection is keep_alive (published: per_request)"),
+        ({"round_trip_ms": 5.0}, "round_trip_ms is 5 (published: 0)"),
+        ({"driver": "asyncpg"}, "driver is asyncpg (not published, by default: psycopg2)"),
+        ({"commit_delay_us": 500}, "commit_delay_us is 500"),
+        ({"transaction_style": "autocommit"}, "transaction_style is autocommit"),
+    ],
+)
+def test_each_setting_that_enters_takes_the_size_away(changes: dict, said: str) -> None:
+    assert sizes("synchronous_commit")["off against on"] is not None
+    assert sizes("synchronous_commit", **changes)["off against on"] is None
+    assert said in warnings("synchronous_commit", **changes)
+
+
+def test_how_often_and_where_is_measured_takes_nothing_away() -> None:
+    changes = {"blocks": 3, "backend": "process", "seed": 1, "warmup_requests": 0}
+    assert sizes("synchronous_commit", **changes)["off against on"] is not None
+    assert "published sizes" not in warnings("synchronous_commit", **changes)
+
+
+def test_of_a_factor_only_the_published_or_default_level_has_a_size() -> None:
+    found = sizes("sync_vs_async", pool_minconn=["1", "max"])
+    assert [name for name, size in found.items() if size] == [
+        "async against sync, 0 ms, minconn max"
+    ]
+
+
+def test_a_smaller_default_load_is_not_the_published_one() -> None:
+    name = "no write against write (onnx)"
+    assert sizes("inference_runtime")[name] is None
+    assert sizes("inference_runtime", preset="published")[name] == pytest.approx(1087 / 320)
+
+
+def test_settings_are_those_of_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    def otherwise(*row: str) -> float:
+        return published_value(*row) * (2 if row[-1] == "workers" else 1)
+
+    monkeypatch.setattr(published_load, "published_value", otherwise)
+    own = experiment("synchronous_commit")
+    assert not published_load.as_published(own.check({}))
+    assert published_load.as_published(own.check({"workers": 8}))
