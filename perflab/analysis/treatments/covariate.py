@@ -27,8 +27,8 @@ from perflab.analysis.methods.comparison import CONFIDENCE
 
 # Cross-validated share of the variance that must go before a covariate is believed.
 LEAST_CUT = 0.25
-# Of the analysis of covariance: (treatments - 1) (blocks - 1) - 1 where no trial is missing, so that
-# two treatments have 4 at six blocks and 9 at eleven, three have 9 at six. Below 9 a slope costs the
+# Of the analysis of covariance: (treatments - 1) (blocks - 1) - 1 where no trial is missing; two
+# treatments have 4 at six blocks and 9 at eleven, three have 9 at six. Below 9 a slope costs the
 # interval more than it mostly gives, and choosing it by the data costs level.
 SMALLEST_FREEDOM = 9
 # Fewer leave the effect itself too few degrees of freedom, however many treatments tell the slope.
