@@ -18,7 +18,7 @@ def sides(tmp_path_factory: pytest.TempPathFactory) -> Sides:
     """Three runs, and three of a service that is slower."""
     root = tmp_path_factory.mktemp("sides")
     slower = tuple(Planted(p.levels, p.ratio * 0.7, p.label) for p in ON_AND_OFF)
-    options = {"block_noise": 0.02, "blocks": 4, "requests": 40}
+    options = {"block_noise": 0.02, "blocks": 4, "requests": 150}
     return (
         [write_run(root, seed=seed, **options) for seed in range(3)],
         [write_run(root, seed=3 + seed, treatments=slower, **options) for seed in range(3)],
