@@ -1,104 +1,163 @@
-"""``perflab compare``: what changed between two runs of one experiment."""
+"""``perflab compare``: what changed between runs of one experiment."""
 
 from __future__ import annotations
 
 import json
-from typing import Annotated
+import sys
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from perflab.cli.completing import run_references
+from perflab.cli.completing import several_run_references
 from perflab.cli.terminal import console as make_console
 from perflab.cli.terminal import print_table
 
+if TYPE_CHECKING:
+    from perflab.analysis.treatments.between_runs import RunComparison
+    from perflab.recordings import Run
+
 WORSE = 3
 NOT_COMPARABLE = 4
-STYLES = {"worse": "red", "better": "green", "unclear": "yellow"}
+TOO_FEW_RUNS = 5
+STYLES = {"worse": "red", "better": "green"}
 
 
 def command(
-    run_a: Annotated[
+    runs_a: Annotated[
         str,
         typer.Argument(
-            help="the earlier run: id, prefix, path, latest:NAME", autocompletion=run_references
+            help="the earlier runs, joined by commas: ids, prefixes, paths, latest:NAME",
+            metavar="A1,A2,A3",
+            autocompletion=several_run_references,
         ),
     ],
-    run_b: Annotated[str, typer.Argument(help="the later run", autocompletion=run_references)],
+    runs_b: Annotated[
+        str,
+        typer.Argument(
+            help="the later runs", metavar="B1,B2,B3", autocompletion=several_run_references
+        ),
+    ],
     fail_on: Annotated[
         float,
         typer.Option(
-            help="exit status 3 when something is certainly worse by this factor, like 1.1"
+            help="exit status 3 when something is certainly worse by this factor, like 1.1; needs "
+            "three runs a side"
         ),
     ] = 0.0,
+    one_run_each: Annotated[
+        bool,
+        typer.Option(
+            "--one-run-each",
+            help="let --fail-on judge fewer than three runs a side, by their trials: two runs of "
+            "the same code will then often differ",
+        ),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
 ) -> None:
-    """Compare two runs: ratio B / A per treatment and response, with 95% intervals.
+    """Compare runs: ratio B / A per treatment and response, with 95% intervals.
+
+    Better and worse are said from three runs a side on (perflab compare A1,A2,A3 B1,B2,B3), where
+    the run is the unit. Two runs of the same code differ by more than the trials in them show, so
+    with fewer a response only differs.
 
     Exit status 3 with --fail-on when a response is worse: its interval excludes 1 and its ratio
     reaches the factor. Exit status 4 when the runs are not comparable (other parameters, machine
-    or backend).
+    or backend). Exit status 5 with --fail-on and fewer than three runs a side.
     """
     from perflab import laboratory
-    from perflab.analysis.treatments.two_runs import compare_runs
+    from perflab.analysis.treatments.between_runs import compare_runs
     from perflab.errors import ParameterError
 
     if fail_on and not fail_on >= 1:
         raise ParameterError("--fail-on", [f"{fail_on:g} is below 1; 1.1 means 10% worse"])
-    a, b = laboratory.open_run(run_a), laboratory.open_run(run_b)
+    a, b = (
+        [laboratory.open_run(reference) for reference in _references(side)]
+        for side in (runs_a, runs_b)
+    )
     found = compare_runs(a, b)
-    worse = found.worse(fail_on) if fail_on else found.table.head(0)
+    worse = found.worse(fail_on, one_run_each) if fail_on else found.table.head(0)
+    refused = bool(fail_on) and not (found.enough or one_run_each or found.obstacles)
     if as_json:
-        words = {
-            "run_a": a.run_id,
-            "run_b": b.run_id,
-            "comparable": not found.obstacles,
-            "obstacles": list(found.obstacles),
-            "notes": list(found.notes),
-            "rows": json.loads(found.table.to_json(orient="records")),
-            "failed": len(worse),
-        }
-        print(json.dumps(words, indent=1))
+        print(json.dumps(_words(a, b, found, 0 if refused else len(worse)), indent=1))
     else:
-        _print(a.run_id, b.run_id, found.obstacles, found.notes, _table(found.table))
+        _print(a, b, found)
     if found.obstacles:
         raise typer.Exit(NOT_COMPARABLE)
+    if refused:
+        print(_way_out(a, b, fail_on), file=sys.stderr)
+        raise typer.Exit(TOO_FEW_RUNS)
     if len(worse):
         if not as_json:
             print(f"{len(worse)} responses are worse by {fail_on:g} or more")
         raise typer.Exit(WORSE)
 
 
-def _print(
-    a: str, b: str, obstacles: tuple[str, ...], notes: tuple[str, ...], table: Table
-) -> None:
+def _references(side: str) -> list[str]:
+    from perflab.errors import ParameterError
+
+    references = [each.strip() for each in side.split(",")]
+    if not all(references):
+        problem = f"{side!r} names no run between two commas; write A1,A2,A3"
+        raise ParameterError("perflab compare", [problem])
+    return references
+
+
+def _way_out(a: list[Run], b: list[Run], fail_on: float) -> str:
+    from perflab.analysis.treatments.between_runs import ENOUGH_RUNS
+
+    here = f"here are {len(a)} and {len(b)}"
+    return (
+        f"--fail-on {fail_on:g} judged nothing: it needs {ENOUGH_RUNS} runs a side, {here}. Two "
+        "runs of the same code differ by more than their trials show.\n"
+        f"Repeat `perflab run {a[0].record.experiment}` until each side has {ENOUGH_RUNS}, A and B "
+        f"in turn; then `perflab compare A1,A2,A3 B1,B2,B3 --fail-on {fail_on:g}`.\n"
+        "With --one-run-each it judges by these runs alone, and alarms will often be false."
+    )
+
+
+def _words(a: list[Run], b: list[Run], found: RunComparison, failed: int) -> dict[str, object]:
+    return {
+        "runs_a": [run.run_id for run in a],
+        "runs_b": [run.run_id for run in b],
+        "comparable": not found.obstacles,
+        "enough_runs": found.enough,
+        "obstacles": list(found.obstacles),
+        "notes": list(found.notes),
+        "rows": json.loads(found.table.to_json(orient="records")),
+        "failed": failed,
+    }
+
+
+def _print(a: list[Run], b: list[Run], found: RunComparison) -> None:
     console = make_console()
-    console.print(f"A {a}\nB {b}", markup=False, highlight=False)
-    if obstacles:
+    for name, side in (("A", a), ("B", b)):
+        ids = ", ".join(run.run_id for run in side)
+        console.print(f"{name} {ids}", markup=False, highlight=False)
+    if found.obstacles:
         console.print("not comparable:")
-        for text in obstacles:
+        for text in found.obstacles:
             console.print(f"  {text}", markup=False, highlight=False)
         return
-    print_table(table)
-    for text in notes:
+    print_table(_table(found))
+    for text in found.notes:
         console.print(f"note: {text}", markup=False, highlight=False)
 
 
-def _table(rows: object) -> Table:
-    import pandas as pd
-
+def _table(found: RunComparison) -> Table:
     from perflab.reports.numbers import estimate, p_value
 
-    assert isinstance(rows, pd.DataFrame)
-    table = Table("treatment", "response", "B / A [95%]", "n", "p, adjusted", "verdict")
-    for row in rows.to_dict("records"):
+    heads = ("treatment", "response", "B / A [95%]", "runs", "trials", "p, adjusted", "verdict")
+    table = Table(*heads)
+    for row in found.table.to_dict("records"):
         table.add_row(
             Text(row["treatment"]),
             row["response"],
             Text(estimate(row["ratio"], row["low"], row["high"])),
-            f"{row['n_a']}, {row['n_b']}",
+            f"{row['runs_a']}, {row['runs_b']}",
+            f"{row['trials_a']}, {row['trials_b']}",
             p_value(row["p_adjusted"]),
-            Text(row["verdict"], STYLES.get(row["verdict"], "")),
+            Text(row["verdict"], STYLES.get(row["verdict"], "yellow")),
         )
     return table

@@ -23,3 +23,10 @@ def run_references(incomplete: str) -> list[str]:
 
     ids = sorted((path.parent.name for path in runs_dir().glob("[!.]*/run.json")), reverse=True)
     return [reference for reference in ("latest", *ids) if reference.startswith(incomplete)]
+
+
+def several_run_references(incomplete: str) -> list[str]:
+    """Return what a list of references joined by commas may become; none is offered twice."""
+    given, comma, last = incomplete.rpartition(",")
+    known = given.split(",") if comma else []
+    return [f"{given}{comma}{each}" for each in run_references(last) if each not in known]

@@ -7,7 +7,11 @@ from perflab.instruments.instrument import Instrument, Load, Look, Observation, 
 
 
 class CpuSpeed(Instrument):
-    """Measures ``cpu_probe_ms``: comparisons are corrected for it where that is shown to help."""
+    """Measures ``cpu_probe_before_ms`` and ``cpu_probe_after_ms``, once each.
+
+    Comparisons are corrected for the one before where that is shown to help. The one after is told
+    and nothing more: what a treatment does to the machine is in it.
+    """
 
     def look(self, scene: Scene) -> Look:
         """Return the look at one trial."""
@@ -17,16 +21,16 @@ class CpuSpeed(Instrument):
 class _CpuSpeed(Look):
     def __init__(self, cores: tuple[int, ...]) -> None:
         self._cores = cores
-        self._probes_ms: list[float] = []
+        self._probe_ms: dict[str, float] = {}
 
     def before(self) -> None:
         """Probe."""
-        self._probes_ms.append(cpu_probe_ms(self._cores))
+        self._probe_ms["cpu_probe_before_ms"] = cpu_probe_ms(self._cores)
 
     def after(self) -> None:
         """Probe again."""
-        self.before()
+        self._probe_ms["cpu_probe_after_ms"] = cpu_probe_ms(self._cores)
 
     def observe(self, load: Load) -> Observation:  # noqa: ARG002
-        """Return the mean of the two."""
-        return Observation({"cpu_probe_ms": sum(self._probes_ms) / len(self._probes_ms)})
+        """Return both."""
+        return Observation({**self._probe_ms})

@@ -29,7 +29,7 @@ _REAL = (
     "generator_lag_p50_ms", "generator_lag_p99_ms", "loop_delay_p99_ms", "loop_delay_max_ms",
     "run_delay_share", "connection_wait_p50_ms", "connection_wait_p99_ms", "service_p99_ms",
     "client_cpu_share", "client_cpu_us_per_request", "littles_law_ratio", "paused_cpu_share",
-    "flush_p50_us", "flush_p99_us", "cpu_probe_ms", "steal_share",
+    "flush_p50_us", "flush_p99_us", "cpu_probe_before_ms", "cpu_probe_after_ms", "steal_share",
 )  # fmt: skip
 REMARKS = pa.list_(pa.struct([(name, pa.string()) for name in Remark.model_fields]))
 TRIAL = pa.schema(

@@ -111,7 +111,22 @@ def test_a_queue_is_told_from_a_broken_line_and_its_doubling_covered(design: str
     assert len(queues) >= 0.9 * RUNS
     covered = sum(each.doubled_low <= truth <= each.doubled_high for each in queues)
     assert covered >= LEAST_COVERED - RUNS + len(queues)
-    assert "it has doubled at" in queues[0].text()
+    assert "has doubled at" in queues[0].text()
+
+
+def test_a_smooth_curve_is_no_threshold_and_a_bend_is_told_from_it() -> None:
+    random = np.random.default_rng(11)
+    smooth, sharp = [], []
+    for _ in range(6):
+        cpu = loads(random, "ramps")
+        smooth.append(knee(windows_of(random, cpu, 3 * cpu**2), "cpu"))
+        sharp.append(knee(windows_of(random, cpu, bent(cpu)), "cpu"))
+    bends = [each for each in smooth if each.supported]
+    assert len(bends) >= 3
+    assert sum(bool(each.smooth) for each in bends) >= 0.9 * len(bends)
+    assert "but a smooth curve" in bends[0].text()
+    assert "nearest broken line" in bends[0].text()
+    assert sum(bool(each.smooth) for each in sharp) <= 1
 
 
 def test_a_doubling_beyond_the_largest_cpu_share_is_refused() -> None:
@@ -132,8 +147,8 @@ def test_the_knee_is_said_in_a_sentence() -> None:
     random = np.random.default_rng(5)
     cpu = loads(random, "ramps")
     found = knee(windows_of(random, cpu, bent(cpu)), "cpu")
-    words = f"[{100 * found.low:.0f}, {100 * found.high:.0f}] CPU on"
-    assert found.words() == f"latency rises from {100 * found.cpu:.0f}% {words}"
+    words = f"[{100 * found.low:.0f}, {100 * found.high:.0f}] CPU: latency rises from there on"
+    assert found.words() == f"the nearest broken line bends at {100 * found.cpu:.0f}% {words}"
     assert found.text() == f"{found.words()} (n = 12 trials)"
     places, fitted = np.array(found.curve).T
     assert places[0] == cpu.min()

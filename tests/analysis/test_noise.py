@@ -63,7 +63,7 @@ def test_flags_are_told_in_a_few_words_with_their_numbers(tmp_path) -> None:
     run = write_run(tmp_path)
     assert noise_flags(run) == ()
     trials = run.trials()
-    trials["cpu_probe_ms"] = 5.0 * (1 + 0.5 * (trials["block"] > 2))
+    trials["cpu_probe_before_ms"] = 5.0 * (1 + 0.5 * (trials["block"] > 2))
     trials["steal_share"] = 0.02
     trials["client_real_time"] = 0
     run._trials = trials

@@ -8,9 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from perflab.analysis.methods.comparison import compare, effect_of
+from perflab.analysis.methods.comparison import compare
 from perflab.analysis.methods.quantiles import across_trials
-from perflab.analysis.treatments.covariate import adjustment
 from perflab.analysis.treatments.decision import Kind, blocks_needed, decide, power, smallest_effect
 from perflab.errors import AnalysisError
 
@@ -111,73 +110,6 @@ def test_the_smallest_effect_is_found_with_the_power_asked_for() -> None:
     effect = smallest_effect(0.03, 10)
     assert power(effect, 0.03, 10) == pytest.approx(0.8, abs=0.01)
     assert power(0.0, 0.03, 10) == pytest.approx(0.05, abs=0.001)
-
-
-def speed_runs(random: np.random.Generator, slope: float, ratio: float) -> pd.DataFrame:
-    """Three treatments whose response follows the CPU's speed with a slope."""
-    rows = []
-    for block in range(12):
-        for treatment in "abc":
-            probe = math.exp(0.1 * random.standard_normal())
-            value = probe**slope * math.exp(0.02 * random.standard_normal())
-            rows.append((treatment, block, value * (ratio if treatment == "a" else 1), probe))
-    return pd.DataFrame(rows, columns=["treatment", "block", "response", "cpu_probe_ms"])
-
-
-def adjusted(trials: pd.DataFrame) -> tuple[bool, float, float]:
-    found = adjustment(trials, "response", "cpu_probe_ms")
-    logs = trials.assign(
-        y=np.log(trials["response"]) - found.slope * np.log(trials["cpu_probe_ms"])
-    ).pivot(index="block", columns="treatment", values="y")
-    effect = effect_of(logs["a"] - logs["b"])
-    return found.used, effect.low, effect.high
-
-
-def test_the_speed_of_the_cpu_is_used_only_where_it_cuts_the_variance() -> None:
-    random = np.random.default_rng(7)
-    used = [adjusted(speed_runs(random, 0.0, 1.0))[0] for _ in range(200)]
-    assert sum(used) <= 4
-    used = [adjusted(speed_runs(random, -1.0, 1.0))[0] for _ in range(200)]
-    assert sum(used) >= 198
-
-
-def drifting(trials: pd.DataFrame, random: np.random.Generator) -> pd.DataFrame:
-    """Let response and probe drift together from block to block; within one the probe is noise."""
-    drift = np.exp(np.cumsum(0.1 * random.standard_normal(12)))[trials["block"]]
-    return trials.assign(
-        response=trials["response"] / drift, cpu_probe_ms=trials["cpu_probe_ms"] * drift
-    )
-
-
-def test_a_drift_that_pairing_removes_is_no_ground_for_an_adjustment() -> None:
-    random = np.random.default_rng(9)
-    runs = [drifting(speed_runs(random, 0.0, 1.0), random) for _ in range(100)]
-    assert sum(adjusted(trials)[0] for trials in runs) <= 3
-    # What the probe tells within blocks is still used, with the slope that it has there.
-    runs = [drifting(speed_runs(random, -0.5, 1.0), random) for _ in range(30)]
-    slopes = [adjustment(trials, "response", "cpu_probe_ms").slope for trials in runs]
-    assert np.median(slopes) == pytest.approx(-0.5, abs=0.03)
-
-
-def test_a_missing_trial_leaves_the_slope_as_it_is() -> None:
-    random = np.random.default_rng(10)
-    trials = drifting(speed_runs(random, -1.0, 1.5), random).drop(index=[0, 7, 20])
-    assert adjustment(trials, "response", "cpu_probe_ms").slope == pytest.approx(-1, abs=0.1)
-
-
-def test_an_adjusted_comparison_keeps_its_level_and_gains_power() -> None:
-    random = np.random.default_rng(8)
-    alarms = found = plain = 0
-    for _ in range(300):
-        _, low, high = adjusted(speed_runs(random, -1.0, 1.0))
-        alarms += low > 1 or high < 1
-        trials = speed_runs(random, -1.0, 1.06)
-        found += adjusted(trials)[1] > 1
-        wide = trials.pivot(index="block", columns="treatment", values="response")
-        plain += compare(wide["a"], wide["b"]).low > 1
-    assert wilson_upper(alarms, 300) <= 0.09
-    assert found / 300 > 0.95
-    assert plain / 300 < 0.6
 
 
 @pytest.mark.parametrize("values", [[], [math.nan], [0.1], [math.nan, 0.2]])

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.signal import lfilter
 
 from perflab.analysis.curves.correlation import correlate, windows
 from perflab.errors import AnalysisError
@@ -114,6 +115,37 @@ def test_autocorrelated_windows_give_no_false_correlation() -> None:
         p_false += found.p_value <= 0.05
     assert false / runs <= 0.09
     assert p_false / runs <= 0.09
+
+
+def crowds(random: np.random.Generator, slope: float) -> pd.DataFrame:
+    """Six trials in which users join, stay and leave; CPU and latency rise and fall with them."""
+    users = np.concatenate([np.linspace(0, 1, 30), np.ones(30), np.linspace(1, 0, 20)])
+    phase = np.repeat(["ramp", "plateau", "tail"], [30, 30, 20])
+    noise = lfilter([1], [1, -0.4], random.normal(size=(2, 6, len(users))), axis=2)
+    x, y = 10 * users**2 + noise[0], 10 * users + noise[1] + slope * noise[0]
+    trial = np.repeat(np.arange(6), len(users))
+    return pd.DataFrame(
+        {"trial_id": trial, "phase": np.tile(phase, 6), "x": x.ravel(), "y": y.ravel()}
+    )
+
+
+def test_a_ramp_that_both_follow_is_no_correlation_within_its_phases() -> None:
+    random = np.random.default_rng(6)
+    false = 0
+    for _ in range(40):
+        table = crowds(random, slope=0.0)
+        found = correlate(table, "x", "y", phase="phase")
+        false += not found.low <= 0 <= found.high
+    assert false <= 6
+    # Across the phases, or along the ramp, nothing but the users correlates them.
+    assert correlate(table, "x", "y").low > 0.5
+    assert correlate(table[table["phase"] == "ramp"], "x", "y").low > 0.5
+    assert found.windows == len(table)
+
+
+def test_what_goes_together_within_phases_is_found() -> None:
+    found = correlate(crowds(np.random.default_rng(7), slope=1.0), "x", "y", phase="phase")
+    assert 0.5 < found.low < found.high < 0.85
 
 
 def test_constant_and_short_trials_are_left_out_with_a_warning() -> None:

@@ -8,20 +8,34 @@ from pathlib import Path
 
 import pytest
 
+from perflab.cli.completing import several_run_references
 from tests.cli.conftest import Tell
 from tests.synthetic import ON_AND_OFF, Planted, write_run
 
 Type = Callable[..., str]
 
 
+SLOWER = tuple(Planted(p.levels, p.ratio * 0.7, p.label) for p in ON_AND_OFF)
+
+
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    slower = tuple(Planted(p.levels, p.ratio * 0.7, p.label) for p in ON_AND_OFF)
     runs = tmp_path / "runs"
     write_run(runs, seed=1, run_id="first", block_noise=0.02)
-    write_run(runs, seed=2, run_id="slower", block_noise=0.02, treatments=slower)
+    write_run(runs, seed=2, run_id="slower", block_noise=0.02, treatments=SLOWER)
     write_run(runs, seed=3, run_id="other", experiment="sync_vs_async")
     return tmp_path
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three runs a side; those of B are slower."""
+    root = tmp_path_factory.mktemp("three")
+    options = {"block_noise": 0.02, "blocks": 3, "requests": 60}
+    for place in range(3):
+        write_run(root / "runs", seed=place, run_id=f"a{place}", **options)
+        write_run(root / "runs", seed=9 + place, run_id=f"b{place}", treatments=SLOWER, **options)
+    return root
 
 
 @pytest.fixture
@@ -34,21 +48,52 @@ def perflab(perflab: Tell) -> Type:
     return typed
 
 
-def test_a_regression_fails_a_pipeline_and_an_improvement_does_not(
-    perflab: Type, data: Path
+def test_a_regression_over_three_runs_a_side_fails_a_pipeline_and_an_improvement_does_not(
+    perflab: Type, three: Path
 ) -> None:
-    text = perflab(data, "compare", "first", "slower", "--fail-on", "1.1", code=3)
+    a, b = "a0,a1,a2", "b0,b1,b2"
+    text = perflab(three, "compare", a, b, "--fail-on", "1.1", code=3)
     assert "worse" in text
     assert "0.7" in text
-    perflab(data, "compare", "slower", "first", "--fail-on", "1.1")
-    perflab(data, "compare", "first", "slower", "--fail-on", "2")
+    assert "3, 3" in text
+    perflab(three, "compare", b, a, "--fail-on", "1.1")
+    perflab(three, "compare", a, b, "--fail-on", "2")
 
 
-def test_json_says_the_same_to_programs(perflab: Type, data: Path) -> None:
-    words = json.loads(perflab(data, "compare", "first", "slower", "--json"))
-    assert words["comparable"] is True
+def test_one_run_each_fails_no_pipeline_unless_it_is_asked_to(perflab: Type, data: Path) -> None:
+    text = perflab(data, "compare", "first", "slower", "--fail-on", "1.1", code=5)
+    assert "differs, one run each" in text
+    assert "it needs 3 runs a side, here are 1 and 1" in text
+    assert "perflab compare A1,A2,A3 B1,B2,B3 --fail-on 1.1" in text
+    words = ("--fail-on", "1.1", "--one-run-each")
+    assert "responses are worse" in perflab(data, "compare", "first", "slower", *words, code=3)
+    perflab(data, "compare", "slower", "first", *words)
+    # A run with itself is no comparison, whatever is asked of it.
+    perflab(data, "compare", "first", "first", "--fail-on", "1.1", code=4)
+
+
+def test_json_says_the_same_to_programs(perflab: Type, data: Path, three: Path) -> None:
+    words = json.loads(perflab(three, "compare", "a0,a1,a2", "b0,b1,b2", "--json"))
+    assert words["comparable"] is words["enough_runs"] is True
+    assert words["runs_a"] == ["a0", "a1", "a2"]
     assert {row["verdict"] for row in words["rows"]} == {"worse"}
     assert words["notes"]
+    few = json.loads(perflab(data, "compare", "first", "slower", "--json"))
+    assert few["enough_runs"] is False
+
+
+def test_a_list_of_runs_is_completed_item_by_item(
+    three: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PERFLAB_RUNS", str(three / "runs"))
+    assert several_run_references("a1") == ["a1"]
+    assert several_run_references("a1,a") == ["a1,a2", "a1,a0"]
+    assert "latest" in several_run_references("")
+
+
+def test_a_comma_without_a_run_is_named(perflab: Type, three: Path) -> None:
+    text = perflab(three, "compare", "a0,,a1", "b0", code=1)
+    assert "write A1,A2,A3" in text
 
 
 def test_runs_that_differ_in_more_than_chance_are_not_compared(perflab: Type, data: Path) -> None:

@@ -65,7 +65,7 @@ def recorded(name: str, root: Path) -> Run:
 def disturbed(trials: pd.DataFrame) -> pd.DataFrame:
     """Return trials of a machine that became half as slow again; streams' columns are planted."""
     streams = dict.fromkeys(STREAM_COLUMNS, trials["mean_ms"])
-    return trials.assign(cpu_probe_ms=5.0 * (1 + 0.5 * (trials["block"] > 0)), **streams)
+    return trials.assign(cpu_probe_before_ms=5.0 * (1 + 0.5 * (trials["block"] > 0)), **streams)
 
 
 def words_of(shown: object) -> str:

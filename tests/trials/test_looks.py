@@ -142,7 +142,7 @@ def test_without_instruments_a_trial_has_what_every_trial_has(tmp_path: Path) ->
     plain = treatment("a").model_copy(update={"instruments": ()})
     row = measure(bench(tmp_path), plain, {"trial_id": "t"}).row
     assert {"generator_lag_p99_ms", "cpu_share_echo", "paused_cpu_share", "steal_share"} <= set(row)
-    assert not {"mean_ms", "throughput_rps", "cpu_probe_ms", "server_count"} & set(row)
+    assert not {"mean_ms", "throughput_rps", "cpu_probe_before_ms", "server_count"} & set(row)
 
 
 def test_streams_change_no_word_of_what_a_treatment_asks_for(tmp_path: Path) -> None:

@@ -52,7 +52,8 @@ def test_it_goes_in_order_from_activation_to_the_probe_after_the_load(tmp_path: 
     ]  # fmt: skip
     assert found.row["flush_us"] == [100.0, 300.0, 100.0, 300.0]
     assert found.row["flush_p50_us"] == 200.0
-    assert found.row["cpu_probe_ms"] > 0
+    assert found.row["cpu_probe_before_ms"] > 0
+    assert found.row["cpu_probe_after_ms"] > 0
 
 
 @pytest.mark.parametrize(
@@ -157,5 +158,5 @@ def test_patience_ends_when_it_is_asked_to() -> None:
 
 def test_two_instruments_do_not_write_into_one_column(tmp_path: Path) -> None:
     twice = treatment("a").model_copy(update={"instruments": (CpuSpeed(), CpuSpeed())})
-    with pytest.raises(ExperimentError, match="cpu_probe_ms"):
+    with pytest.raises(ExperimentError, match="cpu_probe_before_ms"):
         measure(bench(tmp_path), twice, {"trial_id": "t"})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,7 @@ WIDTH_S = 0.1
 SMALLEST_WINDOWS = 6
 # A rank correlation of 1 over few windows is no perfect one: keep Fisher's z finite.
 LARGEST_RHO = 0.995
+SMALLEST_ROOM = 1e-3
 
 
 @dataclass(frozen=True)
@@ -134,9 +136,17 @@ def cpu_shares(samples: pd.DataFrame, edges: np.ndarray) -> np.ndarray:
 
 
 def correlate(
-    table: pd.DataFrame, x: str, y: str = "p50_ms", confidence: float = CONFIDENCE
+    table: pd.DataFrame,
+    x: str,
+    y: str = "p50_ms",
+    confidence: float = CONFIDENCE,
+    phase: str = "",
 ) -> Correlation:
     """Return Spearman's correlation of two columns of :func:`windows`, within trials.
+
+    With ``phase``, the column that names the phase of each window, it is within the phases of each
+    trial, and beyond what both share with time there: as users join, everything rises together,
+    whether or not one has to do with the other. A phase counts in a trial by its windows.
 
     Windows of one trial are autocorrelated and treatments differ in both columns, so the trial is
     the unit: one rank correlation per trial, averaged through Fisher's z, with a t interval over
@@ -145,27 +155,52 @@ def correlate(
     number for n and mix in the difference between treatments.
 
     Sources: C. Spearman, Am. J. Psychol. 15, 1904; for averaging through z, N. C. Silver,
-    W. P. Dunlap, J. Appl. Psychol. 72, 1987.
+    W. P. Dunlap, J. Appl. Psychol. 72, 1987; for what time leaves of a rank correlation, M. G.
+    Kendall, Biometrika 32, 1942.
 
     Raises
     ------
     AnalysisError
         A column is not in the table.
     """
-    absent = [name for name in (x, y) if name not in table.columns]
+    columns = [x, y, *([phase] if phase else [])]
+    absent = [name for name in columns if name not in table.columns]
     if absent:
         raise AnalysisError(f"the windows have no column {', '.join(absent)}")
-    known = table[["trial_id", x, y]].dropna()
+    known = table[["trial_id", *columns]].dropna()
     z, counted, left_out = [], 0, []
     for trial in pd.unique(table["trial_id"]):
         own = known[known["trial_id"] == trial]
-        if len(own) < SMALLEST_WINDOWS or own[x].nunique() < 2 or own[y].nunique() < 2:
+        stretches = [part for _, part in own.groupby(phase, sort=False)] if phase else [own]
+        found = [
+            (_z(part[x], part[y], beyond_time=bool(phase)), len(part))
+            for part in stretches
+            if _can_vary(part, x, y)
+        ]
+        if not found:
             left_out.append(str(trial))
             continue
-        rho = float(stats.spearmanr(own[x], own[y]).statistic)
-        z.append(math.atanh(max(-LARGEST_RHO, min(LARGEST_RHO, rho))))
-        counted += len(own)
+        values, sizes = np.array(found).T
+        # The variance of z is 1 / (windows - 3), and one more goes to time.
+        z.append(float(np.average(values, weights=sizes - 3 - bool(phase))))
+        counted += int(sizes.sum())
     return _over_trials(np.array(z), counted, left_out, confidence)
+
+
+def _can_vary(part: pd.DataFrame, x: str, y: str) -> bool:
+    return len(part) >= SMALLEST_WINDOWS and part[x].nunique() > 1 and part[y].nunique() > 1
+
+
+def _z(x: pd.Series[Any], y: pd.Series[Any], beyond_time: bool) -> float:
+    """Return Fisher's z of the rank correlation, or of what the order of windows leaves of it."""
+    rho = float(stats.spearmanr(x, y).statistic)
+    if beyond_time:
+        order = np.arange(len(x))
+        with_x, with_y = (float(stats.spearmanr(order, each).statistic) for each in (x, y))
+        room = math.sqrt((1 - with_x**2) * (1 - with_y**2))
+        # A series that is its own clock leaves nothing to correlate.
+        rho = (rho - with_x * with_y) / room if room > SMALLEST_ROOM else 0.0
+    return math.atanh(max(-LARGEST_RHO, min(LARGEST_RHO, rho)))
 
 
 def _over_trials(

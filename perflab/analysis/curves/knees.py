@@ -1,4 +1,4 @@
-"""From which CPU share on latency rises: a fitted knee with its interval, or that there is none."""
+"""Where the nearest broken line of latency over CPU bends: a knee, or none."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import pandas as pd
 from scipy import stats
 
 from perflab.analysis.curves.broken_line import Bend, bend
-from perflab.analysis.curves.queueing import QueueCurve, curve, queueing_curve
+from perflab.analysis.curves.queueing import QueueCurve, queueing_curve
+from perflab.analysis.curves.shapes import QUEUE, STRAIGHT, Shapes, drawn, shapes
 from perflab.analysis.methods.clustering import ONLY_THESE, TRIALS, Clusters, clusters, unit
 from perflab.analysis.methods.comparison import CONFIDENCE, USUAL_P
 from perflab.errors import AnalysisError
@@ -20,24 +21,23 @@ SMALLEST_WINDOWS = 60
 MOST_CORES, LONGEST = 1e5, 1e15
 OUTLIER = 3.0
 BINS = 20
-DRAWN = 80
-STRAIGHT, BROKEN, QUEUE = "straight line", "broken line", "queueing curve"
 METHOD = "broken line on log latency, test and interval by flipped scores of {}"
 
 
 @dataclass(frozen=True)
 class Knee:
-    """Where latency begins to rise with CPU, over the windows of several trials.
+    """Where the broken line nearest to latency over CPU bends, over the windows of several trials.
 
     ``cpu``, ``low`` and ``high`` (1.0 = one core) are NaN where ``supported`` is False: there is
     no knee, or the data cannot tell, as ``reason`` says. ``p_value`` is that of a straight line
     against a bend. ``before`` and ``after`` are slopes of log latency per core. ``doubled`` is the
     CPU share at which the queueing curve has doubled the idle latency, with its interval; NaN
     where the queueing curve does not fit better, or doubles only beyond the largest CPU share
-    seen. ``shape`` is the model with the least BIC, and ``curve`` holds points (CPU, latency) of
-    it. ``n`` counts trials, ``windows`` their windows; ``unit`` says what test and interval count:
-    the trials, or below 8 of them the blocks of windows within them. Empty where nothing was
-    fitted.
+    seen. ``shape`` is the model that is drawn, and ``curve`` holds points (CPU, latency) of it.
+    ``smooth`` names a curve without a bend that fits as well as the broken line, by BIC (empty:
+    none does): the bend is then no threshold. ``n`` counts trials, ``windows`` their windows;
+    ``unit`` says what test and interval count: the trials, or below 8 of them the blocks of windows
+    within them. Empty where nothing was fitted.
     """
 
     cpu: float
@@ -59,6 +59,7 @@ class Knee:
     reason: str = ""
     warnings: tuple[str, ...] = ()
     unit: str = ""
+    smooth: str = ""
 
     def text(self) -> str:
         """Return the knee in a sentence, or why there is none, with n, its unit and warnings."""
@@ -70,12 +71,15 @@ class Knee:
         """Return the same without what it rests on."""
         if not self.supported:
             return self.reason
-        rises = "rises" if self.before <= self.after / 5 else "rises faster"
-        words = f"latency {rises} from {_percent(self.cpu, self.low, self.high)} CPU on"
+        bend = f"the nearest broken line bends at {_percent(self.cpu, self.low, self.high)} CPU"
+        if not self.smooth:
+            rises = "rises" if self.before <= self.after / 5 else "rises faster"
+            return f"{bend}: latency {rises} from there on"
+        words = f"{bend}, but a smooth curve ({self.smooth}) fits as well: latency rises gradually"
         if not math.isfinite(self.doubled_low):
             return words
         doubled = _percent(self.doubled, self.doubled_low, self.doubled_high)
-        return f"{words}, gradually as before a queue: it has doubled at {doubled}"
+        return f"{words}, as before a queue, and has doubled at {doubled}"
 
 
 def _percent(value: float, low: float, high: float) -> str:
@@ -113,7 +117,7 @@ def knee(
     Notes
     -----
     For data from a smooth curve the knee is the bend of the nearest broken line and depends on
-    which CPU shares were seen; then ``doubled`` is the better number.
+    which CPU shares were seen; ``smooth`` says so, and ``doubled`` is the better number.
 
     Sources: see :mod:`~perflab.analysis.curves.broken_line`,
     :mod:`~perflab.analysis.curves.queueing` and
@@ -163,8 +167,8 @@ def _described(
 ) -> Knee:
     queue = queueing_curve(x, y, own, confidence)
     supported = found.p_value < USUAL_P and found.after > 0
-    shape = _shape(found, queue, own) if supported else STRAIGHT
-    queue = queue if shape == QUEUE else None
+    seen = shapes(x, y, own, found, queue) if supported else Shapes(STRAIGHT)
+    queue = queue if seen.shape == QUEUE else None
     missing = math.nan
     # Beyond what was seen the curve is a guess, and may even pass 100%.
     doubled = queue if queue and queue.doubled <= x.max() else None
@@ -178,8 +182,8 @@ def _described(
         doubled.doubled if doubled else missing,
         doubled.low if doubled else missing,
         doubled.high if doubled else missing,
-        shape,
-        _curve(x, y, found, queue, shape),
+        seen.shape,
+        drawn(x, y, own, found, queue, seen.shape),
         n,
         len(x),
         supported,
@@ -188,6 +192,7 @@ def _described(
         "" if supported else _why_not(found),
         _warnings(found, own, queue, float(x.max())) if supported else (),
         unit(own.count, own.kind, n),
+        seen.smooth,
     )
 
 
@@ -215,42 +220,6 @@ def _warnings(
     if own.kind != TRIALS:
         warnings.append(ONLY_THESE)
     return tuple(warnings)
-
-
-def _shape(found: Bend, queue: QueueCurve | None, own: Clusters) -> str:
-    """Return the model with the least BIC, n being that of independent windows."""
-    rest = found.residuals
-    within = own.cluster[1:] == own.cluster[:-1]
-    total = float(rest @ rest)
-    rho = float((rest[1:] * rest[:-1])[within].sum()) / total if total > 0 else 0.0
-    rho = min(0.98, max(0.0, rho))
-    n = len(rest) * (1 - rho) / (1 + rho)
-    squares = {STRAIGHT: (found.squares_line, 1), BROKEN: (found.squares, 3)}
-    if queue is not None and math.isfinite(queue.low):
-        squares[QUEUE] = (queue.squares, 2)
-    floor = 1e-12 * max(found.squares_line, 1e-300)
-    bic = {
-        name: n * math.log(max(value, floor)) + count * math.log(n)
-        for name, (value, count) in squares.items()
-    }
-    del bic[STRAIGHT]
-    return min(bic, key=lambda name: bic[name])
-
-
-def _curve(
-    x: np.ndarray, y: np.ndarray, found: Bend, queue: QueueCurve | None, shape: str
-) -> tuple[tuple[float, float], ...]:
-    places = np.linspace(float(x.min()), float(x.max()), DRAWN)
-
-    def model(at: np.ndarray) -> np.ndarray:
-        if shape == QUEUE and queue is not None:
-            return curve(at, queue.capacity, queue.shape)
-        if shape == STRAIGHT:
-            return found.slope * at
-        return found.before * at + (found.after - found.before) * np.maximum(0, at - found.place)
-
-    logs = model(places) + float((y - model(x)).mean())
-    return tuple(zip(places.tolist(), np.exp(logs).tolist(), strict=True))
 
 
 def _none(reason: str, n: int, windows: int, confidence: float) -> Knee:

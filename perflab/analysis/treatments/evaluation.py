@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from perflab.analysis.methods.comparison import Effect, benjamini_hochberg, effect_of, log_ratios
-from perflab.analysis.treatments.covariate import adjustment
+from perflab.analysis.treatments.covariate import adjustment, priced
 from perflab.analysis.treatments.decision import Decision, decide
 from perflab.analysis.treatments.noise import noise_flags
 from perflab.analysis.treatments.verdict import SMALLEST_N, Outcome, Verdict, judge
@@ -20,8 +21,9 @@ from perflab.recordings import Contrast, ContrastPair, Response, Run, Scale, res
 
 # What claims of one step end in, such as "(p90)": where they are named together, once is enough.
 PERCENTILE = re.compile(r" \(p\d+\b[^()]*\)$")
-# Measured around every trial; a response is corrected for it where that is shown to help.
-COVARIATE = "cpu_probe_ms"
+# Measured before every load; a response is corrected for it where that is shown to help. A probe
+# after the load answers to the treatment.
+COVARIATE = "cpu_probe_before_ms"
 
 
 @dataclass(frozen=True)
@@ -140,8 +142,20 @@ def _effects(run: Run, contrast: Contrast, trials: pd.DataFrame) -> tuple[pd.Ser
         return effects, ""
     found = adjustment(trials, contrast.response, COVARIATE)
     if found.used:
-        effects -= found.slope * _between(run, contrast, COVARIATE, trials)
+        faster = _between(run, contrast, COVARIATE, trials)
+        effects[:] = priced(effects.to_numpy(), faster.to_numpy(), found, _weight(run, contrast))
     return effects, found.text()
+
+
+def _weight(run: Run, contrast: Contrast) -> float:
+    """Return the sum of the squared weights that a contrast gives to the trials of a block."""
+    weights: Counter[str] = Counter()
+    pairs = [(contrast, 1.0), *([(contrast.interaction, -1.0)] if contrast.interaction else [])]
+    for pair, sign in pairs:
+        for levels, side in ((pair.numerator, sign), (pair.denominator, -sign)):
+            names = run.record.selected(levels)
+            weights.update(dict.fromkeys(names, side / len(names)))
+    return sum(weight**2 for weight in weights.values())
 
 
 def _between(run: Run, contrast: Contrast, response: str, trials: pd.DataFrame) -> pd.Series[Any]:

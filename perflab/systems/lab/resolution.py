@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
-from perflab.analysis.methods.comparison import CONFIDENCE, SMALLEST_SIGNED_RANK, effect_of
+from perflab.analysis.methods.comparison import SMALLEST_SIGNED_RANK, effect_of
 from perflab.analysis.methods.quantiles import across_trials
+from perflab.analysis.methods.rates import Rate
 from perflab.analysis.treatments.decision import POWER, smallest_effect
 from perflab.errors import AnalysisError
 from perflab.recordings import Run
@@ -30,29 +30,6 @@ KNOWN_COLUMNS = [
 ]  # fmt: skip
 
 OVERHEAD_COLUMNS = ["who", "typical", "low", "high", "n", "largest"]
-
-
-@dataclass(frozen=True)
-class Rate:
-    """A share of cases with its 95% Wilson interval (E. B. Wilson, JASA 22, 1927)."""
-
-    hits: int
-    n: int
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """Return low and high; (0, 1) without a case."""
-        if not self.n:
-            return 0.0, 1.0
-        found = stats.binomtest(self.hits, self.n).proportion_ci(CONFIDENCE, "wilson")
-        return float(found.low), float(found.high)
-
-    def text(self) -> str:
-        """Return ``2 of 24: 8% [2%, 26%]``."""
-        if not self.n:
-            return "no case"
-        low, high = self.interval
-        return f"{self.hits} of {self.n}: {self.hits / self.n:.0%} [{low:.0%}, {high:.0%}]"
 
 
 def false_alarms(run: Run, response: str = "mean_ms", blocks: int = SMALLEST_SIGNED_RANK) -> Rate:

@@ -76,9 +76,9 @@ def test_every_question_gets_the_planted_answer(run: Run) -> None:
     assert bands_apart.endswith("(n = 3 blocks)")
     for label in ("costly_logins", "free_logins"):
         # The service takes 20% of a core at any latency, or what logins add.
-        assert answers[label, "CPU from which latency rises"].startswith("no knee")
+        assert answers[label, "where latency bends with CPU"].startswith("no knee")
         # Every window has the same p90: there is nothing that could go with the volume.
-        volume = answers[label, "latency (p90) with volume"]
+        volume = answers[label, "latency (p90) with volume, within phases"]
         assert volume.startswith("no correlation can be told (n = 0 trials; 3 trials have")
     volume = answers["all", "volume against users while users join and leave"]
     assert "(n = 6 trials" in volume

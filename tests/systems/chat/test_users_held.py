@@ -45,8 +45,8 @@ def test_what_is_held_and_what_is_not_is_told_by_configuration(tmp_path: Path) -
     assert list(table["first_missed"]) == ["", "", "delivery_p90_ms", "", "delivery_p90_ms"]
     words = said(run)
     assert words["best"] == (
-        "600 users and 36,000 [36,000, 36,000] messages/s held in 2 of 2 trials; with 700 users, "
-        "1 of 2 trials missed a target (p90)"
+        "600 users and 36,000 [36,000, 36,000] messages/s held in 2 of 2 trials [16%, 100%]; with "
+        "700 users, 1 of 2 trials [1%, 99%] missed a target (p90)"
     )
     assert words["json"].startswith("250 users and 6,250 [6,250, 6,250] messages/s held in 2 of 2")
 
@@ -64,7 +64,7 @@ def test_typical_values_stand_with_interval_and_n(tmp_path: Path) -> None:
 def test_more_users_are_not_held_where_fewer_were_not(tmp_path: Path) -> None:
     planted = {("best", 500): [GOOD], ("best", 600): [LATE], ("best", 700): [GOOD]}
     assert said(write_ladder(tmp_path, planted))["best"].startswith(
-        "500 users and 25,000 messages/s (no interval) held in 1 of 1 trial; with 600 "
+        "500 users and 25,000 messages/s (no interval) held in 1 of 1 trial [3%, 100%]; with 600 "
     )
 
 
@@ -72,7 +72,21 @@ def test_a_refused_trial_is_neither_held_nor_missed(tmp_path: Path) -> None:
     planted = {("best", 500): [GOOD], ("best", 900): [REFUSED]}
     run = write_ladder(tmp_path, planted)
     assert list(users_held(run)["refused"]) == [0, 1]
-    assert said(run)["best"].endswith("no limit was found; trials with 900 users were refused")
+    assert said(run)["best"].endswith(
+        "with 900 users nothing is shown, 0 of 1 trial [0%, 98%] held, the others were refused; "
+        "no limit was found"
+    )
+
+
+def test_a_refused_trial_stands_below_the_line(tmp_path: Path) -> None:
+    planted = {("best", 500): [GOOD] * 4, ("best", 600): [GOOD, GOOD, GOOD, REFUSED]}
+    words = said(write_ladder(tmp_path, planted))["best"]
+    assert words.startswith("500 users and 25,000 [25,000, 25,000] messages/s held in 4 of 4")
+    assert "4 of 4 trials [40%, 100%]" in words
+    assert "with 600 users nothing is shown, 3 of 4 trials [19%, 99%] held" in words
+    planted = {("best", 600): [GOOD, LATE, REFUSED, REFUSED]}
+    words = said(write_ladder(tmp_path / "late", planted))["best"]
+    assert words == "with 600 users, 1 of 4 trials [1%, 81%] missed a target (p90), 2 were refused"
 
 
 def test_what_only_the_service_did_is_a_miss_and_no_refusal(tmp_path: Path) -> None:
@@ -80,7 +94,7 @@ def test_what_only_the_service_did_is_a_miss_and_no_refusal(tmp_path: Path) -> N
     run = write_ladder(tmp_path, planted)
     assert users_held(run)[["held", "missed", "refused"]].values.tolist() == [[2, 0, 0], [1, 1, 0]]
     assert said(run)["best"].endswith(
-        "with 900 users, 1 of 2 trials failed through the service's own fault"
+        "with 900 users, 1 of 2 trials [1%, 99%] failed through the service's own fault"
     )
 
 
@@ -93,7 +107,7 @@ def test_what_the_client_did_or_too_few_deliveries_is_no_miss(tmp_path: Path) ->
 def test_a_failed_trial_is_a_miss_of_the_service(tmp_path: Path) -> None:
     run = write_ladder(tmp_path, {("json", 250): [GOOD], ("json", 500): [FAILED]})
     assert said(run)["json"].endswith(
-        "with 500 users, 1 of 1 trial failed through the service's own fault"
+        "with 500 users, 1 of 1 trial [3%, 100%] failed through the service's own fault"
     )
 
 
@@ -102,7 +116,7 @@ def test_the_figure_says_what_the_table_says(tmp_path: Path) -> None:
     figure = picture(USERS_HELD, run)
     assert figure is not None
     words = one_line(figure)
-    assert "with 600 users, 1 of 1 trial missed a target (p90)" in words
+    assert "with 600 users, 1 of 1 trial [3%, 100%] missed a target (p90)" in words
 
 
 def test_one_number_of_users_makes_no_figure(tmp_path: Path) -> None:

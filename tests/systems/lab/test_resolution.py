@@ -9,7 +9,6 @@ import pytest
 from perflab.errors import AnalysisError
 from perflab.recordings import Run
 from perflab.systems.lab.resolution import (
-    Rate,
     false_alarms,
     known_effects,
     overhead,
@@ -115,9 +114,3 @@ def test_a_run_without_answers_is_refused_in_words(tmp_path) -> None:
     run = lab_check(tmp_path, blocks=1, failed=[(0, index) for index in range(5)])
     with pytest.raises(AnalysisError, match="no successful request"):
         work_share(run)
-
-
-def test_rates_have_wilson_intervals() -> None:
-    low, high = Rate(0, 20).interval
-    assert low == 0
-    assert high == pytest.approx(0.161, abs=0.001)

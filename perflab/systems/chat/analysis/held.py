@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
 
+from perflab.analysis.methods.rates import Rate
 from perflab.analysis.trials.summary import typical_values
 from perflab.numerals import counted
 from perflab.recordings import Run, fault, targets
@@ -89,35 +91,47 @@ def _without_users(rung: str) -> str:
 def held_sentences(table: pd.DataFrame) -> list[str]:
     """Say for each configuration of :func:`users_held` what it held, and what it did not.
 
-    A number of users is held when no trial of it, nor of any smaller number, missed a target.
+    A number of users is held when every trial of it held, those that were refused counting as not
+    held, and no trial of any smaller number missed a target. Every share has all trials below the
+    line, and its exact 95% interval.
     """
     return [_said(str(name), group) for name, group in table.groupby("configuration", sort=False)]
 
 
 def _said(name: str, group: pd.DataFrame) -> str:
-    judged = group[group["held"] + group["missed"] > 0]
-    broken = judged[judged["missed"] > 0]
-    good = judged[judged["users"] < broken["users"].min()] if len(broken) else judged
+    trials = group["held"] + group["missed"] + group["refused"]
+    broken = group[group["missed"] > 0]
+    below = group[group["users"] < broken["users"].min()] if len(broken) else group
+    good = below[(below["held"] == trials[below.index]) & (trials[below.index] > 0)]
     parts = []
     if len(good):
         best = good.iloc[-1]
-        parts.append(
-            f"{counted(int(best['users']), 'user')} and {_volume(best)} held in {best['held']} of "
-            f"{counted(int(best['held']), 'trial')}"
-        )
+        users = counted(int(best["users"]), "user")
+        parts.append(f"{users} and {_volume(best)} held in {_share(best, 'held')}")
+    unclear = below[below["refused"] > 0]
+    if len(good):
+        unclear = unclear[unclear["users"] > good["users"].max()]
+    parts += [_unclear(row) for row in unclear.to_dict("records")]
     if len(broken):
         worst = broken.iloc[0]
-        missed, of = int(worst["missed"]), int(worst["held"] + worst["missed"])
-        parts.append(
-            f"with {counted(int(worst['users']), 'user')}, {missed} of {counted(of, 'trial')} "
-            f"{_why(str(worst['first_missed']))}"
-        )
+        missed = f"{_share(worst, 'missed')} {_why(str(worst['first_missed']))}"
+        refused = f", {int(worst['refused'])} were refused" if worst["refused"] else ""
+        parts.append(f"with {counted(int(worst['users']), 'user')}, {missed}{refused}")
     else:
-        parts.append("more were not tried" if len(good) == len(group) else "no limit was found")
-    if len(refused := group[(group["refused"] > 0) & (group["held"] + group["missed"] == 0)]):
-        users = counted(int(refused["users"].min()), "user")
-        parts.append(f"trials with {users} were refused")
+        parts.append("no limit was found" if len(unclear) else "more were not tried")
     return f"{name.replace('_', ' ')}: {'; '.join(parts)}"
+
+
+def _unclear(row: Mapping[Any, Any]) -> str:
+    """Say of a number of users that refused trials keep from being held."""
+    users = counted(int(row["users"]), "user")
+    return f"with {users} nothing is shown, {_share(row, 'held')} held, the others were refused"
+
+
+def _share(row: Mapping[Any, Any] | pd.Series[Any], what: str) -> str:
+    """Return ``3 of 4 trials [19%, 99%]``: the refused ones are among them."""
+    rate = Rate(int(row[what]), int(row["held"] + row["missed"] + row["refused"]))
+    return f"{rate.hits} of {counted(rate.n, 'trial')} {rate.bounds()}"
 
 
 def _why(first_missed: str) -> str:

@@ -9,9 +9,10 @@ import pandas as pd
 from perflab.analysis.curves.correlation import Correlation, correlate
 from perflab.analysis.curves.knees import knee
 from perflab.analysis.curves.lags import lag
+from perflab.numerals import counted
 from perflab.recordings import Run
 from perflab.systems.chat.analysis.volume import published_factor, volume_laws
-from perflab.systems.chat.analysis.windows import WIDTH_S, bands, stream_windows
+from perflab.systems.chat.analysis.windows import PHASES, WIDTH_S, bands, stream_windows
 
 LATENCY = "p90_ms"
 
@@ -30,10 +31,10 @@ def relations(run: Run, service: str = "chat") -> pd.DataFrame:
         if own.empty:
             continue
         answers = {
-            "latency (p90) with CPU": _rho(correlate(own, "cpu", LATENCY)),
-            "latency (p90) with volume": _rho(correlate(own, "messages_per_s", LATENCY)),
+            "latency (p90) with CPU, within phases": _within_phases(own, "cpu"),
+            "latency (p90) with volume, within phases": _within_phases(own, "messages_per_s"),
             "lag of latency behind CPU": lag(own, "cpu", LATENCY, WIDTH_S).text(),
-            "CPU from which latency rises": knee(own, "cpu", LATENCY).text(),
+            "where latency bends with CPU": knee(own, "cpu", LATENCY).text(),
         }
         label = item.label or item.name
         rows += [{"treatment": label, "question": q, "answer": a} for q, a in answers.items()]
@@ -55,11 +56,25 @@ def relations(run: Run, service: str = "chat") -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["treatment", "question", "answer"])
 
 
+def _within_phases(own: pd.DataFrame, other: str) -> str:
+    """Return the correlation with latency pooled over phases, and that of each phase."""
+    together = _rho(correlate(own, other, LATENCY, phase="phase"))
+    found = {
+        name: correlate(own[own["phase"] == name], other, LATENCY, phase="phase") for name in PHASES
+    }
+    parts = [f"{name} {_value(each)}" for name, each in found.items() if math.isfinite(each.rho)]
+    return f"{together}: {', '.join(parts)}" if parts else together
+
+
+def _value(found: Correlation) -> str:
+    known = math.isfinite(found.low)
+    interval = f"[{found.low:.2f}, {found.high:.2f}]" if known else "(no interval)"
+    return f"{found.rho:.2f} {interval}"
+
+
 def _rho(found: Correlation) -> str:
     more = "".join(f"; {each}" for each in found.warnings)
     if not math.isfinite(found.rho):
         return f"no correlation can be told (n = 0 trials{more})"
-    known = math.isfinite(found.low)
-    interval = f"[{found.low:.2f}, {found.high:.2f}]" if known else "(no interval)"
-    trials = f"{found.n} trial{'s' if found.n != 1 else ''}"
-    return f"rho {found.rho:.2f} {interval} (n = {trials}, {found.windows} windows{more})"
+    trials = counted(found.n, "trial")
+    return f"rho {_value(found)} (n = {trials}, {found.windows} windows{more})"

@@ -77,8 +77,8 @@ def draw_delivery_cpu(table: pd.DataFrame, page: Page) -> LabFigure:
         plot_height_in=3.6 if len(shown) < 3 else 6.4,
         subtitle="Every point is a second of a valid trial; its area is the messages delivered in"
         f" it. Dotted: where the study saw latency {_seen(seen)}. Dashed, in a band:"
-        " the fitted knee with its 95% interval, where the data support one; from blocks of"
-        f" windows it is for these trials only.{phases.left_out(page, shown)}",
+        " the bend of the nearest broken line with its 95% interval, if there is one; from blocks"
+        f" of windows it is for these trials only.{phases.left_out(page, shown)}",
         key=[*phases.key(windows["phase"]), *_size_key(windows)],
     )
     panels = phases.panels(

@@ -1,0 +1,124 @@
+"""Does correcting for the CPU's speed keep the level, cover, and pay? By simulation.
+
+Response and probe follow the machine's speed, which wanders from block to block and within. One
+treatment slows the machine down while its load runs (a hot core, pages in memory, a debt of CPU
+quota), so that a probe after the load answers to the treatment. Level: how often equal treatments
+are called different. Coverage: how often a true ratio of 1.2 lies in the interval. Width: of the
+interval with the correction against that without, where it was used.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from perflab.analysis.methods.comparison import mean_interval
+from perflab.analysis.treatments.covariate import fitted, priced
+from perflab.analysis.treatments.evaluation import COVARIATE
+
+BEFORE, AFTER, MEAN = "cpu_probe_before_ms", "cpu_probe_after_ms", "mean of both"
+NOISE, SPEED, RATIO = 0.1, 0.1, 1.2
+
+
+@dataclass(frozen=True)
+class Case:
+    """Trials of ``treatments`` in ``blocks``; ``follows`` is the correlation with the speed.
+
+    ``slowed`` is what the first treatment does to a probe after its load, on logs; ``tails``
+    gives Student's t of 3 degrees in place of normal noise; ``noisier`` is the first treatment's
+    noise over that of others.
+    """
+
+    treatments: int
+    blocks: int
+    follows: float
+    slowed: float = 0.0
+    tails: bool = False
+    noisier: float = 1.0
+
+
+@dataclass(frozen=True)
+class Shares:
+    """What was found of a case; ``width`` is NaN where the covariate was never used."""
+
+    level: float
+    coverage: float
+    used: float
+    width: float
+
+
+def simulated(case: Case, sets: int, seed: int = 1, covariate: str = COVARIATE) -> Shares:
+    """Draw runs of equal treatments and compare the first two as the lab does."""
+    random = np.random.default_rng(seed)
+    treatment = np.tile(np.arange(case.treatments), case.blocks)
+    block = np.repeat(np.arange(case.blocks), case.treatments)
+    inside = used = 0
+    widths = []
+    for _ in range(sets):
+        columns, logs = _drawn(random, case)
+        probe = columns[covariate]
+        found = fitted(covariate, np.column_stack([probe.ravel(), logs.ravel()]), treatment, block)
+        # What is planted moves every block alike, and neither slope nor width.
+        plain = adjusted = logs[:, 0] - logs[:, 1] + math.log(RATIO)
+        if found.used:
+            adjusted = priced(plain, probe[:, 0] - probe[:, 1], found, weight=2.0)
+        interval, without = mean_interval(adjusted), mean_interval(plain)
+        inside += interval.low <= math.log(RATIO) <= interval.high
+        if found.used:
+            used += 1
+            widths.append((interval.high - interval.low) / (without.high - without.low))
+    # As the planted ratio moves all alike, the level is what coverage leaves.
+    coverage = inside / sets
+    width = float(np.mean(widths)) if widths else math.nan
+    return Shares(1 - coverage, coverage, used / sets, width)
+
+
+def _drawn(random: np.random.Generator, case: Case) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Return logs of the probes by column and of the response, shape (blocks, treatments)."""
+    shape = (case.blocks, case.treatments)
+    first = np.arange(case.treatments) == 0
+    own = random.standard_t(3, shape) / math.sqrt(3) if case.tails else random.normal(size=shape)
+    own = own * np.where(first, case.noisier, 1.0)
+    wandering = np.cumsum(0.1 * random.normal(size=(case.blocks, 1)), axis=0)
+    within = random.normal(size=shape)
+    speed = wandering + SPEED * within
+    rest = math.sqrt(1 - case.follows**2)
+    logs = wandering - NOISE * (case.follows * within - rest * own)
+    after = speed + case.slowed * first + 0.02 * random.normal(size=shape)
+    return {BEFORE: speed, AFTER: after, MEAN: (speed + after) / 2}, logs
+
+
+def cases() -> Iterator[Case]:
+    """Yield what the table shows."""
+    for treatments, blocks in ((2, 8), (2, 12), (3, 6), (3, 8), (6, 8)):
+        for follows in (0.0, 0.5, 0.7, 0.9):
+            yield Case(treatments, blocks, follows, slowed=0.1)
+    yield Case(3, 8, 0.7, slowed=0.1, tails=True)
+    yield Case(4, 8, 0.7, slowed=0.1, noisier=3.0)
+
+
+def table(sets: int) -> pd.DataFrame:
+    """Return every case with every probe that could have been taken."""
+    rows = []
+    for case in cases():
+        for probe in (BEFORE, MEAN, AFTER):
+            found = simulated(case, sets, covariate=probe)
+            rows.append({**vars(case), "probe": probe, **vars(found)})
+    return pd.DataFrame(rows)
+
+
+def main() -> None:
+    """Simulate and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sets", type=int, default=2000, help="runs of each kind")
+    given = parser.parse_args()
+    print(table(given.sets).to_string(index=False, float_format="{:.3f}".format))
+
+
+if __name__ == "__main__":
+    main()

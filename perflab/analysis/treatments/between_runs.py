@@ -1,0 +1,148 @@
+"""Runs of one experiment against others: what changed between the two sides?
+
+Two runs of the same code differ by more than the trials within them show: processes and files were
+laid out anew, and the machine is another hour's. So the run is the unit. From three runs a side on
+the means of the runs' log responses are compared by a t test, and may be called better or
+worse. Below that there is nothing to tell the variance between runs from: what differs by its
+trials is said to differ, and not why. In simulation trials taken for the unit call 16 to 80% of
+equal sides different (``benchmarks/runs.py``). Treatments that can be interleaved belong into one
+run, where blocks pair them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from perflab.analysis.methods.comparison import CONFIDENCE, benjamini_hochberg
+from perflab.analysis.methods.unpaired import unpaired, wider_t
+from perflab.analysis.treatments.comparable import notes, obstacles
+from perflab.analysis.trials.summary import measured_responses
+from perflab.numerals import counted
+from perflab.recordings import Response, Run
+
+ENOUGH_RUNS = 3
+BETTER, WORSE, UNCLEAR = "better", "worse", "unclear"
+DIFFERS = "differs"
+COLUMNS = [
+    "treatment", "response", "ratio", "low", "high", "runs_a", "runs_b", "trials_a", "trials_b",
+    "p_adjusted", "worse_by", "verdict",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class RunComparison:
+    """What changed from the runs of side A to those of side B.
+
+    ``obstacles`` say why the runs are not comparable (empty: they are); ``notes`` what else
+    differs; ``enough`` whether there are three runs a side. ``table`` has a row per treatment and
+    response: the ratio B / A with its 95% interval, ``worse_by`` (above 1: B is worse) and a
+    verdict: better, worse or unclear, and below three runs a side that it differs, with their
+    numbers, or unclear.
+    """
+
+    obstacles: tuple[str, ...]
+    notes: tuple[str, ...]
+    enough: bool
+    table: pd.DataFrame
+
+    def worse(self, factor: float, too_few: bool = False) -> pd.DataFrame:
+        """Return the rows that are certainly worse, and by at least ``factor``.
+
+        With ``too_few`` also those that differ for the worse by fewer than three runs a side.
+        """
+        found, verdict = self.table, self.table["verdict"].astype(str)
+        wrong = (verdict == WORSE) | (verdict.str.startswith(DIFFERS) & too_few)
+        return found[wrong & (found["worse_by"] >= factor)]
+
+
+def compare_runs(a: Sequence[Run], b: Sequence[Run]) -> RunComparison:
+    """Compare runs of two sides, treatment by treatment, on their valid trials."""
+    enough = min(len(a), len(b)) >= ENOUGH_RUNS
+    if found := obstacles(a, b):
+        return RunComparison(found, (), enough, pd.DataFrame(columns=COLUMNS))
+    trials = [[run.valid_trials() for run in side] for side in (a, b)]
+    rows = [
+        _row(treatment.name, response, *trials)
+        for treatment in a[0].record.treatments
+        for response in _compared([*a, *b])
+    ]
+    table = pd.DataFrame([row for row in rows if row is not None], columns=COLUMNS)
+    table["p_adjusted"] = benjamini_hochberg(table["p_adjusted"].tolist())
+    table["verdict"] = [_verdict(row) for row in table.to_dict("records")]
+    said = notes(a, b)
+    if not enough:
+        said = (*said, "intervals are of trials: what differs from run to run is not in them")
+    return RunComparison((), said, enough, table)
+
+
+def _compared(runs: Sequence[Run]) -> list[Response]:
+    """Return the typical responses of all runs of which more or less is better."""
+    first, *others = map(measured_responses, runs)
+    return [
+        each
+        for name, each in first.items()
+        if each.better != "neither" and all(name in other for other in others)
+    ]
+
+
+def _row(
+    treatment: str,
+    response: Response,
+    first: Sequence[pd.DataFrame],
+    second: Sequence[pd.DataFrame],
+) -> dict[str, Any] | None:
+    sides = [[_logs(own, treatment, response.name) for own in side] for side in (first, second)]
+    if any(logs is None for side in sides for logs in side):
+        return None
+    a, b = ([logs for logs in side if logs is not None and len(logs)] for side in sides)
+    if not (a and b):
+        return None
+    ratio, low, high, p = compared(a, b)
+    return {
+        "treatment": treatment,
+        "response": response.name,
+        "ratio": ratio,
+        "low": low,
+        "high": high,
+        "runs_a": len(a),
+        "runs_b": len(b),
+        "trials_a": sum(map(len, a)),
+        "trials_b": sum(map(len, b)),
+        "p_adjusted": p,
+        "worse_by": 1 / ratio if response.better == "more" else ratio,
+        "verdict": "",
+    }
+
+
+def _logs(trials: pd.DataFrame, treatment: str, response: str) -> np.ndarray | None:
+    """Return the logs of a response in a run's trials; None where one is not positive."""
+    own = trials.loc[trials["treatment"] == treatment, response].dropna().to_numpy(float)
+    return np.log(own) if (own > 0).all() else None
+
+
+def compared(a: Sequence[np.ndarray], b: Sequence[np.ndarray]) -> tuple[float, float, float, float]:
+    """Return ratio B / A, 95% low, 95% high and p-value of the log responses of each run's trials.
+
+    The unit is the run from three runs a side on, below that the trial.
+    """
+    if min(len(a), len(b)) >= ENOUGH_RUNS:
+        before, after = (np.array([logs.mean() for logs in side]) for side in (a, b))
+        return wider_t(after, before)
+    return unpaired(np.exp(np.concatenate(b)), np.exp(np.concatenate(a)))
+
+
+def _verdict(row: dict[Any, Any]) -> str:
+    certain = row["low"] > 1 or row["high"] < 1
+    if not certain or not row["p_adjusted"] <= 1 - CONFIDENCE:
+        return UNCLEAR
+    runs = row["runs_a"], row["runs_b"]
+    if min(runs) >= ENOUGH_RUNS:
+        return WORSE if row["worse_by"] > 1 else BETTER
+    if runs == (1, 1):
+        return f"{DIFFERS}, one run each"
+    return f"{DIFFERS}, {runs[0]} against {counted(runs[1], 'run')}"

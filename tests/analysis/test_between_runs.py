@@ -1,0 +1,118 @@
+"""Runs against runs: what may be compared, and what counts as a change for the worse."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.runs import alarms, alarms_of_trials
+from perflab.analysis.treatments.between_runs import compare_runs
+from perflab.recordings import Run
+from tests.synthetic import ON_AND_OFF, Planted, write_run
+from tests.systems.chat.synthetic_streams import write_stream_run
+
+Sides = tuple[list[Run], list[Run]]
+
+
+@pytest.fixture(scope="module")
+def sides(tmp_path_factory: pytest.TempPathFactory) -> Sides:
+    """Three runs, and three of a service that is slower."""
+    root = tmp_path_factory.mktemp("sides")
+    slower = tuple(Planted(p.levels, p.ratio * 0.7, p.label) for p in ON_AND_OFF)
+    options = {"block_noise": 0.02, "blocks": 4, "requests": 150}
+    return (
+        [write_run(root, seed=seed, **options) for seed in range(3)],
+        [write_run(root, seed=3 + seed, treatments=slower, **options) for seed in range(3)],
+    )
+
+
+def changed(run: Run, **changes: object) -> Run:
+    other = Run(run.path)
+    other.record = run.record.model_copy(update=changes)
+    return other
+
+
+@pytest.mark.parametrize("runs", [(3, 3), (3, 10)])
+def test_equal_sides_are_called_different_in_no_more_than_one_of_twenty(
+    runs: tuple[int, int],
+) -> None:
+    assert alarms(runs, 0.05, 500) <= 0.065
+
+
+def test_trials_taken_for_the_unit_would_call_equal_sides_different() -> None:
+    assert alarms_of_trials((1, 1), 0.05, 100) > 0.3
+
+
+def test_a_change_beyond_what_runs_differ_by_is_found() -> None:
+    assert alarms((3, 3), 0.02, 100, effect=0.2) > 0.9
+
+
+def test_three_slower_runs_are_worse_in_throughput_and_latency(sides: Sides) -> None:
+    a, b = sides
+    found = compare_runs(a, b)
+    assert not found.obstacles
+    assert found.enough
+    assert set(found.table["verdict"]) == {"worse"}
+    assert set(found.table["runs_b"]) == {3}
+    assert len(found.worse(1.1)) == len(found.table)
+    assert found.worse(1.6).empty
+    faster = compare_runs(b, a)
+    assert set(faster.table["verdict"]) == {"better"}
+    assert faster.worse(1.0).empty
+
+
+def test_what_one_run_each_shows_differs_and_is_never_worse(sides: Sides) -> None:
+    a, b = sides
+    found = compare_runs(a[:1], b[:1])
+    assert set(found.table["verdict"]) == {"differs, one run each"}
+    assert found.worse(1.0).empty
+    assert len(found.worse(1.1, too_few=True)) == len(found.table)
+    assert found.worse(2.0, too_few=True).empty
+    assert any("from run to run" in note for note in found.notes)
+    more = compare_runs(a, b[:1])
+    assert set(more.table["verdict"]) == {"differs, 3 against 1 run"}
+
+
+def test_equal_runs_are_unclear(sides: Sides) -> None:
+    a, _ = sides
+    assert set(compare_runs(a[:1], a[1:2]).table["verdict"]) == {"unclear"}
+
+
+def test_a_run_counts_once(sides: Sides) -> None:
+    (a, *_), _ = sides
+    (text,) = compare_runs([a], [a]).obstacles
+    assert "is given 2 times" in text
+
+
+def test_runs_of_different_experiments_backends_or_parameters_are_not_compared(
+    sides: Sides,
+) -> None:
+    (a, a2, *_), (b, *_) = sides
+    other = changed(b, experiment="sync_vs_async")
+    assert "'sync_vs_async'" in compare_runs([a], [other]).obstacles[0]
+    other = changed(b, backend="docker")
+    assert "docker" in compare_runs([a], [other]).obstacles[0]
+    other = changed(b, parameters={**b.record.parameters, "seed": 7, "driver": "x"})
+    (text,) = compare_runs([a], [other]).obstacles
+    assert text == "parameter driver is 'psycopg2' in A and 'x' in B"
+    # Within a side too.
+    (text,) = compare_runs([a, other], [a2]).obstacles
+    assert "in A1 and 'x' in A2" in text
+
+
+def test_one_side_after_the_other_is_told_and_turns_are_not(sides: Sides) -> None:
+    runs = [
+        changed(run, created_at=f"2026-01-02T{hour:02d}:00:00Z")
+        for hour, run in enumerate([*sides[0], sides[1][0]])
+    ]
+    drift = "a drift of the machine counts as change"
+    assert any(drift in note for note in compare_runs(runs[:2], runs[2:]).notes)
+    assert not any(drift in note for note in compare_runs(runs[::2], runs[1::2]).notes)
+
+
+def test_runs_of_streams_are_compared_by_their_deliveries(tmp_path) -> None:
+    a, b = write_stream_run(tmp_path / "a"), write_stream_run(tmp_path / "b")
+    b.record = b.record.model_copy(update={"run_id": "b"})
+    found = compare_runs([a], [b])
+    assert {"messages_per_s", "delivery_p90_ms", "delivery_p95_ms"} <= set(found.table["response"])
+    assert "p50_ms" not in set(found.table["response"])
+    assert set(found.table["verdict"]) == {"unclear"}

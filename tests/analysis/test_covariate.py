@@ -1,0 +1,170 @@
+"""The CPU's speed as a covariate: only from before the load, where it pays, and at its price."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from benchmarks.covariates import AFTER, MEAN, Case, simulated
+from perflab.analysis.methods.comparison import compare, mean_interval
+from perflab.analysis.treatments.covariate import Adjustment, adjustment, priced
+from perflab.analysis.treatments.evaluation import evaluate
+from tests.synthetic import contrast_of, variants, write_run
+
+SETS = 600
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        Case(3, 6, 0.7, slowed=0.1),
+        Case(2, 11, 0.7, slowed=0.1),
+        Case(4, 8, 0.9, slowed=0.1),
+        Case(3, 8, 0.0, slowed=0.1),
+        Case(3, 8, 0.9),
+        Case(3, 8, 0.7, slowed=0.1, tails=True),
+    ],
+    ids=str,
+)
+def test_a_corrected_comparison_keeps_its_level_whatever_a_treatment_does_to_the_machine(
+    case: Case,
+) -> None:
+    found = simulated(case, SETS)
+    # At n = 6 the signed-rank interval itself is at 97%.
+    assert 0.015 <= found.level <= 0.075
+    assert found.coverage >= 0.925
+    if case.follows >= 0.7:
+        assert found.used > 0.6
+        assert found.width < 0.8
+
+
+@pytest.mark.parametrize("probe", [MEAN, AFTER])
+def test_a_probe_after_the_load_would_call_equal_treatments_different(probe: str) -> None:
+    assert simulated(Case(3, 8, 0.9, slowed=0.1), 150, covariate=probe).level > 0.2
+
+
+def test_two_treatments_have_enough_from_eleven_blocks_and_three_from_six() -> None:
+    assert simulated(Case(2, 10, 0.95), 30).used == 0
+    assert simulated(Case(2, 11, 0.95), 30).used == 1
+    assert simulated(Case(3, 5, 0.95), 30).used == 0
+    assert simulated(Case(3, 6, 0.95), 30).used == 1
+
+
+def test_the_price_of_the_slope_is_that_of_least_squares() -> None:
+    random = np.random.default_rng(3)
+    c = 0.1 * random.normal(size=5) + 0.05
+    d = 0.2 - 0.8 * c + 0.05 * random.normal(size=5)
+    slope = stats.linregress(c, d)
+    # Two treatments: half of each squared difference is what the slope rests on.
+    found = Adjustment("x", slope.slope, 0.5, float(((c - c.mean()) ** 2).sum()) / 2, 3)
+    interval = mean_interval(priced(d, c, found, weight=2.0))
+    margin = float(stats.t.ppf(0.975, 3) * slope.intercept_stderr)
+    assert (interval.estimate, interval.high - interval.low) == pytest.approx(
+        (slope.intercept, 2 * margin)
+    )
+
+
+def test_a_missing_side_stays_missing() -> None:
+    random = np.random.default_rng(4)
+    c, d = random.normal(size=(2, 8))
+    d[2] = math.nan
+    found = priced(d, c, Adjustment("x", 0.5, 0.5, 4.0, 9), weight=2.0)
+    assert list(np.flatnonzero(np.isnan(found))) == [2]
+    few = priced(d[:3], c[:3], Adjustment("x", 0.5, 0.5, 4.0, 9), weight=2.0)
+    assert np.isnan(few).all()
+
+
+def test_a_finding_is_corrected_for_the_probe_before_the_load_alone(tmp_path) -> None:
+    planted = variants(3, step=1.0)
+    run = write_run(
+        tmp_path, treatments=planted, blocks=8, requests=30, noise=0.01,
+        contrasts=[contrast_of(planted[1], planted[0])],
+    )  # fmt: skip
+    trials = run.trials()
+    speed = np.exp(0.1 * np.random.default_rng(5).normal(size=len(trials)))
+    hot = np.where(trials["treatment"] == planted[1].name, 1.3, 1.0)
+    follows = trials.assign(throughput_rps=trials["throughput_rps"] / speed)
+    run._trials = follows.assign(
+        cpu_probe_before_ms=5.0 * speed, cpu_probe_after_ms=5.0 * speed * hot
+    )
+    (found,) = evaluate(run)
+    assert found.effect is not None
+    assert any(text.startswith("adjusted for cpu_probe_before_ms") for text in found.warnings)
+    assert found.effect.low < 1 < found.effect.high
+    assert found.effect.high / found.effect.low < 1.1
+    # A run that kept only the mean of both probes is left as it is.
+    run._trials = follows.assign(cpu_probe_ms=5.0 * speed, cpu_probe_before_ms=math.nan)
+    (plain,) = evaluate(run)
+    assert not any(text.startswith("adjusted") for text in plain.warnings)
+
+
+def speed_runs(random: np.random.Generator, slope: float, ratio: float) -> pd.DataFrame:
+    """Three treatments whose response follows the CPU's speed with a slope."""
+    rows = []
+    for block in range(12):
+        for treatment in "abc":
+            probe = math.exp(0.1 * random.standard_normal())
+            value = probe**slope * math.exp(0.02 * random.standard_normal())
+            rows.append((treatment, block, value * (ratio if treatment == "a" else 1), probe))
+    return pd.DataFrame(rows, columns=["treatment", "block", "response", "cpu_probe_ms"])
+
+
+def adjusted(trials: pd.DataFrame) -> tuple[bool, float, float]:
+    found = adjustment(trials, "response", "cpu_probe_ms")
+    logs, probes = (
+        np.log(trials.pivot(index="block", columns="treatment", values=name))
+        for name in ("response", "cpu_probe_ms")
+    )
+    effects = (logs["a"] - logs["b"]).to_numpy()
+    if found.used:
+        effects = priced(effects, (probes["a"] - probes["b"]).to_numpy(), found, weight=2.0)
+    interval = mean_interval(effects)
+    return found.used, math.exp(interval.low), math.exp(interval.high)
+
+
+def test_the_speed_of_the_cpu_is_used_only_where_it_cuts_the_variance() -> None:
+    random = np.random.default_rng(7)
+    used = [adjusted(speed_runs(random, 0.0, 1.0))[0] for _ in range(60)]
+    assert sum(used) <= 2
+    used = [adjusted(speed_runs(random, -1.0, 1.0))[0] for _ in range(30)]
+    assert sum(used) >= 29
+
+
+def drifting(trials: pd.DataFrame, random: np.random.Generator) -> pd.DataFrame:
+    """Let response and probe drift together from block to block; within one the probe is noise."""
+    drift = np.exp(np.cumsum(0.1 * random.standard_normal(12)))[trials["block"]]
+    return trials.assign(
+        response=trials["response"] / drift, cpu_probe_ms=trials["cpu_probe_ms"] * drift
+    )
+
+
+def test_a_drift_that_pairing_removes_is_no_ground_for_an_adjustment() -> None:
+    random = np.random.default_rng(9)
+    runs = [drifting(speed_runs(random, 0.0, 1.0), random) for _ in range(60)]
+    assert sum(adjusted(trials)[0] for trials in runs) <= 2
+    # What the probe tells within blocks is still used, with the slope that it has there.
+    runs = [drifting(speed_runs(random, -0.5, 1.0), random) for _ in range(30)]
+    slopes = [adjustment(trials, "response", "cpu_probe_ms").slope for trials in runs]
+    assert np.median(slopes) == pytest.approx(-0.5, abs=0.03)
+
+
+def test_a_missing_trial_leaves_the_slope_as_it_is() -> None:
+    random = np.random.default_rng(10)
+    trials = drifting(speed_runs(random, -1.0, 1.5), random).drop(index=[0, 7, 20])
+    assert adjustment(trials, "response", "cpu_probe_ms").slope == pytest.approx(-1, abs=0.1)
+
+
+def test_an_adjusted_comparison_gains_power() -> None:
+    random = np.random.default_rng(8)
+    found = plain = 0
+    for _ in range(60):
+        trials = speed_runs(random, -1.0, 1.06)
+        found += adjusted(trials)[1] > 1
+        wide = trials.pivot(index="block", columns="treatment", values="response")
+        plain += compare(wide["a"], wide["b"]).low > 1
+    assert found / 60 > 0.95
+    assert plain / 60 < 0.6
