@@ -34,13 +34,8 @@ PUBLISHED: dict[str, dict[str, Any]] = {
     "1.1": {"published_ratio": 1.1, "published_direction": "greater"},
     "no effect": {"published_direction": "none"},
 }
-COLUMNS = {
-    "reproduced": Outcome.REPRODUCED,
-    "same direction, size undecided": Outcome.SIZE_UNDECIDED,
-    "same direction, size contradicted": Outcome.SIZE_CONTRADICTED,
-    "undecided": Outcome.UNDECIDED,
-    "not reproduced": Outcome.NOT_REPRODUCED,
-}
+OF_A_DIRECTION = (Outcome.SIZE_UNDECIDED, Outcome.SIZE_CONTRADICTED)
+OUTCOMES = (Outcome.REPRODUCED, *OF_A_DIRECTION, Outcome.UNDECIDED, Outcome.NOT_REPRODUCED)
 FAMILIES = ((1, 0), (1, 1), (5, 0), (5, 1), (5, 5), (15, 0), (15, 1), (15, 5), (15, 15))
 FAMILY_NOISE, FAMILY_TRUTH = 0.08, 1.3
 LAST_BLOCKS = 24
@@ -141,9 +136,19 @@ def verdict_tables(random: np.random.Generator, sets: int) -> dict[str, str]:
         for noise in NOISES:
             for blocks in BLOCKS:
                 for name, counts in verdicts(random, sets, blocks, truth, noise).items():
-                    shares = [f"{counts[each] / sets:.0%}" for each in COLUMNS.values()]
+                    told = [counts[each] / sets for each in columns_of(name)]
+                    shares = [f"{share:.0%}" for share in told]
                     rows[name].append([f"{truth:g}", f"{noise:.0%}", str(blocks), *shares])
-    return {name: _table(["truth", "noise", "n", *COLUMNS], of) for name, of in rows.items()}
+    return {
+        name: _table(["truth", "noise", "n", *map(str, columns_of(name))], own)
+        for name, own in rows.items()
+    }
+
+
+def columns_of(published: str) -> list[Outcome]:
+    """Return the verdicts that a published effect can have."""
+    without_direction = "published_ratio" not in PUBLISHED[published]
+    return [each for each in OUTCOMES if not (without_direction and each in OF_A_DIRECTION)]
 
 
 def family_table(random: np.random.Generator, sets: int) -> str:

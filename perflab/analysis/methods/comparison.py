@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy import stats
+from scipy import special, stats
 
 from perflab.analysis.methods import signed_rank
 from perflab.errors import AnalysisError
@@ -224,7 +224,7 @@ def mean_interval(x: np.ndarray, confidence: float = CONFIDENCE) -> MeanInterval
         method = "Hodges-Lehmann, signed-rank interval"
         return MeanInterval(signed_rank.hodges_lehmann(x), *found, method)
     mean = float(x.mean())
-    margin = float(stats.t.ppf((1 + confidence) / 2, len(x) - 1) * stats.sem(x))
+    margin = float(special.stdtrit(len(x) - 1, (1 + confidence) / 2)) * _standard_error(x)
     return MeanInterval(mean, mean - margin, mean + margin, confidence, "mean, t interval")
 
 
@@ -232,7 +232,11 @@ def mean_p(x: np.ndarray) -> float:
     """Return the p-value of "no effect" by the test that :func:`mean_interval` inverts."""
     if len(x) >= SMALLEST_SIGNED_RANK:
         return signed_rank.p_value(x)
-    mean, error = float(x.mean()), float(stats.sem(x))
+    mean, error = float(x.mean()), _standard_error(x)
     if not error > 0:
         return float(mean == 0)
-    return float(2 * stats.t.sf(abs(mean) / error, len(x) - 1))
+    return float(2 * special.stdtr(len(x) - 1, -abs(mean) / error))
+
+
+def _standard_error(x: np.ndarray) -> float:
+    return float(x.std(ddof=1)) / math.sqrt(len(x))

@@ -18,8 +18,13 @@ EXACT_N = 200
 
 def walsh_averages(x: np.ndarray) -> np.ndarray:
     """Return all (x_i + x_j) / 2 with i <= j, sorted; shape (n (n + 1) / 2,)."""
-    i, j = np.triu_indices(len(x))
+    i, j = _pairs(len(x)) if len(x) <= EXACT_N else np.triu_indices(len(x))
     return np.sort((x[i] + x[j]) / 2)
+
+
+@lru_cache(maxsize=64)
+def _pairs(n: int) -> tuple[np.ndarray, np.ndarray]:
+    return np.triu_indices(n)
 
 
 def hodges_lehmann(x: np.ndarray) -> float:
