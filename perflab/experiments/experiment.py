@@ -35,11 +35,11 @@ class RunParameters(Parameters):
         "where an engine answers",
     )
     blocks: int = Field(
-        default=6,
+        default=8,
         ge=1,
         le=1000,
         description="how often everything is measured: a block holds one trial of each treatment, "
-        "in random order",
+        "in random order; 8 keep their power when one is spoilt",
     )
     seed: int | None = Field(
         default=None,

@@ -26,7 +26,8 @@ class Contrast(ContrastPair):
     ``published_direction`` says whether the ratio is above 1 ("greater"), below ("smaller"), or
     claimed to be 1 ("none"). With ``scale`` "difference" the effect is numerator minus denominator
     in the response's unit, for claims such as "10 points of CPU more"; it is above or below 0.
-    ``not_testable`` is the reason why this machine cannot test it. ``source`` says where it was
+    ``not_testable`` is the reason why this machine cannot test it; ``set_by_load`` says how the
+    load itself sets the answer, so that no measurement can find it. ``source`` says where it was
     published; only what was published nowhere has none.
     """
 
@@ -40,6 +41,7 @@ class Contrast(ContrastPair):
     published_direction: Direction | None = None
     source: str = ""
     not_testable: str = ""
+    set_by_load: str = ""
 
     @model_validator(mode="after")
     def _agrees_with_itself(self) -> Contrast:

@@ -7,8 +7,14 @@ from typing import Any
 
 import pandas as pd
 
+from perflab.analysis.treatments.decision import FRESH_RUN, PEEKING_NOTE
 from perflab.analysis.treatments.evaluation import Finding, evaluate, not_asked
-from perflab.analysis.treatments.findings import adjusted_words, findings_table, sentence
+from perflab.analysis.treatments.findings import (
+    achieved,
+    adjusted_words,
+    findings_table,
+    sentence,
+)
 from perflab.analysis.trials.decomposition import change, change_sentence, decompose, largest_phase
 from perflab.analysis.trials.summary import measured_responses, measures, summary_table
 from perflab.errors import AnalysisError
@@ -18,9 +24,13 @@ from perflab.reports.numbers import MISSING, count, estimate, measured, missing,
 # "p, adjusted ..." says for how many claims: see :func:`columns`.
 ADJUSTED = "p, adjusted"
 COLUMNS = (
-    "claim", "response", "published", "measured [95%]", "n", "p", ADJUSTED, "decision", "verdict",
-    "valid trials", "noise", "source",
+    "claim", "response", "published", "measured [95%]", "achieved", "n", "p", ADJUSTED, "decision",
+    "verdict", "single run", "valid trials", "noise", "source",
 )  # fmt: skip
+SINGLE_RUN_NOTE = (
+    "Single run: how likely one trial of each side, one after the other and with the scatter of "
+    "this machine, would show the published sign, and a size within the zone of the verdict."
+)
 COUNTS = ("valid", "invalid", "failed", "errors")
 
 
@@ -41,6 +51,16 @@ def readable_findings(run: Run, adjusted: str = "") -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(COLUMNS)).set_axis(named, axis=1)
 
 
+def reading_notes(table: pd.DataFrame) -> list[str]:
+    """Return what a reader of a table of findings must know of what it says."""
+    notes = []
+    if (table["single run"] != MISSING).any():
+        notes.append(SINGLE_RUN_NOTE)
+    if table["decision"].str.contains(FRESH_RUN, regex=False).any():
+        notes.append(PEEKING_NOTE)
+    return notes
+
+
 def _finding(finding: Finding) -> dict[str, str]:
     row = findings_table([finding]).iloc[0]
     response = finding.response.title
@@ -50,11 +70,13 @@ def _finding(finding: Finding) -> dict[str, str]:
         "response": f"{response}, difference" if is_difference else response,
         "published": str(row["published"]) or MISSING,
         "measured [95%]": estimate(row["measured"], row["95% low"], row["95% high"]),
+        "achieved": MISSING if missing(row["achieved"]) else achieved(row["achieved"]),
         "n": count(row["n"]),
         "p": p_value(row["p"]),
         ADJUSTED: p_value(row["p (adjusted)"]),
         "decision": str(row["decision"]) or MISSING,
         "verdict": str(row["verdict"]),
+        "single run": str(row["single run"]) or MISSING,
         "valid trials": f"{finding.valid} of {finding.trials}",
         "noise": str(row["noise"]) or "no flag",
         "source": MISSING if row["source"] in ("", "none") else str(row["source"]),

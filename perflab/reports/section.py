@@ -18,6 +18,7 @@ from perflab.reports.findings import (
     bottlenecks,
     readable_findings,
     readable_summary,
+    reading_notes,
     sentences,
 )
 from perflab.reports.markdown import cell, to_markdown
@@ -37,7 +38,7 @@ def section_text(run: Run, figure_paths: Iterable[Path | str]) -> str:
         Links to the figures as they shall stand in the text; SVG is preferred where a figure is
         given in several formats, and other files (CSV) are left out.
     """
-    record = run.record
+    record, found = run.record, readable_findings(run)
     parts = [
         f"# {record.title}\n",
         f"**Question.** {record.question}\n",
@@ -45,7 +46,8 @@ def section_text(run: Run, figure_paths: Iterable[Path | str]) -> str:
         "## Verdict\n",
         _bullets(sentences(run)) or "No claim is attached to this run.\n",
         "## Findings\n",
-        to_markdown(readable_findings(run)),
+        to_markdown(found),
+        _bullets(reading_notes(found)),
         "## Measured\n",
         to_markdown(readable_summary(run)),
         "## Where the time goes\n",

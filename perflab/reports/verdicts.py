@@ -13,7 +13,7 @@ from rich.text import Text
 from perflab.analysis.treatments.verdict import Outcome
 from perflab.display import Shown
 from perflab.recordings import Run
-from perflab.reports.findings import ADJUSTED, columns, readable_findings
+from perflab.reports.findings import ADJUSTED, columns, readable_findings, reading_notes
 from perflab.reports.markdown import to_markdown
 from perflab.reports.numbers import MISSING
 
@@ -33,12 +33,19 @@ class Look:
 
 
 GREY = Look("bright_black", "#8c8c8c")
+PLAIN = Look("", "transparent")
+RED = Look("red", "#d6453d")
 # Only what is reproduced in size as well is green; the words always stand beside the colour.
 LOOKS = {
     Outcome.REPRODUCED: Look("green", "#2e9e5b"),
-    Outcome.IN_DIRECTION: Look("", "transparent"),
-    Outcome.NOT_REPRODUCED: Look("red", "#d6453d"),
-    Outcome.INCONCLUSIVE: GREY,
+    Outcome.SIZE_UNDECIDED: PLAIN,
+    Outcome.SIZE_CONTRADICTED: PLAIN,
+    Outcome.DIRECTION_SHOWN: PLAIN,
+    Outcome.NOT_REPRODUCED: RED,
+    Outcome.OPPOSITE: RED,
+    Outcome.DIRECTION_NOT_SHOWN: GREY,
+    Outcome.UNDECIDED: GREY,
+    Outcome.SET_BY_LOAD: GREY,
     Outcome.NOT_TESTABLE: GREY,
     Outcome.UNPUBLISHED: GREY,
 }
@@ -67,6 +74,7 @@ def shown_verdicts(table: pd.DataFrame, notes: Sequence[str] = ()) -> Shown:
     text = pd.DataFrame([_row(row) for row in table.to_dict("records")])
     marks = {outcome.value: look.color for outcome, look in LOOKS.items()}
     right = RIGHT | {name for name in map(str, text.columns) if name.startswith(ADJUSTED)}
+    notes = [*notes, *reading_notes(table)]
     return Shown(table, text, right, notes=notes, marks=marks)
 
 
@@ -76,11 +84,13 @@ def _row(row: Mapping[Any, Any]) -> dict[str, str]:
     return {
         "claim": "\n".join([str(row["claim"]), *filter(None, asked)]),
         "published": str(row["published"]),
-        "measured [95%]": broken(str(row["measured [95%]"])),
+        "measured [95%]": "\n".join([broken(str(row["measured [95%]"])), *_achieved(row)]),
         "n": str(row["n"]),
         "p": str(row["p"]),
         str(adjusted): str(row[adjusted]),
-        "verdict": "\n".join([str(row["verdict"]), *_decision(str(row["decision"]))]),
+        "verdict": "\n".join(
+            [str(row["verdict"]), *_decision(str(row["decision"])), *_single_run(row)]
+        ),
         "valid trials": str(row["valid trials"]),
         "noise": "\n".join(f"- {flag}" for flag in str(row["noise"]).split("; ")),
     }
@@ -89,6 +99,16 @@ def _row(row: Mapping[Any, Any]) -> dict[str, str]:
 def broken(cell: str) -> str:
     """Put an interval on a line of its own: columns stay narrow."""
     return cell.replace(" [", "\n[").replace(" (", "\n(")
+
+
+def _achieved(row: Mapping[Any, Any]) -> list[str]:
+    """Return the interval's own level where it is not the one that its column names."""
+    told = str(row["achieved"])
+    return [] if told in (MISSING, "95.0%") else [f"achieved {told}"]
+
+
+def _single_run(row: Mapping[Any, Any]) -> list[str]:
+    return [] if row["single run"] == MISSING else [f"single run: {row['single run']}"]
 
 
 def _decision(decision: str) -> list[str]:
@@ -100,7 +120,11 @@ def _decision(decision: str) -> list[str]:
 
 def to_terminal(table: pd.DataFrame, title: str = "Verdicts") -> Table:
     """Return a :func:`verdict_table` as a rich table that any width fits, verdicts coloured."""
-    drawn = Table(title=title, title_justify="left", box=None, padding=(0, 2, 1, 0))
+    caption = "\n".join(reading_notes(table))
+    drawn = Table(
+        title=title, title_justify="left", box=None, padding=(0, 2, 1, 0),
+        caption=Text(caption) if caption else None, caption_justify="left",
+    )  # fmt: skip
     drawn.add_column("claim", ratio=4, overflow="fold")
     drawn.add_column("measured [95%]", ratio=3, overflow="fold")
     drawn.add_column("verdict", ratio=3, overflow="fold")
@@ -125,11 +149,13 @@ def _where(row: Mapping[Any, Any]) -> str:
 def _numbers(row: Mapping[Any, Any]) -> str:
     if row["measured [95%]"] == MISSING:
         return f"{MISSING}\npublished {row['published']}"
+    achieved = "".join(f", {each}" for each in _achieved(row))
     return (
-        f"{row['measured [95%]']}\npublished {row['published']}\nn = {row['n']}, p {row['p']}\n"
-        f"p, adjusted: {row[OF_ITS_RUN]}"
+        f"{row['measured [95%]']}\npublished {row['published']}\nn = {row['n']}{achieved}\n"
+        f"p {row['p']}; p, adjusted: {row[OF_ITS_RUN]}"
     )
 
 
 def _beside(row: Mapping[Any, Any]) -> str:
-    return f"{row['valid trials']} trials valid\nnoise: {row['noise']}"
+    lines = [*_single_run(row), f"{row['valid trials']} trials valid", f"noise: {row['noise']}"]
+    return "\n".join(lines)

@@ -6,8 +6,10 @@ import math
 
 import pytest
 
+from perflab.analysis.treatments.decision import Kind, decide
 from perflab.analysis.treatments.evaluation import evaluate
 from perflab.analysis.treatments.findings import TABLE_COLUMNS, findings_table, sentence
+from perflab.analysis.treatments.verdict import judge
 from perflab.analysis.trials.summary import summary_table
 from perflab.recordings import ContrastPair, Run, RunWriter
 from tests.synthetic import ON_AND_OFF, Planted, contrast_of, variants, write_run
@@ -40,19 +42,19 @@ def test_invalid_failed_and_superseded_trials_do_not_count(tmp_path) -> None:
 
 
 @pytest.mark.parametrize(("blocks", "failed"), [(6, EVERY), (1, [(0, 1)])])
-def test_without_a_complete_block_it_is_inconclusive(tmp_path, blocks, failed) -> None:
+def test_without_a_complete_block_it_is_undecided(tmp_path, blocks, failed) -> None:
     (finding,) = evaluate(write_run(tmp_path, blocks=blocks, failed=failed))
     assert finding.effect is None
-    assert str(finding.verdict) == "inconclusive"
+    assert str(finding.verdict) == "undecided"
     row = findings_table([finding]).iloc[0]
     assert row["n"] == 0
     assert math.isnan(row["measured"])
     assert "nothing to compare" in sentence(finding)
 
 
-def test_a_single_block_is_inconclusive_and_has_no_interval(tmp_path) -> None:
+def test_a_single_block_is_undecided_and_has_no_interval(tmp_path) -> None:
     (finding,) = evaluate(write_run(tmp_path, blocks=1))
-    assert str(finding.verdict) == "inconclusive"
+    assert str(finding.verdict) == "undecided"
     assert "no interval, 1 block" in sentence(finding)
 
 
@@ -67,11 +69,11 @@ def test_a_single_block_is_inconclusive_and_has_no_interval(tmp_path) -> None:
 def test_a_contrast_that_asks_for_what_is_not_there_says_so(tmp_path, changes, words) -> None:
     contrast = contrast_of(ON_AND_OFF[1], ON_AND_OFF[0], **changes)
     (finding,) = evaluate(write_run(tmp_path, contrasts=[contrast]))
-    assert str(finding.verdict) == "inconclusive"
+    assert str(finding.verdict) == "undecided"
     assert words in finding.verdict.reason
 
 
-def test_a_percentile_that_n_is_too_small_for_is_inconclusive(tmp_path) -> None:
+def test_a_percentile_that_n_is_too_small_for_is_undecided(tmp_path) -> None:
     contrast = contrast_of(
         ON_AND_OFF[1],
         ON_AND_OFF[0],
@@ -81,8 +83,8 @@ def test_a_percentile_that_n_is_too_small_for_is_inconclusive(tmp_path) -> None:
     )
     small = write_run(tmp_path / "small", requests=367, contrasts=[contrast])
     large = write_run(tmp_path / "large", requests=368, contrasts=[contrast])
-    assert str(evaluate(small)[0].verdict) == "inconclusive"
-    assert str(evaluate(large)[0].verdict) == "reproduced in direction"
+    assert str(evaluate(small)[0].verdict) == "undecided"
+    assert str(evaluate(large)[0].verdict) == "direction shown"
 
 
 def test_what_is_not_testable_is_said_and_not_measured(tmp_path) -> None:
@@ -134,7 +136,7 @@ def test_an_interaction_is_measured_within_blocks(tmp_path) -> None:
     (finding,) = evaluate(write_run(tmp_path, treatments=FOUR, contrasts=[contrast], requests=100))
     assert finding.effect is not None
     assert finding.effect.low < (3.6 / 1.5) / 1.2 < finding.effect.high
-    assert str(finding.verdict) == "reproduced in direction"
+    assert str(finding.verdict) == "direction shown"
 
 
 def test_levels_that_fit_several_treatments_take_their_geometric_mean(tmp_path) -> None:
@@ -160,6 +162,52 @@ def test_p_values_are_corrected_over_the_family(tmp_path) -> None:
     assert str(findings[3].verdict) == "reproduced"
 
 
+def test_one_effect_among_many_claims_is_not_shown_by_its_own_p_value_alone(tmp_path) -> None:
+    treatments = (*variants(7, step=1.0), Planted({"variant": "fast"}, 1.3))
+    claims = [
+        contrast_of(
+            each, treatments[0], published_ratio=None, published_direction="greater"
+        )
+        for each in (treatments[7], *treatments[1:7])
+    ]  # fmt: skip
+    run = write_run(tmp_path, treatments=treatments, contrasts=claims, requests=20)
+    among = evaluate(run)[0]
+    assert among.p_adjusted > 0.05 >= among.effect.p_value
+    assert str(judge(among.effect, claims[0])) == "direction shown"
+    assert str(among.verdict) == "direction not shown"
+    assert decide(among.effect.by_block).kind is Kind.DIFFERENT
+    assert among.decision.kind is Kind.UNDECIDED
+    # Six blocks cannot reach the p-value that it needs.
+    assert among.decision.blocks[0] >= 8
+    text = sentence(among)
+    assert text.count("excludes no effect, but p, adjusted for 7 claims, is") == 1
+    assert "excludes no difference, but" not in text
+    assert "a fresh run of" in text
+
+
+def test_what_the_load_sets_is_measured_and_counted_with_no_claim(tmp_path) -> None:
+    treatments = variants(3)
+    contrasts = [contrast_of(treatments[n], treatments[0]) for n in (1, 2)]
+    contrasts[1] = contrasts[1].model_copy(update={"set_by_load": "the load was made from it"})
+    tested, given = evaluate(
+        write_run(tmp_path, treatments=treatments, contrasts=contrasts, requests=100)
+    )
+    assert (tested.claims, tested.p_adjusted) == (1, tested.effect.p_value)
+    assert str(given.verdict) == "set by the load"
+    assert given.effect.low < 1.15**2 < given.effect.high
+    assert math.isnan(given.p_adjusted)
+    assert (given.decision, given.replication) == (None, None)
+    assert "the load was made from it" in sentence(given)
+
+
+def test_the_scatter_of_the_blocks_says_what_a_single_run_would_show(tmp_path) -> None:
+    (quiet,) = evaluate(write_run(tmp_path / "quiet"))
+    (loud,) = evaluate(write_run(tmp_path / "loud", noise=0.5, seed=3))
+    assert quiet.replication.text().startswith("sign > 99%, size 9")
+    assert loud.replication.size < 0.6
+    assert f"a single A-then-B run would show: {loud.replication.text()}" in sentence(loud)
+
+
 def test_the_table_has_its_columns_also_without_findings(tmp_path) -> None:
     run = write_run(tmp_path, treatments=ON_AND_OFF[:1], blocks=1, requests=40)
     table = findings_table(evaluate(run))
@@ -172,7 +220,8 @@ def test_the_sentence_holds_number_interval_n_and_source(tmp_path) -> None:
     text, effect = sentence(finding), finding.effect
     assert effect is not None
     assert f"{effect.estimate:.2f} [{effect.low:.2f}, {effect.high:.2f}]" in text
-    for part in ("6 blocks", "published 1.60", finding.contrast.source, "p = 0.031"):
+    achieved = "95% interval, achieved 96.9%; 6 blocks"
+    for part in (achieved, "published 1.60", finding.contrast.source, "p = 0.031"):
         assert part in text
     assert text.endswith(".")
 

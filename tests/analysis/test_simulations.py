@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 
 from perflab.analysis.methods.comparison import compare
+from perflab.analysis.methods.family import Corrected
 from perflab.analysis.methods.quantiles import across_trials
-from perflab.analysis.treatments.decision import Kind, blocks_needed, decide, power, smallest_effect
+from perflab.analysis.treatments.decision import Kind, blocks_needed, decide
 from perflab.errors import AnalysisError
 
 
@@ -106,12 +107,6 @@ def test_the_blocks_said_to_be_needed_do_decide_it() -> None:
     assert fewer / 400 < 0.7
 
 
-def test_the_smallest_effect_is_found_with_the_power_asked_for() -> None:
-    effect = smallest_effect(0.03, 10)
-    assert power(effect, 0.03, 10) == pytest.approx(0.8, abs=0.01)
-    assert power(0.0, 0.03, 10) == pytest.approx(0.05, abs=0.001)
-
-
 @pytest.mark.parametrize("values", [[], [math.nan], [0.1], [math.nan, 0.2]])
 def test_nothing_is_decided_from_fewer_than_two_blocks(values: list[float]) -> None:
     assert decide(values).kind is Kind.UNDECIDED
@@ -130,5 +125,31 @@ def test_a_margin_of_nothing_is_refused() -> None:
 def test_an_undecided_comparison_says_how_many_blocks_would_decide_it() -> None:
     found = decide([0.10, -0.06, 0.12, -0.02, 0.05, 0.01])
     assert found.kind is Kind.UNDECIDED
-    assert found.further_blocks > 0
-    assert f"about {found.further_blocks} more block" in found.text
+    least, most = found.blocks
+    assert 6 < least < most
+    words = f"a fresh run of {least} to {most} blocks would decide it"
+    assert found.text == f"{words}, if the difference is the one seen (6 so far)"
+
+
+def test_the_range_of_blocks_holds_those_that_the_true_noise_needs() -> None:
+    random = np.random.default_rng(11)
+    truth, held, told = blocks_needed(0.05, 0.08), 0, 0
+    for _ in range(150):
+        x = 0.08 * random.standard_normal(8)
+        # The mean is as it is in truth: the range is that of the noise alone.
+        found = decide(x - x.mean() + 0.05)
+        if found.kind is Kind.UNDECIDED:
+            told += 1
+            held += found.blocks[0] <= truth <= found.blocks[1]
+    assert told > 60
+    assert held / told > 0.75
+
+
+def test_a_difference_needs_the_p_value_adjusted_for_the_claims_of_the_run() -> None:
+    x = [0.10, 0.16, 0.12, 0.2, 0.15, 0.11, 0.13, 0.14]
+    assert decide(x, corrected=Corrected(0.0078, 0.04, 5)).kind is Kind.DIFFERENT
+    found = decide(x, corrected=Corrected(0.0078, 0.117, 15))
+    assert found.kind is Kind.UNDECIDED
+    assert "but p, adjusted for 15 claims, is 0.12" in found.missing
+    # 8 and 9 blocks have no p-value of 0.05 / 15.
+    assert found.blocks[0] == 10

@@ -130,7 +130,7 @@ def test_valid_trials_and_noise_stand_beside_every_verdict(rendered) -> None:
 def test_p_and_adjusted_p_have_names_of_their_own(rendered) -> None:
     table = rendered.table
     (adjusted,) = [name for name in table if name.startswith("p, adjusted")]
-    claims = int((table["p"] != "–").sum())
+    claims = int((table[adjusted] != "–").sum())
     counted = f" for {claims} claim{'s' if claims != 1 else ''}" if claims else ""
     assert adjusted == f"p, adjusted{counted}"
     assert list(table.columns) == columns(adjusted)
@@ -191,7 +191,7 @@ def test_parameters_say_what_differs_from_the_default() -> None:
     page = words_of(SynchronousCommitParameters(blocks=3, from_run="latest"))
     changed = re.findall(r"(\w+)\n+([^\n]+)\n+(changed from \w+)", page)
     found = {name: (value, change) for name, value, change in changed}
-    assert found == {"blocks": ("3", "changed from 6"), "from_run": ("latest", "changed from none")}
+    assert found == {"blocks": ("3", "changed from 8"), "from_run": ("latest", "changed from none")}
     assert "SynchronousCommitParameters(" not in repr(SynchronousCommitParameters())
 
 
@@ -205,12 +205,12 @@ def test_saved_files_are_told_by_folder_and_name(tmp_path) -> None:
         assert "Path(" not in text
 
 
-def test_only_what_is_reproduced_in_size_too_is_green() -> None:
+def test_only_what_is_reproduced_is_green() -> None:
     green = [outcome.value for outcome, look in LOOKS.items() if "green" in look.style]
     assert green == ["reproduced"]
     styles = {outcome.value: look.style for outcome, look in LOOKS.items()}
-    assert styles["not reproduced"] not in (styles["inconclusive"], styles["reproduced"])
-    assert styles["inconclusive"] == styles["not testable here"]
+    assert styles["not reproduced"] not in (styles["undecided"], styles["reproduced"])
+    assert styles["undecided"] == styles["not testable here"] == styles["set by the load"]
 
 
 def test_what_was_not_asked_and_cannot_be_tested_is_one_line(tmp_path) -> None:

@@ -26,7 +26,7 @@ def runs(tmp_path_factory):
 
 def test_every_claim_of_every_run_has_a_row(runs) -> None:
     table = verdict_table(runs)
-    assert list(table["verdict"]) == ["reproduced", "inconclusive", "not testable here"]
+    assert list(table["verdict"]) == ["reproduced", "undecided", "not testable here"]
     assert (table["experiment"] == "synchronous_commit").all()
     assert (table["backend"] == "process").all()
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy import stats
+from scipy import special, stats
 
 from perflab.analysis.methods import signed_rank
 from perflab.errors import AnalysisError
@@ -28,11 +28,13 @@ class Effect:
     """A ratio of two treatments, or their difference in a unit, with its interval.
 
     ``confidence`` is the achieved one (signed ranks are discrete); ``n`` the number of blocks
-    compared; ``p_value`` that of the sign-flip permutation test of "no effect". ``low``, ``high``
-    and ``p_value`` are NaN with fewer than 2 blocks. ``size`` is the matched-pairs rank-biserial
-    correlation: 1 where every block says "greater", -1 "smaller" (D. S. Kerby, Compr. Psychol. 3,
-    2014). ``by_block`` are the log ratios of the blocks, or their differences. ``warnings`` travel
-    with the result.
+    compared. ``p_value`` is that of the very test which the interval inverts: it is at most 0.05
+    where the interval leaves "no effect" out, and nowhere else. ``low``, ``high`` and ``p_value``
+    are NaN with fewer than 2 blocks. ``size`` is the matched-pairs rank-biserial correlation: 1
+    where every block says "greater", -1 "smaller" (D. S. Kerby, Compr. Psychol. 3, 2014).
+    ``by_block`` are the log ratios of the blocks, or their differences. ``narrow_low`` and
+    ``narrow_high`` are the ends of the 90% interval (two one-sided 5% tests), of which
+    ``narrow_confidence`` is achieved. ``warnings`` travel with the result.
     """
 
     estimate: float
@@ -45,6 +47,9 @@ class Effect:
     warnings: tuple[str, ...] = ()
     size: float = math.nan
     by_block: tuple[float, ...] = ()
+    narrow_low: float = math.nan
+    narrow_high: float = math.nan
+    narrow_confidence: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -64,8 +69,8 @@ def compare(
     """Return the ratio of two treatments, paired by block.
 
     From 6 blocks on the Hodges-Lehmann estimate of the log ratios with the interval that inverts
-    the exact signed-rank test; below that the mean of the logs with a t interval. Trials, not
-    requests, are the unit.
+    the exact signed-rank test, and that test's p-value; below that the mean of the logs with a t
+    interval and the t test. Trials, not requests, are the unit.
 
     Parameters
     ----------
@@ -176,24 +181,31 @@ def effect_of(
             only, nothing, nothing, nothing, 1, nothing, "single pair", tuple(warnings),
             by_block=(float(x[0]),),
         )  # fmt: skip
-    smallest_p = 2 / 2 ** len(x)
-    if smallest_p > USUAL_P:
-        warnings.append(f"with {len(x)} blocks no permutation p-value can be below {smallest_p:g}")
+    if len(x) < SMALLEST_SIGNED_RANK:
+        warnings.append(f"below {SMALLEST_SIGNED_RANK} blocks the noise is taken for normal")
     if np.ptp(x) < 1e-12:
         warnings.append("all blocks give the same effect: the interval has no width")
-    found = mean_interval(x, confidence)
+    found, narrow = mean_interval(x, confidence), mean_interval(x, narrower(confidence))
     return Effect(
         back(found.estimate),
         back(found.low),
         back(found.high),
         found.confidence,
         len(x),
-        permutation_p(x),
+        mean_p(x),
         found.method,
         tuple(warnings),
         rank_biserial(x),
         tuple(map(float, x)),
+        back(narrow.low),
+        back(narrow.high),
+        narrow.confidence,
     )
+
+
+def narrower(confidence: float) -> float:
+    """Return the confidence of the interval with the same error on each side alone: 95% is 90%."""
+    return 1 - 2 * (1 - confidence)
 
 
 def rank_biserial(x: np.ndarray) -> float:
@@ -212,5 +224,19 @@ def mean_interval(x: np.ndarray, confidence: float = CONFIDENCE) -> MeanInterval
         method = "Hodges-Lehmann, signed-rank interval"
         return MeanInterval(signed_rank.hodges_lehmann(x), *found, method)
     mean = float(x.mean())
-    margin = float(stats.t.ppf((1 + confidence) / 2, len(x) - 1) * stats.sem(x))
+    margin = float(special.stdtrit(len(x) - 1, (1 + confidence) / 2)) * _standard_error(x)
     return MeanInterval(mean, mean - margin, mean + margin, confidence, "mean, t interval")
+
+
+def mean_p(x: np.ndarray) -> float:
+    """Return the p-value of "no effect" by the test that :func:`mean_interval` inverts."""
+    if len(x) >= SMALLEST_SIGNED_RANK:
+        return signed_rank.p_value(x)
+    mean, error = float(x.mean()), _standard_error(x)
+    if not error > 0:
+        return float(mean == 0)
+    return float(2 * special.stdtr(len(x) - 1, -abs(mean) / error))
+
+
+def _standard_error(x: np.ndarray) -> float:
+    return float(x.std(ddof=1)) / math.sqrt(len(x))

@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perflab.analysis.methods.comparison import Effect, benjamini_hochberg, effect_of, log_ratios
+from perflab.analysis.methods.comparison import Effect, effect_of, log_ratios
+from perflab.analysis.methods.family import Corrected, corrected
 from perflab.analysis.treatments.covariate import adjustment, priced
 from perflab.analysis.treatments.decision import Decision, decide
 from perflab.analysis.treatments.noise import noise_flags
+from perflab.analysis.treatments.replication import Replication, replication
 from perflab.analysis.treatments.verdict import SMALLEST_N, Outcome, Verdict, judge
 from perflab.errors import AnalysisError
 from perflab.recordings import Contrast, ContrastPair, Response, Run, Scale, response_of
@@ -31,11 +33,13 @@ class Finding:
     """A contrast of a run with its effect (None: there is none), decision, verdict and warnings.
 
     ``response`` is the declaration of what the contrast compares.
-    ``p_adjusted`` is corrected over the ``claims`` of the run that have a p-value
-    (Benjamini-Hochberg); ``blocks`` are the numbers of those compared, ``left_out`` counts those
-    that lack a side. ``valid`` of the ``trials`` that were made of its treatments may be used;
-    ``noise`` are the flags of the run's noise report in a few words each
-    (:func:`~perflab.analysis.treatments.noise.noise_flags`).
+    ``p_adjusted`` is corrected over the ``claims`` of the run that are tested
+    (:mod:`~perflab.analysis.methods.family`; what the load itself sets is not among them: an effect
+    that cannot fail would make it easier for the others). Verdict and decision go by it.
+    ``replication`` is what a single A-then-B run would show (None: not known). ``blocks`` are the
+    numbers of those compared, ``left_out`` counts those that lack a side. ``valid`` of the
+    ``trials`` that were made of its treatments may be used; ``noise`` are the flags of the run's
+    noise report in a few words each (:func:`~perflab.analysis.treatments.noise.noise_flags`).
     """
 
     contrast: Contrast
@@ -43,6 +47,7 @@ class Finding:
     effect: Effect | None
     verdict: Verdict
     decision: Decision | None = None
+    replication: Replication | None = None
     blocks: tuple[int, ...] = ()
     left_out: int = 0
     p_adjusted: float = math.nan
@@ -61,12 +66,32 @@ def evaluate(run: Run) -> list[Finding]:
     trials, noise = run.valid_trials(), noise_flags(run)
     asked = [contrast for contrast in run.record.contrasts if _is_asked(run, contrast)]
     findings = [_finding(run, contrast, trials) for contrast in asked]
-    p_values = [math.nan if f.effect is None else f.effect.p_value for f in findings]
-    claims = int(np.isfinite(p_values).sum())
+    p_values = corrected([_tested_p(finding) for finding in findings])
     return [
-        replace(_counted(run, f), p_adjusted=p, claims=claims, noise=noise)
-        for f, p in zip(findings, benjamini_hochberg(p_values), strict=True)
+        replace(_judged(_counted(run, finding), own), noise=noise)
+        for finding, own in zip(findings, p_values, strict=True)
     ]
+
+
+def _tested_p(finding: Finding) -> float:
+    """Return the p-value of a claim that is tested; NaN of any other."""
+    effect = finding.effect
+    if effect is None or effect.n < SMALLEST_N or finding.contrast.set_by_load:
+        return math.nan
+    return effect.p_value
+
+
+def _judged(finding: Finding, own: Corrected) -> Finding:
+    """Add what the effect comes to beside the other claims of the run."""
+    found = replace(finding, p_adjusted=own.adjusted, claims=own.claims)
+    if finding.effect is None:
+        return found
+    among = own if math.isfinite(own.adjusted) else None
+    return replace(
+        found,
+        verdict=judge(finding.effect, finding.contrast, among),
+        decision=_decision(finding.effect, finding.contrast, among),
+    )
 
 
 def not_asked(run: Run) -> str:
@@ -111,28 +136,37 @@ def _finding(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Finding:
         by_block, adjusted = _effects(run, contrast, trials)
         effect = effect_of(by_block, scale=contrast.scale)
     except AnalysisError as error:
-        verdict = Verdict(Outcome.INCONCLUSIVE, str(error))
+        verdict = Verdict(Outcome.UNDECIDED, str(error))
+        if contrast.set_by_load:
+            verdict = judge(None, contrast)
         return Finding(contrast, response, None, verdict, warnings=(str(error),))
+    raw = _between(run, contrast, contrast.response, trials) if adjusted else by_block
     return Finding(
         contrast,
         response,
         effect,
         judge(effect, contrast),
-        _decision(effect, contrast),
+        replication=_replication(raw, contrast),
         blocks=tuple(int(block) for block in by_block.dropna().index),
         left_out=int(by_block.isna().sum()),
         warnings=(*effect.warnings, *filter(None, [adjusted])),
     )
 
 
-def _decision(effect: Effect, contrast: Contrast) -> Decision | None:
+def _replication(by_block: pd.Series[Any], contrast: Contrast) -> Replication | None:
+    if contrast.set_by_load:
+        return None
+    return replication(by_block.dropna().tolist(), contrast)
+
+
+def _decision(effect: Effect, contrast: Contrast, among: Corrected | None) -> Decision | None:
     """Decide where that can be: its margin is a share, and says nothing of differences.
 
     Below the fewest blocks of a verdict, what they need first is all there is to say.
     """
-    if contrast.scale != "ratio" or effect.n < SMALLEST_N:
+    if contrast.scale != "ratio" or contrast.set_by_load or effect.n < SMALLEST_N:
         return None
-    return decide(effect.by_block)
+    return decide(effect.by_block, corrected=among)
 
 
 def _effects(run: Run, contrast: Contrast, trials: pd.DataFrame) -> tuple[pd.Series[Any], str]:

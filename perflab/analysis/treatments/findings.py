@@ -15,10 +15,12 @@ from perflab.numerals import counted, number
 from perflab.recordings import Contrast
 
 TABLE_COLUMNS = [
-    "claim", "response", "published", "measured", "95% low", "95% high", "n", "p",
-    "p (adjusted)", "effect size", "decision", "verdict", "valid trials", "trials", "noise",
-    "source",
+    "claim", "response", "published", "measured", "95% low", "95% high", "achieved", "n", "p",
+    "p (adjusted)", "effect size", "decision", "verdict", "direction", "size", "single run",
+    "valid trials", "trials", "noise", "source",
 ]  # fmt: skip
+# Where it helps to know what would decide it.
+STILL_OPEN = (Outcome.UNDECIDED, Outcome.DIRECTION_NOT_SHOWN, Outcome.UNPUBLISHED)
 
 
 def findings_table(findings: list[Finding]) -> pd.DataFrame:
@@ -35,12 +37,16 @@ def _row(finding: Finding) -> dict[str, Any]:
         "measured": effect.estimate if effect else math.nan,
         "95% low": effect.low if effect else math.nan,
         "95% high": effect.high if effect else math.nan,
+        "achieved": effect.confidence if effect else math.nan,
         "n": effect.n if effect else 0,
         "p": effect.p_value if effect else math.nan,
         "p (adjusted)": finding.p_adjusted,
         "effect size": effect.size if effect else math.nan,
         "decision": decision_text(finding),
         "verdict": str(finding.verdict),
+        "direction": str(finding.verdict.direction or ""),
+        "size": str(finding.verdict.size or ""),
+        "single run": single_run(finding),
         "valid trials": finding.valid,
         "trials": finding.trials,
         "noise": "; ".join(finding.noise),
@@ -50,9 +56,22 @@ def _row(finding: Finding) -> dict[str, Any]:
 
 def decision_text(finding: Finding) -> str:
     """Return what may be said of a difference as such, whatever was published."""
-    if finding.decision is None:
+    decision = finding.decision
+    if decision is None:
         return ""
-    return "different" if finding.decision.kind is Kind.DIFFERENT else finding.decision.text
+    if decision.kind is Kind.DIFFERENT:
+        return "different"
+    return "; ".join(filter(None, [decision.missing, decision.text]))
+
+
+def single_run(finding: Finding) -> str:
+    """Return how likely a single A-then-B run shows the published sign and size; or nothing."""
+    return finding.replication.text() if finding.replication else ""
+
+
+def achieved(confidence: float) -> str:
+    """Return the confidence that an interval reached: ``96.1%`` (signed ranks come in steps)."""
+    return f"{confidence:.1%}"
 
 
 def response_text(contrast: Contrast) -> str:
@@ -111,9 +130,12 @@ def _remarks(finding: Finding) -> list[str]:
     more = [finding.verdict.reason]
     if finding.left_out:
         more.append(f"{counted(finding.left_out, 'block')} left out (a side has no valid trial)")
-    undecided = (Outcome.INCONCLUSIVE, Outcome.UNPUBLISHED)
-    if finding.verdict.outcome in undecided and finding.decision is not None:
-        more.append(decision_text(finding))
+    if finding.verdict.outcome in STILL_OPEN and finding.decision is not None:
+        # A verdict on a direction has said already what is missing.
+        judged = finding.verdict.direction is not None and finding.decision.missing
+        more.append(finding.decision.text if judged else decision_text(finding))
+    if chance := single_run(finding):
+        more.append(f"a single A-then-B run would show: {chance}")
     return more + [text for text in finding.warnings if text.startswith("adjusted for")]
 
 
@@ -125,10 +147,11 @@ def _measured(finding: Finding, effect: Effect) -> str:
     if not math.isfinite(effect.low):
         return f"{words} (no interval, {blocks}){beside}"
     p = f"p {_p_words(effect.p_value)}"
-    if finding.claims > 1:
+    if finding.claims > 1 and math.isfinite(finding.p_adjusted):
         p += f"; {adjusted_words(finding.claims)}, {_p_words(finding.p_adjusted)}"
     interval = f"[{number(effect.low)}, {number(effect.high)}]"
-    return f"{words} {interval} (95% interval, {blocks}, {p}){beside}"
+    level = f"95% interval, achieved {achieved(effect.confidence)}"
+    return f"{words} {interval} ({level}; {blocks}, {p}){beside}"
 
 
 def _p_words(value: float) -> str:

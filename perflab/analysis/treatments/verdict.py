@@ -1,47 +1,55 @@
 """The one rule that turns a measured effect and a published one into a verdict.
 
-The published studies give no intervals; 10% is granted to their numbers instead (the margin).
-With d the published direction, [L, H] the measured 95% interval of the log ratio times d, E its
-estimate, P the size of the published log ratio and M = log 1.1:
+It has two parts, fixed before any run. All is on the scale of log ratios (of differences, for
+claims in a unit), with the 95% interval and the 90% interval of the effect.
 
-==============================  ======================================================
-published                       verdict
-==============================  ======================================================
-(marked so by the experiment)   not testable here
-anything, fewer than 3 blocks   inconclusive
-nothing                         nothing published
-a ratio within 10% of 1         as "no effect" below, for the margin holds both directions; but
-                                where one is claimed as well and [L, H] is not in +- M:
-                                reproduced in direction if L > 0
-a ratio, H < 0                  not reproduced (the effect goes the other way)
-a ratio, L <= 0, H < P/2        not reproduced (absent, or less than half as large)
-a ratio, L <= 0, H >= P/2       inconclusive
-a ratio, L > 0                  reproduced if [L, H] meets P +- M and P/2 <= E <= 2P,
-                                else reproduced in direction
-"no effect"                     reproduced if [L, H] lies in +- M; not reproduced if
-                                it lies wholly outside; else inconclusive
-a direction only                reproduced in direction if L > 0, not reproduced if H < 0,
-                                else inconclusive
-==============================  ======================================================
+**Direction.** *shown*: the 95% interval lies wholly on the published side of no effect, and p,
+adjusted for the claims of the run, is 0.05 at most
+(:mod:`~perflab.analysis.methods.family`); *opposite*: the same on the other side; else *not shown*.
 
-A published difference (points of CPU, say) is judged as a ratio is, with differences in place of
-log ratios and M = P/10.
+**Size.** Published studies give no intervals: a factor of 1.25 either way is granted to their
+numbers (the zone, see :mod:`~perflab.analysis.treatments.published`). *agrees*: the 90% interval
+lies within the zone (two one-sided 5% tests); *contradicted*: the 95% interval lies wholly outside
+of it; else *undecided*. A ratio within 10% of 1 is granted a factor of 1.1 only, or 1.24 would
+agree with a published 1.02; so is "no effect", around 1. "No effect" has no direction to show; nor
+has a ratio within 10% of 1 beside which no direction is claimed: a single run tells none.
+
+=======================  ============  =================================
+direction                size          verdict
+=======================  ============  =================================
+shown                    agrees        reproduced
+shown                    undecided     same direction, size undecided
+shown                    contradicted  same direction, size contradicted
+opposite                 any           not reproduced
+not shown                contradicted  not reproduced
+not shown                else          undecided
+(none is claimed)        agrees        reproduced
+(none is claimed)        contradicted  not reproduced
+(none is claimed)        undecided     undecided
+shown                    (none)        direction shown
+opposite                 (none)        opposite direction
+not shown                (none)        direction not shown
+=======================  ============  =================================
+
+What a wide interval says, every narrower one within it says as well: nothing is won by measuring
+less. Fewer than 3 blocks are undecided. Claims that this machine cannot test, whose answer the load
+itself sets, or that nobody published are named so and not judged.
+
+Source of the two one-sided tests: D. J. Schuirmann, J. Pharmacokinet. Biopharm. 15, 1987. How often
+each verdict is given under which truth: ``docs/verdicts.md``.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from enum import StrEnum
 
 from perflab.analysis.methods.comparison import Effect
+from perflab.analysis.methods.family import Corrected
+from perflab.analysis.treatments.published import Zone, on_scale, published_sign, zone_of
 from perflab.numerals import counted
 from perflab.recordings import Contrast
 
-SHARE = 0.1
-MARGIN = math.log1p(SHARE)
-# Logs of a ratio and of its inverse differ by this much at most.
-ROUNDING = 1e-12
 SMALLEST_N = 3
 
 
@@ -49,103 +57,124 @@ class Outcome(StrEnum):
     """What may be said of a published effect."""
 
     REPRODUCED = "reproduced"
-    IN_DIRECTION = "reproduced in direction"
+    SIZE_UNDECIDED = "same direction, size undecided"
+    SIZE_CONTRADICTED = "same direction, size contradicted"
+    DIRECTION_SHOWN = "direction shown"
     NOT_REPRODUCED = "not reproduced"
-    INCONCLUSIVE = "inconclusive"
+    OPPOSITE = "opposite direction"
+    DIRECTION_NOT_SHOWN = "direction not shown"
+    UNDECIDED = "undecided"
+    SET_BY_LOAD = "set by the load"
     NOT_TESTABLE = "not testable here"
     UNPUBLISHED = "nothing published"
 
 
+class Way(StrEnum):
+    """What may be said of the published direction."""
+
+    SHOWN = "shown"
+    OPPOSITE = "opposite"
+    NOT_SHOWN = "not shown"
+
+
+class Size(StrEnum):
+    """What may be said of the published size."""
+
+    AGREES = "agrees"
+    CONTRADICTED = "contradicted"
+    UNDECIDED = "undecided"
+
+
 @dataclass(frozen=True)
 class Verdict:
-    """An outcome and the reason for it; as text, the outcome."""
+    """An outcome with its two parts (None: not claimed, or not judged) and the reason for it.
+
+    As text, the outcome.
+    """
 
     outcome: Outcome
     reason: str
+    direction: Way | None = None
+    size: Size | None = None
 
     def __str__(self) -> str:
         return self.outcome.value
 
 
-def judge(effect: Effect | None, contrast: Contrast) -> Verdict:
-    """Apply the rule of this module to a measured effect (None: there is none)."""
+def judge(effect: Effect | None, contrast: Contrast, corrected: Corrected | None = None) -> Verdict:
+    """Apply the rule of this module to a measured effect (None: there is none).
+
+    ``corrected`` is its p-value among the claims of the run; without it the claim stands alone.
+    """
     if contrast.not_testable:
         return Verdict(Outcome.NOT_TESTABLE, contrast.not_testable)
+    if contrast.set_by_load:
+        return Verdict(Outcome.SET_BY_LOAD, contrast.set_by_load)
     if effect is None or effect.n < SMALLEST_N:
         n = effect.n if effect else 0
         return Verdict(
-            Outcome.INCONCLUSIVE,
+            Outcome.UNDECIDED,
             f"{counted(n, 'usable block')}; a verdict needs at least {SMALLEST_N}",
         )
-    published = contrast.published_ratio is not None or contrast.published_difference is not None
-    if not published and contrast.published_direction is None:
+    sign, zone = published_sign(contrast), zone_of(contrast)
+    if not sign and zone is None:
         return Verdict(Outcome.UNPUBLISHED, "there is nothing to compare with")
-    if contrast.published_direction == "none" or no_difference(contrast.published_ratio):
-        return _judge_absence(effect, contrast)
-    low, high = _ends(effect, contrast)
-    if not published:
-        return _judge_direction(low, high)
-    estimate = _sign(contrast) * _on_scale(effect.estimate, contrast)
-    if contrast.published_ratio is not None:
-        return _judge_size(low, high, estimate, abs(math.log(contrast.published_ratio)), MARGIN)
-    size = abs(contrast.published_difference or 0.0)
-    return _judge_size(low, high, estimate, size, SHARE * size)
+    way, why = _direction(effect, contrast, sign, corrected) if sign else (None, "")
+    size = _size(effect, contrast, zone) if zone else None
+    if not (size and zone):
+        return Verdict(_outcome(way, size), why, way, size)
+    parts = [f"direction {way}: {why}" if way else "", f"size {size}: {_where(size, zone)}"]
+    return Verdict(_outcome(way, size), "; ".join(filter(None, parts)), way, size)
 
 
-def no_difference(ratio: float | None) -> bool:
-    """Say whether a published ratio lies so close to 1 that the margin takes it for no effect."""
-    return ratio is not None and abs(math.log(ratio)) <= MARGIN + ROUNDING
-
-
-def _goes_down(contrast: Contrast) -> bool:
-    if contrast.published_ratio is not None:
-        return contrast.published_ratio < 1
-    if contrast.published_difference is not None:
-        return contrast.published_difference < 0
-    return contrast.published_direction == "smaller"
-
-
-def _sign(contrast: Contrast) -> float:
-    return -1.0 if _goes_down(contrast) else 1.0
-
-
-def _on_scale(value: float, contrast: Contrast) -> float:
-    return math.log(value) if contrast.scale == "ratio" else value
-
-
-def _ends(effect: Effect, contrast: Contrast) -> tuple[float, float]:
-    """Return L and H: the ends of the log ratio or difference in the published direction."""
-    ends = sorted(_sign(contrast) * _on_scale(end, contrast) for end in (effect.low, effect.high))
-    return ends[0], ends[1]
-
-
-def _judge_absence(effect: Effect, contrast: Contrast) -> Verdict:
-    low, high = math.log(effect.low), math.log(effect.high)
-    if low >= -MARGIN and high <= MARGIN:
-        return Verdict(Outcome.REPRODUCED, "any difference is within 10%")
-    if contrast.published_direction in ("greater", "smaller") and _ends(effect, contrast)[0] > 0:
-        return Verdict(Outcome.IN_DIRECTION, "same direction; the size may be another")
-    if low > MARGIN or high < -MARGIN:
-        return Verdict(Outcome.NOT_REPRODUCED, "there is an effect larger than 10%")
-    return Verdict(Outcome.INCONCLUSIVE, "the interval does not decide whether it is within 10%")
-
-
-def _judge_direction(low: float, high: float) -> Verdict:
-    if low > 0:
-        return Verdict(Outcome.IN_DIRECTION, "the interval excludes no effect")
+def _direction(
+    effect: Effect, contrast: Contrast, sign: int, corrected: Corrected | None
+) -> tuple[Way, str]:
+    low, high = sorted(sign * on_scale(end, contrast) for end in (effect.low, effect.high))
+    if not (low > 0 or high < 0):
+        return Way.NOT_SHOWN, "the interval includes no effect"
+    if corrected is not None and not corrected.holds:
+        return Way.NOT_SHOWN, f"the interval excludes no effect, but {corrected.text()}"
     if high < 0:
-        return Verdict(Outcome.NOT_REPRODUCED, "the effect goes the other way")
-    return Verdict(Outcome.INCONCLUSIVE, "the interval includes no effect")
+        return Way.OPPOSITE, "the effect goes the other way"
+    return Way.SHOWN, "the interval excludes no effect"
 
 
-def _judge_size(low: float, high: float, estimate: float, size: float, margin: float) -> Verdict:
-    if high < 0:
-        return Verdict(Outcome.NOT_REPRODUCED, "the effect goes the other way")
-    if low <= 0:
-        if high < size / 2:
-            return Verdict(Outcome.NOT_REPRODUCED, "absent, or less than half the published size")
-        return Verdict(Outcome.INCONCLUSIVE, "the interval includes no effect and a large one")
-    meets = low <= size + margin and high >= size - margin
-    if meets and size / 2 <= estimate <= 2 * size:
-        return Verdict(Outcome.REPRODUCED, "direction and size agree")
-    return Verdict(Outcome.IN_DIRECTION, "same direction, another size")
+def _size(effect: Effect, contrast: Contrast, zone: Zone) -> Size:
+    low, high = (on_scale(end, contrast) for end in (effect.low, effect.high))
+    if high < zone.low or low > zone.high:
+        return Size.CONTRADICTED
+    inner = [on_scale(end, contrast) for end in (effect.narrow_low, effect.narrow_high)]
+    # Without a 90% interval its ends are NaN, and nothing agrees.
+    if zone.low <= inner[0] and inner[1] <= zone.high:
+        return Size.AGREES
+    return Size.UNDECIDED
+
+
+def _where(size: Size, zone: Zone) -> str:
+    where = {
+        Size.AGREES: "the 90% interval lies within",
+        Size.CONTRADICTED: "the interval lies outside",
+        Size.UNDECIDED: "the interval is not clearly within or outside",
+    }[size]
+    return f"{where} {zone.text()}"
+
+
+def _outcome(way: Way | None, size: Size | None) -> Outcome:
+    if size is None:
+        return {
+            Way.SHOWN: Outcome.DIRECTION_SHOWN,
+            Way.OPPOSITE: Outcome.OPPOSITE,
+            Way.NOT_SHOWN: Outcome.DIRECTION_NOT_SHOWN,
+        }[way or Way.NOT_SHOWN]
+    if way is Way.OPPOSITE:
+        return Outcome.NOT_REPRODUCED
+    if way is Way.SHOWN:
+        return {
+            Size.AGREES: Outcome.REPRODUCED,
+            Size.UNDECIDED: Outcome.SIZE_UNDECIDED,
+            Size.CONTRADICTED: Outcome.SIZE_CONTRADICTED,
+        }[size]
+    if size is Size.CONTRADICTED:
+        return Outcome.NOT_REPRODUCED
+    return Outcome.REPRODUCED if way is None and size is Size.AGREES else Outcome.UNDECIDED

@@ -152,6 +152,8 @@ def _volume_contrasts(have: set[str], parameters: ChatLadderParameters) -> list[
             published_ratio=ratio if compared else None,
             published_direction="greater",
             source="chat study, claim 5 (volume against users)",
+            set_by_load="the share of users whom a message reaches was derived from the published "
+            "volume itself",
         )
     ]
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from perflab.analysis.treatments.verdict import no_difference
+from perflab.analysis.treatments.published import no_difference
 from perflab.experiments.experiment import Experiment, RunParameters
 from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.recordings import Contrast, published_value

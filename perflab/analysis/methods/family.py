@@ -1,0 +1,53 @@
+"""Several claims tested at once: p-values corrected, and what each claim then needs by itself.
+
+A verdict's direction and a decision "different" need the interval to exclude no effect and the
+p-value, adjusted over the claims of the run, to be 0.05 at most: of the effects so found, at most
+one in twenty is expected to be none.
+
+Why not intervals widened for the selection (Y. Benjamini, D. Yekutieli, JASA 100, 2005), for both
+parts of a verdict: with R of m claims found they stand at 1 - 0.05 R/m, and at 8 blocks the
+signed-rank test has no interval above 99.2%. With one effect among seven claims nothing could be
+said of any size then, not even of one that is plainly contradicted; so only the direction is lost.
+The size is judged claim by claim, and said to be: where the truth lies just outside the zone of the
+published size, up to one claim in twenty is found to agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from perflab.analysis.methods.comparison import USUAL_P, benjamini_hochberg
+from perflab.numerals import counted
+
+
+@dataclass(frozen=True)
+class Corrected:
+    """The p-value of a claim, and the same adjusted over the ``claims`` tested beside it."""
+
+    p_value: float
+    adjusted: float
+    claims: int
+
+    @property
+    def holds(self) -> bool:
+        """Whether the claim is found, all those beside it allowed for."""
+        return self.adjusted <= USUAL_P
+
+    @property
+    def own_level(self) -> float:
+        """Return which p-value this claim would need, were all others as they are."""
+        return USUAL_P * self.p_value / self.adjusted if self.adjusted > 0 else USUAL_P
+
+    def text(self) -> str:
+        """Return ``p, adjusted for 15 claims, is 0.12``."""
+        return f"p, adjusted for {counted(self.claims, 'claim')}, is {self.adjusted:.2g}"
+
+
+def corrected(p_values: Sequence[float]) -> list[Corrected]:
+    """Return every p-value of a run with its adjusted one (NaN: not tested, and not counted)."""
+    claims = int(np.isfinite(np.asarray(p_values, dtype=float)).sum())
+    adjusted = benjamini_hochberg(p_values)
+    return [Corrected(p, own, claims) for p, own in zip(p_values, adjusted, strict=True)]
