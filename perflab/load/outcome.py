@@ -31,6 +31,9 @@ ERRORS = (
     "checksum",  # a body of another checksum than expected
     "body_file",  # the file of the request's own body was changed, or could not be read
 )
+# What has no end of its own: it was cut off, and would have taken at least as long as it had.
+CENSORED = ("timeout", "aborted", "unsent")
 CODES = {name: code for code, name in enumerate(ERRORS)}
+CENSORED_CODES = tuple(CODES[name] for name in CENSORED)
 STAGES = ("warmup", "measure")
 WARMUP, MEASURE = 0, 1
