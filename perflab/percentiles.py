@@ -19,6 +19,9 @@ CONFIDENCE = 0.95
 # What a trial's row holds, and what the summary of a load shows.
 OF_TRIALS = (50, 90, 95, 99)
 OF_LOADS = (*OF_TRIALS, 99.9)
+# How requests end that have no end of their own: cut off, they would have taken longer still. Words
+# of the record.
+CENSORED = ("timeout", "aborted", "unsent")
 # By so much may what was cut off, lost or never answered move a number that is given all the same.
 MAX_MOVED_SHARE = 0.05
 

@@ -9,7 +9,8 @@ import pandas as pd
 
 from perflab.instruments.instrument import Instrument, Load, Look, Observation, Scene
 from perflab.load.result import LoadResult
-from perflab.percentiles import OF_TRIALS, percentile, percentiles_of
+from perflab.load.times import times_of
+from perflab.percentiles import CENSORED, OF_TRIALS, bounds_of
 from perflab.recordings.schema import PHASE_COLUMN
 
 
@@ -42,39 +43,40 @@ def request_columns(result: LoadResult) -> dict[str, Any]:
     """Return throughput and response times of the measured stage, and what a request costs.
 
     For throughput see :attr:`LoadResult.throughput_rps`. Times are those of measured successes, in
-    ms. Connection wait is from take-up to sending.
+    ms; NaN where requests that were cut off could move them, or where more than a tenth may be the
+    client's own time (``_client_ms`` says how much). Connection wait is from take-up to sending.
     """
-    measured = result.requests[result.requests["stage"] == "measure"]
-    good = measured[measured["error"] == ""]
-    response_ms = ((good["done_ns"] - good["planned_ns"]) / 1e6).to_numpy()
-    service = good[good["sent_ns"] > 0]
-    service_ms = ((service["done_ns"] - service["sent_ns"]) / 1e6).to_numpy()
-    wait_ms = ((service["sent_ns"] - service["started_ns"]) / 1e6).to_numpy()
+    response = times_of(result).numbers(OF_TRIALS)
+    service = times_of(result, "sent_ns").numbers(OF_TRIALS)
+    wait = times_of(result, "started_ns", "sent_ns").numbers(OF_TRIALS)
+    measured = len(result.measured(lambda rows: rows["error"]))
+    given = ("mean", *(f"p{share}" for share in OF_TRIALS))
     return {
         "throughput_rps": result.throughput_rps,
-        "mean_ms": _mean(response_ms),
-        **{f"p{share}_ms": ms for share, ms in percentiles_of(response_ms, OF_TRIALS).items()},
-        "service_mean_ms": _mean(service_ms),
-        "service_p99_ms": percentile(service_ms, 99),
-        "connection_wait_p50_ms": percentile(wait_ms, 50),
-        "connection_wait_p99_ms": percentile(wait_ms, 99),
-        "client_cpu_us_per_request": result.cpu_ns / 1e3 / max(1, len(measured)),
+        **{f"{name}_ms": response[name].comparable for name in given},
+        **{f"{name}_client_ms": response[name].client_ms for name in given},
+        "service_mean_ms": service["mean"].comparable,
+        "service_p99_ms": service["p99"].comparable,
+        "connection_wait_p50_ms": wait["p50"].value,
+        "connection_wait_p99_ms": wait["p99"].value,
+        "client_cpu_us_per_request": result.cpu_ns / 1e3 / max(1, measured),
     }
 
 
 def phase_columns(requests: pd.DataFrame) -> dict[str, float]:
     """Return the median of every phase that services report, as ``phase_<name>_p50_ms``.
 
-    Over the measured successes that report it; NaN where they are too few for a median. A phase
-    may be a response like any other: what a service did inside, without the way to it.
+    Over the measured successes that report it; NaN where they are too few for a median, or where
+    requests that were cut off, whose phases nobody knows, could move it. A phase may be a response
+    like any other: what a service did inside, without the way to it.
     """
-    good = requests[(requests["stage"] == "measure") & (requests["error"] == "")]
+    measured = requests[requests["stage"] == "measure"]
+    good = measured[measured["error"] == ""]
+    unknown = np.zeros(int(measured["error"].isin(CENSORED).sum()))
     return {
-        f"{str(name).removesuffix('_ms')}_p50_ms": percentile(good[name].dropna().to_numpy(), 50)
+        f"{str(name).removesuffix('_ms')}_p50_ms": bounds_of(
+            good[name].dropna().to_numpy(float), unknown, (50,)
+        )[50].value
         for name in requests.columns
         if PHASE_COLUMN.fullmatch(str(name))
     }
-
-
-def _mean(values: np.ndarray) -> float:
-    return float(values.mean()) if len(values) else float("nan")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from perflab.load.looks import TICK_MS
 from perflab.load.result import LoadResult
 from perflab.load.workload import Scripted, Workload
 
@@ -24,6 +25,11 @@ class Delays:
 
     looks: np.ndarray
     ticks: np.ndarray
+
+    @property
+    def short(self) -> np.ndarray:
+        """Return the looks that are no stalls."""
+        return self.looks[self.looks < TICK_MS]
 
 
 def delays(result: LoadResult, workload: Workload) -> Delays:

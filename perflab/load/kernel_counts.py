@@ -39,7 +39,7 @@ WORDS = {
 WHOSE = "counted for the whole network namespace, other processes in it included"
 
 
-def kernel_counts(net: Path = NET) -> dict[str, int]:
+def tcp_counts(net: Path = NET) -> dict[str, int]:
     """Return the counters so far, by column; what this kernel does not count is left out."""
     found: dict[str, int] = {}
     for name in ("netstat", "snmp"):

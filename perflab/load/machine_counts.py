@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from perflab.load.kernel_counts import kernel_counts
+from perflab.load.kernel_counts import tcp_counts
 from perflab.sampling.meters import core_times
 
 
@@ -27,7 +27,7 @@ class MachineCounts:
         """Read the counters."""
         times = core_times()
         stolen_ns = sum(times[core].steal_ns for core in set(cores) if core in times)
-        return cls(cores, time.monotonic_ns(), stolen_ns, kernel_counts())
+        return cls(cores, time.monotonic_ns(), stolen_ns, tcp_counts())
 
     def stolen_until(self, later: MachineCounts) -> float:
         """Return which share of the cores' time was stolen until then."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from perflab.percentiles import CENSORED
+
 # The order is the code in raw recordings. A request has one class, that of its first failure.
 ERRORS = (
     "",
@@ -31,8 +33,6 @@ ERRORS = (
     "checksum",  # a body of another checksum than expected
     "body_file",  # the file of the request's own body was changed, or could not be read
 )
-# What has no end of its own: it was cut off, and would have taken at least as long as it had.
-CENSORED = ("timeout", "aborted", "unsent")
 CODES = {name: code for code, name in enumerate(ERRORS)}
 CENSORED_CODES = tuple(CODES[name] for name in CENSORED)
 STAGES = ("warmup", "measure")

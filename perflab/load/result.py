@@ -65,11 +65,11 @@ class LoadResult:
             for begin in range(0, len(part), ROWS_PER_CHUNK):
                 yield part[begin : begin + ROWS_PER_CHUNK]
 
-    def measured_by_worker(self) -> Iterator[tuple[Looks, np.ndarray]]:
-        """Yield the rows of the measure stage piece by piece, with the looks at their worker."""
-        for looks, part in zip(self.looks, self.rows, strict=True):
+    def measured_by_worker(self) -> Iterator[tuple[int, np.ndarray]]:
+        """Yield the rows of the measure stage piece by piece, each with its worker's number."""
+        for number, part in enumerate(self.rows):
             for begin in range(0, len(part), ROWS_PER_CHUNK):
-                yield looks, _of_measure(part[begin : begin + ROWS_PER_CHUNK])
+                yield number, _of_measure(part[begin : begin + ROWS_PER_CHUNK])
 
     def measured(self, of: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
         """Return what ``of`` makes of the rows of the measure stage, piece by piece, joined."""

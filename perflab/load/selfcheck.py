@@ -32,7 +32,7 @@ from perflab.load.columns import INSTANTS
 from perflab.load.failure_causes import causes
 from perflab.load.remarks import MAX_STEAL, stolen
 from perflab.load.result import LoadResult
-from perflab.load.times import MAX_CLIENT_SHARE, times
+from perflab.load.times import MAX_CLIENT_SHARE, times_of
 from perflab.load.workload import ClosedLoop, Workload
 from perflab.percentiles import OF_TRIALS, needed_n, percentile
 from perflab.recordings.reasons import Reason, Remark
@@ -105,8 +105,9 @@ def check(result: LoadResult, workload: Workload) -> SelfCheck:
     refused = sum(cause.count for cause in failures if cause.error in REFUSALS)
     wall_ns = max(1, result.end_ns - result.begin_ns)
     delays = busy.delays(result, workload)
-    response = times(result)
+    response = times_of(result)
     judged = stalls.received(result) if len(streamed) else response
+    judged = replace(judged if len(judged.known) else response, short_ms=delays.short)
     found = SelfCheck(
         lag_p50_ms=_percentile_ms(lag_ns, 50),
         lag_p99_ms=_percentile_ms(lag_ns, 99),
@@ -128,7 +129,7 @@ def check(result: LoadResult, workload: Workload) -> SelfCheck:
         closed = isinstance(workload.arrivals, ClosedLoop)
         reasons += _lag_reasons(lag_ns, service_ns)
         reasons += _timing_reasons(found, least_p99(delays.looks), service_ns, closed)
-        reasons += stalls.reasons(result, judged if len(judged.known) else response)
+        reasons += stalls.reasons(result, judged)
         if result.steal_share > MAX_STEAL:
             text = f"{stolen(result)}: what was measured in it is their time"
             reasons.append(Reason(code="host.steal", text=text))

@@ -11,7 +11,7 @@ taken to hold as much of it as the sample has at that percentile.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +23,7 @@ from perflab.percentiles import OF_LOADS, Bound, bounds_of, mean_bound, percenti
 
 # What the client itself may add to a time that it reports.
 MAX_CLIENT_SHARE = 0.10
+NO_TEMPLATE = -1
 
 
 @dataclass(frozen=True)
@@ -128,22 +129,23 @@ def _statistics(values_ns: np.ndarray, shares: Sequence[float]) -> dict[str, flo
     return {**found, "max": longest, "mean": float(values_ns.mean()) if some else math.nan}
 
 
-def times(
+def times_of(
     result: LoadResult,
     since: str = "planned_ns",
     until: str = "done_ns",
-    chosen: Callable[[np.ndarray], np.ndarray] = lambda rows: np.ones(len(rows), dtype=bool),
+    chosen: Mapping[int, int] | None = None,
 ) -> Times:
     """Return the times of the measure stage between two instants of a request.
 
     Parameters
     ----------
-    chosen : callable, optional
-        Says of rows which of them count.
+    chosen : mapping, optional
+        Worker to the code of the only template that counts; other workers have none of it.
     """
     parts: dict[str, list[np.ndarray]] = {"known": [], "elapsed": [], "late": [], "stalled": []}
-    for looks, rows in result.measured_by_worker():
-        for name, values in _of_rows(looks, rows[chosen(rows)], since, until).items():
+    for worker, rows in result.measured_by_worker():
+        own = rows if chosen is None else rows[rows["template"] == chosen.get(worker, NO_TEMPLATE)]
+        for name, values in _of_rows(result.looks[worker], own, since, until).items():
             parts[name].append(values)
     joined = {
         name: np.concatenate(pieces) if pieces else np.zeros(0, dtype=np.int64)
