@@ -142,7 +142,8 @@ def _measured(bench: Bench, treatment: Treatment, row: dict[str, Any], kept: _Ke
     residents, name = bench.residents, treatment.name
     residents.activate(name)
     residents.reset(name)
-    scene = Scene(residents, name, treatment.workload, bench.placement, bench.labels)
+    pids = bench.generator.pids
+    scene = Scene(residents, name, treatment.workload, bench.placement, bench.labels, pids)
     kept.looks = looks = [instrument.look(scene) for instrument in treatment.instruments]
     for look in looks:
         look.before()
