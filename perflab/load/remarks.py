@@ -10,6 +10,7 @@ from perflab.load import kernel_counts
 from perflab.load.outcome import CODES
 from perflab.load.result import LoadResult
 from perflab.load.times import Times
+from perflab.load.trend import Trend
 from perflab.load.workload import Workload
 from perflab.recordings.reasons import Remark
 
@@ -44,7 +45,7 @@ def of_load(result: LoadResult, workload: Workload) -> list[Remark]:
     return [*told, *kernel_counts.remarks(result.kernel)]
 
 
-def of_numbers(response: Times) -> list[Remark]:
+def of_numbers(response: Times, trend: Trend) -> list[Remark]:
     """Return which response times cannot be given, or hold too much of the client's own time."""
     numbers = {name: each for name, each in response.numbers().items() if name != "max"}
     bounds = [
@@ -53,6 +54,10 @@ def of_numbers(response: Times) -> list[Remark]:
         if not np.isnan(each.at_least)
     ]
     found = []
+    if trend.too_large:
+        text = f"response times changed by {trend.share:+.0%} from begin to end of the load"
+        text += ": a longer one would have others; they are compared with nothing"
+        found.append(Remark(code="load.trend", text=text))
     if bounds:
         text = f"{len(response.elapsed)} requests were cut off before their end, and could move "
         text += f"what is given as a bound: {', '.join(bounds)}"

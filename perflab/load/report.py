@@ -15,13 +15,12 @@ from perflab.load.outcome import ERRORS, MEASURE
 from perflab.load.result import LoadResult
 from perflab.load.selfcheck import SelfCheck
 from perflab.load.times import Number, times_of
+from perflab.load.trend import response_trend
 from perflab.load.workload import OpenLoop, Workload
 from perflab.percentiles import OF_TRIALS, needed_n, percentiles_of
 from perflab.recordings.reasons import Remark
 
 HISTOGRAM_BINS = 10
-GROWTH_WINDOWS = 10
-GROWTH_TAU = 0.6
 
 
 def percentiles_ms(values_ns: np.ndarray, shares: Sequence[float]) -> dict[str, float | None]:
@@ -72,9 +71,8 @@ def summary(result: LoadResult, workload: Workload, found: SelfCheck) -> dict[st
         **_times("service_time", times_of(result, "sent_ns").numbers()),
         "response_time_histogram": histogram(response),
         "by_name": by_name(result),
-        "response_growth_ms_per_s": growth_ms_per_s(
-            result.measured(lambda rows: rows["planned_ns"][rows["error"] == 0]), response
-        ),
+        # A queue that builds up; response times that fall are no growth.
+        "response_growth_ms_per_s": max(0.0, response_trend(result).ms_per_s),
         "generator_lag_ms": percentiles_ms(
             result.measured(lambda rows: rows["started_ns"] - rows["planned_ns"]), (50, 99)
         ),
@@ -178,31 +176,6 @@ def by_name(result: LoadResult) -> list[dict[str, Any]]:
             }
         )
     return table
-
-
-def growth_ms_per_s(planned_ns: np.ndarray, response_ns: np.ndarray) -> float:
-    """Return how fast response times grow over a load, in ms per second; 0 without a clear trend.
-
-    Theil-Sen slope of the medians of ten equal windows of planned time, if Kendall's tau between
-    window and median is at least 0.6 (one-sided p < 0.01 for ten windows). A queue that grows
-    without bound shows itself so long before it misses an objective. Sources: P. K. Sen, JASA
-    63(324), 1968; M. G. Kendall, Biometrika 30, 1938.
-    """
-    if len(planned_ns) < GROWTH_WINDOWS * 5:
-        return 0.0
-    begin_ns, end_ns = int(planned_ns.min()), int(planned_ns.max())
-    window = (planned_ns - begin_ns) * GROWTH_WINDOWS // max(1, end_ns + 1 - begin_ns)
-    known = [number for number in range(GROWTH_WINDOWS) if (window == number).any()]
-    if len(known) < GROWTH_WINDOWS:
-        return 0.0
-    middles = np.array([np.median(response_ns[window == number]) for number in known]) / 1e6
-    times = np.array(known) * ((end_ns - begin_ns) / GROWTH_WINDOWS / 1e9)
-    earlier, later = np.triu_indices(len(known), 1)
-    rises = middles[later] - middles[earlier]
-    # Kendall's tau-b: no two windows have the same time, but some may have the same median.
-    if np.sign(rises).sum() < GROWTH_TAU * np.sqrt(len(rises) * np.count_nonzero(rises)):
-        return 0.0
-    return float(np.median(rises / (times[later] - times[earlier])))
 
 
 def _spent(rows: np.ndarray, since: str, until: str) -> np.ndarray:

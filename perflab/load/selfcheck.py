@@ -13,7 +13,10 @@ wanted distribution, the process is stationary and samples are independent enoug
   request starts early, so at most the work that arrived within a lag is shifted: a queue at the
   service differs by less than the lag from that of the planned arrivals. Lag is bounded by a tenth
   of the response time, which bounds what is reported; a test of the gaps' distribution does not.
-- Stationarity is judged by the windows of each trial (:mod:`perflab.analysis.trials.validity`).
+- Stationarity. A load whose response times rise or fall from begin to end by more than a tenth is
+  marked, and its times are compared with nothing unless its experiment wants them all the same
+  (:mod:`perflab.load.trend`). Change points within a trial are told beside its numbers
+  (:mod:`perflab.analysis.trials.validity`).
 - Independence. Samples within a trial need not be independent: intervals come from trials, never
   from requests (:mod:`perflab.analysis.methods.quantiles`).
 """
@@ -33,6 +36,7 @@ from perflab.load.failure_causes import causes
 from perflab.load.remarks import MAX_STEAL, stolen
 from perflab.load.result import LoadResult
 from perflab.load.times import MAX_CLIENT_SHARE, times_of
+from perflab.load.trend import response_trend
 from perflab.load.workload import ClosedLoop, Workload
 from perflab.percentiles import OF_TRIALS, needed_n, percentile
 from perflab.recordings.reasons import Reason, Remark
@@ -134,7 +138,10 @@ def check(result: LoadResult, workload: Workload) -> SelfCheck:
             text = f"{stolen(result)}: what was measured in it is their time"
             reasons.append(Reason(code="host.steal", text=text))
         reasons += littles_law.reasons(result, workload)
-    warnings = (*remarks.of_load(result, workload), *remarks.of_numbers(response))
+    warnings = (
+        *remarks.of_load(result, workload),
+        *remarks.of_numbers(response, response_trend(result)),
+    )
     return replace(found, reasons=tuple(reasons), warnings=warnings)
 
 

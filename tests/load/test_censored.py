@@ -190,3 +190,28 @@ def test_an_objective_is_not_missed_by_the_client_s_own_time(tmp_path: Path) -> 
     found, _ = shown(result, *(Objective(percentile=90, below_ms=limit) for limit in limits))
     assert [each["held"] for each in found["objectives"]] == [True, None, False]
     assert found["objectives"][1]["why"] == "up to 0.15 ms of 1 ms are the client's own"
+
+
+# Loads whose response times have no end of rising or falling.
+
+
+@pytest.mark.parametrize(("rise", "steady"), [(0.0, True), (0.08, True), (0.15, False)])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_times_that_rise_or_fall_all_the_time_are_compared_with_nothing(
+    tmp_path: Path, rise: float, steady: bool, sign: int
+) -> None:
+    noise_ms = np.random.default_rng(2).normal(0, 1, 500)
+    spent_ms = 100 * (1 + sign * rise * np.linspace(-0.5, 0.5, 500)) + noise_ms
+
+    def drift(rows: np.ndarray) -> None:
+        for name in ("planned_ns", "started_ns", "sent_ns"):
+            rows[name] = rows["done_ns"] - (spent_ms * 1e6).astype("int64")
+
+    result = load_result(tmp_path, np.linspace(0.4, 5.3, 500), change=drift, cpu_ns=S // 10)
+    _, judged = shown(result)
+    assert judged.valid
+    assert ("load.trend" in {each.code for each in judged.warnings}) != steady
+    row = request_columns(result)
+    assert math.isnan(row["mean_ms"]) != steady
+    assert row["throughput_rps"] > 0
+    assert request_columns(result, steady=False)["mean_ms"] == pytest.approx(100, rel=0.01)
