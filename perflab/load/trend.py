@@ -17,7 +17,7 @@ MAX_TREND_SHARE = 0.10
 
 @dataclass(frozen=True)
 class Trend:
-    """``ms_per_s`` is 0 without a clear trend; ``share`` is the change over the load, of a median."""
+    """``ms_per_s`` is 0 without a clear trend; ``share`` is what it makes of the median."""
 
     ms_per_s: float = 0.0
     share: float = 0.0
