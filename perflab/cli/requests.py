@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -22,7 +23,8 @@ def command(
 ) -> None:
     """Summarise recorded requests: percentiles with intervals, windows, where the time went.
 
-    Successes of the measured stage only. Percentiles that the sample cannot support are left out.
+    Successes of the measured stage only. Percentiles that the sample cannot support are left out;
+    those that requests without an end could move are bounds (>=).
     """
     import pandas as pd
 
@@ -41,6 +43,8 @@ def command(
     table = Table("time", "percentile", "ms [95%]")
     for row in found.percentiles.to_dict("records"):
         value = measured(row["value_ms"], row["low_ms"], row["high_ms"])
+        if not math.isnan(row["at_least_ms"]):
+            value = f">= {number(row['at_least_ms'])}"
         shown = value if value != MISSING else "n too small"
         table.add_row(row["time"], f"p{row['share'] * 100:g}", shown)
     print_table(table)

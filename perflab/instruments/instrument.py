@@ -30,7 +30,8 @@ KIND = "kind"
 class Scene:
     """Where a look is taken: the services of a treatment, the load they get, and the machine.
 
-    ``labels`` belong into the environment of whatever a look starts, so that clean-up finds it.
+    ``labels`` belong into the environment of whatever a look starts, so that clean-up finds it;
+    ``client_pids`` are the processes that send the load.
     """
 
     residents: Residents
@@ -38,6 +39,7 @@ class Scene:
     workload: Workload
     placement: Placement
     labels: Mapping[str, str] = field(default_factory=dict)
+    client_pids: Sequence[int] = ()
 
     def instance(self, node: str) -> Instance:
         """Return what serves a node of the stack."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,9 @@ import pandas as pd
 
 from perflab.instruments.instrument import Instrument, Load, Look, Observation, Scene
 from perflab.load.result import LoadResult
-from perflab.percentiles import OF_TRIALS, percentile, percentiles_of
+from perflab.load.times import times_of
+from perflab.load.trend import response_trend
+from perflab.percentiles import CENSORED, OF_TRIALS, bounds_of
 from perflab.recordings.columns import PHASE_COLUMN
 
 
@@ -17,64 +20,70 @@ class Requests(Instrument):
     """Sums up the requests of a trial.
 
     With a ``prefix`` its columns are called by it: where requests only open what is measured, they
-    shall not pass for it. Phases have names of their own.
+    shall not pass for it. Phases have names of their own. ``steady`` False says that response times
+    are to be compared although they rise or fall over the whole load.
     """
 
     prefix: str = ""
+    steady: bool = True
 
     def look(self, scene: Scene) -> Look:  # noqa: ARG002
         """Return the look at one trial."""
-        return _Requests(self.prefix)
+        return _Requests(self)
 
 
 class _Requests(Look):
-    def __init__(self, prefix: str) -> None:
-        self._prefix = prefix
+    def __init__(self, asked: Requests) -> None:
+        self._asked = asked
 
     def observe(self, load: Load) -> Observation:
         """Return columns alone."""
-        columns = request_columns(load.result)
-        named = {f"{self._prefix}{name}": value for name, value in columns.items()}
+        columns = request_columns(load.result, self._asked.steady)
+        named = {f"{self._asked.prefix}{name}": value for name, value in columns.items()}
         return Observation({**named, **phase_columns(load.result.requests)})
 
 
-def request_columns(result: LoadResult) -> dict[str, Any]:
+def request_columns(result: LoadResult, steady: bool = True) -> dict[str, Any]:
     """Return throughput and response times of the measured stage, and what a request costs.
 
     For throughput see :attr:`LoadResult.throughput_rps`. Times are those of measured successes, in
-    ms. Connection wait is from take-up to sending.
+    ms; NaN where requests that were cut off could move them, or where more than a tenth may be the
+    client's own time (``_client_ms`` says how much); and, of a load that should be ``steady``,
+    where response times rise or fall all the time (:mod:`perflab.load.trend`). Connection wait is
+    from take-up to sending.
     """
-    measured = result.requests[result.requests["stage"] == "measure"]
-    good = measured[measured["error"] == ""]
-    response_ms = ((good["done_ns"] - good["planned_ns"]) / 1e6).to_numpy()
-    service = good[good["sent_ns"] > 0]
-    service_ms = ((service["done_ns"] - service["sent_ns"]) / 1e6).to_numpy()
-    wait_ms = ((service["sent_ns"] - service["started_ns"]) / 1e6).to_numpy()
+    response = times_of(result).numbers(OF_TRIALS)
+    service = times_of(result, "sent_ns").numbers(OF_TRIALS)
+    wait = times_of(result, "started_ns", "sent_ns").numbers(OF_TRIALS)
+    measured = len(result.measured(lambda rows: rows["error"]))
+    drifts = steady and response_trend(result).too_large
+    given = ("mean", *(f"p{share}" for share in OF_TRIALS))
     return {
         "throughput_rps": result.throughput_rps,
-        "mean_ms": _mean(response_ms),
-        **{f"p{share}_ms": ms for share, ms in percentiles_of(response_ms, OF_TRIALS).items()},
-        "service_mean_ms": _mean(service_ms),
-        "service_p99_ms": percentile(service_ms, 99),
-        "connection_wait_p50_ms": percentile(wait_ms, 50),
-        "connection_wait_p99_ms": percentile(wait_ms, 99),
-        "client_cpu_us_per_request": result.cpu_ns / 1e3 / max(1, len(measured)),
+        **{f"{name}_ms": math.nan if drifts else response[name].comparable for name in given},
+        **{f"{name}_client_ms": response[name].client_ms for name in given},
+        "service_mean_ms": math.nan if drifts else service["mean"].comparable,
+        "service_p99_ms": math.nan if drifts else service["p99"].comparable,
+        "connection_wait_p50_ms": wait["p50"].value,
+        "connection_wait_p99_ms": wait["p99"].value,
+        "client_cpu_us_per_request": result.cpu_ns / 1e3 / max(1, measured),
     }
 
 
 def phase_columns(requests: pd.DataFrame) -> dict[str, float]:
     """Return the median of every phase that services report, as ``phase_<name>_p50_ms``.
 
-    Over the measured successes that report it; NaN where they are too few for a median. A phase
-    may be a response like any other: what a service did inside, without the way to it.
+    Over the measured successes that report it; NaN where they are too few for a median, or where
+    requests that were cut off, whose phases nobody knows, could move it. A phase may be a response
+    like any other: what a service did inside, without the way to it.
     """
-    good = requests[(requests["stage"] == "measure") & (requests["error"] == "")]
+    measured = requests[requests["stage"] == "measure"]
+    good = measured[measured["error"] == ""]
+    unknown = np.zeros(int(measured["error"].isin(CENSORED).sum()))
     return {
-        f"{str(name).removesuffix('_ms')}_p50_ms": percentile(good[name].dropna().to_numpy(), 50)
+        f"{str(name).removesuffix('_ms')}_p50_ms": bounds_of(
+            good[name].dropna().to_numpy(float), unknown, (50,)
+        )[50].value
         for name in requests.columns
         if PHASE_COLUMN.fullmatch(str(name))
     }
-
-
-def _mean(values: np.ndarray) -> float:
-    return float(values.mean()) if len(values) else float("nan")

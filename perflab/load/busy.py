@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 
+from perflab.load.looks import TICK_MS
 from perflab.load.result import LoadResult
 from perflab.load.workload import Scripted, Workload
 
@@ -11,16 +15,41 @@ WINDOWS = 20
 BUSY_SHARE = 0.5
 
 
-def delays_ms(result: LoadResult, workload: Workload) -> np.ndarray:
-    """Return the event loop's delays by which a load is judged; one 0 where none was taken.
+@dataclass(frozen=True)
+class Delays:
+    """How late the event loop was while the load was busy, in ms; one 0 where nobody looked.
+
+    ``looks`` are its wake-ups, one for each: they can be counted as independent. ``ticks`` are all
+    ticks, those that a stall swallowed with their own lateness: how late it was over the time.
+    """
+
+    looks: np.ndarray
+    ticks: np.ndarray
+
+    @property
+    def short(self) -> np.ndarray:
+        """Return the looks that are no stalls."""
+        return self.looks[self.looks < TICK_MS]
+
+
+def delays(result: LoadResult, workload: Workload) -> Delays:
+    """Return the event loop's delays by which a load is judged.
 
     Closed and open loops are busy from the first request to the last: all their delays count. Of
     scripted users, only those of the busy part do: a crowd that joins for a minute and acts for
     half of one would hide a plateau with a late loop behind the quiet time before it.
     """
-    late_ms = result.loop_delay_ms
+    looks = [(each.woken_ns, each.late_ms) for each in result.looks]
+    ticks = [each.ticks for each in result.looks]
+    return Delays(_judged(looks, result, workload), _judged(ticks, result, workload))
+
+
+def _judged(
+    parts: Sequence[tuple[np.ndarray, np.ndarray]], result: LoadResult, workload: Workload
+) -> np.ndarray:
+    at_ns, late_ms = (np.concatenate(each) for each in zip(*parts, strict=True))
     if isinstance(workload.arrivals, Scripted):
-        late_ms = late_ms[is_busy(result.loop_delay_at_ns, _recorded_at_ns(result))]
+        late_ms = late_ms[is_busy(at_ns, _recorded_at_ns(result))]
     return late_ms if len(late_ms) else np.zeros(1)
 
 

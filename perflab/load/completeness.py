@@ -20,13 +20,13 @@ MAX_ERROR_SHARE = 0.01
 MIN_LASTED_SHARE = 0.99
 CLIENT_FAULTS = ("ports", "files", "script", "body_file")
 # The load's end cut them off: neither a success nor a fault of the server.
-CENSORED = ("aborted", "unsent")
+CUT_OFF = ("aborted", "unsent")
 UNSENT = CODES["unsent"]
 
 
 def failed(causes: Sequence[Cause]) -> int:
     """Return how many measured requests failed by the server's fault."""
-    return sum(cause.count for cause in causes if cause.error not in (*CENSORED, *CLIENT_FAULTS))
+    return sum(cause.count for cause in causes if cause.error not in (*CUT_OFF, *CLIENT_FAULTS))
 
 
 def reasons(result: LoadResult, workload: Workload, causes: Sequence[Cause]) -> list[Reason]:

@@ -17,12 +17,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from perflab.errors import LoadError
 from perflab.host.endings import how_it_ended
 from perflab.host.priority import give_way
 from perflab.load.live import Live
+from perflab.load.looks import Looks
+from perflab.load.machine_counts import MachineCounts
 from perflab.load.payload import FileBody
 from perflab.load.result import LoadResult
 from perflab.load.stopping import Progress, StopLoad, Watch
@@ -161,6 +161,7 @@ class Generator:
         # Workers run elsewhere: a relative path would be another place to them.
         place = folder.resolve() if folder else Path(tempfile.mkdtemp(prefix="perflab-load-"))
         watch = Watch(workload.stop)
+        machine = MachineCounts.now(self._cores)
         try:
             self._begin(workload, address, place, allowed)
             bound_s = workload.bound_s + 2 * workload.timeout_s + 30
@@ -177,7 +178,7 @@ class Generator:
             if folder is None:
                 shutil.rmtree(place, ignore_errors=True)
             raise
-        return _merged(place, reports, workload, len(self._cores), watch)
+        return _merged(place, reports, workload, machine, watch)
 
     def _begin(
         self, workload: Workload, address: str, folder: Path, allowed: Sequence[str]
@@ -264,14 +265,14 @@ def _nothing() -> None:
     """Check nothing."""
 
 
-def _woken_ns(report: dict[str, Any]) -> np.ndarray:
-    """Return when a worker's event loop woke, to the millisecond."""
-    return np.array(report["loop_woken_ms"], dtype=np.int64) * 1_000_000 + int(report["began_ns"])
-
-
 def _merged(
-    folder: Path, reports: list[dict[str, Any]], workload: Workload, cores: int, watch: Watch
+    folder: Path,
+    reports: list[dict[str, Any]],
+    workload: Workload,
+    before: MachineCounts,
+    watch: Watch,
 ) -> LoadResult:
+    after = MachineCounts.now(before.cores)
     wall_ns = sum(report["wall_ns"] for report in reports)
     # Beyond the number of users, workers have nothing to do.
     busy = reports[: getattr(workload.arrivals, "users", len(reports))]
@@ -283,8 +284,7 @@ def _merged(
         folder=folder,
         workers=len(reports),
         cpu_ns=sum(report["cpu_ns"] for report in reports),
-        loop_delay_ms=np.concatenate([report["loop_delay_ms"] for report in reports]),
-        loop_delay_at_ns=np.concatenate([_woken_ns(report) for report in reports]),
+        looks=[Looks.of(report["looks"]) for report in reports],
         run_delay_share=sum(report["run_delay_ns"] for report in reports) / max(1, wall_ns),
         unsent=sum(report["unsent"] for report in reports),
         lasted_s=min(report["lasted_ns"] for report in busy) / 1e9,
@@ -295,7 +295,9 @@ def _merged(
         peak_memory_bytes=max(report["peak_memory_bytes"] for report in reports),
         clock_step_ms=max((report["clock_step_ms"] for report in reports), key=abs),
         real_time=all(report["real_time"] for report in reports),
-        cores=cores,
+        cores=len(before.cores),
+        steal_share=before.stolen_until(after),
+        kernel=before.counted_until(after),
     )
     # Between fewer than two measured starts there is no time that CPU could be a share of.
     return found if found.end_ns > found.begin_ns else replace(found, cpu_ns=0)

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
+
 from perflab.load.columns import latency_counts, rows_since
-from perflab.load.outcome import MEASURE
+from perflab.load.outcome import CENSORED_CODES, MEASURE
 from perflab.load.stopping import Progress
 
 
@@ -28,6 +30,8 @@ class Live:
         self._finished += len(rows)
         self._failed += len(rows) - int(good.sum())
         self._measured += int((rows["stage"] == MEASURE).sum())
-        times = rows["done_ns"][good] - rows["planned_ns"][good]
+        # What ran into a time-out took at least so long: an objective that is missed by that is.
+        known = good | np.isin(rows["error"], CENSORED_CODES)
+        times = rows["done_ns"][known] - rows["planned_ns"][known]
         counts = Counter(latency_counts(times))
         return Progress(self._finished, self._measured, self._failed, in_flight, counts)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from perflab.percentiles import CENSORED
+
 # The order is the code in raw recordings. A request has one class, that of its first failure.
 ERRORS = (
     "",
@@ -32,5 +34,6 @@ ERRORS = (
     "body_file",  # the file of the request's own body was changed, or could not be read
 )
 CODES = {name: code for code, name in enumerate(ERRORS)}
+CENSORED_CODES = tuple(CODES[name] for name in CENSORED)
 STAGES = ("warmup", "measure")
 WARMUP, MEASURE = 0, 1

@@ -10,16 +10,17 @@ import numpy as np
 
 from perflab.load.columns import template_names
 from perflab.load.failure_causes import causes
+from perflab.load.objectives import judged
 from perflab.load.outcome import ERRORS, MEASURE
 from perflab.load.result import LoadResult
 from perflab.load.selfcheck import SelfCheck
-from perflab.load.workload import Objective, OpenLoop, Workload
-from perflab.percentiles import OF_LOADS, OF_TRIALS, needed_n, percentiles_of
+from perflab.load.times import Number, times_of
+from perflab.load.trend import response_trend
+from perflab.load.workload import OpenLoop, Workload
+from perflab.percentiles import OF_TRIALS, needed_n, percentiles_of
 from perflab.recordings.reasons import Remark
 
 HISTOGRAM_BINS = 10
-GROWTH_WINDOWS = 10
-GROWTH_TAU = 0.6
 
 
 def percentiles_ms(values_ns: np.ndarray, shares: Sequence[float]) -> dict[str, float | None]:
@@ -32,9 +33,12 @@ def summary(result: LoadResult, workload: Workload, found: SelfCheck) -> dict[st
     """Return what a load showed, over the requests of its measure stage.
 
     Times are those of successes, in ms: ``response_time_ms`` from the planned instant,
-    ``service_time_ms`` from sending. For throughput see :attr:`LoadResult.throughput_rps`;
-    ``duration_s`` is from the first planned instant to the last end. ``reasons`` and ``warnings``
-    are objects with a code, a side and a text; the reasons are among the warnings too.
+    ``service_time_ms`` from sending. Of what requests that were cut off before their end could move
+    they hold None, and ``response_time_at_least_ms`` what it is at least; where more than a tenth
+    may be the client's own time, ``response_time_client_ms`` says how much. For throughput see
+    :attr:`LoadResult.throughput_rps`; ``duration_s`` is from the first planned instant to the last
+    end. ``reasons`` and ``warnings`` are objects with a code, a side and a text; the reasons are
+    among the warnings too.
     """
     errors = result.measured(lambda rows: rows["error"])
     total, succeeded = len(errors), int((errors == 0).sum())
@@ -45,7 +49,7 @@ def summary(result: LoadResult, workload: Workload, found: SelfCheck) -> dict[st
     statuses, status_counts = np.unique(
         result.measured(lambda rows: rows["status"]), return_counts=True
     )
-    objectives = [_judged(each, response, result) for each in workload.stop.objectives]
+    objectives = [judged(each, result) for each in workload.stop.objectives]
     return {
         "requests": total,
         "errors": total - succeeded,
@@ -63,25 +67,27 @@ def summary(result: LoadResult, workload: Workload, found: SelfCheck) -> dict[st
         "offered_rps": _offered(total, result, workload),
         "bytes_received": received,
         "bytes_per_s": received / seconds if seconds else None,
-        "response_time_ms": _times(response),
-        "service_time_ms": _times(result.measured(lambda rows: _spent(rows, "sent_ns", "done_ns"))),
+        **_times("response_time", times_of(result).numbers()),
+        **_times("service_time", times_of(result, "sent_ns").numbers()),
         "response_time_histogram": histogram(response),
         "by_name": by_name(result),
-        "response_growth_ms_per_s": growth_ms_per_s(
-            result.measured(lambda rows: rows["planned_ns"][rows["error"] == 0]), response
-        ),
+        # A queue that builds up; response times that fall are no growth.
+        "response_growth_ms_per_s": max(0.0, response_trend(result).ms_per_s),
         "generator_lag_ms": percentiles_ms(
             result.measured(lambda rows: rows["started_ns"] - rows["planned_ns"]), (50, 99)
         ),
-        "connection_wait_ms": percentiles_ms(
-            result.measured(lambda rows: _spent(rows, "started_ns", "sent_ns")), (50, 99)
-        ),
+        **_waits(times_of(result, "started_ns", "sent_ns").numbers((50, 99))),
         "connections_opened": result.connections_opened,
         "client_cpu_us_per_request": found.cpu_us_per_request,
         "client_cpu_share": found.cpu_share,
         "client_real_time": result.real_time,
         "client_run_delay_share": found.run_delay_share,
         "loop_delay_p99_ms": found.loop_delay_p99_ms,
+        "client_mean_late_ms": found.mean_late_ms,
+        "client_stalled_share": found.stalled_share,
+        "client_steal_share": found.steal_share,
+        "censored": found.censored,
+        "kernel": dict(result.kernel),
         "littles_law_ratio": _number(found.littles_law_ratio),
         "unsent": result.unsent,
         "capped": result.capped,
@@ -115,25 +121,9 @@ def _warnings(total: int, succeeded: int, objectives: Sequence[Mapping[str, Any]
             text = f"the objective {each['objective']} was missed"
             found.append(Remark(code="objective.missed", text=text))
         elif each["held"] is None:
-            needed = needed_n(each["percentile"])
-            text = f"the objective {each['objective']} cannot be judged"
-            text += f": {succeeded} successes of {needed} needed"
+            text = f"the objective {each['objective']} cannot be judged: {each['why']}"
             found.append(Remark(code="objective.undecided", text=text))
     return found
-
-
-def _judged(objective: Objective, response_ns: np.ndarray, result: LoadResult) -> dict[str, Any]:
-    """Judge an objective over the whole measure stage; ``held`` is None with too few successes."""
-    share = objective.percentile
-    (value,) = percentiles_ms(response_ns, (share,)).values()
-    held = None if value is None else value <= objective.below_ms
-    return {
-        "objective": objective.text,
-        "percentile": share,
-        "below_ms": objective.below_ms,
-        "found_ms": value,
-        "held": False if objective.text in result.missed else held,
-    }
 
 
 def _late(after: int, succeeded: int) -> list[Remark]:
@@ -162,52 +152,30 @@ def histogram(values_ns: np.ndarray, bins: int = HISTOGRAM_BINS) -> list[dict[st
 
 def by_name(result: LoadResult) -> list[dict[str, Any]]:
     """Return a row for every name under which scripted users sent requests, by name."""
-    parts: dict[str, list[np.ndarray]] = {}
-    for number, rows in enumerate(result.rows):
-        names = template_names(result.folder / str(number))
-        for code, name in enumerate(names):
-            parts.setdefault(name, []).append(rows[rows["template"] == code])
+    codes: dict[str, dict[int, int]] = {}
+    for worker in range(len(result.rows)):
+        for code, name in enumerate(template_names(result.folder / str(worker))):
+            codes.setdefault(name, {})[worker] = code
     table = []
-    for name, pieces in sorted(parts.items()):
-        every = np.concatenate(pieces)
+    for name, by_worker in sorted(codes.items()):
+        parts = [
+            rows[rows["template"] == code]
+            for rows, code in ((result.rows[worker], code) for worker, code in by_worker.items())
+        ]
+        every = np.concatenate(parts)
         own = every[every["stage"] == MEASURE]
-        response = _spent(own, "planned_ns", "done_ns")
+        response = times_of(result, chosen=by_worker)
         table.append(
             {
                 "name": name,
                 "requests": len(own),
-                "errors": len(own) - len(response),
+                "errors": int((own["error"] != 0).sum()),
                 "throughput_rps": _number(result.rate([every])),
                 "bytes_received": int(own["bytes"].sum()),
-                "response_time_ms": _times(response),
+                **_times("response_time", response.numbers()),
             }
         )
     return table
-
-
-def growth_ms_per_s(planned_ns: np.ndarray, response_ns: np.ndarray) -> float:
-    """Return how fast response times grow over a load, in ms per second; 0 without a clear trend.
-
-    Theil-Sen slope of the medians of ten equal windows of planned time, if Kendall's tau between
-    window and median is at least 0.6 (one-sided p < 0.01 for ten windows). A queue that grows
-    without bound shows itself so long before it misses an objective. Sources: P. K. Sen, JASA
-    63(324), 1968; M. G. Kendall, Biometrika 30, 1938.
-    """
-    if len(planned_ns) < GROWTH_WINDOWS * 5:
-        return 0.0
-    begin_ns, end_ns = int(planned_ns.min()), int(planned_ns.max())
-    window = (planned_ns - begin_ns) * GROWTH_WINDOWS // max(1, end_ns + 1 - begin_ns)
-    known = [number for number in range(GROWTH_WINDOWS) if (window == number).any()]
-    if len(known) < GROWTH_WINDOWS:
-        return 0.0
-    middles = np.array([np.median(response_ns[window == number]) for number in known]) / 1e6
-    times = np.array(known) * ((end_ns - begin_ns) / GROWTH_WINDOWS / 1e9)
-    earlier, later = np.triu_indices(len(known), 1)
-    rises = middles[later] - middles[earlier]
-    # Kendall's tau-b: no two windows have the same time, but some may have the same median.
-    if np.sign(rises).sum() < GROWTH_TAU * np.sqrt(len(rises) * np.count_nonzero(rises)):
-        return 0.0
-    return float(np.median(rises / (times[later] - times[earlier])))
 
 
 def _spent(rows: np.ndarray, since: str, until: str) -> np.ndarray:
@@ -234,10 +202,23 @@ def _offered(total: int, result: LoadResult, workload: Workload) -> float | None
     return float((total - 1) / (int(planned.max()) - int(planned.min())) * 1e9)
 
 
-def _times(values_ns: np.ndarray) -> dict[str, float | None]:
-    largest = float(values_ns.max()) / 1e6 if len(values_ns) else None
-    mean = float(values_ns.mean()) / 1e6 if len(values_ns) else None
-    return {**percentiles_ms(values_ns, OF_LOADS), "max": largest, "mean": mean}
+def _times(name: str, numbers: Mapping[str, Number]) -> dict[str, dict[str, float | None]]:
+    """Return times as a summary has them: values, and what is held against them, by name."""
+    bounds = {each: number.at_least for each, number in numbers.items()}
+    own: dict[str, float | None]
+    own = {each: number.client_ms for each, number in numbers.items() if number.is_the_clients}
+    return {
+        f"{name}_ms": {each: _number(number.value) for each, number in numbers.items()},
+        f"{name}_at_least_ms": {each: low for each, low in bounds.items() if not np.isnan(low)},
+        f"{name}_client_ms": own,
+    }
+
+
+def _waits(numbers: Mapping[str, Number]) -> dict[str, dict[str, float | None]]:
+    """Return the wait for a connection: of one that is open it is the client's own work alone."""
+    found = _times("connection_wait", {share: numbers[share] for share in ("p50", "p99")})
+    del found["connection_wait_client_ms"]
+    return found
 
 
 def _number(value: float) -> float | None:

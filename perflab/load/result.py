@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from perflab.load.columns import ROW, frame, rows
+from perflab.load.looks import Looks
 from perflab.load.message_record import messages
 from perflab.load.outcome import MEASURE
 from perflab.throughput import completed, per_second
@@ -23,21 +24,22 @@ ROWS_PER_CHUNK = 1 << 20
 class LoadResult:
     """What one load left: every request, and what the workers know of themselves.
 
-    ``cpu_ns`` is the workers' CPU over the measure stage; ``loop_delay_ms`` how late their event
-    loops woke, and ``loop_delay_at_ns`` when; ``run_delay_share`` the part of the time they were
-    ready but had no core; ``unsent`` the planned requests that were never started; ``capped`` those
-    that waited because of the cap on connections; ``clock_step_ms`` how far real time moved against
-    monotonic time; ``real_time`` whether the workers had real-time priority; ``stopped`` the reason
-    why a rule or the user ended the load early; ``lasted_s`` the time from the common start until
-    the first worker with users had nothing more to do; ``first_errors`` the text of the first
-    failure by error class and status; ``missed`` the objectives whose miss ended the load.
+    ``cpu_ns`` is the workers' CPU over the measure stage; ``looks`` how late the event loop of each
+    worker was, and when; ``run_delay_share`` the part of the time they were ready but had no core;
+    ``steal_share`` the part of their cores' time that other guests of the machine took; ``kernel``
+    what the kernel counted of TCP (see :mod:`perflab.load.kernel_counts`); ``unsent`` the planned
+    requests that were never started; ``capped`` those that waited because of the cap on
+    connections; ``clock_step_ms`` how far real time moved against monotonic time; ``real_time``
+    whether the workers had real-time priority; ``stopped`` the reason why a rule or the user ended
+    the load early; ``lasted_s`` the time from the common start until the first worker with users
+    had nothing more to do; ``first_errors`` the text of the first failure by error class and
+    status; ``missed`` the objectives whose miss ended the load.
     """
 
     folder: Path
     workers: int
     cpu_ns: int
-    loop_delay_ms: np.ndarray
-    loop_delay_at_ns: np.ndarray
+    looks: Sequence[Looks]
     run_delay_share: float
     unsent: int
     capped: int
@@ -49,6 +51,8 @@ class LoadResult:
     lasted_s: float
     first_errors: Mapping[tuple[str, int], str] = field(default_factory=dict)
     missed: tuple[str, ...] = ()
+    steal_share: float = 0.0
+    kernel: Mapping[str, int] = field(default_factory=dict)
 
     @cached_property
     def rows(self) -> list[np.ndarray]:
@@ -60,6 +64,12 @@ class LoadResult:
         for part in self.rows:
             for begin in range(0, len(part), ROWS_PER_CHUNK):
                 yield part[begin : begin + ROWS_PER_CHUNK]
+
+    def measured_by_worker(self) -> Iterator[tuple[int, np.ndarray]]:
+        """Yield the rows of the measure stage piece by piece, each with its worker's number."""
+        for number, part in enumerate(self.rows):
+            for begin in range(0, len(part), ROWS_PER_CHUNK):
+                yield number, _of_measure(part[begin : begin + ROWS_PER_CHUNK])
 
     def measured(self, of: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
         """Return what ``of`` makes of the rows of the measure stage, piece by piece, joined."""
@@ -104,7 +114,7 @@ class LoadResult:
 
     def rate(self, parts: Iterable[np.ndarray]) -> float:
         """Return the throughput of some of the rows, over the window of all (per second)."""
-        begin_ns, end_ns = self._window
+        begin_ns, end_ns = self.window
         done = (rows["done_ns"][rows["error"] == 0] for rows in parts)
         count = sum(completed(each, begin_ns, end_ns) for each in done)
         return per_second(count, begin_ns, end_ns)
@@ -118,10 +128,11 @@ class LoadResult:
     def successes_after(self) -> int:
         """Return the measured successes that were done after that window."""
         good = self.measured(lambda rows: rows["done_ns"][rows["error"] == 0])
-        return int((good > self._window[1]).sum())
+        return int((good > self.window[1]).sum())
 
     @cached_property
-    def _window(self) -> tuple[int, int]:
+    def window(self) -> tuple[int, int]:
+        """Return begin and end of the time for which throughput is taken."""
         if self.end_ns > self.begin_ns:
             return self._bounds
         done = self.measured(lambda rows: rows["done_ns"])

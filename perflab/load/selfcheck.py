@@ -2,29 +2,45 @@
 
 A reason makes the trial invalid and says whose fault it is; a warning travels with its numbers. The
 thresholds are on what the client adds to the times it reports: a tenth of a response time is too
-much.
+much. Where the service is faster than the client can vouch for (below the least lateness that
+refuses a load), the load is valid, its throughput and CPU hold, and a time of which more than a
+tenth may be the client's is marked and compared with nothing (:mod:`perflab.load.times`).
+
+Lancet (M. Kogias, S. Mallon, E. Bugnion, USENIX ATC 2019) accepts a sample when arrivals have the
+wanted distribution, the process is stationary and samples are independent enough. Here:
+
+- Arrivals. Every planned instant is known, and how late each request was started (the lag). No
+  request starts early, so at most the work that arrived within a lag is shifted: a queue at the
+  service differs by less than the lag from that of the planned arrivals. Lag is bounded by a tenth
+  of the response time, which bounds what is reported; a test of the gaps' distribution does not.
+- Stationarity. A load whose response times rise or fall from begin to end by more than a tenth is
+  marked, and its times are compared with nothing unless its experiment wants them all the same
+  (:mod:`perflab.load.trend`). Change points within a trial are told beside its numbers
+  (:mod:`perflab.analysis.trials.validity`).
+- Independence. Samples within a trial need not be independent: intervals come from trials, never
+  from requests (:mod:`perflab.analysis.methods.quantiles`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from scipy import special
 
-from perflab.load import busy, completeness
+from perflab.load import busy, completeness, littles_law, remarks, stalls
 from perflab.load.columns import INSTANTS
 from perflab.load.failure_causes import causes
-from perflab.load.outcome import CODES
+from perflab.load.remarks import MAX_STEAL, stolen
 from perflab.load.result import LoadResult
+from perflab.load.times import MAX_CLIENT_SHARE, times_of
+from perflab.load.trend import response_trend
 from perflab.load.workload import ClosedLoop, Workload
 from perflab.percentiles import OF_TRIALS, needed_n, percentile
 from perflab.recordings.reasons import Reason, Remark
 
-MAX_LATE_SHARE = 0.10
 # Below the first, lateness does not matter; above the second, it always does.
 LATE_P50_MS = (0.2, 2.0)
 LATE_P99_MS = (1.0, 20.0)
@@ -32,10 +48,7 @@ MAX_RUN_DELAY_SHARE = 0.25
 MAX_CLIENT_CPU = 0.85
 MAX_BUSY_DELAY_P50_MS = 1.0
 MAX_BUSY_DELAY_P99_MS = 5.0
-LITTLE_RANGE = (0.85, 1.10)
-MIN_LITTLE_CYCLES = 10
 MAX_CLOCK_STEP_MS = 5.0
-MAX_PORTS_SHARE = 0.8
 # Failures without an answer, at which a client asks again as fast as it can.
 REFUSALS = ("connect", "reset", "closed", "dns", "tls", "handshake")
 MOSTLY = 0.5
@@ -47,7 +60,10 @@ KINDS_OF_DELAY = {LAG: "generator lag", LOOP_DELAY: "event-loop delay"}
 class SelfCheck:
     """What the generator found about itself; empty ``reasons`` means valid.
 
-    Delays of the event loop are those while the load was busy (see :mod:`perflab.load.busy`).
+    Delays of the event loop are those while the load was busy (see :mod:`perflab.load.busy`), over
+    all ticks: those that a stall swallowed, too. ``mean_late_ms`` is how much of the mean response
+    time is the client's own, ``stalled_share`` the share of the time it stood still; ``censored``
+    counts the measured requests that were cut off before their end.
     """
 
     lag_p50_ms: float
@@ -59,6 +75,10 @@ class SelfCheck:
     cpu_share: float
     cpu_us_per_request: float
     littles_law_ratio: float
+    mean_late_ms: float
+    stalled_share: float
+    steal_share: float
+    censored: int
     reasons: tuple[Reason, ...] = ()
     warnings: tuple[Remark, ...] = ()
 
@@ -88,55 +108,41 @@ def check(result: LoadResult, workload: Workload) -> SelfCheck:
     measured = len(result.measured(lambda rows: rows["error"]))
     refused = sum(cause.count for cause in failures if cause.error in REFUSALS)
     wall_ns = max(1, result.end_ns - result.begin_ns)
-    delays = busy.delays_ms(result, workload)
+    delays = busy.delays(result, workload)
+    response = times_of(result)
+    judged = stalls.received(result) if len(streamed) else response
+    judged = replace(judged if len(judged.known) else response, short_ms=delays.short)
     found = SelfCheck(
         lag_p50_ms=_percentile_ms(lag_ns, 50),
         lag_p99_ms=_percentile_ms(lag_ns, 99),
-        loop_delay_p50_ms=float(np.quantile(delays, 0.5)),
-        loop_delay_p99_ms=float(np.quantile(delays, 0.99)),
-        loop_delay_max_ms=float(delays.max()),
+        loop_delay_p50_ms=float(np.quantile(delays.ticks, 0.5)),
+        loop_delay_p99_ms=float(np.quantile(delays.ticks, 0.99)),
+        loop_delay_max_ms=float(delays.ticks.max()),
         run_delay_share=result.run_delay_share,
         cpu_share=result.cpu_ns / wall_ns / result.cores,
         cpu_us_per_request=result.cpu_ns / 1e3 / max(1, measured),
-        littles_law_ratio=littles_law_ratio(result, workload),
+        littles_law_ratio=littles_law.ratio(result, workload),
+        mean_late_ms=judged.mean_late_ms(),
+        stalled_share=stalls.stalled_share(result),
+        steal_share=result.steal_share,
+        censored=len(response.elapsed),
     )
     reasons = [*completeness.reasons(result, workload, failures), *_record_reasons(result)]
     # A client that is refused is busy with asking again: that is not its fault.
     if refused <= MOSTLY * measured:
         closed = isinstance(workload.arrivals, ClosedLoop)
         reasons += _lag_reasons(lag_ns, service_ns)
-        reasons += _timing_reasons(found, least_p99(delays), service_ns, closed)
-        ratio, (low, high) = found.littles_law_ratio, LITTLE_RANGE
-        if not np.isnan(ratio) and not low <= ratio <= high:
-            text = f"Little's law is off: ratio {ratio:.2f}"
-            reasons.append(Reason(code="generator.littles_law", side="client", text=text))
-    return replace(found, reasons=tuple(reasons), warnings=tuple(_warnings(result, workload)))
-
-
-def littles_law_ratio(result: LoadResult, workload: Workload) -> float:
-    """Return throughput times (mean response time + think time) over the number of users.
-
-    Between the first and the last measured start all users are active, so it must be 1 up to the
-    edges of that window. NaN where users do not simply wait and think (open loops, pacing, users
-    still joining). Source: J. D. C. Little, Operations Research 9(3), 1961.
-    """
-    arrivals = workload.arrivals
-    window_ns = result.end_ns - result.begin_ns
-    if not isinstance(arrivals, ClosedLoop) or arrivals.pacing_s or window_ns <= 0:
-        return float("nan")
-    if arrivals.stages or arrivals.ramp_s > arrivals.warmup_s:
-        return float("nan")
-    done, spent_ns = 0, 0
-    for rows in result.chunks():
-        inside = (rows["done_ns"] > result.begin_ns) & (rows["done_ns"] <= result.end_ns)
-        done += int(inside.sum())
-        spent_ns += int((rows["done_ns"][inside] - rows["planned_ns"][inside]).sum())
-    # Over few cycles the edges of the window decide, and not the law: at 5 cycles, real trials
-    # without a fault were seen at 0.80 and 1.12.
-    if done < MIN_LITTLE_CYCLES * arrivals.users:
-        return float("nan")
-    cycle_ns = spent_ns / done + arrivals.think_time_s * 1e9
-    return done / window_ns * cycle_ns / arrivals.users
+        reasons += _timing_reasons(found, least_p99(delays.looks), service_ns, closed)
+        reasons += stalls.reasons(result, judged)
+        if result.steal_share > MAX_STEAL:
+            text = f"{stolen(result)}: what was measured in it is their time"
+            reasons.append(Reason(code="host.steal", text=text))
+        reasons += littles_law.reasons(result, workload)
+    warnings = (
+        *remarks.of_load(result, workload),
+        *remarks.of_numbers(response, response_trend(result)),
+    )
+    return replace(found, reasons=tuple(reasons), warnings=warnings)
 
 
 def least_p99(values: np.ndarray) -> float:
@@ -174,7 +180,7 @@ def _allowed_ms(service_ns: np.ndarray, share: int, bounds_ms: tuple[float, floa
     """Return the most lateness at a percentile: a response time holds the lateness itself."""
     least_ms, most_ms = bounds_ms
     service_ms = np.nan_to_num(_percentile_ms(service_ns, share))
-    return float(min(max(least_ms, MAX_LATE_SHARE * service_ms), most_ms))
+    return float(min(max(least_ms, MAX_CLIENT_SHARE * service_ms), most_ms))
 
 
 def _known(n: int) -> list[int]:
@@ -247,43 +253,3 @@ def _record_reasons(result: LoadResult) -> list[Reason]:
         text += f" {result.clock_step_ms:+.1f} ms against monotonic time"
         reasons.append(Reason(code="host.clock_step", text=text))
     return reasons
-
-
-def _warnings(result: LoadResult, workload: Workload) -> list[Remark]:
-    found = {}
-    if result.stopped:
-        found["load.stopped"] = f"the load was ended early: {result.stopped}"
-    if result.capped:
-        text = f"{result.capped} requests waited for a free connection; see connection wait"
-        found["load.capped"] = text
-    aborted = sum(int((rows["error"] == CODES["aborted"]).sum()) for rows in result.chunks())
-    if aborted:
-        text = f"{aborted} requests were still under way at the end and given up"
-        found["load.aborted"] = text
-    unsent = sum(int((rows["error"] == CODES["unsent"]).sum()) for rows in result.chunks())
-    if unsent and result.stopped:
-        text = f"{unsent} requests still waited for a connection and were given up"
-        found["load.given_up"] = text
-    share = ports_in_use() / port_range()
-    if not workload.connections.is_endless and share > MAX_PORTS_SHARE:
-        text = f"{share:.0%} of the local ports are in TIME_WAIT; connections may soon fail"
-        found["host.ports"] = text
-    return [Remark(code=code, text=text) for code, text in found.items()]
-
-
-def ports_in_use() -> int:
-    """Return the sockets of this network in TIME_WAIT (Linux, /proc/net/sockstat)."""
-    try:
-        words = Path("/proc/net/sockstat").read_text().split()
-    except OSError:
-        return 0
-    return int(words[words.index("tw") + 1]) if "tw" in words else 0
-
-
-def port_range() -> int:
-    """Return how many local ports connections can take."""
-    try:
-        low, high = Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()
-    except OSError:
-        return 28_232
-    return int(high) - int(low) + 1

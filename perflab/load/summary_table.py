@@ -46,12 +46,13 @@ def _counts(shown: Mapping[str, Any]) -> Iterator[str]:
 def _times(shown: Mapping[str, Any]) -> Iterator[str]:
     yield f"{'ms':16}" + "".join(f"{name:>10}" for name in COLUMNS)
     for label, key in (
-        ("response time", "response_time_ms"),
-        ("service time", "service_time_ms"),
-        ("connection wait", "connection_wait_ms"),
-        ("generator lag", "generator_lag_ms"),
+        ("response time", "response_time"),
+        ("service time", "service_time"),
+        ("connection wait", "connection_wait"),
+        ("generator lag", "generator_lag"),
     ):
-        yield (f"{label:16}" + "".join(_cell(shown[key], name) for name in COLUMNS)).rstrip()
+        cells = (_cell(shown, key, name) for name in COLUMNS)
+        yield (f"{label:16}" + "".join(cells)).rstrip()
 
 
 def _histogram(bins: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -72,11 +73,11 @@ def _names(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         f"{name:>10}" for name in ("p50 ms", "p99 ms", "max ms")
     )
     for row in rows:
-        name, times = row["name"], row["response_time_ms"]
+        name = row["name"]
         if len(name) > LONGEST_NAME:
             yield from _wrapped(name)
             name = ""
-        cells = "".join(_cell(times, column) for column in ("p50", "p99", "max"))
+        cells = "".join(_cell(row, "response_time", column) for column in ("p50", "p99", "max"))
         rate = f"{row['throughput_rps'] or 0:.1f}"
         yield f"{name:{LONGEST_NAME}}{row['requests']:>10}{row['errors']:>8}{rate:>10}{cells}"
 
@@ -91,13 +92,19 @@ def _verdict(shown: Mapping[str, Any]) -> Iterator[str]:
         yield from _wrapped(each["text"], "  - ")
 
 
-def _cell(times: Mapping[str, float | None], name: str) -> str:
+def _cell(shown: Mapping[str, Any], key: str, name: str) -> str:
+    """Return a time: ``>=`` where it is a bound, ``~`` where too much of it may be the client's."""
+    times: Mapping[str, float | None] = shown[f"{key}_ms"]
+    at_least, client = (shown.get(f"{key}_{held}_ms", {}) for held in ("at_least", "client"))
     if name not in times:
-        return f"{'':>10}"
-    value = times[name]
-    if value is not None:
-        return f"{_ms(value):>10}"
-    return f"{'n<' + str(NEEDED[name]) if name in NEEDED else '-':>10}"
+        text = ""
+    elif name in at_least:
+        text = f">={at_least[name]:.{0 if at_least[name] >= 100 else 1}f}"
+    elif (value := times[name]) is not None:
+        text = _ms(value) + ("~" if name in client else "")
+    else:
+        text = "n<" + str(NEEDED[name]) if name in NEEDED else "-"
+    return f"{text:>10}"
 
 
 def _ms(value: float) -> str:

@@ -14,7 +14,6 @@ import os
 import signal
 import sys
 import time
-from array import array
 from collections.abc import AsyncIterator, Coroutine
 from pathlib import Path
 from typing import Any
@@ -27,12 +26,12 @@ from perflab.load.client import DEFAULT_CONNECTIONS, Client, LeanClient
 from perflab.load.columns import Recorder
 from perflab.load.drivers import ClosedDriver, Driver, OpenDriver
 from perflab.load.exchange import Exchange
+from perflab.load.looks import Probe
 from perflab.load.prepared import Prepared
 from perflab.load.targets import refuse_foreign, split
 from perflab.load.timer import Timer
 from perflab.load.workload import ClosedLoop, Scripted, Workload
 
-TICK_S = 0.005
 REPORT_S = 0.25
 
 
@@ -65,10 +64,7 @@ class Load:
         self.order = order
         self.recorder = Recorder(order.folder)
         self.timer = Timer(loop)
-        # 12 bytes a look, 200 of them a second: delays, and whole milliseconds since the begin.
-        self.began_ns = time.monotonic_ns()
-        self.delays_ms = array("d")
-        self.woken_ms = array("I")
+        self.probe = Probe(time.monotonic_ns())
         prepared = Prepared(workload.request, origin, workload.connections)
         self.client = make_client(order, loop, prepared)
         self.driver = self._driver(prepared)
@@ -130,7 +126,9 @@ class Load:
         """Send everything, then close the connections and write the record."""
         workload = self.order.workload
         try:
-            start_ns = max(self.order.start_ns, time.monotonic_ns())
+            # Before anything is planned: a stall at the very begin is seen as well.
+            self.probe = Probe(time.monotonic_ns())
+            start_ns = max(self.order.start_ns, self.probe.began_ns)
             async with _company(self._watch(), self._tell()):
                 async with asyncio.timeout(None) as bound:
                     bound.reschedule(
@@ -143,7 +141,9 @@ class Load:
         except TimeoutError:
             self.client.abort()
         finally:
-            self.lasted_ns = time.monotonic_ns() - start_ns
+            ended_ns = time.monotonic_ns()
+            self.lasted_ns = ended_ns - start_ns
+            self.probe.end(ended_ns)
             self.driver.stop()
             self.client.abort()
             await self.client.close()
@@ -152,17 +152,12 @@ class Load:
 
     async def _watch(self) -> None:
         """Note how late the event loop wakes a timer: its delay is the generator's own fault."""
-        delays, instants, began_ns = self.delays_ms, self.woken_ms, self.began_ns
-        due_ns = time.monotonic_ns()
         woken = asyncio.Event()
         while True:
-            due_ns = max(due_ns + round(TICK_S * 1e9), time.monotonic_ns())
-            self.timer.at(due_ns, woken.set)
+            self.timer.at(self.probe.due_ns, woken.set)
             await woken.wait()
             woken.clear()
-            now_ns = time.monotonic_ns()
-            delays.append((now_ns - due_ns) / 1e6)
-            instants.append((now_ns - began_ns) // 1_000_000)
+            self.probe.look(time.monotonic_ns())
 
     async def _tell(self) -> None:
         while True:
@@ -246,9 +241,7 @@ async def carry_out(load: Load) -> dict[str, Any]:
         "lasted_ns": load.lasted_ns,
         "first_errors": load.client.first_errors.found(),
         "cpu_ns": load.driver.cpu.used_ns,
-        "began_ns": load.began_ns,
-        "loop_delay_ms": load.delays_ms.tolist(),
-        "loop_woken_ms": load.woken_ms.tolist(),
+        "looks": load.probe.report(),
         "run_delay_ns": run_delay_ns() - delayed_ns,
         "wall_ns": time.monotonic_ns() - began_ns,
         "real_time": real_time,

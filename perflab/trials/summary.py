@@ -13,7 +13,10 @@ from perflab.load.selfcheck import SelfCheck
 
 
 def load_columns(result: LoadResult) -> dict[str, Any]:
-    """Return when the measured stage was, and what became of its requests."""
+    """Return when the measured stage was, and what became of its requests.
+
+    What the kernel counted of TCP is of its network namespace, other processes in it included.
+    """
     measured = result.requests[result.requests["stage"] == "measure"]
     return {
         "begin_ns": result.begin_ns,
@@ -25,6 +28,7 @@ def load_columns(result: LoadResult) -> dict[str, Any]:
         "connections_opened": result.connections_opened,
         "stopped": result.stopped,
         "client_real_time": int(result.real_time),
+        **result.kernel,
     }
 
 
@@ -38,6 +42,10 @@ def selfcheck_columns(check: SelfCheck) -> dict[str, Any]:
         "loop_delay_max_ms": check.loop_delay_max_ms,
         "client_cpu_share": check.cpu_share,
         "littles_law_ratio": check.littles_law_ratio,
+        "client_mean_late_ms": check.mean_late_ms,
+        "client_stalled_share": check.stalled_share,
+        "client_steal_share": check.steal_share,
+        "censored": check.censored,
     }
 
 

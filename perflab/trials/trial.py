@@ -171,7 +171,8 @@ def _measured(bench: Bench, treatment: Treatment, row: dict[str, Any], kept: _Ke
     residents, name = bench.residents, treatment.name
     residents.activate(name)
     residents.reset(name)
-    scene = Scene(residents, name, treatment.workload, bench.placement, bench.labels)
+    pids = bench.generator.pids
+    scene = Scene(residents, name, treatment.workload, bench.placement, bench.labels, pids)
     kept.looks = looks = [GuardedLook(each, scene) for each in treatment.instruments]
     for look in looks:
         look.before()

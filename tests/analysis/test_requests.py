@@ -24,7 +24,7 @@ def write(path: Path, n: int = 5000, **changes: object) -> pd.DataFrame:
             "started_ns": planned + 20_000,
             "sent_ns": planned + 50_000,
             "done_ns": planned + 50_000 + (app * 1e6).astype(np.int64) + 100_000,
-            "error": np.where(rng.random(n) < 0.02, "timeout", ""),
+            "error": np.where(rng.random(n) < 0.02, "status", ""),
             "phase_app_ms": app.astype(np.float32),
             "phase_commit_ms": (0.5 * app).astype(np.float32),
         }
@@ -75,6 +75,27 @@ def test_few_requests_have_no_high_percentiles(tmp_path: Path) -> None:
     rows = summarise(tmp_path / "r.parquet").percentiles
     known = rows[rows["value_ms"].notna()]
     assert set(known["share"]) == {0.5, 0.9, 0.95}
+
+
+def test_requests_without_an_end_leave_a_bound_of_what_they_could_move(tmp_path: Path) -> None:
+    table = pd.read_parquet(_written(tmp_path))
+    late = table.index[600:640]
+    table.loc[late, "error"] = "timeout"
+    table.loc[late, "done_ns"] = table.loc[late, "planned_ns"] + 1_000_000_000
+    table.to_parquet(tmp_path / "r.parquet")
+    rows = summarise(tmp_path / "r.parquet").percentiles
+    found = rows[rows["time"] == "response"].set_index("share")
+    cut = found.index[found["at_least_ms"].notna()]
+    # 40 of some 4,400: beyond the rank of 99.1%.
+    assert list(cut) == [0.999]
+    assert found.at[0.999, "at_least_ms"] == pytest.approx(1000)
+    assert np.isnan(found.at[0.999, "value_ms"])
+    assert found.at[0.99, "value_ms"] > 10
+
+
+def _written(folder: Path) -> Path:
+    write(folder / "r.parquet")
+    return folder / "r.parquet"
 
 
 def test_constant_times_are_no_problem(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ CLIENTS = {
 }  # fmt: skip
 CHECK = {
     **QUICK, "copies": 2, "planted": [1.5], "requests": 40, "warmup_requests": 5,
-    "overload_s": 0.05,
+    "overload_s": 0.05, "stalls_ms": [50.0], "stall_s": 0.4,
 }  # fmt: skip
 CODECS = {
     **QUICK, "requests": 6, "warmup_requests": 1, "codec": ["json", "orjson"],

@@ -29,7 +29,9 @@ def test_what_is_written_is_found_again(prefix: str, rate_hz: int) -> None:
 def test_it_is_written_with_its_kind_and_its_settings() -> None:
     written = Holder(instruments=(Requests(prefix="of_"),)).model_dump(mode="json")
     assert written == {
-        "instruments": [{"kind": "perflab.instruments.requests:Requests", "prefix": "of_"}]
+        "instruments": [
+            {"kind": "perflab.instruments.requests:Requests", "prefix": "of_", "steady": True}
+        ]
     }
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from perflab.load import columns, message_record
+from perflab.load.looks import Looks
 from perflab.load.outcome import CODES, MEASURE
 from perflab.load.result import LoadResult
 from perflab.load.workload import Request, Scripted, Workload
@@ -81,7 +82,7 @@ def load_result(
     given: dict[str, Any] = {
         "folder": folder, "workers": 1, "cpu_ns": S, "run_delay_share": 0.0, "unsent": 0,
         "capped": 0, "stopped": "", "peak_memory_bytes": 1, "clock_step_ms": 0.0,
-        "real_time": True, "cores": 1, "lasted_s": 1e6, "loop_delay_ms": late_ms,
-        "loop_delay_at_ns": BEGIN_NS + (woken_s * S).astype("int64"),
+        "real_time": True, "cores": 1, "lasted_s": 1e6,
+        "looks": [Looks(BEGIN_NS + (woken_s * S).astype("int64"), late_ms)],
     }  # fmt: skip
     return LoadResult(**{**given, **facts})

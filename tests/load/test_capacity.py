@@ -10,7 +10,7 @@ import pytest
 
 from perflab.errors import LoadError
 from perflab.load.capacity import Capacity, Probe, at_level, judged, search
-from perflab.load.report import growth_ms_per_s
+from perflab.load.trend import trend_of
 from perflab.load.workload import (
     ClosedLoop,
     Objective,
@@ -159,12 +159,12 @@ def test_growth_is_found_in_a_queue_and_not_in_noise() -> None:
     random = np.random.default_rng(2)
     planned = np.arange(2000) * 5_000_000
     noise = random.lognormal(2, 0.5, 2000) * 1e6
-    found = [growth_ms_per_s(planned, random.permutation(noise)) for _ in range(50)]
+    found = [trend_of(planned, random.permutation(noise)).ms_per_s for _ in range(50)]
     assert sum(value > 0 for value in found) <= 2
     queue = noise + planned * 0.02
-    assert growth_ms_per_s(planned, queue) == pytest.approx(20, rel=0.1)
-    assert growth_ms_per_s(planned, np.full(2000, 1e6)) == 0
-    assert growth_ms_per_s(planned[:20], queue[:20]) == 0
+    assert trend_of(planned, queue).ms_per_s == pytest.approx(20, rel=0.1)
+    assert trend_of(planned, np.full(2000, 1e6)).ms_per_s == 0
+    assert trend_of(planned[:20], queue[:20]).ms_per_s == 0
 
 
 def test_a_level_changes_rate_or_users_only() -> None:

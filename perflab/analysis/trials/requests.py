@@ -8,6 +8,7 @@ another load would show.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +20,7 @@ import pyarrow.parquet as pq
 
 from perflab.analysis.methods.quantiles import places
 from perflab.errors import AnalysisError
-from perflab.percentiles import smallest_n
+from perflab.percentiles import CENSORED, bounds_of, smallest_n
 from perflab.recordings.columns import PHASE_COLUMN
 
 SHARES = (0.5, 0.9, 0.95, 0.99, 0.999)
@@ -36,8 +37,10 @@ class RequestSummary:
     """What a load's requests show.
 
     ``percentiles``: time (response, service), share, value_ms, low_ms, high_ms (NaN where n is
-    too small). ``windows``: start_s, count, throughput_rps, p50_ms, p95_ms, by instants of being
-    done. ``parts``: band, part, mean_ms, share; the parts of a band add up to its mean response.
+    too small, or where requests that were cut off before their end could move it) and at_least_ms,
+    what it is at least in that case. ``windows``: start_s, count, throughput_rps, p50_ms, p95_ms,
+    by instants of being done. ``parts``: band, part, mean_ms, share; the parts of a band add up to
+    its mean response.
     """
 
     requests: int
@@ -63,28 +66,29 @@ def summarise(path: Path | str, windows: int = WINDOWS) -> RequestSummary:
         if missing:
             raise AnalysisError(f"{path}: has no column {', '.join(missing)}")
         file = pq.ParquetFile(path, read_dictionary=list(CODED))
-        good, requests = _successes(file)
+        good, cut, requests = _outcomes(file)
         if not good.any():
             raise AnalysisError(f"{path}: none of its {requests} measured requests succeeded")
         phases = [name for name in names if PHASE_COLUMN.fullmatch(name)]
-        return _summary(file, good, requests, phases, windows)
+        return _summary(file, good, cut, requests, phases, windows)
     except (OSError, pa.ArrowException) as error:
         raise AnalysisError(f"{path}: cannot be read: {error}") from None
 
 
-def _successes(file: pq.ParquetFile) -> tuple[np.ndarray, int]:
-    """Return which rows are successes of the measured stage, and how many were measured."""
+def _outcomes(file: pq.ParquetFile) -> tuple[np.ndarray, np.ndarray, int]:
+    """Return which rows are measured successes, which were cut off, and how many were measured."""
     table = file.read(columns=list(CODED))
     measured = _is(table.column("stage"), "measure")
-    return measured & _is(table.column("error"), ""), int(measured.sum())
+    errors = table.column("error")
+    return measured & _is(errors, ""), measured & _is(errors, *CENSORED), int(measured.sum())
 
 
-def _is(column: pa.ChunkedArray, word: str) -> np.ndarray:
+def _is(column: pa.ChunkedArray, *words: str) -> np.ndarray:
     parts: list[np.ndarray] = []
     for chunk in column.chunks:
-        codes = [code for code, name in enumerate(chunk.dictionary.to_pylist()) if name == word]
+        codes = [code for code, name in enumerate(chunk.dictionary.to_pylist()) if name in words]
         found = pc.fill_null(chunk.indices, -1).to_numpy(zero_copy_only=False)
-        parts.append(found == codes[0] if codes else np.zeros(len(chunk), dtype=bool))
+        parts.append(np.isin(found, codes))
     return np.concatenate(parts) if parts else np.zeros(0, dtype=bool)
 
 
@@ -94,7 +98,12 @@ def _column(file: pq.ParquetFile, name: str, good: np.ndarray) -> np.ndarray:
 
 
 def _summary(
-    file: pq.ParquetFile, good: np.ndarray, requests: int, phases: list[str], windows: int
+    file: pq.ParquetFile,
+    good: np.ndarray,
+    cut: np.ndarray,
+    requests: int,
+    phases: list[str],
+    windows: int,
 ) -> RequestSummary:
     planned, done = _column(file, "planned_ns", good), _column(file, "done_ns", good)
     response = done - planned
@@ -109,7 +118,10 @@ def _summary(
         "connection wait": _means(sent - started, bands),
     }
     del planned, started, sent
-    percentiles = [*_percentiles("response", response), *_percentiles("service", service)]
+    percentiles = [
+        *_percentiles("response", response, _elapsed(file, "planned_ns", cut)),
+        *_percentiles("service", service, _elapsed(file, "sent_ns", cut)),
+    ]
     parts |= _inside(file, good, phases, service, bands)
     return RequestSummary(
         requests,
@@ -120,8 +132,17 @@ def _summary(
     )
 
 
-def _percentiles(name: str, values_ns: np.ndarray) -> list[dict[str, float | str]]:
+def _elapsed(file: pq.ParquetFile, since: str, cut: np.ndarray) -> np.ndarray:
+    """Return how long what was cut off had taken; what never came that far has no such time."""
+    begun, done = _column(file, since, cut), _column(file, "done_ns", cut)
+    elapsed: np.ndarray = done[begun > 0] - begun[begun > 0]
+    return elapsed
+
+
+def _percentiles(name: str, known: np.ndarray, elapsed: np.ndarray) -> list[dict[str, float | str]]:
     """Return order statistics with their distribution-free intervals; partial sorts suffice."""
+    values_ns = np.concatenate([known, elapsed]) if len(elapsed) else known
+    bounds = bounds_of(known, elapsed, [100 * share for share in SHARES]) if len(elapsed) else {}
     n = len(values_ns)
     wanted_of: dict[float, tuple[int, int, int]] = {}
     for share in SHARES:
@@ -130,13 +151,21 @@ def _percentiles(name: str, values_ns: np.ndarray) -> list[dict[str, float | str
     wanted = sorted({place for three in wanted_of.values() for place in three})
     ordered = np.partition(values_ns, wanted)
     rows: list[dict[str, float | str]] = []
-    for share, (middle, low, high) in wanted_of.items():
-        known = n >= smallest_n(share)
+    for share, three in wanted_of.items():
+        at_least = bounds[100 * share].at_least / 1e6 if bounds else math.nan
+        known_well = n >= smallest_n(share) and math.isnan(at_least)
         value, lower, upper = (
-            float(ordered[place]) / 1e6 if known else float("nan") for place in (middle, low, high)
+            float(ordered[place]) / 1e6 if known_well else math.nan for place in three
         )
         rows.append(
-            {"time": name, "share": share, "value_ms": value, "low_ms": lower, "high_ms": upper}
+            {
+                "time": name,
+                "share": share,
+                "value_ms": value,
+                "low_ms": lower,
+                "high_ms": upper,
+                "at_least_ms": at_least,
+            }
         )
     return rows
 

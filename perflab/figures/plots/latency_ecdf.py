@@ -19,7 +19,7 @@ from perflab.figures.points import draw_points
 from perflab.figures.theme import FAINT, MUTED
 from perflab.figures.view import View
 from perflab.figures.words import tick_label
-from perflab.percentiles import smallest_n
+from perflab.percentiles import CENSORED, smallest_n
 from perflab.recordings import Run
 
 # Above this many treatments the curves hide each other: one panel each, the others in grey.
@@ -33,7 +33,10 @@ COLUMNS = ["treatment", "curve", "share_done", "response_ms"]
 
 
 def latency_ecdf_table(run: Run) -> pd.DataFrame:
-    """Return by which time each share of the successes of valid trials was done.
+    """Return by which time each share of the requests of valid trials was done.
+
+    Of successes, and of requests that were cut off before their end: a curve ends below 1 by their
+    share.
 
     ``curve`` is a trial, all trials of a treatment together (where there are several), or the
     median of the trials' p50, p95 and p99 where every trial has responses enough for it. Curves are
@@ -51,11 +54,12 @@ def latency_ecdf_table(run: Run) -> pd.DataFrame:
 
 
 def _responses(run: Run) -> pd.DataFrame:
-    """Return treatment, trial_id and response_ms of the successes of valid trials."""
+    """Return treatment, trial_id and response_ms; infinite for what was cut off."""
     requests = run.requests()
-    good = requests[(requests["error"] == "") & (requests["done_ns"] > 0)]
-    waited_ns = good["done_ns"] - good["planned_ns"]
-    return good.assign(response_ms=waited_ns.astype(float) / 1e6)
+    cut = requests["error"].isin(CENSORED)
+    own = requests[((requests["error"] == "") | cut) & (requests["done_ns"] > 0)]
+    waited_ms = (own["done_ns"] - own["planned_ns"]).astype(float) / 1e6
+    return own.assign(response_ms=waited_ms.mask(own["error"] != "", np.inf))
 
 
 def _curves(own: pd.DataFrame) -> Iterator[tuple[str, pd.Series[float]]]:
@@ -68,7 +72,9 @@ def _curves(own: pd.DataFrame) -> Iterator[tuple[str, pd.Series[float]]]:
 def _curve(treatment: str, curve: str, values: pd.Series[float]) -> pd.DataFrame:
     times = np.quantile(values.to_numpy(float), SHARES, method="inverted_cdf")
     named = {"treatment": treatment, "curve": curve, "share_done": SHARES, "response_ms": times}
-    return pd.DataFrame(named)
+    table = pd.DataFrame(named)
+    finite: pd.DataFrame = table[np.isfinite(table["response_ms"])]
+    return finite
 
 
 def _marks(run: Run, treatments: list[str]) -> pd.DataFrame:
@@ -99,7 +105,8 @@ def draw_latency_ecdf(table: pd.DataFrame, page: Page) -> LabFigure:
         " responses that were done by then; a line further left is faster. A thin line is one valid"
         " trial, a thick one all trials of a treatment pooled, where there are several. Points:"
         " median of the trials' p50, p95 and p99, where every trial has responses enough. Response"
-        f" time runs from the planned instant to the last byte of successes.{_others(shared)}",
+        f" time runs from the planned instant to the last byte of successes; what was cut off is"
+        f" never done.{_others(shared)}",
         key=_key(looks) if shared else (),
     )
     panels = figure.subplots(grid_rows, columns, sharex=True, sharey=True, squeeze=False).ravel()

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from perflab.load.selfcheck import MAX_CLIENT_CPU
+from perflab.percentiles import MAX_MOVED_SHARE, hidden_share
 from perflab.recordings import Reason, Remark, Side
 
 ACTIONS = ("send", "join", "leave")
@@ -19,8 +19,6 @@ MAX_LOST_SHARE = 1e-4
 # What has no end has no latency, and may have been among the slowest: a tenth of what lies beyond a
 # p99 moves no percentile that is reported by much.
 MAX_CENSORED_SHARE = 1e-3
-# By so much the p99 of deliveries may be too low, were all that has no end slower than the rest.
-MAX_MOVED_SHARE = 0.05
 # Refusals that only an overloaded service has; any other may be a client's mistake.
 OF_OVERLOAD = {"slow_reader", "not_stored"}
 UNCOUNTED = dict.fromkeys(
@@ -157,18 +155,6 @@ def _dropped(found: Judgement, table: pd.DataFrame) -> None:
         found.refuse("dropped", f"{text} {by}", "server")
     else:
         found.warn("dropped", f"{text} {moved:.1%} higher")
-
-
-def hidden_share(known: np.ndarray, missing: int, quantile: float) -> float:
-    """Return by what share a quantile would be higher, were all missing values the highest.
-
-    Infinite where it would be one of them.
-    """
-    place = quantile * (len(known) + missing) / len(known) if len(known) else math.inf
-    if place > 1:
-        return math.inf
-    usual, worst = np.quantile(known, [quantile, place])
-    return float(worst / usual - 1)
 
 
 def unstored(counts: Mapping[str, Any]) -> int:

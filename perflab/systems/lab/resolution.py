@@ -24,7 +24,8 @@ from perflab.recordings import Run
 FACTOR = "service"
 COPY = "A"
 SLOWER = "+"
-OVERLOAD = "overload"
+OVERLOAD, STALLED = "overload", "stalled"
+HEALTHY = "healthy"
 KNOWN_COLUMNS = [
     "service", "planted", "expected", "estimate", "low", "high", "n", "holds", "called_different",
 ]  # fmt: skip
@@ -61,7 +62,7 @@ def known_effects(
     whose interval excludes 1: false alarms for copies, detections for the others).
     """
     wide = _logs(run, response)
-    first, *others = sorted((name for name in wide.columns if name != OVERLOAD), key=_place)
+    first, *others = sorted((name for name in wide.columns if not is_fault(name)), key=_place)
     share = work_share(run)
     rows = []
     for name in others:
@@ -112,15 +113,29 @@ def work_share(run: Run) -> float:
     return float(good["phase_app_ms"].sum() / response_ms.sum())
 
 
-def refused(run: Run) -> tuple[Rate, Rate]:
-    """Return how often an overloaded client was refused, and how often a healthy one was."""
+def is_fault(level: str) -> bool:
+    """Say whether trials of a level have a client that must be refused."""
+    return level == OVERLOAD or level.startswith(STALLED)
+
+
+def refused(run: Run) -> dict[str, Rate]:
+    """Return how often clients were refused, by what was planted; healthy ones come last."""
     trials = run.trials()
     trials = trials[~trials["superseded"].astype(bool)]
-    bad = trials["state"] != "valid"
-    over = np.array([_level(run, name) == OVERLOAD for name in trials["treatment"]], dtype=bool)
-    return (
-        Rate(int((bad & over).sum()), int(over.sum())),
-        Rate(int((bad & ~over).sum()), int((~over).sum())),
+    levels = [_level(run, name) for name in trials["treatment"]]
+    kinds = np.array([level if is_fault(level) else HEALTHY for level in levels], dtype=object)
+    planted = dict.fromkeys(item.levels.get(FACTOR, "") for item in run.record.treatments)
+    bad = (trials["state"] != "valid").to_numpy()
+    return {
+        kind: Rate(int(bad[kinds == kind].sum()), int((kinds == kind).sum()))
+        for kind in (*filter(is_fault, planted), HEALTHY)
+    }
+
+
+def refused_table(run: Run) -> pd.DataFrame:
+    """Return :func:`refused` as a table: client, refused (a text with its 95% interval)."""
+    return pd.DataFrame(
+        [{"client": kind, "refused": rate.text()} for kind, rate in refused(run).items()]
     )
 
 

@@ -13,6 +13,7 @@ from perflab.systems.lab.resolution import (
     known_effects,
     overhead,
     refused,
+    refused_table,
     resolving_power,
     trial_noise,
     work_share,
@@ -79,14 +80,15 @@ def test_the_cost_of_measuring_stands_with_its_interval_and_n(tmp_path) -> None:
 
 
 def test_refusals_are_counted_apart_for_the_overloaded_and_the_healthy(tmp_path) -> None:
-    treatments = (Planted({"service": "A1"}), Planted({"service": "overload"}))
+    levels = ("A1", "overload", "stalled: open loop, 20 ms")
+    treatments = tuple(Planted({"service": level}) for level in levels)
     run = write_run(
         tmp_path, treatments=treatments, blocks=4, contrasts=[],
-        invalid=[(block, 1) for block in range(3)],
+        invalid=[*((block, 1) for block in range(3)), *((block, 2) for block in range(4))],
     )  # fmt: skip
-    overloaded, healthy = refused(run)
-    assert (overloaded.hits, overloaded.n) == (3, 4)
-    assert (healthy.hits, healthy.n) == (0, 4)
+    found = {kind: (rate.hits, rate.n) for kind, rate in refused(run).items()}
+    assert found == {"overload": (3, 4), "stalled: open loop, 20 ms": (4, 4), "healthy": (0, 4)}
+    assert "3 of 4" in refused_table(run)["refused"][0]
 
 
 def test_the_noise_of_a_trial_is_what_was_planted(tmp_path) -> None:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import product
+
 from pydantic import Field, field_validator, model_validator
 
 from perflab.experiments.experiment import Experiment, RunParameters
 from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, Workload
 from perflab.recordings import Contrast
 from perflab.stacks.plan import Node, StackPlan
+from perflab.systems.lab.stalled_client import StalledClient
 from perflab.trials.plan import Treatment
 
 SOURCE = "planted by this experiment"
 FACTOR = "service"
-OVERLOAD = "overload"
+OVERLOAD, STALLED = "overload", "stalled"
+# Of the time in which the client is stopped, and what it is to send beside that.
+STALLED_PART = 0.2
+STALLED_USERS, STALLED_RPS = 2, 200.0
 # Of a planted effect: how much of it whole rounds of work may take away.
 ROUNDED_SHARE = 0.05
 
@@ -21,7 +28,8 @@ class LabCheckParameters(RunParameters):
     """Parameters of the lab's test of itself.
 
     In every block one trial of each copy of one and the same service, one of a service that works
-    longer by each factor of ``planted``, and one whose load no client can send.
+    longer by each factor of ``planted``, one whose load no client can send, and two (a closed and
+    an open loop) for each length of ``stalls_ms``, whose client is stopped a fifth of the time.
     """
 
     blocks: int = Field(
@@ -62,6 +70,12 @@ class LabCheckParameters(RunParameters):
         "send; 0: no such trial",
     )
     overload_s: float = Field(default=0.2, gt=0, le=10, description="seconds of that trial")
+    stalls_ms: tuple[float, ...] = Field(
+        default=(20.0, 150.0),
+        description="the client is stopped for so long, again and again, in trials that must be "
+        "refused: one of a closed and one of an open loop for each; empty: no such trials",
+    )
+    stall_s: float = Field(default=0.8, gt=0, le=60, description="seconds of those trials")
     timeout_s: float = Field(
         default=10.0, gt=0, le=600, description="seconds after which a request counts as failed"
     )
@@ -75,6 +89,24 @@ class LabCheckParameters(RunParameters):
                 f"{wrong[0]:g} is not a slowdown; 1.05 means 5% slower, 10 is the most"
             )
         return tuple(sorted(planted))
+
+    @field_validator("stalls_ms")
+    @classmethod
+    def _long_enough(cls, stalls_ms: tuple[float, ...]) -> tuple[float, ...]:
+        wrong = [stall_ms for stall_ms in stalls_ms if not 10 <= stall_ms <= 1000]
+        if wrong:
+            raise ValueError(f"a stall of {wrong[0]:g} ms is not one of 10 to 1000 ms")
+        return tuple(sorted(set(stalls_ms)))
+
+    @model_validator(mode="after")
+    def _time_for_stalls(self) -> LabCheckParameters:
+        longest_s = max(self.stalls_ms, default=0.0) / 1e3
+        if longest_s / STALLED_PART > self.stall_s:
+            raise ValueError(
+                f"stall_s = {self.stall_s:g}: a client that is stopped a fifth of the time for "
+                f"{longest_s:g} s at once needs {longest_s / STALLED_PART:g}"
+            )
+        return self
 
     @model_validator(mode="after")
     def _can_be_planted(self) -> LabCheckParameters:
@@ -100,9 +132,18 @@ def slower(factor: float) -> str:
     return f"+{(factor - 1) * 100:.10g}%"
 
 
+def stalled(loop: str, stall_ms: float) -> str:
+    """Return the level of a client that is stopped again and again."""
+    return f"{STALLED}: {loop} loop, {stall_ms:g} ms"
+
+
 def _levels(parameters: LabCheckParameters) -> dict[str, tuple[str, ...]]:
     levels = [*copies(parameters), *map(slower, parameters.planted)]
-    return {FACTOR: tuple([*levels, OVERLOAD] if parameters.overload_rps else levels)}
+    if parameters.overload_rps:
+        levels.append(OVERLOAD)
+    stalls = product(parameters.stalls_ms, ("closed", "open"))
+    levels += [stalled(loop, stall_ms) for stall_ms, loop in stalls]
+    return {FACTOR: tuple(levels)}
 
 
 def _treatments(parameters: LabCheckParameters) -> list[Treatment]:
@@ -115,7 +156,30 @@ def _treatments(parameters: LabCheckParameters) -> list[Treatment]:
     if parameters.overload_rps:
         stage = Stage(rate=parameters.overload_rps, duration_s=parameters.overload_s)
         treatments.append(_treatment(OVERLOAD, 0, OpenLoop(stages=(stage,)), parameters))
-    return treatments
+    return [*treatments, *_stalled(parameters)]
+
+
+def _stalled(parameters: LabCheckParameters) -> Iterator[Treatment]:
+    """Yield the trials whose client is stopped: each length in a closed and in an open loop."""
+    seconds = parameters.stall_s
+    stage = Stage(rate=STALLED_RPS, duration_s=seconds)
+    loops: dict[str, ClosedLoop | OpenLoop] = {
+        "closed": ClosedLoop(users=STALLED_USERS, duration_s=seconds),
+        "open": OpenLoop(stages=(stage,)),
+    }
+    for stall_ms, loop in product(parameters.stalls_ms, loops):
+        # All of them ask one and the same process.
+        own = _treatment(STALLED, parameters.work, loops[loop], parameters)
+        level = stalled(loop, stall_ms)
+        fault = StalledClient(stall_ms=stall_ms, pause_ms=stall_ms * (1 / STALLED_PART - 1))
+        yield own.model_copy(
+            update={
+                "name": f"{FACTOR}={level}",
+                "label": level,
+                "levels": {FACTOR: level},
+                "instruments": (*own.instruments, fault),
+            }
+        )
 
 
 def _treatment(
@@ -171,7 +235,8 @@ EXPERIMENT = Experiment(
     name="lab_check",
     title="The lab, tested by itself",
     question="How often does the lab call identical services different, does it find effects that "
-    "were planted, does it refuse a client that cannot keep up, and what can it resolve here?",
+    "were planted, does it refuse a client that cannot keep up or stands still, and what can it "
+    "resolve here?",
     parameters=LabCheckParameters,
     treatments=_treatments,
     factors=_levels,

@@ -1,0 +1,97 @@
+"""What is told beside a load's numbers, and does not refuse them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from perflab.load import kernel_counts
+from perflab.load.outcome import CODES
+from perflab.load.result import LoadResult
+from perflab.load.times import Times
+from perflab.load.trend import Trend
+from perflab.load.workload import Workload
+from perflab.recordings.reasons import Remark
+
+# Of the time of the client's cores, that other guests of the machine took.
+STEAL_TOLD, MAX_STEAL = 0.01, 0.10
+MAX_PORTS_SHARE = 0.8
+
+
+def of_load(result: LoadResult, workload: Workload) -> list[Remark]:
+    """Return what was seen of a load besides its numbers."""
+    found = {}
+    if result.stopped:
+        found["load.stopped"] = f"the load was ended early: {result.stopped}"
+    if result.capped:
+        text = f"{result.capped} requests waited for a free connection; see connection wait"
+        found["load.capped"] = text
+    aborted = sum(int((rows["error"] == CODES["aborted"]).sum()) for rows in result.chunks())
+    if aborted:
+        text = f"{aborted} requests were still under way at the end and given up"
+        found["load.aborted"] = text
+    unsent = sum(int((rows["error"] == CODES["unsent"]).sum()) for rows in result.chunks())
+    if unsent and result.stopped:
+        text = f"{unsent} requests still waited for a connection and were given up"
+        found["load.given_up"] = text
+    if STEAL_TOLD < result.steal_share <= MAX_STEAL:
+        found["host.steal"] = stolen(result)
+    share = ports_in_use() / port_range()
+    if not workload.connections.is_endless and share > MAX_PORTS_SHARE:
+        text = f"{share:.0%} of the local ports are in TIME_WAIT; connections may soon fail"
+        found["host.ports"] = text
+    told = [Remark(code=code, text=text) for code, text in found.items()]
+    return [*told, *kernel_counts.remarks(result.kernel)]
+
+
+def of_numbers(response: Times, trend: Trend) -> list[Remark]:
+    """Return which response times cannot be given, or hold too much of the client's own time."""
+    numbers = {name: each for name, each in response.numbers().items() if name != "max"}
+    bounds = [
+        f"{name} >= {each.at_least:.4g} ms"
+        for name, each in numbers.items()
+        if not np.isnan(each.at_least)
+    ]
+    found = []
+    if trend.too_large:
+        text = f"response times changed by {trend.share:+.0%} from begin to end of the load"
+        text += ": a longer one would have others; they are compared with nothing"
+        found.append(Remark(code="load.trend", text=text))
+    if bounds:
+        text = f"{len(response.elapsed)} requests were cut off before their end, and could move "
+        text += f"what is given as a bound: {', '.join(bounds)}"
+        found.append(Remark(code="load.censored", text=text))
+    own = [
+        f"{name} of {each.value:.3g} ms up to {each.client_ms:.2g} ms"
+        for name, each in numbers.items()
+        if each.is_the_clients and not np.isnan(each.value)
+    ]
+    if own:
+        text = f"more than a tenth may be the client's own time: of {', of '.join(own)}"
+        text += "; marked ~, and compared with nothing"
+        found.append(Remark(code="generator.client_time", side="client", text=text))
+    return found
+
+
+def stolen(result: LoadResult) -> str:
+    """Say how much of the client's cores other guests of the machine took."""
+    return f"other guests of the machine took {result.steal_share:.0%} of the client's cores"
+
+
+def ports_in_use() -> int:
+    """Return the sockets of this network in TIME_WAIT (Linux, /proc/net/sockstat)."""
+    try:
+        words = Path("/proc/net/sockstat").read_text().split()
+    except OSError:
+        return 0
+    return int(words[words.index("tw") + 1]) if "tw" in words else 0
+
+
+def port_range() -> int:
+    """Return how many local ports connections can take."""
+    try:
+        low, high = Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()
+    except OSError:
+        return 28_232
+    return int(high) - int(low) + 1

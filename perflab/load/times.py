@@ -1,0 +1,181 @@
+"""Times of a load as numbers, each with what can be held against it.
+
+One place for all that prints them. Two things can make a percentile or a mean untrue although the
+load is valid: requests that were cut off before their end (:class:`~perflab.percentiles.Bound`),
+and the client's own lateness, which every time holds. What the client took of a request is known in
+part: it started late by so much (generator lag), and stood still for so long while the request was
+under way. For the rest, delays shorter than a tick of the probe, there is a sample: a percentile is
+taken to hold as much of it as the sample has at that percentile.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from perflab.load.looks import Looks
+from perflab.load.outcome import CENSORED_CODES
+from perflab.load.result import LoadResult
+from perflab.percentiles import OF_LOADS, Bound, bounds_of, mean_bound, percentiles_of
+
+# What the client itself may add to a time that it reports.
+MAX_CLIENT_SHARE = 0.10
+NO_TEMPLATE = -1
+
+
+@dataclass(frozen=True)
+class Number:
+    """A time in ms; ``client_ms`` is how much of it may be the client's own."""
+
+    bound: Bound
+    client_ms: float = 0.0
+
+    @property
+    def value(self) -> float:
+        """Return the time; NaN where the sample is too small or what was cut off could move it."""
+        return self.bound.value
+
+    @property
+    def at_least(self) -> float:
+        """Return what it is at least where what was cut off could move it, else NaN."""
+        return self.bound.at_least
+
+    @property
+    def is_the_clients(self) -> bool:
+        """Whether more than a tenth of it may be the client's own."""
+        return self.client_ms > MAX_CLIENT_SHARE * self.bound.low
+
+    @property
+    def comparable(self) -> float:
+        """Return the time where nothing is held against it, else NaN."""
+        return math.nan if self.is_the_clients else self.value
+
+
+@dataclass(frozen=True)
+class Times:
+    """Times between two instants, in ns.
+
+    Attributes
+    ----------
+    known : array
+        Of successes.
+    elapsed : array
+        Of requests that were cut off, until then.
+    late : array
+        How much of each of the ``known`` the client was late to start it, or stood still.
+    stalled : array
+        How much of that is stalls of the client.
+    short_ms : array
+        Delays of the client's event loop that are shorter than a tick, in ms.
+    """
+
+    known: np.ndarray
+    elapsed: np.ndarray
+    late: np.ndarray
+    stalled: np.ndarray
+    short_ms: np.ndarray
+
+    def numbers(self, shares: Sequence[float] = OF_LOADS) -> dict[str, Number]:
+        """Return percentiles (``p50``...), ``max`` and ``mean``, in ms."""
+        bounds = bounds_of(self.known, self.elapsed, shares)
+        punctual = _statistics(self.known - self.late, shares)
+        usual = _statistics(self.known, shares)
+        short = self._short(shares)
+        bounds_by_name = {f"p{share:g}": bound for share, bound in bounds.items()}
+        bounds_by_name |= {"max": self._longest(), "mean": mean_bound(self.known, self.elapsed)}
+        return {
+            name: Number(
+                Bound(bound.low / 1e6, bound.high / 1e6),
+                (usual[name] - punctual[name]) / 1e6 + short[name],
+            )
+            for name, bound in bounds_by_name.items()
+        }
+
+    def without_stalls(self, shares: Sequence[float]) -> dict[str, tuple[float, float]]:
+        """Return each number of the successes as it is, and as low as it could be, in ms.
+
+        As low as it could be had the client never stood still; NaN where the sample is too small.
+        """
+        usual = _statistics(self.known, shares)
+        lower = _statistics(self.known - self.stalled, shares)
+        return {name: (usual[name] / 1e6, lower[name] / 1e6) for name in usual if name != "max"}
+
+    def mean_late_ms(self) -> float:
+        """Return how much of the mean is the client's own."""
+        late_ms = float(self.late.mean()) / 1e6 if len(self.late) else 0.0
+        return late_ms + (float(self.short_ms.mean()) if len(self.short_ms) else 0.0)
+
+    def _short(self, shares: Sequence[float]) -> dict[str, float]:
+        names = [*(f"p{share:g}" for share in shares), "max", "mean"]
+        if not len(self.short_ms):
+            return dict.fromkeys(names, 0.0)
+        found = np.percentile(self.short_ms, [*shares, 100]).tolist()
+        return dict(zip(names, [*found, float(self.short_ms.mean())], strict=True))
+
+    def _longest(self) -> Bound:
+        if not len(self.known):
+            return Bound(math.nan, math.nan)
+        longest = float(max(self.known.max(), self.elapsed.max(initial=0)))
+        return Bound(longest, math.inf if len(self.elapsed) else longest)
+
+
+def _statistics(values_ns: np.ndarray, shares: Sequence[float]) -> dict[str, float]:
+    found = {f"p{share:g}": value for share, value in percentiles_of(values_ns, shares).items()}
+    some = len(values_ns) > 0
+    longest = float(values_ns.max()) if some else math.nan
+    return {**found, "max": longest, "mean": float(values_ns.mean()) if some else math.nan}
+
+
+def times_of(
+    result: LoadResult,
+    since: str = "planned_ns",
+    until: str = "done_ns",
+    chosen: Mapping[int, int] | None = None,
+) -> Times:
+    """Return the times of the measure stage between two instants of a request.
+
+    Parameters
+    ----------
+    chosen : mapping, optional
+        Worker to the code of the only template that counts; other workers have none of it.
+    """
+    parts: dict[str, list[np.ndarray]] = {"known": [], "elapsed": [], "late": [], "stalled": []}
+    for worker, rows in result.measured_by_worker():
+        own = rows if chosen is None else rows[rows["template"] == chosen.get(worker, NO_TEMPLATE)]
+        for name, values in _of_rows(result.looks[worker], own, since, until).items():
+            parts[name].append(values)
+    joined = {
+        name: np.concatenate(pieces) if pieces else np.zeros(0, dtype=np.int64)
+        for name, pieces in parts.items()
+    }
+    return Times(**joined, short_ms=short_delays_ms(result))
+
+
+def _of_rows(looks: Looks, rows: np.ndarray, since: str, until: str) -> dict[str, np.ndarray]:
+    # What never came to the first instant has no time from there on.
+    rows = rows[rows[since] > 0]
+    is_cut = np.isin(rows["error"], CENSORED_CODES)
+    # A request that was sent has waited for its connection, whatever became of it.
+    has_end = (rows["error"] == 0) | (is_cut & (rows[until] > 0) & (until != "done_ns"))
+    own, cut = rows[has_end], rows[is_cut & ~has_end]
+    stalled = looks.stood_still_ns(own[since], own[until])
+    late = stalled
+    if since == "planned_ns":
+        # All of its lag, and stalls after it.
+        lag = own["started_ns"] - own["planned_ns"]
+        late = lag + looks.stood_still_ns(own["started_ns"], own[until])
+    return {
+        "known": own[until] - own[since],
+        "elapsed": cut["done_ns"] - cut[since],
+        "late": late,
+        "stalled": stalled,
+    }
+
+
+def short_delays_ms(result: LoadResult) -> np.ndarray:
+    """Return the delays of the client's event loops that are no stalls, in ms."""
+    parts = [looks.late_ms[~looks.is_stall] for looks in result.looks]
+    return np.concatenate(parts) if parts else np.zeros(0)

@@ -1,0 +1,217 @@
+"""Requests that were cut off before their end move no number unseen."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from perflab.instruments.requests import request_columns
+from perflab.load.columns import bin_ms
+from perflab.load.live import Live
+from perflab.load.outcome import CENSORED, CODES
+from perflab.load.report import summary
+from perflab.load.result import LoadResult
+from perflab.load.selfcheck import SelfCheck, check
+from perflab.load.summary_csv import csv_text
+from perflab.load.summary_table import table
+from perflab.load.workload import ClosedLoop, Objective, Request, StopRules, Workload
+from perflab.percentiles import bounds_of, mean_bound
+from tests.load.planted import S, load_result
+
+# What is planted: 6,000 requests of 5 ms and some, of which 52 hang into a time-out of a second.
+N, HANGING, TIMEOUT_MS = 6000, 52, 1000.0
+USUAL_MS = 4 + np.random.default_rng(5).exponential(1.0, N)
+
+
+def hanging(rows: np.ndarray, number: int = HANGING, kind: str = "timeout") -> None:
+    spent_ms = USUAL_MS.copy()
+    place = np.arange(number) * (N // max(1, number))
+    spent_ms[place] = TIMEOUT_MS
+    rows["error"][place] = CODES[kind]
+    for name in ("planned_ns", "started_ns", "sent_ns"):
+        rows[name] = rows["done_ns"] - (spent_ms * 1e6).astype("int64")
+
+
+def hung(folder: Path, number: int = HANGING, kind: str = "timeout") -> LoadResult:
+    return load_result(
+        folder, 2 + np.arange(N) * 0.01, cpu_ns=S // 10,
+        change=lambda rows: hanging(rows, number, kind),
+    )  # fmt: skip
+
+
+def workload(*objectives: Objective, requests: int = N) -> Workload:
+    arrivals = ClosedLoop(users=5, requests=requests, pacing_s=0.1)
+    return Workload(
+        request=Request(), arrivals=arrivals, stop=StopRules(objectives=tuple(objectives))
+    )
+
+
+def shown(result: LoadResult, *objectives: Objective) -> tuple[dict[str, Any], SelfCheck]:
+    work = workload(*objectives, requests=sum(map(len, result.rows)))
+    found = check(result, work)
+    return summary(result, work, found), found
+
+
+# What the rule says of values.
+
+
+def test_a_percentile_below_the_rank_of_what_was_cut_off_late_is_exact() -> None:
+    known, cut = np.arange(1.0, 9901), np.full(100, 1e6)
+    found = bounds_of(known, cut, (50, 95, 99.9))
+    whole = np.concatenate([known, cut])
+    assert found[50].value == found[50].high == np.percentile(whole, 50)
+    assert found[95].value == np.percentile(whole, 95)
+    assert (found[99.9].low, found[99.9].high) == (1e6, math.inf)
+    assert math.isnan(found[99.9].value)
+    assert found[99.9].at_least == 1e6
+
+
+def test_what_was_cut_off_early_may_move_a_percentile_by_a_twentieth_and_no_more() -> None:
+    known = np.linspace(100, 200, 1000)
+    few, many = (bounds_of(known, np.full(number, 1.0), (50,))[50] for number in (60, 100))
+    assert few.low < np.median(known) < few.high
+    assert few.value == few.low
+    assert math.isnan(many.value)
+    assert many.at_least < np.median(known)
+
+
+def test_without_anything_cut_off_both_bounds_are_the_percentile() -> None:
+    known = np.random.default_rng(1).exponential(1, 500)
+    found = bounds_of(known, np.zeros(0), (50, 99, 99.9))
+    assert found[99].low == found[99].high == np.percentile(known, 99)
+    assert math.isnan(found[99.9].low)
+    assert math.isnan(found[99.9].at_least)
+
+
+def test_a_mean_is_a_lower_bound_as_soon_as_one_value_was_cut_off() -> None:
+    assert mean_bound(np.array([1.0, 3.0]), np.zeros(0)).value == 2
+    found = mean_bound(np.array([1.0, 3.0]), np.array([8.0]))
+    assert math.isnan(found.value)
+    assert found.at_least == 4
+
+
+# What is printed.
+
+
+def test_52_of_6000_requests_that_hang_leave_no_mean_and_no_p99_point_9(tmp_path: Path) -> None:
+    found, judged = shown(hung(tmp_path))
+    assert judged.valid
+    assert judged.censored == HANGING
+    times, at_least = found["response_time_ms"], found["response_time_at_least_ms"]
+    assert (times["mean"], times["p99.9"], times["max"]) == (None, None, None)
+    assert at_least == pytest.approx({"p99.9": 1000, "max": 1000, "mean": 13.6}, rel=0.01)
+    # 99% of all are not 99% of those that ended.
+    whole = USUAL_MS.copy()
+    whole[np.arange(HANGING) * (N // HANGING)] = TIMEOUT_MS
+    assert times["p99"] == pytest.approx(np.percentile(whole, 99), rel=1e-6)
+    assert times["p99"] > np.percentile(USUAL_MS, 99) * 1.1
+    (remark,) = [each for each in judged.warnings if each.code == "load.censored"]
+    assert remark.text.startswith("52 requests were cut off before their end")
+    assert "mean >= 13.6" in remark.text
+
+
+def test_the_table_and_the_csv_show_bounds_as_bounds(tmp_path: Path) -> None:
+    found, _ = shown(hung(tmp_path))
+    line = next(line for line in table(found).splitlines() if line.startswith("response time "))
+    assert line.count(">=1000") == 2
+    (row,) = csv.DictReader(io.StringIO(csv_text(found)))
+    assert (row["mean_ms"], row["p99.9_ms"]) == ("", "")
+    assert "p99.9>=1000 " in row["at_least"]
+
+
+@pytest.mark.parametrize("kind", CENSORED)
+def test_a_trial_s_row_has_no_number_that_could_be_moved(tmp_path: Path, kind: str) -> None:
+    row, whole = request_columns(hung(tmp_path / "a", 59, kind)), hung(tmp_path / "b", 0)
+    assert math.isnan(row["mean_ms"])
+    assert math.isnan(row["service_mean_ms"])
+    assert row["p50_ms"] == pytest.approx(np.median(USUAL_MS), rel=0.02)
+    assert request_columns(whole)["mean_ms"] == pytest.approx(USUAL_MS.mean(), rel=1e-3)
+
+
+def test_failures_that_have_an_end_are_not_cut_off(tmp_path: Path) -> None:
+    _, judged = shown(hung(tmp_path, kind="status"))
+    assert judged.censored == 0
+
+
+def test_an_objective_on_a_bound_can_be_missed_and_not_held(tmp_path: Path) -> None:
+    strict, loose = (Objective(percentile=99.9, below_ms=ms) for ms in (500, 2000))
+    found, _ = shown(hung(tmp_path), strict, loose)
+    assert [each["held"] for each in found["objectives"]] == [False, None]
+    assert "cut off before their end" in found["objectives"][1]["why"]
+
+
+def test_stop_rules_hear_of_time_outs_while_the_load_runs(tmp_path: Path) -> None:
+    hung(tmp_path)
+    counts = Live(tmp_path / "0").read(0).counts
+    assert sum(counts.values()) == N
+    assert bin_ms(max(counts)) == pytest.approx(TIMEOUT_MS, rel=0.01)
+
+
+# Services that are faster than the client can vouch for.
+
+
+def late_by(late_ms: float) -> tuple[np.ndarray, np.ndarray]:
+    woken_s = np.arange(0.4, 5.3, 0.005)
+    return woken_s, np.full(len(woken_s), late_ms)
+
+
+@pytest.mark.parametrize(("service_s", "vouched"), [(0.0011, True), (0.0009, False)])
+def test_a_time_of_which_a_tenth_is_the_client_s_is_marked_and_compared_with_nothing(
+    tmp_path: Path, service_s: float, vouched: bool
+) -> None:
+    result = load_result(
+        tmp_path, np.linspace(0.4, 5.3, 500), latency_s=service_s, cpu_ns=S // 10,
+        delays=late_by(0.1),
+    )  # fmt: skip
+    found, judged = shown(result)
+    assert judged.valid
+    row = request_columns(result)
+    for name in ("p50_ms", "p99_ms", "mean_ms"):
+        assert math.isnan(row[name]) != vouched
+    assert row["throughput_rps"] == pytest.approx(100, rel=0.02)
+    assert row["p50_client_ms"] == pytest.approx(0.1)
+    told = {each.code for each in judged.warnings}
+    assert ("generator.client_time" in told) != vouched
+    assert ("0.900~" in table(found)) != vouched
+    assert ("p50<=0.1" in csv_text(found)) != vouched
+
+
+def test_an_objective_is_not_missed_by_the_client_s_own_time(tmp_path: Path) -> None:
+    result = load_result(
+        tmp_path, np.linspace(0.4, 5.3, 500), latency_s=0.001, cpu_ns=S // 10, delays=late_by(0.15)
+    )
+    limits = (1.1, 0.9, 0.8)
+    found, _ = shown(result, *(Objective(percentile=90, below_ms=limit) for limit in limits))
+    assert [each["held"] for each in found["objectives"]] == [True, None, False]
+    assert found["objectives"][1]["why"] == "up to 0.15 ms of 1 ms are the client's own"
+
+
+# Loads whose response times have no end of rising or falling.
+
+
+@pytest.mark.parametrize(("rise", "steady"), [(0.0, True), (0.08, True), (0.15, False)])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_times_that_rise_or_fall_all_the_time_are_compared_with_nothing(
+    tmp_path: Path, rise: float, steady: bool, sign: int
+) -> None:
+    noise_ms = np.random.default_rng(2).normal(0, 1, 500)
+    spent_ms = 100 * (1 + sign * rise * np.linspace(-0.5, 0.5, 500)) + noise_ms
+
+    def drift(rows: np.ndarray) -> None:
+        for name in ("planned_ns", "started_ns", "sent_ns"):
+            rows[name] = rows["done_ns"] - (spent_ms * 1e6).astype("int64")
+
+    result = load_result(tmp_path, np.linspace(0.4, 5.3, 500), change=drift, cpu_ns=S // 10)
+    _, judged = shown(result)
+    assert judged.valid
+    assert ("load.trend" in {each.code for each in judged.warnings}) != steady
+    row = request_columns(result)
+    assert math.isnan(row["mean_ms"]) != steady
+    assert row["throughput_rps"] > 0
+    assert request_columns(result, steady=False)["mean_ms"] == pytest.approx(100, rel=0.01)

@@ -1,0 +1,76 @@
+"""What the kernel counts of TCP during a load is in its record and told beside its numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from perflab.load.kernel_counts import COUNTERS, remarks, tcp_counts
+from perflab.load.machine_counts import MachineCounts
+from perflab.load.selfcheck import check
+from perflab.load.workload import OpenLoop, Request, Stage, Workload
+from perflab.trials.summary import load_columns
+from tests.load.planted import S, load_result
+
+NETSTAT = """\
+TcpExt: SyncookiesSent ListenOverflows ListenDrops TCPTimeouts TCPSynRetrans
+TcpExt: 9 {overflows} 4 5 6
+IpExt: InOctets
+IpExt: 1
+"""
+SNMP = """\
+Icmp: InMsgs
+Icmp: 3
+Tcp: RtoAlgorithm AttemptFails EstabResets RetransSegs OutRsts
+Tcp: 1 7 8 9 10
+"""
+
+
+def net(folder: Path, overflows: int = 3) -> Path:
+    folder.mkdir()
+    (folder / "netstat").write_text(NETSTAT.format(overflows=overflows))
+    (folder / "snmp").write_text(SNMP)
+    return folder
+
+
+def test_counters_are_read_by_their_names_from_both_tables(tmp_path: Path) -> None:
+    found = tcp_counts(net(tmp_path / "net"))
+    assert found == {
+        "tcp_listen_overflows": 3, "tcp_listen_drops": 4, "tcp_timeouts": 5,
+        "tcp_syn_retransmits": 6, "tcp_failed_connects": 7, "tcp_resets": 8, "tcp_retransmits": 9,
+        "tcp_resets_sent": 10,
+    }  # fmt: skip
+    assert set(found) == set(COUNTERS.values())
+
+
+def test_a_kernel_that_does_not_count_is_no_error(tmp_path: Path) -> None:
+    assert tcp_counts(tmp_path / "nowhere") == {}
+
+
+def test_this_kernel_counts() -> None:
+    assert tcp_counts()["tcp_listen_overflows"] >= 0
+
+
+def test_what_counts_is_what_was_added_during_the_load_and_stolen_of_its_cores() -> None:
+    before = MachineCounts((1, 1), 0, 0, {"tcp_resets": 5, "tcp_timeouts": 1})
+    after = MachineCounts((1, 1), S, S // 5, {"tcp_resets": 8, "tcp_timeouts": 1, "new": 2})
+    assert before.counted_until(after) == {"tcp_resets": 3, "tcp_timeouts": 0}
+    assert before.stolen_until(after) == 0.2
+
+
+def test_a_full_backlog_is_told_with_what_it_does_and_of_whom_it_is_known(tmp_path: Path) -> None:
+    counted = {"tcp_listen_overflows": 12, "tcp_syn_retransmits": 12, "tcp_resets": 0}
+    result = load_result(tmp_path, np.linspace(0.4, 5, 500), cpu_ns=S // 10, kernel=counted)
+    stage = Stage(rate=100, duration_s=5)
+    found = check(result, Workload(request=Request(), arrivals=OpenLoop(stages=(stage,))))
+    assert found.valid
+    (told,) = found.warnings
+    assert told.code == "host.tcp_backlog"
+    assert "12 overflows of a listen backlog, 12 SYNs sent again" in told.text
+    assert "network namespace" in told.text
+    assert load_columns(result)["tcp_listen_overflows"] == 12
+
+
+def test_a_quiet_kernel_says_nothing() -> None:
+    assert remarks(dict.fromkeys(COUNTERS.values(), 0)) == []

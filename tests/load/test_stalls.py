@@ -1,0 +1,199 @@
+"""A client that stands still is refused where that could have moved a number that is printed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from perflab.load.looks import TICK_MS, TICK_NS, Looks, Probe
+from perflab.load.selfcheck import SelfCheck, check
+from perflab.load.stalls import MEAN_DELAY, STALLED_TIME, STALLS
+from perflab.load.times import times_of
+from tests.load.planted import BEGIN_NS, S, load_result, scripted
+from tests.load.standing_still import MS, Client, repeated
+
+
+def judged(folder: Path, client: Client) -> SelfCheck:
+    result = client.result(folder / str(len(list(folder.iterdir()))))
+    return check(result, client.workload)
+
+
+def codes(found: SelfCheck) -> set[str]:
+    return {reason.code for reason in found.reasons}
+
+
+def looked(*woken_ms: float, began_ns: int = 0) -> Looks:
+    probe = Probe(began_ns)
+    for each in woken_ms:
+        probe.look(began_ns + round(each * MS))
+    return Looks.of(probe.report())
+
+
+# What the probe sees.
+
+
+def test_every_tick_that_a_stall_swallowed_counts_with_its_own_lateness() -> None:
+    due_ns, late_ms = looked(5, 10, 165, 170).ticks
+    assert late_ms == pytest.approx([0, 0, *np.arange(150, -1, -5), 0])
+    assert np.diff(due_ns) == pytest.approx(TICK_NS)
+
+
+def test_a_stall_leaves_one_look_however_long_it_was() -> None:
+    assert len(looked(5, 3_600_000, 3_600_005).late_ms) == 3
+
+
+def test_the_grid_stays_where_it_was_after_a_stall() -> None:
+    probe = Probe(0)
+    probe.look(163 * MS)
+    assert probe.due_ns == 165 * MS
+
+
+def test_a_stall_at_the_very_end_is_noted_although_nobody_is_woken_for_it() -> None:
+    probe = Probe(0)
+    probe.look(5 * MS)
+    probe.end(9 * MS)
+    assert len(Looks.of(probe.report()).late_ms) == 1
+    probe.end(110 * MS)
+    assert Looks.of(probe.report()).stalls.tolist() == [[5 * MS, 110 * MS]]
+
+
+def test_a_stall_across_the_begin_is_seen_from_the_begin_on() -> None:
+    assert looked(80, began_ns=S).stalls.tolist() == [[S, S + 80 * MS]]
+
+
+def test_a_stall_is_as_long_as_it_can_have_been_and_overlaps_no_other() -> None:
+    looks = looked(5, 31, 36, 62)
+    assert looks.stalls.tolist() == [[5 * MS, 31 * MS], [36 * MS, 62 * MS]]
+    since, until = np.array([0, 10, 32, 20, 70]) * MS, np.array([100, 20, 35, 50, 90]) * MS
+    assert looks.stood_still_ns(since, until).tolist() == [52 * MS, 10 * MS, 0, 25 * MS, 0]
+
+
+def test_delays_shorter_than_a_tick_are_no_stalls() -> None:
+    looks = looked(5 + 0.99 * TICK_MS, 14, 19)
+    assert not len(looks.stalls)
+    assert looks.stood_still_ns(np.array([0]), np.array([S])).tolist() == [0]
+
+
+# What follows from it.
+
+
+@pytest.mark.parametrize("users", [10, 0], ids=["closed", "open"])
+@pytest.mark.parametrize("stall_ms", [10, 20, 50, 100, 150, 200])
+def test_repeated_stalls_are_refused(tmp_path: Path, users: int, stall_ms: int) -> None:
+    found = judged(tmp_path, Client(repeated(stall_ms, 5 * stall_ms), users))
+    assert STALLED_TIME in codes(found)
+    assert {reason.side for reason in found.reasons} == {"client"}
+
+
+def test_a_worker_stopped_150_ms_every_600_in_a_closed_loop_is_refused(tmp_path: Path) -> None:
+    client = Client(repeated(150, 600))
+    assert client.printed()["p99"] > 2 * Client().printed()["p99"]
+    found = judged(tmp_path, client)
+    # Nothing was sent late, and all users were somewhere all the time.
+    assert found.lag_p99_ms == 0
+    assert found.littles_law_ratio == pytest.approx(1, abs=0.02)
+    assert {STALLS, STALLED_TIME, MEAN_DELAY} <= codes(found)
+    assert found.stalled_share == pytest.approx(0.25, abs=0.03)
+
+
+def test_a_percentile_is_refused_where_so_few_stalls_could_have_moved_it(tmp_path: Path) -> None:
+    # 10 users meet each stall: 30 of some 2,000 requests are above the rank of p99.
+    found = judged(tmp_path, Client([(500, 600), (1500, 1600), (2500, 2600)]))
+    assert codes(found) - {"generator.loop_delay"} == {STALLS}
+    (reason,) = [each for each in found.reasons if each.code == STALLS]
+    assert reason.text.startswith("the client stood still 3 times, up to 10")
+    assert "p99 of" in reason.text
+
+
+@pytest.mark.parametrize("users", [10, 0], ids=["closed", "open"])
+@pytest.mark.parametrize("stall_ms", [10, 20])
+def test_one_short_stall_that_moves_nothing_refuses_nothing(
+    tmp_path: Path, users: int, stall_ms: int
+) -> None:
+    client = Client([(2000, 2000 + stall_ms)], users)
+    usual, with_stall = Client(users=users).printed(), client.printed()
+    assert all(with_stall[name] < 1.1 * usual[name] for name in usual)
+    assert judged(tmp_path, client).valid
+
+
+def test_a_long_stall_that_meets_few_requests_of_many_moves_none_of_the_printed(
+    tmp_path: Path,
+) -> None:
+    # One user, 2 ms a request: one of some 1,900 waits for most of 60 ms: it is the maximum.
+    client = Client([(2000, 2060)], users=1, service_ms=2)
+    found = judged(tmp_path, client)
+    assert found.valid
+    result = client.result(tmp_path / "again")
+    numbers = times_of(result).numbers()
+    assert numbers["max"].is_the_clients
+    assert 40 < numbers["max"].client_ms < 65
+    assert not numbers["p99"].is_the_clients
+
+
+def test_no_client_whose_stalls_moved_a_number_by_a_tenth_passes(tmp_path: Path) -> None:
+    """Against the truth: the same service times, and no stalls."""
+    random = np.random.default_rng(8)
+    passed, moved_and_refused = 0, 0
+    for seed in range(60):
+        stall_ms, every_ms = int(random.integers(10, 200)), int(random.integers(250, 3900))
+        settings = {"users": int(random.choice([0, 1, 10])), "seed": seed, "seconds": 2.0}
+        client = Client(repeated(stall_ms, every_ms, 2000), **settings)
+        truth, printed = Client(**settings).printed(), client.printed()
+        moved = [name for name in truth if abs(printed[name] / truth[name] - 1) > 0.15]
+        valid = judged(tmp_path, client).valid
+        assert not (moved and valid), f"{client} moved {moved} and passed"
+        passed += valid
+        moved_and_refused += bool(moved) and not valid
+    assert passed > 5
+    assert moved_and_refused > 20
+
+
+def test_a_healthy_client_passes(tmp_path: Path) -> None:
+    assert all(judged(tmp_path, Client(users=users)).valid for users in (0, 1, 10))
+
+
+def test_many_delays_shorter_than_a_tick_are_refused_by_the_mean(tmp_path: Path) -> None:
+    def mean_of(late_ms: float) -> SelfCheck:
+        woken_s = np.arange(0.005, 5, 0.005)
+        # Two of five looks: neither the median nor, for slow services, the p99 shows it.
+        delays = np.where(np.arange(len(woken_s)) % 5 < 2, late_ms, 0.01)
+        result = load_result(
+            tmp_path / str(late_ms), np.linspace(0.4, 5, 200), latency_s=0.01, cpu_ns=S // 10,
+            delays=(woken_s, delays),
+        )  # fmt: skip
+        return check(result, Client(users=0).workload)
+
+    assert MEAN_DELAY not in codes(mean_of(2.4))
+    assert MEAN_DELAY in codes(mean_of(2.6))
+
+
+def test_listeners_of_streams_who_stood_still_are_refused(tmp_path: Path) -> None:
+    seconds = np.linspace(1, 9, 2000)
+
+    def streamed(name: str, looks: Looks) -> SelfCheck:
+        result = load_result(
+            tmp_path / name, np.linspace(0.5, 9, 100), seconds, latency_s=0.02, cpu_ns=S // 10,
+            looks=[looks],
+        )  # fmt: skip
+        return check(result, scripted())
+
+    ticks = np.arange(5, 9500, 5.0)
+    awake = ticks[ticks % 300 > 60]
+    assert streamed("awake", looked(*ticks, began_ns=BEGIN_NS)).valid
+    assert STALLS in codes(streamed("asleep", looked(*awake, began_ns=BEGIN_NS)))
+
+
+def test_stolen_time_is_told_and_from_a_tenth_on_refused(tmp_path: Path) -> None:
+    work = Client(users=0).workload
+
+    def stolen(share: float) -> SelfCheck:
+        done_s = np.linspace(0.4, 5, 500)
+        result = load_result(tmp_path / str(share), done_s, cpu_ns=S // 10, steal_share=share)
+        return check(result, work)
+
+    assert "host.steal" not in {each.code for each in stolen(0.01).warnings}
+    assert "host.steal" in {each.code for each in stolen(0.02).warnings}
+    assert "host.steal" not in codes(stolen(0.10))
+    assert "host.steal" in codes(stolen(0.11))
