@@ -54,6 +54,11 @@ def ensure(
         return tag, str(client.images.get(tag).id)
     except ImageNotFound:
         tell(f"building the image of {spec.name} (once)")
+    if not (spec.folder / "Dockerfile").is_file():
+        raise ImageError(
+            f"service '{spec.name}' has no Dockerfile in {spec.folder}: add one, or choose the "
+            "backend 'process'"
+        )
     during = f"while the image of {spec.name} was built"
     _ensure_base(client, tell, interrupted, environment)
 
