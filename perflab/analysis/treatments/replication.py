@@ -7,8 +7,8 @@ s sqrt(1 + 1/n) (the predictive distribution of a normal sample). Blocks have a 
 that always takes A first adds a drift of the machine to the effect, which is not in here. Where a
 side is several treatments, or the effect an interaction, it is a single run of each of them.
 
-Source: S. Geisser, Predictive Inference, 1993, chapter 2; G. J. Hahn, W. Q. Meeker, Statistical
-Intervals, 1991, section 4.7.
+Source: G. J. Hahn, W. Q. Meeker, Statistical Intervals, 1991, section 4.7 (a further value of a
+normal sample).
 """
 
 from __future__ import annotations
