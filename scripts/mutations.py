@@ -38,7 +38,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "scripts" / "promises.toml"
-COPIED = ("perflab", "services", "tests", "scripts", "benchmarks", "pyproject.toml")
+COPIED = ("perflab", "services", "tests", "scripts", "benchmarks", "docs", "pyproject.toml")
 # Imported once, and not by each of many processes; nothing of the project is among them.
 PRELOADED = (
     "docker", "hypothesis", "hypothesis.strategies", "matplotlib.pyplot", "numpy", "pandas",

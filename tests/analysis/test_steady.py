@@ -192,3 +192,11 @@ def test_the_table_has_a_row_per_trial_and_instants_of_its_clock() -> None:
     assert steady_table(pd.concat(frames).head(0)).empty
     with pytest.raises(AnalysisError, match="p99_ms"):
         steady_table(pd.concat(frames), "p99_ms")
+
+
+@pytest.mark.parametrize(("n", "rho"), [(20, 0.9), (40, 0.8), (120, 0.9), (120, 0.95)])
+def test_a_series_that_wanders_around_its_mean_is_steady(n: int, rho: float) -> None:
+    """Levels can be fitted to it: without the comparison 40 to 90% of such trials were refused."""
+    random = np.random.default_rng(12)
+    kinds = [steady_state(*trial(random, n, rho)).kind for _ in range(60)]
+    assert kinds.count("steady") / 60 >= 0.85

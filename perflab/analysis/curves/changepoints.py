@@ -25,6 +25,9 @@ OUTLIER = 3.0
 RUNNING = 7
 KEPT_DIFFERENCES = 0.8
 LARGEST_RHO = 0.8
+# As PENALTY, but in innovations: which level each began at was chosen as well.
+WANDERING_PENALTY = 4.0
+LARGEST_WANDERING = 0.99
 # Long-run variance that the first partition assumes, in squared differences: AR(1) at 0.4.
 PILOT = 2.0
 # Added to the estimated autocorrelation, per root of n: underestimates cost false changes.
@@ -78,6 +81,32 @@ def noise(x: np.ndarray, least: float) -> Noise:
     rho = min(LARGEST_RHO, max(0.0, rho))
     lost = len(begins) * (1 + rho) / (1 - rho)
     return Noise(max(least, math.sqrt(total / max(n - lost, n / 2))), rho)
+
+
+def beyond_wandering(x: np.ndarray, begins: list[int]) -> tuple[bool, Noise]:
+    """Return whether levels explain ``x`` better than wandering does, and how it would wander.
+
+    A series that wanders (AR(1) near 1) around one mean can be cut into levels as well as one that
+    jumps. Both are fitted with AR(1) noise, and levels must lower the variance of its innovations
+    by as much as their number costs.
+    """
+    n, changes = len(x), len(begins) - 1
+    rest = np.concatenate([part - part.mean() for part in np.split(x, begins[1:])])
+    alone, rho = _innovations(x - x.mean())
+    with_levels, _ = _innovations(rest)
+    gain = n * math.log(max(alone, 1e-300) / max(with_levels, 1e-300))
+    rho = min(LARGEST_WANDERING, max(0.0, rho + (1 + 3 * max(0.0, rho)) / n))
+    wandering = Noise(math.sqrt(alone / (1 - rho**2)), rho)
+    return gain > WANDERING_PENALTY * math.log(n) * changes, wandering
+
+
+def _innovations(x: np.ndarray) -> tuple[float, float]:
+    """Return the variance of the innovations of an AR(1) around 0, and its autocorrelation."""
+    earlier = float(x[:-1] @ x[:-1])
+    rho = float(x[1:] @ x[:-1]) / earlier if earlier > 0 else 0.0
+    rho = min(1.0, max(0.0, rho))
+    left = x[1:] - rho * x[:-1]
+    return float(left @ left) / len(left), rho
 
 
 def _trimmed_square(differences: np.ndarray) -> float:

@@ -20,7 +20,14 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from perflab.analysis.curves.changepoints import PENALTY, SMALLEST_SEGMENT, calmed, noise, partition
+from perflab.analysis.curves.changepoints import (
+    PENALTY,
+    SMALLEST_SEGMENT,
+    beyond_wandering,
+    calmed,
+    noise,
+    partition,
+)
 from perflab.errors import AnalysisError
 
 SMALLEST_WINDOWS = 12
@@ -174,6 +181,11 @@ def _course(places: np.ndarray, relative: np.ndarray, tolerance: float, width_s:
     x = calmed(relative)
     own = noise(x, least=tolerance / 2)
     begins = partition(x, PENALTY * math.log(len(x)) * own.long_run**2)
+    shown, wandering = beyond_wandering(x, begins)
+    if not shown:
+        begins = [0]
+    if len(begins) == 1 and wandering.long_run > own.long_run:
+        own = wandering
     ends = [*begins[1:], len(x)]
     levels = np.array([x[b:e].mean() for b, e in zip(begins, ends, strict=True)])
     lengths = np.array(ends) - begins

@@ -14,13 +14,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perflab.analysis.methods.comparison import SMALLEST_SIGNED_RANK, effect_of
+from perflab.analysis.methods.comparison import effect_of
 from perflab.analysis.methods.quantiles import across_trials
 from perflab.analysis.methods.rates import Rate
 from perflab.analysis.treatments.decision import POWER, smallest_effect
+from perflab.analysis.treatments.resolving import as_shares, power_table
 from perflab.errors import AnalysisError
+from perflab.experiments.experiment import RunParameters
 from perflab.recordings import Run
 
+# What a run has that nobody gave a number of blocks.
+USUAL_BLOCKS = int(RunParameters.model_fields["blocks"].default)
 FACTOR = "service"
 COPY = "A"
 SLOWER = "+"
@@ -33,7 +37,7 @@ KNOWN_COLUMNS = [
 OVERHEAD_COLUMNS = ["who", "typical", "low", "high", "n", "largest"]
 
 
-def false_alarms(run: Run, response: str = "mean_ms", blocks: int = SMALLEST_SIGNED_RANK) -> Rate:
+def false_alarms(run: Run, response: str = "mean_ms", blocks: int = USUAL_BLOCKS) -> Rate:
     """Return how often two copies of one service were called different.
 
     Copies are paired off and blocks are cut into groups of ``blocks``, so that no trial serves
@@ -51,9 +55,7 @@ def false_alarms(run: Run, response: str = "mean_ms", blocks: int = SMALLEST_SIG
     return Rate(hits, n)
 
 
-def known_effects(
-    run: Run, response: str = "mean_ms", blocks: int = SMALLEST_SIGNED_RANK
-) -> pd.DataFrame:
+def known_effects(run: Run, response: str = "mean_ms", blocks: int = USUAL_BLOCKS) -> pd.DataFrame:
     """Return estimate against truth for every service but the first copy, against that one.
 
     Columns: service, planted (factor on its work, 1 for a copy), expected (what that makes of the
@@ -172,6 +174,8 @@ class Resolution:
     """How small an effect a comparison of two treatments finds here.
 
     ``noise`` is the standard deviation of one trial's log response within treatment and block;
+    ``processes`` that between processes of one program beyond it, where they live for several
+    blocks (0 where they were started afresh for every block: ``noise`` then holds it);
     ``trial_s`` the time of a trial with all that surrounds it; ``effects`` maps minutes to the
     smallest relative difference that is found with 80% probability (inf: none).
     """
@@ -181,6 +185,7 @@ class Resolution:
     trial_s: float
     trials: int
     effects: dict[float, float]
+    processes: float = 0.0
 
     def text(self) -> str:
         """Say it in a sentence."""
@@ -194,7 +199,15 @@ class Resolution:
         return (
             f"Differences of {self.response} cannot be seen here {', '.join(parts)} "
             f"(two treatments, trials of {self.trial_s:.2g} s, noise of a trial {self.noise:.1%}, "
-            f"{POWER:.0%} power; from {self.trials} trials)."
+            f"{POWER:.0%} power; from {self.trials} trials).{self._of_processes()}"
+        )
+
+    def _of_processes(self) -> str:
+        if not self.processes > 0:
+            return ""
+        return (
+            f" Processes of one program differ by {self.processes:.1%} for as long as they live, "
+            "which is in it: more blocks help only where services are started afresh."
         )
 
 
@@ -202,17 +215,94 @@ def resolving_power(
     run: Run, response: str = "mean_ms", minutes: Sequence[float] = (1.0, 10.0)
 ) -> Resolution:
     """Return the smallest effects that runs like this one find within some minutes."""
-    levels = [item.name for item in run.record.treatments]
-    copies = [name for name in levels if _level(run, name).startswith(COPY)]
-    noise, trials = trial_noise(run, response, copies if len(copies) > 1 else levels)
+    names = _copies(run)
+    noise, trials = trial_noise(run, response, names)
+    processes = process_noise(run, response, names)
     trial_s = seconds_per_trial(run)
     effects = {}
     for limit in minutes:
         blocks = int(limit * 60 / (2 * trial_s)) if math.isfinite(trial_s) else 0
         usable = math.isfinite(noise) and noise > 0 and blocks >= 2
-        effect = smallest_effect(noise * math.sqrt(2), blocks) if usable else math.inf
+        lives = math.ceil(blocks / (_fresh_blocks(run) or max(blocks, 1)))
+        # What a process keeps for life averages out over lives, not over blocks.
+        of_block = math.sqrt(2 * (noise**2 + processes**2 * blocks / lives)) if usable else 0.0
+        effect = smallest_effect(of_block, blocks) if usable else math.inf
         effects[limit] = math.expm1(effect) if math.isfinite(effect) else math.inf
-    return Resolution(response, noise, trial_s, trials, effects)
+    return Resolution(response, noise, trial_s, trials, effects, processes)
+
+
+def planted_found(run: Run, response: str = "mean_ms", blocks: int = USUAL_BLOCKS) -> list[str]:
+    """Say for each planted service how often so many blocks of the run called it different."""
+    table = known_effects(run, response, blocks)
+    return [
+        f"{row['service']}: {blocks} blocks called it different in {row['called_different']}"
+        for row in table[table["planted"] > 1].to_dict("records")
+    ]
+
+
+def power_here(run: Run, response: str = "mean_ms", sets: int = 200) -> pd.DataFrame:
+    """Return how often true differences are found at the noise of this run's copies.
+
+    See :func:`perflab.analysis.treatments.resolving.power_table`; every share has its interval.
+    Empty where there are too few valid trials to tell the noise.
+    """
+    try:
+        noise = [copies_noise(run, response)]
+    except AnalysisError:
+        noise = []
+    return as_shares(power_table(noise, sets=sets))
+
+
+def copies_noise(run: Run, response: str = "mean_ms") -> float:
+    """Return the deviation of a trial's log response, processes included, from the copies.
+
+    Raises
+    ------
+    AnalysisError
+        There are too few valid trials of copies.
+    """
+    names = _copies(run)
+    noise, _ = trial_noise(run, response, names)
+    if not math.isfinite(noise):
+        raise AnalysisError("too few valid trials of copies to tell the noise; raise blocks")
+    return math.hypot(noise, process_noise(run, response, names))
+
+
+def _copies(run: Run) -> list[str]:
+    """Return the treatments that are copies of one service; all, where there are no two."""
+    levels = [item.name for item in run.record.treatments]
+    found = [name for name in levels if _level(run, name).startswith(COPY)]
+    return found if len(found) > 1 else levels
+
+
+def _fresh_blocks(run: Run) -> int:
+    """Return after how many blocks services are started afresh; 0: never."""
+    return int(run.record.parameters.get("fresh_blocks", 1))
+
+
+def process_noise(run: Run, response: str, treatments: Sequence[str]) -> float:
+    """Return the deviation between processes of copies that live for several blocks, on logs.
+
+    From the variance of their means over a life beyond what trials scatter; 0 where every block
+    has processes of its own, whose differences are in the noise of trials, or where no copies are.
+    """
+    every = _fresh_blocks(run)
+    if every == 1 or not all(_level(run, name).startswith(COPY) for name in treatments):
+        return 0.0
+    wide = _logs(run, response, by_level=False).reindex(columns=list(treatments)).dropna()
+    lives = wide.index.to_numpy() // every if every else np.zeros(len(wide), dtype=int)
+    y = wide.to_numpy() - wide.to_numpy().mean(axis=1, keepdims=True)
+    between = within = 0.0
+    freedom = [0, 0]
+    for life in np.unique(lives):
+        own = y[lives == life]
+        between += len(own) * float((own.mean(axis=0) ** 2).sum())
+        within += float(((own - own.mean(axis=0)) ** 2).sum())
+        freedom = [freedom[0] + y.shape[1] - 1, freedom[1] + (len(own) - 1) * (y.shape[1] - 1)]
+    if min(freedom) < 1:
+        return 0.0
+    beyond = between / freedom[0] - within / freedom[1]
+    return math.sqrt(max(0.0, beyond) * len(np.unique(lives)) / len(wide))
 
 
 def trial_noise(run: Run, response: str, treatments: Sequence[str]) -> tuple[float, int]:

@@ -1,0 +1,103 @@
+"""What a comparison of two treatments can see: false alarms and power, by simulation.
+
+Trials are drawn in random order within blocks, at a given noise, and go through the same
+:func:`~perflab.analysis.methods.comparison.effect_of` as those of a run. Seeds are fixed, so that
+tables are the same each time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from perflab.analysis.methods.comparison import effect_of
+from perflab.analysis.methods.rates import Rate
+
+CALM, DRIFT, OUTLIERS, HEAVY = "calm", "drift", "outliers", "heavy tails"
+CONDITIONS = (CALM, DRIFT, OUTLIERS, HEAVY)
+EFFECTS = (0.02, 0.05, 0.10, 0.25)
+BLOCKS = (6, 8, 12, 14)
+# Over the whole run, in multiples of a trial's noise; and how far one trial in ten is off.
+DRIFTS_BY, OFF_BY, OFF_SHARE = 10.0, 5.0, 0.1
+
+
+def different(
+    blocks: int, noise: float, effect: float = 0.0, condition: str = CALM, sets: int = 400
+) -> Rate:
+    """Return how often runs of so many blocks call two treatments different, the right way round.
+
+    Parameters
+    ----------
+    noise : float
+        Standard deviation of one trial's log response beyond treatment and block.
+    effect : float
+        True relative difference, 0.05 for 5%; with 0 either way round counts.
+    condition : str
+        ``calm`` (normal noise), ``drift`` (the machine's speed changes by ten times the noise over
+        the run), ``outliers`` (one trial in ten is off by five times the noise) or ``heavy tails``
+        (Student's t of 3 degrees of the same deviation).
+    """
+    key = [blocks, round(noise * 1e6), round(effect * 1e6), CONDITIONS.index(condition)]
+    random = np.random.default_rng(key)
+    hits = 0
+    for _ in range(sets):
+        logs = _trials(random, blocks, noise, condition)
+        found = effect_of(pd.Series(logs[:, 0] - logs[:, 1] + math.log1p(effect)))
+        hits += found.low > 1 or (effect == 0 and found.high < 1)
+    return Rate(hits, sets)
+
+
+def _trials(random: np.random.Generator, blocks: int, noise: float, condition: str) -> np.ndarray:
+    """Return log responses, shape (blocks, 2)."""
+    shape = (blocks, 2)
+    order = random.permuted(np.tile([0, 1], (blocks, 1)), axis=1)
+    if condition == HEAVY:
+        return noise * random.standard_t(3, shape) / math.sqrt(3)
+    logs = noise * random.normal(size=shape)
+    if condition == DRIFT:
+        logs += DRIFTS_BY * noise * (2 * np.arange(blocks)[:, None] + order) / (2 * blocks)
+    if condition == OUTLIERS:
+        logs += OFF_BY * noise * (random.random(shape) < OFF_SHARE)
+    return logs
+
+
+def level_table(
+    noise: float = 0.05, blocks: Sequence[int] = BLOCKS, sets: int = 400
+) -> pd.DataFrame:
+    """Return false alarms between equal treatments: a row per condition, a column per blocks."""
+    rows = [
+        {"condition": each, **{
+            f"{count} blocks": different(count, noise, 0.0, each, sets) for count in blocks
+        }}
+        for each in CONDITIONS
+    ]  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def power_table(
+    noises: Sequence[float],
+    effects: Sequence[float] = EFFECTS,
+    blocks: Sequence[int] = BLOCKS,
+    sets: int = 400,
+) -> pd.DataFrame:
+    """Return how often true effects are found: a row per noise and effect, a column per blocks."""
+    rows = [
+        {"noise of a trial": f"{noise:.1%}", "true difference": f"{effect:.0%}", **{
+            f"{count} blocks": different(count, noise, effect, CALM, sets) for count in blocks
+        }}
+        for noise in noises
+        for effect in effects
+    ]  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def as_shares(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the table with its rates in words: ``52% [47%, 57%]``."""
+    return table.map(lambda cell: _share(cell) if isinstance(cell, Rate) else cell)
+
+
+def _share(rate: Rate) -> str:
+    return f"{rate.hits / rate.n:.0%} {rate.bounds()}"
