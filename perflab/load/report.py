@@ -42,7 +42,7 @@ def summary(result: LoadResult, workload: Workload, found: SelfCheck) -> dict[st
     """
     errors = result.measured(lambda rows: rows["error"])
     total, succeeded = len(errors), int((errors == 0).sum())
-    response = result.measured(lambda rows: _spent(rows, "planned_ns", "done_ns"))
+    response = times_of(result)
     seconds = _seconds(result)
     received = int(result.measured(lambda rows: rows["bytes"]).sum())
     counts = np.bincount(errors, minlength=len(ERRORS))
@@ -67,9 +67,9 @@ def summary(result: LoadResult, workload: Workload, found: SelfCheck) -> dict[st
         "offered_rps": _offered(total, result, workload),
         "bytes_received": received,
         "bytes_per_s": received / seconds if seconds else None,
-        **_times("response_time", times_of(result).numbers()),
+        **_times("response_time", response.numbers()),
         **_times("service_time", times_of(result, "sent_ns").numbers()),
-        "response_time_histogram": histogram(response),
+        "response_time_histogram": histogram(response.known),
         "by_name": by_name(result),
         # A queue that builds up; response times that fall are no growth.
         "response_growth_ms_per_s": max(0.0, response_trend(result).ms_per_s),
@@ -176,13 +176,6 @@ def by_name(result: LoadResult) -> list[dict[str, Any]]:
             }
         )
     return table
-
-
-def _spent(rows: np.ndarray, since: str, until: str) -> np.ndarray:
-    """Return the time between two instants of the successes, in ns."""
-    good = rows["error"] == 0
-    spent: np.ndarray = rows[until][good] - rows[since][good]
-    return spent
 
 
 def _seconds(result: LoadResult) -> float:
