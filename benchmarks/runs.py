@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from perflab.analysis.methods.unpaired import unpaired
+from perflab.analysis.methods.two_samples import unpaired
 from perflab.analysis.treatments.between_runs import compared
 
 TRIALS, NOISE = 8, 0.05

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from perflab.analysis.methods.unpaired import _rank_sum_counts, unpaired
+from perflab.analysis.methods.two_samples import _rank_sum_counts, unpaired
 from perflab.errors import AnalysisError
 
 

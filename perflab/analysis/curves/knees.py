@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from perflab.analysis.curves.bent_or_smooth import QUEUE, STRAIGHT, Shapes, drawn, shapes
 from perflab.analysis.curves.broken_line import Bend, bend
 from perflab.analysis.curves.queueing import QueueCurve, queueing_curve
-from perflab.analysis.curves.shapes import QUEUE, STRAIGHT, Shapes, drawn, shapes
 from perflab.analysis.methods.clustering import ONLY_THESE, TRIALS, Clusters, clusters, unit
 from perflab.analysis.methods.comparison import CONFIDENCE, USUAL_P
 from perflab.errors import AnalysisError

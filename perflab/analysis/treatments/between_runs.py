@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from perflab.analysis.methods.comparison import CONFIDENCE, benjamini_hochberg
-from perflab.analysis.methods.unpaired import unpaired, wider_t
+from perflab.analysis.methods.two_samples import unpaired, wider_t
 from perflab.analysis.treatments.comparable import notes, obstacles
 from perflab.analysis.trials.summary import measured_responses
 from perflab.numerals import counted
