@@ -27,14 +27,17 @@ COLORS = {
     "generator lag": "#F0F0F0",
     "connection wait": "#AEAEAE",
     "queue and other": "#7F7F7F",
+    "request": "#CCEECC",
     "threadpool": "#F0DD88",
     "inference": "#117766",
     "pool": "#99CCEE",
     "execute": "#5566CC",
     "commit": "#661144",
+    "release": "#EE99AA",
+    "answer": "#DDAA33",
     "unaccounted app": "#AAA055",
 }
-SPARE = ("#333388", "#EE99AA", "#A03030", "#CCEECC")
+SPARE = ("#333388", "#BB7744", "#A03030", "#E0D0F0")
 TITLE = "where the time goes, mean parts of a response time"
 WHOLE = "whole response"
 COLUMNS = ["treatment", "part", "mean_ms", "low_ms", "high_ms", "trials"]
