@@ -3,8 +3,11 @@
 Every tenth of a second the lab asks ``pg_stat_activity`` what each client's backend does
 (:mod:`perflab.sampling.waits`). Of the backends that have a statement under way (state "active")
 a share is in each wait event; those in none run, or are ready and wait for a core: PostgreSQL does
-not tell the two apart. Samples of one trial hang together, so the trial is the unit: its share is
-over all its samples, and the interval is over trials.
+not tell the two apart. The look is a backend itself. Where it shares its core with the others none
+of them can be running while it looks, and one that a request has just reached is still called idle:
+there "in no wait event" is hardly ever seen, and the shares are shares of waits. Samples of one
+trial hang together, so the trial is the unit: its share is over all its samples, and the interval
+is over trials.
 """
 
 from __future__ import annotations

@@ -46,8 +46,8 @@ def draw_database_waits(table: pd.DataFrame, page: Page) -> LabFigure:
         plot_height_in=0.6
         + len(page.looks) * max(rows.height_in(page.looks, 0.5), each_in * len(events) + 0.14),
         subtitle="Share of the samples of active backends, by wait event, mean over valid trials"
-        " with its 95% t interval; n counts trials. PostgreSQL does not say whether a backend"
-        " without a wait event is on a core or waits for one.",
+        " with its 95% t interval. The look is a backend too: on a core that they share, no other"
+        " can be seen running while it looks, so these are shares of waits.",
         key=[Patch(fc=colors[name], ec=MUTED, lw=0.4, label=name) for name in events],
     )
     axes = figure.subplots()
@@ -85,7 +85,10 @@ def _draw(
         else:
             axes.text(0.01, y, "never seen", size=7, va="center", color=MUTED)
     first = own.iloc[0]
-    words = f"n = {int(first['trials'])}\n{float(first['backends']):.1f} active\nat a time"
+    words = (
+        f"n = {int(first['trials'])} trials\n{int(first['samples']):,} samples\n"
+        f"{float(first['backends']):.2f} at a time"
+    )
     axes.text(1.41, place, words, size=7.5, va="center", ha="right", linespacing=1.3)
 
 
