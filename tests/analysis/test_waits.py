@@ -67,7 +67,7 @@ def test_a_database_without_an_active_backend_has_no_share(tmp_path: Path) -> No
 
 def test_events_are_called_alike_in_all_versions_and_known_as_the_flushs() -> None:
     assert event_name("IO", "WALSync") == event_name("IO", "WalSync")
-    flush = [("IO", "WalSync"), ("LWLock", "WALWrite"), ("Timeout", "CommitDelay")]
+    flush = [("IO", "WalSync"), ("LWLock", "WALWrite")]
     assert all(waits_for_flush(event_name(*each)) for each in flush)
     assert not waits_for_flush(event_name("Client", "ClientRead"))
     assert not waits_for_flush(event_name("", ""))

@@ -2,12 +2,12 @@
 
 Every tenth of a second the lab asks ``pg_stat_activity`` what each client's backend does
 (:mod:`perflab.sampling.waits`). Of the backends that have a statement under way (state "active")
-a share is in each wait event; those in none run, or are ready and wait for a core: PostgreSQL does
-not tell the two apart. The look is a backend itself. Where it shares its core with the others none
-of them can be running while it looks, and one that a request has just reached is still called idle:
-there "in no wait event" is hardly ever seen, and the shares are shares of waits. Samples of one
-trial hang together, so the trial is the unit: its share is over all its samples, and the interval
-is over trials.
+a share is in each wait event. Those in none run, are ready and wait for a core, or make the pause
+of ``commit_delay``: PostgreSQL does not tell these apart. The look is a backend itself. Where it
+shares its core with the others none of them can be running while it looks, and one that a request
+has just reached is still called idle: there the shares are shares of waits. Samples of one trial
+hang together, so the trial is the unit: its share is over all its samples, and the interval is over
+trials.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from perflab.analysis.trials.core_time import t_interval
 from perflab.recordings import Run
 
 ACTIVE = "active"
-NO_WAIT = "running or ready to run"
+NO_WAIT = "no wait event"
 COLUMNS = ["treatment", "event", "share", "low", "high", "trials", "samples", "backends"]
-# What a commit waits for: the flush itself, the lock of whoever flushes for all, and the delay
-# that lets others join (PostgreSQL 15 writes WALSync, 17 and later WalSync).
-OF_FLUSH = frozenset({"IO: WalSync", "LWLock: WALWrite", "Timeout: CommitDelay"})
+# What a commit waits for: the flush itself, and the lock of whoever flushes for all.
+# PostgreSQL 15 writes WALSync, 17 and later WalSync.
+OF_FLUSH = frozenset({"IO: WalSync", "LWLock: WALWrite"})
 ONE_NAME = {"WALSync": "WalSync", "WALWrite": "WalWrite"}
 
 

@@ -47,7 +47,8 @@ def draw_database_waits(table: pd.DataFrame, page: Page) -> LabFigure:
         + len(page.looks) * max(rows.height_in(page.looks, 0.5), each_in * len(events) + 0.14),
         subtitle="Share of the samples of active backends, by wait event, mean over valid trials"
         " with its 95% t interval. The look is a backend too: on a core that they share, no other"
-        " can be seen running while it looks, so these are shares of waits.",
+        " can be seen running while it looks. Without a wait event is also who makes the pause of"
+        " commit_delay.",
         key=[Patch(fc=colors[name], ec=MUTED, lw=0.4, label=name) for name in events],
     )
     axes = figure.subplots()
@@ -67,7 +68,7 @@ def draw_database_waits(table: pd.DataFrame, page: Page) -> LabFigure:
 
 
 def _events(table: pd.DataFrame) -> list[str]:
-    """Return the events that take most anywhere, the wait for nothing last."""
+    """Return the events that take most anywhere, those in none last."""
     most = table.groupby("event")["share"].max().sort_values(ascending=False)
     waits = [str(name) for name in most.index if name != NO_WAIT][:SHOWN]
     return [*waits, *([NO_WAIT] if NO_WAIT in most.index else [])]

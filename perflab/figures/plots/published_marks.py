@@ -36,8 +36,8 @@ def draw_published(
     for each in table.to_dict("records"):
         name = str(each["treatment"])
         if name in places and np.isfinite(each[column]):
-            fill = COLOR if each["state"] == SAME_LOAD else "white"
-            axes.plot([each[column]], [places[name]], marker="D", ms=5.5, mfc=fill, mec=COLOR,
+            fill, edge = (COLOR, "white") if each["state"] == SAME_LOAD else ("white", COLOR)
+            axes.plot([each[column]], [places[name]], marker="D", ms=5.5, mfc=fill, mec=edge,
                       mew=1.3, ls="", zorder=6, clip_on=False, gid="published")  # fmt: skip
 
 

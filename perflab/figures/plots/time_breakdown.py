@@ -35,17 +35,17 @@ COLORS = {
     "generator lag": "#F0F0F0",
     "connection wait": "#AEAEAE",
     "queue and other": "#7F7F7F",
-    "request": "#CCEECC",
+    "request": "#101840",
     "threadpool": "#F0DD88",
     "inference": "#117766",
     "pool": "#99CCEE",
     "execute": "#5566CC",
     "commit": "#661144",
-    "release": "#EE99AA",
-    "answer": "#DDAA33",
+    "release": "#DC668A",
+    "answer": "#74380F",
     "unaccounted app": "#AAA055",
 }
-SPARE = ("#333388", "#BB7744", "#A03030", "#E0D0F0")
+SPARE = ("#333388", "#EE99AA", "#A03030", "#CCEECC")
 TITLE = "where the time goes, mean parts of a response time"
 WHOLE = "whole response"
 COLUMNS = ["treatment", "part", "mean_ms", "low_ms", "high_ms", "trials", "state"]
@@ -67,6 +67,7 @@ def time_breakdown_table(run: Run, published: Published = nothing_published) -> 
     order = [*_order(found["part"]), WHOLE, PUBLISHED]
     named = {"value": "mean_ms", "load": "state"}
     absolutes = published(run, "mean_ms").rename(columns=named).assign(part=PUBLISHED)
+    absolutes = absolutes[absolutes["treatment"].isin(whole["treatment"])]
     shown = [found[["treatment", "part", "mean_ms"]], whole, absolutes]
     joined = pd.concat([each for each in shown if len(each)] or shown, ignore_index=True)
     sorted_as = {"treatment": list(looks_of(run.record)), "part": order}

@@ -58,13 +58,21 @@ def scenario(
     if experiment == "sync_vs_async":
         plain = levels.get("round_trip_ms") == "0" and levels.get("workers", "4") == "4"
         usual = parameters.get("synchronous_commit", "on") == "on"
-        return DRIVERS.get(levels["driver"]) if plain and usual and _is_onnx(parameters) else None
+        return (
+            DRIVERS.get(levels.get("driver", ""))
+            if plain and usual and _is_onnx(parameters)
+            else None
+        )
     if parameters.get("driver", "psycopg2") != "psycopg2":
         return None
     if experiment == "synchronous_commit":
-        return COMMITS.get(levels["synchronous_commit"]) if _is_onnx(parameters) else None
+        return COMMITS.get(levels.get("synchronous_commit", "")) if _is_onnx(parameters) else None
     if experiment == "inference_runtime":
-        return WRITES.get(levels["database_write"]) if levels.get("runtime") == "onnx" else None
+        return (
+            WRITES.get(levels.get("database_write", ""))
+            if levels.get("runtime") == "onnx"
+            else None
+        )
     return None
 
 

@@ -36,7 +36,7 @@ class FlushMapParameters(LoadParameters):
         default=50, ge=0, le=1_000_000, description="requests before them, recorded apart"
     )
     commit_delay_us: Annotated[tuple[CommitDelay, ...], OneOrMore] = Field(
-        default=(0, 3000, 12_000),
+        default=(0, 20_000, 100_000),
         min_length=1,
         description="levels to compare: pause that PostgreSQL makes before every flush, in us; "
         "one pause serves all commits that arrive in it",

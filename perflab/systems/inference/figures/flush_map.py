@@ -26,7 +26,7 @@ from perflab.systems.inference.analysis.flush_map import (
 
 TITLE = "where the published ratios would appear"
 # What a commit feels may be nothing; a logarithm needs something.
-LEAST_MS = 0.02
+LEAST_MS = 0.1
 PANELS = {FLUSH: "commit off / on, throughput", DRIVER: "asyncpg / psycopg2, throughput"}
 CLAIMED = PALETTE[1]
 Group = tuple[int, float]
