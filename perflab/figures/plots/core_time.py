@@ -98,9 +98,8 @@ def _words(axes: Axes, place: int, account: CoreAccount) -> None:
     used = f"{busy:.0%} of their cores, " if math.isfinite(busy) else ""
     lines = (
         f"on a core {_ms(account, whole, ON_CORE)}",
-        f"waiting {_ms(account, whole, WAITING)}",
-        f"{used}n = {int(account.value(whole, WAITING, 'trials'))}"
-        + (", waits partly seen" if account.partly_seen() else ""),
+        f"waiting {'at least ' if account.partly_seen() else ''}{_ms(account, whole, WAITING)}",
+        f"{used}n = {int(account.value(whole, WAITING, 'trials'))}",
     )
     axes.text(1 - (WORDS_IN - 0.15) / BAR_IN, place, "\n".join(lines), size=7.5, va="center",
               linespacing=1.3, transform=axes.get_yaxis_transform(), zorder=5,
