@@ -9,7 +9,7 @@ import pandas as pd
 
 from perflab.analysis.treatments.evaluation import Finding, evaluate, not_asked
 from perflab.analysis.treatments.findings import adjusted_words, findings_table, sentence
-from perflab.analysis.trials.core_time import core_sentence, core_time
+from perflab.analysis.trials.core_accounts import core_sentence, core_time
 from perflab.analysis.trials.decomposition import change, change_sentence, decompose, largest_phase
 from perflab.analysis.trials.summary import measured_responses, measures, summary_table
 from perflab.errors import AnalysisError

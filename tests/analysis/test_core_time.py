@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from perflab.analysis.trials.core_time import (
+from perflab.analysis.trials.core_accounts import (
     AVAILABLE,
     EVERY,
     ON_CORE,

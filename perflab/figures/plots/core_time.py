@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from perflab.analysis.trials.core_time import (
+from perflab.analysis.trials.core_accounts import (
     AVAILABLE,
     EVERY,
     ON_CORE,
@@ -34,7 +34,7 @@ WORDS_IN = 2.15
 
 
 def core_time_table(run: Run) -> pd.DataFrame:
-    """Return :func:`~perflab.analysis.trials.core_time.core_time`, in the order of the record."""
+    """Return :func:`~perflab.analysis.trials.core_accounts.core_time`, in the order of the record."""
     table = core_time(run)
     order = list(looks_of(run.record))
     place = table["treatment"].map({name: n for n, name in enumerate(order)})

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from perflab.systems import experiment
-from perflab.systems.inference.analysis.flush_map import INSIDE, OUTSIDE, flush_map
+from perflab.systems.inference.analysis.ratio_map import INSIDE, OUTSIDE, flush_map
 from tests.synthetic import Planted, write_run
 
 GIVEN = {"workers": [4], "round_trip_ms": [0], "commit_delay_us": [0, 5000]}

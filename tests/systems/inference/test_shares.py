@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from perflab.recordings import Run
-from perflab.systems.inference.analysis.shares import (
+from perflab.systems.inference.analysis.time_shares import (
     Judgement,
     Share,
     Size,
@@ -123,7 +123,9 @@ def test_a_claim_of_less_holds_below_its_limit() -> None:
 
 def test_waiting_for_the_flush_is_weighed_against_waiting_for_a_core(tmp_path: Path) -> None:
     run = write(tmp_path)
-    valid = run.valid_trials().assign(core_wait_share_inference=2.0, core_wait_share_postgres=1.0)
+    valid = run.valid_trials().assign(
+        core_wait_share_inference=2.0, core_wait_share_postgres=1.0, core_wait_share_link=0.0
+    )
     trials = valid.to_dict("records")
     waits = pd.DataFrame(
         [

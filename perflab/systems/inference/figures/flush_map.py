@@ -16,7 +16,7 @@ from perflab.figures.page import Page
 from perflab.figures.plots.milliseconds import log_axis
 from perflab.figures.theme import FAINT, INK, MUTED
 from perflab.figures.view import View
-from perflab.systems.inference.analysis.flush_map import (
+from perflab.systems.inference.analysis.ratio_map import (
     DRIVER,
     FLUSH,
     INSIDE,

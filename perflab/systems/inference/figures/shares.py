@@ -18,7 +18,11 @@ from perflab.figures.theme import INK, MUTED
 from perflab.figures.view import View
 from perflab.figures.words import wrap
 from perflab.recordings import Run
-from perflab.systems.inference.analysis.shares import JudgedShare, has_all_commits, judged_shares
+from perflab.systems.inference.analysis.time_shares import (
+    JudgedShare,
+    has_all_commits,
+    judged_shares,
+)
 
 TITLE = "claims 1, 3 and 4 as shares of time"
 LEFT_IN, RIGHT_IN = 2.35, 1.75

@@ -24,7 +24,7 @@ share is compared by size: it *agrees* where the 90% interval lies within a fact
 *contradicted* where the 95% interval lies outside of that, else *undecided*.
 
 Waits for the flush are those of database backends (``pg_stat_activity``); waits for a core are of
-threads, summed (:mod:`perflab.analysis.trials.core_time`): both are seconds a second.
+threads, summed (:mod:`perflab.analysis.trials.core_accounts`): both are seconds a second.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ import numpy as np
 import pandas as pd
 
 from perflab.analysis.methods.comparison import Effect, effect_of
-from perflab.analysis.trials.core_time import CoreAccount, core_time, service_cores
+from perflab.analysis.trials.core_accounts import CoreAccount, core_time, service_cores
 from perflab.analysis.trials.waits import active_counts, waits_for_flush
 from perflab.recordings import Run, published_value
 from perflab.systems.inference.published import COMMITS, STUDY, TABLE
