@@ -34,7 +34,7 @@ WORDS_IN = 2.15
 
 
 def core_time_table(run: Run) -> pd.DataFrame:
-    """Return :func:`~perflab.analysis.trials.core_accounts.core_time`, in the order of the record."""
+    """Return what an answer costs the cores, in the order of the record."""
     table = core_time(run)
     order = list(looks_of(run.record))
     place = table["treatment"].map({name: n for n, name in enumerate(order)})

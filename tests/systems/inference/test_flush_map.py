@@ -7,7 +7,13 @@ from pathlib import Path
 import pytest
 
 from perflab.systems import experiment
-from perflab.systems.inference.analysis.ratio_map import INSIDE, OUTSIDE, flush_map
+from perflab.systems.inference.analysis.ratio_map import (
+    INSIDE,
+    OUTSIDE,
+    WITH_NO_EFFECT,
+    _where,
+    flush_map,
+)
 from tests.synthetic import Planted, write_run
 
 GIVEN = {"workers": [4], "round_trip_ms": [0], "commit_delay_us": [0, 5000]}
@@ -57,3 +63,9 @@ def test_the_published_ratio_is_marked_where_the_interval_holds_it(table) -> Non
     drivers = table[table["ratio_of"] == "async against sync"]
     assert set(drivers["published_is"]) == {OUTSIDE}
     assert (drivers["n"] == 6).all()
+
+
+def test_a_wide_interval_that_also_holds_no_effect_is_no_mark() -> None:
+    assert _where(1.6, 1.2, 1.9) == INSIDE
+    assert _where(1.6, 0.6, 4.0) == WITH_NO_EFFECT
+    assert _where(1.6, 0.6, 1.5) == OUTSIDE

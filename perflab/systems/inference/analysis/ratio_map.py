@@ -21,6 +21,8 @@ FACTORS = ("commit_delay_us", "workers", "round_trip_ms")
 PHASE = "phase_commit_p50_ms"
 FLUSH, DRIVER = "off against on", "async against sync"
 INSIDE, OUTSIDE, NO_INTERVAL = "in the interval", "outside", "no interval"
+# A wide interval holds everything: it shows nothing.
+WITH_NO_EFFECT = "in the interval, and so is no effect"
 COLUMNS = [
     "ratio_of", "workers", "round_trip_ms", "set_ms", "felt_ms", "felt_low", "felt_high", "ratio",
     "low", "high", "n", "published", "published_is",
@@ -76,7 +78,9 @@ def _cell(contrast: Contrast) -> dict[str, str]:
 def _where(published: float | None, low: float, high: float) -> str:
     if not (math.isfinite(low) and math.isfinite(high)):
         return NO_INTERVAL
-    return INSIDE if published is not None and low <= published <= high else OUTSIDE
+    if published is None or not low <= published <= high:
+        return OUTSIDE
+    return WITH_NO_EFFECT if low <= 1 <= high else INSIDE
 
 
 def felt_flush(run: Run, cell: Mapping[str, str]) -> dict[str, float]:

@@ -48,7 +48,7 @@ def draw_flush_map(table: pd.DataFrame, page: Page) -> LabFigure:
         subtitle="Every point is one setting, with 95% intervals over blocks both ways. Across:"
         " what a commit felt of the flush and of the pause planted before it (median commit phase,"
         " on less off), not the pause that was set. Large and filled: the published ratio lies in"
-        " the interval.",
+        " the interval, and no effect does not.",
         key=_key(looks),
     )
     panels = figure.subplots(1, 2, sharex=True)
