@@ -52,9 +52,7 @@ class AsyncStore:
             with phases.phase("release"):
                 await self._pool.release(connection)
 
-    async def _insert(
-        self, connection: Any, label: int, probability: float, phases: Phases
-    ) -> int:
+    async def _insert(self, connection: Any, label: int, probability: float, phases: Phases) -> int:
         if not self._in_transaction:
             with phases.phase("execute"):
                 return int(await connection.fetchval(INSERT, label, probability))
