@@ -384,6 +384,9 @@ class _Trial:
             if not str(service).startswith("core"):
                 row[f"cpu_share_{service}"] = (used[1] - used[0]) / (self.end_ns - edge_ns)
                 row[f"memory_{service}_bytes"] = int(own["memory_bytes"].max())
+            if service in ("inference", "postgres", "link"):
+                row[f"run_share_{service}"] = row[f"cpu_share_{service}"]
+                row[f"core_wait_share_{service}"] = 4 * row[f"cpu_share_{service}"]
         return row
 
 

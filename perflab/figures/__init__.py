@@ -10,16 +10,19 @@ from perflab.figures.flame_graphs import FlameGraph
 from perflab.figures.flames import flame_views
 from perflab.figures.general import GENERAL_VIEWS, OF_REQUESTS
 from perflab.figures.page import Page, page_of
+from perflab.figures.plots.core_time import CORE_TIME
+from perflab.figures.plots.database_waits import DATABASE_WAITS
 from perflab.figures.plots.effects import EFFECT
 from perflab.figures.plots.flush_cost import FLUSH_COST
 from perflab.figures.plots.latency_cpu import latency_cpu_view
 from perflab.figures.plots.latency_ecdf import LATENCY_ECDF
-from perflab.figures.plots.throughput import THROUGHPUT
-from perflab.figures.plots.time_breakdown import TIME_BREAKDOWN
+from perflab.figures.plots.throughput import THROUGHPUT, throughput_view
+from perflab.figures.plots.time_breakdown import TIME_BREAKDOWN, time_breakdown_view
 from perflab.figures.view import Drawing, View, draw_table, draw_view
 
 __all__ = [
-    "EFFECT", "FLUSH_COST", "GENERAL_VIEWS", "LATENCY_ECDF", "OF_REQUESTS", "THROUGHPUT",
-    "TIME_BREAKDOWN", "Drawing", "FlameGraph", "Page", "ProvenanceError", "View", "draw_table",
-    "draw_view", "flame_views", "latency_cpu_view", "page_of", "provenance", "save_view",
+    "CORE_TIME", "DATABASE_WAITS", "EFFECT", "FLUSH_COST", "GENERAL_VIEWS", "LATENCY_ECDF",
+    "OF_REQUESTS", "THROUGHPUT", "TIME_BREAKDOWN", "Drawing", "FlameGraph", "Page",
+    "ProvenanceError", "View", "draw_table", "draw_view", "flame_views", "latency_cpu_view",
+    "page_of", "provenance", "save_view", "throughput_view", "time_breakdown_view",
 ]  # fmt: skip

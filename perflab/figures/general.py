@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from perflab.figures.plots.core_time import CORE_TIME
+from perflab.figures.plots.database_waits import DATABASE_WAITS
 from perflab.figures.plots.effects import EFFECT
 from perflab.figures.plots.flush_cost import FLUSH_COST
 from perflab.figures.plots.latency_ecdf import LATENCY_ECDF
@@ -9,5 +11,5 @@ from perflab.figures.plots.throughput import THROUGHPUT
 from perflab.figures.plots.time_breakdown import TIME_BREAKDOWN
 
 # Of runs whose requests are the work that is measured.
-OF_REQUESTS = (EFFECT, THROUGHPUT, LATENCY_ECDF, TIME_BREAKDOWN)
-GENERAL_VIEWS = (*OF_REQUESTS, FLUSH_COST)
+OF_REQUESTS = (EFFECT, THROUGHPUT, LATENCY_ECDF, TIME_BREAKDOWN, CORE_TIME)
+GENERAL_VIEWS = (*OF_REQUESTS, DATABASE_WAITS, FLUSH_COST)

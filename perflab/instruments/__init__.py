@@ -5,11 +5,12 @@ from perflab.instruments.flushes import FlushProbe
 from perflab.instruments.instrument import Instrument, Load, Look, Observation, Scene
 from perflab.instruments.profiler import Profiler
 from perflab.instruments.requests import Requests
+from perflab.instruments.schedules import SchedulerAccounts
 from perflab.instruments.server_count import ServerCount
 from perflab.instruments.waits import DatabaseWaits
 
 # What looks at every trial, unless its treatment says otherwise.
-STANDARD: tuple[Instrument, ...] = (Requests(), CpuSpeed())
+STANDARD: tuple[Instrument, ...] = (Requests(), CpuSpeed(), SchedulerAccounts())
 
 __all__ = [
     "STANDARD",
@@ -23,5 +24,6 @@ __all__ = [
     "Profiler",
     "Requests",
     "Scene",
+    "SchedulerAccounts",
     "ServerCount",
 ]

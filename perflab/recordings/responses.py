@@ -55,6 +55,10 @@ CPU = (
         name="cpu_share_*", title="CPU cores that * uses", unit="cores", heading="CPU *",
         noun="CPU of *", typical=True,
     ),
+    Response(
+        name="core_wait_share_*", title="threads of * that wait for a core", unit="threads",
+        noun="waiting for a core in *", better="less",
+    ),
 )  # fmt: skip
 MEMORY = (
     Response(

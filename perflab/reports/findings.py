@@ -15,6 +15,7 @@ from perflab.analysis.treatments.findings import (
     findings_table,
     sentence,
 )
+from perflab.analysis.trials.core_accounts import core_sentence, core_time
 from perflab.analysis.trials.decomposition import change, change_sentence, decompose, largest_phase
 from perflab.analysis.trials.summary import measured_responses, measures, summary_table
 from perflab.errors import AnalysisError
@@ -111,8 +112,8 @@ def sentences(run: Run) -> list[str]:
 def bottlenecks(run: Run) -> list[str]:
     """Return where each treatment's time goes, and what each contrast's change is made of.
 
-    A sentence per treatment, then one per contrast between two single treatments. Empty for runs
-    that do not measure requests.
+    Two sentences per treatment (the parts of its response time; what it cost the cores), then one
+    per contrast between two single treatments. Empty for runs that do not measure requests.
     """
     if not measures(run, "mean_ms"):
         return []
@@ -121,6 +122,8 @@ def bottlenecks(run: Run) -> list[str]:
     labels = {item.name: item.label or item.name for item in run.record.treatments}
     measured_ones = set(table["treatment"])
     found = [largest_phase(table, name, labels[name]) for name in labels if name in measured_ones]
+    accounts = core_time(run)
+    found += filter(None, [core_sentence(accounts, name, labels[name]) for name in labels])
     for before, after in dict.fromkeys(_pairs(run)):
         try:
             changes = change(requests, before, after)

@@ -32,6 +32,9 @@ class Meter(Protocol):
     def read(self, table: ProcessTable) -> Reading | None:
         """Return a reading, or None when the subject is gone."""
 
+    def members(self, table: ProcessTable) -> list[int]:
+        """Return the processes of the subject that are alive, as this host numbers them."""
+
 
 class ProcessTable:
     """One scan of ``/proc``, shared by all meters of a sample."""
@@ -84,6 +87,10 @@ class ProcessTreeMeter:
     def __init__(self, root: int) -> None:
         self.root = root
         self._highest = 0
+
+    def members(self, table: ProcessTable) -> list[int]:
+        """Return the process and its descendants."""
+        return table.tree(self.root)
 
     def read(self, table: ProcessTable) -> Reading | None:
         """Return a reading, or None when the root process is gone."""
@@ -153,6 +160,10 @@ class CgroupMeter:
             return [int(line) for line in (self._folder / "cgroup.procs").read_text().split()]
         except OSError:
             return []
+
+    def members(self, table: ProcessTable) -> list[int]:  # noqa: ARG002
+        """Return the processes of the group."""
+        return self.pids()
 
     def read(self, table: ProcessTable) -> Reading | None:  # noqa: ARG002
         """Return a reading, or None when the group is gone."""

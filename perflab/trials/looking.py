@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import inspect
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 import pandas as pd
 
@@ -16,6 +17,7 @@ from perflab.instruments.instrument import kind_of
 from perflab.paths import system_folder
 from perflab.sampling.meters import Meter, ProcessTable, Reading
 
+_T = TypeVar("_T")
 LONGEST_TEXT = 300
 # By these the lab itself fails a trial or ends a run; an instrument may raise them, too.
 _THE_LABS = (StackError, LoadError, RunInterrupted)
@@ -104,13 +106,19 @@ class _GuardedMeter:
         self.trouble: Exception | None = None
 
     def read(self, table: ProcessTable) -> Reading | None:
+        return self._heard(lambda: self._meter.read(table), None)
+
+    def members(self, table: ProcessTable) -> list[int]:
+        return self._heard(lambda: self._meter.members(table), [])
+
+    def _heard(self, ask: Callable[[], _T], nothing: _T) -> _T:
         if self.trouble is not None:
-            return None
+            return nothing
         try:
-            return self._meter.read(table)
+            return ask()
         except Exception as error:
             self.trouble = error
-            return None
+            return nothing
 
 
 def _said(error: Exception) -> str:

@@ -65,13 +65,17 @@ def test_it_reports_every_setting_in_force(service: Service) -> None:
     }
 
 
+OF_ALL = {"request", "inference", "answer", "app"}
+OF_WRITES = {"pool", "execute", "commit", "release"}
+
+
 @pytest.mark.parametrize(
     ("path", "phases"),
     [
-        ("/inferences", {"threadpool", "inference", "pool", "execute", "commit", "app"}),
-        ("/inferences_async", {"inference", "pool", "execute", "commit", "app"}),
-        ("/inferences_no_db", {"threadpool", "inference", "app"}),
-        ("/inferences_no_db_async", {"inference", "app"}),
+        ("/inferences", {"threadpool", *OF_ALL, *OF_WRITES}),
+        ("/inferences_async", {*OF_ALL, *OF_WRITES}),
+        ("/inferences_no_db", {"threadpool", *OF_ALL}),
+        ("/inferences_no_db_async", OF_ALL),
     ],
 )
 def test_an_endpoint_answers_and_times_its_phases(
@@ -82,7 +86,9 @@ def test_an_endpoint_answers_and_times_its_phases(
     assert answer.body["label"] == 0
     assert 0.5 <= answer.body["probability"] <= 1
     assert set(answer.phases) == phases
-    assert sum(answer.phases.values()) - answer.phases["app"] <= answer.phases["app"]
+    # The phases name all of the application's time: half a millisecond is for what lies between.
+    inside = sum(answer.phases.values()) - answer.phases["app"]
+    assert answer.phases["app"] - 0.5 <= inside <= answer.phases["app"] + 0.01
 
 
 @pytest.mark.parametrize("path", WRITING.values())

@@ -31,9 +31,9 @@ def residents(backend_name: str) -> Iterator[Residents]:
     made = Residents(
         choose(backend_name),
         {
-            "on": stack(SMALL),
-            "off": stack(SMALL, synchronous_commit="off", round_trip_ms=20.0),
-            "other": stack(SMALL, runtime="sklearn"),
+            "on": stack(SMALL, workers=1),
+            "off": stack(SMALL, workers=1, synchronous_commit="off", round_trip_ms=20.0),
+            "other": stack(SMALL, workers=1, runtime="sklearn"),
         },
         placement(),
         f"shared-{os.getpid()}",

@@ -28,12 +28,13 @@ SMALL = InferenceParameters(workers=1, pool_size=4)
 
 
 def plans(**levels: object) -> dict[str, object]:
-    return {"it": stack(SMALL, **levels)}  # type: ignore[arg-type]
+    return {"it": stack(SMALL, workers=1, **levels)}  # type: ignore[arg-type]
 
 
 @pytest.fixture
 def residents(backend_name: str) -> Iterator[Residents]:
-    made = Residents(choose(backend_name), {"on": stack(SMALL)}, placement(), f"test-{os.getpid()}")
+    plans = {"on": stack(SMALL, workers=1)}
+    made = Residents(choose(backend_name), plans, placement(), f"test-{os.getpid()}")
     made.prepare()
     made.start()
     yield made
@@ -62,9 +63,9 @@ def test_a_placeholder_without_value_is_an_error() -> None:
 def test_treatments_share_what_does_not_differ_at_start() -> None:
     found = settle(
         {
-            "on": stack(SMALL),
-            "off": stack(SMALL, synchronous_commit="off"),
-            "sklearn": stack(SMALL, runtime="sklearn"),
+            "on": stack(SMALL, workers=1),
+            "off": stack(SMALL, workers=1, synchronous_commit="off"),
+            "sklearn": stack(SMALL, workers=1, runtime="sklearn"),
         }
     )
     assert [resident.name for resident in found.residents] == [
@@ -199,7 +200,7 @@ from perflab.stacks.reaper import Reapers
 from perflab.stacks.residents import Residents
 stack_name = "-".join(["orphan", *sys.argv[1:]])
 reapers = Reapers(stack_name) if sys.argv[2] == "reaper" else None
-plan = stack(InferenceParameters(workers=1, pool_size=4))
+plan = stack(InferenceParameters(workers=1, pool_size=4), workers=1)
 residents = Residents(choose(sys.argv[1]), {"it": plan}, placement(), stack_name)
 residents.prepare()
 residents.start()

@@ -49,6 +49,9 @@ class Instance:
     def read(self, _table: ProcessTable) -> Reading:
         return Reading(int(self.cpu_share * (time.monotonic_ns() - self._began_ns)), 1 << 20)
 
+    def members(self, _table: ProcessTable) -> list[int]:
+        return [os.getpid()]
+
     def run(self, _command: object) -> str:
         return self.flush_us
 

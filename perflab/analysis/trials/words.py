@@ -4,9 +4,12 @@ from __future__ import annotations
 
 # Parts that the service names itself (Server-Timing) are called so, unless they are here.
 PARTS = {
+    "request": "read and check request",
     "threadpool": "thread-pool wait",
     "pool": "connection-pool wait",
     "execute": "execute statement",
+    "release": "give connection back",
+    "answer": "back to event loop, answer",
     "queue and other": "accept queue, network, server",
     "unaccounted app": "rest of the application",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,13 @@ from perflab.figures.intervals import ARROW, draw_interval, reach
 from perflab.figures.looks import Look
 from perflab.figures.page import Page
 from perflab.figures.plots import rows
+from perflab.figures.plots.published_marks import (
+    PUBLISHED,
+    Published,
+    draw_published,
+    nothing_published,
+    published_key,
+)
 from perflab.figures.points import draw_points
 from perflab.figures.theme import FAINT, INK, MUTED
 from perflab.figures.view import View
@@ -36,12 +44,12 @@ BEYOND = 1.3
 COLUMNS = ["what", "treatment", "block", "state", "throughput_rps", "low", "high", "n"]
 
 
-def throughput_table(run: Run) -> pd.DataFrame:
+def throughput_table(run: Run, published: Published = nothing_published) -> pd.DataFrame:
     """Return the trials that were not superseded, and the typical value of each treatment.
 
     Failed and invalid trials are there too, with their state; ``what`` is "trial", or which
-    statistic a typical value is, with its 95% interval and its number of trials. No rows where no
-    trial has a throughput.
+    statistic a typical value is, with its 95% interval and its number of trials; or "published",
+    with the load in place of the state. No rows where no trial has a throughput.
     """
     trials = run.trials()
     trials = trials[~trials["superseded"].astype(bool)]
@@ -49,7 +57,10 @@ def throughput_table(run: Run) -> pd.DataFrame:
         return pd.DataFrame(columns=COLUMNS)
     typical = typical_rows(run, "throughput_rps").rename(columns={"value": "throughput_rps"})
     trials = trials.assign(what=TRIAL).sort_values(["block", "position", "attempt"])
-    return pd.concat([trials, typical], ignore_index=True)[COLUMNS]
+    named = {"value": "throughput_rps", "load": "state"}
+    absolutes = published(run, "throughput_rps").rename(columns=named).assign(what=PUBLISHED)
+    shown = [each for each in (trials, typical, absolutes) if len(each)]
+    return pd.concat(shown, ignore_index=True).reindex(columns=COLUMNS)
 
 
 def draw_throughput(table: pd.DataFrame, page: Page) -> LabFigure:
@@ -57,12 +68,16 @@ def draw_throughput(table: pd.DataFrame, page: Page) -> LabFigure:
     trials, typical = table[table["what"] == TRIAL], table[table["what"].isin(TYPICAL)]
     within = 0.0, reach(trials["throughput_rps"], BEYOND)[1]
     leaves = (typical["high"] > within[1]).any()
+    published = table[table["what"] == PUBLISHED]
     figure = page_canvas(
         page,
         TITLE,
         plot_height_in=0.55 + len(page.looks) * rows.height_in(page.looks, 0.62),
         subtitle=" ".join([SUBTITLE, *([ARROW] if leaves else [])]),
-        key=_key(set(trials["state"]), set(typical.loc[typical["n"] > 1, "what"])),
+        key=[
+            *_key(set(trials["state"]), set(typical.loc[typical["n"] > 1, "what"])),
+            *published_key(published),
+        ],
     )
     axes = figure.subplots()
     places = rows.frame(axes, page.looks)
@@ -74,6 +89,8 @@ def draw_throughput(table: pd.DataFrame, page: Page) -> LabFigure:
     for each in typical.rename(columns={"throughput_rps": "value"}).to_dict("records"):
         look = page.looks[str(each["treatment"])]
         _draw_typical(axes, places[str(each["treatment"])] + TYPICAL_AT, each, look, within)
+    heights = {name: place + TYPICAL_AT for name, place in places.items()}
+    draw_published(axes, published, "throughput_rps", heights)
     axes.set_xlim(left=0)
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     axes.set_xlabel("throughput, successful responses per second")
@@ -170,4 +187,11 @@ def _key(states: set[str], statistics: set[str]) -> list[Line2D]:
     return [*handles, Line2D([], [], label=label, **median)] if statistics else handles
 
 
-THROUGHPUT = View("throughput", TITLE, throughput_table, draw_throughput)
+def throughput_view(published: Published = nothing_published) -> View:
+    """Return the view, with what a system has published absolutes of."""
+    return View(
+        "throughput", TITLE, partial(throughput_table, published=published), draw_throughput
+    )
+
+
+THROUGHPUT = throughput_view()

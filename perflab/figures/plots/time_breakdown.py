@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -17,6 +18,13 @@ from perflab.figures.intervals import draw_interval
 from perflab.figures.looks import looks_of, luminance
 from perflab.figures.page import Page
 from perflab.figures.plots import rows
+from perflab.figures.plots.published_marks import (
+    PUBLISHED,
+    Published,
+    draw_published,
+    nothing_published,
+    published_key,
+)
 from perflab.figures.theme import INK, MUTED
 from perflab.figures.view import View
 from perflab.figures.words import text_width_in
@@ -28,17 +36,20 @@ COLORS = {
     "generator lag": "#F0F0F0",
     "connection wait": "#AEAEAE",
     "queue and other": "#7F7F7F",
+    "request": "#101840",
     "threadpool": "#F0DD88",
     "inference": "#117766",
     "pool": "#99CCEE",
     "execute": "#5566CC",
     "commit": "#661144",
+    "release": "#DC668A",
+    "answer": "#74380F",
     "unaccounted app": "#AAA055",
 }
 SPARE = ("#333388", "#EE99AA", "#A03030", "#CCEECC")
 TITLE = "where the time goes, mean parts of a response time"
 WHOLE = "whole response"
-COLUMNS = ["treatment", "part", "mean_ms", "low_ms", "high_ms", "trials"]
+COLUMNS = ["treatment", "part", "mean_ms", "low_ms", "high_ms", "trials", "state"]
 REST = "unaccounted app"
 BAR = 0.62
 # The axes take roughly this part of the figure; numbers need it before the layout is known.
@@ -46,19 +57,24 @@ BAR_IN = WIDTH_IN - rows.LABEL_WIDTH_IN - 0.6
 TOTAL_IN = 1.45
 
 
-def time_breakdown_table(run: Run) -> pd.DataFrame:
+def time_breakdown_table(run: Run, published: Published = nothing_published) -> pd.DataFrame:
     """Return the mean time of every part of a request, in ms, by treatment (long form).
 
-    The last row of a treatment is the whole response time, with its 95% t interval over the trials,
-    low_ms to high_ms, and their number.
+    After the parts comes the whole response time, with its 95% t interval over the trials, low_ms
+    to high_ms, and their number; then what was published of it, where something was, with the load
+    as ``state``.
     """
     found, whole = parts(run), whole_responses(run).assign(part=WHOLE)
-    order = [*_order(found["part"]), WHOLE]
-    joined = pd.concat([found[["treatment", "part", "mean_ms"]], whole], ignore_index=True)
+    order = [*_order(found["part"]), WHOLE, PUBLISHED]
+    named = {"value": "mean_ms", "load": "state"}
+    absolutes = published(run, "mean_ms").rename(columns=named).assign(part=PUBLISHED)
+    absolutes = absolutes[absolutes["treatment"].isin(whole["treatment"])]
+    shown = [found[["treatment", "part", "mean_ms"]], whole, absolutes]
+    joined = pd.concat([each for each in shown if len(each)] or shown, ignore_index=True)
     sorted_as = {"treatment": list(looks_of(run.record)), "part": order}
     return joined.sort_values(
         ["treatment", "part"], key=lambda names: names.map(sorted_as[str(names.name)].index)
-    )[COLUMNS]
+    ).reindex(columns=COLUMNS)
 
 
 def _order(names: Iterable[str]) -> list[str]:
@@ -73,7 +89,8 @@ def _order(names: Iterable[str]) -> list[str]:
 
 def draw_time_breakdown(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw the mean parts of a response time as one stacked bar per treatment."""
-    drawn = table[table["part"] != WHOLE]
+    drawn = table[~table["part"].isin([WHOLE, PUBLISHED])]
+    published = table[table["part"] == PUBLISHED]
     colors = _colors(drawn)
     figure = page_canvas(
         page,
@@ -82,7 +99,10 @@ def draw_time_breakdown(table: pd.DataFrame, page: Page) -> LabFigure:
         subtitle="Valid trials, successful responses. Phases from the service's Server-Timing;"
         " grey: seen from outside. At the bar's end: mean response time with its 95% interval over"
         " trials (t), drawn where it lies (an arrow: it goes on).",
-        key=[Patch(fc=color, label=part_words(part)) for part, color in colors.items()],
+        key=[
+            *(Patch(fc=color, label=part_words(part)) for part, color in colors.items()),
+            *published_key(published),
+        ],
     )
     axes = figure.subplots()
     places = rows.frame(axes, page.looks)
@@ -90,6 +110,8 @@ def draw_time_breakdown(table: pd.DataFrame, page: Page) -> LabFigure:
         str(row["treatment"]): row for row in table[table["part"] == WHOLE].to_dict("records")
     }
     _make_room(axes, [float(each["mean_ms"]) for each in totals.values()])
+    foot = {name: place + BAR / 2 - 0.04 for name, place in places.items()}
+    draw_published(axes, published, "mean_ms", foot)
     for name, place in places.items():
         if name in totals:
             _draw_bar(axes, place, drawn[drawn["treatment"] == name], colors)
@@ -172,4 +194,10 @@ def _total(value: float) -> str:
     return f"{value:,.0f}" if value >= 99.95 else f"{value:.1f}"
 
 
-TIME_BREAKDOWN = View("time_breakdown", TITLE, time_breakdown_table, draw_time_breakdown)
+def time_breakdown_view(published: Published = nothing_published) -> View:
+    """Return the view, with what a system has published absolutes of."""
+    table = partial(time_breakdown_table, published=published)
+    return View("time_breakdown", TITLE, table, draw_time_breakdown)
+
+
+TIME_BREAKDOWN = time_breakdown_view()

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from perflab.experiments.experiment import RunParameters
-from perflab.instruments import CpuSpeed, Requests
+from perflab.instruments import CpuSpeed, Requests, SchedulerAccounts
 from perflab.load.workload import Request, Scripted, Workload
 from perflab.parameters import Parameters
 from perflab.stacks.plan import Node, StackPlan
@@ -24,7 +24,7 @@ SLACK_S = 20.0
 PAUSE_S = 1.0
 
 # Requests are logins here: they shall not pass for what is measured.
-INSTRUMENTS = (Requests(prefix="request_"), CpuSpeed(), Streams())
+INSTRUMENTS = (Requests(prefix="request_"), CpuSpeed(), SchedulerAccounts(), Streams())
 NOTHING: Mapping[str, str] = {}
 TOGETHER = ("together", "spread")
 SCHEDULED = ("scheduled", "staggered")

@@ -19,7 +19,7 @@ PUBLISHED = {
 }
 PER_CONNECTION = ("workload", "all", "requests_per_connection")
 # What says how often and where something is measured, and not what.
-NO_SETTINGS = frozenset({*RunParameters.model_fields, "preset", "warmup_requests"})
+NO_SETTINGS = frozenset({*RunParameters.model_fields, "preset", "warmup_requests", "design"})
 
 
 def as_published(parameters: RunParameters, **levels: Any) -> bool:

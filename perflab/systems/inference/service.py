@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from perflab.experiments.experiment import RunParameters
 from perflab.instruments import STANDARD, DatabaseWaits, FlushProbe, ServerCount
@@ -32,6 +32,16 @@ FEATURES = (
 Driver = Literal["psycopg2", "asyncpg"]
 Runtime = Literal["sklearn", "onnx"]
 RoundTrip = Annotated[float, Field(ge=0, le=1000)]
+Workers = Annotated[int, Field(ge=1, le=64)]
+CommitDelay = Annotated[int, Field(ge=0, le=100_000)]
+
+
+def as_levels(value: Any) -> Any:
+    """Return one level as a list of levels, so that ``workers=4`` may be written for it."""
+    return (value,) if isinstance(value, int | float | str) else value
+
+
+OneOrMore = BeforeValidator(as_levels)
 INSTRUMENTS = (
     *STANDARD,
     FlushProbe(node=DATABASE),
@@ -42,8 +52,8 @@ INSTRUMENTS = (
 POOLS, OTHER_CONNECTIONS = 2, 20
 
 
-class InferenceParameters(RunParameters):
-    """Parameters of every experiment on the inference service."""
+class LoadParameters(RunParameters):
+    """What every experiment on the inference service has: its load, pool and transactions."""
 
     preset: Literal["quick", "published"] = Field(
         default="quick",
@@ -64,9 +74,6 @@ class InferenceParameters(RunParameters):
     connection: Literal["per_request", "keep_alive"] = Field(
         default="per_request", description="a new TCP connection for every request, or one per user"
     )
-    workers: int = Field(
-        default=4, ge=1, le=64, description="processes of the service (Uvicorn workers)"
-    )
     pool_size: int = Field(
         default=50,
         ge=1,
@@ -77,33 +84,21 @@ class InferenceParameters(RunParameters):
         default="transaction",
         description="BEGIN and COMMIT around an insert, or the insert on its own",
     )
-    commit_delay_us: int = Field(
-        default=0,
-        ge=0,
-        le=100_000,
-        description="PostgreSQL waits so many microseconds before a flush, so that commits can "
-        "share it",
-    )
 
     @model_validator(mode="before")
     @classmethod
     def _take_preset(cls, values: Any) -> Any:
         if isinstance(values, dict) and values.get("preset") == "published":
             known = {
-                n: v
-                for n, v in published_settings().items()
-                if n in InferenceParameters.model_fields
+                name: value
+                for name, value in published_settings().items()
+                if name in cls.model_fields
             }
             return {**known, **values}
         return values
 
     @model_validator(mode="after")
-    def _check_together(self) -> InferenceParameters:
-        if self.pool_size < self.workers:
-            raise ValueError(
-                f"pool_size = {self.pool_size} is less than workers = {self.workers}: every worker "
-                "needs at least one connection (pool_size counts all workers together)"
-            )
+    def _check_users(self) -> LoadParameters:
         if self.concurrency > self.requests:
             raise ValueError(
                 f"concurrency = {self.concurrency} is more than requests = {self.requests}: some "
@@ -112,16 +107,51 @@ class InferenceParameters(RunParameters):
         return self
 
 
+class InferenceParameters(LoadParameters):
+    """Parameters of experiments that vary neither the workers nor the delay of commits."""
+
+    workers: int = Field(
+        default=4, ge=1, le=64, description="processes of the service (Uvicorn workers)"
+    )
+    commit_delay_us: int = Field(
+        default=0,
+        ge=0,
+        le=100_000,
+        description="PostgreSQL waits so many microseconds before a flush, so that commits can "
+        "share it",
+    )
+
+    @model_validator(mode="after")
+    def _check_pool(self) -> InferenceParameters:
+        check_pool(self.pool_size, self.workers)
+        return self
+
+
+def check_pool(pool_size: int, workers: int) -> None:
+    """Raise ValueError where a worker would be without a connection."""
+    if pool_size < workers:
+        raise ValueError(
+            f"pool_size = {pool_size} is less than workers = {workers}: every worker "
+            "needs at least one connection (pool_size counts all workers together)"
+        )
+
+
 def stack(
-    parameters: InferenceParameters,
+    parameters: LoadParameters,
     *,
+    workers: int,
+    commit_delay_us: int = 0,
+    pool_size: int | None = None,
     runtime: Runtime = "onnx",
-    driver: str = "both",
     minconn: str = "max",
     synchronous_commit: str = "on",
     round_trip_ms: float = 0.0,
 ) -> StackPlan:
-    """Return PostgreSQL, the link, and the inference service wired together."""
+    """Return PostgreSQL, the link, and the inference service wired together.
+
+    ``pool_size`` counts all workers together; without it, that of the parameters is taken.
+    """
+    connections = pool_size or parameters.pool_size
     return StackPlan(
         nodes=(
             Node(
@@ -130,9 +160,10 @@ def stack(
                 placement="database",
                 settings={
                     "synchronous_commit": synchronous_commit,
-                    "commit_delay_us": parameters.commit_delay_us,
-                    "commit_siblings": 0 if parameters.commit_delay_us else 5,
-                    "max_connections": _room_for(parameters.pool_size),
+                    "commit_delay_us": commit_delay_us,
+                    # The delay is for every commit, not only for those that have company.
+                    "commit_siblings": 0 if commit_delay_us else 5,
+                    "max_connections": _room_for(connections),
                 },
             ),
             Node(
@@ -148,11 +179,11 @@ def stack(
                 needs={"database": "link"},
                 settings={
                     "runtime": runtime,
-                    "workers": parameters.workers,
-                    "pool_size": parameters.pool_size,
+                    "workers": workers,
+                    "pool_size": connections,
                     "pool_minconn": minconn,
                     "transaction_style": parameters.transaction_style,
-                    "driver": driver,
+                    "driver": "both",
                 },
             ),
         ),
@@ -179,7 +210,7 @@ def endpoint(driver: Driver, database_write: bool = True) -> str:
     return f"{path}_async" if driver == "asyncpg" else path
 
 
-def workload(parameters: InferenceParameters, path: str) -> Workload:
+def workload(parameters: LoadParameters, path: str) -> Workload:
     """Return the published closed loop towards an endpoint."""
     return Workload(
         request=Request(
@@ -211,21 +242,35 @@ def treatment(levels: Mapping[str, str], label: str, plan: StackPlan, load: Work
     )
 
 
-def pool_warnings(parameters: InferenceParameters) -> list[Remark]:
-    """Say what the pool really is when it cannot be split evenly."""
-    each = parameters.pool_size // parameters.workers
-    if each * parameters.workers == parameters.pool_size:
-        return []
-    text = (
-        f"pool_size {parameters.pool_size} over {parameters.workers} workers gives {each} each, "
-        f"{each * parameters.workers} in total"
-    )
-    return [Remark(code="inference.pool_size", text=text)]
+def without_count(plan: StackPlan) -> StackPlan:
+    """Return a plan whose rows are not counted: the load writes none."""
+    return plan.model_copy(update={"count": ()})
 
 
-def load_warnings(parameters: InferenceParameters, **levels: Any) -> list[Remark]:
-    """Say where the load or the set-up is not as published, and what the pool really is."""
+def uneven_pools(pool_size: int, workers: Sequence[int]) -> list[Remark]:
+    """Say what a pool really is over each number of workers that cannot split it evenly."""
+    found = []
+    for count in workers:
+        each = pool_size // count
+        if each * count != pool_size:
+            text = (
+                f"pool_size {pool_size} over {count} workers gives {each} each, "
+                f"{each * count} in total"
+            )
+            found.append(Remark(code="inference.pool_size", text=text))
+    return found
+
+
+def load_warnings(parameters: LoadParameters, **levels: Any) -> list[Remark]:
+    """Say where the load or the set-up is not as published."""
     found = differences(parameters, **levels)
     text = f"published sizes are not compared: {'; '.join(found)}"
-    different = [Remark(code="inference.load", text=text)] if found else []
-    return [*pool_warnings(parameters), *different]
+    return [Remark(code="inference.load", text=text)] if found else []
+
+
+def fixed_warnings(parameters: InferenceParameters) -> list[Remark]:
+    """Return the warnings of an experiment that varies neither load nor set-up."""
+    return [
+        *uneven_pools(parameters.pool_size, (parameters.workers,)),
+        *load_warnings(parameters),
+    ]

@@ -5,4 +5,6 @@ from __future__ import annotations
 from perflab.experiments import ReadyStack
 from perflab.systems.inference.service import InferenceParameters, stack
 
-STACKS = (ReadyStack("inference", lambda: stack(InferenceParameters())),)
+USUAL = InferenceParameters()
+
+STACKS = (ReadyStack("inference", lambda: stack(USUAL, workers=USUAL.workers)),)

@@ -2,6 +2,31 @@
 
 from __future__ import annotations
 
-from perflab.figures import FLUSH_COST, OF_REQUESTS, flame_views, latency_cpu_view
+from perflab.figures import (
+    CORE_TIME,
+    DATABASE_WAITS,
+    EFFECT,
+    FLUSH_COST,
+    LATENCY_ECDF,
+    flame_views,
+    latency_cpu_view,
+    throughput_view,
+    time_breakdown_view,
+)
+from perflab.systems.inference.figures.flush_map import FLUSH_MAP
+from perflab.systems.inference.figures.shares import CLAIMED_SHARES
+from perflab.systems.inference.published import published_absolutes
 
-VIEWS = (*OF_REQUESTS, latency_cpu_view("inference", "postgres"), FLUSH_COST, flame_views)
+VIEWS = (
+    EFFECT,
+    FLUSH_MAP,
+    CLAIMED_SHARES,
+    throughput_view(published_absolutes),
+    LATENCY_ECDF,
+    time_breakdown_view(published_absolutes),
+    CORE_TIME,
+    DATABASE_WAITS,
+    latency_cpu_view("inference", "postgres"),
+    FLUSH_COST,
+    flame_views,
+)

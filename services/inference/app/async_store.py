@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import asyncpg
 
@@ -43,22 +44,29 @@ class AsyncStore:
     async def insert(self, label: int, probability: float, phases: Phases) -> int:
         """Write one row and return its id."""
         begin = time.perf_counter_ns()
-        async with self._pool.acquire() as connection:
-            phases.add("pool", begin)
-            if not self._in_transaction:
-                with phases.phase("execute"):
-                    return int(await connection.fetchval(INSERT, label, probability))
-            transaction = connection.transaction()
+        connection = await self._pool.acquire()
+        phases.add("pool", begin)
+        try:
+            return await self._insert(connection, label, probability, phases)
+        finally:
+            with phases.phase("release"):
+                await self._pool.release(connection)
+
+    async def _insert(self, connection: Any, label: int, probability: float, phases: Phases) -> int:
+        if not self._in_transaction:
             with phases.phase("execute"):
-                await transaction.start()
-                try:
-                    row_id = await connection.fetchval(INSERT, label, probability)
-                except BaseException:
-                    await transaction.rollback()
-                    raise
-            with phases.phase("commit"):
-                await transaction.commit()
-            return int(row_id)
+                return int(await connection.fetchval(INSERT, label, probability))
+        transaction = connection.transaction()
+        with phases.phase("execute"):
+            await transaction.start()
+            try:
+                row_id = await connection.fetchval(INSERT, label, probability)
+            except BaseException:
+                await transaction.rollback()
+                raise
+        with phases.phase("commit"):
+            await transaction.commit()
+        return int(row_id)
 
     async def show(self, name: str) -> str:
         """Return a setting of the server as this pool's connections see it."""

@@ -55,7 +55,8 @@ class BlockingStore:
             finally:
                 # A connection in error is closed, never handed to the next request.
                 idle = connection.info.transaction_status == extensions.TRANSACTION_STATUS_IDLE
-                self._pool.putconn(connection, close=not idle)
+                with phases.phase("release"):
+                    self._pool.putconn(connection, close=not idle)
 
     def _take(self) -> extensions.connection:
         """Return a connection that the server has not ended meanwhile, as asyncpg's pool does."""

@@ -46,8 +46,9 @@ application = FastAPI(lifespan=lifespan, docs_url=None, redoc_url=None)
 application.add_middleware(ServerTiming)
 
 
-async def handed_over() -> int:
+async def handed_over(request: Request) -> int:
     """Return the instant at which the event loop is done and a thread is asked for."""
+    request.scope[KEY].arrived()
     return time.perf_counter_ns()
 
 
@@ -77,29 +78,40 @@ def infer(request: Request, body: Inference, handed: HandedOver) -> Answer:
     store: blocking_store.BlockingStore = opened(request.app.state.blocking, "psycopg2")
     answer = predict(request, body)
     answer.id = store.insert(answer.label, answer.probability, phases)
+    phases.done()
     return answer
 
 
 @application.post("/inferences_async")
 async def infer_async(request: Request, body: Inference) -> Answer:
     """Predict, and write the result through the non-blocking driver."""
+    phases: Phases = request.scope[KEY]
+    phases.arrived()
     store: async_store.AsyncStore = opened(request.app.state.nonblocking, "asyncpg")
     answer = predict(request, body)
-    answer.id = await store.insert(answer.label, answer.probability, request.scope[KEY])
+    answer.id = await store.insert(answer.label, answer.probability, phases)
+    phases.done()
     return answer
 
 
 @application.post("/inferences_no_db")
 def infer_no_db(request: Request, body: Inference, handed: HandedOver) -> Answer:
     """Predict in a thread, and write nothing."""
-    request.scope[KEY].add("threadpool", handed)
-    return predict(request, body)
+    phases: Phases = request.scope[KEY]
+    phases.add("threadpool", handed)
+    answer = predict(request, body)
+    phases.done()
+    return answer
 
 
 @application.post("/inferences_no_db_async")
 async def infer_no_db_async(request: Request, body: Inference) -> Answer:
     """Predict in the event loop, and write nothing."""
-    return predict(request, body)
+    phases: Phases = request.scope[KEY]
+    phases.arrived()
+    answer = predict(request, body)
+    phases.done()
+    return answer
 
 
 @application.get("/health")

@@ -21,6 +21,7 @@ class Phases:
     def __init__(self) -> None:
         self.durations_ms: dict[str, float] = {}
         self.begin_ns = time.perf_counter_ns()
+        self._done_ns = 0
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
@@ -35,8 +36,18 @@ class Phases:
         """Note a phase that began earlier and ends now."""
         self.durations_ms[name] = (time.perf_counter_ns() - begin_ns) / 1e6
 
+    def arrived(self) -> None:
+        """Note that the request has been read and checked: the endpoint has it."""
+        self.add("request", self.begin_ns)
+
+    def done(self) -> None:
+        """Note that the endpoint has its answer: what is left is to check it and to answer."""
+        self._done_ns = time.perf_counter_ns()
+
     def header(self) -> bytes:
         """Return the header's value."""
+        if self._done_ns:
+            self.add("answer", self._done_ns)
         self.add("app", self.begin_ns)
         return ", ".join(
             f"{name};dur={duration:.3f}" for name, duration in self.durations_ms.items()

@@ -42,11 +42,13 @@ def _treatments(parameters: InferenceRuntimeParameters) -> list[Treatment]:
         path = service.endpoint(parameters.driver, database_write=write == "yes")
         plan = service.stack(
             parameters,
+            workers=parameters.workers,
+            commit_delay_us=parameters.commit_delay_us,
             runtime=runtime,  # type: ignore[arg-type]
             round_trip_ms=parameters.round_trip_ms,
         )
         if write == "no":
-            plan = plan.model_copy(update={"count": ()})
+            plan = service.without_count(plan)
         label = f"{runtime}, {'with' if write == 'yes' else 'no'} database write"
         treatments.append(
             service.treatment(levels, label, plan, service.workload(parameters, path))
@@ -105,5 +107,5 @@ EXPERIMENT = Experiment(
     treatments=_treatments,
     factors=lambda _: {"runtime": RUNTIMES, "database_write": WRITES},
     contrasts=_contrasts,
-    warnings=service.load_warnings,
+    warnings=service.fixed_warnings,
 )

@@ -2,42 +2,84 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from itertools import product
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from perflab.experiments.experiment import Experiment
 from perflab.recordings import Contrast, Remark
 from perflab.systems.inference import service
-from perflab.systems.inference.published_load import as_published, published_rps
-from perflab.systems.inference.service import InferenceParameters, RoundTrip, Runtime
+from perflab.systems.inference.published_load import as_published, differences, published_rps
+from perflab.systems.inference.service import (
+    CommitDelay,
+    LoadParameters,
+    OneOrMore,
+    RoundTrip,
+    Runtime,
+    Workers,
+)
 from perflab.trials.plan import Treatment
 
 DRIVERS = ("psycopg2", "asyncpg")
+PUBLISHED_WORKERS = "4"
+PoolMeaning = Literal["total", "per_worker"]
+IN_TOTAL: PoolMeaning = "total"
+PER_WORKER: PoolMeaning = "per_worker"
 
 
-class SyncVsAsyncParameters(InferenceParameters):
-    """Parameters of the driver study; ``round_trip_ms`` and ``pool_minconn`` are factors."""
+class SyncVsAsyncParameters(LoadParameters):
+    """Parameters of the driver study; distance, pool and workers are factors beside the driver."""
 
+    requests: int = Field(
+        default=400, ge=10, le=1_000_000, description="requests that count, in each trial"
+    )
     runtime: Runtime = Field(
         default="onnx", description="what computes the predictions: scikit-learn or ONNX Runtime"
     )
     synchronous_commit: Literal["on", "off"] = Field(
         default="on", description="whether a commit waits until the disk has it"
     )
-    round_trip_ms: tuple[RoundTrip, ...] = Field(
+    commit_delay_us: CommitDelay = Field(
+        default=0,
+        description="PostgreSQL waits so many microseconds before a flush, so that commits can "
+        "share it",
+    )
+    round_trip_ms: Annotated[tuple[RoundTrip, ...], OneOrMore] = Field(
         default=(0.0, 5.0),
         min_length=1,
         description="levels to compare: delay that the link adds to a round trip to the database, "
         "in ms",
     )
-    pool_minconn: tuple[Literal["max", "1", 1], ...] = Field(
-        default=("max",),
+    pool_minconn: Annotated[tuple[Literal["max", "1", 1], ...], OneOrMore] = Field(
+        default=("max", "1"),
         min_length=1,
         description="levels to compare: connections that a pool keeps open; psycopg2's closes "
         "every one above that when it is given back",
     )
+    workers: Annotated[tuple[Workers, ...], OneOrMore] = Field(
+        default=(4,),
+        min_length=1,
+        description="levels to compare: processes of the service (Uvicorn workers)",
+    )
+    pool_meaning: Annotated[tuple[PoolMeaning, ...], OneOrMore] = Field(
+        default=(IN_TOTAL,),
+        min_length=1,
+        description="levels to compare: pool_size counts all workers together (total), or each "
+        "worker has so many (per_worker)",
+    )
+    design: Literal["one_by_one", "every"] = Field(
+        default="one_by_one",
+        description="one_by_one: the first level of every factor, and each other level by itself; "
+        "every: all combinations",
+    )
+
+    @model_validator(mode="after")
+    def _check_pools(self) -> SyncVsAsyncParameters:
+        if IN_TOTAL in self.pool_meaning:
+            service.check_pool(self.pool_size, max(self.workers))
+        return self
 
 
 def _levels(parameters: SyncVsAsyncParameters) -> dict[str, tuple[str, ...]]:
@@ -45,64 +87,134 @@ def _levels(parameters: SyncVsAsyncParameters) -> dict[str, tuple[str, ...]]:
         "driver": DRIVERS,
         "round_trip_ms": tuple(dict.fromkeys(f"{ms:.12g}" for ms in parameters.round_trip_ms)),
         "pool_minconn": tuple(dict.fromkeys(str(level) for level in parameters.pool_minconn)),
+        "workers": tuple(dict.fromkeys(str(count) for count in parameters.workers)),
+        "pool_meaning": tuple(dict.fromkeys(parameters.pool_meaning)),
     }
 
 
+def _settings(parameters: SyncVsAsyncParameters) -> Iterator[dict[str, str]]:
+    """Yield the settings in which both drivers are measured."""
+    factors = {name: each for name, each in _levels(parameters).items() if name != "driver"}
+    first = {name: levels[0] for name, levels in factors.items()}
+    for chosen in product(*factors.values()):
+        setting = dict(zip(factors, chosen, strict=True))
+        changed = sum(setting[name] != first[name] for name in factors)
+        if parameters.design == "one_by_one" and changed > 1:
+            continue
+        if _is_another_again(setting, factors):
+            continue
+        yield setting
+
+
+def _is_another_again(setting: Mapping[str, str], factors: Mapping[str, tuple[str, ...]]) -> bool:
+    """Return whether a pool means the same as in another setting: one worker has all of it."""
+    first, *others = factors["pool_meaning"]
+    return bool(others) and setting["workers"] == "1" and setting["pool_meaning"] != first
+
+
 def _treatments(parameters: SyncVsAsyncParameters) -> list[Treatment]:
-    treatments = []
-    for driver, round_trip, minconn in product(*_levels(parameters).values()):
-        load = service.workload(parameters, service.endpoint(driver))  # type: ignore[arg-type]
-        plan = service.stack(
-            parameters,
-            runtime=parameters.runtime,
-            minconn=minconn,
-            synchronous_commit=parameters.synchronous_commit,
-            round_trip_ms=float(round_trip),
-        )
-        levels = {"driver": driver, "round_trip_ms": round_trip, "pool_minconn": minconn}
-        label = f"{driver}, {round_trip} ms to the database"
-        if len(_levels(parameters)["pool_minconn"]) > 1:
-            label += f", minconn {minconn}"
-        treatments.append(service.treatment(levels, label, plan, load))
-    return treatments
+    return [
+        _treatment(parameters, driver, setting)
+        for setting in _settings(parameters)
+        for driver in DRIVERS
+    ]
+
+
+def _treatment(
+    parameters: SyncVsAsyncParameters, driver: str, setting: Mapping[str, str]
+) -> Treatment:
+    workers = int(setting["workers"])
+    each = setting["pool_meaning"] == PER_WORKER
+    plan = service.stack(
+        parameters,
+        workers=workers,
+        commit_delay_us=parameters.commit_delay_us,
+        pool_size=parameters.pool_size * (workers if each else 1),
+        runtime=parameters.runtime,
+        minconn=setting["pool_minconn"],
+        synchronous_commit=parameters.synchronous_commit,
+        round_trip_ms=float(setting["round_trip_ms"]),
+    )
+    load = service.workload(parameters, service.endpoint(driver))  # type: ignore[arg-type]
+    return service.treatment(
+        {"driver": driver, **setting}, _label(parameters, driver, setting), plan, load
+    )
+
+
+def _label(parameters: SyncVsAsyncParameters, driver: str, setting: Mapping[str, str]) -> str:
+    """Name what is varied in the run; the distance always."""
+    varied = {name for name, levels in _levels(parameters).items() if len(levels) > 1}
+    words = {
+        "pool_minconn": f"minconn {setting['pool_minconn']}",
+        "workers": _workers(setting),
+        "pool_meaning": _pool(setting),
+    }
+    more = [text for name, text in words.items() if name in varied]
+    return ", ".join([driver, f"{setting['round_trip_ms']} ms to the database", *more])
+
+
+def _workers(setting: Mapping[str, str]) -> str:
+    return f"{setting['workers']} worker{'' if setting['workers'] == '1' else 's'}"
+
+
+def _pool(setting: Mapping[str, str]) -> str:
+    return "pool per worker" if setting["pool_meaning"] == PER_WORKER else "pool in total"
+
+
+def _name(setting: Mapping[str, str]) -> str:
+    """Return a contrast's name, the same in every run: what is as published is not in it."""
+    parts = [f"{setting['round_trip_ms']} ms", f"minconn {setting['pool_minconn']}"]
+    if setting["workers"] != PUBLISHED_WORKERS:
+        parts.append(_workers(setting))
+    if setting["pool_meaning"] != IN_TOTAL:
+        parts.append(_pool(setting))
+    return ", ".join(["async against sync", *parts])
 
 
 def _contrasts(parameters: SyncVsAsyncParameters) -> list[Contrast]:
-    levels = _levels(parameters)
     more = published_rps("async driver (asyncpg), 4 workers, pool 50")
     less = published_rps("sync driver (psycopg2), 4 workers, pool 50")
-    contrasts = []
-    for round_trip, minconn in product(levels["round_trip_ms"], levels["pool_minconn"]):
-        setting = {"round_trip_ms": round_trip, "pool_minconn": minconn}
-        compared = as_published(parameters, round_trip_ms=float(round_trip), pool_minconn=minconn)
-        contrasts.append(
-            Contrast(
-                name=f"async against sync, {round_trip} ms, minconn {minconn}",
-                claim="asyncpg gives about 1.5 times the throughput of psycopg2 "
-                f"(round trip {round_trip} ms, pool minimum {minconn})",
-                response="throughput_rps",
-                numerator={"driver": "asyncpg", **setting},
-                denominator={"driver": "psycopg2", **setting},
-                published_ratio=more / less if compared else None,
-                published_direction="greater",
-                source=f"inference study, results table ({more:g} against {less:g} requests/s)",
-            )
+    return [
+        Contrast(
+            name=_name(setting),
+            claim="asyncpg gives about 1.5 times the throughput of psycopg2 (round trip "
+            f"{setting['round_trip_ms']} ms, pool minimum {setting['pool_minconn']}, "
+            f"{_workers(setting)}, {_pool(setting)})",
+            response="throughput_rps",
+            numerator={"driver": "asyncpg", **setting},
+            denominator={"driver": "psycopg2", **setting},
+            published_ratio=more / less if _is_published(parameters, setting) else None,
+            published_direction="greater",
+            source=f"inference study, results table ({more:g} against {less:g} requests/s)",
         )
-    return contrasts
+        for setting in _settings(parameters)
+    ]
+
+
+def _is_published(parameters: SyncVsAsyncParameters, setting: Mapping[str, str]) -> bool:
+    return as_published(parameters, **_typed(setting))
+
+
+def _typed(setting: Mapping[str, str]) -> dict[str, object]:
+    return {**setting, "round_trip_ms": float(setting["round_trip_ms"])}
 
 
 def _warnings(parameters: SyncVsAsyncParameters) -> list[Remark]:
-    nearest = min(parameters.round_trip_ms)
-    minconn = parameters.pool_minconn
-    chosen = "max" if "max" in minconn else minconn[0]
-    return service.load_warnings(parameters, round_trip_ms=nearest, pool_minconn=chosen)
+    """Say what keeps even the setting nearest to the study's from its sizes."""
+    settings = [_typed(setting) for setting in _settings(parameters)]
+    nearest = min(settings, key=lambda setting: len(differences(parameters, **setting)))
+    in_total = IN_TOTAL in parameters.pool_meaning
+    return [
+        *(service.uneven_pools(parameters.pool_size, parameters.workers) if in_total else []),
+        *service.load_warnings(parameters, **nearest),
+    ]
 
 
 EXPERIMENT = Experiment(
     name="sync_vs_async",
     title="Drivers: psycopg2 in threads against asyncpg",
-    question="Does a non-blocking driver alone raise throughput, and at which distance from "
-    "the database?",
+    question="Does a non-blocking driver alone raise throughput: at which distance from the "
+    "database, with which pool, with how many workers?",
     parameters=SyncVsAsyncParameters,
     in_main_job=True,
     treatments=_treatments,

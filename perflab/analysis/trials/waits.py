@@ -1,0 +1,109 @@
+"""Where a database's backends wait: shares of samples by wait event, per treatment.
+
+Every tenth of a second the lab asks ``pg_stat_activity`` what each client's backend does
+(:mod:`perflab.sampling.waits`). Of the backends that have a statement under way (state "active")
+a share is in each wait event. Those in none run, are ready and wait for a core, or make the pause
+of ``commit_delay``: PostgreSQL does not tell these apart. The look is a backend itself. Where it
+shares its core with the others none of them can be running while it looks, and one that a request
+has just reached is still called idle: there the shares are shares of waits. Samples of one trial
+hang together, so the trial is the unit: its share is over all its samples, and the interval is over
+trials.
+"""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+
+from perflab.analysis.trials.core_accounts import t_interval
+from perflab.recordings import Run
+
+ACTIVE = "active"
+NO_WAIT = "no wait event"
+COLUMNS = ["treatment", "event", "share", "low", "high", "trials", "samples", "backends"]
+# What a commit waits for: the flush itself, and the lock of whoever flushes for all.
+# PostgreSQL 15 writes WALSync, 17 and later WalSync.
+OF_FLUSH = frozenset({"IO: WalSync", "LWLock: WALWrite"})
+ONE_NAME = {"WALSync": "WalSync", "WALWrite": "WalWrite"}
+
+
+def wait_shares(run: Run) -> pd.DataFrame:
+    """Return where active backends were in the measured stage, by treatment, largest first.
+
+    Columns: treatment, event ("type: name", or ``NO_WAIT``), share of the samples of active
+    backends, mean over trials, with its 95% t interval low to high (NaN below 2 trials; 0 and 1
+    are its bounds), trials, samples (active backends counted), backends (active at a time, mean).
+    Treatments without an active backend have no row.
+    """
+    counts = active_counts(run)
+    if counts.empty:
+        return pd.DataFrame(columns=COLUMNS)
+    rows = []
+    for treatment, own in counts.groupby("treatment", sort=False):
+        wide = own.pivot_table(
+            index="trial_id", columns="event", values="count", aggfunc="sum", fill_value=0
+        )
+        shares = wide.div(wide.sum(axis=1), axis=0)
+        looks = own.groupby("trial_id")["looks"].first()
+        for event in shares.mean().sort_values(ascending=False).index:
+            x = shares[event].to_numpy(float)
+            low, high = t_interval(x)
+            rows.append(
+                {
+                    "treatment": str(treatment),
+                    "event": str(event),
+                    "share": float(x.mean()),
+                    "low": max(0.0, low) if math.isfinite(low) else low,
+                    "high": min(1.0, high) if math.isfinite(high) else high,
+                    "trials": len(x),
+                    "samples": int(wide.to_numpy().sum()),
+                    "backends": float((wide.sum(axis=1) / looks).mean()),
+                }
+            )
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def active_counts(run: Run) -> pd.DataFrame:
+    """Return active backends counted per valid trial and wait event, in the measured stage.
+
+    Columns: treatment, block, trial_id, event, count, looks (samples taken of the trial).
+    """
+    columns = ["treatment", "block", "trial_id", "event", "count", "looks"]
+    waits = run.waits()
+    if waits.empty:
+        return pd.DataFrame(columns=columns)
+    trials = run.valid_trials().set_index("trial_id")
+    begin, end = (waits["trial_id"].map(trials[name]) for name in ("begin_ns", "end_ns"))
+    inside = waits[(waits["t_ns"] >= begin) & (waits["t_ns"] <= end)]
+    looks = inside.groupby("trial_id")["t_ns"].nunique()
+    active = inside[inside["state"] == ACTIVE]
+    if active.empty:
+        return pd.DataFrame(columns=columns)
+    active = active.assign(
+        event=[
+            event_name(str(kind), str(name))
+            for kind, name in zip(active["wait_event_type"], active["wait_event"], strict=True)
+        ]
+    )
+    keys = ["treatment", "block", "trial_id", "event"]
+    counted = active.groupby(keys, sort=False, as_index=False)["count"].sum()
+    found: pd.DataFrame = counted.assign(looks=counted["trial_id"].map(looks))[columns]
+    return found
+
+
+def event_name(kind: str, name: str) -> str:
+    """Return what a wait event is called, the same for all versions of PostgreSQL."""
+    if not kind:
+        return NO_WAIT
+    return f"{kind}: {ONE_NAME.get(name, name) if kind == 'IO' else name}"
+
+
+def waits_for_flush(event: str) -> bool:
+    """Return whether a wait event is one of a commit that waits until the disk has it."""
+    return event in OF_FLUSH
+
+
+def has_waits(run: Run) -> bool:
+    """Return whether a database was looked at."""
+    return len(run.waits()) > 0

@@ -1,0 +1,1 @@
+"""What the inference study claims, asked of runs."""

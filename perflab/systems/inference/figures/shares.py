@@ -1,0 +1,165 @@
+"""Claims about shares of time: every block, the estimate, the limit of the rule, the judgement."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from perflab.figures.canvas import WIDTH_IN, LabFigure, finish, only_grid, page_canvas
+from perflab.figures.looks import PALETTE
+from perflab.figures.page import Page
+from perflab.figures.theme import INK, MUTED
+from perflab.figures.view import View
+from perflab.figures.words import wrap
+from perflab.recordings import Run
+from perflab.systems.inference.analysis.time_shares import (
+    JudgedShare,
+    has_all_commits,
+    judged_shares,
+)
+
+TITLE = "claims 1, 3 and 4 as shares of time"
+LEFT_IN, RIGHT_IN = 2.35, 1.75
+ROW_IN = 0.86
+POINT, CLAIMED = PALETTE[5], PALETTE[1]
+COLUMNS = [
+    "name", "claim", "what", "limit", "side", "published", "share", "low", "high", "n", "left_out",
+    "of_blocks", "judgement", "size", "note",
+]  # fmt: skip
+
+
+def shares_table(run: Run) -> pd.DataFrame:
+    """Return a row per claim: its rule, the share over blocks with its 95% interval, the judgement.
+
+    ``side`` says on which side of the limit the claim holds; ``of_blocks`` holds every block.
+    """
+    return pd.DataFrame([_told(each) for each in judged_shares(run)], columns=COLUMNS)
+
+
+def _told(found: JudgedShare) -> dict[str, object]:
+    share, effect = found.share, found.effect
+    return {
+        "name": share.name,
+        "claim": share.claim,
+        "what": share.what,
+        "limit": share.limit,
+        "side": "above" if share.above else "below",
+        "published": share.published,
+        "share": effect.estimate if effect else math.nan,
+        "low": effect.low if effect else math.nan,
+        "high": effect.high if effect else math.nan,
+        "n": effect.n if effect else 0,
+        "left_out": found.left_out,
+        "of_blocks": " ".join(f"{value:.6g}" for value in effect.by_block) if effect else "",
+        "judgement": found.judgement.value,
+        "size": found.size.value if found.size else "",
+        "note": found.note,
+    }
+
+
+def draw_shares(table: pd.DataFrame, page: Page) -> LabFigure:
+    """Draw a row per claim."""
+    figure = page_canvas(
+        page,
+        TITLE,
+        plot_height_in=0.55 + ROW_IN * len(table),
+        subtitle="Every point is one block: on, off and no database write are in each. Dashed: the"
+        " limit of the rule, fixed before the run; the claim holds on its shaded side. Shown:"
+        " the whole 95% interval lies there. An arrow ends an interval that leaves the picture.",
+        key=_key(bool(table["published"].notna().any())),
+    )
+    axes = figure.subplots()
+    axes.set_ylim(len(table) - 0.5, -0.5)
+    axes.set_yticks(range(len(table)), [_asked(row) for row in table.to_dict("records")])
+    axes.tick_params(axis="y", length=0, labelcolor=INK, labelsize=7.5)
+    axes.spines["left"].set_visible(False)
+    low, high = _limits(table)
+    plot_in = WIDTH_IN - LEFT_IN - RIGHT_IN - 0.3
+    axes.set_xlim(low, high + (high - low) * RIGHT_IN / plot_in)
+    for place, row in enumerate(table.to_dict("records")):
+        _draw(axes, place, row, low, high)
+    step = 0.25 if high - low <= 1.4 else 0.5
+    ticks = np.arange(math.ceil(low / step) * step, high + 1e-9, step)
+    axes.set_xticks(ticks, [f"{tick:.0%}" for tick in ticks])
+    axes.set_xlabel("share")
+    only_grid(axes, "x")
+    return finish(figure)
+
+
+def _asked(row: Mapping[Hashable, Any]) -> str:
+    lines = [f"{row['name']}:", *wrap(str(row["claim"]), 7.5, LEFT_IN - 0.1)]
+    return "\n".join([*lines, *wrap(f"({row['what']})", 7.5, LEFT_IN - 0.1)])
+
+
+def _limits(table: pd.DataFrame) -> tuple[float, float]:
+    """Return from 0 to 1, and what blocks lie beyond; intervals may leave the picture."""
+    blocks = [float(each) for row in table["of_blocks"] for each in str(row).split()]
+    return max(-1.0, min([0.0, *blocks])) - 0.03, min(2.0, max([1.0, *blocks])) + 0.03
+
+
+def _draw(axes: Axes, place: int, row: Mapping[Hashable, Any], low: float, high: float) -> None:
+    limit = float(row["limit"])
+    ends = (limit, high) if row["side"] == "above" else (low, limit)
+    axes.fill_betweenx([place - 0.42, place + 0.42], *ends, color="#EEF3EE", lw=0, zorder=0)
+    axes.plot([limit] * 2, [place - 0.42, place + 0.42], color=MUTED, ls="--", lw=1.0, zorder=1,
+              gid="limit")  # fmt: skip
+    blocks = [float(each) for each in str(row["of_blocks"]).split()]
+    heights = np.linspace(-0.34, -0.02, len(blocks)) if len(blocks) > 1 else [-0.18]
+    for value, height in zip(blocks, heights, strict=False):
+        if low <= value <= high:
+            axes.plot([value], [place + height], marker="o", ms=4, mfc=POINT, mec=INK, mew=0.4)
+    if math.isfinite(float(row["low"])):
+        left, right = max(low, float(row["low"])), min(high, float(row["high"]))
+        axes.plot([left, right], [place + 0.14] * 2, color=INK, lw=2.0, gid="interval")
+        for end, leaves, marker in (
+            (left, float(row["low"]) < low, "<"),
+            (right, float(row["high"]) > high, ">"),
+        ):
+            if leaves:
+                axes.plot([end], [place + 0.14], marker=marker, ms=5, color=INK, clip_on=False)
+    if blocks and low <= float(row["share"]) <= high:
+        axes.plot([float(row["share"])], [place + 0.14], marker="s", ms=5, color=INK)
+    if math.isfinite(float(row["published"])):
+        axes.plot([float(row["published"])], [place + 0.32], marker="D", ms=5, mfc="white",
+                  mec=CLAIMED, mew=1.3, gid="published")  # fmt: skip
+    _words(axes, place, row, high)
+
+
+def _words(axes: Axes, place: int, row: Mapping[Hashable, Any], high: float) -> None:
+    words = [str(row["judgement"])]
+    if row["size"]:
+        words.append(str(row["size"]))
+    if math.isfinite(float(row["low"])):
+        words.append(f"{row['share']:.0%} [{row['low']:.0%}, {row['high']:.0%}]")
+    left_out = f", {int(row['left_out'])} left out" if row["left_out"] else ""
+    words.append(f"n = {int(row['n'])} blocks{left_out}")
+    if math.isfinite(float(row["published"])):
+        words.append(f"published {row['published']:.0%}")
+    if row["note"]:
+        words.append(str(row["note"]))
+    width = axes.get_xlim()[1] - axes.get_xlim()[0]
+    text = "\n".join(words[1:])
+    axes.text(high + 0.02 * width, place - 0.4, words[0], size=8, weight="bold", va="top")
+    axes.text(high + 0.02 * width, place - 0.2, text, size=7.5, va="top", linespacing=1.25,
+              bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5})  # fmt: skip
+
+
+def _key(published: bool) -> list[Line2D]:
+    handles = [
+        Line2D([], [], ls="", marker="o", ms=4, mfc=POINT, mec=INK, mew=0.4, label="one block"),
+        Line2D([], [], color=INK, marker="s", ms=5, lw=2.0, label="estimate and 95% interval"),
+        Line2D([], [], color=MUTED, ls="--", lw=1.0, label="limit of the rule"),
+    ]
+    if published:
+        handles.append(Line2D([], [], ls="", marker="D", ms=5, mfc="white", mew=1.3,
+                              mec=CLAIMED, label="published"))  # fmt: skip
+    return handles
+
+
+CLAIMED_SHARES = View("claimed_shares", TITLE, shares_table, draw_shares, suits=has_all_commits)

@@ -1,0 +1,83 @@
+"""What an answer costs the cores: accounts of threads, per answer, never called parts of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from perflab.analysis.trials.core_accounts import (
+    AVAILABLE,
+    EVERY,
+    ON_CORE,
+    WAITING,
+    CoreAccount,
+    core_sentence,
+    core_time,
+    has_accounts,
+)
+from perflab.recordings import Run
+from perflab.reports.findings import bottlenecks
+from tests.synthetic import ON_AND_OFF, write_run
+
+ON = ON_AND_OFF[0].name
+
+
+def accounted(folder: Path, seen: float = 1.0) -> Run:
+    """Write a run at a steady 320/s whose services use 0.8 of a core, 6.4 threads waiting."""
+    run = write_run(folder, requests=40, blocks=4, noise=0.0, block_noise=0.0)
+    cpu = {"inference": 0.5, "postgres": 0.3, "link": 0.0}
+    waits = {"inference": 4.8, "postgres": 1.6, "link": 0.0}
+    columns = {}
+    for name in cpu:
+        columns[f"cpu_share_{name}"] = cpu[name]
+        columns[f"run_share_{name}"] = cpu[name] * (seen if name == "postgres" else 1.0)
+        columns[f"core_wait_share_{name}"] = waits[name]
+    trials, valid = run.trials().assign(**columns), run.valid_trials().assign(**columns)
+    run.trials = lambda: trials  # type: ignore[method-assign]
+    run.valid_trials = lambda: valid  # type: ignore[method-assign]
+    return run
+
+
+def test_shares_of_a_second_become_times_per_answer(tmp_path: Path) -> None:
+    account = CoreAccount.of(core_time(accounted(tmp_path)), ON)
+    assert account.value(EVERY, ON_CORE) == pytest.approx(0.8 / 320 * 1000, rel=0.01)
+    assert account.value("inference", ON_CORE) == pytest.approx(0.5 / 320 * 1000, rel=0.01)
+    assert account.value(EVERY, WAITING) == pytest.approx(6.4 / 320 * 1000, rel=0.01)
+    # Services, database and link have core 0 together: one core, not three.
+    assert account.value(EVERY, AVAILABLE) == pytest.approx(1 / 320 * 1000, rel=0.01)
+    assert account.busy() == pytest.approx(0.8)
+
+
+def test_the_sentence_names_who_waited_most_and_that_these_are_no_parts(tmp_path: Path) -> None:
+    words = core_sentence(core_time(accounted(tmp_path)), ON, "with the flush")
+    assert words.startswith(
+        "with the flush: per answer the services' threads ran 2.50 [2.50, 2.50] ms"
+    )
+    assert "(inference 15.0, postgres 5.00, link 0)" in words
+    assert "used 80% of the cores they may use" in words
+    # 0.5 of 0.5 + 4.8.
+    assert "threads of 'inference' that were ready were on a core 9% of the time" in words
+    assert "no parts of the response time" in words
+    assert "waited longer" not in words
+
+
+def test_a_service_whose_threads_ended_unseen_waited_longer_than_is_told(tmp_path: Path) -> None:
+    words = core_sentence(core_time(accounted(tmp_path, seen=0.4)), ON)
+    assert "of 'postgres' only threads with 40% of its CPU were seen, so it waited longer" in words
+
+
+def test_a_run_without_accounts_says_nothing(tmp_path: Path) -> None:
+    run = write_run(tmp_path, requests=30, blocks=2)
+    told = [name for name in run.trials() if not name.startswith("core_wait_share")]
+    trials, valid = run.trials()[told], run.valid_trials()[told]
+    run.trials = lambda: trials  # type: ignore[method-assign]
+    run.valid_trials = lambda: valid  # type: ignore[method-assign]
+    assert not has_accounts(run)
+    assert core_time(run).empty
+    assert not [line for line in bottlenecks(run) if "on a core" in line]
+
+
+def test_bottlenecks_tell_it_for_every_treatment(tmp_path: Path) -> None:
+    lines = bottlenecks(accounted(tmp_path))
+    assert sum("per answer the services' threads ran" in line for line in lines) == 2

@@ -1,0 +1,73 @@
+"""Where a database's backends wait: shares of the active ones, the trial as the unit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from perflab.analysis.trials.waits import (
+    NO_WAIT,
+    event_name,
+    has_waits,
+    wait_shares,
+    waits_for_flush,
+)
+from perflab.recordings import Run
+from tests.synthetic import ON_AND_OFF, write_run
+
+ON = ON_AND_OFF[0].name
+
+
+def waiting(folder: Path, *rows: tuple[str, str, str, int], outside: int = 0) -> Run:
+    """Write a run; one look at the middle of each trial finds backends as ``rows`` say."""
+    run = write_run(folder, requests=30, blocks=3)
+    trials = run.valid_trials().to_dict("records")
+    found = [
+        {
+            "t_ns": t_ns, "state": state, "wait_event_type": kind, "wait_event": event,
+            "count": count, "trial_id": each["trial_id"], "treatment": each["treatment"],
+            "block": each["block"],
+        }
+        for each in trials
+        for t_ns, more in (((each["begin_ns"] + each["end_ns"]) // 2, 0), (each["end_ns"] + 9, 1))
+        for state, kind, event, count in (rows if not more else [("active", "IO", "X", outside)])
+        if count
+    ]  # fmt: skip
+    table = pd.DataFrame(found)
+    run.waits = lambda *_: table  # type: ignore[method-assign]
+    return run
+
+
+def test_shares_are_of_active_backends_in_the_measured_stage(tmp_path: Path) -> None:
+    run = waiting(
+        tmp_path,
+        ("active", "IO", "WALSync", 6),
+        ("active", "LWLock", "WALWrite", 3),
+        ("active", "", "", 1),
+        ("idle", "Client", "ClientRead", 30),
+        outside=50,
+    )
+    own = wait_shares(run).query("treatment == @ON").set_index("event")
+    assert own["share"].to_dict() == pytest.approx(
+        {"IO: WalSync": 0.6, "LWLock: WALWrite": 0.3, NO_WAIT: 0.1}
+    )
+    assert (own["trials"] == 3).all()
+    assert (own["samples"] == 30).all()
+    assert (own["backends"] == 10).all()
+    assert next(iter(own.index)) == "IO: WalSync"
+
+
+def test_a_database_without_an_active_backend_has_no_share(tmp_path: Path) -> None:
+    run = waiting(tmp_path, ("idle", "Client", "ClientRead", 30))
+    assert has_waits(run)
+    assert wait_shares(run).empty
+
+
+def test_events_are_called_alike_in_all_versions_and_known_as_the_flushs() -> None:
+    assert event_name("IO", "WALSync") == event_name("IO", "WalSync")
+    flush = [("IO", "WalSync"), ("LWLock", "WALWrite")]
+    assert all(waits_for_flush(event_name(*each)) for each in flush)
+    assert not waits_for_flush(event_name("Client", "ClientRead"))
+    assert not waits_for_flush(event_name("", ""))

@@ -1,0 +1,61 @@
+"""The scheduler's accounts: what threads ran, what they waited for a core, and those that end."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import time
+
+import pytest
+
+from perflab.sampling import schedules
+from perflab.sampling.schedules import ServiceAccount, accounts_of
+
+
+def burn(core: int, until: float) -> None:
+    os.sched_setaffinity(0, {core})
+    while time.monotonic() < until:
+        pass
+
+
+def test_threads_that_share_a_core_wait_as_long_as_the_other_runs() -> None:
+    core = min(os.sched_getaffinity(0))
+    until = time.monotonic() + 0.5
+    context = multiprocessing.get_context("fork")
+    pair = [context.Process(target=burn, args=(core, until)) for _ in range(2)]
+    for each in pair:
+        each.start()
+    try:
+        time.sleep(0.4)
+        found = accounts_of([each.pid for each in pair if each.pid])
+    finally:
+        for each in pair:
+            each.join()
+    assert len(found) == 2
+    ran, waited = (sum(account[n] for account in found.values()) for n in (0, 1))
+    # Other programs may wait in the same queue: then both wait longer, never less.
+    assert waited > 0.5 * ran > 0
+
+
+def test_a_thread_that_has_ended_keeps_its_account() -> None:
+    account = ServiceAccount()
+    account.add({(1, 1): (100, 10), (1, 2): (50, 5)})
+    assert account.add({(1, 1): (120, 12)}) == (170, 17)
+    assert account.add({(1, 1): (130, 12)}) == (180, 17)
+
+
+def test_a_number_that_is_given_to_another_thread_begins_anew() -> None:
+    account = ServiceAccount()
+    account.add({(1, 1): (100, 10)})
+    assert account.add({(1, 1): (7, 3)}) == (107, 13)
+
+
+@pytest.mark.parametrize("text", ["0 0 0\n", "", "1 2\n"])
+def test_a_kernel_that_keeps_no_account_gives_none(tmp_path, text: str) -> None:
+    path = tmp_path / "schedstat"
+    path.write_text(text)
+    assert schedules._account(str(path)) is None
+
+
+def test_a_process_that_is_gone_has_no_account() -> None:
+    assert accounts_of([2**22 + 1]) == {}
