@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from perflab.analysis.treatments.replication import replication
+from perflab.analysis.treatments.replication import single_run
 from tests.synthetic import ON_AND_OFF, contrast_of
 
 CLAIM = contrast_of(*ON_AND_OFF[::-1], published_ratio=1.2, published_direction="greater")
@@ -18,7 +18,7 @@ CLAIM = contrast_of(*ON_AND_OFF[::-1], published_ratio=1.2, published_direction=
 def test_a_further_run_does_it_as_often_as_predicted(blocks: int, ratio: float) -> None:
     random = np.random.default_rng(blocks)
     logs = math.log(ratio) + 0.15 * random.standard_normal((800, blocks + 1))
-    told = [replication(one[:-1], CLAIM) for one in logs]
+    told = [single_run(one[:-1], CLAIM) for one in logs]
     last = logs[:, -1]
     signs, sizes = last > 0, np.abs(last - math.log(1.2)) < math.log(1.25)
     assert np.mean([each.sign for each in told]) == pytest.approx(signs.mean(), abs=0.05)
@@ -29,24 +29,24 @@ def test_predictions_are_calibrated() -> None:
     """Where a further value falls within what was predicted of it is uniform, also at 5 blocks."""
     random = np.random.default_rng(7)
     logs = 0.15 * random.standard_normal((2000, 6))
-    told = [replication(one[:5] - one[5], CLAIM).sign for one in logs]
+    told = [single_run(one[:5] - one[5], CLAIM).sign for one in logs]
     assert np.quantile(told, [0.1, 0.5, 0.9]) == pytest.approx([0.1, 0.5, 0.9], abs=0.03)
 
 
 def test_it_says_sign_and_size_where_they_were_published() -> None:
     x = [0.1, 0.2, 0.15, 0.25, 0.12, 0.2]
-    both = replication(x, CLAIM)
+    both = single_run(x, CLAIM)
     assert both.text() == f"sign {both.sign:.0%}, size {both.size:.0%}"
     no_effect = contrast_of(*ON_AND_OFF, published_ratio=None, published_direction="none")
-    none = replication(x, no_effect)
+    none = single_run(x, no_effect)
     assert (math.isnan(none.sign), none.text()) == (True, f"size {none.size:.0%}")
     down = contrast_of(*ON_AND_OFF, published_ratio=None, published_direction="smaller")
-    assert replication(x, down).text() == f"sign {1 - both.sign:.0%}"
+    assert single_run(x, down).text() == f"sign {1 - both.sign:.0%}"
     unpublished = contrast_of(*ON_AND_OFF, published_ratio=None, published_direction=None)
-    assert replication(x, unpublished).text() == ""
-    assert replication(x[:2], CLAIM) is None
+    assert single_run(x, unpublished).text() == ""
+    assert single_run(x[:2], CLAIM) is None
 
 
 def test_blocks_without_scatter_leave_no_doubt() -> None:
-    assert replication([0.2] * 4, CLAIM).text() == "sign > 99%, size > 99%"
-    assert replication([0.0] * 4, CLAIM).text() == "sign < 1%, size > 99%"
+    assert single_run([0.2] * 4, CLAIM).text() == "sign > 99%, size > 99%"
+    assert single_run([0.0] * 4, CLAIM).text() == "sign < 1%, size > 99%"

@@ -122,7 +122,7 @@ def test_choices_and_ranges_are_told_in_words(capsys: pytest.CaptureFixture[str]
     assert listed["pool_minconn"]["allowed"] == "list: max, 1"
     assert listed["round_trip_ms"]["allowed"] == "list: number, from 0 to 1,000"
     assert listed["seed"]["allowed"] == "whole number, from 0 or none"
-    assert listed["workers"]["schema"] == {"type": "integer", "minimum": 1, "maximum": 64}
+    assert listed["pool_size"]["schema"] == {"type": "integer", "minimum": 1, "maximum": 200}
 
 
 @pytest.mark.parametrize(

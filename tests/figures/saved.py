@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from perflab.figures import FlameGraph, Page, View, draw_table, page_of, save_view
@@ -14,7 +15,7 @@ from perflab.recordings import Run
 from perflab.reports.pictures import views_of
 
 # So many rows of a column are changed, spread over the table, before it is called unused.
-TRIED = 6
+TRIED = 24
 
 
 def check_drawn_from_files(run: Run, names: Sequence[str], folder: Path) -> None:
@@ -44,21 +45,24 @@ def _changed(table: pd.DataFrame, column: str) -> Iterator[pd.DataFrame]:
     """Yield copies of a table with one cell changed, those first that occur only once."""
     own = table[column]
     told = own[(own != "") & own.notna()]
-    for row in told.drop_duplicates().index[:TRIED]:
-        other = table.copy()
-        other[column] = own.astype(object)
-        other.loc[row, column] = _another(own, row)
-        yield other.infer_objects()
+    firsts = told.drop_duplicates().index
+    spread = told.index[np.linspace(0, len(told) - 1, min(TRIED, len(told))).astype(int)]
+    for row in dict.fromkeys([*firsts[:6], *spread]):
+        for value in _others(own, row):
+            other = table.copy()
+            other[column] = own.astype(object)
+            other.loc[row, column] = value
+            yield other.infer_objects()
 
 
-def _another(own: pd.Series, row: int) -> object:
+def _others(own: pd.Series, row: int) -> list[object]:
     value = own[row]
     if not isinstance(value, str):
-        return value * 1.25 + 1
+        return [value * 1.25 + 1, value * 0.25]
     if all(part.replace(".", "", 1).isdigit() for part in value.split()):
-        return f"{value} 1.2"
+        return [f"{value} 1.2"]
     others = own[(own != value) & (own != "")]
-    return others.iloc[0] if len(others) else f"{value} changed"
+    return [others.iloc[0] if len(others) else f"{value} changed"]
 
 
 def fingerprint(view: View, table: pd.DataFrame, page: Page) -> object:

@@ -14,8 +14,12 @@ from perflab.published import Answered, parse, rows
 from perflab.published.row import SIZES, Row
 from perflab.recordings import Contrast, studies
 from tests.ledger.conftest import Write
+from tests.synthetic import ON_AND_OFF, Planted
 
 EFFECT = "published effects / synchronous_commit off against on / throughput_change"
+
+
+NO_WRITE = Planted({"database_write": "no", "synchronous_commit": "none"}, 3.0, "no write")
 
 
 def entry(key: str = EFFECT, study: str = "inference", backend: str = "") -> Entry:
@@ -27,9 +31,9 @@ def test_every_answer_names_what_exists_and_no_row_lacks_one() -> None:
     assert faults() == []
 
 
-# Beyond the studies, though their claim is tested there too: farther from the database, and with
-# the values of a message made or read.
-BEYOND = (", 5 ms,", "_values")
+# Beyond the studies, though their claim is tested there too: farther from the database, with a
+# pool that keeps one connection, and with the values of a message made or read.
+BEYOND = (", 5 ms,", ", minconn 1", "_values")
 
 
 def test_every_contrast_that_rests_on_a_study_answers_one_of_its_rows() -> None:
@@ -50,8 +54,8 @@ def test_every_contrast_that_rests_on_a_study_answers_one_of_its_rows() -> None:
 def test_without_a_run_a_row_says_what_to_type() -> None:
     assert entry().outcome == "not measured yet"
     assert entry().why == "perflab run synchronous_commit"
-    size = "published effects / no DB against DB / throughput_ratio"
-    assert entry(size).why == "perflab run inference_runtime -p preset=published"
+    claim = "published effects / effect no db"
+    assert entry(claim).why == "perflab run inference_runtime -p preset=published"
 
 
 def test_a_row_has_the_verdict_the_number_its_n_and_its_run(write: Write) -> None:
@@ -70,7 +74,8 @@ def test_what_says_the_same_is_not_counted_as_another_verdict(write: Write) -> N
     assert same.outcome == "same as another row"
     assert same.why == f"{EFFECT}: reproduced"
     assert not same.judged
-    assert "Verdicts are on 1 question." in headline(ledger("inference"))
+    # The run's other two contrasts, of a treatment that it lacks, stay undecided.
+    assert "Verdicts are on 3 questions." in headline(ledger("inference"))
 
 
 def test_a_run_at_another_load_gives_a_size_no_verdict(write: Write) -> None:
@@ -82,7 +87,7 @@ def test_a_run_at_another_load_gives_a_size_no_verdict(write: Write) -> None:
 
 def test_a_run_whose_contrast_is_asked_otherwise_today_is_no_evidence(write: Write) -> None:
     own = systems.experiment("synchronous_commit")
-    (contrast,) = own.plan(own.check({})).contrasts
+    contrast = own.plan(own.check({})).contrasts[0]
     write("before", contrasts=[contrast.model_copy(update={"published_ratio": 1.1})])
     assert entry().outcome == "not measured yet"
 
@@ -102,7 +107,7 @@ def test_an_unfinished_run_is_no_evidence(write: Write) -> None:
 
 def test_a_view_is_shown_and_not_judged(write: Write) -> None:
     assert entry("claims / claim 1").outcome == "not measured yet"
-    write("measured")
+    write("measured", treatments=[*ON_AND_OFF, NO_WRITE])
     found = entry("claims / claim 1")
     assert (found.outcome, found.run_id, found.judged) == ("shown, not judged", "measured", False)
 
@@ -163,8 +168,8 @@ def test_rows_are_narrowed_by_answer_or_outcome(write: Write) -> None:
     write("measured")
     entries = ledger("inference")
     assert {e.row.answer.kind for e in narrowed(entries, "setting")} == {Answered.SETTING}
-    assert [each.row.key for each in narrowed(entries, "judged")] == [EFFECT]
-    assert narrowed(entries, "reproduced") == narrowed(entries, "judged")
+    assert EFFECT in [each.row.key for each in narrowed(entries, "judged")]
+    assert [each.row.key for each in narrowed(entries, "reproduced")] == [EFFECT]
     with pytest.raises(ParameterError, match="did you mean 'not comparable'"):
         narrowed(entries, "not comparabel")
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from perflab.load.generator import _merged
+from perflab.load.machine_counts import MachineCounts
 from perflab.load.selfcheck import check
 from perflab.load.workload import ClosedLoop, Request, Workload
 from tests.load.planted import BEGIN_NS, S, load_result
@@ -21,7 +22,8 @@ def report() -> dict[str, Any]:
     """Return what a worker tells that has used 5 ms of CPU."""
     return {
         "cpu_ns": S // 200, "wall_ns": S, "run_delay_ns": 0, "began_ns": BEGIN_NS, "unsent": 0,
-        "loop_delay_ms": [], "loop_woken_ms": [], "lasted_ns": S, "capped": 0, "stopped": "",
+        "looks": {"woken_us": [], "late_ms": [], "began_ns": BEGIN_NS}, "lasted_ns": S,
+        "capped": 0, "stopped": "",
         "peak_memory_bytes": 1, "clock_step_ms": 0.0, "real_time": True, "first_errors": [],
     }  # fmt: skip
 
@@ -34,7 +36,7 @@ def test_the_cpu_share_of_a_load_is_one_of_time(
 ) -> None:
     load_result(tmp_path, np.array(done_s))
     watch: Any = SimpleNamespace(missed=(), reason="")
-    found = _merged(tmp_path, [report()], WORK, 1, watch)
+    found = _merged(tmp_path, [report()], WORK, MachineCounts.now((0,)), watch)
     judged = check(found, WORK)
     assert judged.cpu_share == pytest.approx(share)
     assert "generator.cpu" not in {each.code for each in judged.reasons}

@@ -195,8 +195,10 @@ def _course(places: np.ndarray, relative: np.ndarray, tolerance: float, width_s:
     same[-1] = True
     first = int(np.argmax(same))
     tail = int(np.flatnonzero(~same)[-1]) + 1 if not same.all() else 0
-    trouble = _drift(x, begins, own.long_run) or _trouble(
-        x, begins[first], begins[tail], own.long_run
+    trouble = (
+        _drift(x, begins, own.long_run)
+        or _trouble(x, begins[first], begins[tail], own.long_run)
+        or _marches(x)
     )
     cut = int(places[begins[first]]) if first else 0
     away_s = float(lengths[first:][~same[first:]].sum()) * width_s
@@ -214,6 +216,22 @@ def _drift(x: np.ndarray, begins: list[int], long_run: float) -> str:
     as_well = len(begins) > 1 and line <= steps + penalty * (len(begins) - 2)
     if as_well and abs(slope) * len(x) > DRIFT:
         return f"drifts by {slope * len(x):+.0%} over all {len(x)} windows"
+    return ""
+
+
+def _marches(x: np.ndarray) -> str:
+    """Return that the series drifts even where it may be a walk: its steps go one way.
+
+    An even climb looks like noise of the longest memory, for which no change of level is too
+    large. A walk's steps are independent, so that the t test of their mean tells the two apart; of
+    a series that keeps to a level, the steps undo each other, and it is conservative.
+    """
+    steps = np.diff(x)
+    moved = float(x[-1] - x[0])
+    error = float(stats.sem(steps))
+    doubt = error * float(stats.t.isf(DRIFT_P / 2, len(steps) - 1))
+    if abs(moved) > DRIFT and abs(float(steps.mean())) > doubt:
+        return f"drifts by {moved:+.0%} over all {len(x)} windows"
     return ""
 
 

@@ -16,7 +16,7 @@ from perflab.analysis.methods.family import Corrected, corrected
 from perflab.analysis.treatments.covariate import adjustment, priced
 from perflab.analysis.treatments.decision import Decision, decide
 from perflab.analysis.treatments.noise import noise_flags
-from perflab.analysis.treatments.replication import Replication, replication
+from perflab.analysis.treatments.replication import Replication, single_run
 from perflab.analysis.treatments.verdict import SMALLEST_N, Outcome, Verdict, judge
 from perflab.errors import AnalysisError
 from perflab.recordings import Contrast, ContrastPair, Response, Run, Scale, response_of
@@ -156,7 +156,7 @@ def _finding(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Finding:
 def _replication(by_block: pd.Series[Any], contrast: Contrast) -> Replication | None:
     if contrast.set_by_load:
         return None
-    return replication(by_block.dropna().tolist(), contrast)
+    return single_run(by_block.dropna().tolist(), contrast)
 
 
 def _decision(effect: Effect, contrast: Contrast, among: Corrected | None) -> Decision | None:

@@ -41,7 +41,7 @@ class Replication:
         return ", ".join(f"{name} {_share(p)}" for name, p in parts.items() if math.isfinite(p))
 
 
-def replication(by_block: Sequence[float], contrast: Contrast) -> Replication | None:
+def single_run(by_block: Sequence[float], contrast: Contrast) -> Replication | None:
     """Return what a single A-then-B run would show; None below 3 blocks.
 
     ``by_block`` are the log ratios of the blocks, or their differences, corrected for nothing: a

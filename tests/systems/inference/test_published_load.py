@@ -47,7 +47,7 @@ def test_how_often_and_where_is_measured_takes_nothing_away() -> None:
 
 
 def test_of_a_factor_only_the_published_or_default_level_has_a_size() -> None:
-    found = sizes("sync_vs_async", pool_minconn=["1", "max"])
+    found = sizes("sync_vs_async", preset="published")
     assert [name for name, size in found.items() if size] == [
         "async against sync, 0 ms, minconn max"
     ]
