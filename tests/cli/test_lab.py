@@ -23,9 +23,9 @@ def test_the_main_job_says_what_is_valid_and_names_every_file(
     monkeypatch.setattr(systems, "experiments", lambda: [only])
     result = CliRunner().invoke(app, ["lab", "--backend", "process", *SMALL])
     assert result.exit_code == 0, result.output
-    assert "1 experiments, 4 trials" not in result.output
-    assert "1 experiment, 4 trials in all" in result.output
-    assert "of 4 trials valid" in result.output
+    assert "1 experiments, 6 trials" not in result.output
+    assert "1 experiment, 6 trials in all" in result.output
+    assert "of 6 trials valid" in result.output
     named = [Path(line.strip()) for line in result.output.splitlines() if line.startswith("    /")]
     assert all(path.is_file() for path in named)
     assert {path.suffix for path in named} == {".ipynb", ".md", ".svg", ".png", ".csv"}

@@ -23,6 +23,9 @@ from perflab.stacks.settings_in_force import reported
 from perflab.systems.inference.service import FEATURES, InferenceParameters, stack
 from tests.stacks.asking import post
 
+# The phases of an answer, and those of a database write.
+ALWAYS = ("request", "inference", "answer", "app")
+WRITE = ("pool", "execute", "commit", "release")
 SMALL = InferenceParameters(workers=1, pool_size=4)
 
 
@@ -52,10 +55,10 @@ def test_it_serves_pauses_and_reloads(residents: Residents) -> None:
     database = residents.database("on")
     assert database is not None
     for path, phases in (
-        ("/inferences", {"threadpool", "inference", "pool", "execute", "commit", "app"}),
-        ("/inferences_async", {"inference", "pool", "execute", "commit", "app"}),
-        ("/inferences_no_db", {"threadpool", "inference", "app"}),
-        ("/inferences_no_db_async", {"inference", "app"}),
+        ("/inferences", {*ALWAYS, "threadpool", *WRITE}),
+        ("/inferences_async", {*ALWAYS, *WRITE}),
+        ("/inferences_no_db", {*ALWAYS, "threadpool"}),
+        ("/inferences_no_db_async", {*ALWAYS}),
     ):
         status, body, timing = post(port, path)
         assert status == 200

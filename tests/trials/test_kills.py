@@ -24,13 +24,13 @@ from perflab.trials.events import Event, LoadProgress, Note, TrialBegun
 
 SMALL = {
     "blocks": 2, "requests": 1200, "warmup_requests": 10, "concurrency": 5, "workers": 2,
-    "pool_size": 4, "seed": 7,
+    "pool_size": 4, "seed": 7, "round_trip_ms": 0, "pool_minconn": "max",
 }  # fmt: skip
 WITHIN_S = 15.0
 
 
 def order_of(**changes: object) -> Order:
-    chosen = experiment("synchronous_commit")
+    chosen = experiment("sync_vs_async")
     plan = chosen.plan(chosen.check({**SMALL, **changes}))
     return Order(plan=plan, backend="process", runs=runs_dir())
 

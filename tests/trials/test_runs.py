@@ -28,12 +28,12 @@ from perflab.trials.events import Event, LoadProgress, TrialDone
 
 SMALL = {
     "blocks": 2, "requests": 60, "warmup_requests": 10, "concurrency": 5, "workers": 1,
-    "pool_size": 4, "seed": 7,
+    "pool_size": 4, "seed": 7, "round_trip_ms": 0, "pool_minconn": "max",
 }  # fmt: skip
 
 
 def order_of(backend: str = "process", **changes: object) -> Order:
-    chosen = experiment("synchronous_commit")
+    chosen = experiment("sync_vs_async")
     plan = chosen.plan(chosen.check({**SMALL, **changes}))
     return Order(plan=plan, backend=backend, runs=runs_dir())
 
@@ -159,7 +159,7 @@ def test_after_kill_nothing_is_left_and_resume_repeats_no_finished_block(
     run = laboratory.runs()[-1]
     before = set(run.trials()["trial_id"])
     assert len(before) >= 3
-    resumed = laboratory.run("synchronous_commit", {"resume": run.run_id})
+    resumed = laboratory.run("sync_vs_async", {"resume": run.run_id})
     assert resumed.record.state == "finished"
     trials = resumed.trials()
     current = trials[~trials["superseded"]]
@@ -180,7 +180,7 @@ def test_resume_is_refused_when_the_code_changed() -> None:
     writer = RunWriter.reopen(run.path)
     writer.update(code={**run.record.code, "fingerprint": "other"}, state="interrupted")
     with pytest.raises(ResumeRefused, match="code"):
-        laboratory.run("synchronous_commit", {"resume": run.run_id})
+        laboratory.run("sync_vs_async", {"resume": run.run_id})
 
 
 @pytest.mark.slow
