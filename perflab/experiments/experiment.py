@@ -11,6 +11,7 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError
 
 from perflab.errors import ExperimentError, ParameterError, PerflabError
+from perflab.experiments.claims_at_once import too_few_blocks
 from perflab.parameters import Parameters, check, sentences
 from perflab.recordings import Contrast, ContrastPair, Remark, Response, Steady
 from perflab.recordings.responses import COMMON
@@ -112,7 +113,9 @@ class Experiment:
         """Return the plan of a run with these parameters; raises as :meth:`check` does."""
         seed = parameters.seed if parameters.seed is not None else secrets.randbelow(2**31)
         recorded = parameters.model_dump(mode="json", exclude=set(OF_THE_CALL))
+        blocks = parameters.blocks
         try:
+            contrasts = tuple(self.contrasts(parameters))
             plan = RunPlan(
                 experiment=self.name,
                 system=self.system,
@@ -123,11 +126,11 @@ class Experiment:
                 parameters={**recorded, "seed": seed},
                 factors=self.factors(parameters),
                 treatments=tuple(self.treatments(parameters)),
-                contrasts=tuple(self.contrasts(parameters)),
-                blocks=parameters.blocks,
+                contrasts=contrasts,
+                blocks=blocks,
                 fresh_blocks=parameters.fresh_blocks,
                 seed=seed,
-                warnings=tuple(self.warnings(parameters)),
+                warnings=(*self.warnings(parameters), *too_few_blocks(contrasts, blocks)),
             )
         except ValidationError as error:
             raise self._fault(error) from None

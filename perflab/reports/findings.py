@@ -44,10 +44,11 @@ def readable_findings(run: Run, adjusted: str = "") -> pd.DataFrame:
     """Return one row of text per claim of ``run``, with the columns of :func:`columns`.
 
     ``n`` counts blocks. The column of the adjusted p-values is called after the number of claims
-    that they are adjusted for, unless ``adjusted`` names it.
+    that they are adjusted for, where that is one number, unless ``adjusted`` names it.
     """
     found = evaluate(run)
-    named = columns(adjusted or adjusted_words(max((each.claims for each in found), default=0)))
+    counts = {each.claims for each in found if each.claims}
+    named = columns(adjusted or adjusted_words(counts.pop() if len(counts) == 1 else 0))
     rows = [_finding(each) for each in found]
     return pd.DataFrame(rows, columns=list(COLUMNS)).set_axis(named, axis=1)
 

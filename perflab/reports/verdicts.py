@@ -20,7 +20,7 @@ from perflab.reports.numbers import MISSING
 __all__ = ["shown_verdicts", "to_markdown", "to_terminal", "verdict_table"]
 
 # Claims of one run are a family: a table of several runs holds several.
-OF_ITS_RUN = "p, adjusted for the claims of its run"
+OF_ITS_RUN = "p, adjusted for its run's claims"
 RIGHT = frozenset({"n", "p", "trials"})
 
 

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from perflab.analysis.methods.family import corrected
+from perflab.analysis.methods.family import blocks_for_one, corrected
 
 
 def test_p_values_are_adjusted_and_the_family_is_counted() -> None:
@@ -25,3 +25,16 @@ def test_a_claim_knows_which_p_it_would_need() -> None:
     assert lonely.own_level == pytest.approx(0.05 / 15)
     assert corrected([0.0])[0].own_level == 0.05
     assert corrected([0.03])[0].own_level == 0.05
+
+
+def test_claims_about_another_response_are_another_family() -> None:
+    found = corrected([0.01, 0.04, 0.03], ["p50", "p90", "p90"])
+    assert [each.adjusted for each in found] == pytest.approx([0.01, 0.04, 0.04])
+    assert [each.claims for each in found] == [1, 2, 2]
+
+
+@pytest.mark.parametrize("claims", [1, 6, 7, 12, 13, 100])
+def test_as_many_blocks_as_are_said_can_show_one_effect_among_claims(claims: int) -> None:
+    needed = blocks_for_one(claims)
+    assert corrected([2 / 2**needed, *[1.0] * (claims - 1)])[0].holds
+    assert needed == 6 or not corrected([2 / 2 ** (needed - 1), *[1.0] * (claims - 1)])[0].holds

@@ -109,3 +109,10 @@ def test_only_what_was_published_needs_a_source() -> None:
     for published in ({"published_ratio": 2}, {"published_direction": "none"}):
         with pytest.raises(ValidationError, match="needs a source"):
             Contrast.model_validate({**words, **published})
+
+
+def test_a_plan_says_how_many_blocks_its_claims_need() -> None:
+    chosen = experiment("chat_ladder")
+    codes = {each.code for each in chosen.plan(chosen.check({"blocks": 8})).warnings}
+    more = {each.code for each in chosen.plan(chosen.check({"blocks": 12})).warnings}
+    assert "plan.blocks" in codes - more

@@ -1,8 +1,14 @@
 """Several claims tested at once: p-values corrected, and what each claim then needs by itself.
 
 A verdict's direction and a decision "different" need the interval to exclude no effect and the
-p-value, adjusted over the claims of the run, to be 0.05 at most: of the effects so found, at most
-one in twenty is expected to be none.
+p-value, adjusted over the claims of the run about the same response, to be 0.05 at most: of the
+effects so found, at most one in twenty is expected to be none.
+
+A family is a response: what lowers the p90, say. Claims about several responses are several
+questions, each of which keeps its rate of false discoveries by itself, and so does all of them
+together nearly (B. Efron, Ann. Appl. Stat. 2, 2008: classes that differ are corrected apart). The
+percentiles of one step are no new steps: in one family with them, eight blocks, of which no p is
+below 0.0078, could show no single step of a ladder, be it ever so large.
 
 Why not intervals widened for the selection (Y. Benjamini, D. Yekutieli, JASA 100, 2005), for both
 parts of a verdict: with R of m claims found they stand at 1 - 0.05 R/m, and at 8 blocks the
@@ -14,12 +20,17 @@ published size, up to one claim in twenty is found to agree.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from perflab.analysis.methods.comparison import USUAL_P, benjamini_hochberg
+from perflab.analysis.methods.comparison import (
+    SMALLEST_SIGNED_RANK,
+    USUAL_P,
+    benjamini_hochberg,
+)
 from perflab.numerals import counted
 
 
@@ -46,8 +57,26 @@ class Corrected:
         return f"p, adjusted for {counted(self.claims, 'claim')}, is {self.adjusted:.2g}"
 
 
-def corrected(p_values: Sequence[float]) -> list[Corrected]:
-    """Return every p-value of a run with its adjusted one (NaN: not tested, and not counted)."""
-    claims = int(np.isfinite(np.asarray(p_values, dtype=float)).sum())
-    adjusted = benjamini_hochberg(p_values)
-    return [Corrected(p, own, claims) for p, own in zip(p_values, adjusted, strict=True)]
+def corrected(p_values: Sequence[float], families: Sequence[str] | None = None) -> list[Corrected]:
+    """Return every p-value of a run with its adjusted one (NaN: not tested, and not counted).
+
+    ``families`` names the family of each p-value; without them, all are of one.
+    """
+    p = np.asarray(p_values, dtype=float)
+    of = np.asarray(families if families is not None else [""] * len(p), dtype=object)
+    found: dict[int, Corrected] = {}
+    for family in dict.fromkeys(of):
+        places = np.flatnonzero(of == family)
+        claims = int(np.isfinite(p[places]).sum())
+        adjusted = benjamini_hochberg(p[places].tolist())
+        for place, own in zip(places, adjusted, strict=True):
+            found[int(place)] = Corrected(float(p[place]), own, claims)
+    return [found[place] for place in range(len(p))]
+
+
+def blocks_for_one(claims: int) -> int:
+    """Return how many blocks can show one effect among so many claims, were it ever so large.
+
+    The signed-rank test of n blocks has no p below 2 / 2^n.
+    """
+    return max(SMALLEST_SIGNED_RANK, math.ceil(math.log2(2 * claims / USUAL_P)))

@@ -97,7 +97,7 @@ def decide(
     margin : float
         A difference of this share, either way, does not matter (0.03: 3%).
     corrected : Corrected, optional
-        The p-value among the claims of the run; without it the comparison stands alone.
+        The p-value among the run's claims about the response; without it, the claim is alone.
 
     Raises
     ------

@@ -66,7 +66,8 @@ def evaluate(run: Run) -> list[Finding]:
     trials, noise = run.valid_trials(), noise_flags(run)
     asked = [contrast for contrast in run.record.contrasts if _is_asked(run, contrast)]
     findings = [_finding(run, contrast, trials) for contrast in asked]
-    p_values = corrected([_tested_p(finding) for finding in findings])
+    families = [finding.contrast.response for finding in findings]
+    p_values = corrected([_tested_p(finding) for finding in findings], families)
     return [
         replace(_judged(_counted(run, finding), own), noise=noise)
         for finding, own in zip(findings, p_values, strict=True)
@@ -82,7 +83,7 @@ def _tested_p(finding: Finding) -> float:
 
 
 def _judged(finding: Finding, own: Corrected) -> Finding:
-    """Add what the effect comes to beside the other claims of the run."""
+    """Add what the effect comes to beside the run's other claims about its response."""
     found = replace(finding, p_adjusted=own.adjusted, claims=own.claims)
     if finding.effect is None:
         return found

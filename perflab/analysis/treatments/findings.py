@@ -118,8 +118,8 @@ def evidence(finding: Finding) -> str:
 
 
 def adjusted_words(claims: int) -> str:
-    """Return what an adjusted p-value is called; without any p-value there is nothing to count."""
-    return f"p, adjusted for {counted(claims, 'claim')}" if claims else "p, adjusted"
+    """Return what an adjusted p-value is called, where it is adjusted for so many claims."""
+    return f"p, adjusted for {counted(claims, 'claim')}" if claims > 1 else "p, adjusted"
 
 
 def _upper(text: str) -> str:

@@ -4,7 +4,7 @@ It has two parts, fixed before any run. All is on the scale of log ratios (of di
 claims in a unit), with the 95% interval and the 90% interval of the effect.
 
 **Direction.** *shown*: the 95% interval lies wholly on the published side of no effect, and p,
-adjusted for the claims of the run, is 0.05 at most
+adjusted for the claims about its response, is 0.05 at most
 (:mod:`~perflab.analysis.methods.family`); *opposite*: the same on the other side; else *not shown*.
 
 **Size.** Published studies give no intervals: a factor of 1.25 either way is granted to their
@@ -104,7 +104,8 @@ class Verdict:
 def judge(effect: Effect | None, contrast: Contrast, corrected: Corrected | None = None) -> Verdict:
     """Apply the rule of this module to a measured effect (None: there is none).
 
-    ``corrected`` is its p-value among the claims of the run; without it the claim stands alone.
+    ``corrected`` is its p-value among the run's claims about its response; without it the claim is
+    alone.
     """
     if contrast.not_testable:
         return Verdict(Outcome.NOT_TESTABLE, contrast.not_testable)
