@@ -29,7 +29,7 @@ URL = "http://127.0.0.1:8000/"
 LONGEST_S = 3.0
 BIN = Path(sys.executable).parent
 # What a busy machine does to a load; anything else would speak against the command.
-NOISE = re.compile(r"generator lag|event-loop delay|the client (was ready|used)|Little's law")
+NOISE = re.compile(r"generator lag|event-loop delay|the client (was|used|stood still)|Little's law")
 
 
 def commands(program: str) -> list[list[str]]:

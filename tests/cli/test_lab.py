@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from perflab import systems
 from perflab.cli import app
 
-SMALL = ["-p", "blocks=2", "-p", "fresh_blocks=0", "-p", "requests=60",
+SMALL = ["-p", "blocks=1", "-p", "fresh_blocks=0", "-p", "requests=60",
          "-p", "warmup_requests=10", "-p", "concurrency=5", "-p", "workers=1",
          "-p", "pool_size=4"]  # fmt: skip
 
@@ -23,9 +23,9 @@ def test_the_main_job_says_what_is_valid_and_names_every_file(
     monkeypatch.setattr(systems, "experiments", lambda: [only])
     result = CliRunner().invoke(app, ["lab", "--backend", "process", *SMALL])
     assert result.exit_code == 0, result.output
-    assert "1 experiments, 6 trials" not in result.output
-    assert "1 experiment, 6 trials in all" in result.output
-    assert "of 6 trials valid" in result.output
+    assert "1 experiments, 3 trials" not in result.output
+    assert "1 experiment, 3 trials in all" in result.output
+    assert "of 3 trials valid" in result.output
     named = [Path(line.strip()) for line in result.output.splitlines() if line.startswith("    /")]
     assert all(path.is_file() for path in named)
     assert {path.suffix for path in named} == {".ipynb", ".md", ".svg", ".png", ".csv"}

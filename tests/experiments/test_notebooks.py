@@ -55,6 +55,14 @@ SMALL = {
     "serialization": CODECS,
     "profile": PROFILES,
     "inference_runtime": {**INFERENCE, "blocks": 1},
+    "sync_vs_async": {**INFERENCE, "round_trip_ms": [0.0]},
+    "flush_map": {
+        **INFERENCE,
+        "blocks": 1,
+        "workers": [1],
+        "commit_delay_us": [0],
+        "round_trip_ms": [0.0],
+    },
     "chat_ladder": {**CHATTERS, "rungs": ["json", "best"], "users_share": 0.1},
     "latency_cpu": {**CHATTERS, "users": 25},
 }
