@@ -17,6 +17,7 @@ from perflab.figures.page import Page
 from perflab.figures.theme import INK, MUTED
 from perflab.figures.view import View
 from perflab.figures.words import wrap
+from perflab.numerals import counted
 from perflab.recordings import Run
 from perflab.systems.inference.analysis.time_shares import (
     JudgedShare,
@@ -138,7 +139,7 @@ def _words(axes: Axes, place: int, row: Mapping[Hashable, Any], high: float) -> 
     if math.isfinite(float(row["low"])):
         words.append(f"{row['share']:.0%} [{row['low']:.0%}, {row['high']:.0%}]")
     left_out = f", {int(row['left_out'])} left out" if row["left_out"] else ""
-    words.append(f"n = {int(row['n'])} blocks{left_out}")
+    words.append(f"n = {counted(int(row['n']), 'block')}{left_out}")
     if math.isfinite(float(row["published"])):
         words.append(f"published {row['published']:.0%}")
     if row["note"]:
