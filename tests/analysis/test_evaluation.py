@@ -245,3 +245,11 @@ def test_the_summary_of_a_run_where_all_failed_has_rows_and_no_numbers(tmp_path)
     assert list(table["failed"]) == [6, 6]
     assert table["throughput_rps"].isna().all()
     assert list(table["throughput_rps_n"]) == [0, 0]
+
+
+def test_claims_about_two_responses_are_adjusted_apart(tmp_path) -> None:
+    rate = contrast_of(*ON_AND_OFF[::-1])
+    fields = {"response": "p50_ms", "published_ratio": None, "published_direction": "smaller"}
+    times = [contrast_of(*ON_AND_OFF[::-1], name=name, **fields) for name in "ab"]
+    found = evaluate(write_run(tmp_path, contrasts=[rate, *times]))
+    assert [each.claims for each in found] == [1, 2, 2]
