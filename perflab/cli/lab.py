@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,19 +14,24 @@ from perflab.cli.terminal import print_table
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from perflab.experiments import Experiment
     from perflab.papermill_job import Executed
 
 
 def command(
     parameter: Annotated[
         list[str] | None,
-        typer.Option("-p", "--parameter", help="key=value for every notebook; repeatable"),
+        typer.Option("-p", "--parameter", help="key=value where a notebook has it; repeatable"),
     ] = None,
     backend: Annotated[
         str, typer.Option(help="auto (Docker where an engine answers), docker or process")
     ] = "auto",
 ) -> None:
-    """Run the core experiments as notebooks; ends with verdicts, figures and notebooks."""
+    """Run the core experiments as notebooks; ends with verdicts, figures and notebooks.
+
+    They run shorter than by themselves where that takes long: see which parameters in the
+    notebooks, and give longer ones with -p.
+    """
     from perflab import laboratory
     from perflab.numerals import counted
     from perflab.papermill_job import execute
@@ -35,9 +41,9 @@ def command(
     from perflab.systems import experiments
 
     console = make_console()
-    values = {**parse_assignments(parameter or []), "backend": backend}
-    chosen = [each for each in experiments() if each.in_main_job]
-    plans = [each.plan(each.check(values)) for each in chosen]
+    chosen = [each for each in experiments() if each.main_job is not None]
+    values = main_job_values(chosen, {**parse_assignments(parameter or []), "backend": backend})
+    plans = [each.plan(each.check(values[each.name])) for each in chosen]
     total = sum(plan.blocks * len(plan.treatments) for plan in plans)
     counted_ones = counted(len(chosen), "experiment")
     console.print(f"{counted_ones}, {total} trials in all", highlight=False)
@@ -45,7 +51,7 @@ def command(
     done = []
     for number, each in enumerate(chosen, start=1):
         console.print(f"[bold]{number}/{len(chosen)} {each.name}[/bold]")
-        done.append(execute(each.name, values))
+        done.append(execute(each.name, values[each.name]))
     spent = minutes(time.monotonic() - began)
     runs = [laboratory.open_run(item.run_id) for item in done]
     console.print()
@@ -56,6 +62,37 @@ def command(
         _tell_files(console, item)
     valid = sum(len(run.valid_trials()) for run in runs)
     console.print(f"{counted_ones} in {spent}: {valid} of {total} trials valid", highlight=False)
+
+
+def main_job_values(
+    chosen: Iterable[Experiment], given: Mapping[str, Any]
+) -> dict[str, dict[str, Any]]:
+    """Return each experiment's parameters: what is given goes to those that have it.
+
+    Raises
+    ------
+    ParameterError
+        None of them has a parameter that is given.
+    """
+    from perflab.errors import ParameterError
+    from perflab.parameters import did_you_mean
+
+    fields = {each.name: each.parameters.model_fields for each in chosen}
+    known = sorted({name for own in fields.values() for name in own})
+    problems = [
+        f"no experiment of the main job has '{name}'{did_you_mean(name, known)}"
+        for name in given
+        if name not in known
+    ]
+    if problems:
+        raise ParameterError("parameters (-p)", problems)
+    return {
+        each.name: {
+            **(each.main_job or {}),
+            **{name: value for name, value in given.items() if name in fields[each.name]},
+        }
+        for each in chosen
+    }
 
 
 def _tell_files(console: Console, item: Executed) -> None:

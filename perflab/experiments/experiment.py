@@ -78,8 +78,9 @@ OF_THE_CALL = ("from_run", "resume", "wait_s")
 class Experiment:
     """A question with factors, a workload and published results to compare with.
 
-    ``steady`` says by what a trial shows whether it was steady; ``in_main_job`` that 'perflab lab'
-    runs it. ``system`` and ``responses`` need not be given: they are the system's that it lies in.
+    ``steady`` says by what a trial shows whether it was steady. With ``main_job`` it is part of
+    'perflab lab', which runs it with these parameters. ``system`` and ``responses`` need not be
+    given: they are the system's that it lies in.
     """
 
     name: str
@@ -91,7 +92,7 @@ class Experiment:
     contrasts: Callable[[Any], Sequence[Contrast]]
     warnings: Callable[[Any], Sequence[Remark]] = lambda _: ()
     steady: Steady = BY_REQUESTS
-    in_main_job: bool = False
+    main_job: Mapping[str, Any] | None = None
     system: str = ""
     responses: Sequence[Response] = COMMON
 

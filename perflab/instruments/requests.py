@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -14,14 +13,17 @@ from perflab.load.times import times_of
 from perflab.load.trend import response_trend
 from perflab.percentiles import CENSORED, OF_TRIALS, bounds_of
 from perflab.recordings.columns import PHASE_COLUMN
+from perflab.recordings.reasons import Reason
 
 
 class Requests(Instrument):
     """Sums up the requests of a trial.
 
     With a ``prefix`` its columns are called by it: where requests only open what is measured, they
-    shall not pass for it. Phases have names of their own. ``steady`` False says that response times
-    are to be compared although they rise or fall over the whole load.
+    shall not pass for it. Phases have names of their own. A trial whose response times rise or fall
+    over the whole load (:mod:`perflab.load.trend`) is not used, and none of its numbers: in a
+    closed loop throughput and CPU follow the response times. ``steady`` False takes them as they
+    are: of a load that is to rise.
     """
 
     prefix: str = ""
@@ -38,32 +40,41 @@ class _Requests(Look):
 
     def observe(self, load: Load) -> Observation:
         """Return columns alone."""
-        columns = request_columns(load.result, self._asked.steady)
+        columns = request_columns(load.result)
         named = {f"{self._asked.prefix}{name}": value for name, value in columns.items()}
-        return Observation({**named, **phase_columns(load.result.requests)})
+        return Observation(
+            {**named, **phase_columns(load.result.requests)},
+            reasons=unsteady(load.result) if self._asked.steady else (),
+        )
 
 
-def request_columns(result: LoadResult, steady: bool = True) -> dict[str, Any]:
+def unsteady(result: LoadResult) -> list[Reason]:
+    """Return why a load has no numbers of its own: one twice as long would have others."""
+    trend = response_trend(result)
+    if not trend.too_large:
+        return []
+    text = f"the load was not steady: {trend}"
+    return [Reason(code="load.trend", text=text)]
+
+
+def request_columns(result: LoadResult) -> dict[str, Any]:
     """Return throughput and response times of the measured stage, and what a request costs.
 
     For throughput see :attr:`LoadResult.throughput_rps`. Times are those of measured successes, in
     ms; NaN where requests that were cut off could move them, or where more than a tenth may be the
-    client's own time (``_client_ms`` says how much); and, of a load that should be ``steady``,
-    where response times rise or fall all the time (:mod:`perflab.load.trend`). Connection wait is
-    from take-up to sending.
+    client's own time (``_client_ms`` says how much). Connection wait is from take-up to sending.
     """
     response = times_of(result).numbers(OF_TRIALS)
     service = times_of(result, "sent_ns").numbers(OF_TRIALS)
     wait = times_of(result, "started_ns", "sent_ns").numbers(OF_TRIALS)
     measured = len(result.measured(lambda rows: rows["error"]))
-    drifts = steady and response_trend(result).too_large
     given = ("mean", *(f"p{share}" for share in OF_TRIALS))
     return {
         "throughput_rps": result.throughput_rps,
-        **{f"{name}_ms": math.nan if drifts else response[name].comparable for name in given},
+        **{f"{name}_ms": response[name].comparable for name in given},
         **{f"{name}_client_ms": response[name].client_ms for name in given},
-        "service_mean_ms": math.nan if drifts else service["mean"].comparable,
-        "service_p99_ms": math.nan if drifts else service["p99"].comparable,
+        "service_mean_ms": service["mean"].comparable,
+        "service_p99_ms": service["p99"].comparable,
         "connection_wait_p50_ms": wait["p50"].value,
         "connection_wait_p99_ms": wait["p99"].value,
         "client_cpu_us_per_request": result.cpu_ns / 1e3 / max(1, measured),

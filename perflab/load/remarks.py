@@ -55,8 +55,7 @@ def of_numbers(response: Times, trend: Trend) -> list[Remark]:
     ]
     found = []
     if trend.too_large:
-        text = f"response times changed by {trend.share:+.0%} from begin to end of the load"
-        text += ": a longer one would have others; they are compared with nothing"
+        text = f"the load was not steady: {trend}; a longer one would have others"
         found.append(Remark(code="load.trend", text=text))
     if bounds:
         text = f"{len(response.elapsed)} requests were cut off before their end, and could move "

@@ -27,6 +27,9 @@ class Trend:
         """Whether the load had no response time of its own: one twice as long has another."""
         return abs(self.share) > MAX_TREND_SHARE
 
+    def __str__(self) -> str:
+        return f"response times changed by {self.share:+.0%} from its begin to its end"
+
 
 def trend_of(planned_ns: np.ndarray, response_ns: np.ndarray) -> Trend:
     """Return how response times change over a load.

@@ -188,6 +188,9 @@ def _measured(bench: Bench, treatment: Treatment, row: dict[str, Any], kept: _Ke
     seen = [look.observe(load) for look in looks]
     reasons = [*losses, *found.reasons, *_disturbances(shares)]
     reasons += [reason for each in seen for reason in each.reasons]
+    warnings = [*found.warnings, *(warning for each in seen for warning in each.warnings)]
+    # What speaks against the trial need not be told beside it, too.
+    against = {reason.code for reason in reasons}
     services = [*load.services, *own]
     row |= {
         **summary.load_columns(load.result),
@@ -196,7 +199,7 @@ def _measured(bench: Bench, treatment: Treatment, row: dict[str, Any], kept: _Ke
         **shares,
         "state": "invalid" if reasons else "valid",
         "reasons": reasons,
-        "warnings": [*found.warnings, *(warning for each in seen for warning in each.warnings)],
+        "warnings": [warning for warning in warnings if warning.code not in against],
     }
     for each in seen:
         row |= _new_columns(each, row)

@@ -9,6 +9,8 @@ from typer.testing import CliRunner
 
 from perflab import systems
 from perflab.cli import app
+from perflab.cli.lab import main_job_values
+from perflab.errors import ParameterError
 
 SMALL = ["-p", "blocks=1", "-p", "fresh_blocks=0", "-p", "requests=60",
          "-p", "warmup_requests=10", "-p", "concurrency=5", "-p", "workers=1",
@@ -32,3 +34,25 @@ def test_the_main_job_says_what_is_valid_and_names_every_file(
     saved = next(path for path in named if path.suffix == ".md").parent
     assert set(named) == {path for path in saved.iterdir() if path.is_file()}
     assert "WARNING" not in capfd.readouterr().err
+
+
+def test_the_main_job_is_what_the_lab_is_for() -> None:
+    chosen = [each for each in systems.experiments() if each.main_job is not None]
+    names = {each.name for each in chosen}
+    assert names == {"sync_vs_async", "synchronous_commit", "serialization", "latency_cpu"}
+    values = main_job_values(chosen, {})
+    for each in chosen:
+        each.check(values[each.name])
+
+
+def test_parameters_of_the_main_job_go_where_they_belong() -> None:
+    chosen = [systems.experiment(name) for name in ("synchronous_commit", "latency_cpu")]
+    values = main_job_values(chosen, {"blocks": 4, "users": 30, "workers": 2})
+    assert values["synchronous_commit"] == {"blocks": 4, "workers": 2}
+    short = dict(systems.experiment("latency_cpu").main_job or {})
+    assert values["latency_cpu"] == {**short, "blocks": 4, "users": 30}
+
+
+def test_a_parameter_that_no_experiment_of_the_main_job_has_is_refused() -> None:
+    with pytest.raises(ParameterError, match=r"'worker'.*did you mean 'workers'"):
+        main_job_values([systems.experiment("synchronous_commit")], {"worker": 2})

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perflab.instruments.requests import request_columns
+from perflab.instruments.requests import request_columns, unsteady
 from perflab.load.columns import bin_ms
 from perflab.load.live import Live
 from perflab.load.outcome import CENSORED, CODES
@@ -197,7 +197,7 @@ def test_an_objective_is_not_missed_by_the_client_s_own_time(tmp_path: Path) -> 
 
 @pytest.mark.parametrize(("rise", "steady"), [(0.0, True), (0.08, True), (0.15, False)])
 @pytest.mark.parametrize("sign", [1, -1])
-def test_times_that_rise_or_fall_all_the_time_are_compared_with_nothing(
+def test_a_load_whose_times_rise_or_fall_all_the_time_says_so(
     tmp_path: Path, rise: float, steady: bool, sign: int
 ) -> None:
     noise_ms = np.random.default_rng(2).normal(0, 1, 500)
@@ -211,7 +211,8 @@ def test_times_that_rise_or_fall_all_the_time_are_compared_with_nothing(
     _, judged = shown(result)
     assert judged.valid
     assert ("load.trend" in {each.code for each in judged.warnings}) != steady
+    # As a trial it is not used, neither its times nor its throughput: they are one thing.
+    assert [each.code for each in unsteady(result)] == ([] if steady else ["load.trend"])
     row = request_columns(result)
-    assert math.isnan(row["mean_ms"]) != steady
+    assert row["mean_ms"] == pytest.approx(100, rel=0.01)
     assert row["throughput_rps"] > 0
-    assert request_columns(result, steady=False)["mean_ms"] == pytest.approx(100, rel=0.01)

@@ -11,6 +11,7 @@ import pytest
 
 from perflab.errors import ExperimentError, LoadError, RunInterrupted, ServiceFailed, SettingRefused
 from perflab.instruments.cpu_speed import CpuSpeed
+from perflab.instruments.requests import Requests
 from perflab.stacks.patience import go_on
 from perflab.trials.trial import TrialTables, measure
 from tests.trials.fakes import REQUESTS, Residents, bench, treatment
@@ -72,6 +73,32 @@ def test_what_the_generator_holds_against_itself_makes_the_trial_invalid(
     assert reason in found.row["reasons"][0]
     assert [each.side for each in found.row["reasons"]] == [side]
     assert found.requests is not None, "it is recorded all the same"
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_trial_that_was_not_steady_is_not_used_and_says_so_once(
+    tmp_path: Path, sign: int
+) -> None:
+    def drift(rows: np.ndarray) -> None:
+        spent_ns = 50e6 * (1 + sign * np.linspace(-0.1, 0.1, len(rows)))
+        rows["planned_ns"] = rows["started_ns"] = rows["sent_ns"] = rows["done_ns"] - spent_ns
+
+    found = measured(tmp_path, facts={"change": drift})
+    assert found.row["state"] == "invalid"
+    assert [each.code for each in found.row["reasons"]] == ["load.trend"]
+    assert "load.trend" not in {each.code for each in found.row["warnings"]}
+    assert found.row["mean_ms"] == pytest.approx(50, rel=0.01), "it is shown all the same"
+
+
+def test_a_load_that_is_to_rise_is_used_and_told(tmp_path: Path) -> None:
+    def drift(rows: np.ndarray) -> None:
+        spent_ns = 50e6 * (1 + np.linspace(-0.1, 0.1, len(rows)))
+        rows["planned_ns"] = rows["started_ns"] = rows["sent_ns"] = rows["done_ns"] - spent_ns
+
+    rising = treatment("a").model_copy(update={"instruments": (Requests(steady=False),)})
+    found = measure(bench(tmp_path, facts={"change": drift}), rising, {"trial_id": "t"})
+    assert found.row["state"] == "valid"
+    assert "load.trend" in {each.code for each in found.row["warnings"]}
 
 
 @pytest.mark.parametrize(("share", "state"), [(0.005, "valid"), (0.02, "invalid")])

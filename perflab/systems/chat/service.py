@@ -24,7 +24,12 @@ SLACK_S = 20.0
 PAUSE_S = 1.0
 
 # Requests are logins here: they shall not pass for what is measured.
-INSTRUMENTS = (Requests(prefix="request_"), CpuSpeed(), SchedulerAccounts(), Streams())
+INSTRUMENTS = (
+    Requests(prefix="request_", steady=False),
+    CpuSpeed(),
+    SchedulerAccounts(),
+    Streams(),
+)
 NOTHING: Mapping[str, str] = {}
 TOGETHER = ("together", "spread")
 SCHEDULED = ("scheduled", "staggered")

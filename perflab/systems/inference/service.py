@@ -63,7 +63,7 @@ class LoadParameters(RunParameters):
         default=1000, ge=10, le=1_000_000, description="requests that count, in each trial"
     )
     warmup_requests: int = Field(
-        default=100, ge=0, le=1_000_000, description="requests before them, recorded apart"
+        default=300, ge=0, le=1_000_000, description="requests before them, recorded apart"
     )
     concurrency: int = Field(
         default=50,

@@ -113,12 +113,19 @@ def _contrasts(parameters: LatencyCpuParameters) -> list[Contrast]:
     return [cpu, *joining, *latency]
 
 
+# A crowd that grows within seconds to what a core can just serve: far from the published load.
+SHORT = {
+    "blocks": 3, "users": 100, "join_s": 0.08, "action_s": 2.0, "plateau_s": 4.0,
+    "bcrypt_rounds": 9,
+}  # fmt: skip
+
 EXPERIMENT = Experiment(
     name="latency_cpu",
     title="Chat: latency against CPU, volume and logins",
     question="From which CPU share on is the chat service slow, what do logins add, and how does "
     "volume grow with the users?",
     parameters=LatencyCpuParameters,
+    main_job=SHORT,
     steady=STEADY,
     treatments=_treatments,
     factors=lambda parameters: service.factors(parameters, _rungs(parameters)),

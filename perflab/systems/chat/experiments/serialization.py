@@ -146,12 +146,18 @@ def _published_ms(codec: str, step: str) -> float:
     return published_value("chat", "microbenchmark", SCENARIOS[codec], f"{step}_time")
 
 
+# The study's own message, written and read by the codecs it compared.
+SHORT = {
+    "codec": list(SCENARIOS), "operation": ["serialize", "deserialize"], "message": ["published"],
+}  # fmt: skip
+
 EXPERIMENT = Experiment(
     name="serialization",
     title="Codecs: time and bytes per message",
     question="What does each codec cost per message and how many bytes does it make, and how many "
     "operations do the published totals stand for?",
     parameters=SerializationParameters,
+    main_job=SHORT,
     treatments=_treatments,
     factors=_levels,
     contrasts=_contrasts,

@@ -103,7 +103,6 @@ EXPERIMENT = Experiment(
     title="Runtime and database write, as an interaction",
     question="Does a faster inference runtime help while every request waits for a commit?",
     parameters=InferenceRuntimeParameters,
-    in_main_job=True,
     treatments=_treatments,
     factors=lambda _: {"runtime": RUNTIMES, "database_write": WRITES},
     contrasts=_contrasts,

@@ -216,7 +216,7 @@ EXPERIMENT = Experiment(
     question="Does a non-blocking driver alone raise throughput: at which distance from the "
     "database, with which pool, with how many workers?",
     parameters=SyncVsAsyncParameters,
-    in_main_job=True,
+    main_job={"pool_minconn": ["max"]},
     treatments=_treatments,
     factors=_levels,
     contrasts=_contrasts,
