@@ -25,8 +25,8 @@ clock = time.monotonic_ns
 DRAWN = 1 << 16
 
 
-def delays_ns(kind: str, delay_ms: float, seed: int) -> list[int]:
-    """Return delays to use in turn."""
+def delays_ns(kind: str, delay_ms: float, seed: int, hang: tuple[float, float]) -> list[int]:
+    """Return delays to use in turn; a share of them is another (``hang``: share, and ms)."""
     random = np.random.default_rng(seed)
     if kind == "constant":
         drawn = np.full(DRAWN, delay_ms)
@@ -36,6 +36,7 @@ def delays_ns(kind: str, delay_ms: float, seed: int) -> list[int]:
         drawn = np.minimum(delay_ms * (1 + random.pareto(1.8, DRAWN)), 200 * delay_ms)
     else:
         drawn = np.zeros(DRAWN)
+    drawn = np.where(random.random(DRAWN) < hang[0], hang[1], drawn)
     return [round(value * 1e6) for value in drawn]
 
 
@@ -44,7 +45,9 @@ class Server:
 
     def __init__(self, given: argparse.Namespace, loop: asyncio.AbstractEventLoop) -> None:
         self.timer = Timer(loop)
-        self.delays = delays_ns(given.kind, given.delay_ms, given.seed)
+        self.delays = delays_ns(
+            given.kind, given.delay_ms, given.seed, (given.hang_share, given.hang_ms)
+        )
         self.turn = 0
         self.notes = array("q")
         self.body = b"x" * given.bytes
@@ -103,6 +106,8 @@ async def main() -> None:
     parser.add_argument("--kind", default="none", choices=("none", "constant", "bimodal", "heavy"))
     parser.add_argument("--delay-ms", type=float, default=0.0)
     parser.add_argument("--bytes", type=int, default=12)
+    parser.add_argument("--hang-share", type=float, default=0.0)
+    parser.add_argument("--hang-ms", type=float, default=0.0)
     parser.add_argument("--slots", type=int, default=0)
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
