@@ -18,11 +18,11 @@ from perflab.figures.plots.latency_cpu import latency_cpu_view
 from perflab.figures.plots.latency_ecdf import LATENCY_ECDF
 from perflab.figures.plots.throughput import THROUGHPUT, throughput_view
 from perflab.figures.plots.time_breakdown import TIME_BREAKDOWN, time_breakdown_view
-from perflab.figures.view import Drawing, View, draw_table, draw_view
+from perflab.figures.view import Drawing, Judging, View, draw_table, draw_view
 
 __all__ = [
     "CORE_TIME", "DATABASE_WAITS", "EFFECT", "FLUSH_COST", "GENERAL_VIEWS", "LATENCY_ECDF",
-    "OF_REQUESTS", "THROUGHPUT", "TIME_BREAKDOWN", "Drawing", "FlameGraph", "Page",
+    "OF_REQUESTS", "THROUGHPUT", "TIME_BREAKDOWN", "Drawing", "FlameGraph", "Judging", "Page",
     "ProvenanceError", "View", "draw_table", "draw_view", "flame_views", "latency_cpu_view",
     "page_of", "provenance", "save_view", "throughput_view", "time_breakdown_view",
 ]  # fmt: skip

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import pandas as pd
 
+from perflab.analysis.treatments.joint import JointClaim
 from perflab.figures.canvas import LabFigure
 from perflab.figures.flame_graphs import FlameGraph
 from perflab.figures.nothing import empty_figure
@@ -29,6 +30,14 @@ def nothing_to_show(page: Page) -> str:
 
 
 @dataclass(frozen=True)
+class Judging:
+    """A rule of a system's own for published claims, by their names; ``of`` applies it to a run."""
+
+    claims: tuple[str, ...]
+    of: Callable[[Run], Mapping[str, JointClaim]]
+
+
+@dataclass(frozen=True)
 class View:
     """One kind of picture.
 
@@ -47,6 +56,8 @@ class View:
         Whether a run is of the kind that this is a view of, whatever was measured.
     empty : callable
         Why there may be nothing to show.
+    judging : Judging, optional
+        How it judges what it shows; most views judge nothing.
     """
 
     name: str
@@ -55,6 +66,7 @@ class View:
     draw: Callable[[pd.DataFrame, Page], Drawing]
     suits: Callable[[Run], bool] = every_run
     empty: Callable[[Page], str] = nothing_to_show
+    judging: Judging | None = None
 
 
 def draw_table(view: View, table: pd.DataFrame, page: Page) -> Drawing:

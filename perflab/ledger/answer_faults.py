@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from perflab.errors import PerflabError
-from perflab.ledger.declared import has_view, mismatch, planned_contrasts, settings_of
+from perflab.ledger.declared import mismatch, planned_contrasts, settings_of, view_fault
 from perflab.published import Answered, Row, checks, reasons, rows
 from perflab.published.row import KINDS
 
@@ -57,7 +57,7 @@ def _of_contrast(row: Row, _: _Known) -> str:
 
 
 def _of_view(row: Row, _: _Known) -> str:
-    return "" if has_view(row.answer) else f"there is no view '{row.answer.name}'"
+    return view_fault(row.answer)
 
 
 def _of_setting(row: Row, _: _Known) -> str:

@@ -11,7 +11,7 @@ from perflab.errors import PerflabError
 from perflab.published import Answer, Row, estimands
 from perflab.published.row import SIZES
 from perflab.recordings import Contrast, Run
-from perflab.reports.pictures import view_names
+from perflab.reports.pictures import declared_views
 from perflab.trials.plan import RunPlan
 
 
@@ -45,9 +45,15 @@ def settings_of(answer: Answer) -> list[Any]:
     return [*(each for each in values if each is not None), *plan.factors.get(answer.name, ())]
 
 
-def has_view(answer: Answer) -> bool:
-    """Say whether the experiment's system declares a view of this name; raises as above."""
-    return answer.name in view_names(plan_of(answer).system)
+def view_fault(answer: Answer) -> str:
+    """Return what an answer names that its system does not declare, or nothing; raises as above."""
+    view = declared_views(plan_of(answer).system).get(answer.view)
+    if view is None:
+        return f"there is no view '{answer.view}'"
+    judged = view.judging.claims if view.judging else ()
+    if answer.claim and answer.claim not in judged:
+        return f"view '{view.name}' judges no '{answer.claim}'"
+    return ""
 
 
 def mismatch(row: Row, contrast: Contrast) -> str:

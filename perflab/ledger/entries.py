@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from perflab.analysis.treatments.evaluation import Finding
+from perflab.analysis.treatments.joint import JointClaim
 from perflab.analysis.treatments.verdict import Outcome
 from perflab.chosen_runs import judged_runs
 from perflab.errors import PerflabError
@@ -92,26 +93,45 @@ def _by_contrast(row: Row, books: _Books) -> Entry:
         return Entry(row, Answered.NOT_COMPARABLE if unfit else NO_ANSWER, why)
     found = books.evidence.findings(row)
     if found:
-        return _judged(row, found)
+        return _judged(row, [_of_contrasts(witness, each) for witness, each in found])
     if why := all_not_testable(planned):
         return Entry(row, NOT_TESTABLE, why)
     return Entry(row, UNMEASURED, row.answer.command)
 
 
-def _judged(row: Row, found: Sequence[tuple[Witness, list[Finding]]]) -> Entry:
-    (witness, findings), *others = found
-    outcome = _agreed(findings)
+@dataclass(frozen=True)
+class _Told:
+    """What a run says of a row."""
+
+    run_id: str
+    findings: Sequence[Finding]
+    outcome: str
+    why: str
+
+
+def _of_contrasts(witness: Witness, findings: Sequence[Finding]) -> _Told:
     whys = dict.fromkeys(finding.verdict.reason for finding in findings)
-    if outcome == NOT_TESTABLE:
-        return Entry(row, outcome, "; ".join(whys))
+    return _Told(witness.run_id, findings, _agreed(findings), "; ".join(whys))
+
+
+def _of_claim(witness: Witness, claim: JointClaim) -> _Told:
+    verdict = claim.verdict
+    return _Told(witness.run_id, claim.findings, str(verdict), verdict.reason)
+
+
+def _judged(row: Row, found: Sequence[_Told]) -> Entry:
+    told, *others = found
+    if told.outcome == NOT_TESTABLE:
+        return Entry(row, told.outcome, told.why)
+    several = len(told.findings) > 1
     return Entry(
         row,
-        outcome,
-        "; ".join(whys),
-        measured=tuple(_measured(finding, len(findings) > 1) for finding in findings),
-        n=tuple(count(finding.effect.n if finding.effect else None) for finding in findings),
-        run_id=witness.run_id,
-        others=_of_others([_agreed(each) for _, each in others], outcome),
+        told.outcome,
+        told.why,
+        measured=tuple(_measured(finding, several) for finding in told.findings),
+        n=tuple(count(each.effect.n if each.effect else None) for each in told.findings),
+        run_id=told.run_id,
+        others=_of_others([each.outcome for each in others], told.outcome),
         judged=True,
     )
 
@@ -140,11 +160,15 @@ def _measured(finding: Finding, several: bool) -> str:
 
 def _by_view(row: Row, books: _Books) -> Entry:
     planned = row.answer.command
+    if row.answer.claim:
+        judged = books.evidence.judged(row)
+        told = [_of_claim(witness, claim) for witness, claim in judged]
+        return _judged(row, told) if told else Entry(row, UNMEASURED, planned)
     found = books.evidence.seen(row.answer)
     if not found:
         return Entry(row, UNMEASURED, planned)
     run_id = found[0].run_id
-    return Entry(row, SHOWN, f"perflab.draw(run, '{row.answer.name}')", run_id=run_id)
+    return Entry(row, SHOWN, f"perflab.draw(run, '{row.answer.view}')", run_id=run_id)
 
 
 def _by_setting(row: Row, _: _Books) -> Entry:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from perflab.analysis.treatments.evaluation import Finding, evaluate
+from perflab.analysis.treatments.joint import JointClaim
+from perflab.figures import View
 from perflab.ledger.declared import mismatch, plan_of, standing
 from perflab.published import Answer, Row
 from perflab.recordings import FREE_PARAMETERS, Selected
@@ -20,6 +22,7 @@ class Witness:
     """A chosen run; it is read when something is asked of it, and once."""
 
     selected: Selected
+    _judged: dict[str, Mapping[str, JointClaim]] = field(default_factory=dict)
 
     @cached_property
     def findings(self) -> dict[str, Finding]:
@@ -29,9 +32,18 @@ class Witness:
         return {each.contrast.name: each for each in found if each.contrast.name in asked}
 
     @cached_property
-    def views(self) -> frozenset[str]:
-        """Names of the views that suit it."""
-        return frozenset(view.name for view in views_of(self.selected.run))
+    def views(self) -> Mapping[str, View]:
+        """The views that suit it, by name."""
+        return {view.name: view for view in views_of(self.selected.run)}
+
+    def judged(self, answer: Answer) -> JointClaim | None:
+        """Return what the view that an answer names says of its claim; None where it is silent."""
+        view = self.views.get(answer.view)
+        if view is None or view.judging is None:
+            return None
+        if view.name not in self._judged:
+            self._judged[view.name] = view.judging.of(self.selected.run)
+        return self._judged[view.name].get(answer.claim)
 
     @property
     def run_id(self) -> str:
@@ -59,6 +71,15 @@ class Evidence:
             found.setdefault(selected.run.record.experiment, []).append(Witness(selected))
         return Evidence(found)
 
+    def judged(self, row: Row) -> list[tuple[Witness, JointClaim]]:
+        """Return what views say of a row's claim, the run to go by first; otherwise as findings."""
+        found = []
+        for witness in self._by_weight(row.answer):
+            claim = witness.judged(row.answer)
+            if claim and not any(mismatch(row, each.contrast) for each in claim.findings):
+                found.append((witness, claim))
+        return found
+
     def findings(self, row: Row) -> list[tuple[Witness, list[Finding]]]:
         """Return what runs found of a row's contrasts, the run to go by first.
 
@@ -78,7 +99,7 @@ class Evidence:
 
     def seen(self, answer: Answer) -> list[Witness]:
         """Return the runs that a view suits, the one to go by first."""
-        return [each for each in self._by_weight(answer) if answer.name in each.views]
+        return [each for each in self._by_weight(answer) if answer.view in each.views]
 
     def _by_weight(self, answer: Answer) -> Sequence[Witness]:
         def weight(witness: Witness) -> tuple[bool, int, str]:

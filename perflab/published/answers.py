@@ -5,6 +5,7 @@ in the file                                     what it says
 ==============================================  ==================================================
 ``contrast EXPERIMENT [NAME=VALUE ...]: NAME``  a contrast judges it; ``*`` in the name: several do
 ``view EXPERIMENT [NAME=VALUE ...]: NAME``      a picture shows it, and nothing judges it
+``view EXPERIMENT [...]: NAME / CLAIM``         the picture's own rule judges it
 ``setting EXPERIMENT [...]: NAME``              a parameter or factor has this value
 ``built in: WHERE``                             the system under test or its load is made so
 ``check: NAME``                                 the study check says what it is worth
@@ -45,6 +46,7 @@ class Answered(StrEnum):
 
 BY_EXPERIMENT = (Answered.CONTRAST, Answered.VIEW, Answered.SETTING)
 BY_REASON = (Answered.NOT_COMPARABLE, Answered.NOT_TESTABLE)
+OF_VIEW = " / "
 _EXPERIMENT = re.compile(r"(contrast|view|setting) (\S+)((?: [a-z_]+=\S+)*): (.+)")
 _OTHERS = re.compile(r"([a-z ]+): (.+)")
 FORMS = "; ".join(
@@ -73,6 +75,16 @@ class Answer:
         """What to type to have it measured."""
         words = [f"-p {name}={value}" for name, value in self.parameters]
         return " ".join(["perflab run", self.experiment, *words])
+
+    @property
+    def view(self) -> str:
+        """The view that is named."""
+        return self.name.partition(OF_VIEW)[0]
+
+    @property
+    def claim(self) -> str:
+        """The claim that the view judges; empty where it only shows."""
+        return self.name.partition(OF_VIEW)[2]
 
     def covers(self, name: str) -> bool:
         """Say whether a contrast of this name is meant."""

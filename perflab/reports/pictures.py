@@ -31,10 +31,9 @@ def views_of(run: Run) -> list[View]:
     return [view for view in suiting if not view.table(run).empty]
 
 
-def view_names(system: str) -> frozenset[str]:
-    """Return the names of the views that a system declares, without those made for each run."""
-    declared = _declared_by(system)
-    return frozenset(each.name for each in declared if isinstance(each, View))
+def declared_views(system: str) -> dict[str, View]:
+    """Return the views that a system declares, by name, without those made for each run."""
+    return {each.name: each for each in _declared_by(system) if isinstance(each, View)}
 
 
 def _every_view(run: Run) -> list[View]:

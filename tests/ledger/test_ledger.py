@@ -105,11 +105,37 @@ def test_an_unfinished_run_is_no_evidence(write: Write) -> None:
     assert entry().outcome == "not measured yet"
 
 
-def test_a_view_is_shown_and_not_judged(write: Write) -> None:
+def test_a_view_is_shown_and_not_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Write
+) -> None:
+    write("measured", treatments=[*ON_AND_OFF, NO_WRITE])
+    monkeypatch.setenv("PERFLAB_SYSTEMS", str(tmp_path / "elsewhere"))
+    bring(tmp_path / "elsewhere", ",kind,answer", ",result,view synchronous_commit: throughput")
+    (found,) = ledger("own")
+    assert (found.outcome, found.run_id, found.judged) == ("shown, not judged", "measured", False)
+
+
+def test_a_claim_that_a_view_judges_has_a_verdict_like_any_other(write: Write) -> None:
     assert entry("claims / claim 1").outcome == "not measured yet"
     write("measured", treatments=[*ON_AND_OFF, NO_WRITE])
     found = entry("claims / claim 1")
-    assert (found.outcome, found.run_id, found.judged) == ("shown, not judged", "measured", False)
+    assert (found.outcome, found.n, found.run_id, found.judged) == (
+        "reproduced", ("6",), "measured", True,
+    )  # fmt: skip
+    assert "it holds in 6 of 6 blocks" in found.why
+    assert found.measured[0].startswith("0.6")
+    assert found.measured[0].endswith("]")
+    # Without another account of the cores than that they were busy, nobody knows by whom.
+    assert entry("claims / claim 4").n == ("6", "6")
+
+
+def test_a_claimed_share_of_another_load_gives_a_number_no_verdict(write: Write) -> None:
+    number = "published effects / flush in the write / share_of_write"
+    write("other_load", {"concurrency": 20}, treatments=[*ON_AND_OFF, NO_WRITE])
+    assert entry(number).outcome == "not measured yet"
+    assert entry("claims / claim 1").outcome == "direction shown"
+    write("published_load", treatments=[*ON_AND_OFF, NO_WRITE])
+    assert (entry(number).run_id, entry(number).outcome) == ("published_load", "reproduced")
 
 
 # ---- same estimand or no comparison -------------------------------------------------------------
@@ -205,6 +231,7 @@ def test_a_foreign_study_brings_rows_and_answers_of_its_own(
         ("contrast synchronous_commit: on against off", "has no contrast 'on against off'"),
         ("contrast synchronous_commit: off against on", "is not what throughput_rps measures"),
         ("view synchronous_commit: flushes", "there is no view 'flushes'"),
+        ("view synchronous_commit: claimed_shares / claim 2", "judges no 'claim 2'"),
         ("check: Little", "there is no check 'Little'"),
         ("same as: table / b / rate", "there is no row 'table / b / rate'"),
         ("not comparable: pongs", "there is no reason 'pongs'"),

@@ -86,6 +86,17 @@ class Size(StrEnum):
 
 
 @dataclass(frozen=True)
+class Limit:
+    """What an interval must leave out for a direction: a value on the effect's scale, in words."""
+
+    value: float = 0.0
+    words: str = "no effect"
+
+
+NO_EFFECT = Limit()
+
+
+@dataclass(frozen=True)
 class Verdict:
     """An outcome with its two parts (None: not claimed, or not judged) and the reason for it.
 
@@ -101,11 +112,16 @@ class Verdict:
         return self.outcome.value
 
 
-def judge(effect: Effect | None, contrast: Contrast, corrected: Corrected | None = None) -> Verdict:
+def judge(
+    effect: Effect | None,
+    contrast: Contrast,
+    corrected: Corrected | None = None,
+    limit: Limit = NO_EFFECT,
+) -> Verdict:
     """Apply the rule of this module to a measured effect (None: there is none).
 
     ``corrected`` is its p-value among the run's claims about its response; without it the claim is
-    alone.
+    alone. Claims such as "more than half" have another ``limit`` than no effect.
     """
     if contrast.not_testable:
         return Verdict(Outcome.NOT_TESTABLE, contrast.not_testable)
@@ -120,7 +136,7 @@ def judge(effect: Effect | None, contrast: Contrast, corrected: Corrected | None
     sign, zone = published_sign(contrast), zone_of(contrast)
     if not sign and zone is None:
         return Verdict(Outcome.UNPUBLISHED, "there is nothing to compare with")
-    way, why = _direction(effect, contrast, sign, corrected) if sign else (None, "")
+    way, why = _direction(effect, contrast, sign, corrected, limit) if sign else (None, "")
     size = _size(effect, contrast, zone) if zone else None
     if not (size and zone):
         return Verdict(_outcome(way, size), why, way, size)
@@ -129,16 +145,17 @@ def judge(effect: Effect | None, contrast: Contrast, corrected: Corrected | None
 
 
 def _direction(
-    effect: Effect, contrast: Contrast, sign: int, corrected: Corrected | None
+    effect: Effect, contrast: Contrast, sign: int, corrected: Corrected | None, limit: Limit
 ) -> tuple[Way, str]:
-    low, high = sorted(sign * on_scale(end, contrast) for end in (effect.low, effect.high))
+    ends = (on_scale(end, contrast) - limit.value for end in (effect.low, effect.high))
+    low, high = sorted(sign * end for end in ends)
     if not (low > 0 or high < 0):
-        return Way.NOT_SHOWN, "the interval includes no effect"
+        return Way.NOT_SHOWN, f"the interval includes {limit.words}"
     if corrected is not None and not corrected.holds:
-        return Way.NOT_SHOWN, f"the interval excludes no effect, but {corrected.text()}"
+        return Way.NOT_SHOWN, f"the interval excludes {limit.words}, but {corrected.text()}"
     if high < 0:
         return Way.OPPOSITE, "the effect goes the other way"
-    return Way.SHOWN, "the interval excludes no effect"
+    return Way.SHOWN, f"the interval excludes {limit.words}"
 
 
 def _size(effect: Effect, contrast: Contrast, zone: Zone) -> Size:

@@ -8,20 +8,25 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.text import Text
 
+from perflab import systems
+from perflab.analysis.treatments.evaluation import Finding
+from perflab.analysis.treatments.verdict import Outcome, Size, Way
+from perflab.figures import draw_view
 from perflab.recordings import Run
 from perflab.systems.inference.analysis.time_shares import (
-    Judgement,
     Share,
-    Size,
     has_all_commits,
-    judged,
+    judged_claims,
     judged_shares,
     shares,
 )
+from perflab.systems.inference.figures.shares import CLAIMED_SHARES, shares_table
 from tests.synthetic import Planted, write_run
 
-HALF = Share("c", "claim", "what", 0.5, published=0.53)
+HALF = Share("c", "claim", "what", "share", 0.5, published=0.53)
+EXPERIMENT = systems.experiment("synchronous_commit")
 
 
 def commits(off: float = 1.6, none: float = 3.4) -> tuple[Planted, ...]:
@@ -33,10 +38,19 @@ def commits(off: float = 1.6, none: float = 3.4) -> tuple[Planted, ...]:
     )
 
 
-def write(folder: Path, **ratios: float) -> Run:
+def write(folder: Path, users: int = 50, **ratios: float) -> Run:
+    """Write a run whose parameters are those of the published load, with 50 users."""
+    parameters = EXPERIMENT.plan(EXPERIMENT.check({"concurrency": users})).parameters
     return write_run(
-        folder, treatments=commits(**ratios), requests=60, blocks=8, noise=0.01, contrasts=[]
-    )
+        folder, treatments=commits(**ratios), requests=60, blocks=8, noise=0.01, contrasts=[],
+        parameters=parameters,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run for tests that plant their own numbers into it."""
+    return write(tmp_path_factory.mktemp("shares")).path
 
 
 def around(middle: float, half_width: float, n: int = 8) -> pd.Series:
@@ -47,21 +61,22 @@ def test_the_published_shares_follow_from_the_published_table() -> None:
     published = {each.name: each.published for each in shares()}
     assert published["claim 3"] == pytest.approx(0.529, abs=0.002)
     assert published["claim 1"] == pytest.approx(0.705, abs=0.001)
-    assert math.isnan(published["claim 4, CPU"])
+    assert published["claim 4, CPU"] is None
 
 
 def test_planted_shares_are_found(tmp_path: Path) -> None:
     run = write(tmp_path, off=2.4, none=3.4)
     assert has_all_commits(run)
-    found = {each.share.name: each for each in judged_shares(run)}
+    found = judged_shares(run)
     flush = found["claim 3"].effect
     write_share = found["claim 1"].effect
     assert flush is not None
     assert write_share is not None
     assert flush.estimate == pytest.approx((1 - 1 / 2.4) / (1 - 1 / 3.4), abs=0.03)
     assert write_share.estimate == pytest.approx(1 - 1 / 3.4, abs=0.05)
-    assert found["claim 3"].judgement is Judgement.SHOWN
-    assert found["claim 1"].judgement is Judgement.SHOWN
+    assert found["claim 3"].verdict.direction is Way.SHOWN
+    assert found["claim 1"].verdict.outcome is Outcome.REPRODUCED
+    assert "it holds in 8 of 8 blocks" in found["claim 1"].verdict.reason
     # The planted core is busy for 80% of the time, give or take: that decides nothing.
     cores = found["claim 4, CPU"].effect
     assert cores is not None
@@ -69,63 +84,80 @@ def test_planted_shares_are_found(tmp_path: Path) -> None:
 
 
 def test_a_small_share_is_the_opposite_of_a_claimed_majority(tmp_path: Path) -> None:
-    found = {each.share.name: each for each in judged_shares(write(tmp_path, off=1.1, none=3.4))}
-    assert found["claim 3"].judgement is Judgement.OPPOSITE
-    assert found["claim 3"].size is Size.CONTRADICTED
+    found = judged_shares(write(tmp_path, off=1.1, none=3.4))["claim 3"].verdict
+    assert (found.direction, found.size) == (Way.OPPOSITE, Size.CONTRADICTED)
+    assert found.outcome is Outcome.NOT_REPRODUCED
 
 
-def test_a_block_where_the_write_costs_nothing_is_left_out(tmp_path: Path) -> None:
-    run = write(tmp_path)
+def test_a_published_size_is_compared_at_the_published_load_only(tmp_path: Path) -> None:
+    found = judged_shares(write(tmp_path, users=20))["claim 1"].verdict
+    assert (found.outcome, found.size) == (Outcome.DIRECTION_SHOWN, None)
+
+
+def test_a_block_where_the_write_costs_nothing_is_left_out(recorded: Path) -> None:
+    run = Run(recorded)
     trials = run.valid_trials()
     hit = (trials["block"] == 0) & trials["treatment"].str.contains("none")
     trials.loc[hit, "throughput_rps"] = 1.0
     run.valid_trials = lambda: trials  # type: ignore[method-assign]
-    found = {each.share.name: each for each in judged_shares(run)}["claim 3"]
+    found = judged_shares(run)["claim 3"]
     assert found.left_out == 1
     assert found.effect is not None
     assert found.effect.n == 7
 
 
 @pytest.mark.parametrize(
-    ("by_block", "judgement", "size"),
+    ("by_block", "outcome"),
     [
-        (around(0.53, 0.02), Judgement.SHOWN, Size.AGREES),
-        (around(0.53, 0.10), Judgement.NOT_SHOWN, Size.AGREES),
-        (around(0.53, 0.60), Judgement.NOT_SHOWN, Size.UNDECIDED),
-        (around(0.80, 0.02), Judgement.SHOWN, Size.CONTRADICTED),
-        (around(0.20, 0.02), Judgement.OPPOSITE, Size.CONTRADICTED),
-        (around(0.53, 0.00, n=2), Judgement.NOT_SHOWN, None),
-        (pd.Series([math.nan] * 6), Judgement.NOT_SHOWN, None),
+        (around(0.53, 0.02), Outcome.REPRODUCED),
+        (around(0.53, 0.10), Outcome.UNDECIDED),
+        (around(0.65, 0.09), Outcome.SIZE_UNDECIDED),
+        (around(0.53, 0.60), Outcome.UNDECIDED),
+        (around(0.80, 0.02), Outcome.SIZE_CONTRADICTED),
+        (around(0.20, 0.02), Outcome.NOT_REPRODUCED),
+        (around(0.53, 0.00, n=2), Outcome.UNDECIDED),
+        (pd.Series([math.nan] * 6), Outcome.UNDECIDED),
     ],
 )
-def test_the_rule(by_block: pd.Series, judgement: Judgement, size: Size | None) -> None:
-    found = judged(HALF, by_block)
-    assert (found.judgement, found.size) == (judgement, size)
+def test_the_rule(by_block: pd.Series, outcome: Outcome) -> None:
+    assert HALF.finding(by_block, same_load=True).verdict.outcome is outcome
+
+
+def test_a_share_is_held_against_its_limit_and_not_against_nothing() -> None:
+    (shown, not_shown) = (HALF.finding(around(middle, 0.02)).verdict for middle in (0.6, 0.5))
+    assert (shown.outcome, shown.reason) == (
+        Outcome.DIRECTION_SHOWN, "the interval excludes 50%; it holds in 8 of 8 blocks",
+    )  # fmt: skip
+    assert (not_shown.outcome, not_shown.reason) == (
+        Outcome.DIRECTION_NOT_SHOWN, "the interval includes 50%; it holds in 4 of 8 blocks",
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("middle", [0.3, 0.53, 0.9])
 def test_a_wider_interval_never_makes_it_more_favourable(middle: float) -> None:
-    rank = {Size.CONTRADICTED: 0, Size.UNDECIDED: 1, Size.AGREES: 2}
     widths = [0.01, 0.05, 0.1, 0.2, 0.4, 0.8]
-    found = [judged(HALF, around(middle, width)) for width in widths]
-    shown = [each.judgement is Judgement.SHOWN for each in found]
+    found = [HALF.finding(around(middle, width), same_load=True).verdict for width in widths]
+    shown = [each.direction is Way.SHOWN for each in found]
     assert shown == sorted(shown, reverse=True)
     agrees = [each.size is Size.AGREES for each in found]
     assert agrees == sorted(agrees, reverse=True)
-    assert all(rank[each.size] <= 2 for each in found if each.size)
 
 
 def test_a_claim_of_less_holds_below_its_limit() -> None:
-    idle = Share("c", "claim", "what", 0.8, above=False)
-    assert judged(idle, around(0.4, 0.02)).judgement is Judgement.SHOWN
-    assert judged(idle, around(0.95, 0.02)).judgement is Judgement.OPPOSITE
+    idle = Share("c", "claim", "what", "share", 0.8, above=False)
+    assert idle.finding(around(0.4, 0.02)).verdict.outcome is Outcome.DIRECTION_SHOWN
+    assert idle.finding(around(0.95, 0.02)).verdict.outcome is Outcome.OPPOSITE
 
 
-def test_waiting_for_the_flush_is_weighed_against_waiting_for_a_core(tmp_path: Path) -> None:
-    run = write(tmp_path)
+# ---- claim 4: bound by I/O, and not by CPU -----------------------------------------------------
+
+
+def with_cores(run: Run, busy: float, own: float, waiting: float, flushing: int) -> Run:
+    """Plant with commit on: how busy the cores were, what services used of them, and waits."""
     valid = run.valid_trials().assign(
-        core_wait_share_inference=2.0, core_wait_share_postgres=1.0, core_wait_share_link=0.0
-    )
+        cpu_share_inference=own * 0.7, cpu_share_postgres=own * 0.25, cpu_share_link=own * 0.05,
+        core_wait_share_inference=waiting, core_wait_share_postgres=0.0, core_wait_share_link=0.0,
+    )  # fmt: skip
     trials = valid.to_dict("records")
     waits = pd.DataFrame(
         [
@@ -136,12 +168,75 @@ def test_waiting_for_the_flush_is_weighed_against_waiting_for_a_core(tmp_path: P
                 "block": each["block"],
             }
             for each in trials
-            for kind, event, count in (("IO", "WalSync", 4), ("LWLock", "WALWrite", 5), ("", "", 7))
+            for kind, event, count in (
+                ("IO", "WalSync", flushing - 1), ("LWLock", "WALWrite", 1), ("", "", 7)
+            )
         ]
     )  # fmt: skip
+    spans = ((each["begin_ns"], each["end_ns"], each["trial_id"]) for each in trials)
+    samples = pd.DataFrame(
+        [
+            {"t_ns": at, "service": "core 0", "cpu_ns": int(used), "trial_id": trial_id}
+            for begin, end, trial_id in spans
+            for at, used in ((begin, 0), (end, busy * (end - begin)))
+        ]
+    )
     run.valid_trials = lambda: valid  # type: ignore[method-assign]
     run.waits = lambda *_: waits  # type: ignore[method-assign]
-    found = {each.share.name: each for each in judged_shares(run)}["claim 4, I/O"]
-    assert found.effect is not None
-    assert found.effect.estimate == pytest.approx(9 / (9 + 3))
-    assert found.judgement is Judgement.SHOWN
+    run.samples = lambda *_: samples  # type: ignore[method-assign]
+    return run
+
+
+def claim_4(run: Run) -> tuple[str, dict[str, Finding]]:
+    return str(judged_claims(run)["claim 4"].verdict), judged_shares(run)
+
+
+def test_waiting_for_the_flush_is_weighed_against_waiting_for_a_core(recorded: Path) -> None:
+    said, found = claim_4(with_cores(Run(recorded), 0.5, 0.4, waiting=3.0, flushing=9))
+    effect = found["claim 4, I/O"].effect
+    assert effect is not None
+    assert effect.estimate == pytest.approx(9 / (9 + 3))
+    assert {each.verdict.direction for name, each in found.items() if "4" in name} == {Way.SHOWN}
+    assert said == "direction shown"
+
+
+@pytest.mark.parametrize(
+    ("busy", "own", "waiting", "said"),
+    [
+        (0.97, 0.93, 1.0, "opposite direction"),  # full of the services themselves
+        (0.97, 0.40, 1.0, "not testable here"),  # full of others
+        (0.97, 0.40, 30.0, "not testable here"),  # waits for a core are then for others, too
+        (0.50, 0.40, 30.0, "opposite direction"),  # cores were to be had, and were waited for
+        (0.97, 0.80, 1.0, "opposite direction"),  # nobody can say that services would not fill it
+        (0.50, 0.40, 1.0, "direction shown"),
+    ],
+)
+def test_full_cores_speak_against_the_claim_where_services_fill_them(
+    recorded: Path, busy: float, own: float, waiting: float, said: str
+) -> None:
+    assert claim_4(with_cores(Run(recorded), busy, own, waiting, flushing=9))[0] == said
+
+
+def test_cores_that_others_filled_are_told_with_what_was_waited_for(recorded: Path) -> None:
+    run = with_cores(Run(recorded), 0.97, 0.40, waiting=2.5, flushing=9)
+    found = judged_claims(run)["claim 4"]
+    why = found.findings[0].verdict.reason
+    assert why == (
+        "other processes filled the services' cores: these were busy 97% of the time, with the "
+        "services alone 40% [40%, 40%]; meanwhile 2.50 of their threads waited for a core, on the "
+        "mean"
+    )
+    assert why in found.verdict.reason
+    table = shares_table(run).set_index("name")
+    assert table.loc["claim 4, CPU", "why"] == why
+    assert table.loc["claim 4, I/O", "why"] == ""
+
+
+def test_verdict_and_reason_are_in_the_picture(recorded: Path) -> None:
+    run = with_cores(Run(recorded), 0.97, 0.40, waiting=2.5, flushing=9)
+    figure = draw_view(CLAIMED_SHARES, run)
+    texts = [each.get_text() for each in figure.findobj(Text)]  # type: ignore[union-attr]
+    said = " ".join(" ".join(texts).split())
+    assert "not testable here" in said
+    assert "other processes filled the services' cores" in said
+    assert "reproduced" in said

@@ -18,10 +18,12 @@ claim    share                                                  holds where
          for a core, what was for the flush
 =======  =====================================================  ====================================
 
-*Shown* is a claim whose 95% interval lies wholly where it holds, *opposite* one whose interval lies
-wholly elsewhere, else it is *not shown*. Claim 4 is shown where both its shares are. A published
-share is compared by size: it *agrees* where the 90% interval lies within a factor of 1.25 of it, is
-*contradicted* where the 95% interval lies outside of that, else *undecided*.
+They are judged by the rule of all verdicts (:mod:`perflab.analysis.treatments.verdict`), with the
+limit of the claim in place of "no effect"; a published share enters where the load is the published
+one. Claim 4 is shown where both its shares are.
+
+Where the cores are full, but services alone would not fill them, other processes do: then claim 4
+cannot be tested, for the services had to wait for cores that they might have had.
 
 Waits for the flush are those of database backends (``pg_stat_activity``); waits for a core are of
 threads, summed (:mod:`perflab.analysis.trials.core_accounts`): both are seconds a second.
@@ -30,41 +32,31 @@ threads, summed (:mod:`perflab.analysis.trials.core_accounts`): both are seconds
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 import numpy as np
 import pandas as pd
 
+from perflab import systems
 from perflab.analysis.methods.comparison import Effect, effect_of
-from perflab.analysis.trials.core_accounts import CoreAccount, core_time, service_cores
+from perflab.analysis.treatments.evaluation import Finding
+from perflab.analysis.treatments.joint import JointClaim, joined
+from perflab.analysis.treatments.verdict import Limit, Outcome, Verdict, Way, judge
+from perflab.analysis.trials.core_accounts import service_cores
 from perflab.analysis.trials.waits import active_counts, waits_for_flush
-from perflab.recordings import Run, published_value
+from perflab.errors import PerflabError
+from perflab.numerals import counted, number
+from perflab.recordings import Contrast, Response, Run, published_value
 from perflab.systems.inference.published import COMMITS, STUDY, TABLE
+from perflab.systems.inference.published_load import as_published
 
-FACTOR = "synchronous_commit"
+EXPERIMENT = FACTOR = "synchronous_commit"
 LEVELS = ("on", "off", "none")
 HALF, BUSY = 0.5, 0.8
-ZONE = 1.25
-SMALLEST_N = 3
-SIZE_CONFIDENCE = 0.90
-
-
-class Judgement(StrEnum):
-    """What a run says of a claim about a share."""
-
-    SHOWN = "shown"
-    OPPOSITE = "opposite"
-    NOT_SHOWN = "not shown"
-
-
-class Size(StrEnum):
-    """What a run says of a published share."""
-
-    AGREES = "size agrees"
-    CONTRADICTED = "size contradicted"
-    UNDECIDED = "size undecided"
+CPU, IO = "claim 4, CPU", "claim 4, I/O"
+# Of which shares each claim says something.
+CLAIMS = {"claim 1": ("claim 1",), "claim 3": ("claim 3",), "claim 4": (CPU, IO)}
 
 
 @dataclass(frozen=True)
@@ -74,21 +66,40 @@ class Share:
     name: str
     claim: str
     what: str
+    response: str
     limit: float
     above: bool = True
-    published: float = math.nan
+    published: float | None = None
 
+    def contrast(self, same_load: bool) -> Contrast:
+        """Return what a verdict is on; ``same_load``: the published size is one at this load."""
+        return Contrast(
+            name=self.name,
+            claim=self.claim,
+            response=self.response,
+            scale="difference",
+            numerator={},
+            denominator={},
+            published_direction="greater" if self.above else "smaller",
+            published_difference=self.published if same_load else None,
+            source=f"inference study, {self.name}",
+        )
 
-@dataclass(frozen=True)
-class JudgedShare:
-    """A claim with its share over blocks (None: there is none), and what that says of it."""
-
-    share: Share
-    effect: Effect | None
-    judgement: Judgement
-    size: Size | None
-    left_out: int = 0
-    note: str = ""
+    def finding(self, by_block: pd.Series[float], same_load: bool = False) -> Finding:
+        """Judge the claim by its share in every block; NaN where a block lacks what it needs."""
+        known, contrast = by_block.dropna(), self.contrast(same_load)
+        effect = None if known.empty else effect_of(by_block, scale="difference")
+        verdict = judge(effect, contrast, limit=Limit(self.limit, f"{self.limit:.0%}"))
+        holds = int(((known > self.limit) == self.above).sum())
+        told = f"{verdict.reason}; it holds in {holds} of {counted(len(known), 'block')}"
+        return Finding(
+            contrast,
+            Response(name=self.response, title=self.what),
+            effect,
+            replace(verdict, reason=told) if verdict.direction else verdict,
+            blocks=tuple(int(block) for block in known.index),
+            left_out=len(by_block) - len(known),
+        )
 
 
 def shares() -> tuple[Share, ...]:
@@ -104,6 +115,7 @@ def shares() -> tuple[Share, ...]:
             "claim 1",
             "database writes dominate end-to-end latency",
             "of the mean response time, what goes with the write",
+            "write_share_of_response",
             HALF,
             published=1 - after / before,
         ),
@@ -111,20 +123,23 @@ def shares() -> tuple[Share, ...]:
             "claim 3",
             "the commit's disk flush is the bottleneck",
             "of what the write costs, what goes with waiting for the flush",
+            "flush_share_of_write",
             HALF,
             published=(1 / on - 1 / off) / (1 / on - 1 / none),
         ),
         Share(
-            "claim 4, CPU",
+            CPU,
             "the system is not bound by CPU",
             "of the time with commit on, when the services' cores were busy",
+            "busy_share_of_cores",
             BUSY,
             above=False,
         ),
         Share(
-            "claim 4, I/O",
+            IO,
             "the system is bound by I/O",
             "of waiting for the flush or for a core with commit on, what is for the flush",
+            "flush_share_of_waiting",
             HALF,
         ),
     )
@@ -136,58 +151,63 @@ def has_all_commits(run: Run) -> bool:
     return levels >= set(LEVELS)
 
 
-def judged_shares(run: Run) -> list[JudgedShare]:
-    """Measure and judge the claims on the valid trials of a run that has all three."""
-    ways: dict[str, Callable[[Run], pd.Series[float]]] = {
-        "claim 1": _of_the_write,
-        "claim 3": _of_the_flush,
-        "claim 4, CPU": _of_the_cores,
-        "claim 4, I/O": _of_waiting,
+def judged_claims(run: Run) -> dict[str, JointClaim]:
+    """Return the claims with their verdicts, by name."""
+    found = judged_shares(run)
+    parts = {claim: [found[name] for name in names] for claim, names in CLAIMS.items()}
+    return {claim: joined(findings) for claim, findings in parts.items()}
+
+
+def judged_shares(run: Run) -> dict[str, Finding]:
+    """Measure and judge each share on the valid trials of a run that has all three."""
+    same_load = is_as_published(run)
+    found = {
+        share.name: share.finding(_WAYS[share.name](run), same_load=same_load) for share in shares()
     }
-    notes = {"claim 4, CPU": _own_share(run)}
-    return [
-        replace(judged(share, ways[share.name](run)), note=notes.get(share.name, ""))
-        for share in shares()
-    ]
+    if why := _filled_by_others(run, found[CPU]):
+        for name in (CPU, IO):
+            if found[name].verdict.direction is not Way.SHOWN:
+                verdict = Verdict(Outcome.NOT_TESTABLE, why)
+                found[name] = replace(found[name], verdict=verdict)
+    return found
 
 
-def _own_share(run: Run) -> str:
-    """Say how much of their cores the services themselves used: others may have run there too."""
-    accounts = core_time(run)
-    on = run.record.selected({FACTOR: "on"})
-    own = [CoreAccount.of(accounts, name) for name in on]
-    busy = [each.busy() for each in own if each.services]
-    return f"services alone {busy[0]:.0%}" if busy else ""
+def is_as_published(run: Run) -> bool:
+    """Say whether the run is the durability study at the published load: sizes may be compared."""
+    if run.record.experiment != EXPERIMENT:
+        return False
+    try:
+        return as_published(systems.experiment(EXPERIMENT).check(run.record.parameters))
+    except PerflabError:
+        return False
 
 
-def judged(share: Share, by_block: pd.Series[float]) -> JudgedShare:
-    """Judge a claim by its share in every block; NaN where a block lacks what it needs."""
-    known = by_block.dropna()
-    left_out = len(by_block) - len(known)
-    if known.empty:
-        return JudgedShare(share, None, Judgement.NOT_SHOWN, None, left_out)
-    effect = effect_of(by_block, scale="difference")
-    if effect.n < SMALLEST_N:
-        return JudgedShare(share, effect, Judgement.NOT_SHOWN, None, left_out)
-    return JudgedShare(share, effect, _judgement(share, effect), _size(share, known), left_out)
+def _filled_by_others(run: Run, busy: Finding) -> str:
+    """Say who filled the cores where services alone would not have; empty where nobody else did."""
+    if busy.verdict.direction is not Way.OPPOSITE or busy.effect is None:
+        return ""
+    (share,) = [each for each in shares() if each.name == CPU]
+    own = share.finding(_of_services(run))
+    if own.effect is None or own.verdict.direction is not Way.SHOWN:
+        return ""
+    return (
+        f"other processes filled the services' cores: these were busy {busy.effect.estimate:.0%} "
+        f"of the time, with the services alone {_interval(own.effect)}{_waited(run)}"
+    )
 
 
-def _judgement(share: Share, effect: Effect) -> Judgement:
-    above, below = effect.low > share.limit, effect.high < share.limit
-    if above or below:
-        return Judgement.SHOWN if above == share.above else Judgement.OPPOSITE
-    return Judgement.NOT_SHOWN
+def _interval(effect: Effect) -> str:
+    return f"{effect.estimate:.0%} [{effect.low:.0%}, {effect.high:.0%}]"
 
 
-def _size(share: Share, known: pd.Series[float]) -> Size | None:
-    if not math.isfinite(share.published):
-        return None
-    low, high = share.published / ZONE, share.published * ZONE
-    wide = effect_of(known, scale="difference")
-    if wide.high < low or wide.low > high:
-        return Size.CONTRADICTED
-    narrow = effect_of(known, SIZE_CONFIDENCE, scale="difference")
-    return Size.AGREES if low <= narrow.low and narrow.high <= high else Size.UNDECIDED
+def _waited(run: Run) -> str:
+    """Say how long services waited for a core with commit on, by the scheduler's accounts."""
+    trials = _with_commit_on(run)
+    columns = _waits_for_core(trials)
+    if not columns:
+        return ""
+    waiting = float(trials[columns].astype(float).sum(axis=1).mean())
+    return f"; meanwhile {number(waiting)} of their threads waited for a core, on the mean"
 
 
 def _levels_by_block(run: Run, response: str) -> pd.DataFrame:
@@ -249,10 +269,26 @@ def _busy_share(own: pd.DataFrame, begin_ns: int, end_ns: int) -> float:
     return float((used[1] - used[0]) / (end_ns - begin_ns))
 
 
+def _of_services(run: Run) -> pd.Series[float]:
+    """Return the share of the cores that services themselves used; NaN without any account."""
+    trials, cores = _with_commit_on(run), len(service_cores(run.record))
+    columns = [name.replace("core_wait", "cpu") for name in _waits_for_core(trials)]
+    if not columns or not cores:
+        return _by_block(run, trials, [math.nan] * len(trials))
+    used = trials[columns].astype(float).sum(axis=1, skipna=False) / cores
+    return _by_block(run, trials, used.tolist())
+
+
+def _waits_for_core(trials: pd.DataFrame) -> list[str]:
+    """Return the columns with the scheduler's accounts of services."""
+    names = [str(name) for name in trials.columns if str(name).startswith("core_wait_share_")]
+    return [name for name in names if trials[name].notna().any()]
+
+
 def _of_waiting(run: Run) -> pd.Series[float]:
     trials = _with_commit_on(run)
     counts = active_counts(run)
-    columns = [name for name in trials.columns if str(name).startswith("core_wait_share_")]
+    columns = _waits_for_core(trials)
     values = []
     for row in trials.to_dict("records"):
         own = counts[counts["trial_id"] == row["trial_id"]]
@@ -261,3 +297,11 @@ def _of_waiting(run: Run) -> pd.Series[float]:
         core = sum(float(row[name]) for name in columns) if columns else math.nan
         values.append(flush / (flush + core) if flush + core > 0 else math.nan)
     return _by_block(run, trials, values)
+
+
+_WAYS: Mapping[str, Callable[[Run], pd.Series[float]]] = {
+    "claim 1": _of_the_write,
+    "claim 3": _of_the_flush,
+    CPU: _of_the_cores,
+    IO: _of_waiting,
+}

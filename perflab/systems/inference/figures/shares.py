@@ -11,56 +11,64 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from perflab.analysis.treatments.evaluation import Finding
 from perflab.figures.canvas import WIDTH_IN, LabFigure, finish, only_grid, page_canvas
 from perflab.figures.looks import PALETTE
 from perflab.figures.page import Page
 from perflab.figures.theme import INK, MUTED
-from perflab.figures.view import View
+from perflab.figures.view import Judging, View
 from perflab.figures.words import wrap
 from perflab.numerals import counted
 from perflab.recordings import Run
 from perflab.systems.inference.analysis.time_shares import (
-    JudgedShare,
+    CLAIMS,
+    Share,
     has_all_commits,
+    judged_claims,
     judged_shares,
+    shares,
 )
 
 TITLE = "claims 1, 3 and 4 as shares of time"
 LEFT_IN, RIGHT_IN = 2.35, 1.75
-ROW_IN = 0.86
+ROW_IN = 0.9
+# A line of a verdict, in rows.
+LINE = 0.16
 POINT, CLAIMED = PALETTE[5], PALETTE[1]
 COLUMNS = [
     "name", "claim", "what", "limit", "side", "published", "share", "low", "high", "n", "left_out",
-    "of_blocks", "judgement", "size", "note",
+    "of_blocks", "verdict", "why",
 ]  # fmt: skip
 
 
 def shares_table(run: Run) -> pd.DataFrame:
-    """Return a row per claim: its rule, the share over blocks with its 95% interval, the judgement.
+    """Return a row per claim: its rule, the share over blocks with its 95% interval, the verdict.
 
-    ``side`` says on which side of the limit the claim holds; ``of_blocks`` holds every block.
+    ``side`` says on which side of the limit the claim holds; ``of_blocks`` holds every block;
+    ``published`` is NaN where the load is not the published one.
     """
-    return pd.DataFrame([_told(each) for each in judged_shares(run)], columns=COLUMNS)
+    found = judged_shares(run)
+    return pd.DataFrame([_told(each, found[each.name]) for each in shares()], columns=COLUMNS)
 
 
-def _told(found: JudgedShare) -> dict[str, object]:
-    share, effect = found.share, found.effect
+def _told(share: Share, found: Finding) -> dict[str, object]:
+    effect, published = found.effect, found.contrast.published_difference
     return {
         "name": share.name,
         "claim": share.claim,
         "what": share.what,
         "limit": share.limit,
         "side": "above" if share.above else "below",
-        "published": share.published,
+        "published": math.nan if published is None else published,
         "share": effect.estimate if effect else math.nan,
         "low": effect.low if effect else math.nan,
         "high": effect.high if effect else math.nan,
         "n": effect.n if effect else 0,
         "left_out": found.left_out,
         "of_blocks": " ".join(f"{value:.6g}" for value in effect.by_block) if effect else "",
-        "judgement": found.judgement.value,
-        "size": found.size.value if found.size else "",
-        "note": found.note,
+        "verdict": str(found.verdict),
+        # What an interval says is seen; why a claim cannot be judged is not.
+        "why": "" if found.verdict.direction else found.verdict.reason,
     }
 
 
@@ -71,8 +79,9 @@ def draw_shares(table: pd.DataFrame, page: Page) -> LabFigure:
         TITLE,
         plot_height_in=0.55 + ROW_IN * len(table),
         subtitle="Every point is one block: on, off and no database write are in each. Dashed: the"
-        " limit of the rule, fixed before the run; the claim holds on its shaded side. Shown:"
-        " the whole 95% interval lies there. An arrow ends an interval that leaves the picture.",
+        " limit of the rule, fixed before the run; the claim holds on its shaded side. Its"
+        " direction is shown where the whole 95% interval lies there. An arrow ends an interval"
+        f" that leaves the picture.{_reasons(table)}",
         key=_key(bool(table["published"].notna().any())),
     )
     axes = figure.subplots()
@@ -91,6 +100,14 @@ def draw_shares(table: pd.DataFrame, page: Page) -> LabFigure:
     axes.set_xlabel("share")
     only_grid(axes, "x")
     return finish(figure)
+
+
+def _reasons(table: pd.DataFrame) -> str:
+    """Say once why claims cannot be judged."""
+    named: dict[str, list[str]] = {}
+    for row in table[table["why"] != ""].to_dict("records"):
+        named.setdefault(str(row["why"]), []).append(str(row["name"]))
+    return "".join(f" {'; '.join(names)}: {why}." for why, names in named.items())
 
 
 def _asked(row: Mapping[Hashable, Any]) -> str:
@@ -133,21 +150,19 @@ def _draw(axes: Axes, place: int, row: Mapping[Hashable, Any], low: float, high:
 
 
 def _words(axes: Axes, place: int, row: Mapping[Hashable, Any], high: float) -> None:
-    words = [str(row["judgement"])]
-    if row["size"]:
-        words.append(str(row["size"]))
+    verdict = wrap(str(row["verdict"]), 8, RIGHT_IN - 0.1)
+    words = []
     if math.isfinite(float(row["low"])):
         words.append(f"{row['share']:.0%} [{row['low']:.0%}, {row['high']:.0%}]")
     left_out = f", {int(row['left_out'])} left out" if row["left_out"] else ""
     words.append(f"n = {counted(int(row['n']), 'block')}{left_out}")
     if math.isfinite(float(row["published"])):
         words.append(f"published {row['published']:.0%}")
-    if row["note"]:
-        words.append(str(row["note"]))
     width = axes.get_xlim()[1] - axes.get_xlim()[0]
-    text = "\n".join(words[1:])
-    axes.text(high + 0.02 * width, place - 0.4, words[0], size=8, weight="bold", va="top")
-    axes.text(high + 0.02 * width, place - 0.2, text, size=7.5, va="top", linespacing=1.25,
+    text, below = "\n".join(words), LINE * len(verdict)
+    axes.text(high + 0.02 * width, place - 0.46, "\n".join(verdict), size=8, weight="bold",
+              va="top", linespacing=1.15)  # fmt: skip
+    axes.text(high + 0.02 * width, place - 0.44 + below, text, size=7.5, va="top", linespacing=1.25,
               bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5})  # fmt: skip
 
 
@@ -163,4 +178,5 @@ def _key(published: bool) -> list[Line2D]:
     return handles
 
 
-CLAIMED_SHARES = View("claimed_shares", TITLE, shares_table, draw_shares, suits=has_all_commits)
+CLAIMED_SHARES = View("claimed_shares", TITLE, shares_table, draw_shares, suits=has_all_commits,
+                      judging=Judging(tuple(CLAIMS), judged_claims))  # fmt: skip
