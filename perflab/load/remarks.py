@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from perflab.load import kernel_counts
 from perflab.load.outcome import CODES
 from perflab.load.result import LoadResult
-from perflab.load.times import Times
+from perflab.load.times import Number, Times
 from perflab.load.trend import Trend
 from perflab.load.workload import Workload
 from perflab.recordings.reasons import Remark
@@ -61,16 +62,21 @@ def of_numbers(response: Times, trend: Trend) -> list[Remark]:
         text = f"{len(response.elapsed)} requests were cut off before their end, and could move "
         text += f"what is given as a bound: {', '.join(bounds)}"
         found.append(Remark(code="load.censored", text=text))
+    return [*found, *of_client_time(numbers)]
+
+
+def of_client_time(numbers: Mapping[str, Number]) -> list[Remark]:
+    """Return which times hold too much of the client's own."""
     own = [
         f"{name} of {each.value:.3g} ms up to {each.client_ms:.2g} ms"
         for name, each in numbers.items()
         if each.is_the_clients and not np.isnan(each.value)
     ]
-    if own:
-        text = f"more than a tenth may be the client's own time: of {', of '.join(own)}"
-        text += "; marked ~, and compared with nothing"
-        found.append(Remark(code="generator.client_time", side="client", text=text))
-    return found
+    if not own:
+        return []
+    text = f"more than a tenth may be the client's own time: of {', of '.join(own)}"
+    text += "; marked ~, and compared with nothing"
+    return [Remark(code="generator.client_time", side="client", text=text)]
 
 
 def stolen(result: LoadResult) -> str:

@@ -30,7 +30,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from perflab.load import busy, completeness, littles_law, remarks, stalls
+from perflab.load import busy, completeness, deliveries, littles_law, remarks, stalls
 from perflab.load.columns import INSTANTS
 from perflab.load.failure_causes import causes
 from perflab.load.remarks import MAX_STEAL, stolen
@@ -110,7 +110,7 @@ def check(result: LoadResult, workload: Workload) -> SelfCheck:
     wall_ns = max(1, result.end_ns - result.begin_ns)
     delays = busy.delays(result, workload)
     response = times_of(result)
-    judged = stalls.received(result) if len(streamed) else response
+    judged = deliveries.received(result) if len(streamed) else response
     judged = replace(judged if len(judged.known) else response, short_ms=delays.short)
     found = SelfCheck(
         lag_p50_ms=_percentile_ms(lag_ns, 50),

@@ -11,10 +11,9 @@ the maximum and to p99.9 is said beside them (:mod:`perflab.load.times`).
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 
 from perflab.load.result import LoadResult
-from perflab.load.times import MAX_CLIENT_SHARE, Times, short_delays_ms
+from perflab.load.times import MAX_CLIENT_SHARE, Times
 from perflab.percentiles import OF_TRIALS
 from perflab.recordings.reasons import Reason
 
@@ -31,21 +30,6 @@ def stalled_share(result: LoadResult) -> float:
     length_ns = int(end_ns[0] - begin_ns[0]) * max(1, len(result.looks))
     still_ns = sum(int(looks.stood_still_ns(begin_ns, end_ns)[0]) for looks in result.looks)
     return still_ns / length_ns if length_ns > 0 else 0.0
-
-
-def received(result: LoadResult) -> Times:
-    """Return the times of messages that listeners were given, since the planned sending."""
-    table = result.messages
-    own = table[(table["direction"] == "received") & (table["key"] > 0) & (table["kind"] != "")]
-    stalled = [_stood_still(result, int(str(name)), rows) for name, rows in own.groupby("worker")]
-    spent = [(rows["at_ns"] - rows["key"]).to_numpy() for _, rows in own.groupby("worker")]
-    none = np.zeros(0, dtype=np.int64)
-    known, late = (np.concatenate(each) if each else none for each in (spent, stalled))
-    return Times(known, none, late, late, short_delays_ms(result))
-
-
-def _stood_still(result: LoadResult, worker: int, rows: pd.DataFrame) -> np.ndarray:
-    return result.looks[worker].stood_still_ns(rows["key"].to_numpy(), rows["at_ns"].to_numpy())
 
 
 def reasons(result: LoadResult, times: Times) -> list[Reason]:

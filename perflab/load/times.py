@@ -151,7 +151,7 @@ def times_of(
         name: np.concatenate(pieces) if pieces else np.zeros(0, dtype=np.int64)
         for name, pieces in parts.items()
     }
-    return Times(**joined, short_ms=short_delays_ms(result))
+    return Times(**joined, short_ms=short_delays_ms(result.looks))
 
 
 def _of_rows(looks: Looks, rows: np.ndarray, since: str, until: str) -> dict[str, np.ndarray]:
@@ -175,7 +175,7 @@ def _of_rows(looks: Looks, rows: np.ndarray, since: str, until: str) -> dict[str
     }
 
 
-def short_delays_ms(result: LoadResult) -> np.ndarray:
+def short_delays_ms(looks: Sequence[Looks]) -> np.ndarray:
     """Return the delays of the client's event loops that are no stalls, in ms."""
-    parts = [looks.late_ms[~looks.is_stall] for looks in result.looks]
+    parts = [own.late_ms[~own.is_stall] for own in looks]
     return np.concatenate(parts) if parts else np.zeros(0)

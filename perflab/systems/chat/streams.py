@@ -12,7 +12,11 @@ import numpy as np
 import pandas as pd
 
 from perflab.instruments import Instrument, Load, Look, Observation, Scene
-from perflab.percentiles import OF_TRIALS, percentile, percentiles_of
+from perflab.load.deliveries import Sending
+from perflab.load.looks import Looks
+from perflab.load.remarks import of_client_time
+from perflab.load.times import Number
+from perflab.percentiles import OF_TRIALS, percentile
 from perflab.systems.chat.lost_messages import ACTIONS, judged, unstored
 from perflab.trials.summary import cpu_share, message_table
 
@@ -59,7 +63,8 @@ class _Streams(Look):
     def observe(self, load: Load) -> Observation:
         """Return columns, reasons and warnings; nothing where no user noted anything."""
         counts = self._counts()
-        return observed(load.result.messages, load.samples, load.services, counts)
+        result = load.result
+        return observed(result.messages, load.samples, load.services, counts, result.looks)
 
     def _counts(self) -> dict[str, dict[str, Any]]:
         """Return what the services counted, after a while for what waits to be stored."""
@@ -76,16 +81,27 @@ def observed(
     samples: pd.DataFrame,
     services: Sequence[str],
     counts: Mapping[str, Mapping[str, Any]],
+    looks: Sequence[Looks] = (),
 ) -> Observation:
-    """Return what the streams of a load show; ``counts`` are the servers' own, by node."""
+    """Return what the streams of a load show.
+
+    Parameters
+    ----------
+    counts
+        The servers' own, by node.
+    looks
+        At each worker's event loop: what of a latency may be the client's own.
+    """
     if messages.empty:
         return Observation()
     table = message_table(messages)
-    columns = stream_columns(table, samples, services)
+    numbers = latencies(table, looks)
+    columns = {**stream_columns(table, samples, services), **_latency_columns(numbers)}
     found = judged(table, counts, columns.get("plateau_cpu_share_client", math.nan))
     if not columns["plateau_s"]:
         found.warn("no_plateau", "there was no plateau: users left before all of them acted")
-    return Observation({**columns, **found.row}, {}, tuple(found.reasons), tuple(found.warnings))
+    warnings = (*found.warnings, *of_client_time(numbers))
+    return Observation({**columns, **found.row}, {}, tuple(found.reasons), warnings)
 
 
 def phases(table: pd.DataFrame) -> Phases:
@@ -104,19 +120,14 @@ def phases(table: pd.DataFrame) -> Phases:
 def stream_columns(
     table: pd.DataFrame, samples: pd.DataFrame, services: Sequence[str]
 ) -> dict[str, Any]:
-    """Return a trial's columns about its streams.
+    """Return a trial's columns about its streams, but for latencies.
 
-    Delivery latency is from the planned instant of the sending to the receiver's read, over all
-    deliveries of the trial. The time in which all users act is the plateau: ``plateau_p`` columns
-    are of what was planned in it, whenever it came (behind a growing queue the slowest come late);
-    ``messages_per_s`` counts what came in it. ``join_p`` columns are of what was planned while
-    users still joined (NaN where they had joined before the first message). CPU shares: 1.0 is
-    one core.
+    The time in which all users act is the plateau: ``messages_per_s`` counts what came in it. CPU
+    shares: 1.0 is one core.
     """
     when = phases(table)
     delivered = table[table["kind"] == "delivery"]
-    latency_ms = _latency_ms(delivered)
-    planned, came = (when.on_plateau(delivered[name]) for name in ("planned_ns", "at_ns"))
+    came = when.on_plateau(delivered["at_ns"])
     crowd = table[table["kind"].isin(ACTIONS)]
     row: dict[str, Any] = {
         "joined_ns": when.joined_ns,
@@ -128,12 +139,6 @@ def stream_columns(
         "messages_per_s": came.sum() / when.plateau_s if when.plateau_s else math.nan,
         "active_users": int(crowd["user"].nunique()),
         "most_connected": _most_connected(table),
-        "delivery_mean_ms": float(latency_ms.mean()) if len(latency_ms) else math.nan,
-        **_percentiles("delivery", latency_ms),
-        **_percentiles("plateau", latency_ms[planned]),
-        **_percentiles("join", latency_ms[delivered["planned_ns"] <= when.joined_ns]),
-        **_percentiles("ping", _latency_ms(_pongs(table, delivered))),
-        **_percentiles("ack", _latency_ms(table[table["kind"] == "ack"])),
         "message_lag_p99_ms": percentile(_latency_ms(crowd), 99),
     }
     for name in services:
@@ -143,6 +148,41 @@ def stream_columns(
         )
         row[f"join_cpu_share_{name}"] = cpu_share(own, when.begin_ns, when.joined_ns)
     return row | _costs(row)
+
+
+def latencies(table: pd.DataFrame, looks: Sequence[Looks]) -> dict[str, Number]:
+    """Return the percentiles of every latency (``delivery p50``...) and the mean of deliveries.
+
+    From the planned instant of the sending to the receiver's read. ``plateau`` is of deliveries
+    planned while all users act, whenever they came (behind a growing queue the slowest come late);
+    ``join`` of those planned while users still joined (none where they had joined before the first
+    message); ``delivery`` of all.
+    """
+    when, sending = phases(table), Sending.of(table, looks)
+    delivered = table[table["kind"] == "delivery"]
+    chosen = {
+        "delivery": delivered,
+        "plateau": delivered[when.on_plateau(delivered["planned_ns"])],
+        "join": delivered[delivered["planned_ns"] <= when.joined_ns],
+        "ping": _pongs(table, delivered),
+        "ack": table[table["kind"] == "ack"],
+    }
+    found = {name: sending.times(rows).numbers(OF_TRIALS) for name, rows in chosen.items()}
+    percentiles = {
+        f"{name} p{share}": numbers[f"p{share}"]
+        for name, numbers in found.items()
+        for share in OF_TRIALS
+    }
+    return {"delivery mean": found["delivery"]["mean"], **percentiles}
+
+
+def _latency_columns(numbers: Mapping[str, Number]) -> dict[str, float]:
+    """Return each latency where it can be compared, and what of it may be the client's own."""
+    names = {name: name.replace(" ", "_") for name in numbers}
+    return {
+        **{f"{names[each]}_ms": number.comparable for each, number in numbers.items()},
+        **{f"{names[each]}_client_ms": number.client_ms for each, number in numbers.items()},
+    }
 
 
 def _pongs(table: pd.DataFrame, delivered: pd.DataFrame) -> pd.DataFrame:
@@ -171,11 +211,6 @@ def _costs(row: Mapping[str, Any]) -> dict[str, float]:
 
 def _latency_ms(rows: pd.DataFrame) -> np.ndarray:
     return ((rows["at_ns"] - rows["planned_ns"]) / 1e6).to_numpy(float)
-
-
-def _percentiles(name: str, values: np.ndarray) -> dict[str, float]:
-    found = percentiles_of(values, OF_TRIALS)
-    return {f"{name}_p{share}_ms": value for share, value in found.items()}
 
 
 def _most_connected(table: pd.DataFrame) -> int:

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from perflab.instruments import Observation
+from perflab.load.looks import Looks
 from perflab.load.message_record import SENT
 from perflab.systems.chat.lost_messages import hidden_share
 from perflab.systems.chat.streams import observed
@@ -50,6 +51,34 @@ def test_rates_percentiles_and_costs_are_those_of_the_load() -> None:
     assert row["plateau_cpu_share_chat"] == pytest.approx(0.2, abs=0.01)
     assert row["cpu_us_per_message"] == pytest.approx(0.2 / 80 * 1e6, rel=0.06)
     assert row["messages_lost"] == 0
+
+
+def test_latencies_that_may_be_the_clients_own_are_marked_and_compared_with_nothing() -> None:
+    # Delays of the client of up to 0.6 ms are much to pings of 2 ms, and little to deliveries.
+    short = Looks(np.arange(1, 1001) * 30_000_000 + HOUR_NS, np.linspace(0, 0.6, 1000))
+    found = observed(crowd(), cpu(crowd()), SERVICES, counts_of(crowd()), [short])
+    row = found.columns
+    assert row["delivery_p50_ms"] == pytest.approx(10, abs=2.1)
+    assert row["delivery_p50_client_ms"] == pytest.approx(0.4, abs=0.02)
+    assert math.isnan(row["ping_p50_ms"])
+    (said,) = found.warnings
+    assert said.code == "generator.client_time"
+    assert "of ping p50 of 2 ms up to 0.3 ms" in said.text
+    assert "delivery" not in said.text
+
+
+def test_a_late_sender_and_a_receiver_that_stood_still_are_the_clients_own() -> None:
+    late = crowd()
+    late.loc[late["kind"] == "send", "at_ns"] += 3_000_000
+    row = observed(late, cpu(late), SERVICES, counts_of(late)).columns
+    assert row["delivery_p50_client_ms"] == pytest.approx(3.1)
+    assert math.isnan(row["delivery_p50_ms"])
+    # The loop stood still for 5 ms of every 25: most of what came then had waited for it.
+    ends = np.arange(0, 45 * S, 25_000_000) + HOUR_NS
+    still = Looks(ends, np.full(len(ends), 5.0))
+    row = observed(crowd(), cpu(crowd()), SERVICES, counts_of(crowd()), [still]).columns
+    assert row["delivery_mean_client_ms"] == pytest.approx(10 * 10 / 25, rel=0.2)
+    assert math.isnan(row["delivery_mean_ms"])
 
 
 @pytest.mark.parametrize(
