@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.what_the_lab_can_resolve import PAGE, SETS, page
+from benchmarks.what_the_lab_can_resolve import PAGE, SETS, page, told_of_nothing
 from perflab.analysis.treatments.resolving import CONDITIONS, as_shares, different, power_table
 from perflab.paths import project_root
 
@@ -14,6 +14,15 @@ def test_equal_treatments_are_called_different_in_no_more_than_one_of_twenty(
     condition: str,
 ) -> None:
     assert different(8, 0.05, condition=condition, sets=400).interval[0] <= 0.05
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.9])
+def test_of_what_is_told_about_one_response_at_most_one_in_twenty_is_nothing(
+    correlation: float,
+) -> None:
+    shares = told_of_nothing(correlation, 0, sets=100).own_share.mean(axis=1)
+    # Three standard errors of so few runs above it; uncorrected claims give one in five.
+    assert shares.mean() <= 0.05 + 3 * shares.std(ddof=1) / 100**0.5
 
 
 def test_more_blocks_and_less_noise_find_more() -> None:

@@ -5,10 +5,12 @@ p-value, adjusted over the claims of the run about the same response, to be 0.05
 effects so found, at most one in twenty is expected to be none.
 
 A family is a response: what lowers the p90, say. Claims about several responses are several
-questions, each of which keeps its rate of false discoveries by itself, and so does all of them
-together nearly (B. Efron, Ann. Appl. Stat. 2, 2008: classes that differ are corrected apart). The
-percentiles of one step are no new steps: in one family with them, eight blocks, of which no p is
-below 0.0078, could show no single step of a ladder, be it ever so large.
+questions, each of which keeps its rate of false discoveries by itself (B. Efron, Ann. Appl. Stat.
+2, 2008: classes that differ are corrected apart). All of them together keep it where some effects
+are there; where none is, one run of six tells a false direction about some of four responses
+(``docs/what-the-lab-can-resolve.md``). The percentiles of one step are no new steps: in one family
+with them, eight blocks, of which no p is below 0.0078, could show no single step of a ladder, be it
+ever so large.
 
 Why not intervals widened for the selection (Y. Benjamini, D. Yekutieli, JASA 100, 2005), for both
 parts of a verdict: with R of m claims found they stand at 1 - 0.05 R/m, and at 8 blocks the
