@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 ROOT = Path("/sys/fs/cgroup")
+# Controllers of version 1 that may be mounted with another.
+MOUNTS = {"cpuacct": ("cpuacct", "cpu,cpuacct")}
 # Where the kernel counts the processes that it killed for want of memory, version 1 and 2.
 KILL_COUNTS = ("memory.oom_control", "memory.events")
 
@@ -38,8 +40,19 @@ def memory_folder(pid: int | str) -> Path:
         The process is gone.
     """
     groups = groups_of(pid)
-    if "memory" in groups:
-        return ROOT / "memory" / groups["memory"].lstrip("/")
+    return folder_of(groups, "memory") or unified_folder(groups)
+
+
+def folder_of(groups: Mapping[str, str], controller: str) -> Path | None:
+    """Return a group's folder under a controller of version 1; None where it has no hierarchy."""
+    if controller not in groups:
+        return None
+    mounted = [each for each in MOUNTS.get(controller, ()) if (ROOT / each).is_dir()]
+    return ROOT / (mounted or [controller])[0] / groups[controller].lstrip("/")
+
+
+def unified_folder(groups: Mapping[str, str]) -> Path:
+    """Return a group's folder of version 2."""
     return ROOT / groups.get("", "/").lstrip("/")
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from perflab.host.control_groups import groups_of
+from perflab.host.control_groups import folder_of, groups_of, unified_folder
 
 TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -139,19 +139,15 @@ class CgroupMeter:
             The process is gone or its group cannot be read.
         """
         groups = groups_of(pid)
-        if "cpuacct" in groups:
-            cpu = Path("/sys/fs/cgroup/cpuacct" + groups["cpuacct"]) / "cpuacct.usage"
-            if not cpu.exists():
-                cpu = Path("/sys/fs/cgroup/cpu,cpuacct" + groups["cpuacct"]) / "cpuacct.usage"
-            memory = Path("/sys/fs/cgroup/memory" + groups.get("memory", "")) / (
-                "memory.usage_in_bytes"
-            )
-            meter = cls(cpu, memory if memory.exists() else None, 1)
+        accounts, version = folder_of(groups, "cpuacct"), 1
+        if accounts is not None:
+            cpu = accounts / "cpuacct.usage"
+            memory = (folder_of(groups, "memory") or accounts) / "memory.usage_in_bytes"
         else:
-            base = Path("/sys/fs/cgroup" + groups[""])
-            memory = base / "memory.current"
-            meter = cls(base / "cpu.stat", memory if memory.exists() else None, 2)
-        Path(meter._cpu_file).read_bytes()
+            folder, version = unified_folder(groups), 2
+            cpu, memory = folder / "cpu.stat", folder / "memory.current"
+        meter = cls(cpu, memory if memory.exists() else None, version)
+        cpu.read_bytes()
         return meter
 
     def pids(self) -> list[int]:

@@ -15,7 +15,13 @@ from pathlib import Path
 
 import psutil
 
-from perflab.host.control_groups import ROOT, groups_of, memory_kills
+from perflab.host.control_groups import (
+    ROOT,
+    folder_of,
+    groups_of,
+    memory_kills,
+    unified_folder,
+)
 
 PREFIX = "perflab-"
 # A process moves itself by writing 0 to a door that was opened for it; the door is its input.
@@ -122,10 +128,10 @@ def _parent() -> tuple[int, Path]:
         No group hands it down.
     """
     groups = groups_of("self")
-    if "memory" in groups:
-        own = ROOT / "memory" / groups["memory"].lstrip("/")
+    own = folder_of(groups, "memory")
+    if own is not None:
         return 1, own if own.exists() else ROOT / "memory"
-    own = ROOT / groups.get("", "/").lstrip("/")
+    own = unified_folder(groups)
     for folder in [own, *own.parents]:
         with contextlib.suppress(OSError):
             if "memory" in (folder / "cgroup.subtree_control").read_text().split():
