@@ -350,7 +350,9 @@ def _resume(order: Order, path: Path, before: dict[str, str], outcome: Outcome) 
     trials = run.trials()
     current = trials[~trials["superseded"]]
     places = sorted(zip(current["block"], current["position"], strict=True))
-    if places != [(block, place) for block in range(2) for place in range(2)]:
+    plan = order.plan
+    wanted = itertools.product(range(plan.blocks), range(len(plan.treatments)))
+    if places != list(wanted):
         outcome.faults.append(f"after the resume: {places}")
     now = contents(path)
     if any(now.get(name) != digest for name, digest in before.items()) or run.problems:

@@ -110,7 +110,12 @@ class _Told:
 
 
 def _of_contrasts(witness: Witness, findings: Sequence[Finding]) -> _Told:
-    whys = dict.fromkeys(finding.verdict.reason for finding in findings)
+    whys = dict.fromkeys(
+        why
+        for finding in findings
+        for why in (finding.verdict.reason, "" if finding.effect else finding.absent)
+        if why
+    )
     return _Told(witness.run_id, findings, _agreed(findings), "; ".join(whys))
 
 

@@ -26,7 +26,7 @@ from perflab.reports.numbers import MISSING, count, estimate, measured, missing,
 ADJUSTED = "p, adjusted"
 COLUMNS = (
     "claim", "response", "published", "measured [95%]", "achieved", "n", "p", ADJUSTED, "decision",
-    "verdict", "single run", "valid trials", "noise", "source",
+    "verdict", "single run", "valid trials", "left out", "noise", "source",
 )  # fmt: skip
 SINGLE_RUN_NOTE = (
     "Single run: how likely one trial of each side, one after the other and with the scatter of "
@@ -80,6 +80,7 @@ def _finding(finding: Finding) -> dict[str, str]:
         "verdict": str(row["verdict"]),
         "single run": str(row["single run"]) or MISSING,
         "valid trials": f"{finding.valid} of {finding.trials}",
+        "left out": str(row["left out"]) or MISSING,
         "noise": str(row["noise"]) or "no flag",
         "source": MISSING if row["source"] in ("", "none") else str(row["source"]),
     }

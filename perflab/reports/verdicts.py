@@ -84,7 +84,9 @@ def _row(row: Mapping[Any, Any]) -> dict[str, str]:
     return {
         "claim": "\n".join([str(row["claim"]), *filter(None, asked)]),
         "published": str(row["published"]),
-        "measured [95%]": "\n".join([broken(str(row["measured [95%]"])), *_achieved(row)]),
+        "measured [95%]": "\n".join(
+            [broken(str(row["measured [95%]"])), *_achieved(row), *_left_out(row)]
+        ),
         "n": str(row["n"]),
         "p": str(row["p"]),
         str(adjusted): str(row[adjusted]),
@@ -105,6 +107,12 @@ def _achieved(row: Mapping[Any, Any]) -> list[str]:
     """Return the interval's own level where it is not the one that its column names."""
     told = str(row["achieved"])
     return [] if told in (MISSING, "95.0%") else [f"achieved {told}"]
+
+
+def _left_out(row: Mapping[Any, Any]) -> list[str]:
+    """Return why there is no number, or none from some blocks."""
+    told = str(row.get("left out", MISSING))
+    return [] if told == MISSING else [told]
 
 
 def _single_run(row: Mapping[Any, Any]) -> list[str]:
@@ -148,11 +156,12 @@ def _where(row: Mapping[Any, Any]) -> str:
 
 def _numbers(row: Mapping[Any, Any]) -> str:
     if row["measured [95%]"] == MISSING:
-        return f"{MISSING}\npublished {row['published']}"
+        return "\n".join([MISSING, *_left_out(row), f"published {row['published']}"])
     achieved = "".join(f", {each}" for each in _achieved(row))
     return (
         f"{row['measured [95%]']}\npublished {row['published']}\nn = {row['n']}{achieved}\n"
         f"p {row['p']}; p, adjusted: {row[OF_ITS_RUN]}"
+        + "".join(f"\n{each}" for each in _left_out(row))
     )
 
 

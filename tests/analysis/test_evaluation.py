@@ -11,7 +11,7 @@ from perflab.analysis.treatments.evaluation import evaluate
 from perflab.analysis.treatments.findings import TABLE_COLUMNS, findings_table, sentence
 from perflab.analysis.treatments.verdict import judge
 from perflab.analysis.trials.summary import summary_table
-from perflab.recordings import ContrastPair, Run, RunWriter
+from perflab.recordings import ContrastPair, Remark, Run, RunWriter
 from tests.synthetic import ON_AND_OFF, Planted, contrast_of, variants, write_run
 
 EVERY = [(block, index) for block in range(6) for index in range(2)]
@@ -253,3 +253,68 @@ def test_claims_about_two_responses_are_adjusted_apart(tmp_path) -> None:
     times = [contrast_of(*ON_AND_OFF[::-1], name=name, **fields) for name in "ab"]
     found = evaluate(write_run(tmp_path, contrasts=[rate, *times]))
     assert [each.claims for each in found] == [1, 2, 2]
+
+
+# ---- numbers that valid trials hold back --------------------------------------------------------
+
+TREND = "response times changed by {change:+.0%} from begin to end of the load: a longer one would "
+TREND += "have others; they are compared with nothing"
+OWN = "more than a tenth may be the client's own time: of p99 of 1.2 ms up to 0.3 ms; marked ~"
+
+
+def hold_back(run: Run, column: str, texts: dict[str, tuple[str, ...]]) -> Run:
+    """Take a number from the trials that are named by block and treatment; say why."""
+    trials = run.trials()
+    keys = trials["block"].astype(str) + trials["treatment"].str.rpartition("=")[2]
+    trials.loc[keys.isin(texts), column] = math.nan
+    codes = {"response": "load.trend", "more": "generator.client_time"}
+    trials["warnings"] = [
+        [Remark(code=codes[text.split()[0]], text=text) for text in texts.get(key, ())]
+        for key in keys
+    ]
+    run.trials = lambda: trials  # type: ignore[method-assign]
+    run.valid_trials = lambda: trials  # type: ignore[method-assign]
+    return run
+
+
+def of_mean(tmp_path, **planted) -> Run:
+    claim = contrast_of(*reversed(ON_AND_OFF), response="mean_ms", published_ratio=0.6,
+                        published_direction="smaller")  # fmt: skip
+    return write_run(tmp_path, requests=40, contrasts=[claim], **planted)
+
+
+def test_a_number_that_no_trial_gives_is_missed_with_the_reason(tmp_path) -> None:
+    trends = {f"{block}on": (TREND.format(change=0.2 + block / 100),) for block in range(6)}
+    run = hold_back(of_mean(tmp_path), "mean_ms", trends)
+    (finding,) = evaluate(run)
+    assert finding.effect is None
+    why = (
+        "no mean response time from 6 of 12 valid trials: response times changed by +20 to +25% "
+        "from begin to end"
+    )
+    assert why in finding.absent
+    assert "(6 trials)" in finding.absent
+    assert why.removeprefix("no") in sentence(finding)
+    (row,) = findings_table([finding]).to_dict("records")
+    assert why in row["left out"]
+
+
+def test_blocks_without_a_number_are_left_out_with_their_reason(tmp_path) -> None:
+    run = of_mean(tmp_path, invalid=[(5, 0)])
+    trials = run.trials()
+    run = hold_back(run, "mean_ms", {"0on": (TREND.format(change=0.3), OWN)})
+    valid = trials["state"] == "valid"
+    run.valid_trials = lambda: run.trials()[valid]  # type: ignore[method-assign]
+    (finding,) = evaluate(run)
+    assert finding.left_out == 2
+    said = sentence(finding)
+    assert "2 blocks left out: 1 of 12 trials may not be used: the client used 97%" in said
+    assert "no mean response time from 1 of 11 valid trials: response times changed by +30%" in said
+    # What is held against the p99 is nothing to the mean.
+    assert "a tenth" not in said
+
+
+def test_a_number_that_is_whole_has_nothing_to_explain(tmp_path) -> None:
+    (finding,) = evaluate(of_mean(tmp_path))
+    assert finding.absent == ""
+    assert findings_table([finding])["left out"].tolist() == [""]

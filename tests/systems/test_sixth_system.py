@@ -17,7 +17,9 @@ from pathlib import Path
 import pytest
 
 SIXTH = Path(__file__).parent / "sixth"
-PARAMETERS = {"backend": "process", "blocks": 3, "seed": 1}
+PARAMETERS = {"blocks": 3, "seed": 1}
+# What is asked of the recording alone is the same on either backend.
+ON_ONE = pytest.mark.parametrize("backend_name", ["process"], indirect=True, scope="module")
 
 
 @dataclass(frozen=True)
@@ -26,9 +28,9 @@ class Elsewhere:
 
     environment: dict[str, str]
 
-    def python(self, code: str) -> str:
+    def python(self, code: str, *words: str) -> str:
         """Run Python there, and return what it prints."""
-        return self._output([sys.executable, "-c", code])
+        return self._output([sys.executable, "-c", code, *words])
 
     def perflab(self, *words: str) -> str:
         """Run a command there, and return what it prints."""
@@ -100,12 +102,13 @@ def test_a_claim_about_what_it_does_not_declare_is_refused(elsewhere: Elsewhere)
 
 
 MEASURE = f"""
-import json, perflab
-run = perflab.run("tally_delay", {PARAMETERS!r})
+import json, sys, perflab
+run = perflab.run("tally_delay", {{**{PARAMETERS!r}, "backend": sys.argv[1]}})
 trials = run.trials()
 saved = perflab.save(run)
 print(json.dumps({{
     "run_id": run.run_id,
+    "backend": run.record.backend,
     "system": run.record.system,
     "states": sorted(set(zip(trials["treatment"], trials["state"]))),
     "codes": [reason.code for each in trials["reasons"] for reason in each],
@@ -123,14 +126,21 @@ print(json.dumps({{
 
 
 @pytest.fixture(scope="module")
-def measured(elsewhere: Elsewhere) -> dict[str, object]:
+def there(elsewhere: Elsewhere, backend_name: str) -> Elsewhere:
+    """The same place with runs of each backend apart."""
+    runs = Path(elsewhere.environment["PERFLAB_RUNS"]) / backend_name
+    return Elsewhere({**elsewhere.environment, "PERFLAB_RUNS": str(runs)})
+
+
+@pytest.fixture(scope="module")
+def measured(there: Elsewhere, backend_name: str) -> dict[str, object]:
     """What a run of its experiment leaves, asked for in another process."""
-    return dict(json.loads(elsewhere.python(MEASURE).splitlines()[-1]))
+    return dict(json.loads(there.python(MEASURE, backend_name).splitlines()[-1]))
 
 
 @pytest.mark.slow
-def test_its_experiment_runs_to_a_verdict(measured: dict) -> None:
-    assert measured["system"] == "tally"
+def test_its_experiment_runs_to_a_verdict(measured: dict, backend_name: str) -> None:
+    assert (measured["system"], measured["backend"]) == ("tally", backend_name)
     # On a busy machine the lab may refuse others, too.
     assert ["delay=too_large", "invalid"] in measured["states"]
     assert ["delay=too_large", "valid"] not in measured["states"]
@@ -159,12 +169,11 @@ def test_its_figure_is_drawn_saved_and_in_the_section(measured: dict) -> None:
 
 
 @pytest.mark.slow
-def test_commands_show_and_compare_it_by_what_it_declares(
-    elsewhere: Elsewhere, measured: dict
-) -> None:
-    assert "taken B/s" in elsewhere.perflab("show", measured["run_id"])
-    again = copied(Path(elsewhere.environment["PERFLAB_RUNS"]) / measured["run_id"])
-    text = elsewhere.perflab("compare", measured["run_id"], again, "--json")
+@ON_ONE
+def test_commands_show_and_compare_it_by_what_it_declares(there: Elsewhere, measured: dict) -> None:
+    assert "taken B/s" in there.perflab("show", measured["run_id"])
+    again = copied(Path(there.environment["PERFLAB_RUNS"]) / measured["run_id"])
+    text = there.perflab("compare", measured["run_id"], again, "--json")
     compared = json.loads(text)
     assert compared["comparable"]
     assert "taken_bytes_per_s" in {row["response"] for row in compared["rows"]}
@@ -180,8 +189,9 @@ def copied(run: Path) -> str:
 
 
 @pytest.mark.slow
-def test_its_ledger_has_the_verdict_of_the_run(elsewhere: Elsewhere, measured: dict) -> None:
-    rows = json.loads(elsewhere.perflab("claims", "--study", "tally", "--json"))["rows"]
+@ON_ONE
+def test_its_ledger_has_the_verdict_of_the_run(there: Elsewhere, measured: dict) -> None:
+    rows = json.loads(there.perflab("claims", "--study", "tally", "--json"))["rows"]
     result, _, claim = rows
     assert result["run"] == claim["run"] == measured["run_id"]
     assert result["outcome"] == claim["outcome"] != "not measured yet"
@@ -190,9 +200,9 @@ def test_its_ledger_has_the_verdict_of_the_run(elsewhere: Elsewhere, measured: d
 
 
 @pytest.mark.slow
-def test_its_stack_stays_up_and_answers(elsewhere: Elsewhere) -> None:
+def test_its_stack_stays_up_and_answers(elsewhere: Elsewhere, backend_name: str) -> None:
     try:
-        shown = elsewhere.perflab("up", "tally", "--backend", "process")
+        shown = elsewhere.perflab("up", "tally", "--backend", backend_name)
         assert "tally: http://127.0.0.1:" in shown
         assert "POST any bytes to /" in shown
     finally:

@@ -13,6 +13,7 @@ import pandas as pd
 
 from perflab.analysis.methods.comparison import Effect, effect_of, log_ratios
 from perflab.analysis.methods.family import Corrected, corrected
+from perflab.analysis.treatments.absent import why_absent
 from perflab.analysis.treatments.covariate import adjustment, priced
 from perflab.analysis.treatments.decision import Decision, decide
 from perflab.analysis.treatments.noise import noise_flags
@@ -40,6 +41,7 @@ class Finding:
     numbers of those compared, ``left_out`` counts those that lack a side. ``valid`` of the
     ``trials`` that were made of its treatments may be used; ``noise`` are the flags of the run's
     noise report in a few words each (:func:`~perflab.analysis.treatments.noise.noise_flags`).
+    ``absent`` says why there is no number, or none from the blocks that were left out.
     """
 
     contrast: Contrast
@@ -56,6 +58,7 @@ class Finding:
     trials: int = 0
     noise: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    absent: str = ""
 
 
 def evaluate(run: Run) -> list[Finding]:
@@ -122,11 +125,15 @@ def _sides(contrast: Contrast) -> list[dict[str, str]]:
 
 
 def _counted(run: Run, finding: Finding) -> Finding:
-    """Add how many trials of a contrast's treatments were made, and how many are valid."""
+    """Add how many trials of a contrast's treatments were made and are valid, and what lacks."""
     names = {name for levels in _sides(finding.contrast) for name in run.record.selected(levels)}
     trials = run.trials()
     own = trials[trials["treatment"].isin(names) & ~trials["superseded"].astype(bool)]
-    return replace(finding, valid=int((own["state"] == "valid").sum()), trials=len(own))
+    found = replace(finding, valid=int((own["state"] == "valid").sum()), trials=len(own))
+    whole = finding.effect is not None and not finding.left_out
+    if whole or finding.contrast.not_testable:
+        return found
+    return replace(found, absent=why_absent(run, names, finding.response))
 
 
 def _finding(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Finding:

@@ -17,7 +17,7 @@ from perflab.recordings import Contrast
 TABLE_COLUMNS = [
     "claim", "response", "published", "measured", "95% low", "95% high", "achieved", "n", "p",
     "p (adjusted)", "effect size", "decision", "verdict", "direction", "size", "single run",
-    "valid trials", "trials", "noise", "source",
+    "valid trials", "trials", "left out", "noise", "source",
 ]  # fmt: skip
 # Where it helps to know what would decide it.
 STILL_OPEN = (Outcome.UNDECIDED, Outcome.DIRECTION_NOT_SHOWN, Outcome.UNPUBLISHED)
@@ -49,6 +49,7 @@ def _row(finding: Finding) -> dict[str, Any]:
         "single run": single_run(finding),
         "valid trials": finding.valid,
         "trials": finding.trials,
+        "left out": left_out(finding),
         "noise": "; ".join(finding.noise),
         "source": contrast.source,
     }
@@ -62,6 +63,14 @@ def decision_text(finding: Finding) -> str:
     if decision.kind is Kind.DIFFERENT:
         return "different"
     return "; ".join(filter(None, [decision.missing, decision.text]))
+
+
+def left_out(finding: Finding) -> str:
+    """Return which blocks have no number and why, or why there is none at all; or nothing."""
+    if finding.effect is None or not finding.left_out:
+        return finding.absent
+    why = f": {finding.absent}" if finding.absent else ""
+    return f"{counted(finding.left_out, 'block')} left out{why}"
 
 
 def single_run(finding: Finding) -> str:
@@ -105,7 +114,7 @@ def sentence(finding: Finding) -> str:
     if contrast.source != "none":
         parts.append(f"Source: {contrast.source}")
     if finding.effect is None:
-        parts.append(_upper(verdict.reason))
+        parts += [_upper(each) for each in (verdict.reason, finding.absent) if each]
     else:
         parts.append("; ".join([_measured(finding, finding.effect), *_remarks(finding)]))
     return ". ".join([*parts, evidence(finding)]) + "."
@@ -129,7 +138,7 @@ def _upper(text: str) -> str:
 def _remarks(finding: Finding) -> list[str]:
     more = [finding.verdict.reason]
     if finding.left_out:
-        more.append(f"{counted(finding.left_out, 'block')} left out (a side has no valid trial)")
+        more.append(left_out(finding))
     if finding.verdict.outcome in STILL_OPEN and finding.decision is not None:
         # A verdict on a direction has said already what is missing.
         judged = finding.verdict.direction is not None and finding.decision.missing

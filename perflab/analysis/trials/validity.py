@@ -12,7 +12,7 @@ from perflab.analysis.curves.steady import NEVER, steady_table
 from perflab.analysis.trials.summary import measures
 from perflab.analysis.trials.windows import message_windows
 from perflab.numerals import counted
-from perflab.recordings import Reason, Run
+from perflab.recordings import Remark, Run
 from perflab.recordings.older import UNCODED
 
 WINDOWS = 40
@@ -45,7 +45,7 @@ def validity_table(run: Run) -> pd.DataFrame:
                 **counts,
                 "failed": failed,
                 "unsettled": int(restless.get(treatment.name, 0)),
-                "reason": _told(own["reasons"]),
+                "reason": told(own["reasons"]),
             }
         )
     return pd.DataFrame(rows)
@@ -74,8 +74,8 @@ def steady_trials(run: Run) -> pd.DataFrame:
     return steady_table(windows(requests, run.samples(), [], width_s))
 
 
-def _told(trials: Iterable[Sequence[Reason]]) -> str:
-    """Return the reasons of several trials: each code once, and in how many trials it was."""
+def told(trials: Iterable[Sequence[Remark]]) -> str:
+    """Return reasons or warnings of several trials: each code once, and how many trials had it."""
     texts: dict[str, list[str]] = {}
     found: dict[str, int] = {}
     for reasons in trials:
@@ -87,7 +87,7 @@ def _told(trials: Iterable[Sequence[Reason]]) -> str:
     return "; ".join(f"{_summed(texts[kind])} ({counted(n, 'trial')})" for kind, n in often)
 
 
-def _kind(reason: Reason) -> str:
+def _kind(reason: Remark) -> str:
     """Return the code; of recordings that have none, the words without their numbers."""
     return NUMBER.sub(GAP, reason.text) if reason.code == UNCODED else reason.code
 

@@ -50,6 +50,7 @@ class Claim:
     left_out: int
     verdict: str
     reason: str
+    absent: str
 
 
 def claim_of(record: Mapping[Hashable, Any]) -> Claim:
@@ -87,6 +88,8 @@ def row(claim: Claim, right_in: float) -> Row:
         ]
     if claim.reason:
         result += _lines(claim.reason, right_in, SMALL_PT, MUTED)
+    if claim.absent:
+        result += _lines(claim.absent, right_in, SMALL_PT, MUTED)
     return Row(claim, tuple(asked), tuple(result))
 
 

@@ -32,7 +32,7 @@ PLOT_IN = WIDTH_IN - LEFT_IN - RIGHT_IN - 4 * GAP_IN
 PLOT_LEFT_IN = MARGIN_IN + LEFT_IN + GAP_IN
 COLUMNS = [
     "claim", "name", "scale", "quantity", "unit", "published", "published_value", "measured", "low",
-    "high", "of_blocks", "left_out", "verdict", "reason",
+    "high", "of_blocks", "left_out", "verdict", "reason", "absent",
 ]  # fmt: skip
 # A panel holds rows that share an axis: what is measured, in which unit, and on which scale.
 Kind = tuple[str, str, str]
@@ -66,6 +66,7 @@ def _told(finding: Finding) -> dict[str, object]:
         "left_out": finding.left_out,
         "verdict": verdict.outcome.value,
         "reason": "" if verdict.outcome is Outcome.UNPUBLISHED else verdict.reason,
+        "absent": finding.absent,
     }
 
 

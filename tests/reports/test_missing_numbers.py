@@ -1,0 +1,72 @@
+"""Where a claim has no number, everything that shows it says why."""
+
+from __future__ import annotations
+
+import html
+import re
+from io import StringIO
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from rich.console import Console
+
+from perflab.figures import EFFECT
+from perflab.recordings import Remark, Run, RunWriter
+from perflab.reports.section import section_text
+from perflab.reports.shown import shown_findings
+from perflab.reports.verdicts import to_terminal, verdict_table
+from tests.figures.shown import one_line, overlapping, picture
+from tests.synthetic import ON_AND_OFF, contrast_of, write_run
+
+TREND = (
+    "response times changed by +31% from begin to end of the load; they are compared with nothing"
+)
+WHY = f"no mean response time from 6 of 12 valid trials: {TREND} (6 trials)"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run in which one treatment's response times rise over every load: they are refused."""
+    claim = contrast_of(*reversed(ON_AND_OFF), response="mean_ms", published_ratio=0.6,
+                        published_direction="smaller")  # fmt: skip
+    model = write_run(tmp_path_factory.mktemp("model"), requests=40, contrasts=[claim])
+    writer = RunWriter.create(tmp_path_factory.mktemp("rising"), model.record)
+    names = [name for name in model.trials() if name not in ("superseded", "boot_id")]
+    for row in model.trials()[names].to_dict("records"):
+        own = {str(name): value for name, value in row.items()}
+        if str(own["treatment"]).endswith("=on"):
+            own |= {"mean_ms": float("nan"), "warnings": [Remark(code="load.trend", text=TREND)]}
+        trial = str(own["trial_id"])
+        writer.commit_trial(own, model.requests(stage=None, trial_ids=[trial]), None)
+    writer.update(state="finished")
+    return Run(writer.path)
+
+
+def plain(text: str) -> str:
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split())
+
+
+def test_the_terminal_says_why(run: Run) -> None:
+    console = Console(file=StringIO(), width=400)
+    console.print(to_terminal(verdict_table([run])))
+    assert isinstance(console.file, StringIO)
+    assert WHY in plain(console.file.getvalue())
+
+
+def test_the_notebook_and_the_section_say_why(run: Run) -> None:
+    assert WHY in plain(shown_findings(run)._repr_html_())
+    text = section_text(run, [])
+    assert text.count(WHY.removeprefix("no ")) == 2
+
+
+def test_the_figure_says_why(run: Run) -> None:
+    figure = picture(EFFECT, run)
+    assert WHY in one_line(figure)
+    assert not overlapping(figure)
+
+
+def test_a_table_that_was_made_before_reasons_is_shown_as_it_is(run: Run, tmp_path: Path) -> None:
+    verdict_table([run]).drop(columns="left out").to_csv(tmp_path / "old.csv", index=False)
+    console = Console(file=StringIO(), width=200)
+    console.print(to_terminal(pd.read_csv(tmp_path / "old.csv", keep_default_na=False)))
