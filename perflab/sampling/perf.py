@@ -12,7 +12,6 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -40,18 +39,9 @@ class Perf(Profiler):
 
     tool = TOOL
 
-    def __init__(
-        self,
-        pids: Sequence[int],
-        rate_hz: int,
-        bound_s: float,
-        environment: Mapping[str, str] | None = None,
-    ) -> None:
-        super().__init__(pids, rate_hz, bound_s, environment)
-        self._pipes: list[int] = []
-
     def _begin(self, log: IO[bytes]) -> subprocess.Popen[bytes]:
         """Start perf; it answers the first line of its control pipe once it looks."""
+        self._pipes: list[int] = []
         for path in (self._path("control"), self._path("answer")):
             os.mkfifo(path, 0o600)
             self._pipes.append(os.open(path, os.O_RDWR | os.O_NONBLOCK))

@@ -7,8 +7,8 @@ import re
 import shutil
 import subprocess
 import sysconfig
-from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import IO
 
 import pandas as pd
 
@@ -38,15 +38,9 @@ class PySpy(Profiler):
 
     tool = TOOL
 
-    def __init__(
-        self,
-        pids: Sequence[int],
-        rate_hz: int,
-        bound_s: float,
-        environment: Mapping[str, str] | None = None,
-    ) -> None:
-        super().__init__(pids, rate_hz, bound_s, environment)
-        self._blind = numbers_threads_apart(pids[0])
+    def _begin(self, log: IO[bytes]) -> subprocess.Popen[bytes]:
+        self._blind = numbers_threads_apart(self._pids[0])
+        return super()._begin(log)
 
     def _command(self) -> list[str]:
         return [

@@ -8,10 +8,11 @@ from collections.abc import Callable
 
 
 class Repeated:
-    """Does a job every ``interval_s`` between ``start`` and ``stop``."""
+    """Does a job every ``interval_s`` until ``stop``; with ``at_end``, once more then."""
 
-    def __init__(self, job: Callable[[], None], interval_s: float) -> None:
+    def __init__(self, job: Callable[[], None], interval_s: float, *, at_end: bool = False) -> None:
         self._job = job
+        self._at_end = at_end
         self._interval_s = interval_s
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._repeat, daemon=True)
@@ -21,9 +22,11 @@ class Repeated:
         self._thread.start()
 
     def stop(self) -> None:
-        """Let the job that is under way end, and do no more."""
+        """Let the job that is under way end."""
         self._ended.set()
         self._thread.join(timeout=10)
+        if self._at_end:
+            self._job()
 
     def _repeat(self) -> None:
         due = time.monotonic()

@@ -35,16 +35,8 @@ class Sampler:
         self._meters = meters
         self._client_pids = client_pids
         self._samples: list[tuple[int, str, int, int]] = []
-        self._repeated = Repeated(self._sample, INTERVAL_S)
-
-    def start(self) -> None:
-        """Begin to sample."""
-        self._repeated.start()
-
-    def stop(self) -> None:
-        """Take a last sample and end."""
-        self._repeated.stop()
-        self._sample()
+        repeated = Repeated(self._sample, INTERVAL_S, at_end=True)
+        self.start, self.stop = repeated.start, repeated.stop
 
     def _sample(self) -> None:
         table = ProcessTable()

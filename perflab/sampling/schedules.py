@@ -94,16 +94,8 @@ class ScheduleSampler:
         self._meters = meters
         self._accounts = {name: ServiceAccount() for name in meters}
         self._rows: list[tuple[int, str, int, int]] = []
-        self._repeated = Repeated(self._sample, INTERVAL_S)
-
-    def start(self) -> None:
-        """Begin to read."""
-        self._repeated.start()
-
-    def stop(self) -> None:
-        """Read once more and end."""
-        self._repeated.stop()
-        self._sample()
+        repeated = Repeated(self._sample, INTERVAL_S, at_end=True)
+        self.start, self.stop = repeated.start, repeated.stop
 
     def _sample(self) -> None:
         table = ProcessTable()

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from perflab.analysis.curves.needed import check_columns
 from perflab.analysis.methods.comparison import CONFIDENCE, permutation_p
 from perflab.errors import AnalysisError
 
@@ -164,9 +165,7 @@ def correlate(
         A column is not in the table.
     """
     columns = [x, y, *([phase] if phase else [])]
-    absent = [name for name in columns if name not in table.columns]
-    if absent:
-        raise AnalysisError(f"the windows have no column {', '.join(absent)}")
+    check_columns(table, "windows", columns)
     known = table[["trial_id", *columns]].dropna()
     z, counted, left_out = [], 0, []
     for trial in pd.unique(table["trial_id"]):

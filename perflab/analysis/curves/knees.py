@@ -11,10 +11,17 @@ from scipy import stats
 
 from perflab.analysis.curves.bent_or_smooth import QUEUE, STRAIGHT, Shapes, drawn, shapes
 from perflab.analysis.curves.broken_line import Bend, bend
+from perflab.analysis.curves.needed import check_columns
 from perflab.analysis.curves.queueing import QueueCurve, queueing_curve
-from perflab.analysis.methods.clustering import ONLY_THESE, TRIALS, Clusters, clusters, unit
+from perflab.analysis.methods.clustering import (
+    ONLY_THESE,
+    TRIALS,
+    Clusters,
+    clusters,
+    unit,
+    with_evidence,
+)
 from perflab.analysis.methods.comparison import CONFIDENCE, USUAL_P
-from perflab.errors import AnalysisError
 
 SMALLEST_WINDOWS = 60
 # Beyond these a value is no CPU share and no latency, in whatever unit.
@@ -63,9 +70,7 @@ class Knee:
 
     def text(self) -> str:
         """Return the knee in a sentence, or why there is none, with n, its unit and warnings."""
-        evidence = [f"n = {self.unit}"] if self.unit else []
-        more = [each for each in self.warnings if each != self.reason]
-        return self.words() + (f" ({'; '.join([*evidence, *more])})" if evidence or more else "")
+        return with_evidence(self.words(), self.unit, self.warnings, self.reason)
 
     def words(self) -> str:
         """Return the same without what it rests on."""
@@ -123,8 +128,7 @@ def knee(
     :mod:`~perflab.analysis.curves.queueing` and
     :mod:`~perflab.analysis.methods.clustering`; BIC: G. Schwarz, Ann. Stat. 6, 1978.
     """
-    if absent := [name for name in ("trial_id", cpu, latency) if name not in table.columns]:
-        raise AnalysisError(f"the windows have no column {', '.join(absent)}")
+    check_columns(table, "windows", ("trial_id", cpu, latency))
     trial, x, y = _usable(table, cpu, latency)
     n = int(trial[-1]) + 1 if len(trial) else 0
     own, trials = clusters(trial), unit(n, TRIALS, n)

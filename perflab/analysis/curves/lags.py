@@ -11,6 +11,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from scipy import linalg, signal
 
 from perflab.analysis.curves.knees import LONGEST, MOST_CORES
+from perflab.analysis.curves.needed import check_columns
 from perflab.analysis.methods.clustering import (
     BLOCKS,
     ENOUGH_TRIALS,
@@ -20,6 +21,7 @@ from perflab.analysis.methods.clustering import (
     WANTED_BLOCKS,
     signs,
     unit,
+    with_evidence,
 )
 from perflab.analysis.methods.comparison import CONFIDENCE, USUAL_P
 from perflab.errors import AnalysisError
@@ -59,9 +61,7 @@ class Lag:
 
     def text(self) -> str:
         """Return the lag in a sentence, or why there is none, with n, its unit and warnings."""
-        evidence = [f"n = {self.unit}"] if self.unit else []
-        more = [each for each in self.warnings if each != self.reason]
-        return self._words() + (f" ({'; '.join([*evidence, *more])})" if evidence or more else "")
+        return with_evidence(self._words(), self.unit, self.warnings, self.reason)
 
     def _words(self) -> str:
         if not self.supported:
@@ -106,8 +106,7 @@ def lag(
     Source: G. E. P. Box, G. M. Jenkins, G. C. Reinsel, Time Series Analysis, chapter on transfer
     functions (prewhitening).
     """
-    if absent := [name for name in ("trial_id", cpu, latency) if name not in table.columns]:
-        raise AnalysisError(f"the windows have no column {', '.join(absent)}")
+    check_columns(table, "windows", ("trial_id", cpu, latency))
     if not (width_s > 0 and largest > 0):
         raise AnalysisError(f"width_s = {width_s} and largest = {largest} must be above 0")
     profiles, n, counted = _profiles(table, cpu, latency, largest)

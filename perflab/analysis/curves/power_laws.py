@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from perflab.analysis.curves.needed import check_columns
 from perflab.analysis.methods.comparison import CONFIDENCE, USUAL_P
 from perflab.analysis.methods.leaving_out import Interval, group_means
 from perflab.errors import AnalysisError
@@ -73,8 +74,7 @@ def power_law(table: pd.DataFrame, x: str, y: str, confidence: float = CONFIDENC
     Sources: G. A. F. Seber, A. J. Lee, Linear Regression Analysis, 2nd ed. 2003, chapter 6 and
     section 3.10 (least squares under correlated noise).
     """
-    if absent := [name for name in (x, y) if name not in table.columns]:
-        raise AnalysisError(f"the trials have no column {', '.join(absent)}")
+    check_columns(table, "trials", (x, y))
     across = pd.to_numeric(table[x]).to_numpy(float)
     up = pd.to_numeric(table[y]).to_numpy(float)
     if (across <= 0).any() or np.isinf(across).any():

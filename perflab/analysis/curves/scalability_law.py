@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from perflab.analysis.curves.needed import check_columns
 from perflab.analysis.methods.comparison import CONFIDENCE
 from perflab.analysis.methods.leaving_out import Interval, group_means, jackknife, left_out_weights
 from perflab.errors import AnalysisError
@@ -99,8 +100,7 @@ def scalability(
 
     Source: see :mod:`perflab.analysis.curves.scalability_law`.
     """
-    if absent := [name for name in (load, throughput) if name not in table.columns]:
-        raise AnalysisError(f"the trials have no column {', '.join(absent)}")
+    check_columns(table, "trials", (load, throughput))
     loads = pd.to_numeric(table[load]).to_numpy(float)
     rates = pd.to_numeric(table[throughput]).to_numpy(float)
     if (loads <= 0).any() or np.isinf(loads).any():

@@ -28,6 +28,7 @@ from perflab.analysis.curves.changepoints import (
     noise,
     partition,
 )
+from perflab.analysis.curves.needed import check_columns
 from perflab.errors import AnalysisError
 
 SMALLEST_WINDOWS = 12
@@ -143,8 +144,7 @@ def steady_table(table: pd.DataFrame, latency: str = "p50_ms") -> pd.DataFrame:
         A column is missing.
     """
     needed = ["trial_id", "treatment", "start_ns", "throughput_rps", latency]
-    if absent := [name for name in needed if name not in table.columns]:
-        raise AnalysisError(f"the windows have no column {', '.join(absent)}")
+    check_columns(table, "windows", needed)
     columns = ["trial_id", "treatment", "kind", "settled", "cut_s", "cut_ns", "windows", "reason"]
     rows = []
     for trial, own in table.sort_values("start_ns").groupby("trial_id", sort=True):

@@ -9,6 +9,7 @@ Cameron, J. B. Gelbach, D. L. Miller, Rev. Econ. Stat. 90, 2008).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -94,6 +95,13 @@ def unit(count: int, kind: str, trials: int) -> str:
     """Say what is counted: ``12 trials``, or ``16 blocks of windows within 4 trials``."""
     within = f"{trials} trial{'s' if trials != 1 else ''}"
     return within if kind == TRIALS else f"{count} {kind} within {within}"
+
+
+def with_evidence(words: str, counted: str, warnings: Sequence[str], reason: str) -> str:
+    """Return words with what they rest on: what is counted, and warnings not yet said in them."""
+    evidence = [f"n = {counted}"] if counted else []
+    more = [*evidence, *(each for each in warnings if each != reason)]
+    return f"{words} ({'; '.join(more)})" if more else words
 
 
 @lru_cache(maxsize=32)

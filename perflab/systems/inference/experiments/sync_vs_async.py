@@ -14,6 +14,7 @@ from perflab.systems.inference import service
 from perflab.systems.inference.published_load import as_published, differences, published_rps
 from perflab.systems.inference.service import (
     CommitDelay,
+    Driver,
     LoadParameters,
     OneOrMore,
     RoundTrip,
@@ -22,7 +23,7 @@ from perflab.systems.inference.service import (
 )
 from perflab.trials.plan import Treatment
 
-DRIVERS = ("psycopg2", "asyncpg")
+DRIVERS: tuple[Driver, ...] = ("psycopg2", "asyncpg")
 PUBLISHED_WORKERS = "4"
 PoolMeaning = Literal["total", "per_worker"]
 IN_TOTAL: PoolMeaning = "total"
@@ -121,7 +122,7 @@ def _treatments(parameters: SyncVsAsyncParameters) -> list[Treatment]:
 
 
 def _treatment(
-    parameters: SyncVsAsyncParameters, driver: str, setting: Mapping[str, str]
+    parameters: SyncVsAsyncParameters, driver: Driver, setting: Mapping[str, str]
 ) -> Treatment:
     workers = int(setting["workers"])
     each = setting["pool_meaning"] == PER_WORKER
@@ -135,7 +136,7 @@ def _treatment(
         synchronous_commit=parameters.synchronous_commit,
         round_trip_ms=float(setting["round_trip_ms"]),
     )
-    load = service.workload(parameters, service.endpoint(driver))  # type: ignore[arg-type]
+    load = service.workload(parameters, service.endpoint(driver))
     return service.treatment(
         {"driver": driver, **setting}, _label(parameters, driver, setting), plan, load
     )
