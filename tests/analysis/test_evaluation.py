@@ -257,8 +257,8 @@ def test_claims_about_two_responses_are_adjusted_apart(tmp_path) -> None:
 
 # ---- numbers that valid trials hold back --------------------------------------------------------
 
-TREND = "response times changed by {change:+.0%} from begin to end of the load: a longer one would "
-TREND += "have others; they are compared with nothing"
+CUT = "{cut} requests were cut off before their end, and could move what is given as a bound: "
+CUT += "mean >= 12 ms"
 OWN = "more than a tenth may be the client's own time: of p99 of 1.2 ms up to 0.3 ms; marked ~"
 
 
@@ -267,9 +267,11 @@ def hold_back(run: Run, column: str, texts: dict[str, tuple[str, ...]]) -> Run:
     trials = run.trials()
     keys = trials["block"].astype(str) + trials["treatment"].str.rpartition("=")[2]
     trials.loc[keys.isin(texts), column] = math.nan
-    codes = {"response": "load.trend", "more": "generator.client_time"}
     trials["warnings"] = [
-        [Remark(code=codes[text.split()[0]], text=text) for text in texts.get(key, ())]
+        [
+            Remark(code="generator.client_time" if text == OWN else "load.censored", text=text)
+            for text in texts.get(key, ())
+        ]
         for key in keys
     ]
     run.trials = lambda: trials  # type: ignore[method-assign]
@@ -284,13 +286,13 @@ def of_mean(tmp_path, **planted) -> Run:
 
 
 def test_a_number_that_no_trial_gives_is_missed_with_the_reason(tmp_path) -> None:
-    trends = {f"{block}on": (TREND.format(change=0.2 + block / 100),) for block in range(6)}
-    run = hold_back(of_mean(tmp_path), "mean_ms", trends)
+    cut = {f"{block}on": (CUT.format(cut=20 + block),) for block in range(6)}
+    run = hold_back(of_mean(tmp_path), "mean_ms", cut)
     (finding,) = evaluate(run)
     assert finding.effect is None
     why = (
-        "no mean response time from 6 of 12 valid trials: response times changed by +20 to +25% "
-        "from begin to end"
+        "no mean response time from 6 of 12 valid trials: 20 to 25 requests were cut off before "
+        "their end"
     )
     assert why in finding.absent
     assert "(6 trials)" in finding.absent
@@ -302,14 +304,14 @@ def test_a_number_that_no_trial_gives_is_missed_with_the_reason(tmp_path) -> Non
 def test_blocks_without_a_number_are_left_out_with_their_reason(tmp_path) -> None:
     run = of_mean(tmp_path, invalid=[(5, 0)])
     trials = run.trials()
-    run = hold_back(run, "mean_ms", {"0on": (TREND.format(change=0.3), OWN)})
+    run = hold_back(run, "mean_ms", {"0on": (CUT.format(cut=30), OWN)})
     valid = trials["state"] == "valid"
     run.valid_trials = lambda: run.trials()[valid]  # type: ignore[method-assign]
     (finding,) = evaluate(run)
     assert finding.left_out == 2
     said = sentence(finding)
     assert "2 blocks left out: 1 of 12 trials may not be used: the client used 97%" in said
-    assert "no mean response time from 1 of 11 valid trials: response times changed by +30%" in said
+    assert "no mean response time from 1 of 11 valid trials: 30 requests were cut off" in said
     # What is held against the p99 is nothing to the mean.
     assert "a tenth" not in said
 

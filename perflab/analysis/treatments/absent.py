@@ -11,9 +11,8 @@ from perflab.analysis.trials.validity import told
 from perflab.numerals import counted
 from perflab.recordings import Remark, Response, Run
 
-# For these a valid trial gives no number, or none that may be compared. What those of ``BY_NAME``
-# say names the numbers.
-TREND, BY_NAME = "load.trend", ("load.censored", "generator.client_time")
+# For these a valid trial gives no number, or none that may be compared; they name the numbers.
+HOLD_BACK = ("load.censored", "generator.client_time")
 TOO_FEW = "too few requests or messages for it, or none"
 
 
@@ -41,8 +40,6 @@ def _held_back(trials: pd.DataFrame, response: Response) -> str:
 
 
 def _concerns(remark: Remark, response: Response) -> bool:
-    if remark.code == TREND:
-        return True
     # Of ``service_p99_ms`` the p99.
     number = response.name.removesuffix("_ms").rpartition("_")[2]
-    return remark.code in BY_NAME and bool(re.search(rf"\b{re.escape(number)}\b", remark.text))
+    return remark.code in HOLD_BACK and bool(re.search(rf"\b{re.escape(number)}\b", remark.text))
