@@ -77,7 +77,7 @@ def test_a_run_whose_every_trial_failed_still_makes_a_section(tmp_path) -> None:
     failed = write_run(tmp_path / "runs", blocks=2, failed=every, state="failed")
     text = write_section(failed, tmp_path / "report").read_text()
     assert "This run is failed (planted by a test)" in text
-    assert text.count("died (planted)") == 4
+    assert text.count("| failed | service 'postgres': died (planted) |") == 4, "each trial says it"
     assert "nan" not in text.lower()
 
 
