@@ -6,6 +6,7 @@ import asyncio
 import importlib
 import os
 import platform
+import sys
 from importlib.metadata import version
 
 from fastapi import FastAPI
@@ -39,6 +40,7 @@ def in_force(app: FastAPI) -> dict[str, object]:
     return {
         **settings.public(),
         "loop": "uvloop" if loop.__module__.startswith("uvloop") else "asyncio",
+        "cprofile": "on" if _is_profiled() else "off",
         "deflate": "on" if server.ws_per_message_deflate else "off",
         "websocket": WEBSOCKETS.get(implementation.__name__, implementation.__name__),
         "largest_frame_bytes": server.ws_max_size,
@@ -51,3 +53,11 @@ def in_force(app: FastAPI) -> dict[str, object]:
         "python": platform.python_version(),
         "versions": {name: version(name) for name in LIBRARIES},
     }
+
+
+def _is_profiled() -> bool:
+    """Ask the interpreter whether this thread runs under a profiler (from 3.12 on another way)."""
+    monitoring = getattr(sys, "monitoring", None)
+    if monitoring is not None and monitoring.get_tool(monitoring.PROFILER_ID):
+        return True
+    return sys.getprofile() is not None

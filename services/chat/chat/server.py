@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cProfile
 import os
 import sys
 
@@ -49,7 +50,10 @@ def main() -> None:
     config = configured(settings)
     server = uvicorn.Server(config)
     config.app.state.connections = server.server_state.connections
-    server.run()
+    if settings.cprofile == "on":
+        cProfile.Profile().runcall(server.run)
+    else:
+        server.run()
 
 
 if __name__ == "__main__":

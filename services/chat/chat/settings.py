@@ -18,6 +18,7 @@ CHOICES = {
     "commit": ("batched", "each", "write_behind"),
     "websocket": ("websockets", "websockets-sansio", "wsproto"),
     "bind": ("off", "on"),
+    "cprofile": ("off", "on"),
     "benchmark": ("off", "on"),
 }
 
@@ -39,6 +40,7 @@ class Settings:
     commit: str = "batched"
     websocket: str = "websockets"
     bind: str = "off"
+    cprofile: str = "off"
     subscriber_share: float = 0.64
     accounts: int = 500
     channels: int = 10
