@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from perflab.recordings import Contrast
-from perflab.systems.chat.rungs import PERCENTILES, published_ms
+from perflab.systems.chat.rungs import (
+    LADDER_USERS,
+    METHODS,
+    PERCENTILES,
+    asked_otherwise,
+    published_ms,
+)
 from perflab.systems.chat.service import Rung
 
 TABLE = "chat study, published results"
@@ -61,6 +67,8 @@ CHANGES = (
     Change("json_argon2_login", "json_login"),
     _raises("protobuf_300", "protobuf", "300 users instead of 250"),
     _raises("uvloop_300", "uvloop_200", "300 users instead of 200 (published: under cProfile)"),
+    Change("uvloop_300", "uvloop_300_plain"),
+    Change("uvloop_300_plain", "uvloop"),
     *(
         _raises(f"no_deflate_{users}", "no_deflate", f"{users} users instead of 250")
         for users in (300, 325, 350, 375, 400, 425)
@@ -82,12 +90,21 @@ CHANGES = (
 )  # fmt: skip
 
 
+# The only rows whose trials hold enough pings for a p99: their own steps, from the first of them.
+AMONG_MANY = tuple(
+    _raises(f"no_deflate_{users}", "no_deflate_300", f"{users} users instead of 300")
+    for users in LADDER_USERS[1:]
+)
+# Why a percentile of pings cannot be told from the trials of two rungs; empty where it can.
+TooFew = Callable[[Collection[Rung], int], str]
+
+
 def contrasts(have: Mapping[str, Rung], refusals: Mapping[str, str]) -> Iterator[Contrast]:
     """Yield a contrast of every percentile for each step whose rungs are there.
 
     A refused step needs only the rung before it. A rung of no step is compared with the first that
     has as many users. No published size stands beside them: those are of a monitor's pings, these
-    of deliveries, and a number is compared with the same estimand only.
+    of deliveries, and a number is compared with the same estimand only (:func:`ping_contrasts`).
 
     Parameters
     ----------
@@ -110,6 +127,8 @@ def _further(have: Mapping[str, Rung], steps: Collection[Change]) -> Iterator[Ch
     in_a_step = {name for step in steps for name in (step.after, step.before)}
     first_of: dict[int, str] = {}
     for name, rung in have.items():
+        if asked_otherwise(name):
+            continue
         first = first_of.setdefault(rung.users, name)
         if name not in in_a_step and name != first:
             yield Change(name, first)
@@ -131,6 +150,89 @@ def _contrast(change: Change, share: int, refusal: str) -> Contrast:
         source=TABLE if change.claim else "none",
         not_testable=refusal,
     )
+
+
+def ping_contrasts(
+    have: Mapping[str, Rung],
+    as_published: Collection[str],
+    unstated: Collection[str],
+    refusals: Mapping[str, str],
+    too_few: TooFew,
+) -> Iterator[Contrast]:
+    """Yield a contrast of pings for each pair of published rows that a step joins: with its size.
+
+    The direction is that of the published numbers themselves, whatever the study's words say: those
+    are tested on deliveries (:func:`contrasts`). Only ratios are compared: both rows have the
+    distance between the study's two machines in them, which is not known and pulls them to 1.
+
+    Parameters
+    ----------
+    have : mapping
+        The rungs of the run, by name.
+    as_published : collection of str
+        Those that are at the published load, alone compared.
+    unstated : collection of str
+        Those whose first delay the study does not state.
+    refusals : mapping
+        As for :func:`contrasts`.
+    too_few : callable
+        Says why rungs' trials do not hold enough pings for a percentile.
+    """
+    known = {*as_published, *refusals}
+    for change in (*CHANGES, *AMONG_MANY):
+        if change.before not in as_published or change.after not in known:
+            continue
+        for share in (99,) if change in AMONG_MANY else PERCENTILES:
+            ratio = published_ratio(change, share)
+            if ratio is not None:
+                rungs = [have[name] for name in (change.after, change.before) if name in have]
+                why = refusals.get(change.after, "") or too_few(rungs, share)
+                yield _of_pings(change, share, ratio, why, unstated)
+
+
+def _of_pings(
+    change: Change, share: int, ratio: float, refusal: str, unstated: Collection[str]
+) -> Contrast:
+    after, before = (published_ms(name)[share] for name in (change.after, change.before))
+    guessed = [name for name in (change.after, change.before) if name in unstated]
+    more = f"; the study does not say how logins are kept out of {' and '.join(guessed)}"
+    return Contrast(
+        name=f"{change.after} against {change.before}, p{share} of pings",
+        claim=f"{change.after} has {ratio:.3g} times the p{share} of {change.before}: "
+        f"{after:g} against {before:g} ms of pings{more if guessed else ''}",
+        response=f"all_ping_p{share}_ms",
+        numerator={"rung": change.after},
+        denominator={"rung": change.before},
+        published_ratio=ratio,
+        published_direction=direction(ratio),
+        source=TABLE,
+        not_testable=refusal,
+    )
+
+
+def method_contrasts(have: Mapping[str, Rung], too_few: TooFew) -> Iterator[Contrast]:
+    """Yield planned pings against closed ones, wherever a rung is there with both.
+
+    Nothing else differs: the ratio is what closed pings leave out (coordinated omission; G. Tene,
+    "How NOT to measure latency", 2013).
+    """
+    for name, rung in have.items():
+        stem = name.removesuffix(asked_otherwise(name))
+        others = [stem, *(f"{stem}{ending}" for ending in METHODS)]
+        closed = [each for each in others if each in have and have[each].pings == "closed"]
+        if rung.pings != "planned" or not closed:
+            continue
+        for share in PERCENTILES:
+            yield Contrast(
+                name=f"{name} against {closed[0]}, p{share} of pings by method",
+                claim="beyond the study: planned pings against closed ones, which leave out what "
+                f"the next would have waited (p{share})",
+                response=f"all_ping_p{share}_ms",
+                numerator={"rung": name},
+                denominator={"rung": closed[0]},
+                source="none",
+                not_testable=too_few([rung, have[closed[0]]], share),
+            )
 
 
 def published_ratio(change: Change, share: int) -> float | None:

@@ -35,6 +35,7 @@ RESPONSES = (
     *_latency("plateau", "the delivery latency while all users act"),
     *_latency("join", "the delivery latency while users join"),
     *_latency("ping", "the ping", typical=_TYPICAL_PINGS),
+    *_latency("all_ping", "all pings of a trial, silent times included, as published"),
     *_latency("ack", "the time until a message is acknowledged"),
     Response(
         name="cpu_us_per_message", title="CPU time per message", unit="us",

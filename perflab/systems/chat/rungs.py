@@ -9,6 +9,7 @@ from functools import cache
 from perflab.errors import ParameterError
 from perflab.parameters import did_you_mean
 from perflab.recordings import published, published_value
+from perflab.systems.chat.preset import Pings
 from perflab.systems.chat.service import STUDY, Rung
 
 PERCENTILES = (90, 95, 99)
@@ -55,8 +56,10 @@ RUNGS: Mapping[str, Rung] = {
     "protobuf_300": _but(_PROTOBUF, users=300),
     "uvloop": _UVLOOP,
     "uvloop_login": _with_logins(_UVLOOP),
-    "uvloop_200": _but(_UVLOOP, users=200),
-    "uvloop_300": _but(_UVLOOP, users=300),
+    # Published under cProfile, the second of them apparently.
+    "uvloop_200": _but(_UVLOOP, users=200, cprofile="on"),
+    "uvloop_300": _but(_UVLOOP, users=300, cprofile="on"),
+    "uvloop_300_plain": _but(_UVLOOP, users=300),
     "no_deflate": _PLAIN,
     **{f"no_deflate_{users}": _but(_PLAIN, users=users) for users in LADDER_USERS},
     "bound_425": _but(_PLAIN, users=425, bind="on", join_factor=SLOW_JOINS),
@@ -97,6 +100,8 @@ SCENARIOS: Mapping[str, str] = {
     **{f"no_deflate_{users}": f"{NO_DEFLATE}, {users} users" for users in LADDER_USERS},
     "bound_425": BOUND,
 }
+# Behind a rung's name: how the monitor asks there, whatever the run's ``pings`` says.
+METHODS: Mapping[str, Pings] = {"_planned_pings": "planned", "_closed_pings": "closed"}
 NUMBER = re.compile(r"[1-9][0-9]{0,4}")
 # The service takes 100,000 accounts, and one of them is the monitor's.
 MOST_USERS = 99_999
@@ -104,7 +109,9 @@ MOST_USERS = 99_999
 BEYOND: Mapping[str, Rung] = {"json": _BASE, "no_deflate": _PLAIN, "best": _BEST}
 
 
-def chosen(names: Sequence[str], beyond: Sequence[int], share: float = 1.0) -> dict[str, Rung]:
+def chosen(
+    names: Sequence[str], beyond: Sequence[int], share: float = 1.0, pings: Pings = "planned"
+) -> dict[str, Rung]:
     """Return rungs by name, and the last published and the best configuration with more users.
 
     Parameters
@@ -115,6 +122,8 @@ def chosen(names: Sequence[str], beyond: Sequence[int], share: float = 1.0) -> d
         Users of the further rungs ``no_deflate_<users>`` and ``best_<users>``.
     share : float
         Of the users of every rung.
+    pings : str
+        How the monitor asks, where a rung's name does not say it (``json_closed_pings``).
 
     Raises
     ------
@@ -124,7 +133,12 @@ def chosen(names: Sequence[str], beyond: Sequence[int], share: float = 1.0) -> d
     wanted = [*names, *(f"{kind}_{users}" for kind in ("no_deflate", "best") for users in beyond)]
     found = {name: rung_named(name) for name in dict.fromkeys(wanted)}
     return {
-        name: _but(rung, users=max(1, round(rung.users * share))) for name, rung in found.items()
+        name: _but(
+            rung,
+            users=max(1, round(rung.users * share)),
+            pings=rung.pings if asked_otherwise(name) else pings,
+        )
+        for name, rung in found.items()
     }
 
 
@@ -132,14 +146,21 @@ def rung_named(name: str) -> Rung:
     """Return a rung; raises ParameterError for an unknown name."""
     if name in RUNGS:
         return RUNGS[name]
+    if ending := asked_otherwise(name):
+        return _but(rung_named(name.removesuffix(ending)), pings=METHODS[ending])
     kind, _, users = name.rpartition("_")
     if kind in BEYOND and NUMBER.fullmatch(users) and int(users) <= MOST_USERS:
         return _but(BEYOND[kind], users=int(users))
     known = (
         f"there are: {', '.join(RUNGS)}; and {', '.join(BEYOND)} with a number of users behind "
-        f"(json_300), at most {MOST_USERS}"
+        f"(json_300), at most {MOST_USERS}; each also with {' or '.join(METHODS)} behind it"
     )
     raise ParameterError("rungs", [f"no rung '{name}'{did_you_mean(name, RUNGS)}; {known}"])
+
+
+def asked_otherwise(name: str) -> str:
+    """Return the end of a rung's name that says how the monitor asks; empty without one."""
+    return next((ending for ending in METHODS if name.endswith(ending)), "")
 
 
 @cache

@@ -13,6 +13,7 @@ from perflab.instruments import CpuSpeed, Requests, SchedulerAccounts
 from perflab.load.workload import Request, Scripted, Workload
 from perflab.parameters import Parameters
 from perflab.stacks.plan import Node, StackPlan
+from perflab.systems.chat.preset import Pings, published_settings
 from perflab.systems.chat.streams import Streams
 from perflab.trials.plan import Treatment
 
@@ -40,9 +41,15 @@ Codec = Literal["json", "orjson", "msgspec", "protobuf", "msgpack"]
 class ChatParameters(RunParameters):
     """Parameters of every experiment on the chat service.
 
-    Intervals are as published. What may be cut is the number of ``actions``.
+    Intervals are as published. What may be cut is the number of ``actions``. With ``preset``
+    ``published`` that is as published too, and a ping waits for its answer.
     """
 
+    preset: Literal["quick", "published"] = Field(
+        default="quick",
+        description="published: take the published study's load for whatever is not given; trials "
+        "then take minutes",
+    )
     actions: int | None = Field(
         default=None,
         ge=1,
@@ -73,6 +80,24 @@ class ChatParameters(RunParameters):
         description="share of the users whom a message reaches; 0.64 gives 0.1 n^2 messages a "
         "second for n users",
     )
+
+    pings: Pings = Field(
+        default="planned",
+        description="a ping a second is sent when it is due (planned), or waits until the one "
+        "before is answered, as published (closed)",
+    )
+
+    @classmethod
+    def published_values(cls) -> dict[str, Any]:
+        """Return what the preset sets."""
+        return published_settings()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _take_preset(cls, values: Any) -> Any:
+        if isinstance(values, dict) and values.get("preset") == "published":
+            return {**cls.published_values(), **values}
+        return values
 
     @model_validator(mode="after")
     def _has_a_plateau(self) -> ChatParameters:
@@ -110,6 +135,9 @@ class Rung(Parameters):
 
     ``ramp_s`` lets all users join within so many seconds, where logins are over before messages
     start. What follows stays as it is: first actions lie as far apart as ``join_s`` says.
+
+    ``pings`` says how the monitor asks (see :class:`~perflab.systems.chat.users.Monitor`), and is
+    no setting of the server.
     """
 
     codec: Codec = "json"
@@ -119,19 +147,21 @@ class Rung(Parameters):
     websocket: Literal["websockets", "websockets-sansio", "wsproto"] = "websockets"
     commit: Literal["each", "batched", "write_behind"] = "batched"
     bind: Literal["off", "on"] = "off"
+    cprofile: Literal["off", "on"] = "off"
     login_hash: Literal["bcrypt", "argon2", "none"] = "bcrypt"
     login_in: Literal["loop", "threads"] = "loop"
     first_delay: FirstDelay = "together"
+    pings: Pings = "planned"
     join_factor: float = 1.0
     ramp_s: float | None = Field(default=None, gt=0, le=3600)
     users: int = Field(default=250, ge=1, le=100_000)
 
 
 FACTORS = (
-    "codec", "loop", "deflate", "serialize", "websocket", "commit", "bind", "login_hash",
-    "login_in", "first_delay",
+    "codec", "loop", "deflate", "serialize", "websocket", "commit", "bind", "cprofile",
+    "login_hash", "login_in", "first_delay", "pings",
 )  # fmt: skip
-SETTINGS = tuple(name for name in FACTORS if name != "first_delay")
+SETTINGS = tuple(name for name in FACTORS if name not in ("first_delay", "pings"))
 
 
 def beat_s(parameters: ChatParameters, rung: Rung) -> float:
@@ -164,9 +194,23 @@ def actions(parameters: ChatParameters, rung: Rung) -> int:
 
 def duration_s(parameters: ChatParameters, rung: Rung) -> float:
     """Return how long a trial of a rung may take."""
+    return load_s(parameters, rung) + SLACK_S
+
+
+def load_s(parameters: ChatParameters, rung: Rung) -> float:
+    """Return how long a trial of a rung takes where nothing is late."""
     ramp_s = rung.users * join_s(parameters, rung)
     first_s = ramp_s if rung.first_delay == "scaled" else parameters.action_s
-    return ramp_s + first_s + actions(parameters, rung) * parameters.action_s + SLACK_S
+    return ramp_s + first_s + actions(parameters, rung) * parameters.action_s
+
+
+def expected_pings(parameters: ChatParameters, rung: Rung) -> int:
+    """Return how many pings a trial of a rung has at most, one a second on average.
+
+    They begin with the load and end when the last user has acted for the last time.
+    """
+    silent_s = join_s(parameters, rung) + parameters.action_s
+    return math.floor(load_s(parameters, rung) - silent_s)
 
 
 def workload(parameters: ChatParameters, rung: Rung) -> Workload:
@@ -177,6 +221,7 @@ def workload(parameters: ChatParameters, rung: Rung) -> Workload:
         "deflate": rung.deflate == "on",
         "channels": parameters.channels,
         "action_s": parameters.action_s,
+        "pings": rung.pings,
     }
     if rung.first_delay in TOGETHER:
         begin_s = ramp_s + PAUSE_S

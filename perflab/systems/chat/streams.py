@@ -165,6 +165,7 @@ def latencies(table: pd.DataFrame, looks: Sequence[Looks]) -> dict[str, Number]:
         "plateau": delivered[when.on_plateau(delivered["planned_ns"])],
         "join": delivered[delivered["planned_ns"] <= when.joined_ns],
         "ping": _pongs(table, delivered),
+        "all_ping": table[table["kind"] == "pong"],
         "ack": table[table["kind"] == "ack"],
     }
     found = {name: sending.times(rows).numbers(OF_TRIALS) for name, rows in chosen.items()}

@@ -48,12 +48,79 @@ def test_the_volume_has_a_published_size_at_the_published_load_only() -> None:
 def test_only_rungs_at_the_published_load_stand_for_rows_of_the_study() -> None:
     chosen = experiment("chat_ladder")
     names = ["json", "json_login"]
-    for changes in ({}, {"actions": 40, "users_share": 0.5}):
+    for changes in ({}, {"actions": 40}, {"preset": "published", "users_share": 0.5}):
         parameters = chosen.check({"rungs": names, **changes})
         assert all("scenario" not in each.levels for each in chosen.treatments(parameters))
-    # The first delay of the rows without logins is not published.
-    found = chosen.treatments(chosen.check({"rungs": names, "actions": 40}))
+    # No row has all users act together.
+    closed = {"rungs": names, "actions": 40, "pings": "closed"}
+    found = chosen.treatments(chosen.check(closed))
     assert [each.levels["scenario"] for each in found] == ["", "JSON, with login"]
+
+
+def test_the_preset_has_all_rows_of_the_study_at_its_load() -> None:
+    chosen = experiment("chat_ladder")
+    plan = chosen.plan(chosen.check({"preset": "published"}))
+    assert {each.levels["scenario"] for each in plan.treatments} == set(SCENARIOS.values())
+    assert {each.levels["pings"] for each in plan.treatments} == {"closed"}
+    codes = {each.code for each in plan.warnings}
+    # It takes hours, and is not to end without a single effect that could be shown.
+    assert "chat.length" in codes
+    assert not codes & {"chat.load", "plan.blocks"}
+
+
+def test_every_published_row_has_its_size_in_pings_at_the_published_load() -> None:
+    sized = [each for each in contrasts(preset="published", rungs=list(SCENARIOS)).values()
+             if each.published_ratio and each.response == "all_ping_p90_ms"]  # fmt: skip
+    compared = {side["rung"] for each in sized for side in (each.numerator, each.denominator)}
+    assert compared == set(SCENARIOS)
+    named = {each.name: each.published_ratio for each in sized}
+    assert named["uvloop against protobuf, p90 of pings"] == pytest.approx(165 / 159)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"preset": "quick"}, {"actions": 39}, {"pings": "planned"}, {"users_share": 0.5},
+     {"join_s": 0.3}, {"no_login_load": "together"}, {"channels": 11}, {"bcrypt_rounds": 10}],
+)  # fmt: skip
+def test_pings_have_a_published_size_at_the_published_load_only(changes: dict[str, object]) -> None:
+    words = {"preset": "published", "rungs": ["json", "orjson"], **changes}
+    assert not [name for name in contrasts(**words) if "of pings" in name]
+    chosen = experiment("chat_ladder")
+    codes = {each.code for each in chosen.plan(chosen.check(words)).warnings}
+    assert "chat.load" in codes
+
+
+def test_what_kept_logins_out_of_the_earlier_rows_is_said_to_be_unknown() -> None:
+    for how in ("scaled", "free"):
+        found = contrasts(preset="published", no_login_load=how, rungs=["uvloop", "no_deflate"])
+        claims = [each.claim for each in found.values() if "of pings" in each.name]
+        # The later row's first delay is known: it is not what 'free' makes of it.
+        assert len(claims) == (3 if how == "scaled" else 0)
+        assert all("how logins are kept out of uvloop" in claim for claim in claims)
+
+
+def test_a_percentile_that_too_few_pings_are_for_is_not_compared() -> None:
+    found = contrasts(preset="published", rungs=list(SCENARIOS))
+    few = found["no_deflate_425 against no_deflate, p99 of pings"]
+    assert few.not_testable.startswith("a p99 needs 368 pings; at one a second the shorter")
+    assert not found["no_deflate_425 against no_deflate_300, p99 of pings"].not_testable
+    assert not found["no_deflate_425 against no_deflate, p95 of pings"].not_testable
+
+
+def test_closed_pings_are_compared_with_planned_ones_of_the_same_rung() -> None:
+    names = ["json_login", "json_login_closed_pings"]
+    found = contrasts(rungs=names, plateau_s=300)
+    assert {each.response for each in found.values()} == {
+        f"all_ping_p{share}_ms" for share in PERCENTILES
+    }
+    for each in found.values():
+        assert (each.numerator, each.denominator) == ({"rung": names[0]}, {"rung": names[1]})
+        assert (each.source, each.not_testable) == ("none", "")
+    turned = contrasts(rungs=["json_login", "json_login_planned_pings"], pings="closed")
+    assert all(each.numerator == {"rung": "json_login_planned_pings"} for each in turned.values())
+    methods = [rung_named(name).pings for name in names]
+    assert methods == ["planned", "closed"]
+    assert rung_named(names[1]) == rung_named(names[0]).model_copy(update={"pings": "closed"})
 
 
 def test_published_rungs_serialize_for_every_receiver_as_the_study_did() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from perflab.systems.chat.users import QUIET_S, ChatUser, marked
+from perflab.systems.chat.users import EVERY_S, QUIET_S, ChatUser, Monitor, marked
 
 MS = 1_000_000
 DELIVERED = json.dumps({"kind": "message", "text": marked(1, "basil")}).encode()
@@ -97,5 +97,45 @@ def test_a_user_does_not_wait_for_ever_for_a_quiet_moment() -> None:
             user.hear(DELIVERED, user.now_ns())
             await asyncio.sleep(0.002)
         assert 300 * MS < user.line.closed_ns - began_ns < 900 * MS
+
+    asyncio.run(work())
+
+
+class Asking(Monitor):
+    """Counts what it asks."""
+
+    def __init__(self, pings: str) -> None:
+        super().__init__(0, 1, {"codec": "json", "deflate": False, "pings": pings})
+        self.socket = self.line = Socket()  # type: ignore[assignment]
+
+    def note(self, *_: Any, **__: Any) -> None:
+        """Keep nothing."""
+
+
+@pytest.mark.parametrize(("pings", "holds"), [("closed", True), ("planned", False)])
+def test_a_closed_ping_holds_the_next_one_back_until_it_is_answered(
+    pings: str, holds: bool
+) -> None:
+    async def work() -> None:
+        monitor = Asking(pings)
+        monitor._due_ns = 7
+        asking = asyncio.create_task(monitor.ping())
+        await asyncio.sleep(0.03)
+        assert asking.done() != holds
+        # The next one is due a second after this one was, however long the answer takes.
+        assert EVERY_S[0] <= monitor.pacing_s <= EVERY_S[1]
+        monitor.hear(json.dumps({"kind": "pong", "stamp": 7}).encode(), 9)
+        await asyncio.wait_for(asking, 1)
+
+    asyncio.run(work())
+
+
+def test_a_connection_that_ends_lets_a_closed_ping_go() -> None:
+    async def work() -> None:
+        monitor = Asking("closed")
+        asking = asyncio.create_task(monitor.ping())
+        await asyncio.sleep(0.01)
+        monitor.closed("reset", 1006)
+        await asyncio.wait_for(asking, 1)
 
     asyncio.run(work())

@@ -23,6 +23,7 @@ from perflab.systems.chat.service import (
     Rung,
     actions,
     duration_s,
+    expected_pings,
     levels,
     workload,
 )
@@ -218,7 +219,7 @@ def test_what_logins_do_to_deliveries_is_compared_in_direction_only(
 
 
 LIKE_THE_STUDY = {"actions": 40}
-OF_THE_BASE_CASE = Rung(first_delay="action")
+OF_THE_BASE_CASE = Rung(first_delay="action", pings="closed")
 
 
 @pytest.mark.parametrize(
@@ -233,6 +234,8 @@ OF_THE_BASE_CASE = Rung(first_delay="action")
         ({}, Rung(first_delay="spread"), "the first delay is 'spread'"),
         ({}, Rung(first_delay="scaled", users=260), "the first delay is 'scaled'"),
         ({}, Rung(ramp_s=20.0), "users join within 20 s"),
+        ({}, Rung(first_delay="action"), "pings are planned (published: closed)"),
+        ({"channels": 9}, OF_THE_BASE_CASE, "channels is 9 (not published, by default: 10)"),
     ],
 )
 def test_each_setting_that_enters_decides_whether_a_load_is_the_published_one(
@@ -242,7 +245,7 @@ def test_each_setting_that_enters_decides_whether_a_load_is_the_published_one(
     parameters = ChatParameters.model_validate(words)
     assert not as_published(parameters, rung)
     assert any(said in each for each in differences(parameters, rung))
-    assert any(said in each for each in load_warnings(parameters, [rung]))
+    assert any(said in each for each in load_warnings(parameters, {"": rung}))
 
 
 @pytest.mark.parametrize(
@@ -251,6 +254,7 @@ def test_each_setting_that_enters_decides_whether_a_load_is_the_published_one(
      Rung(first_delay="scaled", users=425, join_factor=1.4)],
 )  # fmt: skip
 def test_a_load_with_all_published_settings_is_the_published_one(rung: Rung) -> None:
+    rung = rung.model_copy(update={"pings": "closed"})
     assert differences(ChatParameters.model_validate(LIKE_THE_STUDY), rung) == []
 
 
@@ -261,6 +265,40 @@ def test_published_settings_are_those_of_the_rows(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(published_load, "published_value", otherwise)
     assert not as_published(ChatParameters(actions=40), OF_THE_BASE_CASE)
     assert as_published(ChatParameters(actions=42), OF_THE_BASE_CASE)
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "said"),
+    [
+        ("json_login", {"users": 200}, "there are 200 users (published: 250)"),
+        ("no_deflate_425", {"join_factor": 1.4}, "users join every 0.35 s (published: 0.25 s)"),
+        ("json_login", {"first_delay": "scaled"}, "the first delay is 'scaled'"),
+        ("no_deflate", {"first_delay": "action", "login_hash": "none"}, "first delay is 'action'"),
+        ("json", {"first_delay": "action"}, "the first delay is 'action'"),
+    ],
+)
+def test_a_rung_that_stands_for_a_row_has_that_rows_load(
+    name: str, changes: dict[str, object], said: str
+) -> None:
+    parameters = ChatParameters.model_validate(LIKE_THE_STUDY)
+    first_delay = "action" if name.endswith("login") else "scaled"
+    own = {"pings": "closed", "first_delay": first_delay}
+    rung = RUNGS[name].model_copy(update=own)
+    assert differences(parameters, rung, name) == []
+    (found,) = differences(parameters, rung.model_copy(update=changes), name)
+    assert said in found
+
+
+def test_all_pings_of_a_trial_are_as_many_as_the_study_had() -> None:
+    preset = ChatParameters(preset="published")
+    found = [
+        expected_pings(preset, RUNGS[name].model_copy(update={"first_delay": delay}))
+        for name, delay in (("json_login", "action"), ("no_deflate_425", "scaled"))
+    ]
+    published_pings = [
+        published_value("chat", "workload", "monitor", f"pings_{end}") for end in ("low", "high")
+    ]
+    assert found == pytest.approx(published_pings, rel=0.02)
 
 
 @pytest.mark.alone

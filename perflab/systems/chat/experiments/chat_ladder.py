@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated
+from collections.abc import Collection, Mapping
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
 from perflab.errors import ParameterError
 from perflab.experiments.experiment import Experiment
 from perflab.host.placing import placement
+from perflab.numerals import counted
 from perflab.recordings import Contrast, Remark, published_value
 from perflab.systems.chat import service
-from perflab.systems.chat.changes import CHANGES, contrasts
+from perflab.systems.chat.changes import (
+    CHANGES,
+    contrasts,
+    method_contrasts,
+    ping_contrasts,
+)
 from perflab.systems.chat.published_load import (
     as_published,
+    has_unknown_delay,
     load_warnings,
     published_exponent,
+    too_few_pings,
     volume_differences,
 )
 from perflab.systems.chat.responses import STEADY
 from perflab.systems.chat.rungs import MOST_USERS, RUNGS, SCENARIOS, chosen, rung_named
-from perflab.systems.chat.service import ChatParameters, Rung
+from perflab.systems.chat.service import ChatParameters, Rung, load_s
 from perflab.trials.plan import Treatment
 
 SUBSET = (
@@ -31,14 +39,19 @@ SUBSET = (
 ONE_CORE = "this machine gives the services one core: a process on it cannot migrate"
 SECOND_CORE = "this machine gives the services one core: nothing of them can run on a second one"
 NumberOfUsers = Annotated[int, Field(ge=1, le=MOST_USERS)]
+# With fewer no single one of the claims that 19 rungs make at once could be shown.
+PUBLISHED_BLOCKS = 10
+# What a trial takes besides its load: its reset, probes and writing.
+BETWEEN_TRIALS_S = 10.0
 PROCESS_CPU = "the lab measures the CPU of a process as a whole, not by core"
 
 
 class ChatLadderParameters(ChatParameters):
     """Parameters of the ladder.
 
-    ``ramp_s`` goes with cheap logins (``bcrypt_rounds``): a search for the most users spends its
-    time on the plateau.
+    With ``preset`` ``published`` its rungs are the 19 published rows at the published load, their
+    pings are compared with the published sizes, and a run takes most of a day. ``ramp_s`` goes with
+    cheap logins (``bcrypt_rounds``): a search for the most users spends its time on the plateau.
     """
 
     rungs: tuple[str, ...] = Field(
@@ -65,6 +78,23 @@ class ChatLadderParameters(ChatParameters):
         description="let all users join within so many seconds, where messages start later; none: "
         "as join_s says",
     )
+    no_login_load: Literal["together", "scaled", "free"] = Field(
+        default="together",
+        description="how rungs without login load keep logins out: all act together once they are "
+        "over (together); first delays of users times join_s, as in the study's later rows "
+        "(scaled); logins that cost nothing, which is near to prepared tokens (free). Its earlier "
+        "rows do not say",
+    )
+
+    @classmethod
+    def published_values(cls) -> dict[str, Any]:
+        """Return what the preset sets."""
+        return {
+            **super().published_values(),
+            "rungs": tuple(SCENARIOS),
+            "blocks": PUBLISHED_BLOCKS,
+            "no_login_load": "scaled",
+        }
 
     @field_validator("rungs")
     @classmethod
@@ -78,9 +108,18 @@ class ChatLadderParameters(ChatParameters):
 
 
 def _rungs(parameters: ChatLadderParameters) -> dict[str, Rung]:
-    rungs = chosen(parameters.rungs, parameters.users, parameters.users_share)
-    hurried = {"ramp_s": parameters.ramp_s}
-    return {name: rung.model_copy(update=hurried) for name, rung in rungs.items()}
+    rungs = chosen(parameters.rungs, parameters.users, parameters.users_share, parameters.pings)
+    return {name: _begun(parameters, rung) for name, rung in rungs.items()}
+
+
+def _begun(parameters: ChatLadderParameters, rung: Rung) -> Rung:
+    """Return a rung with the delays and logins that the parameters give it."""
+    changes: dict[str, Any] = {"ramp_s": parameters.ramp_s}
+    if rung.first_delay == "together" and parameters.no_login_load != "together":
+        free = parameters.no_login_load == "free"
+        changes |= {"first_delay": "action" if free else "scaled"}
+        changes |= {"login_hash": "none"} if free else {}
+    return rung.model_copy(update=changes)
 
 
 def _treatments(parameters: ChatLadderParameters) -> list[Treatment]:
@@ -89,12 +128,10 @@ def _treatments(parameters: ChatLadderParameters) -> list[Treatment]:
 
 def _scenarios(parameters: ChatLadderParameters) -> Mapping[str, str]:
     """Return which rungs are rows of the study: those at its load, with as many users."""
-    if parameters.users_share != 1.0:
-        return {}
     return {
         name: SCENARIOS[name]
         for name, rung in _rungs(parameters).items()
-        if name in SCENARIOS and as_published(parameters, rung)
+        if name in SCENARIOS and as_published(parameters, rung, name)
     }
 
 
@@ -102,8 +139,16 @@ def _contrasts(parameters: ChatLadderParameters) -> list[Contrast]:
     have = _rungs(parameters)
     bound = len(placement().services) == 1
     refusals = {change.after: ONE_CORE for change in CHANGES if change.binds and bound}
+    rows = _scenarios(parameters)
+    unstated = [name for name in rows if has_unknown_delay(name)]
+
+    def too_few(rungs: Collection[Rung], share: int) -> str:
+        return too_few_pings(parameters, rungs, share)
+
     return [
         *contrasts(have, refusals),
+        *ping_contrasts(have, rows, unstated, refusals, too_few),
+        *method_contrasts(have, too_few),
         *_cost_contrasts(set(have)),
         *_volume_contrasts(set(have), parameters),
         *_second_core(set(have)),
@@ -180,7 +225,8 @@ def _second_core(have: set[str]) -> list[Contrast]:
 
 
 def _warnings(parameters: ChatLadderParameters) -> list[Remark]:
-    warnings = load_warnings(parameters, _rungs(parameters).values())
+    rungs = _rungs(parameters)
+    warnings = [*load_warnings(parameters, rungs, SCENARIOS), *_length(parameters, rungs)]
     if parameters.users_share != 1.0:
         text = f"every rung has {parameters.users_share:.0%} of the users it is named for"
         warnings.append(Remark(code="chat.users_share", text=text))
@@ -191,6 +237,26 @@ def _warnings(parameters: ChatLadderParameters) -> list[Remark]:
         )
         warnings.append(Remark(code="chat.ramp", text=text))
     return warnings
+
+
+def _length(parameters: ChatLadderParameters, rungs: Mapping[str, Rung]) -> list[Remark]:
+    """Say how long a run takes that has the published load."""
+    if parameters.preset != "published":
+        return []
+    block_s = sum(load_s(parameters, rung) + BETWEEN_TRIALS_S for rung in rungs.values())
+    text = (
+        f"at the published load a block of {counted(len(rungs), 'rung')} takes about "
+        f"{_in_words(block_s)}, the run of {counted(parameters.blocks, 'block')} about "
+        f"{_in_words(block_s * parameters.blocks)}"
+    )
+    return [Remark(code="chat.length", text=text)]
+
+
+def _in_words(seconds: float) -> str:
+    """Return ``50 minutes`` or ``16 hours``."""
+    if seconds < 2 * 3600:
+        return counted(round(seconds / 60), "minute")
+    return counted(round(seconds / 3600), "hour")
 
 
 EXPERIMENT = Experiment(

@@ -60,6 +60,7 @@ def _rungs(parameters: LatencyCpuParameters) -> dict[str, Rung]:
         serialize="per_send",
         login_hash=parameters.login_hash,
         first_delay=parameters.first_delay,
+        pings=parameters.pings,
     )
     return {
         "costly_logins": hashed,
@@ -130,5 +131,5 @@ EXPERIMENT = Experiment(
     treatments=_treatments,
     factors=lambda parameters: service.factors(parameters, _rungs(parameters)),
     contrasts=_contrasts,
-    warnings=lambda parameters: load_warnings(parameters, _rungs(parameters).values()),
+    warnings=lambda parameters: load_warnings(parameters, _rungs(parameters)),
 )

@@ -87,6 +87,7 @@ def _rungs(parameters: ProfileParameters) -> dict[str, Rung]:
             # Logins are another study; here they would only be noise at the start.
             login_hash="none",
             first_delay="spread",
+            pings=parameters.pings,
             users=parameters.users,
         )
         rungs |= {_name(codec, deflate, profiler): rung for profiler in parameters.profiler}
@@ -171,5 +172,5 @@ EXPERIMENT = Experiment(
     treatments=_treatments,
     factors=_factors,
     contrasts=_contrasts,
-    warnings=lambda parameters: load_warnings(parameters, _rungs(parameters).values()),
+    warnings=lambda parameters: load_warnings(parameters, _rungs(parameters)),
 )
