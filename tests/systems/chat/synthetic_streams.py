@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from unittest.mock import patch
 
@@ -144,17 +145,23 @@ def write_stream_run(
 
 
 @patch("os.fsync", new=lambda _: None)
-def write_ladder(root: Path, planted: dict[tuple[str, int], list[dict[str, Any]]]) -> Run:
+def write_ladder(
+    root: Path,
+    planted: dict[tuple[str, int], list[dict[str, Any]]],
+    levels: Mapping[tuple[str, int], Mapping[str, str]] = MappingProxyType({}),
+    **parameters: Any,
+) -> Run:
     """Write a run of rungs (configuration, users) with one trial for each planted row.
 
     A row may name ``state`` and any column; percentiles that it does not name are far below every
-    target.
+    target. ``levels`` are further ones of a rung; all rungs must then have the same.
     """
     record = write_run(root / "model", blocks=1, requests=10).record
     rungs = [
         TreatmentRecord(
             name=f"rung={kind}_{users}",
-            levels={"rung": f"{kind}_{users}", "codec": kind, "users": str(users)},
+            levels={"rung": f"{kind}_{users}", "codec": kind, "users": str(users)}
+            | dict(levels.get((kind, users), {})),
             label=f"{kind}, {users} users",
         )
         for kind, users in planted
@@ -166,6 +173,7 @@ def write_ladder(root: Path, planted: dict[tuple[str, int], list[dict[str, Any]]
     record = record.model_copy(
         update={
             "treatments": rungs, "blocks": blocks, "contrasts": [], "experiment": "chat_ladder",
+            "parameters": {**record.parameters, **parameters},
             **DECLARED, "factors": factors, "order": [[rung.name for rung in rungs]] * blocks,
         }
     )  # fmt: skip

@@ -198,7 +198,7 @@ def test_what_this_machine_cannot_separate_is_said() -> None:
     plan = experiment("chat_ladder").plan(experiment("chat_ladder").check({"blocks": 1}))
     refused = [each for each in plan.contrasts if each.not_testable]
     assert any("second core" in each.name for each in refused)
-    assert len(plan.treatments) == 11
+    assert len(plan.treatments) == 13
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from perflab.recordings import Run, TreatmentRecord
 from perflab.reports.pictures import save_all
 from perflab.systems.chat.figures.delivery_cpu import DELIVERY_CPU
 from perflab.systems.chat.figures.delivery_volume import DELIVERY_VOLUME
-from perflab.systems.chat.figures.ladder import LADDER
+from perflab.systems.chat.figures.ladder import LADDER, PINGED
 from perflab.systems.chat.figures.stream_timeline import STREAM_TIMELINE
 from perflab.systems.chat.figures.volume_users import VOLUME_USERS
 from tests.figures.saved import check_columns_are_seen, check_drawn_from_files
@@ -26,8 +26,8 @@ from tests.figures.shown import (
 from tests.systems.chat.synthetic_streams import write_ladder, write_stream_run
 
 NAMES = [
-    "effect", "ladder", "users_held", "delivery_cpu", "stream_timeline", "login_bands",
-    "delivery_volume", "volume_users",
+    "effect", "ladder", "pings", "targets_met", "users_held", "delivery_cpu", "stream_timeline",
+    "login_bands", "delivery_volume", "volume_users",
 ]  # fmt: skip
 
 
@@ -58,14 +58,15 @@ def test_no_text_of_a_stream_figure_is_cut_off_or_overlaps(case, request) -> Non
 
 
 @pytest.mark.parametrize(
-    ("case", "names"), [("streams", NAMES), ("refused", NAMES), ("rungs", ["ladder", "users_held"])]
+    ("case", "names"),
+    [("streams", NAMES), ("refused", NAMES), ("rungs", ["targets_met", "users_held"])],
 )
 def test_stream_figures_are_drawn_from_their_files_alone(case, names, request, tmp_path) -> None:
     check_drawn_from_files(request.getfixturevalue(case), names, tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("case", "names"), [("streams", NAMES[3:]), ("rungs", ["ladder", "users_held"])]
+    ("case", "names"), [("streams", NAMES[5:]), ("rungs", ["ladder", "users_held"])]
 )
 def test_every_column_of_a_stream_figures_file_is_seen(case, names, request) -> None:
     check_columns_are_seen(request.getfixturevalue(case), names)
@@ -84,8 +85,9 @@ def test_the_bands_say_how_far_apart_they_are(streams: Run) -> None:
     assert "60 [" in all_words(pictures(streams)["login_bands"]).replace("\n", " ")
 
 
-def test_published_percentiles_stand_beside_the_measured_ones(streams: Run) -> None:
-    assert "published" in all_words(pictures(streams)["ladder"])
+def test_published_percentiles_stand_beside_pings_and_not_beside_deliveries(streams: Run) -> None:
+    assert "published" in set(PINGED.table(streams)["what"])
+    assert "published" not in set(LADDER.table(streams)["what"])
 
 
 def test_a_rung_of_one_trial_has_no_bar_of_a_typical_value(tmp_path) -> None:

@@ -33,8 +33,9 @@ from perflab.systems.chat.service import ChatParameters, Rung, load_s
 from perflab.trials.plan import Treatment
 
 SUBSET = (
-    "json", "orjson", "protobuf", "once", "json_login", "uvloop", "asyncio_no_deflate",
-    "no_deflate", "no_deflate_425", "best", "best_425",
+    "json", "orjson", "protobuf", "once", "json_login", "json_spread", "uvloop",
+    "asyncio_no_deflate", "no_deflate", "no_deflate_425", "slow_joins_425",
+    "no_deflate_425_spread", "best_425",
 )  # fmt: skip
 ONE_CORE = "this machine gives the services one core: a process on it cannot migrate"
 SECOND_CORE = "this machine gives the services one core: nothing of them can run on a second one"

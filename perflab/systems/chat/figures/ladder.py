@@ -1,4 +1,7 @@
-"""The ladder: measured and published percentiles of every rung, beside the study's targets."""
+"""The ladder: percentiles of every rung beside the study's targets, of deliveries and of pings.
+
+Published percentiles are of pings: they stand beside pings alone.
+"""
 
 from __future__ import annotations
 
@@ -18,55 +21,78 @@ from perflab.figures.looks import PALETTE, Look
 from perflab.figures.page import Page
 from perflab.figures.plots import rows
 from perflab.figures.plots.milliseconds import log_axis
+from perflab.figures.plots.published_marks import (
+    OTHER_LOAD,
+    SAME_LOAD,
+    draw_published,
+    published_key,
+)
 from perflab.figures.points import draw_points
 from perflab.figures.theme import FAINT, INK, MUTED
 from perflab.figures.view import View
-from perflab.recordings import Run, published
+from perflab.recordings import Run
 from perflab.systems.chat.analysis.held import targets_ms
+from perflab.systems.chat.analysis.published_rows import published_of
 
-TITLE = "delivery latency, rung by rung"
+DELIVERIES, PINGS = "delivery", "all_ping"
+TITLES = {
+    DELIVERIES: "delivery latency, rung by rung",
+    PINGS: "pings, rung by rung, measured and published",
+}
+OF = {
+    DELIVERIES: "All deliveries of a trial; no size was published of them.",
+    PINGS: "All pings of a trial, one a second, silent times included. Published are pings of one"
+    " run each, from another machine.",
+}
 BEYOND = 3.0
 SHARES = ("p90", "p95", "p99")
 TRIAL, TARGET, PUBLISHED = "trial", "target", "published"
 COLUMNS = ["percentile", "what", "treatment", "state", "ms", "low", "high"]
-LOOKS = {TRIAL: Look(PALETTE[0], "o", TRIAL), PUBLISHED: Look(PALETTE[1], "D", PUBLISHED)}
+LOOKS = {TRIAL: Look(PALETTE[0], "o", TRIAL)}
 
 
-def ladder_table(run: Run) -> pd.DataFrame:
-    """Return three percentiles of the deliveries of each rung, and the study's targets.
+def ladder_table(run: Run, kind: str = DELIVERIES) -> pd.DataFrame:
+    """Return three percentiles of the deliveries (or pings) of each rung, and the study's targets.
 
     ``what`` is a trial that did not fail (with its state), the typical value over valid trials
-    (which statistic; with its 95% interval), what was published, or the target.
+    (which statistic; with its 95% interval), what was published of pings (``state``: whether the
+    rung has the published load), or the target.
     """
     trials = trials_shown(run)
-    if not np.isfinite(trials.reindex(columns=[*targets_ms()]).astype(float)).any(axis=None):
+    columns = [f"{kind}_{share}_ms" for share in SHARES]
+    if not np.isfinite(trials.reindex(columns=columns).astype(float)).any(axis=None):
         return pd.DataFrame(columns=COLUMNS)
-    parts = [part for share in SHARES for part in _of_share(run, trials, share)]
+    parts = [part for share in SHARES for part in _of_share(run, trials, kind, share)]
     return pd.concat(parts, ignore_index=True)[COLUMNS]
 
 
-def _of_share(run: Run, trials: pd.DataFrame, share: str) -> list[pd.DataFrame]:
-    column = f"delivery_{share}_ms"
+def pings_table(run: Run) -> pd.DataFrame:
+    """Return :func:`ladder_table` of pings."""
+    return ladder_table(run, PINGS)
+
+
+def _of_share(run: Run, trials: pd.DataFrame, kind: str, share: str) -> list[pd.DataFrame]:
+    column = f"{kind}_{share}_ms"
     typical = typical_rows(run, column).rename(columns={"value": "ms"})
+    limit_ms = targets_ms()[f"{DELIVERIES}_{share}_ms"]
     found = [
         trials.assign(what=TRIAL, ms=trials[column].astype(float)),
         typical[typical["n"] > 1],
-        pd.DataFrame(_published(run, share), columns=["what", "treatment", "ms"]),
-        pd.DataFrame([{"what": TARGET, "ms": targets_ms()[column]}]),
+        _published(run, share) if kind == PINGS else pd.DataFrame(),
+        pd.DataFrame([{"what": TARGET, "ms": limit_ms}]),
     ]
-    return [part.assign(percentile=share).reindex(columns=COLUMNS) for part in found]
+    return [part.assign(percentile=share).reindex(columns=COLUMNS) for part in found if len(part)]
 
 
-def _published(run: Run, share: str) -> list[tuple[str, str, float]]:
-    """Return the published percentile of the treatments that are a row of the study's table."""
-    known = published("chat")
-    own = known[known["measure"] == f"{share}_latency"]
-    values = dict(zip(own["scenario"], own["value"].astype(float), strict=True))
-    return [
-        (PUBLISHED, item.name, values[item.levels["scenario"]])
-        for item in run.record.treatments
-        if item.levels.get("scenario") in values
-    ]
+def _published(run: Run, share: str) -> pd.DataFrame:
+    """Return the published percentile of the rungs that stand for a row of the study's table."""
+    rows = []
+    for item in run.record.treatments:
+        known = published_of(item.levels)
+        if share in known.ms:
+            state = SAME_LOAD if known.same_load else OTHER_LOAD
+            rows.append((PUBLISHED, item.name, state, known.ms[share]))
+    return pd.DataFrame(rows, columns=["what", "treatment", "state", "ms"])
 
 
 def has_rungs(run: Run) -> bool:
@@ -74,21 +100,29 @@ def has_rungs(run: Run) -> bool:
     return "rung" in run.record.factors
 
 
-def draw_ladder(table: pd.DataFrame, page: Page) -> LabFigure:
+def has_pings(run: Run) -> bool:
+    """Return whether a run of a ladder has the percentiles of all pings."""
+    return has_rungs(run) and f"{PINGS}_p90_ms" in run.trials()
+
+
+def draw_ladder(table: pd.DataFrame, page: Page, kind: str = DELIVERIES) -> LabFigure:
     """Draw three percentiles per rung."""
+    published = table[table["what"] == PUBLISHED]
     figure = page_canvas(
         page,
-        TITLE,
+        TITLES[kind],
         plot_height_in=0.6 + len(page.looks) * rows.height_in(page.looks, 0.34),
         subtitle="Points: trials (hollow: refused). Bar: typical value over valid trials, with its"
         " 95% interval where n allows one (an arrow: it goes on); none of a single trial. Dashed:"
-        " the study's targets. All deliveries of a trial.",
-        key=_key(has_published=PUBLISHED in set(table["what"])),
+        f" the study's targets. {OF[kind]}",
+        key=[*_key(), *published_key(published)],
     )
     panels = figure.subplots(1, len(SHARES), sharey=True)
     for axes, (share, own) in zip(panels, table.groupby("percentile"), strict=True):
         places = rows.frame(axes, page.looks)
         _draw(axes, own.assign(y=own["treatment"].map(places)))
+        lower = {name: place - 0.15 for name, place in places.items()}
+        draw_published(axes, own[own["what"] == PUBLISHED], "ms", lower)
         for row in [*places.values()][:-1]:
             axes.axhline(row + 0.5, color=FAINT, lw=0.6, zorder=0)
         axes.set_xlabel(f"{share}, ms (log)")
@@ -96,14 +130,16 @@ def draw_ladder(table: pd.DataFrame, page: Page) -> LabFigure:
     return finish(figure)
 
 
+def draw_pings(table: pd.DataFrame, page: Page) -> LabFigure:
+    """Draw three percentiles of pings per rung, beside the published ones."""
+    return draw_ladder(table, page, PINGS)
+
+
 def _draw(axes: Axes, own: pd.DataFrame) -> None:
     trials, targets = own[own["what"] == TRIAL], own[own["what"] == TARGET]
     draw_points(axes, trials.assign(y=trials["y"] + 0.14), "ms", "y", "what", LOOKS, s=13)
     for each in own[own["what"].isin(TYPICAL)].to_dict("records"):
         _draw_typical(axes, each, each["y"] - 0.15, reach(trials["ms"], BEYOND))
-    claimed = own[own["what"] == PUBLISHED]
-    axes.scatter(claimed["ms"], claimed["y"] - 0.15, marker="D", s=16, c="white",
-                 edgecolors=PALETTE[1], linewidths=1.1, zorder=4)  # fmt: skip
     for target in targets["ms"]:
         axes.axvline(target, color=MUTED, lw=1.0, ls=(0, (4, 2)), zorder=1)
     if np.isfinite(trials["ms"]).any():
@@ -121,16 +157,13 @@ def _draw_typical(
     draw_interval(axes, interval, y, within, color=INK, lw=1.1)
 
 
-def _key(has_published: bool) -> list[Line2D]:
-    handles = [
+def _key() -> list[Line2D]:
+    return [
         Line2D([], [], ls="", marker="o", ms=4, color=PALETTE[0], label=TRIAL),
         Line2D([], [], color=INK, lw=2, label="typical value"),
         Line2D([], [], color=MUTED, lw=1.0, ls=(0, (4, 2)), label=TARGET),
     ]
-    if has_published:
-        handles.append(Line2D([], [], ls="", marker="D", ms=4.5, mfc="white", mec=PALETTE[1],
-                              label=PUBLISHED))  # fmt: skip
-    return handles
 
 
-LADDER = View("ladder", TITLE, ladder_table, draw_ladder, suits=has_rungs)
+LADDER = View("ladder", TITLES[DELIVERIES], ladder_table, draw_ladder, suits=has_rungs)
+PINGED = View("pings", TITLES[PINGS], pings_table, draw_pings, suits=has_pings)

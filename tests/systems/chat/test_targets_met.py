@@ -1,0 +1,83 @@
+"""The three targets, each by itself: k of all trials, and of pings where those were published."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import pytest
+
+from perflab.recordings import Run
+from perflab.systems.chat.analysis import published_rows, targets_met
+from perflab.systems.chat.figures.ladder import PINGED
+from perflab.systems.chat.figures.target_shares import TARGETS_MET
+from tests.figures.shown import all_words, cut_off, overlapping, picture
+from tests.synthetic import BUSY
+from tests.systems.chat.synthetic_streams import write_ladder
+
+REFUSED: dict[str, object] = {"state": "invalid", "reasons": [BUSY]}
+PINGS: dict[str, object] = {
+    "all_ping_p90_ms": 300.0, "all_ping_p95_ms": 400.0, "all_ping_p99_ms": math.nan,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    late = {"delivery_p90_ms": 231.0}
+    return write_ladder(
+        tmp_path_factory.mktemp("targets"),
+        {("json", 250): [{}, {}, late, REFUSED], ("json_login", 250): [PINGS] * 3},
+        {
+            ("json", 250): {"scenario": ""},
+            ("json_login", 250): {"scenario": "JSON, with login"},
+        },
+    )
+
+
+def row(run: Run, name: str, percentile: str) -> pd.Series:
+    table = targets_met(run)
+    own = table[(table["treatment"] == f"rung={name}") & (table["percentile"] == percentile)]
+    (found,) = (each for _, each in own.iterrows())
+    return found
+
+
+def test_a_refused_trial_stands_below_the_line(run: Run) -> None:
+    found = row(run, "json_250", "p90")
+    assert (found["of"], found["met"], found["trials"]) == ("deliveries", 2, 4)
+    assert (found["low"], found["high"]) == pytest.approx((0.068, 0.932), abs=0.001)
+    assert row(run, "json_250", "p95")["met"] == 3
+
+
+def test_a_rung_at_the_published_load_is_judged_by_its_pings(run: Run) -> None:
+    found = row(run, "json_login_250", "p90")
+    assert (found["of"], found["met"], found["trials"]) == ("pings", 0, 3)
+    assert (found["published_ms"], found["load"]) == (342, "as published")
+    # Deliveries of these trials are within every target.
+    assert row(run, "json_login_250", "p95")["met"] == 3
+
+
+def test_too_few_pings_for_a_percentile_are_said_and_not_counted_as_met(run: Run) -> None:
+    found = row(run, "json_login_250", "p99")
+    assert (found["met"], found["unknown"], found["trials"]) == (0, 3, 3)
+    figure = picture(TARGETS_MET, run)
+    words = all_words(figure)
+    assert "n too small" in words
+    assert "2 of 4" in words
+    assert cut_off(figure) == []
+    assert overlapping(figure) == []
+
+
+def test_all_published_rows_are_shown_with_what_the_run_has_of_them(run: Run) -> None:
+    table = published_rows(run)
+    assert len(table) == 19 * 3
+    assert set(table["load"]) == {"not in this run"}
+    named = table.set_index(["rung", "percentile"])
+    assert named.loc[("bound_425", "p99"), "published ms"] == 671
+
+
+def test_pings_of_a_rung_stand_beside_its_published_ones(run: Run) -> None:
+    table = PINGED.table(run)
+    published = table[table["what"] == "published"]
+    assert list(published["ms"]) == [342, 748, 2162]
+    assert set(published["state"]) == {"published load"}
+    assert cut_off(picture(PINGED, run)) == []
