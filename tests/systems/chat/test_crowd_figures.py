@@ -10,7 +10,7 @@ from perflab.recordings import Run, TreatmentRecord
 from perflab.reports.pictures import save_all
 from perflab.systems.chat.figures.delivery_cpu import DELIVERY_CPU
 from perflab.systems.chat.figures.delivery_volume import DELIVERY_VOLUME
-from perflab.systems.chat.figures.ladder import LADDER, PINGED
+from perflab.systems.chat.figures.ladder import LADDER
 from perflab.systems.chat.figures.stream_timeline import STREAM_TIMELINE
 from perflab.systems.chat.figures.volume_users import VOLUME_USERS
 from tests.figures.saved import check_columns_are_seen, check_drawn_from_files
@@ -85,8 +85,7 @@ def test_the_bands_say_how_far_apart_they_are(streams: Run) -> None:
     assert "60 [" in all_words(pictures(streams)["login_bands"]).replace("\n", " ")
 
 
-def test_published_percentiles_stand_beside_pings_and_not_beside_deliveries(streams: Run) -> None:
-    assert "published" in set(PINGED.table(streams)["what"])
+def test_published_percentiles_of_pings_do_not_stand_beside_deliveries(streams: Run) -> None:
     assert "published" not in set(LADDER.table(streams)["what"])
 
 

@@ -74,3 +74,14 @@ def test_compression_is_watched_only_where_there_is_some() -> None:
 )
 def test_frames_are_told_apart(pattern: str, frame: str, matches: bool) -> None:
     assert bool(re.search(pattern, frame)) is matches
+
+
+def test_both_event_loops_are_compared_where_nobody_looks() -> None:
+    plan = plan_of(loop=["asyncio", "uvloop"])
+    assert {each.levels["rung"]: each.levels["loop"] for each in plan.treatments} == {
+        "json": "asyncio", "json_profiled": "asyncio",
+        "json_uvloop": "uvloop", "json_uvloop_profiled": "uvloop",
+    }  # fmt: skip
+    (found,) = (each for each in plan.contrasts if each.response == "cpu_us_per_message")
+    assert (found.numerator, found.denominator) == ({"rung": "json_uvloop"}, {"rung": "json"})
+    assert not [each for each in plan_of().contrasts if each.response == "cpu_us_per_message"]

@@ -25,14 +25,15 @@ RESPONSES = {
     "delivery_p95_ms": "the p95 of their latency",
 }
 Switch = Literal["on", "off"]
+Loop = Literal["asyncio", "uvloop"]
 
 
 class ProfileParameters(ChatParameters):
     """Parameters of the profiles of the chat server.
 
-    ``codec``, ``deflate`` and ``profiler`` are factors. Users act far more often than the published
-    ones, so that a few dozen make a load that is worth a profile within seconds; logins cost
-    nothing.
+    ``codec``, ``loop``, ``deflate`` and ``profiler`` are factors. Users act far more often than the
+    published ones, so that a few dozen make a load that is worth a profile within seconds; logins
+    cost nothing.
     """
 
     plateau_s: float = Field(
@@ -48,6 +49,11 @@ class ProfileParameters(ChatParameters):
         default=("json", "orjson"),
         min_length=1,
         description="levels to compare: how a message is turned into bytes",
+    )
+    loop: tuple[Loop, ...] = Field(
+        default=("asyncio",),
+        min_length=1,
+        description="levels to compare: the service's event loop; both show what uvloop saves",
     )
     deflate: tuple[Switch, ...] = Field(
         default=("off",),
@@ -71,17 +77,24 @@ class ProfileParameters(ChatParameters):
     )
 
 
-def _name(codec: str, deflate: str, profiler: str) -> str:
+def _name(codec: str, loop: str, deflate: str, profiler: str) -> str:
+    other_loop = "" if loop == "asyncio" else f"_{loop}"
     compressed = "_deflate" if deflate == "on" else ""
-    return f"{codec}{compressed}" + ("_profiled" if profiler == "on" else "")
+    return f"{codec}{other_loop}{compressed}" + ("_profiled" if profiler == "on" else "")
+
+
+def _servers(parameters: ProfileParameters) -> list[tuple[Codec, Loop, Switch]]:
+    """Return codec, loop and deflate of every server that is compared."""
+    return [*dict.fromkeys(product(parameters.codec, parameters.loop, parameters.deflate))]
 
 
 def _rungs(parameters: ProfileParameters) -> dict[str, Rung]:
     """Return the rungs of the chat service by name; a profiled one differs in its name alone."""
     rungs: dict[str, Rung] = {}
-    for codec, deflate in product(parameters.codec, parameters.deflate):
+    for codec, loop, deflate in _servers(parameters):
         rung = Rung(
             codec=codec,
+            loop=loop,
             deflate=deflate,
             serialize=parameters.serialize,
             # Logins are another study; here they would only be noise at the start.
@@ -90,7 +103,7 @@ def _rungs(parameters: ProfileParameters) -> dict[str, Rung]:
             pings=parameters.pings,
             users=parameters.users,
         )
-        rungs |= {_name(codec, deflate, profiler): rung for profiler in parameters.profiler}
+        rungs |= {_name(codec, loop, deflate, profiler): rung for profiler in parameters.profiler}
     return rungs
 
 
@@ -113,27 +126,29 @@ def _factors(parameters: ProfileParameters) -> dict[str, tuple[str, ...]]:
 
 
 def _contrasts(parameters: ProfileParameters) -> list[Contrast]:
-    return [*_costs(parameters), *_sending(parameters)]
+    return [*_costs(parameters), *_sending(parameters), *_loops(parameters)]
 
 
 def _costs(parameters: ProfileParameters) -> list[Contrast]:
     if set(parameters.profiler) != {"on", "off"}:
         return []
     return [
-        _cost(parameters, codec, deflate, response)
-        for codec, deflate in dict.fromkeys(product(parameters.codec, parameters.deflate))
+        _cost(parameters, server, response)
+        for server in _servers(parameters)
         for response in RESPONSES
     ]
 
 
-def _cost(parameters: ProfileParameters, codec: str, deflate: str, response: str) -> Contrast:
-    name = _name(codec, deflate, "off")
+def _cost(
+    parameters: ProfileParameters, server: tuple[Codec, Loop, Switch], response: str
+) -> Contrast:
+    name = _name(*server, "off")
     return Contrast(
         name=f"profiler on against off, {name}: {response}",
         claim=f"profiling at {parameters.rate_hz} Hz leaves {RESPONSES[response]} as it is "
         f"({name.replace('_', ' with ')})",
         response=response,
-        numerator={"rung": _name(codec, deflate, "on")},
+        numerator={"rung": _name(*server, "on")},
         denominator={"rung": name},
         published_direction="none",
         source=COST,
@@ -150,15 +165,36 @@ def _sending(parameters: ProfileParameters) -> list[Contrast]:
     )
     return [
         Contrast(
-            name=f"sending without deflate against with, {codec}",
-            claim=f"turning permessage-deflate off halves the time that sending takes ({codec})",
+            name=f"sending without deflate against with, {_name(codec, loop, 'off', 'off')}",
+            claim="turning permessage-deflate off halves the time that sending takes "
+            f"({_name(codec, loop, 'off', 'off').replace('_', ' with ')})",
             response="profile_send_us_per_message",
-            numerator={"rung": _name(codec, "off", "on")},
-            denominator={"rung": _name(codec, "on", "on")},
+            numerator={"rung": _name(codec, loop, "off", "on")},
+            denominator={"rung": _name(codec, loop, "on", "on")},
             published_direction="smaller",
             source=f"chat study, claim 3 (sending {without_s:g} of {with_s:g} s)",
         )
-        for codec in dict.fromkeys(parameters.codec)
+        for codec, loop in dict.fromkeys(product(parameters.codec, parameters.loop))
+    ]
+
+
+def _loops(parameters: ProfileParameters) -> list[Contrast]:
+    """Return what uvloop saves, told without a profiler where there are trials without one."""
+    if set(parameters.loop) != {"asyncio", "uvloop"}:
+        return []
+    seen = "off" if "off" in parameters.profiler else "on"
+    return [
+        Contrast(
+            name=f"uvloop against asyncio, {_name(codec, 'asyncio', deflate, 'off')}",
+            claim="the event loop itself costs time: uvloop saves CPU per message "
+            f"({_name(codec, 'asyncio', deflate, 'off').replace('_', ' with ')})",
+            response="cpu_us_per_message",
+            numerator={"rung": _name(codec, "uvloop", deflate, seen)},
+            denominator={"rung": _name(codec, "asyncio", deflate, seen)},
+            published_direction="smaller",
+            source="chat study, what profiling found",
+        )
+        for codec, deflate in dict.fromkeys(product(parameters.codec, parameters.deflate))
     ]
 
 

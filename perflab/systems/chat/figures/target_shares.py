@@ -13,11 +13,18 @@ from perflab.figures.plots import rows
 from perflab.figures.plots.published_marks import COLOR
 from perflab.figures.theme import FAINT, INK, MUTED
 from perflab.figures.view import View
+from perflab.recordings import Run
 from perflab.systems.chat.analysis.published_rows import SAME
 from perflab.systems.chat.analysis.targets_met import targets_met
 from perflab.systems.chat.figures.ladder import has_rungs
 
 TITLE = "the three targets, met in k of n trials"
+
+
+def targets_table(run: Run) -> pd.DataFrame:
+    """Return :func:`targets_met` of the treatments that have trials."""
+    table = targets_met(run)
+    return table[table["trials"] > 0]
 
 
 def draw_targets(table: pd.DataFrame, page: Page) -> LabFigure:
@@ -48,9 +55,8 @@ def draw_targets(table: pd.DataFrame, page: Page) -> LabFigure:
 
 def _draw(axes: Axes, each: dict[str, float | str], places: dict[str, int]) -> None:
     y, trials, met = places[str(each["treatment"])], int(each["trials"]), int(each["met"])
-    if not trials or int(each["unknown"]) == trials:
-        words = "no trial" if not trials else "n too small"
-        axes.text(0.5, y + 0.12, words, ha="center", va="center", color=MUTED, fontsize=7.5)
+    if int(each["unknown"]) == trials:
+        axes.text(0.5, y + 0.12, "n too small", ha="center", va="center", color=MUTED, fontsize=7.5)
     else:
         axes.plot([each["low"], each["high"]], [y + 0.22] * 2, color=PALETTE[0], lw=1.4)
         axes.plot([met / trials], [y + 0.22], ls="", marker="o", ms=5, color=PALETTE[0])
@@ -73,4 +79,4 @@ def _key() -> list[Line2D]:
     ]  # fmt: skip
 
 
-TARGETS_MET = View("targets_met", TITLE, targets_met, draw_targets, suits=has_rungs)
+TARGETS_MET = View("targets_met", TITLE, targets_table, draw_targets, suits=has_rungs)
