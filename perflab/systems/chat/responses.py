@@ -55,6 +55,11 @@ RESPONSES = (
         noun="CPU of *",
     ),
     Response(
+        name="beside_loop_cpu_share_*",
+        title="CPU cores that threads of * other than the event loop use", unit="cores",
+        noun="CPU beside the loop of *",
+    ),
+    Response(
         name="profile_*_us_per_message", title="time of * per message (profile)", unit="us",
         noun="time per message in *", better="less",
     ),

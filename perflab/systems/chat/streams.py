@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -59,12 +59,19 @@ class Streams(Instrument):
 class _Streams(Look):
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
+        self._before: dict[str, dict[str, Any]] = {}
+
+    def begin(self) -> None:
+        """Read the CPU that the services' threads have used so far."""
+        self._before = self._scene.residents.counts(self._scene.treatment)
 
     def observe(self, load: Load) -> Observation:
         """Return columns, reasons and warnings; nothing where no user noted anything."""
         counts = self._counts()
         result = load.result
-        return observed(result.messages, load.samples, load.services, counts, result.looks)
+        found = observed(result.messages, load.samples, load.services, counts, result.looks)
+        beside = beside_loop_shares(self._before, counts) if found.columns else {}
+        return replace(found, columns={**found.columns, **beside})
 
     def _counts(self) -> dict[str, dict[str, Any]]:
         """Return what the services counted, after a while for what waits to be stored."""
@@ -74,6 +81,24 @@ class _Streams(Look):
             if not any(map(unstored, counts.values())) or time.monotonic() > deadline:
                 return counts
             time.sleep(0.05)
+
+
+def beside_loop_shares(
+    before: Mapping[str, Mapping[str, Any]], after: Mapping[str, Mapping[str, Any]]
+) -> dict[str, float]:
+    """Return what threads other than the event loop's used of a core, by service.
+
+    From what a service counts of itself (``cpu_s``, ``loop_cpu_s``), over the whole trial. A second
+    core can run no more of it than that, wherever the trial ran.
+    """
+    found = {}
+    for name, now in after.items():
+        then = before.get(name, {})
+        if {"cpu_s", "loop_cpu_s", "monotonic_ns"} <= set(then) & set(now):
+            process_s, loop_s = (float(now[key] - then[key]) for key in ("cpu_s", "loop_cpu_s"))
+            length_s = (now["monotonic_ns"] - then["monotonic_ns"]) / 1e9
+            found[f"beside_loop_cpu_share_{name}"] = (process_s - loop_s) / length_s
+    return found
 
 
 def observed(

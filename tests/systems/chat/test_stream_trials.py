@@ -11,6 +11,7 @@ import pytest
 from perflab.instruments import Observation
 from perflab.load.looks import Looks
 from perflab.load.message_record import SENT
+from perflab.systems.chat import streams
 from perflab.systems.chat.lost_messages import hidden_share
 from perflab.systems.chat.streams import observed
 from tests.synthetic import HOUR_NS
@@ -205,3 +206,11 @@ def test_users_who_leave_before_all_have_begun_leave_no_plateau_and_it_is_said()
     found = seen(crowd(users=20, join_s=2.0, acting_s=5))
     assert math.isnan(found.columns["messages_per_s"])
     assert any("no plateau" in each for each in found.warnings)
+
+
+def test_what_other_threads_use_beside_the_loop_is_told_of_the_trial_alone() -> None:
+    before = {"chat": {"cpu_s": 5.0, "loop_cpu_s": 4.0, "monotonic_ns": 7 * S}}
+    after = {"chat": {"cpu_s": 9.0, "loop_cpu_s": 7.0, "monotonic_ns": 17 * S}}
+    found = streams.beside_loop_shares(before, after)
+    assert found == {"beside_loop_cpu_share_chat": pytest.approx(0.1)}
+    assert streams.beside_loop_shares({}, after) == {}
