@@ -53,6 +53,9 @@ RUNGS: Mapping[str, Rung] = {
     "json_login": _with_logins(_BASE),
     "orjson_login": _with_logins(_but(_BASE, codec="orjson")),
     "protobuf_login": _with_logins(_PROTOBUF),
+    # Codecs beyond the study.
+    "msgspec_login": _with_logins(_but(_BASE, codec="msgspec")),
+    "msgpack_login": _with_logins(_but(_BASE, codec="msgpack")),
     "protobuf_300": _but(_PROTOBUF, users=300),
     "uvloop": _UVLOOP,
     "uvloop_login": _with_logins(_UVLOOP),
