@@ -6,10 +6,18 @@ import math
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from perflab.paths import project_root
 from perflab.recordings import Run
-from perflab.systems.chat.analysis.bursts import Beat, beat, burst_model, computed_quantile
+from perflab.systems.chat.analysis.bursts import (
+    MOST_BUSY,
+    Beat,
+    beat,
+    burst_model,
+    computed_quantile,
+)
 from perflab.systems.chat.figures.burst_model import BURSTS
 from tests.figures.shown import cut_off, one_line, overlapping, picture
 from tests.systems.chat.synthetic_streams import write_ladder
@@ -74,6 +82,28 @@ def test_a_rungs_error_is_that_of_the_factor_of_all_others(tmp_path: Path) -> No
     assert list(table["error_percent"])[3] == pytest.approx(-50)
     assert list(table["instants"]) == [24, 24, 325, 24]
     assert list(table["busy_percent"]) == pytest.approx([25, 36, 42.25, 72.25])
+
+
+def test_a_rung_that_is_nearly_always_busy_is_kept_out_and_it_is_said(tmp_path: Path) -> None:
+    row = {"cpu_us_per_message": 50.0, "plateau_p90_ms": 100.0}
+    levels = {("a", 425): {"beat_s": "0.25", "first_delay": "together"}}
+    (found,) = burst_model(
+        write_ladder(tmp_path, {("a", 425): [row]}, levels, action_s=T_S)
+    ).to_dict("records")
+    assert found["busy_percent"] == pytest.approx(90.3, abs=0.1)
+    assert found["left_out"] == "too busy for equal bursts"
+
+
+def test_the_model_was_right_of_recorded_runs_where_they_were_not_too_busy() -> None:
+    table = pd.read_csv(project_root() / "figures" / "readme" / "users_held.csv")
+    calm = table[table["plateau_cpu_share_chat"] < MOST_BUSY]
+    assert len(calm) == 7
+    for row in calm.itertuples():
+        cpu_s = row.plateau_cpu_share_chat / row.messages_per_s
+        when = beat(row.users, 0.25, T_S)
+        model_ms = 1000 * computed_quantile(when, row.messages_per_s, cpu_s)
+        # Nothing is fitted: the CPU of a delivery was between 13 and 78 us.
+        assert row.delivery_p90_ms / model_ms == pytest.approx(1.05, abs=0.07)
 
 
 def test_two_rungs_predict_nothing(tmp_path: Path) -> None:
