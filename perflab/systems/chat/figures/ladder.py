@@ -32,7 +32,7 @@ from perflab.figures.theme import FAINT, INK, MUTED
 from perflab.figures.view import View
 from perflab.recordings import Run
 from perflab.systems.chat.analysis.held import targets_ms
-from perflab.systems.chat.analysis.published_rows import published_of
+from perflab.systems.chat.analysis.study_table import published_of
 
 DELIVERIES, PINGS = "delivery", "all_ping"
 TITLES = {

@@ -14,8 +14,8 @@ from perflab.figures.plots.published_marks import COLOR
 from perflab.figures.theme import FAINT, INK, MUTED
 from perflab.figures.view import View
 from perflab.recordings import Run
-from perflab.systems.chat.analysis.published_rows import SAME
-from perflab.systems.chat.analysis.targets_met import targets_met
+from perflab.systems.chat.analysis.study_table import SAME
+from perflab.systems.chat.analysis.targets import targets_met
 from perflab.systems.chat.figures.ladder import has_rungs
 
 TITLE = "the three targets, met in k of n trials"

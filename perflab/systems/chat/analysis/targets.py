@@ -10,7 +10,7 @@ import pandas as pd
 from perflab.analysis.methods.rates import Rate
 from perflab.recordings import Run, TreatmentRecord
 from perflab.systems.chat.analysis.held import targets_ms
-from perflab.systems.chat.analysis.published_rows import (
+from perflab.systems.chat.analysis.study_table import (
     OTHER,
     SAME,
     PublishedRow,
