@@ -245,7 +245,7 @@ def _length(parameters: ChatLadderParameters, rungs: Mapping[str, Rung]) -> list
         return []
     block_s = sum(load_s(parameters, rung) + BETWEEN_TRIALS_S for rung in rungs.values())
     text = (
-        f"at the published load a block of {counted(len(rungs), 'rung')} takes about "
+        f"with this load a block of {counted(len(rungs), 'rung')} takes about "
         f"{_in_words(block_s)}, the run of {counted(parameters.blocks, 'block')} about "
         f"{_in_words(block_s * parameters.blocks)}"
     )
