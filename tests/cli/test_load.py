@@ -21,8 +21,6 @@ from perflab.errors import LoadError, TargetRefused
 from perflab.load.columns import frame
 from perflab.paths import project_root
 
-pytestmark = pytest.mark.alone
-
 TLS_SERVER = """
 import http.server, ssl, sys
 server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler)
@@ -56,6 +54,7 @@ def perflab(*words: str, code: int | None = 0, cwd: Path | None = None) -> tuple
     return done.stdout, done.stderr
 
 
+@pytest.mark.alone
 def test_json_is_one_object_with_the_promised_fields(server: tuple[str, int]) -> None:
     out, _ = perflab(server[0], "--rate", "500", "-d", "2", "--json", code=None)
     shown = json.loads(out)
@@ -102,6 +101,7 @@ def test_every_problem_is_told_at_once_before_anything_is_sent() -> None:
     assert "--timeout" in error
 
 
+@pytest.mark.alone
 def test_few_requests_have_no_p99() -> None:
     out, _ = perflab("http://127.0.0.1:9/", "--users", "2", "-n", "20", "--json", code=4)
     shown = json.loads(out)
@@ -141,6 +141,7 @@ def test_a_certificate_that_is_not_trusted_is_told_in_the_words_of_tls(tmp_path:
     assert "certificate verify failed" in out
 
 
+@pytest.mark.alone
 def test_a_missed_objective_ends_with_the_status_of_a_missed_threshold(
     server: tuple[str, int],
 ) -> None:
@@ -234,6 +235,7 @@ def test_ctrl_c_ends_the_load_in_order(server: tuple[str, int], tmp_path: Path) 
     assert 50 < shown["requests"] < 1000
 
 
+@pytest.mark.alone
 def test_a_freeze_is_charged_to_the_requests_that_it_kept_waiting(server: tuple[str, int]) -> None:
     url, pid = server
     began = threading.Event()
@@ -265,6 +267,7 @@ def test_a_notebook_sends_load_under_the_same_rules(server: tuple[str, int]) -> 
         perflab_package.send_load("http://example.org/", users=2, requests=50)
 
 
+@pytest.mark.alone
 def test_capacity_of_a_server_that_answers_one_at_a_time(server: tuple[str, int]) -> None:
     out, progress = perflab(
         server[0], "--users", "1", "-d", "0.5", "--find-capacity", "--objective", "p90<1ms",

@@ -15,8 +15,6 @@ from perflab.load.targets import split
 from perflab.load.workload import Request
 from tests.load.hostile import OK, Hostile, Part, Script, check, on_uvloop, play
 
-pytestmark = pytest.mark.alone
-
 
 @pytest.mark.parametrize("connection", ["keep_alive", "per_request"])
 def test_requests_above_the_cap_wait_their_turn(connection: str) -> None:

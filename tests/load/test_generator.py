@@ -19,8 +19,6 @@ from perflab.load.response import parse_server_timing
 from perflab.load.selfcheck import check
 from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, Workload
 
-pytestmark = pytest.mark.alone
-
 Serve = Callable[[float, str], tuple[str, int]]
 
 
@@ -81,6 +79,7 @@ def test_every_request_is_recorded_with_its_instants_in_order(
     assert connected == (220 if connection == "per_request" else 10)
 
 
+@pytest.mark.alone
 def test_throughput_of_a_known_server_agrees_with_littles_law(
     serve: Serve, generator: Generator
 ) -> None:
@@ -107,6 +106,7 @@ def test_nobody_listening_is_a_connect_error(generator: Generator) -> None:
     assert set(result.requests["error"]) == {"connect"}
 
 
+@pytest.mark.alone
 def test_a_frozen_server_ends_in_time_and_unsent_requests_are_counted(
     serve: Serve, generator: Generator
 ) -> None:
@@ -120,6 +120,7 @@ def test_a_frozen_server_ends_in_time_and_unsent_requests_are_counted(
     assert any("never sent" in reason for reason in check(result, workload()).reasons)
 
 
+@pytest.mark.alone
 def test_a_freeze_in_the_middle_is_charged_to_the_requests_it_hit(
     serve: Serve, generator: Generator
 ) -> None:
@@ -148,6 +149,7 @@ def test_foreign_targets_are_refused_before_anything_is_sent(generator: Generato
         generator.run(workload(), "http://example.org")
 
 
+@pytest.mark.alone
 def test_an_open_load_ends_with_its_schedule_though_the_server_is_far_behind(
     serve: Serve, generator: Generator
 ) -> None:
@@ -198,6 +200,7 @@ def test_a_load_that_its_bound_cuts_short_is_refused(serve: Serve, generator: Ge
     assert any("but 5 s were planned" in reason for reason in check(result, work).reasons)
 
 
+@pytest.mark.alone
 def test_time_and_count_together_end_a_load_by_whichever_comes_first(
     serve: Serve, generator: Generator
 ) -> None:
@@ -228,6 +231,7 @@ def stopped_for(pid: int, seconds: float) -> None:
     os.kill(pid, signal.SIGCONT)
 
 
+@pytest.mark.alone
 def test_a_worker_that_stood_still_keeps_to_its_schedule_and_says_so(
     serve: Serve, generator: Generator
 ) -> None:
@@ -247,6 +251,7 @@ def test_a_worker_that_stood_still_keeps_to_its_schedule_and_says_so(
     assert {each.side for each in reasons} == {"client"}
 
 
+@pytest.mark.alone
 def test_a_starved_client_of_a_closed_loop_is_flagged(serve: Serve, generator: Generator) -> None:
     url, _ = serve(0.001, "good")
     work = workload(users=4, requests=0, warmup_requests=0, duration_s=1.5, think_time_s=0.005)
@@ -273,6 +278,7 @@ def test_server_timing_is_read_leniently() -> None:
     assert parse_server_timing(header) == {"pool": 1.5, "commit": 2.0}
 
 
+@pytest.mark.alone
 def test_users_of_a_closed_loop_come_and_go_by_its_stages(
     serve: Serve, generator: Generator
 ) -> None:

@@ -13,8 +13,6 @@ from perflab.load.life_cycle import Connections
 from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, Workload
 from tests.load.meter import Meter, drive, on_loop
 
-pytestmark = pytest.mark.alone
-
 CLOSED = ClosedLoop(users=1, requests=1)
 
 
@@ -70,6 +68,7 @@ def test_users_share_no_more_connections_than_their_requests_need(
     assert sorted(loads(meter)) == sorted(expected)
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("most", [0, 2])
 def test_an_idle_connection_is_closed_in_time_and_not_before(most: int) -> None:
     meter = measured(crowd(idle_s=0.15, most=most), 6, pause_s=0.05, before_close_s=0.4)
@@ -79,12 +78,14 @@ def test_an_idle_connection_is_closed_in_time_and_not_before(most: int) -> None:
     assert 0.14 <= seen.closed_s - seen.last_s <= 0.25
 
 
+@pytest.mark.alone
 def test_a_user_who_thinks_longer_than_a_connection_may_idle_opens_another() -> None:
     meter = measured(crowd(idle_s=0.05), 4, pause_s=0.12)
     assert loads(meter) == [1] * 4
     assert all(each.closed_s - each.last_s < 0.1 for each in meter.seen)
 
 
+@pytest.mark.alone
 def test_churn_closes_the_oldest_at_its_rate_and_fails_nothing() -> None:
     meter = measured(crowd(4, churn_per_s=40.0), 100, pause_s=0.01)
     lived_s = max(each.closed_s for each in meter.seen) - meter.seen[0].opened_s
@@ -115,6 +116,7 @@ def test_library_clients_keep_what_they_can(client: str) -> None:
     assert loads(measured(crowd(client=client, requests=1), 5)) == [1] * 5
 
 
+@pytest.mark.alone
 def test_aiohttp_closes_what_is_idle() -> None:
     assert loads(measured(crowd(client="aiohttp", idle_s=0.05), 3, pause_s=0.12)) == [1] * 3
     assert loads(measured(crowd(client="aiohttp", idle_s=0.5), 3, pause_s=0.02)) == [3]

@@ -23,8 +23,6 @@ from perflab.load.message_record import (
 from perflab.load.selfcheck import check
 from tests.load.planted import BEGIN_NS, S, load_result, scripted
 
-pytestmark = pytest.mark.alone
-
 INT64, INT32 = st.integers(-(2**63), 2**63 - 1), st.integers(0, 2**31 - 1)
 NOTES = st.tuples(INT64, INT32, st.sampled_from([SENT, RECEIVED]), INT32, INT64, st.text())
 

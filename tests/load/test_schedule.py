@@ -14,8 +14,6 @@ from perflab.load import schedule
 from perflab.load.schedule import cumulative, instants, inverse, planned_count, stays
 from perflab.load.workload import Burst, ClosedLoop, OpenLoop, Stage, UserStage
 
-pytestmark = pytest.mark.alone
-
 
 def whole(arrivals: OpenLoop | Burst) -> np.ndarray:
     return np.concatenate(list(instants(arrivals)))

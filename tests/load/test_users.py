@@ -27,8 +27,6 @@ from perflab.load.worker import Order, make_client
 from perflab.load.workload import Request, Scripted, Workload
 from tests.load.hostile import Hostile, Part, Script, beside
 
-pytestmark = pytest.mark.alone
-
 SCRIPT = """
 import asyncio
 import time
@@ -154,6 +152,7 @@ def load(port: int, script: str, **arrivals: object) -> tuple[LoadResult, Worklo
         return generator.run(work, f"http://127.0.0.1:{port}"), work
 
 
+@pytest.mark.alone
 def test_weighted_actions_are_recorded_under_their_names(server: int, script: str) -> None:
     result, work = load(server, f"{script}:Shopper")
     table = result.requests
@@ -168,6 +167,7 @@ def test_weighted_actions_are_recorded_under_their_names(server: int, script: st
     assert work.bound_s == 1.0
 
 
+@pytest.mark.alone
 def test_five_hundred_users_fit_into_one_worker(server: int, script: str) -> None:
     result, work = load(server, f"{script}:Shopper", users=500, duration_s=2.0, join_s=0.001)
     table = result.requests
@@ -195,6 +195,7 @@ def test_a_login_that_fails_is_the_end_of_that_user(server: int, script: str) ->
     result.discard()
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("deflate", [False, True])
 def test_messages_of_users_are_recorded_both_ways(chat: int, script: str, deflate: bool) -> None:
     result, _ = load(chat, f"{script}:Chatter", parameters={"deflate": deflate}, users=10)
@@ -239,6 +240,7 @@ def test_a_script_that_cannot_be_used_is_refused(name: str, text: str) -> None:
     assert Answer(200, "").ok
 
 
+@pytest.mark.alone
 def test_what_users_did_not_come_to_is_counted_as_unsent(server: int, script: str) -> None:
     # Ten joins of which the last four are due after the end; an action takes 0.05 to 0.15 s.
     result, work = load(
@@ -258,6 +260,7 @@ def test_users_with_time_enough_leave_nothing_unsent(server: int, script: str) -
     result.discard()
 
 
+@pytest.mark.alone
 def test_users_who_join_after_the_end_are_missed(server: int, script: str) -> None:
     result, _ = load(server, f"{script}:Shopper", users=10, join_s=0.2, duration_s=1.1)
     assert result.requests["user"].nunique() == result.unsent + 2 == 6
@@ -283,6 +286,7 @@ def test_a_load_that_a_rule_ended_has_nothing_unsent_held_against_it(
     result.discard()
 
 
+@pytest.mark.alone
 def test_what_a_server_refuses_is_no_fault_of_the_script(chat: int, script: str) -> None:
     result, work = load(
         chat, f"{script}:Chatter", users=3, actions=5, parameters={"path": "/refuse"}

@@ -19,8 +19,6 @@ from perflab.load.outcome import CODES
 from perflab.load.websocket import WebSocketError, connect
 from tests.load.hostile import accepting
 
-pytestmark = pytest.mark.alone
-
 BOTH = pytest.mark.parametrize("deflate", [False, True], ids=["plain", "deflate"])
 
 
@@ -187,6 +185,7 @@ class BusyEars(Ears):
             pass
 
 
+@pytest.mark.alone
 @BOTH
 def test_messages_of_one_read_share_its_instant_and_later_ones_do_not(deflate: bool) -> None:
     first = [b"\x81\x01%c" % letter for letter in b"abcdefgh"]

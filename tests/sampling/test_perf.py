@@ -16,8 +16,6 @@ from perflab.errors import ProfilerFailed
 from perflab.sampling import perf, profilers
 from perflab.sampling.perf import Perf, check_usable, doubts, refusal
 
-pytestmark = pytest.mark.alone
-
 BUSY = """
 #include <stdio.h>
 #include <pthread.h>
@@ -71,6 +69,7 @@ def begin(child: subprocess.Popen[str]) -> None:
     child.stdin.flush()
 
 
+@pytest.mark.alone
 def test_a_compiled_service_is_looked_at_or_refused_before_anything_starts(busy) -> None:
     if not LOOKS:
         with pytest.raises(ProfilerFailed, match="profiler=\\['off'\\] does without"):
@@ -116,6 +115,7 @@ def test_a_failure_inside_ends_perf_with_all_it_started_and_not_the_process(busy
     assert busy.poll() is None
 
 
+@pytest.mark.alone
 def test_it_ends_itself_at_its_bound(busy) -> None:
     if not LOOKS:
         return

@@ -15,8 +15,6 @@ import pytest
 from conftest import Start
 from running import Service, call, quiet_port, wait_until
 
-pytestmark = pytest.mark.alone
-
 Serve = Callable[[socket.socket], None]
 
 
@@ -113,6 +111,7 @@ def echoes_ms(client: socket.socket, count: int) -> list[float]:
     return found
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("round_trip_ms", [1.0, 5.0])
 def test_a_round_trip_takes_the_delay_and_little_more(link: Service, round_trip_ms: float) -> None:
     with connected(link) as client:
@@ -124,11 +123,13 @@ def test_a_round_trip_takes_the_delay_and_little_more(link: Service, round_trip_
     assert statistics.median(found) < round_trip_ms + direct + 0.7
 
 
+@pytest.mark.alone
 def test_at_zero_bytes_pass_without_a_timer(link: Service) -> None:
     with connected(link) as client:
         assert statistics.median(echoes_ms(client, 200)) < 0.9
 
 
+@pytest.mark.alone
 def test_a_delay_changes_for_connections_that_are_open(link: Service) -> None:
     with connected(link) as client:
         echoes_ms(client, 1)
