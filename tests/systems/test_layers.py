@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -52,8 +52,9 @@ INNOCENT = {
 }
 
 
-def modules() -> Iterator[Path]:
-    yield from sorted(PACKAGE.rglob("*.py"))
+@cache
+def modules() -> tuple[Path, ...]:
+    return tuple(sorted(PACKAGE.rglob("*.py")))
 
 
 def name_of(path: Path) -> str:
@@ -61,9 +62,15 @@ def name_of(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+@cache
+def names() -> frozenset[str]:
+    return frozenset(map(name_of, modules()))
+
+
+@cache
 def imported(path: Path, only_at_import: bool = False) -> set[str]:
     """Return what a module of the package imports from it, as full names of modules."""
-    known = {name_of(each) for each in modules()}
+    known = names()
     tree = ast.parse(path.read_text())
     nodes = tree.body if only_at_import else list(ast.walk(tree))
     found = set()
