@@ -18,8 +18,10 @@ from __future__ import annotations
 
 import argparse
 import ast
+import compileall
 import contextlib
 import ctypes
+import gc
 import multiprocessing
 import os
 import re
@@ -30,7 +32,7 @@ import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,9 +43,12 @@ TABLE = ROOT / "scripts" / "promises.toml"
 COPIED = ("perflab", "services", "tests", "scripts", "benchmarks", "docs", "pyproject.toml")
 # Imported once, and not by each of many processes; nothing of the project is among them.
 PRELOADED = (
-    "docker", "hypothesis", "hypothesis.strategies", "matplotlib.pyplot", "numpy", "pandas",
-    "psutil", "psycopg2", "pyarrow.parquet", "pydantic", "pytest", "pytest_timeout", "scipy.stats",
-    "uvloop",
+    "PIL.PngImagePlugin", "aiohttp", "docker", "httptools", "httpx", "hypothesis",
+    "hypothesis.strategies", "matplotlib.pyplot", "msgpack", "msgspec", "nbformat", "numpy",
+    "orjson", "pandas", "psutil", "psycopg2", "pyarrow.parquet", "pydantic.main",
+    "pydantic.functional_validators", "pydantic.types", "pytest", "pytest_timeout",
+    "rich.console", "rich.progress", "rich.table", "scipy.stats", "seaborn", "typer.testing",
+    "uvloop", "yaml",
 )  # fmt: skip
 AS_IT_IS = "(nothing is changed)"
 CAUGHT, SURVIVED = "caught", "SURVIVED"
@@ -166,33 +171,39 @@ def broken_source(promise: Promise) -> str:
     return changed(source, promise)
 
 
-def copy_of_sources() -> Path:
-    """Return a folder in which sources may be changed; what is only read is linked.
+def copy_of_sources(model: Path = ROOT, copy: Callable[..., Any] = shutil.copy2) -> Path:
+    """Return a folder in which sources may be replaced; what is only read is linked.
 
-    A small process removes it when this one is gone, however it went.
+    A small process removes it when this one is gone, however it went. Of a first copy others are
+    made of hard links: a thousand files copied take as long as most tests.
     """
     folder = Path(tempfile.mkdtemp(prefix="perflab-mutation-"))
     remover = ["sh", "-c", 'cat; rm -rf -- "$0"', str(folder)]
     _kept_open.append(subprocess.Popen(remover, stdin=subprocess.PIPE, start_new_session=True))
     for path in ROOT.iterdir():
+        own = model / path.name
         if path.name not in COPIED:
             if not path.name.startswith("."):
                 (folder / path.name).symlink_to(path)
         elif path.is_dir():
-            shutil.copytree(path, folder / path.name, symlinks=True)
+            shutil.copytree(own, folder / path.name, symlinks=True, copy_function=copy)
         else:
-            shutil.copy2(path, folder / path.name)
+            copy(own, folder / path.name)
     return folder
 
 
-def try_out(path: str, source: str, tests: Sequence[str], said: Any) -> None:
+def try_out(model: Path, path: str, source: str, tests: Sequence[str], said: Any) -> None:
     """Run tests on a copy in which one module has another source; ``said`` gets their outcome.
 
     This is what the process of its own does.
     """
     _end_in_order()
-    folder = copy_of_sources()
+    # What was imported for all need not be looked through for garbage by each.
+    gc.freeze()
+    folder = copy_of_sources(model, os.link)
     if path:
+        # The file itself is that of the other copies, too.
+        (folder / path).unlink()
         (folder / path).write_text(source)
     os.chdir(folder)
     sys.path.insert(0, str(folder))
@@ -242,6 +253,8 @@ class Trier:
             os.environ[name] = "1"
         self._context = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload(list(PRELOADED))
+        self._model = copy_of_sources()
+        compileall.compile_dir(self._model / "perflab", quiet=1)
 
     def outcome(self, promise: Promise) -> Outcome:
         """Break a promise; say who noticed."""
@@ -257,7 +270,7 @@ class Trier:
     def _tried(self, promise: Promise, source: str) -> tuple[int, str, float]:
         mine, theirs = self._context.Pipe(duplex=False)
         process = self._context.Process(
-            target=try_out, args=(promise.path, source, promise.tests, theirs)
+            target=try_out, args=(self._model, promise.path, source, promise.tests, theirs)
         )
         process.start()
         theirs.close()
