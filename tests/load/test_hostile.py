@@ -24,6 +24,7 @@ from perflab.load.prepared import Prepared
 from perflab.load.socket_errors import kind_of
 from perflab.load.targets import split
 from perflab.load.workload import Request
+from tests.examples import examples
 from tests.load.hostile import OK, End, Hostile, Part, Script, Seen, check, on_uvloop, play, send
 
 MOVED = b"HTTP/1.1 302 Found\r\nLocation: /next\r\nContent-Length: 0\r\n\r\n"
@@ -66,7 +67,7 @@ REQUESTS = st.builds(
 )
 
 
-@settings(max_examples=2000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(400), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(SCRIPTS, min_size=1, max_size=4),
     REQUESTS,
@@ -92,7 +93,7 @@ def test_every_request_to_a_hostile_server_ends_once_with_a_named_class(
     check(seen, 4)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(SCRIPTS, min_size=1, max_size=4), REQUESTS, st.sampled_from([0, 0.002, 0.005]))
 def test_every_request_ends_once_when_the_load_is_aborted(
     scripts: list[Script], request: Request, abort_after_s: float

@@ -20,6 +20,7 @@ from perflab.load.outcome import ERRORS
 from perflab.load.prepared import Prepared
 from perflab.load.targets import Origin
 from perflab.load.workload import Request
+from tests.examples import examples
 
 HOME = Origin("http", "127.0.0.1", 8000)
 
@@ -40,7 +41,7 @@ def parsed(payload: bytes) -> tuple[h11.Request, bytes, bytes]:
 ROW = st.dictionaries(st.just("v"), st.text(max_size=20), min_size=1)
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.sampled_from(["GET", "POST", "PUT", "DELETE"]), st.text(max_size=20), st.lists(ROW))
 def test_whatever_is_not_refused_is_exactly_one_request(
     method: str, word: str, rows: list[dict[str, str]]

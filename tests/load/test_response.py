@@ -26,6 +26,7 @@ from perflab.load.response import (
 )
 from perflab.load.targets import Origin
 from perflab.load.workload import Request
+from tests.examples import examples
 
 KEEP = Wanted(kept=True)
 
@@ -110,7 +111,7 @@ def read(reader: ResponseReader, parts: list[bytes]) -> str:
 CUTS = st.lists(st.integers(0, 10_000), max_size=6)
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(samples(), CUTS)
 def test_a_valid_response_is_the_same_however_it_is_cut(sample: Sample, cuts: list[int]) -> None:
     reader = ResponseReader(KEEP)
@@ -126,7 +127,7 @@ def test_a_valid_response_is_the_same_however_it_is_cut(sample: Sample, cuts: li
     assert reader.phases() == timing
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(samples(), CUTS, st.integers(1, 10_000))
 def test_a_truncated_response_is_never_complete(sample: Sample, cuts: list[int], at: int) -> None:
     whole = sample.raw
@@ -138,7 +139,7 @@ def test_a_truncated_response_is_never_complete(sample: Sample, cuts: list[int],
         assert found in ("closed", "truncated")
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(
     samples(),
     CUTS,
@@ -193,7 +194,7 @@ LINES = [
 ]  # fmt: skip
 
 
-@settings(max_examples=2500, deadline=None)
+@settings(max_examples=examples(800), deadline=None)
 @given(
     st.sampled_from(STATUS_LINES),
     st.lists(st.sampled_from(LINES), max_size=6),
@@ -216,13 +217,13 @@ def test_what_is_read_as_complete_is_read_the_same_by_an_independent_parser(
         assert theirs is None
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.binary(max_size=300), CUTS)
 def test_noise_has_a_named_error(noise: bytes, cuts: list[int]) -> None:
     assert read(ResponseReader(), split(noise, cuts)) in set(CODES) - {""}
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.lists(samples().filter(lambda sample: sample.keep_alive), min_size=2, max_size=5), CUTS)
 def test_one_reader_reads_one_response_after_another(many: list[Sample], cuts: list[int]) -> None:
     reader = ResponseReader(KEEP)
@@ -397,7 +398,7 @@ def test_a_body_that_is_only_judged_takes_no_room() -> None:
     assert reader.body.fault == 0
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.text("ab", max_size=8), st.text("ab", min_size=1, max_size=4), CUTS)
 def test_what_is_wanted_is_found_however_the_body_is_cut(
     text: str, wanted: str, cuts: list[int]
@@ -420,7 +421,7 @@ def test_only_durations_that_can_be_recorded_are_phases() -> None:
     assert parse_server_timing(HOSTILE_TIMING) == {"e": 4.0}
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.text(st.characters(max_codepoint=255), max_size=80))
 def test_no_server_timing_breaks_the_reader(header: str) -> None:
     for name, duration_ms in parse_server_timing(header).items():

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from perflab.errors import TargetRefused
 from perflab.load.targets import PORTS, Origin, addresses, is_loopback, refuse_foreign, split
+from tests.examples import examples
 
 
 @pytest.mark.parametrize(
@@ -61,7 +62,7 @@ def test_a_host_that_was_named_is_a_target_and_its_neighbours_are_not() -> None:
 ALPHABET = st.sampled_from([*"htps:/@[]%\\?#.;0127xflocahsevirg-", "localhost", "127.0.0.1", "::1"])
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(st.one_of(st.text(max_size=40), st.lists(ALPHABET, max_size=20).map("".join)))
 def test_whatever_is_not_refused_leads_to_loopback(rest: str) -> None:
     for url in (rest, f"http://{rest}"):
