@@ -233,7 +233,6 @@ MUTE: dict[str, Callable[[socket.socket], object]] = {
 }
 
 
-@pytest.mark.alone
 @pytest.mark.parametrize("behaviour", MUTE)
 def test_a_connection_that_gives_not_what_it_owes_is_cut(plain: Service, behaviour: str) -> None:
     before = counts(plain)["refused"].get("mute", 0)
