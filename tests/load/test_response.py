@@ -19,6 +19,7 @@ from perflab.load.outcome import CODES
 from perflab.load.prepared import Prepared
 from perflab.load.response import (
     MAX_HEAD_BYTES,
+    MAX_INTERIMS,
     MAX_PHASES,
     BadResponse,
     ResponseReader,
@@ -315,6 +316,13 @@ def test_endless_headers_are_given_up_at_the_limit() -> None:
 
 def test_endless_interim_responses_are_given_up_at_the_limit() -> None:
     assert read(ResponseReader(), [b"HTTP/1.1 100 Continue\r\n\r\n"] * 1000) == "protocol"
+
+
+def test_interim_responses_are_counted_anew_for_every_response() -> None:
+    reader = ResponseReader()
+    for _ in range(MAX_INTERIMS + 1):
+        reader.begin()
+        assert read(reader, [INTERIMS[1] + b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"]) == ""
 
 
 def test_an_answer_to_head_has_no_body() -> None:
