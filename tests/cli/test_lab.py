@@ -11,6 +11,7 @@ from perflab import systems
 from perflab.cli import app
 from perflab.cli.lab import main_job_values
 from perflab.errors import ParameterError
+from tests.experiments.executed import check_executed
 
 SMALL = ["-p", "blocks=1", "-p", "fresh_blocks=0", "-p", "requests=60",
          "-p", "warmup_requests=10", "-p", "concurrency=5", "-p", "workers=1",
@@ -33,6 +34,8 @@ def test_the_main_job_says_what_is_valid_and_names_every_file(
     assert {path.suffix for path in named} == {".ipynb", ".md", ".svg", ".png", ".csv"}
     saved = next(path for path in named if path.suffix == ".md").parent
     assert set(named) == {path for path in saved.iterdir() if path.is_file()}
+    (notebook,) = [path for path in named if path.suffix == ".ipynb"]
+    check_executed("synchronous_commit", notebook)
     assert "WARNING" not in capfd.readouterr().err
 
 

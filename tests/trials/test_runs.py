@@ -38,6 +38,14 @@ def order_of(backend: str = "process", **changes: object) -> Order:
     return Order(plan=plan, backend=backend, runs=runs_dir())
 
 
+def echo_order(**changes: object) -> Order:
+    """Order a run of one small service, for what is promised whatever service is measured."""
+    chosen = experiment("client_overhead")
+    small = {"blocks": 2, "client": ["lean"], "rate": [100, 200], "duration_s": 0.3, "seed": 7}
+    plan = chosen.plan(chosen.check({**small, **changes}))
+    return Order(plan=plan, backend="process", runs=runs_dir())
+
+
 def wait_until(condition: Callable[[], object], timeout_s: float = 60.0) -> None:
     deadline = time.monotonic() + timeout_s
     while not condition():
@@ -90,7 +98,7 @@ def test_a_busy_host_refuses_and_says_who() -> None:
         measurement_lock("another run"),
         pytest.raises(HostBusy, match="another run"),
     ):
-        conduct(order_of(), lambda _: None)
+        conduct(echo_order(), lambda _: None)
 
 
 @pytest.mark.slow
@@ -109,7 +117,7 @@ def test_interrupt_ends_the_trial_in_order_and_keeps_committed_ones() -> None:
             done += 1
 
     # Long enough trials that one is under way when the interrupt comes.
-    order = order_of(requests=1500)
+    order = echo_order(duration_s=3)
     with pytest.raises(RunInterrupted, match="--resume"):
         conduct(order, show)
     run = laboratory.runs()[-1]
@@ -130,12 +138,14 @@ conduct(order, lambda event: print(event.event, flush=True))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("victim", ["asker", "conductor and reaper"])
+@pytest.mark.parametrize(
+    ("victim", "order"), [("asker", echo_order), ("conductor and reaper", order_of)]
+)
 def test_after_kill_nothing_is_left_and_resume_repeats_no_finished_block(
-    tmp_path: Path, victim: str
+    tmp_path: Path, victim: str, order: Callable[..., Order]
 ) -> None:
     file = tmp_path / "order.json"
-    file.write_text(order_of(blocks=3, fresh_blocks=0).model_dump_json())
+    file.write_text(order(blocks=3, fresh_blocks=0).model_dump_json())
     asker = subprocess.Popen(
         [sys.executable, "-c", OWNER, str(file)], stdout=subprocess.PIPE, text=True,
         cwd=project_root(), stderr=subprocess.PIPE,
@@ -159,7 +169,7 @@ def test_after_kill_nothing_is_left_and_resume_repeats_no_finished_block(
     run = laboratory.runs()[-1]
     before = set(run.trials()["trial_id"])
     assert len(before) >= 3
-    resumed = laboratory.run("sync_vs_async", {"resume": run.run_id})
+    resumed = laboratory.run(run.record.experiment, {"resume": run.run_id})
     assert resumed.record.state == "finished"
     trials = resumed.trials()
     current = trials[~trials["superseded"]]
@@ -176,11 +186,11 @@ def children_running(module: str, pid: int) -> list[psutil.Process]:
 
 @pytest.mark.slow
 def test_resume_is_refused_when_the_code_changed() -> None:
-    run = Run(conduct(order_of(blocks=1), lambda _: None))
+    run = Run(conduct(echo_order(blocks=1), lambda _: None))
     writer = RunWriter.reopen(run.path)
     writer.update(code={**run.record.code, "fingerprint": "other"}, state="interrupted")
     with pytest.raises(ResumeRefused, match="code"):
-        laboratory.run("sync_vs_async", {"resume": run.run_id})
+        laboratory.run(run.record.experiment, {"resume": run.run_id})
 
 
 @pytest.mark.slow

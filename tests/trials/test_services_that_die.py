@@ -20,9 +20,9 @@ from perflab.trials.events import Event, LoadProgress
 # Users have joined after half a second and all act from the second on.
 CROWD = {
     "rungs": ["no_deflate"], "users_share": 0.08, "blocks": 2, "join_s": 0.02, "action_s": 0.5,
-    "plateau_s": 6.0, "bcrypt_rounds": 4, "seed": 5,
+    "plateau_s": 3.0, "bcrypt_rounds": 4, "seed": 5,
 }  # fmt: skip
-ON_THE_PLATEAU_S = 5.0
+ON_THE_PLATEAU_S = 2.5
 
 
 @pytest.mark.slow

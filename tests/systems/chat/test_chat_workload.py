@@ -303,9 +303,10 @@ def test_all_pings_of_a_trial_are_as_many_as_the_study_had() -> None:
 
 @pytest.mark.alone
 @pytest.mark.slow
-def test_nobody_leaves_before_the_last_has_acted_where_all_act_together() -> None:
-    run = laboratory.run("chat_ladder", {**QUICK, "rungs": ["json"]})
-    messages = run.messages([run.trials().iloc[0]["trial_id"]])
+def test_nobody_leaves_before_the_last_has_acted_where_all_act_together(run: Run) -> None:
+    assert RUNGS["json"].first_delay == "together"
+    trials = run.trials().set_index("treatment")
+    messages = run.messages([trials.at["rung=json", "trial_id"]])
     left = messages.query("kind == 'left' and user < 20")["at_ns"]
     acted = messages.query("kind in ('send', 'join', 'leave')")["planned_ns"]
     assert len(left) == 20
