@@ -1,8 +1,10 @@
 # Two commands do everything: `make lab` runs the main job, `make test` runs the tests.
 # ARGS reaches the lab:  make lab ARGS="--backend process"
+# PROCESSES share the tests: one more than there are cores, as tests also wait for their services.
 .DEFAULT_GOAL := help
 .PHONY: help setup lab test check lock clean
 ARGS ?=
+PROCESSES ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 BIN := .venv/bin
 LOCK = $(BIN)/python -I perflab/host/installer.py pip compile $(ARGS) --quiet --universal \
   --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url \
@@ -26,7 +28,7 @@ check: setup ## lint, format and types
 # Tests start hundreds of processes: what they import is compiled once, also where that is off.
 test: export PYTHONDONTWRITEBYTECODE :=
 test: check ## check, then run all tests: what does not measure on all cores, the rest one by one
-	@$(BIN)/python -m pytest -m "not alone" --numprocesses logical --dist worksteal $(ARGS)
+	@$(BIN)/python -m pytest -m "not alone" --numprocesses $(PROCESSES) --dist worksteal $(ARGS)
 	@$(BIN)/python -m pytest -m alone $(ARGS)
 
 lock: setup ## pin again what pyproject.toml and services/*/requirements.in ask for
