@@ -7,7 +7,7 @@ touched. Each is tried in a process of its own, in which the copy is imported; w
 leaves goes with it, also when this script is killed.
 
     scripts/mutations.py                 # all of them; those that start services too
-    scripts/mutations.py --fast          # those that need no service: less than a minute
+    scripts/mutations.py --fast          # those that need no service: some minutes
     scripts/mutations.py --only planned  # those whose name holds a text
     scripts/mutations.py --list
 

@@ -104,7 +104,7 @@ def test_whoever_is_killed_is_named_and_the_run_goes_on_with_whole_services() ->
 
 @pytest.mark.slow
 def test_a_conductor_that_waits_for_the_host_ends_with_the_program_that_asked() -> None:
-    order = order_of().model_copy(update={"wait_s": 600.0})
+    order = order_of().model_copy(update={"wait_s": 20.0})
     with measurement_lock("another run"):
         conductor = subprocess.Popen(
             [sys.executable, "-m", "perflab.trials.conductor"],

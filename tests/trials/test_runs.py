@@ -167,6 +167,7 @@ def test_after_kill_nothing_is_left_and_resume_repeats_no_finished_block(
     wait_until(lambda: leftovers.everything() == [] and holder() is None, timeout_s=15)
     assert not psutil.wait_procs([conductor, *reapers], timeout=15)[1]
     run = laboratory.runs()[-1]
+    assert run.record.state == ("interrupted" if victim == "asker" else "running")
     before = set(run.trials()["trial_id"])
     assert len(before) >= 3
     resumed = laboratory.run(run.record.experiment, {"resume": run.run_id})
