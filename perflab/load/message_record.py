@@ -34,6 +34,8 @@ SENT, RECEIVED = 0, 1
 # Kinds that the lab counts connections by, where a script notes them: open, ended by the user, and
 # ended by anybody else.
 CONNECTED, LEFT, CUT = "connected", "left", "cut"
+# What a connection has read from the network by its end: bytes, with the heads of frames.
+WIRE = "wire"
 MOST_KINDS = 128
 ROWS_PER_BUFFER = 8192
 BUFFER_BYTES = ROW.itemsize * ROWS_PER_BUFFER

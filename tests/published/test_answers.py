@@ -32,7 +32,7 @@ def test_a_star_covers_contrasts_and_nothing_else_does() -> None:
         ("check: Little's law", Answered.CHECK, "Little's law"),
         ("same as: a / b: c / d", Answered.SAME_AS, "a / b: c / d"),
         ("not comparable: pings", Answered.NOT_COMPARABLE, "pings"),
-        ("not testable here: wire", Answered.NOT_TESTABLE, "wire"),
+        ("not testable here: bandwidth", Answered.NOT_TESTABLE, "bandwidth"),
         ("not built", Answered.NOT_BUILT, ""),
         ("", Answered.NONE, ""),
     ],

@@ -45,6 +45,18 @@ RESPONSES = (
         name="client_cpu_us_per_message", title="the client's CPU time per message", unit="us",
         noun="client CPU per message", better="less",
     ),
+    Response(
+        name="wire_bytes_per_message", title="bytes on the wire per message", unit="bytes",
+        heading="wire bytes", noun="bytes per message", better="less",
+    ),
+    Response(
+        name="wire_share", title="bytes on the wire over those of the messages", noun="bytes",
+        better="less",
+    ),
+    Response(
+        name="wire_mbit_per_s", title="what a link had to carry while all users act",
+        unit="Mbit/s", noun="bytes on the wire", better="less",
+    ),
     # Trials begin with minutes of joining: the share that counts is the plateau's.
     Response(
         name="plateau_cpu_share_*", title="CPU cores that * uses while all users act",

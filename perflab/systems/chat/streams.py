@@ -14,6 +14,7 @@ import pandas as pd
 from perflab.instruments import Instrument, Load, Look, Observation, Scene
 from perflab.load.deliveries import Sending
 from perflab.load.looks import Looks
+from perflab.load.message_record import WIRE
 from perflab.load.remarks import of_client_time
 from perflab.load.times import Number
 from perflab.percentiles import OF_TRIALS, percentile
@@ -172,7 +173,28 @@ def stream_columns(
             own, when.plateau_begin_ns, when.plateau_end_ns
         )
         row[f"join_cpu_share_{name}"] = cpu_share(own, when.begin_ns, when.joined_ns)
-    return row | _costs(row)
+    return row | _costs(row) | wire_columns(table, row["messages_per_s"])
+
+
+def wire_columns(table: pd.DataFrame, messages_per_s: float) -> dict[str, float]:
+    """Return what messages were as bytes on the wire, over the users who left in order.
+
+    ``wire_bytes_per_message`` counts frames with their heads, as they came, over the messages in
+    them; ``wire_share`` is that over the bytes of the same messages when unpacked;
+    ``wire_mbit_per_s`` what a link had to carry on the plateau, without the heads of TCP and IP
+    (40 bytes or more for every packet). NaN where nobody told.
+    """
+    told = table[table["kind"] == WIRE]
+    heard = (table["direction"] == "received") & (table["bytes"] > 0) & (table["kind"] != WIRE)
+    messages = table[heard & table["user"].isin(told["user"])]["bytes"]
+    if not len(messages):
+        return dict.fromkeys(("wire_bytes_per_message", "wire_share", "wire_mbit_per_s"), math.nan)
+    each = float(told["bytes"].sum()) / len(messages)
+    return {
+        "wire_bytes_per_message": each,
+        "wire_share": float(told["bytes"].sum()) / float(messages.sum()),
+        "wire_mbit_per_s": each * messages_per_s * 8 / 1e6,
+    }
 
 
 def latencies(table: pd.DataFrame, looks: Sequence[Looks]) -> dict[str, Number]:

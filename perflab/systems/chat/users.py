@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from perflab.load.message_record import CONNECTED, CUT, LEFT, RECEIVED, SENT
+from perflab.load.message_record import CONNECTED, CUT, LEFT, RECEIVED, SENT, WIRE
 from perflab.load.users import NotServed, User, action
 from perflab.load.websocket import WebSocket
 from perflab.systems.chat.frames import CODECS, Fields
@@ -124,6 +124,7 @@ class Connected(User):
         while (now_ns := self.now_ns()) < min(patience_ns, self.heard_ns + round(QUIET_S * 1e9)):
             await asyncio.sleep((self.heard_ns - now_ns) / 1e9 + QUIET_S)
         self.leaving = True
+        self.note(RECEIVED, self.socket.wire_bytes, self.now_ns(), kind=WIRE)
         self.note(SENT, 0, self.now_ns(), kind=LEFT)
         await self.socket.close()
 

@@ -175,6 +175,15 @@ def test_every_delivery_is_recorded_and_none_is_lost(run: Run) -> None:
 
 @pytest.mark.alone
 @pytest.mark.slow
+def test_what_messages_are_on_the_wire_shows_compression(run: Run) -> None:
+    share = run.trials().set_index("factor_deflate")["wire_share"]
+    assert (share["on"] < 0.95).all(), "even short texts have something to save"
+    # Not compressed: the messages, and the two or four bytes before each.
+    assert (share[["off"]] - 1).between(0.001, 0.05).all()
+
+
+@pytest.mark.alone
+@pytest.mark.slow
 def test_volume_and_phases_are_those_of_the_workload(run: Run) -> None:
     trials = run.trials()
     # 20 users, 94% of actions every 0.5 s, 0.64 of 21 connections hear each.

@@ -10,10 +10,11 @@ import pytest
 
 from perflab.instruments import Observation
 from perflab.load.looks import Looks
-from perflab.load.message_record import SENT
+from perflab.load.message_record import RECEIVED, SENT, WIRE
 from perflab.systems.chat import streams
 from perflab.systems.chat.lost_messages import hidden_share
 from perflab.systems.chat.streams import observed
+from perflab.trials.summary import message_table
 from tests.synthetic import HOUR_NS
 from tests.systems.chat.synthetic_streams import HEARERS, counts_of, cpu, crowd, noted
 
@@ -214,3 +215,18 @@ def test_what_other_threads_use_beside_the_loop_is_told_of_the_trial_alone() -> 
     found = streams.beside_loop_shares(before, after)
     assert found == {"beside_loop_cpu_share_chat": pytest.approx(0.1)}
     assert streams.beside_loop_shares({}, after) == {}
+
+
+def test_bytes_on_the_wire_are_those_of_the_users_who_told() -> None:
+    rows = [
+        (1.0 + each / 10, user, RECEIVED, "delivery", 1.0) for user in (0, 1) for each in (1, 2)
+    ]
+    told = noted(*rows, (3.0, 0, RECEIVED, WIRE, -1))
+    told.loc[told["kind"] == WIRE, "bytes"] = 150
+    # Two messages of 100 bytes each came to the user who told, in 150 bytes.
+    found = streams.wire_columns(message_table(told), messages_per_s=1000.0)
+    assert found["wire_bytes_per_message"] == 75
+    assert found["wire_share"] == 0.75
+    assert found["wire_mbit_per_s"] == pytest.approx(0.6)
+    silent = streams.wire_columns(message_table(noted(*rows)), messages_per_s=1000.0)
+    assert all(math.isnan(value) for value in silent.values())

@@ -149,6 +149,7 @@ def _contrasts(parameters: ChatLadderParameters) -> list[Contrast]:
         *ping_contrasts(have, rows, unstated, refusals, too_few),
         *method_contrasts(have, too_few),
         *_cost_contrasts(set(have)),
+        *_wire_contrasts(set(have)),
         *_volume_contrasts(set(have), parameters),
         *_second_core(set(have)),
     ]
@@ -177,6 +178,22 @@ def _cost_contrasts(have: set[str]) -> list[Contrast]:
         )
         for after, before, source, claim in wanted
         if {after, before} <= have
+    ]
+
+
+def _wire_contrasts(have: set[str]) -> list[Contrast]:
+    if not {"no_deflate", "uvloop"} <= have:
+        return []
+    return [
+        Contrast(
+            name="no_deflate against uvloop, bytes on the wire",
+            claim="compression gains little to nothing for these messages",
+            response="wire_bytes_per_message",
+            numerator={"rung": "no_deflate"},
+            denominator={"rung": "uvloop"},
+            published_direction="none",
+            source="chat study, claim 7",
+        )
     ]
 
 
