@@ -136,6 +136,8 @@ class Rung(Parameters):
     ``ramp_s`` lets all users join within so many seconds, where logins are over before messages
     start. What follows stays as it is: first actions lie as far apart as ``join_s`` says.
 
+    ``bcrypt_rounds`` is what a hashed login costs; none: what the parameters say.
+
     ``pings`` says how the monitor asks (see :class:`~perflab.systems.chat.users.Monitor`), and is
     no setting of the server.
     """
@@ -154,6 +156,7 @@ class Rung(Parameters):
     pings: Pings = "planned"
     join_factor: float = 1.0
     ramp_s: float | None = Field(default=None, gt=0, le=3600)
+    bcrypt_rounds: int | None = Field(default=None, ge=4, le=16)
     users: int = Field(default=250, ge=1, le=100_000)
 
 
@@ -260,7 +263,7 @@ def stack(parameters: ChatParameters, rung: Rung, accounts: int) -> StackPlan:
     """
     settings: dict[str, str | int | float] = {name: getattr(rung, name) for name in SETTINGS}
     settings |= {
-        "bcrypt_rounds": parameters.bcrypt_rounds,
+        "bcrypt_rounds": login_rounds(parameters, rung),
         "channels": parameters.channels,
         "subscriber_share": parameters.subscriber_share,
         "accounts": accounts,
@@ -268,6 +271,11 @@ def stack(parameters: ChatParameters, rung: Rung, accounts: int) -> StackPlan:
         "token_ttl_s": 86_400,
     }
     return StackPlan(nodes=(Node(name="chat", service="chat", settings=settings),))
+
+
+def login_rounds(parameters: ChatParameters, rung: Rung) -> int:
+    """Return what a hashed login costs on a rung: 2 to the power of this many rounds."""
+    return rung.bcrypt_rounds or parameters.bcrypt_rounds
 
 
 def treatments(
@@ -302,6 +310,7 @@ def levels(
         "users": str(rung.users),
         "join_s": f"{join_s(parameters, rung):.4g}",
         "beat_s": f"{beat_s(parameters, rung):.4g}",
+        "bcrypt_rounds": str(login_rounds(parameters, rung)),
     }
     return found | ({"scenario": scenarios.get(name, "")} if scenarios else {})
 

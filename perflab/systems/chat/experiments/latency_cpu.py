@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from perflab.experiments.experiment import Experiment
 from perflab.recordings import Contrast
 from perflab.systems.chat import service
+from perflab.systems.chat.analysis.login_costs import COSTLY, FREE
 from perflab.systems.chat.published_load import load_warnings
 from perflab.systems.chat.responses import STEADY
 from perflab.systems.chat.rungs import PERCENTILES
@@ -50,6 +51,17 @@ class LatencyCpuParameters(ChatParameters):
         "or after it was due (scheduled, staggered: evenly spread); after the time that all joins "
         "take (scaled); or once all have joined (together, spread: evenly)",
     )
+    login_rounds: tuple[Annotated[int, Field(ge=4, le=16)], ...] = Field(
+        default=(),
+        description="further costs of a login to measure, as bcrypt_rounds counts them: what "
+        "logins cost as a curve",
+    )
+
+    @model_validator(mode="after")
+    def _has_rounds(self) -> LatencyCpuParameters:
+        if self.login_rounds and self.login_hash != "bcrypt":
+            raise ValueError(f"login_rounds are bcrypt's; login_hash is {self.login_hash}")
+        return self
 
 
 def _rungs(parameters: LatencyCpuParameters) -> dict[str, Rung]:
@@ -62,9 +74,14 @@ def _rungs(parameters: LatencyCpuParameters) -> dict[str, Rung]:
         first_delay=parameters.first_delay,
         pings=parameters.pings,
     )
+    more = [each for each in parameters.login_rounds if each != parameters.bcrypt_rounds]
     return {
-        "costly_logins": hashed,
-        "free_logins": hashed.model_copy(update={"login_hash": "none"}),
+        COSTLY: hashed,
+        FREE: hashed.model_copy(update={"login_hash": "none"}),
+        **{
+            f"{COSTLY}_{rounds}": hashed.model_copy(update={"bcrypt_rounds": rounds})
+            for rounds in more
+        },
     }
 
 
@@ -76,8 +93,8 @@ def _contrasts(parameters: LatencyCpuParameters) -> list[Contrast]:
     # No published sizes: the study's percentiles are of pings, and what a login costs is a function
     # of the password hash, which it does not name.
     sides = {
-        "numerator": {"rung": "costly_logins"},
-        "denominator": {"rung": "free_logins"},
+        "numerator": {"rung": COSTLY},
+        "denominator": {"rung": FREE},
         "not_testable": "" if parameters.first_delay in OVERLAPPING else APART,
     }
     latency = [

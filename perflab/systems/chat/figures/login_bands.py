@@ -12,11 +12,12 @@ from perflab.figures.page import Page
 from perflab.figures.points import draw_points
 from perflab.figures.view import View
 from perflab.recordings import Run, published_value
+from perflab.systems.chat.analysis.login_costs import COSTLY, FREE
 from perflab.systems.chat.analysis.windows import bands
 from perflab.systems.chat.figures import phases
 
 TITLE = "two bands: CPU with logins under way, and without"
-RUNGS = ["costly_logins", "free_logins"]
+RUNGS = [COSTLY, FREE]
 PANELS = {"users": "connected users", "messages_per_s": "messages delivered per second"}
 COLUMNS = ["band", *PANELS, "cpu_percent", "words"]
 LOGINS = ("costly logins", "free logins")
@@ -37,7 +38,8 @@ def login_bands_table(run: Run) -> pd.DataFrame:
     shown = every[["treatment", "joining", *PANELS, "cpu"]].dropna()
     if shown.empty:
         return pd.DataFrame(columns=COLUMNS)
-    names = [item.name for item in run.record.treatments]
+    names = [item.name for item in run.record.treatments][: len(RUNGS)]
+    shown = shown[shown["treatment"].isin(names)]
     logins = shown["treatment"].map(dict(zip(names, LOGINS, strict=True)))
     joining = shown["joining"].map({True: "joining, ", False: "all joined, "})
     points = shown.assign(band=joining + logins, cpu_percent=100 * shown["cpu"])
@@ -50,8 +52,8 @@ def _published() -> float:
 
 
 def compares_logins(run: Run) -> bool:
-    """Return whether a run has two treatments, costly logins and free ones."""
-    return [item.levels.get("rung") for item in run.record.treatments] == RUNGS
+    """Return whether a run begins with two treatments, costly logins and free ones."""
+    return [item.levels.get("rung") for item in run.record.treatments][: len(RUNGS)] == RUNGS
 
 
 def draw_login_bands(table: pd.DataFrame, page: Page) -> LabFigure:
