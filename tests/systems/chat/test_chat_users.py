@@ -21,6 +21,7 @@ class Socket:
     def __init__(self) -> None:
         self.sent: list[dict[str, Any]] = []
         self.closed_ns = 0
+        self.wire_bytes = 0
 
     def send(self, data: bytes, _text: bool) -> None:
         time.sleep(0.005)

@@ -18,7 +18,7 @@ from perflab.figures.plots.milliseconds import log_axis
 from perflab.figures.theme import MUTED
 from perflab.figures.view import View
 from perflab.recordings import Run, published_value
-from perflab.systems.chat.analysis.login_costs import login_costs, login_line
+from perflab.systems.chat.analysis.login_costs import COSTLY, login_costs, login_line
 from perflab.systems.chat.figures.login_bands import compares_logins
 
 TITLE = "what logins cost, by the cost of their hash"
@@ -95,10 +95,16 @@ def _key(table: pd.DataFrame) -> list[Line2D]:
     return [*handles, Line2D([], [], color=MUTED, lw=1.1, ls=":", label=label)]
 
 
+def has_several_costs(run: Run) -> bool:
+    """Return whether logins of several costs were compared with free ones."""
+    rungs = [item.levels.get("rung", "") for item in run.record.treatments]
+    return compares_logins(run) and sum(rung.startswith(COSTLY) for rung in rungs) > 1
+
+
 def _one_cost(page: Page) -> str:  # noqa: ARG001
     return "Only one cost of a login was measured; login_rounds asks for more."
 
 
 LOGIN_COST = View(
-    "login_cost", TITLE, login_cost_table, draw_login_cost, suits=compares_logins, empty=_one_cost
+    "login_cost", TITLE, login_cost_table, draw_login_cost, suits=has_several_costs, empty=_one_cost
 )
