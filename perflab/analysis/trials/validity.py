@@ -18,7 +18,8 @@ from perflab.recordings.older import UNCODED
 WINDOWS = 40
 GAP = "\0"
 WINDOW_COLUMNS = ["trial_id", "treatment", "start_ns", "throughput_rps", "p50_ms"]
-NUMBER = re.compile(r"(?<!\w)[+-]?\d+(?:[.,]\d+)*(?:e[+-]?\d+)?")
+# A version (14.2.1) or an address is none.
+NUMBER = re.compile(r"(?<![\w.])[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[+-]?\d+)?(?![.,]?\d)")
 
 
 def validity_table(run: Run) -> pd.DataFrame:
@@ -93,9 +94,12 @@ def _kind(reason: Remark) -> str:
 
 
 def _summed(texts: Sequence[str]) -> str:
-    """Return the wording that most have, with ranges for its numbers; say where others differ."""
+    """Return the wording that most have, with ranges for its numbers; say where others differ.
+
+    Of texts of several lines the first: behind it stand a service's last log lines.
+    """
     wordings: dict[str, list[list[str]]] = {}
-    for text in texts:
+    for text in (each.partition("\n")[0] for each in texts):
         wordings.setdefault(NUMBER.sub(GAP, text), []).append(NUMBER.findall(text))
     wording, numbers = max(wordings.items(), key=lambda item: len(item[1]))
     words = wording.split(GAP)
