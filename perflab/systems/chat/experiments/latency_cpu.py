@@ -133,8 +133,8 @@ def _contrasts(parameters: LatencyCpuParameters) -> list[Contrast]:
 
 # A crowd that grows within seconds to what a core can just serve: far from the published load.
 SHORT = {
-    "blocks": 3, "users": 100, "join_s": 0.08, "action_s": 2.0, "plateau_s": 4.0,
-    "bcrypt_rounds": 9,
+    "blocks": 2, "users": 80, "join_s": 0.05, "action_s": 1.0, "plateau_s": 3.0,
+    "bcrypt_rounds": 8,
 }  # fmt: skip
 
 EXPERIMENT = Experiment(

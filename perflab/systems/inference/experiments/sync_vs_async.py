@@ -217,7 +217,7 @@ EXPERIMENT = Experiment(
     question="Does a non-blocking driver alone raise throughput: at which distance from the "
     "database, with which pool, with how many workers?",
     parameters=SyncVsAsyncParameters,
-    main_job={"pool_minconn": ["max"]},
+    main_job={"pool_minconn": ["max"], "fresh_blocks": 2},
     treatments=_treatments,
     factors=_levels,
     contrasts=_contrasts,
