@@ -42,8 +42,8 @@ def draw_codec_cost(table: pd.DataFrame, page: Page) -> LabFigure:
         page,
         TITLE,
         plot_height_in=len(messages) * (0.75 + ROW_IN * len(codecs)),
-        subtitle="Median over trials (below 6: geometric mean), each the median of its repetitions "
-        "of thousands of operations; bars are 95% intervals (an arrow: they go on). Hollow: the same work "
+        subtitle="Median over trials (below 6: geometric mean), each the median of its repetitions;"
+        " bars are 95% intervals (an arrow: they go on). Hollow: the same work "
         "for all codecs, from and to plain values (protobuf's own deserialize leaves reading the "
         "fields for later).",
         key=_key(),
