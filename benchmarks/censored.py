@@ -1,9 +1,10 @@
 """Are the numbers of a load true although requests ran into their time-out?
 
-A server of 2 ms lets a share of its requests hang far longer than the client waits. What would have
+A server of 5 ms lets a share of its requests hang far longer than the client waits. What would have
 come without a time-out is known: the server's own times of the requests it was asked. A number that
-is given, and not as a bound, is ``wrong`` where it is off that truth by more than a tenth; a bound,
-where the truth lies below it. Loads that the self-check refuses for something else give no numbers.
+is given, and neither as a bound nor marked as the client's own, is ``wrong`` where it is off that
+truth by more than a tenth; a bound, where the truth lies below it. Loads that the self-check
+refuses for something else give no numbers.
 """
 
 from __future__ import annotations
@@ -23,9 +24,10 @@ from perflab.load.times import times_of
 from perflab.load.workload import OpenLoop, Request, Stage, Workload
 from perflab.percentiles import OF_LOADS, percentiles_of
 
-RATE, TIMEOUT_S, HANG_MS = 1500.0, 0.5, 1500.0
+RATE, TIMEOUT_S, DELAY_MS, HANG_MS = 1000.0, 0.5, 5.0, 1500.0
 SHARES = (0.0, 0.002, 0.0087, 0.02, 0.06)
 GIVEN, BOUND, NONE, WRONG = "given", "bound", "none", "wrong"
+KINDS = (GIVEN, BOUND, NONE, WRONG)
 
 
 def truth_ms(notes: np.ndarray) -> dict[str, float]:
@@ -57,7 +59,8 @@ def main() -> None:
     for number, (share, seed) in enumerate(order):
         print(f"{number + 1}/{len(order)}", file=sys.stderr)
         options = (
-            f"--kind=constant --delay-ms=2 --hang-share={share} --hang-ms={HANG_MS} --seed={seed}"
+            f"--kind=constant --delay-ms={DELAY_MS} --hang-share={share} --hang-ms={HANG_MS} "
+            f"--seed={seed}"
         )
         with bench.known_server(*options.split()) as (url, _), bench.generator() as made:
             stage = Stage(rate=RATE, duration_s=given.seconds)
@@ -73,7 +76,7 @@ def main() -> None:
             continue
         for name, value in truth_ms(notes).items():
             if not np.isnan(value):
-                became = outcome(times[name].value, times[name].at_least, value)
+                became = outcome(times[name].comparable, times[name].at_least, value)
                 found[share].setdefault(name, Counter())[became] += 1
     show(found)
     print(f"{refused} of {len(order)} loads were refused for something else")
@@ -96,7 +99,7 @@ def show(found: dict[float, dict[str, Counter[str]]]) -> None:
         for name, became in numbers.items():
             n = sum(became.values())
             low, high = stats.binomtest(became[WRONG], n).proportion_ci(method="wilson")
-            counts = "".join(f"{became[kind]:>7}" for kind in (GIVEN, BOUND, NONE, WRONG))
+            counts = "".join(f"{became[kind]:>7}" for kind in KINDS)
             print(f"{share:>7.2%}  {name:8}{counts}  [{low:.0%}, {high:.0%}]")
 
 

@@ -69,8 +69,9 @@ class Server:
             self.timer.at(clock() + delay_ns, lambda: self.finish(connection, came_ns))
 
     def finish(self, connection: Connection, came_ns: int) -> None:
-        """Answer, note it, and take the next from the queue."""
-        connection.transport.write(self.answer)
+        """Answer, note it, and take the next from the queue; who has left is noted all the same."""
+        if not connection.transport.is_closing():
+            connection.transport.write(self.answer)
         self.notes.extend((came_ns, clock()))
         self.free += 1
         if self.queue:
