@@ -170,10 +170,15 @@ def test_its_figure_is_drawn_saved_and_in_the_section(measured: dict) -> None:
 
 @pytest.mark.slow
 @ON_ONE
-def test_commands_show_and_compare_it_by_what_it_declares(there: Elsewhere, measured: dict) -> None:
+def test_commands_show_and_compare_it_by_what_it_declares(
+    there: Elsewhere, measured: dict, tmp_path: Path
+) -> None:
     assert "taken B/s" in there.perflab("show", measured["run_id"])
-    again = copied(Path(there.environment["PERFLAB_RUNS"]) / measured["run_id"])
-    text = there.perflab("compare", measured["run_id"], again, "--json")
+    # The ledger of the place that all share goes by the run that was measured.
+    run = tmp_path / measured["run_id"]
+    shutil.copytree(Path(there.environment["PERFLAB_RUNS"]) / run.name, run)
+    apart = Elsewhere({**there.environment, "PERFLAB_RUNS": str(tmp_path)})
+    text = apart.perflab("compare", run.name, copied(run), "--json")
     compared = json.loads(text)
     assert compared["comparable"]
     assert "taken_bytes_per_s" in {row["response"] for row in compared["rows"]}

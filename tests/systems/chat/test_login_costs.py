@@ -11,7 +11,7 @@ from perflab.errors import ParameterError
 from perflab.figures import draw_view
 from perflab.recordings import Run
 from perflab.systems import experiment
-from perflab.systems.chat.analysis.login_costs import COSTLY, FREE, login_costs, login_line
+from perflab.systems.chat.analysis.login_costs import COSTLY, FREE, costs_of_logins, login_line
 from perflab.systems.chat.figures.login_cost import LOGIN_COST, login_cost_table
 from tests.figures.saved import check_columns_are_seen
 from tests.figures.shown import all_words, cut_off, overlapping
@@ -38,7 +38,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def test_each_cost_is_compared_with_the_free_logins_of_its_block(run: Run) -> None:
-    found = login_costs(run)
+    found = costs_of_logins(run)
     assert list(found["rounds"]) == [8, 9, 11]
     assert found["points"].to_list() == pytest.approx([6, 10, 34])
     # Blocks differ by ten points, and their differences not at all.
@@ -47,14 +47,14 @@ def test_each_cost_is_compared_with_the_free_logins_of_its_block(run: Run) -> No
 
 
 def test_the_line_tells_what_doubles_from_what_does_not(run: Run) -> None:
-    line = login_line(login_costs(run))
+    line = login_line(costs_of_logins(run))
     assert line is not None
     assert line.other_points == pytest.approx(2)
     assert line.rounds_of(2 + 64) == pytest.approx(12)
 
 
 def test_a_full_core_is_no_cost_of_a_login(run: Run) -> None:
-    costs = login_costs(run)
+    costs = costs_of_logins(run)
     costs.loc[costs["rounds"] == 11, "points"] = 95.0
     assert login_line(costs) is None, "two costs make no line that could be off"
 

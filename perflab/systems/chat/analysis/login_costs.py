@@ -41,7 +41,7 @@ class LoginLine:
         return math.log2(work) if work > 0 else math.nan
 
 
-def login_costs(run: Run) -> pd.DataFrame:
+def costs_of_logins(run: Run) -> pd.DataFrame:
     """Return a row per cost of a login: how much CPU costly logins take above free ones.
 
     Columns: treatment (its name), rounds (of bcrypt), points (of a core, in percent, mean over

@@ -18,7 +18,7 @@ from perflab.figures.plots.milliseconds import log_axis
 from perflab.figures.theme import MUTED
 from perflab.figures.view import View
 from perflab.recordings import Run, published_value
-from perflab.systems.chat.analysis.login_costs import COSTLY, login_costs, login_line
+from perflab.systems.chat.analysis.login_costs import COSTLY, costs_of_logins, login_line
 from perflab.systems.chat.figures.login_bands import compares_logins
 
 TITLE = "what logins cost, by the cost of their hash"
@@ -33,7 +33,7 @@ def login_cost_table(run: Run) -> pd.DataFrame:
 
     ``words`` say, with the published points, at which cost they would appear here.
     """
-    costs = login_costs(run)
+    costs = costs_of_logins(run)
     if len(costs) < 2:
         return pd.DataFrame(columns=COLUMNS)
     wanted = published_value("chat", "claims", "claim 6", "cpu_difference")
