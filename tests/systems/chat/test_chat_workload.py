@@ -191,7 +191,11 @@ def test_volume_and_phases_are_those_of_the_workload(run: Run) -> None:
     assert (trials["plateau_s"] > 1.5).all()
     assert (trials["joined_ns"] < trials["plateau_end_ns"]).all()
     assert trials["cpu_us_per_message"].between(1, 1000).all()
-    assert trials["delivery_p99_ms"].gt(trials["delivery_p50_ms"]).all()
+    # Of a few milliseconds a busy machine's client may have to mark some as its own.
+    given = trials[["delivery_p50_ms", "delivery_p99_ms"]].dropna()
+    assert given["delivery_p99_ms"].gt(given["delivery_p50_ms"]).all()
+    marked = trials[trials["delivery_p50_ms"].isna()]
+    assert (marked["delivery_p50_client_ms"] > 0.1).all()
     logins = run.requests(stage=None, trial_ids=list(trials["trial_id"]))
     assert (logins.groupby("trial_id").size() == 21).all()
 
