@@ -27,6 +27,8 @@ from perflab.paths import notebooks_dir, project_root
 README = (project_root() / "README.md").read_text()
 URL = "http://127.0.0.1:8000/"
 LONGEST_S = 3.0
+# The status of a load whose client cannot vouch for it; a busy machine may do that to one of three.
+INVALID, TRIES = 3, 3
 BIN = Path(sys.executable).parent
 # What a busy machine does to a load; anything else would speak against the command.
 NOISE = re.compile(r"generator lag|event-loop delay|the client (was|used|stood still)|Little's law")
@@ -176,7 +178,10 @@ def test_a_search_for_capacity_ends_with_a_sentence(words: list[str]) -> None:
     # What a server that answers one request at a time can take is soon found.
     with serving("0.005", "one") as url:
         changed = [url if word == URL else word for word in words]
-        done = run([*changed, "-d", "0.3", "--json"], project_root())
+        for _ in range(TRIES):
+            done = run([*changed, "-d", "0.3", "--json"], project_root())
+            if done.returncode != INVALID:
+                break
     found = json.loads(done.stdout)
     assert done.returncode == 0, done.stderr
     assert found["low"] >= 100
