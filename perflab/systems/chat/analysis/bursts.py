@@ -147,7 +147,8 @@ def _of_the_others(ratios: pd.Series[float]) -> list[float]:
     others = known.sum() - 1
     if others < FEWEST_RUNGS - 1:
         return [math.nan] * len(logs)
-    return np.exp((logs[known].sum() - logs) / others).tolist()  # type: ignore[no-any-return]
+    means: list[float] = np.exp((logs[known].sum() - logs) / others).tolist()
+    return means
 
 
 def _of_treatment(
