@@ -77,9 +77,6 @@ def _said(table: pd.DataFrame) -> str:
 
 
 def _draw_ms(axes: Axes, table: pd.DataFrame) -> None:
-    for each in table[table["left_out"] != ""].to_dict("records"):
-        axes.text(0.99, each["y"] - 0.2, str(each["left_out"]), ha="right", va="center",
-                  color=MUTED, fontsize=7, transform=axes.get_yaxis_transform())  # fmt: skip
     known = table[np.isfinite(table["measured_ms"].astype(float))]
     within = reach(known["measured_ms"], BEYOND)
     for each in known.to_dict("records"):
@@ -100,6 +97,10 @@ def _draw_errors(axes: Axes, table: pd.DataFrame) -> None:
     axes.plot(known["error_percent"], known["y"], ls="", marker="o", ms=5, color=PALETTE[0])
     widest = max(10.0, 1.15 * float(known["error_percent"].abs().max())) if len(known) else 10.0
     axes.set_xlim(-widest, widest)
+    for each in table[table["left_out"] != ""].to_dict("records"):
+        axes.text(0.5, each["y"], str(each["left_out"]), ha="center", va="center", color=MUTED,
+                  fontsize=7, transform=axes.get_yaxis_transform(),
+                  bbox={"fc": "white", "ec": "none", "pad": 1})  # fmt: skip
     axes.set_xlabel("error, %")
 
 
