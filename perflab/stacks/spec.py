@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 from collections.abc import Mapping
@@ -25,7 +26,8 @@ class _Frozen(BaseModel):
 class Setting(_Frozen):
     """One setting of a service, its scope and what it may be.
 
-    ``parameter`` and ``unit`` say what a PostgreSQL server calls it and which sizes it is in.
+    ``word`` is what a number may be instead ("unlimited"). ``parameter`` and ``unit`` say what a
+    PostgreSQL server calls it and which sizes it is in.
     """
 
     scope: Scope
@@ -34,6 +36,7 @@ class Setting(_Frozen):
     minimum: float | None = None
     maximum: float | None = None
     choices: tuple[str, ...] = ()
+    word: str = ""
     parameter: str = ""
     unit: Literal["", "kB", "MB", "GB"] = ""
     summary: str = ""
@@ -44,8 +47,16 @@ class Setting(_Frozen):
             if self.choices and value not in self.choices:
                 return f"must be one of {', '.join(self.choices)}"
             return ""
+        if self.word and value == self.word:
+            return ""
+        problem = self._problem_with_number(value)
+        return f"{problem}, or '{self.word}'" if problem and self.word else problem
+
+    def _problem_with_number(self, value: object) -> str:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             return f"must be a {self.type}"
+        if not math.isfinite(value):
+            return "must be a finite number"
         if self.type == "integer" and int(value) != value:
             return "must be a whole number"
         if self.minimum is not None and value < self.minimum:

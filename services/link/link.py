@@ -1,4 +1,4 @@
-"""A TCP proxy whose delay can be set while connections are open, and its control over HTTP."""
+"""A TCP proxy whose delay and bandwidth can be set at any time, and its control over HTTP."""
 
 from __future__ import annotations
 
@@ -8,29 +8,15 @@ import signal
 
 import uvloop
 from aiohttp import web
-from relay import Client, Delays
-
-SETTING = "round_trip_ms"
-MAX_ROUND_TRIP_MS = 1000
+from limits import problem_with
+from relay import Client, Link
 
 
-def problem_with(wanted: object) -> str:
-    """Return what is wrong with a body of PUT /settings, or an empty string."""
-    if not isinstance(wanted, dict) or set(wanted) != {SETTING}:
-        return f'the body must be {{"{SETTING}": number}}'
-    value = wanted[SETTING]
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return f"{SETTING} = {value!r} must be a number"
-    if not 0 <= value <= MAX_ROUND_TRIP_MS:
-        return f"{SETTING} = {value!r} must be 0 to {MAX_ROUND_TRIP_MS}"
-    return ""
-
-
-def control(delays: Delays) -> web.Application:
+def control(link: Link) -> web.Application:
     """Return the control application: GET and PUT /settings, GET /health."""
 
     async def show(_request: web.Request) -> web.Response:
-        return web.json_response({SETTING: delays.round_trip_ms})
+        return web.json_response(link.in_force().shown())
 
     async def change(request: web.Request) -> web.Response:
         try:
@@ -40,7 +26,7 @@ def control(delays: Delays) -> web.Application:
         problem = problem_with(wanted)
         if problem:
             return web.json_response({"detail": problem}, status=422)
-        delays.round_trip_ms = float(wanted[SETTING])
+        link.change(link.in_force().changed(wanted))
         return await show(request)
 
     application = web.Application()
@@ -62,12 +48,12 @@ async def serve(listen: tuple[str, int], at: tuple[str, int], upstream: tuple[st
     ended = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, ended.set)
-    delays = Delays(loop)
+    link = Link(loop)
     tasks: set[asyncio.Task[None]] = set()
     server = await loop.create_server(
-        lambda: Client(delays, upstream, tasks), *listen, backlog=1024
+        lambda: Client(link, upstream, tasks), *listen, backlog=1024
     )
-    runner = web.AppRunner(control(delays), access_log=None)
+    runner = web.AppRunner(control(link), access_log=None)
     await runner.setup()
     await web.TCPSite(runner, *at).start()
     await ended.wait()

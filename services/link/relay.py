@@ -1,4 +1,4 @@
-"""Pairs of connections whose bytes are handed on half a round trip after they arrived."""
+"""Pairs of connections whose bytes are handed on at the link's pace, half a round trip later."""
 
 from __future__ import annotations
 
@@ -6,21 +6,16 @@ import asyncio
 import socket
 import time
 from collections import deque
-from enum import Enum
 
+from limits import Settings
+from pacing import Channel, Line
+from parcels import Mark, Parcel
 from timer import Timer
 
 MAX_QUEUED_BYTES = 4 * 1024 * 1024
-
-
-class Mark(Enum):
-    """What can follow the last bytes of a direction."""
-
-    END = "no more bytes in this direction"
-    CLOSE = "the connection is gone"
-
-
-Parcel = bytes | Mark
+# How far the sender of a limited connection may be ahead in the kernel, which doubles the number
+# for what it needs itself: left alone it would give megabytes to each.
+KERNEL_BUFFER_BYTES = 131_072
 
 
 class Delays:
@@ -36,12 +31,12 @@ class Delays:
         self._timer = Timer()
         loop.add_reader(self._timer.descriptor, self._fire)
 
-    def send(self, to: Side, parcel: Parcel) -> None:
+    def send(self, to: Side, parcel: Parcel, now_ns: int = 0) -> None:
         """Deliver a parcel after the delay; at 0, with nothing under way, at once."""
         if not self.round_trip_ms and not self._queue:
             to.deliver(parcel)
             return
-        due_ns = time.monotonic_ns() + int(self.round_trip_ms * 500_000)
+        due_ns = (now_ns or time.monotonic_ns()) + int(self.round_trip_ms * 500_000)
         self._queue.append((due_ns, to, parcel))
         if len(self._queue) == 1:
             self._timer.set(due_ns)
@@ -55,54 +50,98 @@ class Delays:
             self._timer.set(self._queue[0][0])
 
 
-class Side(asyncio.Protocol):
-    """One of the two connections of a pair."""
+class Link:
+    """What all connections pass: a line in each direction with its bandwidth, then the delay."""
 
-    def __init__(self, delays: Delays) -> None:
-        self._delays = delays
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.delays = Delays(loop)
+        self.up, self.down = _line(loop), _line(loop)
+        self.most_queued_bytes = MAX_QUEUED_BYTES
+
+    def change(self, wanted: Settings) -> None:
+        """Set the delay, and the limits of a connection and of all, the same in each direction."""
+        self.delays.round_trip_ms = wanted.round_trip_ms
+        self.most_queued_bytes = MAX_QUEUED_BYTES + wanted.under_way_bytes()
+        for line in (self.up, self.down):
+            line.limit(wanted.bytes_per_s, wanted.total_bytes_per_s)
+
+    def in_force(self) -> Settings:
+        """Return the settings that bytes meet now."""
+        return Settings(self.delays.round_trip_ms, self.down.each, self.down.total)
+
+
+def _line(loop: asyncio.AbstractEventLoop) -> Line:
+    timer = Timer()
+    line = Line(timer)
+
+    def fire() -> None:
+        timer.acknowledge()
+        line.wake()
+
+    loop.add_reader(timer.descriptor, fire)
+    return line
+
+
+class Side(asyncio.Protocol):
+    """One of the two connections of a pair; ``line`` takes what it receives."""
+
+    def __init__(self, link: Link, line: Line) -> None:
+        self._link = link
+        self._line = line
+        self._channel = Channel(line, self._pass_on, self._read_or_not)
         self.peer: Side | None = None
         self.transport: asyncio.Transport | None = None
         self._early: list[Parcel] = []
         self._queued_bytes = 0
         self._queue_full = self._buffer_full = self._holds_peer = False
+        self._is_held = self._is_paused = self._is_narrow = False
         self._all_received = self._all_sent = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self.transport = transport
         transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if not self._line.is_free:
+            self._narrow()
+        self._read_or_not()
         early, self._early = self._early, []
         for parcel in early:
             self.deliver(parcel)
 
     def data_received(self, data: bytes) -> None:
-        if self.peer is not None:
+        if self.peer is None:
+            return
+        if self._line.is_free:
             self.peer.accept(data)
+            return
+        if not self._is_narrow:
+            self._narrow()
+        self._channel.put(data)
 
     def eof_received(self) -> bool:
-        if self.peer is not None:
-            self._delays.send(self.peer, Mark.END)
+        self._channel.put(Mark.END)
         self._all_received = True
         self._close_when_done()
         return True  # the other direction may still have bytes to send
 
     def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002
+        self._channel.put(Mark.CLOSE)
         if self.peer is not None:
-            self._delays.send(self.peer, Mark.CLOSE)
+            self.peer._channel.drop()
 
-    def accept(self, data: bytes) -> None:
+    def accept(self, data: bytes | memoryview, now_ns: int = 0) -> None:
         """Take bytes that are to leave through this side; too many stop the peer's reading."""
         self._queued_bytes += len(data)
-        if self._queued_bytes > MAX_QUEUED_BYTES:
+        if self._queued_bytes > self._link.most_queued_bytes:
             self._queue_full = True
             self._hold_peer()
-        self._delays.send(self, data)
+        self._link.delays.send(self, data, now_ns)
 
     def deliver(self, parcel: Parcel) -> None:
         """Write bytes out, or end or close the connection after what was written."""
         if self.transport is None:
             self._early.append(parcel)
             return
-        if isinstance(parcel, bytes):
+        if not isinstance(parcel, Mark):
             self._write(self.transport, parcel)
         elif self.transport.is_closing():
             return
@@ -113,9 +152,23 @@ class Side(asyncio.Protocol):
         else:
             self.transport.close()
 
-    def _write(self, transport: asyncio.Transport, data: bytes) -> None:
+    def hold(self, *, held: bool) -> None:
+        """Receive nothing, and let nothing of it leave, while the peer takes no more."""
+        self._is_held = held
+        self._channel.block(blocked=held)
+        self._read_or_not()
+
+    def _pass_on(self, parcel: Parcel, now_ns: int) -> None:
+        if self.peer is None:
+            return
+        if isinstance(parcel, Mark):
+            self._link.delays.send(self.peer, parcel, now_ns)
+        else:
+            self.peer.accept(parcel, now_ns)
+
+    def _write(self, transport: asyncio.Transport, data: bytes | memoryview) -> None:
         self._queued_bytes -= len(data)
-        if self._queue_full and self._queued_bytes <= MAX_QUEUED_BYTES // 2:
+        if self._queue_full and self._queued_bytes <= self._link.most_queued_bytes // 2:
             self._queue_full = False
             self._hold_peer()
         if not transport.is_closing():
@@ -136,29 +189,41 @@ class Side(asyncio.Protocol):
     def _hold_peer(self) -> None:
         """Let the peer read only while neither the queue nor the socket's buffer is full."""
         hold = self._queue_full or self._buffer_full
-        transport = self.peer.transport if self.peer else None
-        if hold == self._holds_peer or transport is None or transport.is_closing():
+        if hold != self._holds_peer and self.peer is not None:
+            self._holds_peer = hold
+            self.peer.hold(held=hold)
+
+    def _read_or_not(self) -> None:
+        transport, pause = self.transport, self._is_held or self._channel.is_full
+        if pause == self._is_paused or transport is None or transport.is_closing():
             return
-        self._holds_peer = hold
-        if hold:
+        self._is_paused = pause
+        if pause:
             transport.pause_reading()
         else:
             transport.resume_reading()
+
+    def _narrow(self) -> None:
+        self._is_narrow = True
+        if self.transport is not None:
+            self.transport.get_extra_info("socket").setsockopt(
+                socket.SOL_SOCKET, socket.SO_RCVBUF, KERNEL_BUFFER_BYTES
+            )
 
 
 class Client(Side):
     """The accepted side: opens its upstream at once."""
 
     def __init__(
-        self, delays: Delays, upstream: tuple[str, int], tasks: set[asyncio.Task[None]]
+        self, link: Link, upstream: tuple[str, int], tasks: set[asyncio.Task[None]]
     ) -> None:
-        super().__init__(delays)
+        super().__init__(link, link.up)
         self._upstream = upstream
         self._tasks = tasks
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self.peer = Side(self._delays)
+        self.peer = Side(self._link, self._link.down)
         self.peer.peer = self
         task = asyncio.get_running_loop().create_task(self._connect(self.peer))
         self._tasks.add(task)

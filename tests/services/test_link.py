@@ -16,6 +16,7 @@ from conftest import Start
 from running import Service, call, quiet_port, wait_until
 
 Serve = Callable[[socket.socket], None]
+AS_STARTED = {"round_trip_ms": 0, "bytes_per_s": "unlimited", "total_bytes_per_s": "unlimited"}
 
 
 class Upstream:
@@ -66,14 +67,18 @@ def running(started: Start, server: Upstream) -> Service:
 @pytest.fixture
 def link(running: Service, server: Upstream) -> Iterator[Service]:
     server.serve = echo
-    delay(running, 0)
+    change(running, **AS_STARTED)
     yield running
-    delay(running, 0)
+    change(running, **AS_STARTED)
 
 
 def delay(link: Service, round_trip_ms: float) -> None:
-    answer = call(link.control_port, "PUT", "/settings", {"round_trip_ms": round_trip_ms})
-    assert (answer.status, answer.body) == (200, {"round_trip_ms": round_trip_ms})
+    change(link, round_trip_ms=round_trip_ms)
+
+
+def change(link: Service, **settings: float | str) -> None:
+    answer = call(link.control_port, "PUT", "/settings", settings)
+    assert (answer.status, {**answer.body, **settings}) == (200, answer.body)
 
 
 @contextlib.contextmanager
@@ -288,4 +293,4 @@ def test_a_wrong_setting_is_refused_and_changes_nothing(link: Service, wanted: o
     answer = call(link.control_port, "PUT", "/settings", wanted)
     assert answer.status == 422
     assert "round_trip_ms" in answer.body["detail"]
-    assert call(link.control_port, "GET", "/settings").body == {"round_trip_ms": 3}
+    assert call(link.control_port, "GET", "/settings").body == {**AS_STARTED, "round_trip_ms": 3}

@@ -1,0 +1,63 @@
+"""The settings of the link: what may be asked for, and what is shown to be in force."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from pacing import UNLIMITED
+
+WORD = "unlimited"
+MAX_ROUND_TRIP_MS = 1000
+MIN_BYTES_PER_S, MAX_BYTES_PER_S = 1000, 1_000_000_000
+LIMITS = ("bytes_per_s", "total_bytes_per_s")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The delay in ms, and bytes per second in each direction, of a connection and of all."""
+
+    round_trip_ms: float = 0.0
+    bytes_per_s: float = UNLIMITED
+    total_bytes_per_s: float = UNLIMITED
+
+    def changed(self, wanted: Mapping[str, Any]) -> Settings:
+        """Return these settings with some changed to what a body without problem asks for."""
+        numbers = {key: UNLIMITED if value == WORD else value for key, value in wanted.items()}
+        return replace(self, **{key: float(value) for key, value in numbers.items()})
+
+    def under_way_bytes(self) -> int:
+        """Return what one full connection has on its way in one direction; 0 without a limit."""
+        bytes_per_s = min(self.bytes_per_s, self.total_bytes_per_s)
+        return 0 if math.isinf(bytes_per_s) else int(bytes_per_s * self.round_trip_ms / 2000)
+
+    def shown(self) -> dict[str, float | str]:
+        """Return the settings as JSON can have them."""
+        shown: dict[str, float | str] = asdict(self)
+        return {key: WORD if value == UNLIMITED else value for key, value in shown.items()}
+
+
+def problem_with(wanted: object) -> str:
+    """Return what is wrong with a body of PUT /settings, or an empty string."""
+    names = tuple(Settings.__dataclass_fields__)
+    if not isinstance(wanted, dict) or not wanted or not set(wanted) <= set(names):
+        return f"the body must be a JSON object with some of {', '.join(names)}"
+    problems = [problem_of(name, value) for name, value in wanted.items()]
+    return "; ".join(filter(None, problems))
+
+
+def problem_of(name: str, value: object) -> str:
+    """Return what is wrong with one setting, or an empty string."""
+    if name in LIMITS:
+        if value == WORD:
+            return ""
+        least, most, or_else = MIN_BYTES_PER_S, MAX_BYTES_PER_S, f', or "{WORD}"'
+    else:
+        least, most, or_else = 0, MAX_ROUND_TRIP_MS, ""
+    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
+        return f"{name} = {value!r} must be a number{or_else}"
+    if not least <= value <= most:
+        return f"{name} = {value!r} must be {least} to {most}{or_else}"
+    return ""
