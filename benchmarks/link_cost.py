@@ -32,6 +32,7 @@ from perflab.stacks import environments
 from perflab.stacks.process_backend import ProcessBackend
 from perflab.stacks.spec import load_service
 
+LINK_CORE, OTHER_CORE = bench.cores()
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 BLOCK = bytes(1 << 18)
 
@@ -84,9 +85,8 @@ class Running:
             for flag, port in zip(flags, addresses, strict=True)
             for text in (flag, f"127.0.0.1:{port}")
         ]
-        core = str(bench.cores()[0])
         self._child = subprocess.Popen(
-            ["taskset", "-c", core, python, "-P", str(sources / "link.py"), *options],
+            ["taskset", "-c", str(LINK_CORE), python, "-P", str(sources / "link.py"), *options],
             env={**os.environ, "PYTHONPATH": str(sources)},
         )
         while self._child.poll() is None:
@@ -182,7 +182,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=3.0)
     given = parser.parse_args()
-    os.sched_setaffinity(0, {bench.cores()[1]})
+    os.sched_setaffinity(0, {OTHER_CORE})
     backend, spec = ProcessBackend(), load_service("link")
     backend.prepare(spec, lambda _: None)
     python = str(environments.environment(spec, backend.environments).python)
