@@ -20,7 +20,7 @@ import tempfile
 import threading
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from selectors import EVENT_READ, DefaultSelector
@@ -76,7 +76,9 @@ def store() -> Iterator[int]:
 class Running:
     """A link that runs on its core."""
 
-    def __init__(self, python: str, sources: Path, upstream: int) -> None:
+    def __init__(
+        self, python: str, sources: Path, upstream: int, environment: Mapping[str, str]
+    ) -> None:
         self.port, self._control = free_port(), free_port()
         addresses = [self.port, self._control, upstream]
         flags = ("--listen", "--control", "--upstream")
@@ -87,7 +89,7 @@ class Running:
         ]
         self._child = subprocess.Popen(
             ["taskset", "-c", str(LINK_CORE), python, "-P", str(sources / "link.py"), *options],
-            env={**os.environ, "PYTHONPATH": str(sources)},
+            env={**os.environ, **environment, "PYTHONPATH": str(sources)},
         )
         while self._child.poll() is None:
             with suppress(OSError):
@@ -187,11 +189,11 @@ def main() -> None:
     backend.prepare(spec, lambda _: None)
     python = str(environments.environment(spec, backend.environments).python)
     with store() as upstream, tempfile.TemporaryDirectory() as folder:
-        links = {"now": Running(python, spec.folder, upstream)}
+        links = {"now": Running(python, spec.folder, upstream, spec.environment)}
         try:
             if given.against:
                 before = sources_of(given.against, Path(folder))
-                links["before"] = Running(python, before, upstream)
+                links["before"] = Running(python, before, upstream, {})
                 print_costs(links, given.rounds, given.seconds / 3)
             print_shares(links["now"], given.seconds)
         finally:

@@ -21,11 +21,11 @@ from parcels import Mark, Parcel
 UNLIMITED = math.inf
 NS_PER_S = 1_000_000_000
 # A turn costs some 10 us of CPU, however many bytes it lets out: connections have their turns less
-# often the more of them there are.
-TURN_NS_PER_CONNECTION = 200_000
-SHORTEST_TURN_NS, LONGEST_TURN_NS = 1_000_000, 20_000_000
+# often the more of them there are. The last bytes that wait are due at their instant all the same.
+TURN_NS_PER_CONNECTION = 400_000
+SHORTEST_TURN_NS, LONGEST_TURN_NS = 2_000_000, 40_000_000
 # Turns that are due within this part of their interval share a wake.
-WAKES_PER_TURN = 8
+WAKES_PER_TURN = 16
 PACKET_BYTES = 1460
 # What is read ahead at least, so that the line is never idle while its sender has more.
 READ_AHEAD_BYTES = 65_536

@@ -1,0 +1,227 @@
+"""How a line shares its bandwidth, on a clock that the test sets: to the byte and the millisecond."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+from pacing import UNLIMITED, Channel, Line
+from parcels import Mark, Parcel
+
+MS = 1_000_000
+SECOND = 1_000_000_000
+# What one wake may be late by, where a single connection is busy: a sixteenth of 2 ms.
+TICK = 130_000
+
+
+class Time:
+    """A clock that moves on to what is planned next; it is a line's alarm, too."""
+
+    def __init__(self) -> None:
+        self.now_ns = 17 * SECOND
+        self.line = Line(self, lambda: self.now_ns)
+        self.late_ns = 0
+        self._order = itertools.count()
+        self._planned: list[tuple[int, int, Callable[[], None]]] = []
+
+    def set(self, due_ns: int) -> None:
+        self._alarm = alarm = next(self._order)
+        due_ns += self.late_ns
+        heapq.heappush(self._planned, (due_ns, alarm, lambda: self._ring(alarm)))
+
+    def _ring(self, alarm: int) -> None:
+        if alarm == self._alarm:
+            self.line.wake()
+
+    def at(self, due_ns: int, act: Callable[[], None]) -> None:
+        heapq.heappush(self._planned, (17 * SECOND + due_ns, next(self._order), act))
+
+    def run_to(self, end_ns: int) -> None:
+        end_ns += 17 * SECOND
+        while self._planned and self._planned[0][0] <= end_ns:
+            due_ns, _, act = heapq.heappop(self._planned)
+            self.now_ns = max(self.now_ns, due_ns)
+            act()
+        self.now_ns = max(self.now_ns, end_ns)
+
+
+@dataclass
+class Sender:
+    """A connection: keeps so many bytes waiting as it may, or sends what it is told."""
+
+    time: Time
+    endless: bool = False
+    arrived: list[tuple[int, Parcel]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.channel = Channel(self.time.line, self._leaves, self._refill)
+        if self.endless:
+            self.channel.put(bytes(50_000))
+
+    def _leaves(self, parcel: Parcel, now_ns: int) -> None:
+        self.arrived.append((now_ns - 17 * SECOND, parcel))
+
+    def _refill(self) -> None:
+        while self.endless and not self.channel.is_full:
+            self.channel.put(bytes(50_000))
+
+    def bytes_between(self, begin_ns: int, end_ns: int) -> int:
+        return sum(
+            len(parcel)
+            for at_ns, parcel in self.arrived
+            if begin_ns < at_ns <= end_ns and not isinstance(parcel, Mark)
+        )
+
+
+def endless(time: Time, count: int) -> list[Sender]:
+    made = [Sender(time, endless=True) for _ in range(count)]
+    for each in made:
+        each._refill()
+    return made
+
+
+@pytest.fixture
+def time() -> Time:
+    return Time()
+
+
+@pytest.mark.parametrize("size", [1, 100, 1460, 10_000, 60_000])
+def test_the_last_byte_leaves_when_the_line_had_time_for_all(time: Time, size: int) -> None:
+    time.line.limit(1_000_000, UNLIMITED)
+    sender = Sender(time)
+    sender.channel.put(bytes(size))
+    time.run_to(SECOND)
+    assert sender.bytes_between(-1, SECOND) == size
+    last_ns = sender.arrived[-1][0]
+    assert size * 1000 <= last_ns <= size * 1000 + TICK
+
+
+@pytest.mark.parametrize("count", [1, 7, 100])
+def test_each_connection_gets_its_limit_and_no_more(time: Time, count: int) -> None:
+    time.line.limit(800_000, UNLIMITED)
+    senders = endless(time, count)
+    time.run_to(5 * SECOND)
+    for sender in senders:
+        got = sender.bytes_between(SECOND, 5 * SECOND)
+        assert got == pytest.approx(3_200_000, rel=0.015)
+
+
+def test_a_total_is_shared_equally(time: Time) -> None:
+    time.line.limit(UNLIMITED, 6_000_000)
+    senders = endless(time, 12)
+    time.run_to(5 * SECOND)
+    got = [sender.bytes_between(SECOND, 5 * SECOND) for sender in senders]
+    assert sum(got) == pytest.approx(24_000_000, rel=0.01)
+    assert max(got) / min(got) < 1.02
+
+
+def test_what_one_connection_does_not_use_goes_to_the_others(time: Time) -> None:
+    time.line.limit(UNLIMITED, 1_000_000)
+    fast, slow = endless(time, 3), Sender(time)
+    for tenth in range(50):  # 50 kB/s, a fifth of an equal part
+        time.at(tenth * SECOND // 10, lambda: slow.channel.put(bytes(5000)))
+    time.run_to(5 * SECOND)
+    assert slow.bytes_between(SECOND, 5 * SECOND) == pytest.approx(200_000, rel=0.03)
+    for each in fast:
+        assert each.bytes_between(SECOND, 5 * SECOND) == pytest.approx(3_800_000 / 3, rel=0.02)
+
+
+def test_a_connection_that_may_not_send_leaves_its_part_to_the_others(time: Time) -> None:
+    time.line.limit(UNLIMITED, 1_000_000)
+    held, other = endless(time, 2)
+    time.at(SECOND, lambda: held.channel.block(blocked=True))
+    time.at(3 * SECOND, lambda: held.channel.block(blocked=False))
+    time.run_to(5 * SECOND)
+    assert held.bytes_between(SECOND, 3 * SECOND) == 0
+    assert other.bytes_between(SECOND, 3 * SECOND) == pytest.approx(2_000_000, rel=0.01)
+    # It gets its part again, and nothing on top for the time that it was held.
+    assert held.bytes_between(3 * SECOND, 5 * SECOND) == pytest.approx(1_000_000, rel=0.01)
+
+
+def test_both_limits_hold_together(time: Time) -> None:
+    time.line.limit(300_000, 1_000_000)
+    senders = endless(time, 2)
+    time.run_to(2 * SECOND)
+    assert senders[0].bytes_between(SECOND, 2 * SECOND) == pytest.approx(300_000, rel=0.02)
+    senders += endless(time, 6)
+    time.run_to(5 * SECOND)
+    got = [each.bytes_between(3 * SECOND, 5 * SECOND) for each in senders]
+    assert sum(got) == pytest.approx(2_000_000, rel=0.02)
+
+
+def test_what_waits_leaves_at_the_new_rate_once_a_limit_changes(time: Time) -> None:
+    time.line.limit(10_000, UNLIMITED)
+    (sender,) = endless(time, 1)
+    time.at(SECOND, lambda: time.line.limit(1_000_000, UNLIMITED))
+    time.at(2 * SECOND, lambda: time.line.limit(100_000, UNLIMITED))
+    time.run_to(4 * SECOND)
+    assert sender.bytes_between(-1, SECOND) == pytest.approx(10_000, abs=1500)
+    assert sender.bytes_between(SECOND, 2 * SECOND) == pytest.approx(1_000_000, rel=0.01)
+    assert sender.bytes_between(2 * SECOND, 4 * SECOND) == pytest.approx(200_000, rel=0.02)
+
+
+def test_what_waits_leaves_at_once_when_the_limit_is_taken_away(time: Time) -> None:
+    time.line.limit(1000, UNLIMITED)
+    sender = Sender(time)
+    sender.channel.put(b"a" * 30_000)
+    sender.channel.put(Mark.END)
+    time.at(SECOND, lambda: time.line.limit(UNLIMITED, UNLIMITED))
+    time.run_to(SECOND)
+    assert sender.bytes_between(-1, SECOND) == 30_000
+    assert sender.arrived[-1] == (SECOND, Mark.END)
+    assert sender.channel.held_bytes == 0
+
+
+def test_an_end_waits_for_the_bytes_before_it(time: Time) -> None:
+    time.line.limit(100_000, UNLIMITED)
+    sender = Sender(time)
+    sender.channel.put(bytes(10_000))
+    sender.channel.put(Mark.END)
+    sender.channel.put(Mark.CLOSE)
+    time.run_to(SECOND)
+    assert [parcel for _, parcel in sender.arrived[-2:]] == [Mark.END, Mark.CLOSE]
+    assert sender.arrived[-2][0] >= 100 * MS
+
+
+def test_bytes_whose_receiver_is_gone_use_no_bandwidth(time: Time) -> None:
+    time.line.limit(UNLIMITED, 100_000)
+    gone, other = Sender(time), Sender(time)
+    gone.channel.put(bytes(60_000))
+    gone.channel.put(Mark.CLOSE)
+    gone.channel.drop()
+    other.channel.put(bytes(10_000))
+    time.run_to(SECOND)
+    assert [parcel for _, parcel in gone.arrived] == [Mark.CLOSE]
+    assert other.arrived[-1][0] <= 100 * MS + TICK
+
+
+def test_a_timer_that_is_late_makes_the_line_no_slower(time: Time) -> None:
+    time.late_ns = 40 * MS
+    time.line.limit(800_000, UNLIMITED)
+    (sender,) = endless(time, 1)
+    time.run_to(5 * SECOND)
+    assert sender.bytes_between(SECOND, 5 * SECOND) == pytest.approx(3_200_000, rel=0.015)
+
+
+def test_a_link_that_was_stopped_does_not_catch_up_on_seconds(time: Time) -> None:
+    time.line.limit(800_000, UNLIMITED)
+    (sender,) = endless(time, 1)
+    time.run_to(SECOND)
+    time.now_ns += 10 * SECOND  # stopped, and continued
+    time.run_to(11 * SECOND + 10 * MS)
+    assert sender.bytes_between(SECOND, 12 * SECOND) < 300_000
+
+
+def test_a_line_without_waiting_bytes_keeps_nothing(time: Time) -> None:
+    time.line.limit(100_000, 50_000)
+    for _ in range(100):
+        sender = Sender(time)
+        sender.channel.put(bytes(1000))
+        sender.channel.put(Mark.CLOSE)
+    time.run_to(60 * SECOND)
+    assert not time.line._holding
+    assert not time.line._due
+    assert time.line._busy == 0
