@@ -109,6 +109,8 @@ def allowed(schema: Mapping[str, Any]) -> str:
     """Return in words what a JSON schema allows."""
     if "anyOf" in schema:
         return " or ".join(allowed(each) for each in schema["anyOf"])
+    if "const" in schema:
+        return str(schema["const"])
     if "enum" in schema:
         return ", ".join(dict.fromkeys(map(str, schema["enum"])))
     if schema.get("type") == "array":

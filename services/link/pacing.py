@@ -179,9 +179,7 @@ class Channel:
         Called when ``is_full`` changes: while it is, no more is to be read.
     """
 
-    def __init__(
-        self, line: Line, hand_on: HandOn, fullness_changed: Callable[[], None]
-    ) -> None:
+    def __init__(self, line: Line, hand_on: HandOn, fullness_changed: Callable[[], None]) -> None:
         self.held_bytes = 0
         self.is_full = self.is_busy = False
         self.sent_to = 0.0

@@ -1,4 +1,4 @@
-"""How a line shares its bandwidth, on a clock that the test sets: to the byte and the millisecond."""
+"""How a line shares its bandwidth, on a clock that the test sets: to the byte and the tick."""
 
 from __future__ import annotations
 

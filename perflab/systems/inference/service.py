@@ -14,6 +14,7 @@ from perflab.load.life_cycle import Connections
 from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.recordings import Remark
 from perflab.stacks.hooks import SqlHook
+from perflab.stacks.links import Link, RoundTripMs
 from perflab.stacks.plan import Node, StackPlan
 from perflab.stacks.spec import load_service
 from perflab.systems.inference.published_load import differences, published_settings
@@ -31,7 +32,7 @@ FEATURES = (
 
 Driver = Literal["psycopg2", "asyncpg"]
 Runtime = Literal["sklearn", "onnx"]
-RoundTrip = Annotated[float, Field(ge=0, le=1000)]
+RoundTrip = RoundTripMs
 Workers = Annotated[int, Field(ge=1, le=64)]
 CommitDelay = Annotated[int, Field(ge=0, le=100_000)]
 
@@ -166,13 +167,7 @@ def stack(
                     "max_connections": _room_for(connections),
                 },
             ),
-            Node(
-                name="link",
-                service="link",
-                placement="link",
-                needs={"upstream": "postgres"},
-                settings={"round_trip_ms": round_trip_ms},
-            ),
+            Link(round_trip_ms=round_trip_ms).node("postgres"),
             Node(
                 name="inference",
                 service="inference",

@@ -1,0 +1,294 @@
+"""The link's bandwidth: what arrives is the limit, and what it costs is little."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from selectors import EVENT_READ, DefaultSelector
+
+import pytest
+from conftest import Start
+from link_ends import AS_STARTED, Upstream, change, connected, echo, read_all, send_until_blocked
+from running import Service, call, wait_until
+
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+BLOCK = bytes(1 << 18)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Upstream]:
+    made = Upstream()
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def running(started: Start, server: Upstream) -> Service:
+    return started("link", {"upstream": server.port})
+
+
+@pytest.fixture
+def link(running: Service, server: Upstream) -> Iterator[Service]:
+    server.serve = pour
+    yield running
+    change(running, **AS_STARTED)
+
+
+def pour(connection: socket.socket) -> None:
+    """Send without end."""
+    while True:
+        connection.sendall(BLOCK)
+
+
+def arrives(clients: list[socket.socket], seconds: float) -> float:
+    """Return the bytes per second that clients receive together, once they do so steadily."""
+    selector = DefaultSelector()
+    for client in clients:
+        selector.register(client, EVENT_READ, bytearray(1 << 20))
+    _received(selector, 0.5)
+    begin = time.perf_counter()
+    received = _received(selector, seconds)
+    return received / (time.perf_counter() - begin)
+
+
+def _received(selector: DefaultSelector, seconds: float) -> int:
+    received, until = 0, time.perf_counter() + seconds
+    while time.perf_counter() < until:
+        for key, _ in selector.select(0.02):
+            received += key.fileobj.recv_into(key.data)  # type: ignore[union-attr]
+    return received
+
+
+@contextlib.contextmanager
+def downloads(link: Service, count: int) -> Iterator[list[socket.socket]]:
+    with contextlib.ExitStack() as opened:
+        yield [opened.enter_context(connected(link)) for _ in range(count)]
+
+
+def status_kb(link: Service, name: str) -> int:
+    status = Path(f"/proc/{link.instance.pid}/status").read_text()
+    return int(status.split(f"{name}:")[1].split()[0])
+
+
+def cpu_s(link: Service) -> float:
+    fields = Path(f"/proc/{link.instance.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize(
+    ("count", "limits", "expected"),
+    [
+        (1, {"bytes_per_s": 20_000}, 20_000),
+        (1, {"bytes_per_s": 800_000}, 800_000),
+        (1, {"bytes_per_s": 800_000, "round_trip_ms": 20}, 800_000),
+        (1, {"bytes_per_s": 20_000_000, "round_trip_ms": 200}, 20_000_000),
+        (5, {"bytes_per_s": 300_000, "total_bytes_per_s": 4_000_000}, 1_500_000),
+        (5, {"bytes_per_s": 3_000_000, "total_bytes_per_s": 4_000_000}, 4_000_000),
+    ],
+    ids=str,
+)
+def test_what_arrives_is_the_limit(
+    link: Service, count: int, limits: dict[str, float], expected: float
+) -> None:
+    change(link, **limits)
+    with downloads(link, count) as clients:
+        assert arrives(clients, 3.0) == pytest.approx(expected, rel=0.03)
+
+
+@pytest.mark.alone
+def test_what_is_sent_to_the_upstream_has_a_limit_of_its_own(
+    link: Service, server: Upstream
+) -> None:
+    server.serve = echo
+    change(link, bytes_per_s=500_000)
+    with connected(link) as client:
+        sending = threading.Thread(target=send_some, args=(client, 2_000_000), daemon=True)
+        sending.start()
+        # The echo comes at the full rate, although as much is under way in the other direction.
+        assert arrives([client], 2.0) == pytest.approx(500_000, rel=0.03)
+
+
+def send_some(client: socket.socket, count: int) -> None:
+    with contextlib.suppress(OSError):
+        client.sendall(bytes(count))
+
+
+@pytest.mark.alone
+def test_a_limit_changes_for_connections_that_are_open(link: Service) -> None:
+    change(link, bytes_per_s=50_000)
+    with connected(link) as client:
+        assert arrives([client], 1.5) == pytest.approx(50_000, rel=0.04)  # in packets of 1,460
+        change(link, bytes_per_s=2_000_000)
+        assert arrives([client], 1.5) == pytest.approx(2_000_000, rel=0.03)
+        change(link, bytes_per_s="unlimited")
+        assert arrives([client], 0.5) > 6_000_000
+        change(link, total_bytes_per_s=400_000)
+        assert arrives([client], 1.5) == pytest.approx(400_000, rel=0.03)
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("round_trip_ms", [0, 20])
+def test_a_hundred_downloads_use_less_than_a_fifth_of_a_core(
+    link: Service, round_trip_ms: float
+) -> None:
+    change(link, bytes_per_s=800_000, round_trip_ms=round_trip_ms)
+    shares = []
+    with downloads(link, 100) as clients:
+        for _ in range(3):
+            begin, before = time.perf_counter(), cpu_s(link)
+            rate = arrives(clients, 1.0)
+            shares.append((cpu_s(link) - before) / (time.perf_counter() - begin))
+            # What is not carried costs nothing: the share is that of the whole load.
+            shares[-1] *= max(1.0, 80_000_000 / rate)
+    # Other work on the machine only adds to it.
+    assert min(shares) < 0.20
+
+
+@pytest.mark.parametrize("round_trip_ms", [0, 4])
+def test_limited_bytes_arrive_whole_and_in_order(
+    link: Service, server: Upstream, round_trip_ms: float
+) -> None:
+    server.serve = echo
+    change(link, round_trip_ms=round_trip_ms, bytes_per_s=12_000_000, total_bytes_per_s=20_000_000)
+    sent = os.urandom(6_000_000)
+    with connected(link) as client:
+        received: list[bytes] = []
+        reader = threading.Thread(target=lambda: received.append(read_all(client)))
+        reader.start()
+        client.sendall(sent)
+        change(link, bytes_per_s="unlimited")
+        change(link, bytes_per_s=30_000_000)
+        client.shutdown(socket.SHUT_WR)
+        reader.join(timeout=30)
+    assert [hashlib.sha256(each).digest() for each in received] == [hashlib.sha256(sent).digest()]
+
+
+def test_a_limited_answer_still_comes_after_the_client_ended_its_side(
+    link: Service, server: Upstream
+) -> None:
+    def count_then_answer(connection: socket.socket) -> None:
+        connection.sendall(b"%d bytes" % len(read_all(connection)))
+        connection.close()
+
+    server.serve = count_then_answer
+    change(link, bytes_per_s=200_000, round_trip_ms=20)
+    with connected(link) as client:
+        client.sendall(bytes(60_000))
+        client.shutdown(socket.SHUT_WR)
+        assert read_all(client) == b"60000 bytes"
+
+
+def test_when_a_limited_upstream_closes_its_last_bytes_arrive_first(
+    link: Service, server: Upstream
+) -> None:
+    def answer_and_close(connection: socket.socket) -> None:
+        connection.recv(10)
+        connection.sendall(b"y" * 300_000)
+        connection.close()
+
+    server.serve = answer_and_close
+    change(link, bytes_per_s=600_000)
+    with connected(link) as client:
+        client.sendall(b"hello")
+        assert read_all(client) == b"y" * 300_000
+
+
+@pytest.mark.parametrize("how", ["closed", "reset"])
+def test_when_a_client_goes_in_mid_download_the_upstream_stops_soon(
+    link: Service, server: Upstream, how: str
+) -> None:
+    ended = threading.Event()
+
+    def pour_until_refused(connection: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            pour(connection)
+        ended.set()
+
+    server.serve = pour_until_refused
+    change(link, bytes_per_s=20_000)
+    with connected(link) as client:
+        client.recv(1000)
+        if how == "reset":
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+    gone = time.monotonic()
+    assert ended.wait(timeout=10)
+    assert time.monotonic() - gone < 3  # a second is promised; a busy machine may take its time
+
+
+def test_a_limited_peer_that_does_not_read_stops_the_sender(
+    link: Service, server: Upstream
+) -> None:
+    go_on, total = threading.Event(), []
+
+    def read_late(connection: socket.socket) -> None:
+        go_on.wait(timeout=30)
+        total.append(len(read_all(connection)))
+
+    server.serve = read_late
+    change(link, bytes_per_s=100_000_000)
+    with connected(link) as client:
+        client.settimeout(0.5)
+        sent = send_until_blocked(client)
+        go_on.set()
+        client.settimeout(10)
+        client.sendall(b"end")
+        client.shutdown(socket.SHUT_WR)
+        wait_until(lambda: bool(total), timeout_s=20)
+    assert total == [sent + 3]
+
+
+def test_a_link_keeps_little_of_what_a_fast_sender_has(link: Service) -> None:
+    change(link, bytes_per_s=10_000)
+    before = status_kb(link, "VmRSS")
+    with downloads(link, 40):
+        time.sleep(1.0)
+        # A piece that was read, and what was read ahead before, for each.
+        assert status_kb(link, "VmRSS") - before < 40 * 640
+
+
+def test_many_connections_opened_and_closed_leave_nothing(link: Service) -> None:
+    change(link, bytes_per_s=20_000, total_bytes_per_s=500_000, round_trip_ms=5)
+
+    def open_and_close(count: int) -> None:
+        for _ in range(count):
+            with downloads(link, 10) as clients:
+                clients[0].recv(100)
+
+    def descriptors() -> int:
+        return len(os.listdir(f"/proc/{link.instance.pid}/fd"))
+
+    open_and_close(10)
+    time.sleep(1.0)
+    before, memory_kb = descriptors(), status_kb(link, "VmRSS")
+    open_and_close(40)
+    wait_until(lambda: descriptors() <= before, timeout_s=20)
+    assert status_kb(link, "VmRSS") - memory_kb < 20_000
+
+
+def test_a_setting_that_is_left_out_stays_as_it_is(link: Service) -> None:
+    change(link, bytes_per_s=800_000)
+    change(link, round_trip_ms=7)
+    shown = call(link.control_port, "GET", "/settings").body
+    assert shown == {**AS_STARTED, "bytes_per_s": 800_000, "round_trip_ms": 7}
+
+
+@pytest.mark.parametrize("name", ["bytes_per_s", "total_bytes_per_s"])
+@pytest.mark.parametrize(
+    "value", ["0", "-1", "999", "1e10", "NaN", "Infinity", '"fast"', "null", "true", "[1000]"]
+)
+def test_a_limit_that_is_none_is_refused_with_what_it_may_be(
+    link: Service, name: str, value: str
+) -> None:
+    change(link, **{name: 50_000})
+    answer = call(link.control_port, "PUT", "/settings", f'{{"{name}": {value}}}')
+    assert answer.status == 422
+    assert name in answer.body["detail"]
+    assert 'or "unlimited"' in answer.body["detail"]
+    assert call(link.control_port, "GET", "/settings").body == {**AS_STARTED, name: 50_000}

@@ -1,0 +1,130 @@
+"""Links in a stack: between any two services, with limits that are checked, reported and kept."""
+
+from __future__ import annotations
+
+import math
+import os
+import socket
+import time
+from collections.abc import Iterator
+from functools import partial
+
+import pytest
+from pydantic import BaseModel, ValidationError
+
+from perflab.cli.experiments import allowed
+from perflab.errors import SettingRefused, StackError
+from perflab.host.placing import placement
+from perflab.stacks import leftovers
+from perflab.stacks.choice import choose
+from perflab.stacks.links import BytesPerS, Link
+from perflab.stacks.plan import Node, StackPlan, settle
+from perflab.stacks.residents import Residents
+from perflab.stacks.settings_in_force import refuse_difference
+from perflab.stacks.spec import load_service
+
+BODY_BYTES = 1_000_000
+ECHO = Node(name="echo", service="echo", settings={"body_bytes": BODY_BYTES})
+
+
+@pytest.mark.parametrize("limit", ["bytes_per_s", "total_bytes_per_s"])
+@pytest.mark.parametrize(
+    "value", [0, -1, 999, 1e10, math.nan, math.inf, "fast", None, True], ids=str
+)
+def test_a_limit_that_is_none_is_refused_before_anything_starts(limit: str, value: object) -> None:
+    if value is not True:  # pydantic takes it for a 1, which is below the least
+        with pytest.raises(StackError, match=rf"{limit} = .* must be .*, or 'unlimited'"):
+            load_service("link").resolve({limit: value})  # type: ignore[dict-item]
+    with pytest.raises(ValidationError, match=limit):
+        Link.model_validate({limit: value})
+
+
+def test_experiments_and_service_allow_the_same_limits() -> None:
+    described = Link.model_json_schema()["properties"]
+    for name, setting in load_service("link").settings.items():
+        field = described[name]
+        number = field["anyOf"][0] if "anyOf" in field else field
+        assert (number["minimum"], number["maximum"]) == (setting.minimum, setting.maximum)
+        assert field["default"] == setting.default
+
+
+def test_the_terminal_says_what_a_limit_may_be() -> None:
+    class Mine(BaseModel):
+        bytes_per_s: BytesPerS = "unlimited"
+
+    schema = Mine.model_json_schema()["properties"]["bytes_per_s"]
+    assert allowed(schema) == "number, from 1,000 to 1,000,000,000 or unlimited"
+    assert Mine.model_validate({"bytes_per_s": "8e5"}).bytes_per_s == 800_000
+
+
+def test_a_link_that_reports_another_limit_is_refused() -> None:
+    with pytest.raises(SettingRefused, match="bytes_per_s is 'unlimited', wanted 8000"):
+        refuse_difference("link", {"bytes_per_s": 8000.0}, {"bytes_per_s": "unlimited"})
+    with pytest.raises(SettingRefused, match="bytes_per_s is 8000, wanted 'unlimited'"):
+        refuse_difference("link", {"bytes_per_s": "unlimited"}, {"bytes_per_s": 8000})
+
+
+def test_a_link_is_put_between_a_service_and_any_that_it_needs() -> None:
+    store = Node(name="store", service="echo")
+    user = Node(name="user", service="link", needs={"upstream": "store"})
+    plan = Link(bytes_per_s=800_000).between(StackPlan(nodes=(store, user)), "user", "upstream")
+    settle({"it": plan})
+    assert [node.name for node in plan.nodes] == ["store", "link-user-upstream", "user"]
+    link, user = plan.nodes[1:]
+    assert user.needs == {"upstream": link.name}
+    assert link.needs == {"upstream": "store"}
+    assert link.settings["bytes_per_s"] == 800_000
+    with pytest.raises(StackError, match=r"'user' needs no 'upsteam'.*did you mean 'upstream'"):
+        Link().between(plan, "user", "upsteam")
+    with pytest.raises(StackError, match="no node 'usr'"):
+        Link().between(plan, "usr", "upstream")
+
+
+LIMITS = {
+    "each": Link(bytes_per_s=500_000),
+    "total": Link(total_bytes_per_s=1_000_000, round_trip_ms=20),
+    "free": Link(),
+}
+
+
+@pytest.fixture(scope="module")
+def linked(backend_name: str) -> Iterator[Residents]:
+    plans = {name: StackPlan(nodes=(ECHO, link.node("echo"))) for name, link in LIMITS.items()}
+    residents = Residents(choose(backend_name), plans, placement(), f"links-{os.getpid()}")
+    residents.prepare()
+    residents.start()
+    yield residents
+    residents.stop()
+    assert leftovers.everything() == []
+
+
+def ask(port: int) -> socket.socket:
+    connection = socket.create_connection(("127.0.0.1", port), timeout=30)
+    connection.sendall(b"GET / HTTP/1.1\r\nHost: it\r\nConnection: close\r\n\r\n")
+    return connection
+
+
+def read_all(connections: list[socket.socket]) -> float:
+    """Read what every connection has; return the seconds that it took."""
+    begin = time.perf_counter()
+    for connection in connections:
+        pieces = iter(partial(connection.recv, 1 << 20), b"")
+        assert sum(map(len, pieces)) > BODY_BYTES
+        connection.close()
+    return time.perf_counter() - begin
+
+
+@pytest.mark.slow
+@pytest.mark.alone
+def test_the_limits_of_a_treatment_hold_and_are_recorded(linked: Residents) -> None:
+    # A body at the limit of a connection, or two at that of all, take two seconds.
+    for name, bodies in (("each", 1), ("total", 2)):
+        linked.activate(name)
+        assert linked.reported[name]["link"] == LIMITS[name].model_dump()
+        port = linked.instance(name, "link").launch.port
+        took = [read_all([ask(port) for _ in range(bodies)]) for _ in range(3)]
+        # A machine that stood still makes it longer, nothing makes it shorter.
+        assert min(took) == pytest.approx(2.0, rel=0.03)
+    linked.activate("free")
+    port = linked.instance("free", "link").launch.port
+    assert read_all([ask(port)]) < 1.0
