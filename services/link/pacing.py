@@ -188,13 +188,15 @@ class Channel:
         self._hand_on = hand_on
         self._fullness_changed = fullness_changed
         self._parcels: deque[Parcel] = deque()
-        self._is_blocked = False
+        self._is_blocked = self._is_dropped = False
 
     def put(self, parcel: Parcel) -> None:
         """Take a parcel that is to leave after those that wait."""
         if isinstance(parcel, Mark):
             self._parcels.append(parcel)
             self._pass_marks(self._line.clock())
+            return
+        if self._is_dropped:
             return
         self._parcels.append(memoryview(parcel))
         self.held_bytes += len(parcel)
@@ -238,7 +240,8 @@ class Channel:
         self.release(self.held_bytes, now_ns)
 
     def drop(self) -> None:
-        """Forget the bytes that wait: their receiver is gone."""
+        """Forget the bytes that wait, and those still to come: their receiver is gone."""
+        self._is_dropped = True
         self._parcels = deque(each for each in self._parcels if isinstance(each, Mark))
         self.held_bytes = 0
         if self.is_busy:

@@ -190,8 +190,9 @@ def test_bytes_whose_receiver_is_gone_use_no_bandwidth(time: Time) -> None:
     time.line.limit(UNLIMITED, 100_000)
     gone, other = Sender(time), Sender(time)
     gone.channel.put(bytes(60_000))
-    gone.channel.put(Mark.CLOSE)
     gone.channel.drop()
+    gone.channel.put(bytes(60_000))
+    gone.channel.put(Mark.CLOSE)
     other.channel.put(bytes(10_000))
     time.run_to(SECOND)
     assert [parcel for _, parcel in gone.arrived] == [Mark.CLOSE]
