@@ -57,6 +57,8 @@ def free_port() -> int:
 def store() -> Iterator[int]:
     """Serve bytes without end, to any number of connections; yields the port."""
     listener = socket.create_server(("127.0.0.1", 0), backlog=512)
+    # Else it fills megabytes of the kernel's for each connection before any of them is under way.
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, len(BLOCK))
 
     def pour(connection: socket.socket) -> None:
         with connection, suppress(OSError):
