@@ -22,6 +22,7 @@ from perflab.load.long_body import Landing
 from perflab.load.outcome import CODES, ERRORS
 from perflab.load.payload import OpenFiles
 from perflab.load.prepared import Prepared
+from perflab.load.progress import Progress
 from perflab.load.response import BadResponse, ResponseReader
 from perflab.load.sending import Rest
 from perflab.load.socket_errors import kind_of
@@ -187,6 +188,8 @@ class Connection:
         # A reader that has read nothing since it began is as good as new.
         if not reader.fresh or prepared.bodiless:
             reader.begin(prepared.bodiless)
+        if prepared.progress_points:
+            exchange.progress = Progress(prepared.progress_points)
         try:
             sent = self._send(data)
         except WOULD_BLOCK:
@@ -288,6 +291,8 @@ class Connection:
             self._refuse(error, reader)
             return
         now_ns = clock()
+        if exchange.progress is not None and number:
+            exchange.progress.note(now_ns, reader.size)
         if not number:
             self._ended(exchange, reader, now_ns)
         elif reader.complete:
@@ -301,6 +306,10 @@ class Connection:
         except BadResponse as error:
             self._refuse(error, reader)
             return
+        if exchange.progress is not None:
+            if reader.left and whole:
+                exchange.progress.expect(reader.size + reader.left)
+            exchange.progress.note(now_ns, reader.size)
         if not complete:
             if isinstance(self._socket, ssl.SSLSocket) and self._socket.pending():
                 self._readable()
@@ -312,7 +321,7 @@ class Connection:
             and reader.keep_alive
             and len(data) <= LONGEST_REMEMBERED
             # To follow a redirect takes its headers, and to hand an answer on its bytes.
-            and not (prepared.redirects or prepared.wants_answer)
+            and not (prepared.redirects or prepared.wants_answer or prepared.progress_points)
         ):
             prepared.last_bytes = data
             prepared.last_outcome = (

@@ -15,6 +15,7 @@ from perflab.load.columns import ROW, frame, rows
 from perflab.load.looks import Looks
 from perflab.load.message_record import messages
 from perflab.load.outcome import MEASURE
+from perflab.load.progress_record import progress
 from perflab.throughput import completed, per_second
 
 ROWS_PER_CHUNK = 1 << 20
@@ -151,6 +152,15 @@ class LoadResult:
         frames = [messages(self.folder / str(number), number) for number in range(self.workers)]
         whole = pd.concat(frames, ignore_index=True)
         return whole.sort_values("at_ns", kind="stable", ignore_index=True)
+
+    @cached_property
+    def progress(self) -> pd.DataFrame:
+        """Return the points at which bodies had come so far, by worker, request and instant."""
+        frames = [
+            progress(self.folder / str(number), number, part)
+            for number, part in enumerate(self.rows)
+        ]
+        return pd.concat(frames, ignore_index=True)
 
     @property
     def failures(self) -> list[str]:
