@@ -78,6 +78,12 @@ class LoadResult:
         return np.concatenate(found) if found else of(np.empty(0, dtype=ROW))
 
     @cached_property
+    def at_once(self) -> bool:
+        """Whether all measured requests were planned for one and the same instant."""
+        planned = self.measured(lambda rows: rows["planned_ns"])
+        return len(planned) > 0 and bool(planned.min() == planned.max())
+
+    @cached_property
     def _bounds(self) -> tuple[int, int]:
         begins, ends = [], []
         for part in self.rows:
@@ -89,6 +95,8 @@ class LoadResult:
             if known:
                 begins.append(min(first for first, _ in known))
                 ends.append(max(last for _, last in known))
+        if self.at_once:
+            ends = [int(self.measured(lambda rows: rows["done_ns"]).max())]
         if ends and len(self.messages):
             # Streams go on when the last request, often that which opened them, is long over.
             ends = [max(*ends, int(self.messages["at_ns"].iloc[-1]))]
@@ -101,7 +109,10 @@ class LoadResult:
 
     @property
     def end_ns(self) -> int:
-        """Return the last planned instant of the measure stage (of the first worker to end)."""
+        """Return the last planned instant of the measure stage (of the first worker to end).
+
+        Of requests planned for one instant it is their last end.
+        """
         return self._bounds[1]
 
     @property
@@ -134,10 +145,7 @@ class LoadResult:
     @cached_property
     def window(self) -> tuple[int, int]:
         """Return begin and end of the time for which throughput is taken."""
-        if self.end_ns > self.begin_ns:
-            return self._bounds
-        done = self.measured(lambda rows: rows["done_ns"])
-        return self.begin_ns, int(done.max(initial=0))
+        return self._bounds
 
     @cached_property
     def requests(self) -> pd.DataFrame:

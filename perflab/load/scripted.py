@@ -156,7 +156,10 @@ class ScriptedDriver:
         left = self._left
         if not self._arrivals.actions:
             left.pop(user.number, None)
-        if not await self._acted(user, joins_ns, user.on_start):
+        if type(user).on_start is User.on_start:
+            # Nothing to wait for: what follows is due at the very instant of joining.
+            user._over_ns = joins_ns
+        elif not await self._acted(user, joins_ns, user.on_start):
             return
         names, weights = self._choices[type(user)]
         due_ns = user._over_ns

@@ -239,12 +239,17 @@ class Workload(_Model):
     ``connections`` is that life cycle, or a word for it (``keep_alive``, ``per_request``), or a
     whole number for a cap; see :class:`~perflab.load.life_cycle.Connections`. The other clients
     have not all of it: what a client lacks is refused here.
+
+    ``may_time_out`` says that time-outs are answers of the study, as of a server that is to be
+    shown to fail: a load in which requests, or all of them, time out is then valid. They count as
+    failures like any other, and times that they could move are bounds.
     """
 
     request: Request
     arrivals: Arrivals
     connections: Connections = Connections()
     timeout_s: float = Field(default=30.0, gt=0, le=3_600)
+    may_time_out: bool = False
     client: ClientName = "lean"
     stop: StopRules = StopRules()
     verify_tls: bool = True
