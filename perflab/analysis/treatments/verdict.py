@@ -35,6 +35,10 @@ What a wide interval says, every narrower one within it says as well: nothing is
 less. Fewer than 3 blocks are undecided. Claims that this machine cannot test, whose answer the load
 itself sets, or that nobody published are named so and not judged.
 
+An effect of which only a bound is known has an interval that is open on one side
+(:mod:`~perflab.analysis.methods.bounds`): it can show a direction, and contradict a size, but agree
+with none. A published size that is a bound itself has a zone that is open on that side.
+
 Source of the two one-sided tests: D. J. Schuirmann, J. Pharmacokinet. Biopharm. 15, 1987. How often
 each verdict is given under which truth: ``docs/verdicts.md``.
 """
