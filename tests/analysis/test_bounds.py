@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -146,8 +147,8 @@ def test_one_block_gives_a_bound_without_confidence() -> None:
     ("changes", "outcome", "way", "size"),
     [
         # 50 ms against at least 300 ms: the ratio is at most some 0.17 to 0.2.
-        ({}, Outcome.REPRODUCED, Way.SHOWN, Size.AGREES),
-        ({"published_ratio": 0.8}, Outcome.REPRODUCED, Way.SHOWN, Size.AGREES),
+        ({}, Outcome.SIZE_UNDECIDED, Way.SHOWN, Size.UNDECIDED),
+        ({"published_ratio": 0.8}, Outcome.SIZE_UNDECIDED, Way.SHOWN, Size.UNDECIDED),
         ({"published_bound": ""}, Outcome.SIZE_UNDECIDED, Way.SHOWN, Size.UNDECIDED),
         (
             {"published_bound": "", "published_ratio": 0.9},
@@ -237,4 +238,4 @@ def test_tables_sentences_and_documents_show_the_bound_and_no_ratio(
     text = section_text(run, saved)
     assert ">= 300" in text
     assert "<= 0." in text
-    assert "inf" not in text.replace("information", "")
+    assert not re.search(r"\b(inf|nan)\b|\N{INFINITY}", text)

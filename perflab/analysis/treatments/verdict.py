@@ -144,7 +144,10 @@ def judge(
     size = _size(effect, contrast, zone) if zone else None
     if not (size and zone):
         return Verdict(_outcome(way, size), why, way, size)
-    parts = [f"direction {way}: {why}" if way else "", f"size {size}: {_where(size, zone)}"]
+    where = _where(size, zone)
+    if effect.bound and size is Size.UNDECIDED:
+        where = f"only a bound is known, and it does not exclude {zone.text()}"
+    parts = [f"direction {way}: {why}" if way else "", f"size {size}: {where}"]
     return Verdict(_outcome(way, size), "; ".join(filter(None, parts)), way, size)
 
 
@@ -167,8 +170,9 @@ def _size(effect: Effect, contrast: Contrast, zone: Zone) -> Size:
     if high < zone.low or low > zone.high:
         return Size.CONTRADICTED
     inner = [on_scale(end, contrast) for end in (effect.narrow_low, effect.narrow_high)]
-    # Without a 90% interval its ends are NaN, and nothing agrees.
-    if zone.low <= inner[0] and inner[1] <= zone.high:
+    # Without a 90% interval its ends are NaN, and nothing agrees. Nor does a bound: how far beyond it
+    # the effect lies nobody knows.
+    if not effect.bound and zone.low <= inner[0] and inner[1] <= zone.high:
         return Size.AGREES
     return Size.UNDECIDED
 
