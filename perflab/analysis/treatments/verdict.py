@@ -170,8 +170,8 @@ def _size(effect: Effect, contrast: Contrast, zone: Zone) -> Size:
     if high < zone.low or low > zone.high:
         return Size.CONTRADICTED
     inner = [on_scale(end, contrast) for end in (effect.narrow_low, effect.narrow_high)]
-    # Without a 90% interval its ends are NaN, and nothing agrees. Nor does a bound: how far beyond it
-    # the effect lies nobody knows.
+    # Without a 90% interval its ends are NaN, and nothing agrees. Nor does a bound: how far beyond
+    # it the effect lies nobody knows.
     if not effect.bound and zone.low <= inner[0] and inner[1] <= zone.high:
         return Size.AGREES
     return Size.UNDECIDED
