@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 MISSING = "–"
@@ -34,6 +35,27 @@ def number(value: Any) -> str:
         return "0"
     decimals = max(0, 2 - math.floor(math.log10(abs(value))))
     return f"{value:,.{decimals}f}"
+
+
+def at_most(value: float) -> str:
+    """Return an upper bound, rounded up: ``<= 0.214``."""
+    return f"<= {number(_rounded(value, math.ceil))}"
+
+
+def at_least(value: float) -> str:
+    """Return a lower bound, rounded down: ``>= 300,932``."""
+    return f">= {number(_rounded(value, math.floor))}"
+
+
+def _rounded(value: float, away: Callable[[float], int]) -> float:
+    if not value or not math.isfinite(value):
+        return value
+    scale = 10 ** max(0, 2 - math.floor(math.log10(abs(value))))
+    # What is three digits already stays, though it is no exact binary number.
+    near = round(value * scale)
+    return (
+        value if math.isclose(near, value * scale, rel_tol=1e-12) else away(value * scale) / scale
+    )
 
 
 def signed(value: float) -> str:

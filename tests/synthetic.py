@@ -27,6 +27,7 @@ from perflab.recordings import (
     TreatmentRecord,
     trial_id,
 )
+from perflab.recordings.responses import at_least_column
 
 USERS = 20
 WARMUP_SHARE = 0.2
@@ -34,6 +35,9 @@ HOUR_NS = 3_600_000_000_000
 # Shares of the time inside the application; the rest of it is unaccounted.
 PHASES = {"threadpool": 0.10, "inference": 0.15, "pool": 0.10, "execute": 0.15, "commit": 0.45}
 APP_SHARE = 0.9
+# What a request that is never answered takes, and the times that are then only bounds.
+TIMEOUT_MS = 300.0
+CUT_OFF = ("mean_ms", "p50_ms", "p90_ms", "p95_ms", "p99_ms", "service_mean_ms")
 DATABASE_PHASES = ("pool", "execute", "commit")
 DIED = Reason(code="service.failed", side="server", text="service 'postgres': died (planted)")
 BUSY = Reason(code="generator.cpu", side="client", text="the client used 97% of its cores")
@@ -41,12 +45,16 @@ BUSY = Reason(code="generator.cpu", side="client", text="the client used 97% of 
 
 @dataclass(frozen=True)
 class Planted:
-    """A treatment and its true throughput as a multiple of the base rate."""
+    """A treatment and its true throughput as a multiple of the base rate.
+
+    With ``times_out`` every one of its requests is cut off after ``TIMEOUT_MS``.
+    """
 
     levels: dict[str, str]
     ratio: float = 1.0
     label: str = ""
     phases: dict[str, float] = field(default_factory=lambda: dict(PHASES))
+    times_out: bool = False
 
     @property
     def name(self) -> str:
@@ -143,6 +151,8 @@ def write_run(
             trial = _Trial(rng, planted, rate, requests, database, cpu_follows_latency, clock_ns)
             clock_ns = trial.end_ns + 500_000_000
             row |= trial.row()
+            if planted.times_out:
+                row |= trial.cut_off(row)
             if (block, index) in invalid:
                 row |= {"state": "invalid", "reasons": [BUSY]}
             writer.commit_trial(row, trial.requests, trial.samples, waits=trial.waits)
@@ -341,6 +351,23 @@ class _Trial:
                 for state, kind, event in kinds
             ]
         )
+
+    def cut_off(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Cut every request off by a time-out; return what the lab says of such a trial."""
+        requests = self.requests
+        requests["error"] = "timeout"
+        requests["status"] = requests["bytes"] = requests["first_byte_ns"] = 0
+        for name in [name for name in requests if name.startswith("phase_")]:
+            requests[name] = np.float32(np.nan)
+        requests["done_ns"] = requests["planned_ns"] + int(TIMEOUT_MS * 1e6)
+        times = [name for name in row if name in CUT_OFF or name.startswith("phase_")]
+        bounds = {at_least_column(name): TIMEOUT_MS for name in times if name in CUT_OFF}
+        return {
+            **dict.fromkeys(times, float("nan")), **bounds,
+            "errors": row["requests"], "throughput_rps": 0.0, "server_count": -1,
+            "begin_ns": int(self.measured["planned_ns"].min()),
+            "end_ns": int(requests["done_ns"].max()),
+        }  # fmt: skip
 
     def row(self) -> dict[str, Any]:
         """Return the trial's row, computed from its tables as the lab does."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,11 +11,12 @@ import pandas as pd
 
 from perflab.instruments.instrument import Instrument, Load, Look, Observation, Scene
 from perflab.load.result import LoadResult
-from perflab.load.times import times_of
+from perflab.load.times import Number, times_of
 from perflab.load.trend import response_trend
 from perflab.percentiles import CENSORED, OF_TRIALS, bounds_of
 from perflab.recordings.columns import PHASE_COLUMN
 from perflab.recordings.reasons import Reason
+from perflab.recordings.responses import at_least_column
 
 
 class Requests(Instrument):
@@ -61,23 +64,36 @@ def request_columns(result: LoadResult) -> dict[str, Any]:
     """Return throughput and response times of the measured stage, and what a request costs.
 
     For throughput see :attr:`LoadResult.throughput_rps`. Times are those of measured successes, in
-    ms; NaN where requests that were cut off could move them, or where more than a tenth may be the
-    client's own time (``_client_ms`` says how much). Connection wait is from take-up to sending.
+    ms; NaN where requests that were cut off could move them (``_at_least_ms`` then says what they
+    are at least), or where more than a tenth may be the client's own time (``_client_ms`` says how
+    much). Connection wait is from take-up to sending.
     """
     response = times_of(result).numbers(OF_TRIALS)
     service = times_of(result, "sent_ns").numbers(OF_TRIALS)
     wait = times_of(result, "started_ns", "sent_ns").numbers(OF_TRIALS)
     measured = len(result.measured(lambda rows: rows["error"]))
-    given = ("mean", *(f"p{share}" for share in OF_TRIALS))
+    given = ("mean", *(f"p{share}" for share in OF_TRIALS), "max")
+    bounds = {f"{name}_ms": response[name] for name in given}
+    bounds |= {f"service_{name}_ms": service[name] for name in ("mean", "p99")}
     return {
         "throughput_rps": result.throughput_rps,
         **{f"{name}_ms": response[name].comparable for name in given},
+        **_at_least(bounds),
         **{f"{name}_client_ms": response[name].client_ms for name in given},
         "service_mean_ms": service["mean"].comparable,
         "service_p99_ms": service["p99"].comparable,
         "connection_wait_p50_ms": wait["p50"].value,
         "connection_wait_p99_ms": wait["p99"].value,
         "client_cpu_us_per_request": result.cpu_ns / 1e3 / max(1, measured),
+    }
+
+
+def _at_least(numbers: Mapping[str, Number]) -> dict[str, float]:
+    """Return what times are at least that requests which were cut off could move."""
+    return {
+        at_least_column(name): each.at_least
+        for name, each in numbers.items()
+        if not (math.isnan(each.at_least) or each.is_the_clients)
     }
 
 

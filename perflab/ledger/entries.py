@@ -14,7 +14,7 @@ from perflab.ledger.declared import all_not_testable, mismatch, planned_contrast
 from perflab.ledger.evidence import Evidence, Witness
 from perflab.published import Answered, Row, checks, reasons, rows
 from perflab.published.study_check import Check
-from perflab.reports.numbers import count, estimate
+from perflab.reports.numbers import count, effect_text
 
 UNMEASURED = "not measured yet"
 SHOWN = "shown, not judged"
@@ -159,7 +159,7 @@ def _of_others(words: Sequence[str], outcome: str) -> str:
 
 def _measured(finding: Finding, several: bool) -> str:
     effect = finding.effect
-    text = estimate(*((effect.estimate, effect.low, effect.high) if effect else (None,) * 3))
+    text = effect_text(effect)
     return f"{finding.contrast.name.rpartition(', ')[2]}: {text}" if several else text
 
 

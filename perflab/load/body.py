@@ -90,8 +90,8 @@ class Body:
         self.kept = Kept(room) if wanted.kept else None
         self.fits = True
 
-    def take(self, data: bytes) -> None:
-        """Look at the next piece."""
+    def take(self, data: bytes | memoryview) -> None:
+        """Look at the next piece; it may change afterwards."""
         wanted = self._wanted
         if not self._found:
             seen = self._tail + data
@@ -103,7 +103,7 @@ class Body:
         if self._digest is not None:
             self._digest.update(data)
         if self.kept is not None and self.fits:
-            self.fits = self.kept.take(data)
+            self.fits = self.kept.take(bytes(data))
 
     @property
     def fault(self) -> int:

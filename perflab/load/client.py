@@ -18,6 +18,7 @@ from perflab.load.connection import Connection
 from perflab.load.exchange import Exchange
 from perflab.load.first_errors import FirstErrors
 from perflab.load.life_cycle import Connections
+from perflab.load.long_body import Landing
 from perflab.load.outcome import CODES
 from perflab.load.payload import OpenFiles
 from perflab.load.prepared import Prepared
@@ -99,6 +100,7 @@ class LeanClient:
         self.capped = 0
         self.first_errors = FirstErrors()
         self.room = Room()
+        self.landing = Landing()
         self.files = OpenFiles()
         self._opened_now = 0
         self._life = life

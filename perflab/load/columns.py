@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import queue
 import struct
-import threading
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from perflab.load.exchange import Exchange
 from perflab.load.outcome import ERRORS, STAGES
+from perflab.load.progress_record import ProgressRecorder
+from perflab.load.spool import Spool
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,51 +34,7 @@ PHASE_ROW = np.dtype([("row", "<u4"), ("name", "<u2"), ("value_ms", "<f4")])
 PHASE_PACK = struct.Struct("<IHf")
 PHASE = "phase_{}_ms"
 ROWS_PER_BUFFER = 4096
-BUFFERS_WAITING = 64
 MAX_PHASES = 64
-
-
-class Spool:
-    """Writes buffers to a file in a thread of its own, so that no disk delays a request."""
-
-    def __init__(self, path: Path) -> None:
-        self._file: IO[bytes] = path.open("wb", buffering=0)
-        self._queue: queue.Queue[bytes | memoryview | None] = queue.Queue(BUFFERS_WAITING)
-        self._error: OSError | None = None
-        self._thread = threading.Thread(target=self._write, daemon=True)
-        self._thread.start()
-
-    def put(self, data: bytes | memoryview) -> None:
-        """Hand over a buffer that is not changed any more.
-
-        Raises
-        ------
-        OSError
-            An earlier buffer could not be written (a full disk, say).
-        """
-        if self._error is not None:
-            raise self._error
-        if len(data):
-            self._queue.put(data)
-
-    def close(self) -> None:
-        """Write what is left; raises like :meth:`put`."""
-        self._queue.put(None)
-        self._thread.join()
-        self._file.close()
-        if self._error is not None:
-            raise self._error
-
-    def _write(self) -> None:
-        while (data := self._queue.get()) is not None:
-            if self._error is not None:
-                continue
-            try:
-                view = memoryview(data)
-                while view:
-                    view = view[self._file.write(view) :]
-            except OSError as error:
-                self._error = error
 
 
 class Recorder:
@@ -87,7 +43,8 @@ class Recorder:
     Parameters
     ----------
     folder : Path
-        Gets ``requests.rows``, ``phases.rows`` and ``phases.names``.
+        Gets ``requests.rows``, ``phases.rows`` and ``phases.names``; if a request has points, also
+        ``progress.rows``.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -95,6 +52,7 @@ class Recorder:
         self._folder = folder
         self._rows = Spool(folder / "requests.rows")
         self._phases = Spool(folder / "phases.rows")
+        self._progress = ProgressRecorder(folder)
         self._names: dict[str, int] = {}
         self._phase_buffer = bytearray()
         self._flushed = 0
@@ -129,6 +87,8 @@ class Recorder:
         )
         if exchange.phases:
             self._add_phases(exchange.phases)
+        if exchange.progress is not None:
+            self._add_progress(exchange)
         self._used += 66
         if self._used == len(self._buffer):
             self._flush()
@@ -141,6 +101,12 @@ class Recorder:
                 self._phase_buffer += PHASE_PACK.pack(row, code, value)
         if len(self._phase_buffer) > 1 << 18:
             self._flush_phases()
+
+    def _add_progress(self, exchange: Exchange) -> None:
+        try:
+            self._progress.add(len(self), exchange)
+        except OSError as error:
+            self.error = self.error or error
 
     def hand_over(self) -> None:
         """Spool the rows there are, so that others can read them."""
@@ -176,7 +142,7 @@ class Recorder:
         """
         self._flush()
         self._flush_phases()
-        for spool in (self._rows, self._phases):
+        for spool in (self._rows, self._phases, self._progress):
             try:
                 spool.close()
             except OSError as error:

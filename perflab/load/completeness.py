@@ -22,6 +22,8 @@ CLIENT_FAULTS = ("ports", "files", "script", "body_file")
 # The load's end cut them off: neither a success nor a fault of the server.
 CUT_OFF = ("aborted", "unsent")
 UNSENT = CODES["unsent"]
+# An answer of the study where its workload says so.
+TIMEOUT = "timeout"
 
 
 def failed(causes: Sequence[Cause]) -> int:
@@ -45,9 +47,10 @@ def reasons(result: LoadResult, workload: Workload, causes: Sequence[Cause]) -> 
         if cause.error in CLIENT_FAULTS:
             text = f"requests failed on the client's side: {cause.text}"
             found.append(Reason(code="client.failures", side="client", text=text))
-    if failed(causes) > MAX_ERROR_SHARE * measured:
-        kinds = in_words([cause for cause in causes if cause.error not in CLIENT_FAULTS])
-        text = f"{failed(causes)} of {measured} requests failed: {kinds}"
+    expected = (TIMEOUT,) if workload.may_time_out else ()
+    unexpected = [cause for cause in causes if cause.error not in (*CLIENT_FAULTS, *expected)]
+    if failed(unexpected) > MAX_ERROR_SHARE * measured:
+        text = f"{failed(unexpected)} of {measured} requests failed: {in_words(unexpected)}"
         found.append(Reason(code="server.failures", side="server", text=text))
     return found
 

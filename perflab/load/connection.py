@@ -18,9 +18,11 @@ from typing import Protocol
 from perflab.load.body import Room
 from perflab.load.exchange import Exchange
 from perflab.load.first_errors import FirstErrors
+from perflab.load.long_body import Landing
 from perflab.load.outcome import CODES, ERRORS
 from perflab.load.payload import OpenFiles
 from perflab.load.prepared import Prepared
+from perflab.load.progress import Progress
 from perflab.load.response import BadResponse, ResponseReader
 from perflab.load.sending import Rest
 from perflab.load.socket_errors import kind_of
@@ -38,6 +40,7 @@ class Owner(Protocol):
 
     loop: asyncio.AbstractEventLoop
     room: Room
+    landing: Landing
     files: OpenFiles
     first_errors: FirstErrors
 
@@ -185,6 +188,8 @@ class Connection:
         # A reader that has read nothing since it began is as good as new.
         if not reader.fresh or prepared.bodiless:
             reader.begin(prepared.bodiless)
+        if prepared.progress_points:
+            exchange.progress = Progress(prepared.progress_points)
         try:
             sent = self._send(data)
         except WOULD_BLOCK:
@@ -234,6 +239,10 @@ class Connection:
     # Receiving.
 
     def _readable(self) -> None:
+        reader = self._reader
+        if reader is not None and reader.left:
+            self._long_readable(reader)
+            return
         try:
             data = self._recv(READ_BYTES)
         except WOULD_BLOCK:
@@ -243,7 +252,6 @@ class Connection:
             return
         now_ns = clock()
         exchange = self.exchange
-        reader = self._reader
         if exchange is None or reader is None:
             # Closed while idle, or bytes nobody asked for: either way it is of no more use.
             self.close()
@@ -268,14 +276,40 @@ class Connection:
                 return
         self._feed(exchange, reader, data, now_ns)
 
+    def _long_readable(self, reader: ResponseReader) -> None:
+        exchange, opened = self.exchange, self._socket
+        assert exchange is not None
+        assert opened is not None
+        try:
+            number = self._client.landing.receive(opened, reader)
+        except WOULD_BLOCK:
+            return
+        except OSError as error:
+            self._fail(self._why(error, "reset"), reader)
+            return
+        except BadResponse as error:
+            self._refuse(error, reader)
+            return
+        now_ns = clock()
+        if exchange.progress is not None and number:
+            exchange.progress.note(now_ns, reader.size)
+        if not number:
+            self._ended(exchange, reader, now_ns)
+        elif reader.complete:
+            self._complete(exchange, reader, now_ns)
+            self._hand_back(exchange, reader)
+
     def _feed(self, exchange: Exchange, reader: ResponseReader, data: bytes, now_ns: int) -> None:
         whole = reader.fresh
         try:
             complete = reader.feed(data)
         except BadResponse as error:
-            self._client.first_errors.note(error.kind, str(error))
-            self._fail(CODES[error.kind], reader)
+            self._refuse(error, reader)
             return
+        if exchange.progress is not None:
+            if reader.left and whole:
+                exchange.progress.expect(reader.size + reader.left)
+            exchange.progress.note(now_ns, reader.size)
         if not complete:
             if isinstance(self._socket, ssl.SSLSocket) and self._socket.pending():
                 self._readable()
@@ -287,7 +321,7 @@ class Connection:
             and reader.keep_alive
             and len(data) <= LONGEST_REMEMBERED
             # To follow a redirect takes its headers, and to hand an answer on its bytes.
-            and not (prepared.redirects or prepared.wants_answer)
+            and not (prepared.redirects or prepared.wants_answer or prepared.progress_points)
         ):
             prepared.last_bytes = data
             prepared.last_outcome = (
@@ -296,6 +330,9 @@ class Connection:
                 exchange.error,
                 exchange.phases,
             )
+        self._hand_back(exchange, reader)
+
+    def _hand_back(self, exchange: Exchange, reader: ResponseReader) -> None:
         self.exchange = None
         keep = reader.keep_alive and not self._unsent
         self._client.finished(self, exchange, keep)
@@ -341,6 +378,10 @@ class Connection:
         text = (error.strerror if isinstance(error, OSError) else "") or str(error)
         self._client.first_errors.note(ERRORS[code], text)
         return code
+
+    def _refuse(self, error: BadResponse, reader: ResponseReader) -> None:
+        self._client.first_errors.note(error.kind, str(error))
+        self._fail(CODES[error.kind], reader)
 
     def _fail_soon(self, code: int) -> None:
         # Whoever submits a request must not get its end before submit has returned.

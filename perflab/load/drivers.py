@@ -26,9 +26,13 @@ GRACE_NS = 1_000_000_000
 
 
 class CpuWindow:
-    """This process's CPU time over the measure stage, from its first to its last start."""
+    """This process's CPU time over the measure stage, from its first to its last start.
 
-    def __init__(self) -> None:
+    Where all start ``at_once`` nothing lies between these two: it is then taken to the end.
+    """
+
+    def __init__(self, at_once: bool = False) -> None:
+        self._at_once = at_once
         self.began = False
         self.used_ns = 0
         self._ended = False
@@ -41,9 +45,23 @@ class CpuWindow:
 
     def end(self) -> None:
         """The last measured request is due; only the first call counts."""
+        if not self._at_once:
+            self.finish()
+
+    def finish(self) -> None:
+        """The load is over."""
         if self.began and not self._ended:
             self._ended = True
             self.used_ns = time.process_time_ns() - self._began_ns
+
+
+def is_at_once(arrivals: OpenLoop | Burst | ClosedLoop) -> bool:
+    """Return whether every measured request is planned for one and the same instant."""
+    if isinstance(arrivals, Burst):
+        return arrivals.waves == 1
+    if isinstance(arrivals, OpenLoop) or not 0 < arrivals.requests <= arrivals.users:
+        return False
+    return not (arrivals.warmup_requests or arrivals.warmup_s or arrivals.ramp_s)
 
 
 class Driver(Protocol):
@@ -80,7 +98,7 @@ class ClosedDriver:
         timer: Timer,
         record: Callable[[Exchange], None],
     ) -> None:
-        self.cpu = CpuWindow()
+        self.cpu = CpuWindow(at_once=is_at_once(arrivals))
         self.in_flight = 0
         self._submit = client.submit
         self._timer = timer
@@ -132,7 +150,10 @@ class ClosedDriver:
             user.done_ns = start_ns + join_ns
             self._plan(user, start_ns + join_ns)
         self._end_without_work()
-        await self._over.wait()
+        try:
+            await self._over.wait()
+        finally:
+            self.cpu.finish()
 
     def _end_without_work(self) -> None:
         """End when nobody has anything left to do; a load of a given time lasts its time."""
@@ -212,6 +233,7 @@ class ClosedDriver:
             if planned_ns <= now_ns:
                 user.planned_ns = planned_ns
                 user.sent_ns = user.first_byte_ns = user.connect_ns = 0
+                user.progress = None
                 user.started_ns = now_ns
                 self._submit(user)
                 return
@@ -240,7 +262,7 @@ class OpenDriver:
         timer: Timer,
         record: Callable[[Exchange], None],
     ) -> None:
-        self.cpu = CpuWindow()
+        self.cpu = CpuWindow(at_once=is_at_once(arrivals))
         self.in_flight = 0
         self.unsent = 0
         self._submit = client.submit
@@ -274,7 +296,10 @@ class OpenDriver:
             self.stop()
         if self._length_ns:
             self._timer.at(start_ns + self._length_ns + GRACE_NS, self._end)
-        await self._over.wait()
+        try:
+            await self._over.wait()
+        finally:
+            self.cpu.finish()
 
     def _end(self) -> None:
         """End a load that was overtaken by its schedule: it lasts no longer than was asked for."""

@@ -8,6 +8,7 @@ from typing import Protocol
 from perflab.load.body import Kept
 from perflab.load.outcome import MEASURE
 from perflab.load.prepared import Prepared
+from perflab.load.progress import Progress
 from perflab.load.targets import Origin
 
 
@@ -28,7 +29,8 @@ class Exchange:
     """One request under way: its instants (CLOCK_MONOTONIC, ns; 0: never came) and outcome.
 
     Made once per user or slot and used again; ``finish`` is called when it is done. ``answer`` is
-    the head of the response and its body, where the request wants them.
+    the head of the response and its body, where the request wants them; ``progress`` the points of
+    its body's arrival.
     """
 
     __slots__ = (
@@ -44,6 +46,7 @@ class Exchange:
         "phases",
         "planned_ns",
         "prepared",
+        "progress",
         "redirects",
         "sent_ns",
         "stage",
@@ -65,11 +68,13 @@ class Exchange:
         self.phases: dict[str, float] | None = None
         self.chain: tuple[Prepared, int, int] | None = None
         self.answer: tuple[bytes, Kept | None] | None = None
+        self.progress: Progress | None = None
         self.renew()
 
     def renew(self) -> None:
         """Forget the instants that the next request may not come to; its end sets the rest."""
         self.sent_ns = self.first_byte_ns = self.connect_ns = 0
+        self.progress = None
 
     def end_chain(self) -> None:
         """Give a chain of redirects the request it began with, and the instant of its sending."""

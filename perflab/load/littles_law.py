@@ -16,7 +16,8 @@ def ratio(result: LoadResult, workload: Workload) -> float:
     """Return throughput times (mean response time + think time) over the number of users.
 
     Between the first and the last measured start all users are active, so it must be 1. NaN where
-    users do not simply wait and think (open loops, pacing, users still joining).
+    users do not simply wait and think (open loops, pacing, users still joining or
+    with one request each).
 
     Notes
     -----
@@ -29,7 +30,7 @@ def ratio(result: LoadResult, workload: Workload) -> float:
     begin_ns, end_ns = result.begin_ns, result.end_ns
     if not isinstance(arrivals, ClosedLoop) or arrivals.pacing_s or end_ns <= begin_ns:
         return float("nan")
-    if arrivals.stages or arrivals.ramp_s > arrivals.warmup_s:
+    if result.at_once or arrivals.stages or arrivals.ramp_s > arrivals.warmup_s:
         return float("nan")
     think_ns = round(arrivals.think_time_s * 1e9)
     busy_ns = 0

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from perflab.load.columns import Spool, words
+from perflab.load.columns import words
+from perflab.load.spool import Spool
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -49,6 +49,7 @@ class Prepared:
         self._filled = dict(zip(self.payloads, requests, strict=True)) if repeated else {}
         self.wants_answer = False
         self.redirects = request.redirects
+        self.progress_points = request.progress_points
         # Nobody but the user has to know of an answer on the connection that it keeps.
         self.unwatched = not request.redirects and life.is_endless
         self.file = request.body if isinstance(request.body, FileBody) else None

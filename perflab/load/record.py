@@ -26,11 +26,11 @@ def write(
     """Write ``requests.parquet`` and ``load.json``; both appear whole or not at all."""
     with whole_file(folder / "requests.parquet") as file:
         _write_requests(file, result)
-    messages = result.messages
-    if len(messages):
-        table = pa.Table.from_pandas(messages, preserve_index=False)
-        with whole_file(folder / "messages.parquet") as file:
-            pq.write_table(table, file)
+    for name, rows in (("messages", result.messages), ("progress", result.progress)):
+        if len(rows):
+            table = pa.Table.from_pandas(rows, preserve_index=False)
+            with whole_file(folder / f"{name}.parquet") as file:
+                pq.write_table(table, file)
     record = {"url": url, "workload": workload.model_dump(mode="json"), **shown}
     replace_file(folder / "load.json", (json.dumps(record, indent=1) + "\n").encode())
 

@@ -20,6 +20,10 @@ LONGEST_PHASE_MS = 1e9
 LINE_ENDS = b"\r\n"
 CODING = b"\r\ntransfer-encoding:"
 _LENGTH = re.compile(rb"\r\ncontent-length:", re.IGNORECASE)
+# The number, where its line is as simple as can be; the parser has refused a second one.
+_LENGTH_ALONE = re.compile(rb"\r\ncontent-length:[ \t]*([0-9]{1,18})(?:\r\n[!-~]|$)", re.IGNORECASE)
+# What is still to come of a body that makes it a long one.
+LONG_BYTES = 64 * 1024
 _CONNECTION = re.compile(rb"\r\nconnection:([^\r]*)", re.IGNORECASE)
 _TIMING = re.compile(rb"\r\nserver-timing:[ \t]*([^\r]*)", re.IGNORECASE)
 
@@ -72,6 +76,8 @@ class ResponseReader:
         The response has ended; the connection may be used again.
     status, size : int
         Status code, and bytes of the body so far (less its framing).
+    left : int
+        What is still to come of a long body with a length: bytes that the parser need not see.
     body : Body or None
         What was made of the body so far.
     """
@@ -89,10 +95,10 @@ class ResponseReader:
         self._bodiless = bodiless
         self.fresh = True
         self.complete = self.keep_alive = False
-        self.status = self.size = 0
+        self.status = self.size = self.left = 0
         self._head: bytes | None = None
         self._pieces: list[bytes] = []
-        self._head_done = self._chunked = False
+        self._head_done = self._chunked = self._stays = False
         self.body = Body(self.wanted, self._room) if self.wanted is not None else None
         # Bytes that arrived, and those of interim responses among them.
         self._received = self._interim = self._interims = 0
@@ -116,6 +122,8 @@ class ResponseReader:
         BadResponse
             The bytes are not a response, or go on after its end.
         """
+        if self.left:
+            return self.take(memoryview(data))
         self.fresh = False
         in_head = not self._head_done
         if in_head:
@@ -147,6 +155,39 @@ class ResponseReader:
             self._tail = (self._tail + data[-5:])[-5:]
         if self.body is not None and not self.body.fits:
             raise BadResponse("body_too_large", NO_ROOM)
+        if in_head and self._head_done and not self.complete:
+            self._begin_long()
+        return self.complete
+
+    def _begin_long(self) -> None:
+        """Take over from the parser where all that is left to do is to count."""
+        if self._chunked or self._bodiless or (self.wanted is not None and self.wanted.kept):
+            return
+        found = _LENGTH_ALONE.search(self.head)
+        left = int(found[1]) - self.size if found else 0
+        if left >= LONG_BYTES:
+            self.left = left
+            self._stays = bool(self._parser.should_keep_alive())
+            # It waits for a body that it will not see; a new one takes its place.
+            self._parser = None
+
+    def take(self, data: memoryview) -> bool:
+        """Take bytes of a long body (see :attr:`left`); they may change afterwards.
+
+        Return whether the response is complete; raises like :meth:`feed`.
+        """
+        if self.body is not None:
+            self.body.take(data[: self.left])
+        return self.count(len(data))
+
+    def count(self, number: int) -> bool:
+        """Count bytes of a long body that nobody looks at; as :meth:`take`."""
+        left, self.left = self.left, max(0, self.left - number)
+        self.size += min(left, number)
+        if number > left:
+            raise BadResponse("protocol", "bytes came after the end of the response")
+        if not self.left:
+            self.complete, self.keep_alive = True, self._stays
         return self.complete
 
     def _check_head(self) -> None:

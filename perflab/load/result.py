@@ -15,6 +15,7 @@ from perflab.load.columns import ROW, frame, rows
 from perflab.load.looks import Looks
 from perflab.load.message_record import messages
 from perflab.load.outcome import MEASURE
+from perflab.load.progress_record import progress
 from perflab.throughput import completed, per_second
 
 ROWS_PER_CHUNK = 1 << 20
@@ -77,6 +78,12 @@ class LoadResult:
         return np.concatenate(found) if found else of(np.empty(0, dtype=ROW))
 
     @cached_property
+    def at_once(self) -> bool:
+        """Whether all measured requests were planned for one and the same instant."""
+        planned = self.measured(lambda rows: rows["planned_ns"])
+        return len(planned) > 0 and bool(planned.min() == planned.max())
+
+    @cached_property
     def _bounds(self) -> tuple[int, int]:
         begins, ends = [], []
         for part in self.rows:
@@ -88,6 +95,8 @@ class LoadResult:
             if known:
                 begins.append(min(first for first, _ in known))
                 ends.append(max(last for _, last in known))
+        if self.at_once:
+            ends = [int(self.measured(lambda rows: rows["done_ns"]).max())]
         if ends and len(self.messages):
             # Streams go on when the last request, often that which opened them, is long over.
             ends = [max(*ends, int(self.messages["at_ns"].iloc[-1]))]
@@ -100,7 +109,10 @@ class LoadResult:
 
     @property
     def end_ns(self) -> int:
-        """Return the last planned instant of the measure stage (of the first worker to end)."""
+        """Return the last planned instant of the measure stage (of the first worker to end).
+
+        Of requests planned for one instant it is their last end.
+        """
         return self._bounds[1]
 
     @property
@@ -133,10 +145,7 @@ class LoadResult:
     @cached_property
     def window(self) -> tuple[int, int]:
         """Return begin and end of the time for which throughput is taken."""
-        if self.end_ns > self.begin_ns:
-            return self._bounds
-        done = self.measured(lambda rows: rows["done_ns"])
-        return self.begin_ns, int(done.max(initial=0))
+        return self._bounds
 
     @cached_property
     def requests(self) -> pd.DataFrame:
@@ -151,6 +160,15 @@ class LoadResult:
         frames = [messages(self.folder / str(number), number) for number in range(self.workers)]
         whole = pd.concat(frames, ignore_index=True)
         return whole.sort_values("at_ns", kind="stable", ignore_index=True)
+
+    @cached_property
+    def progress(self) -> pd.DataFrame:
+        """Return the points at which bodies had come so far, by worker, request and instant."""
+        frames = [
+            progress(self.folder / str(number), number, part)
+            for number, part in enumerate(self.rows)
+        ]
+        return pd.concat(frames, ignore_index=True)
 
     @property
     def failures(self) -> list[str]:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from perflab.load.actions import actions
+from perflab.load.answer import NotServed
 from perflab.load.body import NO_ROOM
 from perflab.load.client import Client
 from perflab.load.drivers import CpuWindow
@@ -19,7 +21,7 @@ from perflab.load.outcome import CODES, MEASURE, WARMUP
 from perflab.load.prepared import Prepared
 from perflab.load.targets import Origin
 from perflab.load.timer import Timer
-from perflab.load.users import NotServed, User, actions, find
+from perflab.load.users import User, find
 from perflab.load.websocket import connect
 from perflab.load.websocket_call import Listener, WebSocket, WebSocketError
 from perflab.load.workload import Request, Scripted
@@ -149,12 +151,15 @@ class ScriptedDriver:
         return opened
 
     async def _life(self, user: User, joins_ns: int) -> None:
-        if not await self._until(joins_ns):
+        if not await self.until(joins_ns):
             return
         left = self._left
         if not self._arrivals.actions:
             left.pop(user.number, None)
-        if not await self._acted(user, joins_ns, user.on_start):
+        if type(user).on_start is User.on_start:
+            # Nothing to wait for: what follows is due at the very instant of joining.
+            user._over_ns = joins_ns
+        elif not await self._acted(user, joins_ns, user.on_start):
             return
         names, weights = self._choices[type(user)]
         due_ns = user._over_ns
@@ -167,7 +172,7 @@ class ScriptedDriver:
             else:
                 due_ns = user._over_ns + round(user.wait() * 1e9)
             # A user with nothing left to do before the end stays until then.
-            if not await self._until(min(due_ns, self._end_ns)) or due_ns >= self._end_ns:
+            if not await self.until(min(due_ns, self._end_ns)) or due_ns >= self._end_ns:
                 break
             if user.number in left:
                 left[user.number] -= 1
@@ -175,7 +180,7 @@ class ScriptedDriver:
             await self._acted(user, due_ns, getattr(user, name))
             # An action that never waits must not keep the others from their turn.
             await asyncio.sleep(0)
-        await self._until(user.leaves_ns())
+        await self.until(user.leaves_ns())
         await self._guarded(user, user.on_stop, STOP_TIMEOUT_S)
 
     async def _acted(self, user: User, due_ns: int, step: Callable[[], Any]) -> bool:
@@ -217,8 +222,11 @@ class ScriptedDriver:
         exchange.template = self._names.setdefault(name, len(self._names))
         self._record(exchange)
 
-    async def _until(self, due_ns: int) -> bool:
-        """Wait for an instant; return whether it came before the load was stopped."""
+    async def until(self, due_ns: int) -> bool:
+        """Wait for an instant; return whether it came before the load was stopped.
+
+        Called by :class:`~perflab.load.users.User`, too.
+        """
         if due_ns <= clock():
             return not self._stopping.is_set()
         due: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -116,9 +116,9 @@ class Times:
         return dict(zip(names, [*found, float(self.short_ms.mean())], strict=True))
 
     def _longest(self) -> Bound:
-        if not len(self.known):
+        if not len(self.known) + len(self.elapsed):
             return Bound(math.nan, math.nan)
-        longest = float(max(self.known.max(), self.elapsed.max(initial=0)))
+        longest = float(max(self.known.max(initial=0), self.elapsed.max(initial=0)))
         return Bound(longest, math.inf if len(self.elapsed) else longest)
 
 

@@ -32,103 +32,25 @@ import json
 import random
 import sys
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol, TypeVar, overload
+from typing import Any, Protocol
 
 from perflab.errors import ParameterError
-from perflab.load.body import NO_ROOM, Kept
+from perflab.load.actions import action, actions
+from perflab.load.answer import Answer, NotServed
 from perflab.load.exchange import Exchange, OwnConnection
 from perflab.load.life_cycle import Connections
 from perflab.load.message_record import MessageRecorder
-from perflab.load.outcome import CODES, ERRORS
+from perflab.load.outcome import ERRORS
 from perflab.load.payload import BytesBody, FileBody, Payload
 from perflab.load.prepared import Prepared
 from perflab.load.targets import Origin
 from perflab.load.websocket_call import Listener, WebSocket
 from perflab.load.workload import Request
 
-Action = TypeVar("Action", bound=Callable[..., Awaitable[None]])
-WEIGHT = "_perflab_weight"
-
-
-@overload
-def action(weight: Action) -> Action: ...
-@overload
-def action(weight: float = 1.0) -> Callable[[Action], Action]: ...
-def action(weight: Any = 1.0) -> Any:
-    """Mark a method as an action, chosen in proportion to its weight."""
-    if callable(weight):
-        setattr(weight, WEIGHT, 1.0)
-        return weight
-
-    def mark(method: Action) -> Action:
-        if not weight > 0:
-            raise ParameterError("action", [f"weight {weight!r} is not above 0"])
-        setattr(method, WEIGHT, float(weight))
-        return method
-
-    return mark
-
-
-@dataclass(frozen=True)
-class Answer:
-    """An answer to a user's request; ``error`` is its error class, empty when it is as expected."""
-
-    status: int
-    error: str
-    head: bytes = b""
-    kept: Kept | None = field(default=None, repr=False)
-
-    @property
-    def ok(self) -> bool:
-        """Whether the request succeeded."""
-        return not self.error
-
-    @property
-    def body(self) -> bytes:
-        """Return the body; empty when it was not kept."""
-        return self.kept.content() if self.kept is not None else b""
-
-    def json(self) -> Any:
-        """Return the body's JSON.
-
-        Raises
-        ------
-        ValueError
-            It is none, or was not to be kept.
-        NotServed
-            There was no room to keep it.
-        """
-        if self.error == "body_too_large":
-            raise NotServed(self.error, NO_ROOM)
-        if not self.body:
-            raise ValueError(
-                "there is no body to read JSON from; with keep_body=False none is kept"
-            )
-        return json.loads(self.body)
-
-    def header(self, name: str) -> str:
-        """Return a header's first value, or an empty string."""
-        for line in self.head.decode("latin-1").split("\r\n")[1:]:
-            key, _, value = line.partition(":")
-            if key.lower() == name.lower():
-                return value.strip()
-        return ""
-
-
-class NotServed(Exception):
-    """Raise it in a script that cannot go on because of what the server did.
-
-    ``kind`` is the error class under which the step is recorded. Whatever else a script raises is
-    taken for a fault of its own (``script``).
-    """
-
-    def __init__(self, kind: str, reason: str) -> None:
-        super().__init__(reason)
-        self.kind = kind
-        assert kind in CODES
+# What a script needs of here.
+__all__ = ["Answer", "Driving", "NotServed", "User", "action", "actions", "find"]
 
 
 class Driving(Protocol):
@@ -141,6 +63,9 @@ class Driving(Protocol):
 
     def now_ns(self) -> int:
         """Return the present instant."""
+
+    async def until(self, due_ns: int) -> bool:
+        """Wait for an instant; return whether it came before the load was stopped."""
 
     async def connect(
         self, path: str, listener: Listener, deflate: bool, headers: Mapping[str, str]
@@ -226,6 +151,26 @@ class User:
             return self.random.uniform(*self.wait_s)
         return self.wait_s
 
+    async def pause(self, seconds: float) -> bool:
+        """Wait within an action; return whether the load still goes on.
+
+        It begins when the last answer was there, and not when a busy client came to it. The next
+        request is planned for its end, so that a client that wakes late is charged for it. Where
+        the load ends before, it returns at once.
+
+        Raises
+        ------
+        ValueError
+            It is below 0.
+        """
+        if not seconds >= 0:
+            raise ValueError(f"a pause of {seconds} s: it must not be below 0")
+        driver = self._driver
+        due_ns = driver.now_ns() - self._late_ns + round(seconds * 1e9)
+        goes_on = await driver.until(due_ns)
+        self._due_ns, self._late_ns = due_ns, max(0, driver.now_ns() - due_ns)
+        return goes_on
+
     async def get(self, path: str, **options: Any) -> Answer:
         """Send a GET; see :meth:`request`."""
         return await self.request("GET", path, **options)
@@ -247,22 +192,23 @@ class User:
         expect_status: int = 200,
         expect_body: str = "",
         keep_body: bool = True,
+        **judged: int | str,
     ) -> Answer:
         """Send a request and record it under ``name`` (default: method and path).
 
         ``body`` is text, bytes, or a file; make its ``FileBody.of(path)`` once, in ``on_start``.
+        ``judged`` are further fields of :class:`~perflab.load.workload.Request` that say what is
+        expected of a body, or recorded of its coming: ``expect_bytes``, ``expect_crc32``,
+        ``expect_sha256``, ``progress_points``.
 
         A worker's users share the room for the bodies that they keep, 64 MiB; with
         ``keep_body=False`` the answer has none, however long it is.
         """
-        request = Request(
-            method=method,
-            path=path,
-            headers={**self.headers, **(headers or {})},
-            body=body,
-            expect_status=expect_status,
-            expect_body=expect_body,
-        )
+        words = {
+            "method": method, "path": path, "headers": {**self.headers, **(headers or {})},
+            "body": body, "expect_status": expect_status, "expect_body": expect_body, **judged,
+        }  # fmt: skip
+        request = Request.model_validate(words)
         driver = self._driver
         prepared = Prepared(request, driver.origin, driver.life)
         prepared.want_answer(keep_body)
@@ -328,21 +274,6 @@ class _Ears:
     ) -> None:
         self.message = message
         self.closed = closed
-
-
-def actions(kind: type[User]) -> tuple[list[str], list[float]]:
-    """Return the names of a class's actions and their weights.
-
-    Raises
-    ------
-    ParameterError
-        It has none.
-    """
-    found = {name: getattr(getattr(kind, name), WEIGHT, 0.0) for name in dir(kind)}
-    names = [name for name, weight in found.items() if weight]
-    if not names:
-        raise ParameterError("script", [f"{kind.__name__} has no method marked with @action"])
-    return names, [found[name] for name in names]
 
 
 def find(script: str) -> type[User]:

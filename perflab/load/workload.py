@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from perflab.load.life_cycle import Connections, with_word
-from perflab.load.payload import Payload
+from perflab.load.payload import Payload, checksum
 
 ClientName = Literal["lean", "aiohttp", "httpx"]
 TOKEN = r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"
@@ -29,8 +30,10 @@ class Request(_Model):
     used in turn. ``body`` is text, bytes, or a file (see :mod:`perflab.load.payload`); only text is
     filled. ``expect_body`` must occur in the body of every successful response, ``expect_bytes`` is
     its length; ``expect_crc32`` and ``expect_sha256`` are checksums of the whole body, computed as
-    it is read. -1 or nothing leaves them open. ``redirects`` is how many redirects are followed (0:
-    none, a 3xx is an answer like others).
+    it is read. -1 or nothing leaves them open; ``expect_from`` names a file whose length and CRC-32
+    they are, taken when the plan is made. With ``progress_points`` at most so many instants are
+    recorded at which the body had come so far (the ``progress`` table). ``redirects`` is how many
+    redirects are followed (0: none, a 3xx is an answer like others).
     """
 
     node: str = ""
@@ -45,6 +48,30 @@ class Request(_Model):
     expect_crc32: int = Field(default=-1, ge=-1, le=0xFFFFFFFF)
     expect_sha256: str = Field(default="", pattern=r"^([0-9a-f]{64})?$")
     redirects: int = Field(default=0, ge=0, le=20)
+    progress_points: int = Field(default=0, ge=0, le=10_000)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _expects_a_file(cls, given: Any) -> Any:
+        if not isinstance(given, dict) or "expect_from" not in given:
+            return given
+        words = dict(given)
+        file = words.pop("expect_from")
+        twice = [name for name in ("expect_bytes", "expect_crc32") if name in words]
+        if twice:
+            raise ValueError(f"expect_from goes without {' and '.join(twice)}: they are the file's")
+        try:
+            words["expect_bytes"], words["expect_crc32"] = checksum(Path(file))
+        except (OSError, TypeError) as error:
+            raise ValueError(f"expect_from {file}: {error}") from None
+        return words
+
+    @field_validator("progress_points")
+    @classmethod
+    def _has_two_ends(cls, points: int) -> int:
+        if points == 1:
+            raise ValueError("give 2 points at least, for the first byte and the last, or 0")
+        return points
 
     @model_validator(mode="after")
     def _fills_text(self) -> Self:
@@ -212,12 +239,17 @@ class Workload(_Model):
     ``connections`` is that life cycle, or a word for it (``keep_alive``, ``per_request``), or a
     whole number for a cap; see :class:`~perflab.load.life_cycle.Connections`. The other clients
     have not all of it: what a client lacks is refused here.
+
+    ``may_time_out`` says that time-outs are answers of the study, as of a server that is to be
+    shown to fail: a load in which requests, or all of them, time out is then valid. They count as
+    failures like any other, and times that they could move are bounds.
     """
 
     request: Request
     arrivals: Arrivals
     connections: Connections = Connections()
     timeout_s: float = Field(default=30.0, gt=0, le=3_600)
+    may_time_out: bool = False
     client: ClientName = "lean"
     stop: StopRules = StopRules()
     verify_tls: bool = True
@@ -235,6 +267,11 @@ class Workload(_Model):
             raise ValueError(
                 f"the {self.client} client closes no connection after a number of requests and "
                 "has no churn; the lean one does (client='lean')"
+            )
+        if self.client != "lean" and self.request.progress_points:
+            raise ValueError(
+                f"the {self.client} client records no progress_points; the lean one does "
+                "(client='lean')"
             )
         if self.client == "httpx" and life.idle_s:
             raise ValueError(

@@ -1,6 +1,6 @@
 """Recordings: the schema, the store and the readers of runs."""
 
-from perflab.recordings.contrasts import Contrast, ContrastPair, Scale
+from perflab.recordings.contrasts import Bound, Contrast, ContrastPair, Scale
 from perflab.recordings.listing import list_runs, newer_unfinished, not_finished, open_run
 from perflab.recordings.published_results import (
     claims,
@@ -29,6 +29,7 @@ from perflab.recordings.trial_ids import trial_id
 __all__ = [
     "FREE_PARAMETERS",
     "SCHEMA_VERSION",
+    "Bound",
     "Contrast",
     "ContrastPair",
     "Reason",

@@ -66,12 +66,26 @@ MESSAGES = pa.schema(
         ("bytes", pa.int32()),
     ]
 )
+# How far the body of a response had come at instants while it came, the first read and the last
+# among them. ``request`` is the number of the request among those of its worker, in the order in
+# which they ended; in the requests table it is the one of this worker, user and planned instant.
+PROGRESS = pa.schema(
+    [
+        ("worker", pa.int16()),
+        ("user", pa.int32()),
+        ("request", pa.int64()),
+        ("planned_ns", pa.int64()),
+        ("at_ns", pa.int64()),
+        ("bytes", pa.int64()),
+    ]
+)
 TABLES = {
     "requests": REQUESTS,
     "samples": SAMPLES,
     "waits": WAITS,
     "messages": MESSAGES,
     "calls": CALLS,
+    "progress": PROGRESS,
 }
 # Every trial has these; the others only where there was something to measure.
 ALWAYS = ("requests", "samples")

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Direction = Literal["greater", "smaller", "none"]
 Scale = Literal["ratio", "difference"]
+Bound = Literal["", "at most", "at least"]
 
 
 class ContrastPair(BaseModel):
@@ -26,6 +27,8 @@ class Contrast(ContrastPair):
     ``published_direction`` says whether the ratio is above 1 ("greater"), below ("smaller"), or
     claimed to be 1 ("none"). With ``scale`` "difference" the effect is numerator minus denominator
     in the response's unit, for claims such as "10 points of CPU more"; it is above or below 0.
+    With ``published_bound`` the published size is a bound: a reduction by 79%, of a baseline in
+    which every request timed out, says that the ratio is "at most" 0.21.
     ``not_testable`` is the reason why this machine cannot test it; ``set_by_load`` says how the
     load itself sets the answer, so that no measurement can find it. ``source`` says where it was
     published; only what was published nowhere has none.
@@ -38,6 +41,7 @@ class Contrast(ContrastPair):
     interaction: ContrastPair | None = None
     published_ratio: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     published_difference: float | None = Field(default=None, allow_inf_nan=False)
+    published_bound: Bound = ""
     published_direction: Direction | None = None
     source: str = ""
     not_testable: str = ""
@@ -49,6 +53,10 @@ class Contrast(ContrastPair):
         sizes = (direction, ratio, self.published_difference)
         if not self.source and any(published is not None for published in sizes):
             raise ValueError("it needs a source: where was its size or direction published?")
+        if self.published_bound and ratio is None and self.published_difference is None:
+            raise ValueError("published_bound needs the published size that is the bound")
+        if self.published_bound and direction == "none":
+            raise ValueError("'no effect' is no bound")
         if self.scale == "difference":
             return self._agrees_as_difference()
         if self.published_difference is not None:

@@ -111,7 +111,7 @@ class Run:
         """Return a table of the trials, joined, with trial_id, treatment and block.
 
         Which there are says the record (``tables``), besides the lab's own: requests, samples,
-        waits, messages and calls. Empty where no trial has one; see :meth:`requests`.
+        waits, messages, calls and progress. Empty where no trial has one; see :meth:`requests`.
 
         Raises
         ------
@@ -149,6 +149,13 @@ class Run:
         There may be a million in a trial: ask for one trial at a time where that will do.
         """
         return self.table("messages", trial_ids)
+
+    def progress(self, trial_ids: Sequence[str] | None = None) -> pd.DataFrame:
+        """Return how far bodies had come at instants while they came; see :meth:`requests`.
+
+        Empty where no request asked for it (``progress_points``).
+        """
+        return self.table("progress", trial_ids)
 
     @cached_property
     def _trials(self) -> pd.DataFrame:

@@ -31,6 +31,10 @@ REQUESTS = (
         for share in (50, 90, 95, 99)
     ),
     Response(
+        name="max_ms", title="longest response time", unit="ms", heading="max ms",
+        noun="response time", better="less",
+    ),
+    Response(
         name="service_mean_ms", title="mean service time", unit="ms", noun="service time",
         better="less",
     ),
@@ -87,6 +91,11 @@ PROFILE = (
 )  # fmt: skip
 # What trials have whatever is asked for; a recording that declares nothing is read by these.
 COMMON = (*REQUESTS, *PHASES, *CPU, *MEMORY, *CLIENT, *FLUSH, *PROFILE)
+
+
+def at_least_column(response: str) -> str:
+    """Return the column that says what a response is at least, where a trial has no more of it."""
+    return f"{response.removesuffix('_ms')}_at_least{'_ms' if response.endswith('_ms') else ''}"
 
 
 def declared(record: RunRecord) -> Sequence[Response]:

@@ -20,7 +20,7 @@ from perflab.analysis.trials.decomposition import change, change_sentence, decom
 from perflab.analysis.trials.summary import measured_responses, measures, summary_table
 from perflab.errors import AnalysisError
 from perflab.recordings import Response, Run
-from perflab.reports.numbers import MISSING, count, estimate, measured, missing, number, p_value
+from perflab.reports.numbers import MISSING, count, effect_text, measured, missing, number, p_value
 
 # "p, adjusted ..." says for how many claims: see :func:`columns`.
 ADJUSTED = "p, adjusted"
@@ -71,7 +71,7 @@ def _finding(finding: Finding) -> dict[str, str]:
         "claim": str(row["claim"]),
         "response": f"{response}, difference" if is_difference else response,
         "published": str(row["published"]) or MISSING,
-        "measured [95%]": estimate(row["measured"], row["95% low"], row["95% high"]),
+        "measured [95%]": effect_text(finding.effect),
         "achieved": MISSING if missing(row["achieved"]) else achieved(row["achieved"]),
         "n": count(row["n"]),
         "p": p_value(row["p"]),

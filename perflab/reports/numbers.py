@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from perflab.numerals import MISSING, missing, number
+from perflab.analysis.methods.comparison import Effect
+from perflab.analysis.treatments.findings import bound_text
+from perflab.numerals import MISSING, at_least, missing, number
 
 __all__ = [
-    "MISSING", "cell_text", "count", "estimate", "is_numeric", "measured", "missing", "number",
-    "p_value", "ratio",
+    "MISSING", "cell_text", "count", "effect_text", "estimate", "is_numeric", "measured", "missing",
+    "number", "p_value", "ratio",
 ]  # fmt: skip
 
 
@@ -32,12 +35,22 @@ def estimate(value: Any, low: Any, high: Any) -> str:
 
 
 def measured(value: Any, low: Any, high: Any) -> str:
-    """Return a measured quantity with its interval: ``483 [471, 502]``."""
+    """Return a measured quantity with its interval: ``483 [471, 502]``; a bound: ``>= 483``."""
     if missing(value):
-        return MISSING
+        # Cut off before its end in every trial, or in some: it is at least so much.
+        return at_least(low) if not missing(low) and missing(high) else MISSING
     if missing(low) or missing(high):
         return f"{number(value)} (no interval)"
     return f"{number(value)} [{number(low)}, {number(high)}]"
+
+
+def effect_text(effect: Effect | None) -> str:
+    """Return an effect with its interval, or as the bound that it is: ``<= 0.21``."""
+    if effect is None:
+        return MISSING
+    if not effect.bound:
+        return estimate(effect.estimate, effect.low, effect.high)
+    return bound_text(effect) + ("" if math.isfinite(effect.confidence) else " (no interval)")
 
 
 def p_value(value: Any) -> str:

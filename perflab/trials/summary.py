@@ -84,9 +84,13 @@ def identity_columns(
     }
 
 
-def message_tables(result: LoadResult) -> dict[str, pd.DataFrame]:
-    """Return the ``messages`` table of a recording; nothing where the load had no streams."""
-    return {} if result.messages.empty else {"messages": message_table(result.messages)}
+def streamed_tables(result: LoadResult) -> dict[str, pd.DataFrame]:
+    """Return the tables of a recording about what came over time: ``messages``, ``progress``.
+
+    One is left out where the load had nothing of it.
+    """
+    found = {"messages": message_table(result.messages), "progress": result.progress}
+    return {name: table for name, table in found.items() if len(table)}
 
 
 def message_table(noted: pd.DataFrame) -> pd.DataFrame:

@@ -100,7 +100,7 @@ class _Kept:
             tables.samples = self.sampler.samples()
         if self.result is not None:
             tables.requests = self.result.requests
-            tables.others |= summary.message_tables(self.result)
+            tables.others |= summary.streamed_tables(self.result)
             self.result.discard()
         return tables
 
@@ -227,7 +227,7 @@ def _new_columns(seen: Observation, row: Mapping[str, Any]) -> Mapping[str, Any]
 
 def _tables(result: LoadResult, seen: Iterable[Observation]) -> dict[str, pd.DataFrame]:
     """Return all tables but requests and samples; the raw rows are needed no more after it."""
-    tables = dict(summary.message_tables(result))
+    tables = dict(summary.streamed_tables(result))
     for each in seen:
         tables |= each.tables
     result.discard()

@@ -29,7 +29,8 @@ def report() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("done_s", "share"), [([], 0.0), ([1.0], 0.0), ([1.0, 1.0], 0.0), ([1.0, 2.0], 0.005)]
+    ("done_s", "share"),
+    [([], 0.0), ([1.0], 0.005 / 0.3), ([1.0, 1.0], 0.005 / 0.3), ([1.0, 2.0], 0.005)],
 )
 def test_the_cpu_share_of_a_load_is_one_of_time(
     tmp_path: Path, done_s: list[float], share: float

@@ -14,7 +14,7 @@ from scipy import special, stats
 
 from perflab.analysis.methods import signed_rank
 from perflab.errors import AnalysisError
-from perflab.recordings import Scale
+from perflab.recordings import Bound, Scale
 
 CONFIDENCE = 0.95
 SMALLEST_SIGNED_RANK = 6
@@ -34,7 +34,9 @@ class Effect:
     where every block says "greater", -1 "smaller" (D. S. Kerby, Compr. Psychol. 3, 2014).
     ``by_block`` are the log ratios of the blocks, or their differences. ``narrow_low`` and
     ``narrow_high`` are the ends of the 90% interval (two one-sided 5% tests), of which
-    ``narrow_confidence`` is achieved. ``warnings`` travel with the result.
+    ``narrow_confidence`` is achieved. ``warnings`` travel with the result. Where ``bound`` says "at
+    most" or "at least" the effect is no number but a bound, ``high`` or ``low``, and has no
+    estimate (:mod:`perflab.analysis.methods.bounds`).
     """
 
     estimate: float
@@ -50,6 +52,12 @@ class Effect:
     narrow_low: float = math.nan
     narrow_high: float = math.nan
     narrow_confidence: float = math.nan
+    bound: Bound = ""
+
+    @property
+    def limit(self) -> float:
+        """Return what a bounded effect is at most, or at least; NaN of one that is a number."""
+        return {"at most": self.high, "at least": self.low}.get(self.bound, math.nan)
 
 
 @dataclass(frozen=True)
@@ -141,6 +149,11 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
 
 
 def _logs(series: pd.Series[Any], side: str) -> pd.Series[Any]:
+    return positive(series, side).map(math.log, na_action="ignore")
+
+
+def positive(series: pd.Series[Any], side: str) -> pd.Series[Any]:
+    """Return the values of a side by block; refuse what has no logarithm, as :func:`compare`."""
     values = pd.to_numeric(series).astype(float)
     if values.index.has_duplicates:
         twice = values.index[values.index.duplicated()][0]
@@ -151,7 +164,7 @@ def _logs(series: pd.Series[Any], side: str) -> pd.Series[Any]:
                 f"{side}: block {block} has the value {value:g}; a ratio needs positive, finite "
                 "values"
             )
-    return values.map(math.log, na_action="ignore")
+    return values
 
 
 def effect_of(

@@ -123,6 +123,17 @@ def decide(
     return _undecided(x, margin, bound, corrected.own_level, missing)
 
 
+def decide_bound(excludes: bool, corrected: Corrected | None = None) -> Decision:
+    """Decide where only a bound is known, by whether it excludes no difference."""
+    if excludes and (corrected is None or corrected.holds):
+        return Decision(Kind.DIFFERENT, MARGIN, (0, 0), "the bound excludes no difference")
+    text = "only a bound is known; a longer time-out would tell more than more blocks"
+    missing = ""
+    if excludes and corrected is not None:
+        missing = f"the bound excludes no difference, but {corrected.text()}"
+    return Decision(Kind.UNDECIDED, MARGIN, (OUT_OF_REACH, OUT_OF_REACH), text, missing)
+
+
 def _undecided(
     x: np.ndarray, margin: float, bound: float, level: float, missing: str = ""
 ) -> Decision:

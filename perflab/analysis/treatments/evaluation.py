@@ -11,16 +11,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perflab.analysis.methods.comparison import Effect, effect_of, log_ratios
+from perflab.analysis.methods.bounds import Ends, bounded, mean_of
+from perflab.analysis.methods.comparison import Effect, effect_of
 from perflab.analysis.methods.family import Corrected, corrected
 from perflab.analysis.treatments.absent import why_absent
 from perflab.analysis.treatments.covariate import adjustment, priced
-from perflab.analysis.treatments.decision import Decision, decide
+from perflab.analysis.treatments.decision import Decision, decide, decide_bound
 from perflab.analysis.treatments.noise import noise_flags
 from perflab.analysis.treatments.replication import Replication, single_run
 from perflab.analysis.treatments.verdict import SMALLEST_N, Outcome, Verdict, judge
 from perflab.errors import AnalysisError
 from perflab.recordings import Contrast, ContrastPair, Response, Run, Scale, response_of
+from perflab.recordings.responses import at_least_column
 
 # What claims of one step end in, such as "(p90)": where they are named together, once is enough.
 PERCENTILE = re.compile(r" \(p\d+\b[^()]*\)$")
@@ -141,14 +143,17 @@ def _finding(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Finding:
     if contrast.not_testable:
         return Finding(contrast, response, None, judge(None, contrast))
     try:
-        by_block, adjusted = _effects(run, contrast, trials)
+        ends = _between(run, contrast, contrast.response, trials)
+        if not ends.exact:
+            return _bounded(contrast, response, ends)
+        by_block, adjusted = _effects(run, contrast, trials, ends.low)
         effect = effect_of(by_block, scale=contrast.scale)
     except AnalysisError as error:
         verdict = Verdict(Outcome.UNDECIDED, str(error))
         if contrast.set_by_load:
             verdict = judge(None, contrast)
         return Finding(contrast, response, None, verdict, warnings=(str(error),))
-    raw = _between(run, contrast, contrast.response, trials) if adjusted else by_block
+    raw = ends.low if adjusted else by_block
     return Finding(
         contrast,
         response,
@@ -158,6 +163,20 @@ def _finding(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Finding:
         blocks=tuple(int(block) for block in by_block.dropna().index),
         left_out=int(by_block.isna().sum()),
         warnings=(*effect.warnings, *filter(None, [adjusted])),
+    )
+
+
+def _bounded(contrast: Contrast, response: Response, ends: Ends) -> Finding:
+    """Return the finding of a contrast of which only a bound is known; raises AnalysisError."""
+    effect = bounded(ends, contrast.scale)
+    return Finding(
+        contrast,
+        response,
+        effect,
+        judge(effect, contrast),
+        blocks=tuple(int(block) for block in ends.low.dropna().index),
+        left_out=int(ends.low.isna().sum()),
+        warnings=effect.warnings,
     )
 
 
@@ -174,17 +193,23 @@ def _decision(effect: Effect, contrast: Contrast, among: Corrected | None) -> De
     """
     if contrast.scale != "ratio" or contrast.set_by_load or effect.n < SMALLEST_N:
         return None
+    if effect.bound:
+        return decide_bound(
+            effect.limit < 1 if effect.bound == "at most" else effect.limit > 1, among
+        )
     return decide(effect.by_block, corrected=among)
 
 
-def _effects(run: Run, contrast: Contrast, trials: pd.DataFrame) -> tuple[pd.Series[Any], str]:
+def _effects(
+    run: Run, contrast: Contrast, trials: pd.DataFrame, raw: pd.Series[Any]
+) -> tuple[pd.Series[Any], str]:
     """Return the log ratio or difference in every block, and what it was adjusted for."""
-    effects = _between(run, contrast, contrast.response, trials)
+    effects = raw.copy()
     if contrast.scale == "difference":
         return effects, ""
     found = adjustment(trials, contrast.response, COVARIATE)
     if found.used:
-        faster = _between(run, contrast, COVARIATE, trials)
+        faster = _between(run, contrast, COVARIATE, trials).low
         effects[:] = priced(effects.to_numpy(), faster.to_numpy(), found, _weight(run, contrast))
     return effects, found.text()
 
@@ -200,39 +225,45 @@ def _weight(run: Run, contrast: Contrast) -> float:
     return sum(weight**2 for weight in weights.values())
 
 
-def _between(run: Run, contrast: Contrast, response: str, trials: pd.DataFrame) -> pd.Series[Any]:
+def _between(run: Run, contrast: Contrast, response: str, trials: pd.DataFrame) -> Ends:
     """Return a response's log ratio or difference in every block, NaN where a side is missing."""
-    if response not in trials.columns:
+    if response not in trials.columns and at_least_column(response) not in trials.columns:
         raise AnalysisError(f"the trials have no column '{response}'")
 
-    def of(pair: ContrastPair) -> pd.Series[Any]:
+    def of(pair: ContrastPair) -> Ends:
         above, below = (
-            _by_block(run, levels, response, trials, contrast.scale)
-            for levels in (pair.numerator, pair.denominator)
+            _by_block(run, levels, response, trials, contrast.scale, side)
+            for levels, side in ((pair.numerator, "numerator"), (pair.denominator, "denominator"))
         )
-        return log_ratios(above, below) if contrast.scale == "ratio" else above - below
+        return above.minus(below)
 
-    return of(contrast) - of(contrast.interaction) if contrast.interaction else of(contrast)
+    found = of(contrast)
+    return found.minus(of(contrast.interaction)) if contrast.interaction else found
 
 
 def _by_block(
-    run: Run, levels: dict[str, str], response: str, trials: pd.DataFrame, scale: Scale
-) -> pd.Series[Any]:
-    """Return the response per block: its mean where several treatments are selected.
+    run: Run, levels: dict[str, str], response: str, trials: pd.DataFrame, scale: Scale, side: str
+) -> Ends:
+    """Return the response per block, for ratios its log: the mean of all treatments selected.
 
-    The mean is geometric for ratios. NaN in blocks that lack one of them.
+    NaN in blocks that lack one of them.
     """
     names = run.record.selected(levels)
     if not names:
         wanted = ", ".join(f"{factor}={level}" for factor, level in levels.items())
         raise AnalysisError(f"no treatment of the run has {wanted}")
-    own = trials[trials["treatment"].isin(names)]
-    wide = own.pivot(index="block", columns="treatment", values=response)
-    wide = wide.reindex(index=pd.RangeIndex(run.record.blocks), columns=names).astype(float)
-    if len(names) == 1:
-        return wide[names[0]]
-    if scale == "difference":
-        return wide.mean(axis=1, skipna=False)
-    if (wide <= 0).any(axis=None):
+    parts = [_of_treatment(run, name, response, trials) for name in names]
+    if scale == "ratio" and len(names) > 1 and any((each.low <= 0).any() for each in parts):
         raise AnalysisError(f"{response} is not positive in every trial; a ratio needs that")
-    return wide.apply(lambda row: float(np.exp(np.log(row).mean(skipna=False))), axis=1)
+    return mean_of([each.logs(side) if scale == "ratio" else each for each in parts])
+
+
+def _of_treatment(run: Run, name: str, response: str, trials: pd.DataFrame) -> Ends:
+    """Return a response per block between its ends: what was cut off has none above."""
+    own = trials[trials["treatment"] == name].set_index("block")
+    own = own.reindex(pd.RangeIndex(run.record.blocks))
+    nothing = pd.Series(np.nan, index=own.index)
+    known = own.get(response, nothing).astype(float)
+    at_least = own.get(at_least_column(response), nothing).astype(float)
+    is_cut = known.isna() & at_least.notna()
+    return Ends(known.where(~is_cut, at_least), known.where(~is_cut, np.inf))

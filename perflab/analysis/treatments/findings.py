@@ -7,12 +7,13 @@ from typing import Any
 
 import pandas as pd
 
+from perflab.analysis.methods.bounds import BOUND
 from perflab.analysis.methods.comparison import Effect
 from perflab.analysis.treatments.decision import Kind
 from perflab.analysis.treatments.evaluation import Finding
 from perflab.analysis.treatments.verdict import Outcome
-from perflab.numerals import counted, number
-from perflab.recordings import Contrast
+from perflab.numerals import at_least, at_most, counted, number
+from perflab.recordings import Bound, Contrast
 
 TABLE_COLUMNS = [
     "claim", "response", "published", "measured", "95% low", "95% high", "achieved", "n", "p",
@@ -35,8 +36,8 @@ def _row(finding: Finding) -> dict[str, Any]:
         "response": response_text(contrast),
         "published": published_text(contrast),
         "measured": effect.estimate if effect else math.nan,
-        "95% low": effect.low if effect else math.nan,
-        "95% high": effect.high if effect else math.nan,
+        "95% low": _end(effect, "at most"),
+        "95% high": _end(effect, "at least"),
         "achieved": effect.confidence if effect else math.nan,
         "n": effect.n if effect else 0,
         "p": effect.p_value if effect else math.nan,
@@ -53,6 +54,13 @@ def _row(finding: Finding) -> dict[str, Any]:
         "noise": "; ".join(finding.noise),
         "source": contrast.source,
     }
+
+
+def _end(effect: Effect | None, open_where: Bound) -> float:
+    """Return an end of an effect's interval; NaN where it is open."""
+    if effect is None or effect.bound == open_where:
+        return math.nan
+    return effect.low if open_where == "at most" else effect.high
 
 
 def decision_text(finding: Finding) -> str:
@@ -97,7 +105,7 @@ def published_text(contrast: Contrast) -> str:
     is_difference = _is_difference(contrast)
     size = contrast.published_difference if is_difference else contrast.published_ratio
     if size is not None:
-        return number(size)
+        return " ".join(filter(None, [contrast.published_bound, number(size)]))
     nothing = 0 if is_difference else 1
     words = {
         "greater": f"greater than {nothing}",
@@ -152,15 +160,34 @@ def _measured(finding: Finding, effect: Effect) -> str:
     contrast, blocks = finding.contrast, counted(effect.n, "block")
     published = published_text(contrast)
     beside = f", published {published}" if published else ""
-    words = f"Measured {contrast.scale} of {finding.response.title} {number(effect.estimate)}"
+    words = f"Measured {contrast.scale} of {finding.response.title}"
+    if effect.bound:
+        words = f"{words} {bound_text(effect)} ({BOUND}"
+        if not math.isfinite(effect.confidence):
+            return f"{words}, {blocks}){beside}"
+        level = f"95% interval, achieved {achieved(effect.confidence)}"
+        return f"{words}, the end of its {level}; {blocks}, {_p(finding, effect)}){beside}"
+    words = f"{words} {number(effect.estimate)}"
     if not math.isfinite(effect.low):
         return f"{words} (no interval, {blocks}){beside}"
-    p = f"p {_p_words(effect.p_value)}"
-    if finding.claims > 1 and math.isfinite(finding.p_adjusted):
-        p += f"; {adjusted_words(finding.claims)}, {_p_words(finding.p_adjusted)}"
+    p = _p(finding, effect)
     interval = f"[{number(effect.low)}, {number(effect.high)}]"
     level = f"95% interval, achieved {achieved(effect.confidence)}"
     return f"{words} {interval} ({level}; {blocks}, {p}){beside}"
+
+
+def bound_text(effect: Effect) -> str:
+    """Return what an effect is at most or at least: ``<= 0.21``; nothing of others."""
+    if not effect.bound:
+        return ""
+    return at_most(effect.limit) if effect.bound == "at most" else at_least(effect.limit)
+
+
+def _p(finding: Finding, effect: Effect) -> str:
+    p = f"p {_p_words(effect.p_value)}"
+    if finding.claims > 1 and math.isfinite(finding.p_adjusted):
+        p += f"; {adjusted_words(finding.claims)}, {_p_words(finding.p_adjusted)}"
+    return p
 
 
 def _p_words(value: float) -> str:

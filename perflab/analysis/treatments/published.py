@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from perflab.numerals import number
 from perflab.recordings import Contrast, Scale
@@ -23,9 +23,17 @@ class Zone:
     scale: Scale
 
     def text(self) -> str:
-        """Return its ends as ratios or differences: ``1.28 to 2.00``."""
-        ends = [math.exp(end) if self.scale == "ratio" else end for end in (self.low, self.high)]
-        return " to ".join(map(number, ends))
+        """Return its ends as ratios or differences: ``1.28 to 2.00``, or ``at most 0.26``."""
+        low, high = (
+            math.exp(end) if self.scale == "ratio" else end for end in (self.low, self.high)
+        )
+        if math.isinf(self.low):
+            return f"at most {number(high)}"
+        return (
+            f"at least {number(low)}"
+            if math.isinf(self.high)
+            else f"{number(low)} to {number(high)}"
+        )
 
 
 def no_difference(ratio: float | None) -> bool:
@@ -45,7 +53,19 @@ def published_sign(contrast: Contrast) -> int:
 
 
 def zone_of(contrast: Contrast) -> Zone | None:
-    """Return where an effect agrees with the published size; None where no size was published."""
+    """Return where an effect agrees with the published size; None where no size was published.
+
+    Where the published size is a bound, the zone is open on one side.
+    """
+    zone = _closed_zone(contrast)
+    if zone is None or not contrast.published_bound:
+        return zone
+    if contrast.published_bound == "at most":
+        return replace(zone, low=-math.inf)
+    return replace(zone, high=math.inf)
+
+
+def _closed_zone(contrast: Contrast) -> Zone | None:
     ratio = 1.0 if contrast.published_direction == "none" else contrast.published_ratio
     if ratio is not None:
         factor = NO_EFFECT_FACTOR if no_difference(ratio) else SIZE_FACTOR

@@ -35,6 +35,10 @@ What a wide interval says, every narrower one within it says as well: nothing is
 less. Fewer than 3 blocks are undecided. Claims that this machine cannot test, whose answer the load
 itself sets, or that nobody published are named so and not judged.
 
+An effect of which only a bound is known has an interval that is open on one side
+(:mod:`~perflab.analysis.methods.bounds`): it can show a direction, and contradict a size, but agree
+with none. A published size that is a bound itself has a zone that is open on that side.
+
 Source of the two one-sided tests: D. J. Schuirmann, J. Pharmacokinet. Biopharm. 15, 1987. How often
 each verdict is given under which truth: ``docs/verdicts.md``.
 """
@@ -140,7 +144,10 @@ def judge(
     size = _size(effect, contrast, zone) if zone else None
     if not (size and zone):
         return Verdict(_outcome(way, size), why, way, size)
-    parts = [f"direction {way}: {why}" if way else "", f"size {size}: {_where(size, zone)}"]
+    where = _where(size, zone)
+    if effect.bound and size is Size.UNDECIDED:
+        where = f"only a bound is known, and it does not exclude {zone.text()}"
+    parts = [f"direction {way}: {why}" if way else "", f"size {size}: {where}"]
     return Verdict(_outcome(way, size), "; ".join(filter(None, parts)), way, size)
 
 
@@ -163,8 +170,9 @@ def _size(effect: Effect, contrast: Contrast, zone: Zone) -> Size:
     if high < zone.low or low > zone.high:
         return Size.CONTRADICTED
     inner = [on_scale(end, contrast) for end in (effect.narrow_low, effect.narrow_high)]
-    # Without a 90% interval its ends are NaN, and nothing agrees.
-    if zone.low <= inner[0] and inner[1] <= zone.high:
+    # Without a 90% interval its ends are NaN, and nothing agrees. Nor does a bound: how far beyond
+    # it the effect lies nobody knows.
+    if not effect.bound and zone.low <= inner[0] and inner[1] <= zone.high:
         return Size.AGREES
     return Size.UNDECIDED
 

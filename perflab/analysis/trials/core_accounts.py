@@ -62,7 +62,9 @@ def core_time(run: Run) -> pd.DataFrame:
         return pd.DataFrame(columns=COLUMNS)
     cores = len(service_cores(run.record))
     rows = []
-    for treatment, own in trials.groupby("treatment", sort=False):
+    # Where every request was cut off there is no answer to share the cores' time.
+    answered = trials[trials["throughput_rps"].astype(float) > 0]
+    for treatment, own in answered.groupby("treatment", sort=False):
         services = _services(own)
         answers_per_ms = own["throughput_rps"].astype(float) / 1e3
         for what, prefix in ((ON_CORE, _CPU), (WAITING, _WAIT)):

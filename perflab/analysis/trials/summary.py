@@ -10,6 +10,7 @@ import pandas as pd
 
 from perflab.analysis.methods.quantiles import across_trials
 from perflab.recordings import Response, Run, typical
+from perflab.recordings.responses import at_least_column
 
 
 def summary_table(run: Run) -> pd.DataFrame:
@@ -52,7 +53,13 @@ def measured_responses(run: Run) -> dict[str, Response]:
     """
     trials = run.trials()
     own = typical(run.record, map(str, trials.columns))
-    return {name: each for name, each in own.items() if trials[name].notna().any()} or own
+    found = {name: each for name, each in own.items() if _is_known(trials, name)}
+    return found or own
+
+
+def _is_known(trials: pd.DataFrame, name: str) -> bool:
+    """Say whether some trial has a response, or knows what it is at least."""
+    return bool(trials[name].notna().any()) or not math.isnan(least_value(trials, name))
 
 
 def measures(run: Run, response: str) -> bool:
@@ -62,9 +69,17 @@ def measures(run: Run, response: str) -> bool:
 
 
 def typical_values(valid: pd.DataFrame, names: Iterable[str]) -> dict[str, Any]:
-    """Return typical values of the trials' columns, each with ``_low``, ``_high`` (95%), ``_n``."""
+    """Return typical values of the trials' columns, each with ``_low``, ``_high`` (95%), ``_n``.
+
+    Where a trial knows only what its value is at least, there is no typical one but a ``_low``.
+    """
     row: dict[str, Any] = {}
     for name in names:
+        least = least_value(valid, name)
+        if not math.isnan(least):
+            row |= {name: math.nan, f"{name}_low": least, f"{name}_high": math.nan}
+            row[f"{name}_n"] = len(valid)
+            continue
         found = across_trials(valid[name].to_numpy(float))
         row |= {
             name: found.value,
@@ -73,6 +88,15 @@ def typical_values(valid: pd.DataFrame, names: Iterable[str]) -> dict[str, Any]:
             f"{name}_n": found.n,
         }
     return row
+
+
+def least_value(valid: pd.DataFrame, name: str) -> float:
+    """Return what a response is at least in all trials; NaN unless some know no more of it."""
+    column = at_least_column(name)
+    if column not in valid or not valid[column].notna().any():
+        return math.nan
+    known = valid[name].fillna(valid[column]) if name in valid else valid[column]
+    return float(known.min())
 
 
 def _flush_range(valid: pd.DataFrame) -> dict[str, float]:

@@ -14,7 +14,7 @@ from perflab.figures.intervals import draw_interval
 from perflab.figures.looks import PALETTE
 from perflab.figures.theme import FAINT, INK, MUTED
 from perflab.figures.words import text_width_in, wrap
-from perflab.numerals import number
+from perflab.numerals import at_least, at_most, number
 
 LEFT_IN = 2.45
 SIZE_PT, SMALL_PT = 8.0, 7.0
@@ -51,6 +51,18 @@ class Claim:
     verdict: str
     reason: str
     absent: str
+
+
+def bound_of(claim: Claim) -> float:
+    """Return what an effect is at most or at least, of which no more is known; NaN of others."""
+    if not claim.of_blocks or math.isfinite(claim.measured):
+        return math.nan
+    return claim.high if math.isfinite(claim.high) else claim.low
+
+
+def is_at_most(claim: Claim) -> bool:
+    """Say whether a bound lies above the effect."""
+    return math.isfinite(claim.high)
 
 
 def claim_of(record: Mapping[Hashable, Any]) -> Claim:
@@ -100,6 +112,9 @@ def _lines(
 
 
 def _measured(claim: Claim) -> str:
+    limit = bound_of(claim)
+    if math.isfinite(limit):
+        return at_most(limit) if is_at_most(claim) else at_least(limit)
     if not math.isfinite(claim.low):
         return f"{number(claim.measured)}, n too small for an interval"
     return f"{number(claim.measured)} [{number(claim.low)}, {number(claim.high)}]"
@@ -145,12 +160,23 @@ def draw(axes: Axes, claim: Claim, top_in: float, height_in: float) -> None:
 
     count = len(claim.of_blocks)
     places = np.linspace(*BLOCKS, count) if count > 1 else np.array([sum(BLOCKS) / 2])
-    axes.plot(claim.of_blocks, [at(place) for place in places], ls="", marker="o", ms=4, mfc=POINT,
-              mec=INK, mew=0.4, zorder=3, gid="blocks")  # fmt: skip
-    if math.isfinite(claim.low):
+    axes.plot(claim.of_blocks, [at(place) for place in places], ls="", marker=_mark(claim), ms=4,
+              mfc=POINT, mec=INK, mew=0.4, zorder=3, gid="blocks")  # fmt: skip
+    if math.isfinite(bound_of(claim)):
+        draw_interval(axes, (claim.low, claim.high), at(ESTIMATE), axes.get_xlim(), arrow_pt=5.0,
+                      color=MEASURED, lw=2.0, solid_capstyle="butt", zorder=3,
+                      gid="bound")  # fmt: skip
+    elif math.isfinite(claim.low):
         _draw_estimate(axes, claim.low, claim.measured, claim.high, at(ESTIMATE))
     if claim.published:
         _draw_published(axes, claim, at(PUBLISHED))
+
+
+def _mark(claim: Claim) -> str:
+    """Return a point's mark: of a bound it points to where the effect may lie."""
+    if math.isnan(bound_of(claim)):
+        return "o"
+    return "<" if is_at_most(claim) else ">"
 
 
 def _draw_estimate(axes: Axes, low: float, middle: float, high: float, y: float) -> None:

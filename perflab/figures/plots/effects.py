@@ -188,6 +188,8 @@ def _scale(axes: Axes, kind: Kind, claims: list[Claim]) -> None:
     shown = [[*claim.of_blocks, claim.measured, claim.published_value] for claim in claims]
     values = [value for each in shown for value in each if math.isfinite(value)]
     ends = [end for claim in claims for end in (claim.low, claim.high)]
+    # Of a bound one end is open: at a ratio of 0, or infinite.
+    ends = [end for end in ends if math.isfinite(end) and (end > 0 or not is_ratio)]
     low, high = limits(on(values), on(ends), math.log(LEAST) if is_ratio else 0.0)
     if is_ratio:
         ratio_axis(axes, math.exp(low), math.exp(high), PLOT_IN)

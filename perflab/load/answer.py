@@ -1,0 +1,69 @@
+"""What a scripted user gets for a request, and what it raises when it cannot go on."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from perflab.load.body import NO_ROOM, Kept
+from perflab.load.outcome import CODES
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer to a user's request; ``error`` is its error class, empty when it is as expected."""
+
+    status: int
+    error: str
+    head: bytes = b""
+    kept: Kept | None = field(default=None, repr=False)
+
+    @property
+    def ok(self) -> bool:
+        """Whether the request succeeded."""
+        return not self.error
+
+    @property
+    def body(self) -> bytes:
+        """Return the body; empty when it was not kept."""
+        return self.kept.content() if self.kept is not None else b""
+
+    def json(self) -> Any:
+        """Return the body's JSON.
+
+        Raises
+        ------
+        ValueError
+            It is none, or was not to be kept.
+        NotServed
+            There was no room to keep it.
+        """
+        if self.error == "body_too_large":
+            raise NotServed(self.error, NO_ROOM)
+        if not self.body:
+            raise ValueError(
+                "there is no body to read JSON from; with keep_body=False none is kept"
+            )
+        return json.loads(self.body)
+
+    def header(self, name: str) -> str:
+        """Return a header's first value, or an empty string."""
+        for line in self.head.decode("latin-1").split("\r\n")[1:]:
+            key, _, value = line.partition(":")
+            if key.lower() == name.lower():
+                return value.strip()
+        return ""
+
+
+class NotServed(Exception):
+    """Raise it in a script that cannot go on because of what the server did.
+
+    ``kind`` is the error class under which the step is recorded. Whatever else a script raises is
+    taken for a fault of its own (``script``).
+    """
+
+    def __init__(self, kind: str, reason: str) -> None:
+        super().__init__(reason)
+        self.kind = kind
+        assert kind in CODES

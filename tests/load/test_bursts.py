@@ -1,0 +1,178 @@
+"""Everyone at one instant, one request each: what such a load is judged by, time-outs included."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from perflab.instruments.requests import request_columns
+from perflab.load.failure_causes import causes, in_words
+from perflab.load.generator import Generator
+from perflab.load.outcome import CODES
+from perflab.load.result import LoadResult
+from perflab.load.selfcheck import check
+from perflab.load.workload import Arrivals, Burst, ClosedLoop, Request, Scripted, Workload
+from tests.load.hostile import Hostile, Part, Script, beside
+from tests.load.planted import BEGIN_NS, S, load_result
+
+USERS = 100
+SCRIPT = """
+from perflab.load.users import User, action
+
+class Once(User):
+    @action
+    async def download(self):
+        await self.get("/", expect_bytes=100_000, progress_points=4, keep_body=False)
+
+class Twice(User):
+    @action
+    async def ask(self):
+        await self.get("/", keep_body=False)
+        assert await self.pause(0.25)
+        await self.get("/", keep_body=False)
+        await self.pause(1000)
+"""
+ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n" + bytes(50_000)
+
+
+def burst(**more: Any) -> Workload:
+    return Workload(request=Request(), arrivals=Burst(size=USERS), **more)
+
+
+def downloads(folder: Path, seconds: float, lag_ms: float = 0.0, timed_out: int = 0) -> LoadResult:
+    """Return a burst of downloads, some of which timed out, started late one after the other."""
+
+    def at_one_instant(rows: np.ndarray) -> None:
+        rows["planned_ns"] = BEGIN_NS
+        rows["started_ns"] = BEGIN_NS + (np.linspace(0, 2 * lag_ms, USERS) * 1e6).astype("int64")
+        rows["sent_ns"] = rows["started_ns"]
+
+    return load_result(
+        folder, np.full(USERS, seconds), errors={"timeout": timed_out}, change=at_one_instant
+    )
+
+
+def told(result: LoadResult, work: Workload) -> set[str]:
+    return {reason.code for reason in check(result, work).reasons}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "lag_ms", "refused"),
+    [(30, 6.0, False), (30, 90.0, False), (1.0, 45.0, False), (1.0, 60.0, True), (0.1, 12, True)],
+)
+def test_to_start_everyone_may_take_a_tenth_of_the_response_time(
+    tmp_path: Path, seconds: float, lag_ms: float, refused: bool
+) -> None:
+    result = downloads(tmp_path, seconds, lag_ms)
+    assert ("generator.lag" in told(result, burst())) == refused
+
+
+def test_a_load_in_which_all_time_out_is_refused_unless_that_is_an_answer(tmp_path: Path) -> None:
+    result = downloads(tmp_path, 300.0, timed_out=USERS)
+    assert "server.failures" in told(result, burst())
+    study = burst(may_time_out=True)
+    assert told(result, study) == set()
+    assert in_words(causes(result)).startswith("100 x timeout")
+
+
+def test_what_else_fails_is_refused_as_ever(tmp_path: Path) -> None:
+    result = downloads(tmp_path, 300.0, timed_out=USERS - 2)
+    rows = result.rows[0].copy()
+    rows["error"][-2:] = CODES["reset"]
+    (tmp_path / "0" / "requests.rows").write_bytes(rows.tobytes())
+    again = LoadResult(**{**vars(downloads(tmp_path / "x", 1.0)), "folder": tmp_path})
+    judged = check(again, burst(may_time_out=True))
+    (reason,) = [each for each in judged.reasons if each.code == "server.failures"]
+    assert reason.text.startswith("2 of 100 requests failed: 2 x reset")
+
+
+def test_a_client_that_was_late_is_refused_though_all_timed_out(tmp_path: Path) -> None:
+    result = downloads(tmp_path, 1.0, lag_ms=150.0, timed_out=USERS)
+    assert "generator.lag" in told(result, burst(may_time_out=True))
+
+
+def test_times_of_what_timed_out_are_bounds_and_never_numbers(tmp_path: Path) -> None:
+    row = request_columns(downloads(tmp_path, 300.0, timed_out=USERS))
+    for name in ("mean", "p50", "max"):
+        assert math.isnan(row[f"{name}_ms"])
+        assert row[f"{name}_at_least_ms"] == pytest.approx(300_000)
+    assert row["throughput_rps"] == 0
+    # Half of it is known to have taken less than the time-out, and the other half is not.
+    row = request_columns(downloads(tmp_path / "half", 300.0, timed_out=3))
+    assert row["p50_ms"] == pytest.approx(300_000)
+    assert "p50_at_least_ms" not in row
+    assert math.isnan(row["mean_ms"])
+
+
+def test_a_burst_lasts_until_its_last_end(tmp_path: Path) -> None:
+    result = downloads(tmp_path, 20.0)
+    assert result.at_once
+    assert result.window == (result.begin_ns, result.end_ns) == (BEGIN_NS, BEGIN_NS + 20 * S)
+    assert check(result, burst()).cpu_share == pytest.approx(1 / 20)
+
+
+@pytest.fixture(scope="module")
+def script(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("script") / "bursts.py"
+    path.write_text(SCRIPT)
+    return str(path)
+
+
+def loaded(work: Workload, answers: Script) -> LoadResult:
+    generator = Generator(sorted(os.sched_getaffinity(0))[-1:], {}, real_time=False)
+    with beside(Hostile([answers])) as url:
+        generator.start()
+        try:
+            return generator.run(work, url)
+        finally:
+            generator.close()
+
+
+SLOW = Script((Part(ANSWER), Part(bytes(50_000), 0.6)), end="keep")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["burst", "closed", "scripted"])
+def test_every_kind_of_load_can_start_everyone_at_once(kind: str, script: str) -> None:
+    users = 30
+    arrivals: dict[str, Arrivals] = {
+        "burst": Burst(size=users),
+        "closed": ClosedLoop(users=users, requests=users),
+        "scripted": Scripted(script=f"{script}:Once", users=users, duration_s=2.0, actions=1),
+    }
+    request = Request(expect_bytes=100_000)
+    result = loaded(Workload(request=request, arrivals=arrivals[kind]), SLOW)
+    table = result.requests
+    assert list(table["error"]) == [""] * users
+    assert list(table["stage"]) == ["measure"] * users
+    assert table["planned_ns"].nunique() == 1
+    assert table["user"].nunique() == users
+    # Everyone was under way before anyone was served: the server waits 0.6 s in every answer.
+    assert table["sent_ns"].max() < table["done_ns"].min()
+    assert result.at_once
+    # The client's CPU is that of the downloads, and not of their start alone.
+    assert result.cpu_ns > 0
+    result.discard()
+
+
+@pytest.mark.slow
+def test_a_script_pauses_from_the_last_answer_on_and_until_the_load_ends(script: str) -> None:
+    arrivals = Scripted(script=f"{script}:Twice", users=3, duration_s=1.0, actions=1)
+    quick = Script((Part(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"),), end="keep")
+    result = loaded(Workload(request=Request(), arrivals=arrivals), quick)
+    assert result.failures == []
+    table = result.requests.sort_values(["user", "planned_ns"])
+    assert len(table) == 6
+    for _, own in table.groupby("user"):
+        first, second = own.to_dict("records")
+        waited_s = (second["planned_ns"] - first["done_ns"]) / 1e9
+        # What the script takes between answer and pause is its own time, and counts.
+        assert 0.25 <= waited_s < 0.30
+        assert second["started_ns"] >= second["planned_ns"]
+    assert result.lasted_s < 3
+    result.discard()

@@ -1,0 +1,283 @@
+"""Long bodies: every byte counted and summed, none kept, however the server ends them."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import socket
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from perflab.load import response
+from perflab.load.body import Wanted
+from perflab.load.client import LeanClient
+from perflab.load.exchange import Exchange
+from perflab.load.long_body import BUFFER_BYTES, PASSED_BYTES, Landing
+from perflab.load.outcome import ERRORS
+from perflab.load.prepared import Prepared
+from perflab.load.response import BadResponse, ResponseReader
+from perflab.load.targets import split
+from perflab.load.workload import Request
+from tests.examples import examples
+from tests.load.hostile import Hostile, Part, Script, on_uvloop
+from tests.load.meter import PIECE, Meter, crc32_of
+
+MIB = 1 << 20
+LONG = 5 * MIB + 3
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % LONG
+BODY = (PIECE * (LONG // len(PIECE) + 1))[:LONG]
+SUMMED = {"expect_bytes": LONG, "expect_crc32": crc32_of(LONG)}
+# The kernel lets go of bytes that are only counted; those that are summed arrive in a buffer.
+WAYS: dict[str, dict[str, Any]] = {"counted": {"expect_bytes": LONG}, "summed": SUMMED}
+
+
+def open_files() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def resident_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+async def ask(
+    client: LeanClient, url: str, requests: Sequence[dict[str, Any]]
+) -> list[tuple[str, int]]:
+    """Send requests one after the other as one user; return error classes and bytes."""
+    origin, path = split(url)
+    found = []
+    for words in requests:
+        over = asyncio.Event()
+        prepared = Prepared(Request.model_validate({"path": path or "/", **words}), origin)
+        exchange = Exchange(prepared, 0, lambda _, over=over: over.set())
+        exchange.planned_ns = exchange.started_ns = time.monotonic_ns()
+        client.submit(exchange)
+        async with asyncio.timeout(20):
+            await over.wait()
+        found.append((ERRORS[exchange.error], exchange.bytes))
+    return found
+
+
+def asked(
+    scripts: Sequence[Script], *requests: dict[str, Any], timeout_s: float = 10.0
+) -> tuple[list[tuple[str, int]], int]:
+    """Let one user ask a server; return what came of it, and how many connections it took."""
+
+    async def go() -> tuple[list[tuple[str, int]], int]:
+        server = Hostile(scripts)
+        async with server as url:
+            client = LeanClient(asyncio.get_running_loop(), timeout_s=timeout_s)
+            try:
+                return await ask(client, url, requests), server.connections
+            finally:
+                await client.close()
+
+    found: tuple[list[tuple[str, int]], int] = on_uvloop(go)
+    return found
+
+
+def read(raw: bytes, cuts: list[int], wanted: Wanted | None) -> tuple[Any, ...]:
+    """Return all that a reader makes of a response in pieces, and of one more on its connection."""
+    places = sorted({cut % (len(raw) + 1) for cut in cuts})
+    reader = ResponseReader(wanted)
+    kind = ""
+    for begin, end in zip([0, *places], [*places, len(raw)], strict=True):
+        try:
+            if begin < end and reader.feed(raw[begin:end]):
+                # What comes later comes to the next request.
+                kind = "" if end == len(raw) else "more"
+                break
+        except BadResponse as error:
+            kind = error.kind
+            break
+    else:
+        kind = reader.end()
+    if kind:
+        return kind, reader.status, reader.size
+    fault = reader.body.fault if reader.body is not None else 0
+    return kind, reader.status, reader.size, reader.complete, reader.keep_alive, fault
+
+
+@settings(max_examples=examples(150), deadline=None)
+@given(
+    st.integers(60_000, 300_000),
+    st.sampled_from([b"", b"Connection: close\r\n", b"Content-Type: x\r\n"]),
+    st.sampled_from([b"", b"x", b"\r\n", b"HTTP/1.1 200 OK\r\n\r\n"]),
+    st.integers(0, 5) | st.integers(0, 300_000),
+    st.lists(st.integers(0, 400_000), max_size=8),
+    st.sampled_from([None, Wanted(crc32=crc32_of(100_000)), Wanted(text=b"\xff\x00\x01")]),
+)
+def test_a_long_body_means_what_the_parser_makes_of_it(
+    size: int, extra: bytes, after: bytes, lost: int, cuts: list[int], wanted: Wanted | None
+) -> None:
+    head = b"HTTP/1.1 200 OK\r\n" + extra + b"Content-Length: %d\r\n\r\n" % size
+    body = (PIECE * 5)[:size]
+    raw = head + (body[: size - lost] if lost % 2 else body + after)
+    ours = read(raw, cuts, wanted)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(response, "LONG_BYTES", 1 << 60)
+        assert ours == read(raw, cuts, wanted)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_connection_goes_on_after_a_long_body(way: str) -> None:
+    script = Script((Part(HEAD + BODY),), end="keep")
+    found, connections = asked([script], *[WAYS[way]] * 3)
+    assert found == [("", LONG)] * 3
+    assert connections == 1
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_server_that_closes_every_connection_is_asked_again_on_a_new_one(way: str) -> None:
+    closing = HEAD.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
+    found, connections = asked([Script((Part(closing + BODY),))], *[WAYS[way]] * 3)
+    assert found == [("", LONG)] * 3
+    assert connections == 3
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_server_that_closes_in_the_body_truncates_it(way: str) -> None:
+    scripts = [Script((Part(HEAD + BODY[:-1]),)), Script((Part(HEAD + BODY),))]
+    found, _ = asked(scripts, *[WAYS[way]] * 2)
+    assert found == [("truncated", LONG - 1), ("", LONG)]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_more_than_the_length_is_no_answer(way: str) -> None:
+    scripts = [Script((Part(HEAD + BODY + b"and more"),)), Script((Part(HEAD + BODY),))]
+    found, connections = asked(scripts, *[WAYS[way]] * 2)
+    # What came in the same read is refused; what came later finds the connection idle, and ends it.
+    assert found[0][0] in ("protocol", "")
+    assert found[1] == ("", LONG)
+    assert connections == 2
+
+
+def test_what_stalls_in_the_body_times_out_and_mixes_with_nothing() -> None:
+    # The stalled server would go on with bytes of its own: nobody may hear them any more.
+    late = Script((Part(HEAD + BODY[: 2 * MIB]), Part(b"\xee" * MIB, 0.4)), end="hang")
+    scripts = [late, Script((Part(HEAD + BODY),), end="keep")]
+    found, connections = asked(scripts, *[SUMMED] * 3, timeout_s=0.3)
+    assert found == [("timeout", 2 * MIB), ("", LONG), ("", LONG)]
+    assert connections == 2
+
+
+@pytest.mark.parametrize("flaw_at", [0, 100_000, LONG - 1])
+def test_bodies_that_share_a_buffer_are_summed_apart(flaw_at: int) -> None:
+    # Eight at once, of three lengths, and one of them wrong by a bit.
+    sizes = [LONG, LONG + 70_000, 3 * MIB] * 2
+
+    async def go() -> list[tuple[str, int]]:
+        async with Meter() as good, Meter(flaw_at=flaw_at) as bad:
+            client = LeanClient(asyncio.get_running_loop())
+            try:
+                places = [*[(good, size) for size in sizes], (bad, LONG), (good, LONG)]
+                each = await asyncio.gather(
+                    *(
+                        ask(client, f"{url}/{size}", [{"expect_crc32": crc32_of(size)}])
+                        for url, size in places
+                    )
+                )
+            finally:
+                await client.close()
+            return [outcome for (outcome,) in each]
+
+    found = on_uvloop(go)
+    assert [kind for kind, _ in found] == [*[""] * 6, "checksum", ""]
+    assert [number for _, number in found] == [*sizes, LONG, LONG]
+
+
+def test_a_thousand_downloads_given_up_leave_nothing_behind() -> None:
+    rounds, users = 20, 50
+
+    async def once(client: LeanClient, url: str) -> list[tuple[str, int]]:
+        work = [asyncio.create_task(ask(client, url, [SUMMED])) for _ in range(users)]
+        while len(client._open) < users:
+            await asyncio.sleep(0.001)
+        await asyncio.sleep(0.05)
+        client.abort()
+        return [outcome for each in await asyncio.gather(*work) for outcome in each]
+
+    async def go() -> list[Any]:
+        seen: list[Any] = []
+        async with Meter() as url:
+            client = LeanClient(asyncio.get_running_loop())
+            try:
+                for _ in range(rounds):
+                    seen += await once(client, f"{url}/{1000 * LONG}")
+                    assert not client._open
+                    await asyncio.sleep(0.05)
+                    gc.collect()
+                    seen.append((open_files(), resident_bytes()))
+            finally:
+                await client.close()
+        return seen
+
+    seen = on_uvloop(go)
+    outcomes = [kind for kind, _ in seen if isinstance(kind, str)]
+    assert outcomes == ["aborted"] * (rounds * users)
+    files, memory = zip(*(each for each in seen if isinstance(each[0], int)), strict=True)
+    # The server's ends of the last round may still be open; those of all rounds may not.
+    assert max(files) - min(files) <= 2 * users
+    # 900 downloads after the first round of a hundred, each of which had a MiB under way.
+    assert memory[-1] - memory[1] < 16 * MIB
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_all_connections_of_a_worker_read_into_one_small_place(
+    way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, read_into = Landing.receive, []
+
+    def receive(landing: Landing, opened: socket.socket, reader: ResponseReader) -> int:
+        number = real(landing, opened, reader)
+        read_into.append((id(landing._buffer), number))
+        return number
+
+    monkeypatch.setattr(Landing, "receive", receive)
+
+    async def go() -> None:
+        async with Meter() as url:
+            client = LeanClient(asyncio.get_running_loop())
+            try:
+                await asyncio.gather(
+                    *(ask(client, f"{url}/{LONG}", [WAYS[way]] * 2) for _ in range(4))
+                )
+            finally:
+                await client.close()
+
+    on_uvloop(go)
+    buffers, numbers = zip(*read_into, strict=True)
+    assert len(set(buffers)) == 1
+    # All but what came with the head, and no more at a time than the place holds.
+    assert sum(numbers) > 8 * (LONG - MIB)
+    assert max(numbers) <= (BUFFER_BYTES if way == "summed" else PASSED_BYTES)
+
+
+def test_where_the_kernel_lets_bytes_go_no_memory_is_touched() -> None:
+    landing = Landing()
+    ours, theirs = tcp_pair()
+    with ours, theirs:
+        reader = ResponseReader()
+        reader.feed(HEAD)
+        before = resident_bytes()
+        for place in range(0, LONG, MIB):
+            piece = BODY[place : place + MIB]
+            theirs.sendall(piece)
+            left = len(piece)
+            while left:
+                left -= landing.receive(ours, reader)
+        assert reader.complete
+        assert bytes(landing._nowhere[:1024]) == bytes(1024)
+        assert resident_bytes() - before < PASSED_BYTES
+
+
+def tcp_pair() -> tuple[socket.socket, socket.socket]:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        ours = socket.create_connection(listening.getsockname())
+        return ours, listening.accept()[0]

@@ -1,0 +1,183 @@
+"""Points of progress: bounded in number, true at both ends, and even in between."""
+
+from __future__ import annotations
+
+import os
+import time
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from perflab.load import record
+from perflab.load.generator import Generator
+from perflab.load.payload import checksum
+from perflab.load.progress import Progress
+from perflab.load.result import LoadResult
+from perflab.load.workload import Burst, ClosedLoop, Request, Workload
+from perflab.recordings.columns import PROGRESS
+from perflab.trials.summary import streamed_tables
+from tests.load.hostile import Hostile, Part, Script, beside
+
+SIZE = 2_000_000
+BODY = bytes(SIZE)
+LENGTH = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % SIZE
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+PIECES = 20
+
+
+def in_pieces(pause_s: float) -> Script:
+    size = SIZE // PIECES
+    pieces = [Part(BODY[:size], pause_s, PIECES)]
+    return Script((Part(LENGTH), *pieces), end="keep")
+
+
+def in_chunks(pause_s: float) -> Script:
+    size = SIZE // PIECES
+    chunk = b"%x\r\n%s\r\n" % (size, BODY[:size])
+    return Script((Part(CHUNKED), Part(chunk, pause_s, PIECES), Part(b"0\r\n\r\n")), end="keep")
+
+
+def loaded(script: Script, work: Workload, folder: Path) -> LoadResult:
+    generator = Generator(sorted(os.sched_getaffinity(0))[-1:], {}, real_time=False)
+    with beside(Hostile([script])) as url:
+        generator.start()
+        try:
+            return generator.run(work, url, folder=folder)
+        finally:
+            generator.close()
+
+
+def work(points: int, users: int = 2, requests: int = 4, **more: Any) -> Workload:
+    request = Request(progress_points=points, expect_bytes=SIZE)
+    arrivals = ClosedLoop(users=users, requests=requests)
+    return Workload(request=request, arrivals=arrivals, **more)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.integers(2, 40),
+    st.lists(st.integers(0, 100_000), min_size=1, max_size=400),
+    st.integers(0, 3),
+)
+def test_there_are_never_more_points_than_asked_and_they_end_where_the_body_did(
+    most: int, growth: list[int], told: int
+) -> None:
+    reads, size = [], 0
+    for number, more in enumerate(growth):
+        size += more
+        reads.append((1000 + number, size))
+    progress = Progress(most)
+    if told:
+        # What a head says may be wrong.
+        progress.expect(size * told // 2)
+    for at_ns, so_far in reads:
+        progress.note(at_ns, so_far)
+    points = progress.points()
+    assert 1 <= len(points) <= most
+    assert points[0] == reads[0]
+    assert points[-1] == reads[-1]
+    assert set(points) <= set(reads)
+    assert points == sorted(set(points))
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_points_are_spread_over_the_body_whether_its_length_is_known_or_not(told: bool) -> None:
+    progress = Progress(50)
+    if told:
+        progress.expect(1_000_000)
+    for number in range(1, 10_001):
+        progress.note(number, number * 100)
+    sizes = [size for _, size in progress.points()]
+    gaps = [later - earlier for earlier, later in pairwise(sizes)]
+    assert 25 <= len(sizes) <= 50
+    assert max(gaps) <= 1_000_000 / 24
+    # Between first and last all are a step apart, give or take a read.
+    assert max(gaps[1:-1]) <= min(gaps[1:-1]) + 200
+
+
+def test_one_point_would_have_no_end() -> None:
+    with pytest.raises(ValidationError, match="2 points at least"):
+        Request(progress_points=1)
+
+
+@pytest.mark.parametrize("client", ["aiohttp", "httpx"])
+def test_a_client_without_points_says_so(client: str) -> None:
+    with pytest.raises(ValidationError, match=f"the {client} client records no progress_points"):
+        work(8, client=client)
+
+
+def test_what_is_expected_of_a_body_can_be_a_file_s(tmp_path: Path) -> None:
+    path = tmp_path / "body"
+    path.write_bytes(BODY)
+    request = Request.model_validate({"expect_from": str(path)})
+    assert (request.expect_bytes, request.expect_crc32) == checksum(path)
+    assert Request.model_validate_json(request.model_dump_json()) == request
+    with pytest.raises(ValidationError, match=r"expect_from .*/none: .*No such file"):
+        Request.model_validate({"expect_from": str(tmp_path / "none")})
+    with pytest.raises(ValidationError, match="goes without expect_bytes"):
+        Request.model_validate({"expect_from": str(path), "expect_bytes": 1})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("served", "points"), [(in_pieces, 8), (in_chunks, 8), (in_pieces, 1000)])
+def test_a_load_records_when_the_body_of_every_request_came(
+    tmp_path: Path, served: Any, points: int
+) -> None:
+    result = loaded(served(0.01), work(points), tmp_path / "raw")
+    table, requests = result.progress, result.requests
+    assert list(requests["error"]) == [""] * 4
+    assert table.groupby("request").size().max() <= points
+    named = table.merge(requests, on=["worker", "user", "planned_ns"], suffixes=("", "_whole"))
+    assert len(named) == len(table)
+    for _, own in named.groupby("request"):
+        assert own["at_ns"].iloc[0] == own["first_byte_ns"].iloc[0]
+        assert (own["at_ns"].iloc[-1], own["bytes"].iloc[-1]) == (own["done_ns"].iloc[0], SIZE)
+        assert own["at_ns"].is_monotonic_increasing
+        assert own["bytes"].is_monotonic_increasing
+        # The server took 10 ms for each of 20 pieces: half the body took half the time.
+        half = own["at_ns"][own["bytes"] >= SIZE / 2].iloc[0] - own["at_ns"].iloc[0]
+        whole = own["at_ns"].iloc[-1] - own["at_ns"].iloc[0]
+        assert 0.25 < half / whole < 0.9
+    assert table["request"].nunique() == 4
+    assert streamed_tables(result)["progress"].columns.tolist() == PROGRESS.names
+    record.write(tmp_path, result, work(points), {}, "http://x/")
+    assert pq.read_table(tmp_path / "progress.parquet").num_rows == len(table)
+
+
+@pytest.mark.slow
+def test_a_body_that_stalls_has_points_up_to_its_last_byte(tmp_path: Path) -> None:
+    script = Script((Part(LENGTH), Part(BODY[: SIZE // 4])), end="hang")
+    load = work(8, users=1, requests=1).model_copy(update={"timeout_s": 0.5})
+    result = loaded(script, load, tmp_path / "raw")
+    (row,) = result.requests.to_dict("records")
+    assert (row["error"], row["bytes"]) == ("timeout", SIZE // 4)
+    last = result.progress.iloc[-1]
+    assert last["bytes"] == SIZE // 4
+    assert last["at_ns"] < row["done_ns"] - 200_000_000
+
+
+@pytest.mark.slow
+def test_without_points_nothing_is_recorded(tmp_path: Path) -> None:
+    result = loaded(in_pieces(0.0), work(0), tmp_path / "raw")
+    assert len(result.progress) == 0
+    assert "progress" not in streamed_tables(result)
+    assert not (tmp_path / "raw" / "0" / "progress.rows").exists()
+
+
+@pytest.mark.slow
+def test_a_burst_starts_everyone_at_one_instant(tmp_path: Path) -> None:
+    began = time.monotonic_ns()
+    request = Request(progress_points=8, expect_bytes=SIZE)
+    load = Workload(request=request, arrivals=Burst(size=20))
+    result = loaded(in_pieces(0.005), load, tmp_path / "raw")
+    requests = result.requests
+    assert requests["planned_ns"].nunique() == 1
+    assert list(requests["error"]) == [""] * 20
+    assert requests["planned_ns"].iloc[0] > began
+    assert result.progress.groupby("request").size().between(2, 8).all()
