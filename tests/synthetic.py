@@ -27,6 +27,7 @@ from perflab.recordings import (
     TreatmentRecord,
     trial_id,
 )
+from perflab.recordings.steadiness import TREND
 
 USERS = 20
 WARMUP_SHARE = 0.2
@@ -95,6 +96,7 @@ def write_run(
     database: bool = True,
     invalid: Collection[tuple[int, int]] = (),
     failed: Collection[tuple[int, int]] = (),
+    trends: Mapping[int, Sequence[float]] | None = None,
     contrasts: Sequence[Contrast] | None = None,
     cpu_follows_latency: float = 0.5,
     experiment: str = "synchronous_commit",
@@ -114,6 +116,8 @@ def write_run(
         trials, so that pairing within blocks removes it).
     invalid, failed : collection of (block, treatment index)
         Trials of these states; a failed one has a row and no requests.
+    trends : mapping of treatment index to a sequence of float
+        By how much (log ratio of end to begin) response times are said to change, in each block.
     contrasts : sequence of Contrast, optional
         By default the second treatment against the first.
     cpu_follows_latency : float
@@ -143,6 +147,8 @@ def write_run(
             trial = _Trial(rng, planted, rate, requests, database, cpu_follows_latency, clock_ns)
             clock_ns = trial.end_ns + 500_000_000
             row |= trial.row()
+            if trends and index in trends:
+                row[TREND] = trends[index][block]
             if (block, index) in invalid:
                 row |= {"state": "invalid", "reasons": [BUSY]}
             writer.commit_trial(row, trial.requests, trial.samples, waits=trial.waits)
