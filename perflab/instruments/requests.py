@@ -12,21 +12,23 @@ import pandas as pd
 from perflab.instruments.instrument import Instrument, Load, Look, Observation, Scene
 from perflab.load.result import LoadResult
 from perflab.load.times import Number, times_of
-from perflab.load.trend import response_trend
+from perflab.load.trend import Trend, response_trend
 from perflab.percentiles import CENSORED, OF_TRIALS, bounds_of
 from perflab.recordings.columns import PHASE_COLUMN
 from perflab.recordings.reasons import Reason
 from perflab.recordings.responses import at_least_column
+from perflab.recordings.steadiness import OF_LOAD, TREND
 
 
 class Requests(Instrument):
     """Sums up the requests of a trial.
 
     With a ``prefix`` its columns are called by it: where requests only open what is measured, they
-    shall not pass for it. Phases have names of their own. A trial whose response times rise or fall
-    over the whole load (:mod:`perflab.load.trend`) is not used, and none of its numbers: in a
-    closed loop throughput and CPU follow the response times. ``steady`` False takes them as they
-    are: of a load that is to rise.
+    shall not pass for it. Phases have names of their own. How response times change over the load
+    is kept (``response_log_trend``) and judged over the treatment's blocks
+    (:mod:`perflab.recordings.steadiness`); a trial of gross change is not used in any case, and
+    none of its numbers: in a closed loop throughput and CPU follow the response times. ``steady``
+    False takes them as they are: of a load that is to rise.
     """
 
     prefix: str = ""
@@ -45,19 +47,18 @@ class _Requests(Look):
         """Return columns alone."""
         columns = request_columns(load.result)
         named = {f"{self._asked.prefix}{name}": value for name, value in columns.items()}
-        return Observation(
-            {**named, **phase_columns(load.result.requests)},
-            reasons=unsteady(load.result) if self._asked.steady else (),
-        )
+        named |= phase_columns(load.result.requests)
+        if not self._asked.steady:
+            return Observation(named)
+        trend = response_trend(load.result)
+        return Observation({**named, TREND: trend.log}, reasons=unsteady(trend))
 
 
-def unsteady(result: LoadResult) -> list[Reason]:
-    """Return why a load has no numbers of its own: one twice as long would have others."""
-    trend = response_trend(result)
-    if not trend.too_large:
+def unsteady(trend: Trend) -> list[Reason]:
+    """Return why a trial has no numbers of its own, whatever those of other blocks did."""
+    if not trend.gross:
         return []
-    text = f"the load was not steady: {trend}"
-    return [Reason(code="load.trend", text=text)]
+    return [Reason(code=OF_LOAD, text=f"the load was not steady: {trend}")]
 
 
 def request_columns(result: LoadResult) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from perflab.load.times import Number, Times
 from perflab.load.trend import Trend
 from perflab.load.workload import Workload
 from perflab.recordings.reasons import Remark
+from perflab.recordings.steadiness import OF_LOAD
 
 # Of the time of the client's cores, that other guests of the machine took.
 STEAL_TOLD, MAX_STEAL = 0.01, 0.10
@@ -57,7 +58,7 @@ def of_numbers(response: Times, trend: Trend) -> list[Remark]:
     found = []
     if trend.too_large:
         text = f"the load was not steady: {trend}; a longer one would have others"
-        found.append(Remark(code="load.trend", text=text))
+        found.append(Remark(code=OF_LOAD, text=text))
     if bounds:
         text = f"{len(response.elapsed)} requests were cut off before their end, and could move "
         text += f"what is given as a bound: {', '.join(bounds)}"

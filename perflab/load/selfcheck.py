@@ -14,9 +14,10 @@ wanted distribution, the process is stationary and samples are independent enoug
   service differs by less than the lag from that of the planned arrivals. Lag is bounded by a tenth
   of the response time, which bounds what is reported; a test of the gaps' distribution does not.
 - Stationarity. A load whose response times rise or fall from begin to end by more than a tenth is
-  marked (:mod:`perflab.load.trend`), and as a trial it is not used, unless its experiment wants a
-  load that rises (:mod:`perflab.instruments.requests`). Change points within a trial are told
-  beside its numbers (:mod:`perflab.analysis.trials.validity`).
+  marked (:mod:`perflab.load.trend`). As trials loads are judged over the blocks of their treatment
+  (:mod:`perflab.recordings.steadiness`), unless their experiment wants them to rise
+  (:mod:`perflab.instruments.requests`). Change points within a trial are told beside its numbers
+  (:mod:`perflab.analysis.trials.validity`).
 - Independence. Samples within a trial need not be independent: intervals come from trials, never
   from requests (:mod:`perflab.analysis.methods.quantiles`).
 """

@@ -2,42 +2,53 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from perflab.load.result import LoadResult
+from perflab.recordings.steadiness import GROSS_TREND, MAX_TREND
 
 WINDOWS = 10
 TAU = 0.6
 SMALLEST_N = 5 * WINDOWS
-# By how much of the median a trend may change response times over the whole load.
-MAX_TREND_SHARE = 0.10
+EARLIER, LATER = np.triu_indices(WINDOWS, 1)
 
 
 @dataclass(frozen=True)
 class Trend:
-    """``ms_per_s`` is 0 without a clear trend; ``share`` is what it makes of the median."""
+    """How response times change over a load.
+
+    ``log`` is the log ratio of its end to its begin, whatever is seen (NaN: too few requests to
+    say). ``clear`` says whether that is a trend and not chance; ``ms_per_s`` is 0 where it is not.
+    """
 
     ms_per_s: float = 0.0
-    share: float = 0.0
+    log: float = math.nan
+    clear: bool = False
 
     @property
     def too_large(self) -> bool:
         """Whether the load had no response time of its own: one twice as long has another."""
-        return abs(self.share) > MAX_TREND_SHARE
+        return self.clear and abs(self.log) > MAX_TREND
+
+    @property
+    def gross(self) -> bool:
+        """Whether it is too large for any trial, whatever those of other blocks did."""
+        return self.clear and abs(self.log) > GROSS_TREND
 
     def __str__(self) -> str:
-        return f"response times changed by {self.share:+.0%} from its begin to its end"
+        return f"response times changed by {math.expm1(self.log):+.0%} from its begin to its end"
 
 
 def trend_of(planned_ns: np.ndarray, response_ns: np.ndarray) -> Trend:
     """Return how response times change over a load.
 
-    Theil-Sen slope of the medians of ten equal windows of planned time, if Kendall's tau between
-    window and median is at least 0.6 either way (p < 0.02 for ten windows). A queue that grows
-    without bound shows itself so long before it misses an objective. Sources: P. K. Sen, JASA
-    63(324), 1968; M. G. Kendall, Biometrika 30, 1938.
+    Theil-Sen slopes of the medians of ten equal windows of planned time, in ms and of their logs;
+    clear if Kendall's tau between window and median is at least 0.6 either way (p < 0.02 for ten
+    windows). A queue that grows without bound shows itself so long before it misses an objective.
+    Sources: P. K. Sen, JASA 63(324), 1968; M. G. Kendall, Biometrika 30, 1938.
     """
     if len(planned_ns) < SMALLEST_N:
         return Trend()
@@ -48,15 +59,34 @@ def trend_of(planned_ns: np.ndarray, response_ns: np.ndarray) -> Trend:
     own = [response_ns[window == number] for number in range(WINDOWS)]
     middles = np.array([np.median(each) for each in own]) / 1e6
     width_s = (end_ns - begin_ns) / WINDOWS / 1e9
-    earlier, later = np.triu_indices(WINDOWS, 1)
-    rises = middles[later] - middles[earlier]
-    # Kendall's tau-b: no two windows have the same time, but some may have the same median.
-    if abs(np.sign(rises).sum()) < TAU * np.sqrt(len(rises) * np.count_nonzero(rises)):
-        return Trend()
-    per_window = float(np.median(rises / (later - earlier)))
-    typical = float(np.median(middles))
-    share = per_window * (WINDOWS - 1) / typical if typical else 0.0
-    return Trend(per_window / width_s if width_s else 0.0, share)
+    log = float(log_trend(np.log(middles))) if middles.min() > 0 else math.nan
+    if not is_clear(middles) or not width_s:
+        return Trend(log=log)
+    return Trend(float(_theil_sen(middles)) / width_s, log, clear=True)
+
+
+def log_trend(log_middles: np.ndarray) -> np.ndarray:
+    """Return the change from the first to the last of the windows along the last axis."""
+    return _theil_sen(log_middles) * (WINDOWS - 1)
+
+
+def _theil_sen(middles: np.ndarray) -> np.ndarray:
+    """Return the median slope per window, along the last axis."""
+    slopes = (middles[..., LATER] - middles[..., EARLIER]) / (LATER - EARLIER)
+    found: np.ndarray = np.median(slopes, axis=-1)
+    return found
+
+
+def is_clear(middles: np.ndarray) -> np.ndarray:
+    """Say whether windows and medians go together along the last axis, by Kendall's tau-b.
+
+    No two windows have the same time, but some may have the same median.
+    """
+    rises = middles[..., LATER] - middles[..., EARLIER]
+    changed = np.count_nonzero(rises, axis=-1)
+    agreed = np.abs(np.sign(rises).sum(axis=-1))
+    found: np.ndarray = (changed > 0) & (agreed >= TAU * np.sqrt(len(LATER) * changed))
+    return found
 
 
 def response_trend(result: LoadResult) -> Trend:

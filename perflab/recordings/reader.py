@@ -16,6 +16,7 @@ from perflab.parameters import did_you_mean
 from perflab.recordings.columns import ALWAYS, schemas
 from perflab.recordings.opening import check_folder
 from perflab.recordings.record import read_record
+from perflab.recordings.steadiness import judged
 from perflab.recordings.tables import KINDS_OF_REMARK, TRIAL, remarks
 from perflab.recordings.trial_tables import read_row, read_table
 
@@ -78,7 +79,8 @@ class Run:
         """Return one row per committed trial in the order they ran, with ``superseded``.
 
         ``reasons`` holds a list of :class:`Reason` in each row, ``warnings`` one of
-        :class:`Remark`.
+        :class:`Remark`. Those of a treatment whose loads were not steady over its blocks are
+        ``invalid`` (:mod:`~perflab.recordings.steadiness`).
         """
         trials = self._trials
         return trials[~trials["trial_id"].isin(self._damaged)].reset_index(drop=True)
@@ -172,7 +174,7 @@ class Run:
         for name in KINDS_OF_REMARK:
             frame[name] = frame[name].map(partial(remarks, name))
         frame["superseded"] = frame["trial_id"].isin(self.record.superseded).astype(bool)
-        return frame.sort_values(["block", "position", "attempt"], ignore_index=True)
+        return judged(frame.sort_values(["block", "position", "attempt"], ignore_index=True))
 
     def _folders(self) -> list[Path]:
         """Return what is called like a trial; links in place of the folder are not followed."""

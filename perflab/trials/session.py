@@ -10,7 +10,7 @@ from typing import Any
 from perflab.errors import PerflabError, RunInterrupted, StackError
 from perflab.load.schedule import planned_count
 from perflab.load.stopping import Progress
-from perflab.recordings import RunWriter, trial_id
+from perflab.recordings import Run, RunWriter, steadiness, trial_id
 from perflab.stacks.patience import go_on
 from perflab.trials import summary
 from perflab.trials.events import Event, LoadProgress, Note, TrialBegun, TrialDone
@@ -81,6 +81,15 @@ class Session:
             self._tell(tables.row, self._left_s(todo[number + 1 :], after=block))
             if not tables.services_whole:
                 self._mend(tables, last=number == len(todo) - 1)
+        self._note_unsteady()
+
+    def _note_unsteady(self) -> None:
+        """Write into the record which treatments are compared with nothing: their loads drift."""
+        before = self._writer.record.warnings
+        kept = [each for each in before if each.code != steadiness.OF_TREATMENT]
+        found = [*kept, *steadiness.told(Run(self._writer.path).trials())]
+        if found != before:
+            self._writer.update(warnings=found)
 
     def _begins_afresh(self, block: int) -> bool:
         """Return whether the plan wants fresh services before a block."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perflab.instruments.requests import request_columns, unsteady
+from perflab.instruments.requests import request_columns
 from perflab.load.columns import bin_ms
 from perflab.load.live import Live
 from perflab.load.outcome import CENSORED, CODES
@@ -20,6 +20,7 @@ from perflab.load.result import LoadResult
 from perflab.load.selfcheck import SelfCheck, check
 from perflab.load.summary_csv import csv_text
 from perflab.load.summary_table import table
+from perflab.load.trend import response_trend
 from perflab.load.workload import ClosedLoop, Objective, Request, StopRules, Workload
 from perflab.percentiles import bounds_of, mean_bound
 from tests.load.planted import S, load_result
@@ -211,8 +212,7 @@ def test_a_load_whose_times_rise_or_fall_all_the_time_says_so(
     _, judged = shown(result)
     assert judged.valid
     assert ("load.trend" in {each.code for each in judged.warnings}) != steady
-    # As a trial it is not used, neither its times nor its throughput: they are one thing.
-    assert [each.code for each in unsteady(result)] == ([] if steady else ["load.trend"])
+    assert response_trend(result).log == pytest.approx(math.log1p(sign * 0.9 * rise), abs=0.01)
     row = request_columns(result)
     assert row["mean_ms"] == pytest.approx(100, rel=0.01)
     assert row["throughput_rps"] > 0
@@ -228,4 +228,5 @@ def test_a_crowd_that_leaves_at_the_end_is_no_trend(tmp_path: Path) -> None:
             rows[name] = rows["done_ns"] - (spent_ms * 1e6).astype("int64")
 
     result = load_result(tmp_path, np.linspace(0.4, 5.3, 200), change=leave, cpu_ns=S // 10)
-    assert unsteady(result) == []
+    assert not response_trend(result).too_large
+    assert abs(response_trend(result).log) < 0.01

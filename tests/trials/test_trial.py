@@ -12,6 +12,7 @@ import pytest
 from perflab.errors import ExperimentError, LoadError, RunInterrupted, ServiceFailed, SettingRefused
 from perflab.instruments.cpu_speed import CpuSpeed
 from perflab.instruments.requests import Requests
+from perflab.recordings.steadiness import TREND
 from perflab.stacks.patience import go_on
 from perflab.trials.trial import TrialTables, measure
 from tests.trials.fakes import REQUESTS, Residents, bench, treatment
@@ -75,29 +76,39 @@ def test_what_the_generator_holds_against_itself_makes_the_trial_invalid(
     assert found.requests is not None, "it is recorded all the same"
 
 
-@pytest.mark.parametrize("sign", [1, -1])
-def test_a_trial_that_was_not_steady_is_not_used_and_says_so_once(
-    tmp_path: Path, sign: int
-) -> None:
+def drifting(share: float) -> dict[str, Any]:
+    """Return the facts of a load whose response times change by a share of 50 ms."""
+
     def drift(rows: np.ndarray) -> None:
-        spent_ns = 50e6 * (1 + sign * np.linspace(-0.1, 0.1, len(rows)))
+        spent_ns = 50e6 * (1 + np.linspace(-share / 2, share / 2, len(rows)))
         rows["planned_ns"] = rows["started_ns"] = rows["sent_ns"] = rows["done_ns"] - spent_ns
 
-    found = measured(tmp_path, facts={"change": drift})
+    return {"change": drift}
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_trial_of_gross_drift_is_not_used_and_says_so_once(tmp_path: Path, sign: int) -> None:
+    found = measured(tmp_path, facts=drifting(sign * 0.6))
     assert found.row["state"] == "invalid"
     assert [each.code for each in found.row["reasons"]] == ["load.trend"]
     assert "load.trend" not in {each.code for each in found.row["warnings"]}
     assert found.row["mean_ms"] == pytest.approx(50, rel=0.01), "it is shown all the same"
 
 
-def test_a_load_that_is_to_rise_is_used_and_told(tmp_path: Path) -> None:
-    def drift(rows: np.ndarray) -> None:
-        spent_ns = 50e6 * (1 + np.linspace(-0.1, 0.1, len(rows)))
-        rows["planned_ns"] = rows["started_ns"] = rows["sent_ns"] = rows["done_ns"] - spent_ns
-
-    rising = treatment("a").model_copy(update={"instruments": (Requests(steady=False),)})
-    found = measure(bench(tmp_path, facts={"change": drift}), rising, {"trial_id": "t"})
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_trial_of_some_drift_is_left_to_be_judged_with_its_treatment(
+    tmp_path: Path, sign: int
+) -> None:
+    found = measured(tmp_path, facts=drifting(sign * 0.2))
     assert found.row["state"] == "valid"
+    assert found.row[TREND] == pytest.approx(sign * 0.18, abs=0.02)
+    assert "load.trend" in {each.code for each in found.row["warnings"]}
+
+
+def test_a_load_that_is_to_rise_is_used_and_told(tmp_path: Path) -> None:
+    rising = treatment("a").model_copy(update={"instruments": (Requests(steady=False),)})
+    found = measure(bench(tmp_path, facts=drifting(0.6)), rising, {"trial_id": "t"})
+    assert (found.row["state"], TREND in found.row) == ("valid", False)
     assert "load.trend" in {each.code for each in found.row["warnings"]}
 
 

@@ -55,7 +55,11 @@ RESPONSES = (
     ),
     Response(
         name="wire_mbit_per_s", title="what a link had to carry while all users act",
-        unit="Mbit/s", noun="bytes on the wire", better="less",
+        unit="Mbit/s", heading="wire Mbit/s", noun="bytes on the wire", typical=True,
+    ),
+    Response(
+        name="memory_per_user_kib_*", title="memory that * needs for each connected user",
+        unit="KiB", heading="KiB per user *", noun="memory per user of *", better="less",
     ),
     # Trials begin with minutes of joining: the share that counts is the plateau's.
     Response(

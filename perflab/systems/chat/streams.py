@@ -173,7 +173,22 @@ def stream_columns(
             own, when.plateau_begin_ns, when.plateau_end_ns
         )
         row[f"join_cpu_share_{name}"] = cpu_share(own, when.begin_ns, when.joined_ns)
+        row[f"memory_per_user_kib_{name}"] = memory_per_user(own, when, row["most_connected"])
     return row | _costs(row) | wire_columns(table, row["messages_per_s"])
+
+
+def memory_per_user(own: pd.DataFrame, when: Phases, users: int) -> float:
+    """Return by how much the memory of a service grew for each connected user, in KiB.
+
+    The median of the plateau over what it was when the load began. A process that served a crowd
+    before has kept some of that one's memory: services start afresh for every block. NaN without
+    a plateau, a sample on either side, or users.
+    """
+    before = own[own["t_ns"] <= when.begin_ns]["memory_bytes"]
+    later = own[when.on_plateau(own["t_ns"])]["memory_bytes"]
+    if not (when.plateau_s and len(before) and len(later) and users):
+        return math.nan
+    return float(later.median() - before.iloc[-1]) / users / 1024
 
 
 def wire_columns(table: pd.DataFrame, messages_per_s: float) -> dict[str, float]:

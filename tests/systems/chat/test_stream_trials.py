@@ -217,6 +217,22 @@ def test_what_other_threads_use_beside_the_loop_is_told_of_the_trial_alone() -> 
     assert streams.beside_loop_shares({}, after) == {}
 
 
+def test_memory_per_user_is_what_the_plateau_has_over_the_begin() -> None:
+    messages = crowd(users=20, join_s=0.5, acting_s=30)
+    samples = cpu(messages)
+    # 100 MB without a user, 50 KiB for each; one odd sample on the plateau moves nothing.
+    joined = ((samples["t_ns"] - HOUR_NS) / S / 0.5 + 1).clip(0, 20).astype(int)
+    samples["memory_bytes"] = np.where(samples["t_ns"] > HOUR_NS, joined * 50 * 1024, 0) + 10**8
+    samples.loc[(samples["t_ns"] - HOUR_NS - 20 * S).abs().idxmin(), "memory_bytes"] *= 3
+    row = observed(messages, samples, SERVICES, counts_of(messages)).columns
+    assert row["memory_per_user_kib_chat"] == pytest.approx(50)
+
+
+def test_memory_per_user_has_no_number_without_a_plateau() -> None:
+    row = seen(crowd(users=20, join_s=2.0, acting_s=5)).columns
+    assert math.isnan(row["memory_per_user_kib_chat"])
+
+
 def test_bytes_on_the_wire_are_those_of_the_users_who_told() -> None:
     rows = [
         (1.0 + each / 10, user, RECEIVED, "delivery", 1.0) for user in (0, 1) for each in (1, 2)

@@ -1,0 +1,185 @@
+"""Loads that drift the same way in every block refuse their treatment; a stirred machine does not.
+
+The rates are those of docs/steadiness.md, from the code that writes it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from benchmarks.steadiness import (
+    BLOCKS,
+    CALM,
+    DRIFTS,
+    PAGE,
+    STIRRED,
+    called_different,
+    refused,
+)  # fmt: skip
+from perflab.analysis import validity_table
+from perflab.analysis.treatments.evaluation import evaluate
+from perflab.analysis.treatments.verdict import Outcome
+from perflab.paths import project_root
+from perflab.recordings import Run, steadiness
+from perflab.recordings.steadiness import GROSS_TREND, MAX_TREND, TrendOverBlocks, over_blocks
+from perflab.reports.section import section_text
+from perflab.reports.shown import shown_findings
+from perflab.reports.verdicts import to_terminal, verdict_table
+from tests.reports.test_missing_numbers import plain
+from tests.synthetic import write_run
+from tests.trials.test_session import Told
+from tests.trials.test_trial import drifting
+
+UP = [0.12, 0.15, 0.18, 0.11, 0.16, 0.14]
+BOTH_WAYS = [0.2, -0.2, 0.15, -0.15, 0.1, -0.1]
+WHY = (
+    "the loads were not steady: over 6 blocks response times changed by +15% [+13%, +18%] from "
+    "begin to end"
+)
+
+
+@pytest.fixture(scope="module")
+def drifted(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run of two treatments, of which the second drifts in every block."""
+    trends = {0: BOTH_WAYS, 1: UP}
+    return write_run(tmp_path_factory.mktemp("drifted"), requests=40, trends=trends)
+
+
+def codes(run: Run, treatment: int) -> list[list[str]]:
+    own = run.trials()
+    own = own[own["treatment"] == run.record.treatments[treatment].name]
+    return [[each.code for each in reasons] for reasons in own["reasons"]]
+
+
+def test_loads_that_move_the_same_way_refuse_the_treatment_with_all_its_trials(
+    drifted: Run,
+) -> None:
+    assert codes(drifted, 1) == [["treatment.trend"]] * 6
+    assert set(drifted.valid_trials()["treatment"]) == {drifted.record.treatments[0].name}
+
+
+def test_loads_that_move_both_ways_are_used_each_by_itself_beyond_a_tenth(drifted: Run) -> None:
+    assert codes(drifted, 0) == [[]] * 6
+
+
+def test_its_comparison_has_no_number_and_no_verdict(drifted: Run) -> None:
+    (finding,) = evaluate(drifted)
+    assert (finding.effect, finding.verdict.outcome) == (None, Outcome.UNDECIDED)
+    assert finding.valid == 6
+    assert WHY in finding.absent
+
+
+def test_the_reason_is_told_wherever_the_claim_is(drifted: Run) -> None:
+    console = Console(file=StringIO(), width=400)
+    console.print(to_terminal(verdict_table([drifted])))
+    assert isinstance(console.file, StringIO)
+    assert WHY in plain(console.file.getvalue())
+    assert WHY in plain(shown_findings(drifted)._repr_html_())
+    # Beside the claim, and beside each trial that is not used.
+    assert section_text(drifted, []).count(WHY) == 2 + 6
+    assert WHY in validity_table(drifted)["reason"].tolist()[1]
+
+
+def test_a_run_whose_loads_drift_says_so_in_its_record(tmp_path: Path) -> None:
+    told = Told(tmp_path, blocks=3, facts=drifting(0.2))
+    run = told.go()
+    names = [each.name for each in run.record.treatments]
+    written = json.loads((run.path / "run.json").read_text())["warnings"]
+    told_of = [each["text"] for each in written if each["code"] == "treatment.trend"]
+    # In the order in which they ran.
+    assert sorted(each.partition(" is compared with nothing: ")[0] for each in told_of) == names
+    assert not len(run.valid_trials())
+
+
+@pytest.mark.parametrize(
+    ("trends", "refuses"),
+    [
+        (UP, True),
+        ([-each for each in UP], True),
+        (BOTH_WAYS, False),
+        # On average steady, but nobody can tell.
+        ([0.9, -0.9, 0.9, -0.9], True),
+        ([0.09] * 4, False),
+        ([0.10] * 4, True),
+    ],
+)
+def test_a_treatment_is_refused_by_its_mean_trend_or_where_nobody_can_tell(
+    trends: list[float], refuses: bool
+) -> None:
+    assert over_blocks(trends).refused == refuses
+
+
+def test_one_gross_load_does_not_refuse_the_others() -> None:
+    assert not over_blocks([1.6, *BOTH_WAYS, 0.0]).refused
+    assert over_blocks([1.6] * 5 + [0.0] * 3).refused
+
+
+def test_a_refusal_says_whether_it_drifts_or_nobody_can_tell() -> None:
+    assert str(over_blocks(UP)).startswith("the loads were not steady: over 6 blocks")
+    unknown = str(over_blocks([0.9, -0.9, 0.9, -0.9]))
+    assert unknown.startswith("whether the loads were steady is open: over 4 blocks")
+
+
+@given(st.floats(-0.5, 0.5), st.floats(0, 1), st.floats(0, 1))
+def test_a_wider_interval_refuses_no_less(mean: float, half: float, more: float) -> None:
+    narrow = TrendOverBlocks(mean, mean - half, mean + half, 6)
+    wide = TrendOverBlocks(mean, mean - half - more, mean + half + more, 6)
+    assert wide.refused or not narrow.refused
+
+
+def test_below_three_blocks_each_load_is_judged_by_itself(tmp_path: Path) -> None:
+    run = Told(tmp_path, blocks=2, facts=drifting(0.2)).go()
+    assert set(run.trials()["state"]) == {"invalid"}
+    assert codes(run, 0) == [["load.trend"]] * 2
+    assert not any(each.code == "load.trend" for own in run.trials()["warnings"] for each in own)
+
+
+def test_trials_of_which_something_else_is_known_to_be_wrong_count_for_nothing(
+    tmp_path: Path,
+) -> None:
+    trends = {1: [0.4, 0.4, 0.01, -0.01, 0.02, 0.0]}
+    run = write_run(tmp_path, requests=40, trends=trends, invalid=[(0, 1), (1, 1)])
+    assert codes(run, 1) == [["generator.cpu"]] * 2 + [[]] * 4
+
+
+def test_a_recording_without_trends_is_as_it_was(tmp_path: Path) -> None:
+    assert codes(write_run(tmp_path, requests=40), 0) == [[]] * 6
+
+
+def test_a_trend_that_is_no_number_counts_for_nothing(drifted: Run) -> None:
+    trials = drifted.trials().assign(**{steadiness.TREND: "steep"})
+    assert steadiness.judged(trials)["state"].tolist() == trials["state"].tolist()
+
+
+@pytest.mark.parametrize("blocks", BLOCKS)
+def test_steady_treatments_pass_and_planted_drifts_do_not(blocks: int) -> None:
+    found = {drift: refused(blocks, drift, STIRRED, sets=200).hits / 200 for drift in DRIFTS}
+    assert found[0.0] <= 0.08
+    assert found[0.05] <= 0.20
+    assert found[0.20] >= 0.93
+    assert found[0.40] == 1
+    assert refused(blocks, 0.0, CALM, sets=200).hits == 0
+
+
+def test_a_drift_that_is_refused_makes_no_false_difference() -> None:
+    assert called_different(8, 0.4, sets=60).hits == 0
+
+
+def test_the_limits_are_a_tenth_and_half() -> None:
+    assert math.exp(MAX_TREND) == pytest.approx(1.1)
+    assert math.exp(GROSS_TREND) == pytest.approx(1.5)
+
+
+def test_the_page_in_the_documentation_is_what_this_code_finds() -> None:
+    text = (project_root() / PAGE).read_text()
+    rate = refused(8, 0.05)
+    (line,) = [line for line in text.splitlines() if line.startswith("| 5% | ")][1:2]
+    assert f"{rate.hits / rate.n:.0%} {rate.bounds()}" in line
