@@ -188,6 +188,7 @@ def test_a_search_for_capacity_ends_with_a_sentence(words: list[str]) -> None:
     assert found["sentence"]
 
 
+@pytest.mark.measures
 def test_the_call_for_notebooks_does_the_same(server: str) -> None:
     (call,) = re.findall(r"`(perflab\.send_load\(url, [^`]+\))`", README)
     shorter = re.sub(r"duration=\d+", "duration=1", call)
