@@ -1,8 +1,8 @@
 """A system from elsewhere lives in one folder: nothing in the core is changed for it.
 
 The folder ``sixth/tally`` is laid out in a temporary place and found there by everything: its own
-service, body of bytes, table, response, reason, figure, published results, and stack to keep. Its run
-as a plain process is quick, so that `make test` holds a run to its verdict.
+service, body of bytes, table, response, reason, figure, published results, and stack to keep. Its
+run as a plain process is quick, so that `make test` holds a run to its verdict.
 """
 
 from __future__ import annotations
