@@ -1,11 +1,16 @@
 # Two commands do everything: `make lab` runs the main job, `make test` runs the tests.
 # ARGS reaches the lab:  make lab ARGS="--backend process"
 # PROCESSES share the tests: one more than there are cores, as tests also wait for their services.
+# Tests are either QUICK or SLOW; of both, those that measure (`alone`) run one by one, at the end.
 .DEFAULT_GOAL := help
-.PHONY: help setup lab test check lock clean
+.PHONY: help setup lab test slow check lock clean
 ARGS ?=
 PROCESSES ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 BIN := .venv/bin
+SLOW := slow or docker or browser
+QUICK := not ($(SLOW))
+TESTS := $(BIN)/python -m pytest
+SHARED := --numprocesses $(PROCESSES) --dist worksteal
 LOCK = $(BIN)/python -I perflab/host/installer.py pip compile $(ARGS) --quiet --universal \
   --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url \
   --no-emit-find-links
@@ -26,10 +31,14 @@ check: setup ## lint, format and types
 	@$(BIN)/nbstripout --verify --keep-id notebooks/*.ipynb
 
 # Tests start hundreds of processes: what they import is compiled once, also where that is off.
-test: export PYTHONDONTWRITEBYTECODE :=
-test: check ## check, then run all tests: what does not measure on all cores, the rest one by one
-	@$(BIN)/python -m pytest -m "not alone" --numprocesses $(PROCESSES) --dist worksteal $(ARGS)
-	@$(BIN)/python -m pytest -m alone $(ARGS)
+test slow: export PYTHONDONTWRITEBYTECODE :=
+test: check ## check, then the quick tests; some start services, none needs Docker or a browser
+	@$(TESTS) -m "($(QUICK)) and not alone" $(SHARED) $(ARGS)
+	@$(TESTS) -m "($(QUICK)) and alone" $(ARGS)
+
+slow: setup ## all other tests: of runs, stacks, notebooks and kills, of Docker and in a browser
+	@$(TESTS) -m "($(SLOW)) and not alone" $(SHARED) $(ARGS)
+	@$(TESTS) -m "($(SLOW)) and alone" $(ARGS)
 
 lock: setup ## pin again what pyproject.toml and services/*/requirements.in ask for
 	@$(LOCK) --extra test pyproject.toml -o requirements.lock

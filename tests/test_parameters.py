@@ -48,11 +48,11 @@ def test_unknown_experiment_proposes_the_nearest() -> None:
         experiment("synchronous_comit")
 
 
-def test_checking_takes_less_than_half_a_second() -> None:
+def test_checking_takes_less_than_half_a_second_of_cpu_time() -> None:
     chosen = experiment("sync_vs_async")
-    begin = time.perf_counter()
+    begin = time.process_time()
     chosen.plan(chosen.check({"round_trip_ms": "0,1,5"}))
-    assert time.perf_counter() - begin < 0.5
+    assert time.process_time() - begin < 0.5
 
 
 def test_published_preset_yields_to_what_is_given() -> None:

@@ -205,6 +205,7 @@ def says_what_can_be(found: dict[str, Any]) -> None:
     assert found["low"] < 1.25 * MOST_PER_S
 
 
+@pytest.mark.measures
 def test_the_call_for_notebooks_does_the_same(server: str) -> None:
     (call,) = re.findall(r"`(perflab\.send_load\(url, [^`]+\))`", README)
     shorter = re.sub(r"duration=\d+", "duration=1", call)

@@ -111,7 +111,7 @@ class ClosedDriver:
         self._users = [Exchange(prepared, number, self._finished) for number in users]
         self._stays: dict[int, deque[tuple[int, int]]] = {}
         self._active = 0
-        self._steady = False
+        self._steady = not self._by_count and not arrivals.stages
         self._stopping = False
         self._over = asyncio.Event()
         self._measure_from_ns = 0
@@ -183,7 +183,6 @@ class ClosedDriver:
             self._measure -= 1
         if not self.cpu.began:
             self.cpu.begin()
-            self._steady = not self._by_count and not self._stays
         if self._by_count and not self._measure:
             self.cpu.end()
         return MEASURE
@@ -227,8 +226,10 @@ class ClosedDriver:
             planned_ns = max(user.planned_ns + self._pace_ns, user.done_ns)
         else:
             planned_ns = user.done_ns + self._think_ns
-        # The short way, taken most: the next request is due now and none has to be counted.
-        if self._steady and planned_ns < self._end_ns and not self._stopping:
+        # The short way, taken most: the next request is due now, none has to be counted, and none
+        # goes from one stage to the next.
+        steady = self._steady and user.stage == MEASURE
+        if steady and planned_ns < self._end_ns and not self._stopping:
             now_ns = clock()
             if planned_ns <= now_ns:
                 user.planned_ns = planned_ns

@@ -207,6 +207,7 @@ def test_rows_of_a_data_set_are_sent_in_turn(server: tuple[str, int], tmp_path: 
     assert "has no 'nothing'" in error
 
 
+@pytest.mark.measures
 def test_failures_stop_the_load_and_the_data_is_kept() -> None:
     out, _ = perflab(
         "http://127.0.0.1:9/", "--rate", "200", "-d", "20", "--stop-failures", "10", "--json",
@@ -217,6 +218,7 @@ def test_failures_stop_the_load_and_the_data_is_kept() -> None:
     assert "10 requests failed" in shown["stopped"]
 
 
+@pytest.mark.measures
 def test_ctrl_c_ends_the_load_in_order(server: tuple[str, int], tmp_path: Path) -> None:
     child = subprocess.Popen(
         [sys.executable, "-c", "from perflab.cli import main; main()", "load", server[0],

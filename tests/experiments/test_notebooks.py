@@ -49,6 +49,8 @@ CHATTERS = {
 }  # fmt: skip
 # Each notebook measures once: one by the command line of papermill, one as the main job.
 ELSEWHERE = {"serialization": "below", "synchronous_commit": "tests/cli/test_lab.py"}
+# Quick enough for `make test`; all others are run by `make slow`.
+SMALLEST = "client_overhead"
 # Notebooks that read what is there, and measure nothing.
 WITHOUT_LOAD = ("overview", "published_numbers")
 SMALL = {
@@ -92,8 +94,14 @@ def engine() -> Iterator[str]:
         yield name
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in names() if name not in ELSEWHERE])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[] if name == SMALLEST else [pytest.mark.slow])
+        for name in names()
+        if name not in ELSEWHERE
+    ],
+)
 def test_a_notebook_measures_judges_and_saves_figures(
     name: str, tmp_path: Path, engine: str
 ) -> None:
@@ -135,7 +143,6 @@ def test_the_overview_is_made_from_the_runs_that_are_there(
         assert selected.run.run_id in shown
 
 
-@pytest.mark.slow
 def test_published_numbers_are_checked_without_any_run(tmp_path: Path, engine: str) -> None:
     done = tmp_path / "published_numbers.ipynb"
     execute("published_numbers", done, {"study": "metricstream"}, engine)

@@ -129,6 +129,25 @@ def test_users_plan_the_next_request_for_the_end_of_the_last_and_their_think_tim
 @pytest.mark.parametrize(
     "arrivals",
     [
+        ClosedLoop(users=3, duration_s=1.0, warmup_s=0.2),
+        ClosedLoop(users=3, duration_s=1.0, warmup_s=0.2, think_time_s=0.02),
+        ClosedLoop(users=3, requests=30, warmup_s=0.2),
+    ],
+)
+@settings(max_examples=12, deadline=None)
+@given(WORLDS)
+def test_every_user_is_measured_from_the_end_of_a_warm_up_by_time_on(
+    arrivals: ClosedLoop, world: World
+) -> None:
+    world.service_ns = max(world.service_ns, 5 * MS)
+    for own in closed(world, arrivals).values():
+        for each in own:
+            assert each.stage == (WARMUP if each.planned_ns < 200 * MS else MEASURE)
+
+
+@pytest.mark.parametrize(
+    "arrivals",
+    [
         ClosedLoop(users=2, requests=40, pacing_s=0.05),
         ClosedLoop(users=2, duration_s=1.0, pacing_s=0.05),
     ],

@@ -18,6 +18,7 @@ def burn(core: int, until: float) -> None:
         pass
 
 
+@pytest.mark.measures
 def test_threads_that_share_a_core_wait_as_long_as_the_other_runs() -> None:
     core = min(os.sched_getaffinity(0))
     until = time.monotonic() + 0.5

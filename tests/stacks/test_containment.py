@@ -16,7 +16,7 @@ from perflab.stacks.backend import HOST, Launch
 from perflab.stacks.docker_backend import MAX_PROCESSES, SECRET_FILE, DockerBackend
 from perflab.stacks.labels import Labels
 from perflab.stacks.process_backend import _write_secret
-from perflab.stacks.spec import load_service
+from perflab.stacks.spec import load_service, service_names
 
 SECRET = "correct-horse-battery"
 
@@ -63,7 +63,7 @@ def launched(name: str) -> tuple[Engine, Launch]:
     return engine, launch
 
 
-@pytest.mark.parametrize("name", ["chat", "echo", "inference", "link", "postgres"])
+@pytest.mark.parametrize("name", service_names())
 def test_a_container_has_no_rights_that_its_service_does_not_need(name: str) -> None:
     asked = launched(name)[0].asked
     assert asked["cap_drop"] == ["ALL"]
@@ -92,7 +92,7 @@ def test_the_password_is_in_a_file_of_the_service_alone_before_it_starts() -> No
         assert content.read().decode() == SECRET
 
 
-@pytest.mark.parametrize("name", ["chat", "echo", "inference", "link", "postgres"])
+@pytest.mark.parametrize("name", service_names())
 def test_the_password_is_nowhere_that_an_inspection_shows(name: str) -> None:
     engine, launch = launched(name)
     assert SECRET not in str(engine.asked) + str(engine.command)

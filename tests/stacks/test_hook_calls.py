@@ -85,7 +85,7 @@ def test_a_hook_that_fails_is_named_with_its_node_and_answer(backend_name: str) 
             began = time.monotonic()
             with pytest.raises(HookFailed, match=r"took longer than 0\.5 s"):
                 carried_out(residents, hook)
-            assert time.monotonic() - began < 5
+            assert time.monotonic() - began < 20, "it would take a minute"
         # The statement was ended on the server, too, and the line can be used again.
         left = "SELECT count(*) FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(60)'"
         left += " AND state = 'active'"
@@ -192,7 +192,7 @@ def test_a_busy_service_is_asked_again_until_the_time_is_up(spoken) -> None:
     began = time.monotonic()
     with pytest.raises(HookFailed, match=r"answered 409, .*still busy"):
         on(spoken, timeout_s=0.4).perform()
-    assert 0.4 <= time.monotonic() - began < 3
+    assert 0.4 <= time.monotonic() - began < 10
     with pytest.raises(RunInterrupted, match="during the count of node 'web': enough"):
         on(spoken, interrupted=lambda: "enough" if len(Spoken.asked) > 5 else "").perform()
 
@@ -204,7 +204,7 @@ def test_a_service_that_does_not_answer_is_given_up_or_left_when_asked_to_end(sp
         on(spoken, timeout_s=0.3).perform()
     with pytest.raises(RunInterrupted, match="enough"):
         on(spoken, interrupted=lambda: "enough" if len(Spoken.asked) > 1 else "").perform()
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 10
 
 
 def test_a_dead_service_is_told_as_dead_with_its_log(spoken) -> None:

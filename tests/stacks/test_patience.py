@@ -36,7 +36,7 @@ def test_an_interrupted_command_is_ended_with_all_that_it_started() -> None:
             "while it slept",
             LABELS.as_environment(),
         )
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 20, "it would sleep for a minute"
     assert of_service("patience", "it") == []
 
 
@@ -44,7 +44,7 @@ def test_a_function_is_left_behind_and_its_error_is_passed_on() -> None:
     began = time.monotonic()
     with pytest.raises(RunInterrupted, match="interrupted while it was built: enough"):
         patiently(lambda: time.sleep(30), lambda: "enough", "while it was built")
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 15, "it would sleep for half a minute"
 
     def fail() -> None:
         raise ImageError("no base")

@@ -43,11 +43,12 @@ def residents(backend_name: str) -> Iterator[Residents]:
 
 
 def test_every_service_description_can_be_read() -> None:
-    assert service_names() == ["chat", "echo", "inference", "link", "postgres"]
-    for name in service_names():
+    folders = sorted(path.parent.name for path in services_dir().glob("*/Dockerfile"))
+    assert service_names() == folders
+    assert "echo" in folders
+    for name in folders:
         spec = load_service(name)
         assert spec.resolve({})
-        assert (services_dir() / name / "Dockerfile").exists()
 
 
 def test_wrong_settings_are_all_named() -> None:
@@ -102,7 +103,7 @@ def test_a_dead_service_is_named_with_its_log(residents: Residents) -> None:
     assert "database" in str(body["detail"])
 
 
-def wait_until(condition: Callable[[], object], timeout_s: float = 15.0) -> None:
+def wait_until(condition: Callable[[], object], timeout_s: float = 60.0) -> None:
     deadline = time.monotonic() + timeout_s
     while not condition():
         assert time.monotonic() < deadline, "waited too long"
@@ -154,7 +155,7 @@ def test_a_dependency_that_dies_while_others_start_is_named_at_once() -> None:
     starting.prepare()
     with pytest.raises(ServiceFailed, match="'postgres': was ended by SIGKILL"):
         starting.start()
-    assert time.monotonic() - killed_at < 15
+    assert time.monotonic() - killed_at < 30
     assert leftovers.everything() == []
 
 
@@ -179,7 +180,7 @@ def test_who_wants_to_end_is_heard_while_services_start() -> None:
     starting.prepare()
     with pytest.raises(RunInterrupted, match="interrupted while services started: enough"):
         starting.start()
-    assert time.monotonic() - asked_at < 15
+    assert time.monotonic() - asked_at < 30
     assert leftovers.everything() == []
     with pytest.raises(RunInterrupted, match="before services started"):
         Residents(

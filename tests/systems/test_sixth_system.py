@@ -1,7 +1,8 @@
 """A system from elsewhere lives in one folder: nothing in the core is changed for it.
 
 The folder ``sixth/tally`` is laid out in a temporary place and found there by everything: its own
-service, body of bytes, table, response, reason, figure, published results, and stack to keep.
+service, body of bytes, table, response, reason, figure, published results, and stack to keep. Its
+run as a plain process is quick, so that `make test` holds a run to its verdict.
 """
 
 from __future__ import annotations
@@ -138,7 +139,6 @@ def measured(there: Elsewhere, backend_name: str) -> dict[str, object]:
     return dict(json.loads(there.python(MEASURE, backend_name).splitlines()[-1]))
 
 
-@pytest.mark.slow
 def test_its_experiment_runs_to_a_verdict(measured: dict, backend_name: str) -> None:
     assert (measured["system"], measured["backend"]) == ("tally", backend_name)
     # On a busy machine the lab may refuse others, too.
@@ -150,7 +150,6 @@ def test_its_experiment_runs_to_a_verdict(measured: dict, backend_name: str) -> 
     assert measured["verdict"][0].count("bytes taken in per second") == 1
 
 
-@pytest.mark.slow
 def test_its_table_response_and_reason_are_in_the_recording(measured: dict) -> None:
     assert measured["codes"].count("tally.too_large") == 3
     assert measured["taken"] == 3 * 3 * 44
@@ -159,7 +158,6 @@ def test_its_table_response_and_reason_are_in_the_recording(measured: dict) -> N
     assert "taken B/s" in measured["summary"]
 
 
-@pytest.mark.slow
 def test_its_figure_is_drawn_saved_and_in_the_section(measured: dict) -> None:
     assert measured["drawn"] == "LabFigure"
     assert {"taken.svg", "taken.png", "taken.csv", "effect.svg"} <= set(measured["saved"])

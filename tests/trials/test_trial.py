@@ -112,6 +112,7 @@ def test_a_load_that_is_to_rise_is_used_and_told(tmp_path: Path) -> None:
     assert "load.trend" in {each.code for each in found.row["warnings"]}
 
 
+@pytest.mark.measures
 @pytest.mark.parametrize(("share", "state"), [(0.005, "valid"), (0.02, "invalid")])
 def test_paused_services_may_use_no_more_than_a_hundredth_of_a_core(
     tmp_path: Path, share: float, state: str
@@ -172,8 +173,8 @@ def test_a_setting_that_is_refused_sends_no_load(tmp_path: Path) -> None:
 def test_a_service_that_dies_under_load_ends_it_and_what_came_is_kept(tmp_path: Path) -> None:
     residents = Residents(dies=ServiceFailed("echo", "died", "last words"))
     began = time.monotonic()
-    found = measured(tmp_path, residents, takes_s=6.0)
-    assert time.monotonic() - began < 4, "it is looked for every second"
+    found = measured(tmp_path, residents, takes_s=60.0)
+    assert time.monotonic() - began < 20, "it is looked for every second"
     assert found.row["state"] == "failed"
     assert "last words" in found.row["reasons"][0]
     assert found.requests is not None
