@@ -15,8 +15,7 @@ from pathlib import Path
 import uvicorn
 from fastapi import FastAPI, Response
 from fastapi.responses import RedirectResponse, StreamingResponse
-from registry.health import Health
-from registry.health.secret import Secret
+from registry.health import Health, Secret
 
 BODY = bytes(range(256)) * 800
 AT_ONCE, BATCH_S, BLOCK_S = 10, 0.15, 0.1

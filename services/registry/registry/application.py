@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
@@ -13,6 +14,7 @@ from registry.counts import Counts
 from registry.downloads import endpoint
 from registry.downloads.lines import open_line
 from registry.downloads.presence import Watching
+from registry.health import Health, Secret
 from registry.refusal import Refused
 from registry.settings import Settings, from_environment
 from registry.store.asynchronous import AsyncStore
@@ -33,6 +35,9 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         await state.async_store.connect()
     state.handler = endpoint.handler_of(state)
     yield
+    if state.health:
+        # Its own downloads wait for what is closed next.
+        await state.health.close()
     state.line.close()
     if state.store:
         state.store.close()
@@ -50,7 +55,17 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.add_exception_handler(Refused, refuse)
     endpoint.add_to(app, app.state.settings.handler)
     pages.add_to(app)
+    app.state.health = health_side(app.state.settings)
+    if app.state.health:
+        app.state.health.add_to(app)
     return app
+
+
+def health_side(settings: Settings) -> Health | None:
+    """Return the health side; a service without a secret has none that could open it."""
+    if settings.secret_file == Path():
+        return None
+    return Health(settings.port, Secret.read(settings.secret_file))
 
 
 async def refuse(request: Request, error: Exception) -> JSONResponse:

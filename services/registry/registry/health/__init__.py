@@ -6,5 +6,6 @@ loop with its service measures both. It needs nothing of the service but its por
 """
 
 from registry.health.endpoints import Health
+from registry.health.secret import Secret
 
-__all__ = ["Health"]
+__all__ = ["Health", "Secret"]
