@@ -92,7 +92,9 @@ def _read(variable: str, text: str, name: str) -> str | int | float | Path:
 
 
 def _whole(variable: str, text: str, lowest: int, highest: int) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 10 and lowest <= int(text) <= highest):
+    if not (
+        text.isascii() and text.isdigit() and len(text) < 10 and lowest <= int(text) <= highest
+    ):
         raise ValueError(
             f"{variable} = {text[:40]!r} must be a whole number from {lowest} to {highest}"
         )

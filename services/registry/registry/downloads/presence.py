@@ -64,7 +64,7 @@ class Watching:
             return
         presence = scope[KEY] = Presence()
         watched = _Watched(presence, send)
-        listening = asyncio.create_task(_listen(receive, presence))
+        listening = asyncio.create_task(watched.listen(receive))
         self._counts.begin()
         try:
             with suppress(ClientGone):
@@ -76,7 +76,7 @@ class Watching:
 
 
 class _Watched:
-    """Both directions of one request."""
+    """Both directions of one request, and how it went."""
 
     def __init__(self, presence: Presence, send: Any) -> None:
         self.given = 0
@@ -92,22 +92,25 @@ class _Watched:
         return {"type": "http.disconnect"}
 
     async def send(self, message: MutableMapping[str, Any]) -> None:
-        await self._send(message)
         if message["type"] == "http.response.start":
             self._status = message["status"]
-        elif self._status == 200:
+        # Before it is sent: at the last byte the server says that the client is gone.
+        elif self._status < 400:
             self.given += len(message.get("body", b""))
-            self._is_whole = not message.get("more_body", False)
+            self._is_whole = not (message.get("more_body", False) or self._presence.gone)
+        await self._send(message)
+
+    async def listen(self, receive: Receive) -> None:
+        """Wait for the client's end; what comes after the whole answer is none."""
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        if not self._is_whole:
+            self._presence.leave()
 
     def outcome(self) -> str:
-        if self._presence.gone:
-            return "aborted"
-        if self._status == 307:
+        """Return which of the counts this request adds to."""
+        if self._status == 307 and self._is_whole:
             return "redirected"
-        return "completed" if self._is_whole else ""
-
-
-async def _listen(receive: Receive, presence: Presence) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-    presence.leave()
+        if self._status == 200 and self._is_whole:
+            return "completed"
+        return "aborted" if self._presence.gone else ""
