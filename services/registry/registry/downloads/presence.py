@@ -82,7 +82,7 @@ class _Watched:
         self.given = 0
         self._presence, self._send = presence, send
         self._has_request = self._is_whole = False
-        self._status = 0
+        self._status = self._length = 0
 
     async def receive(self) -> MutableMapping[str, Any]:
         if not self._has_request:
@@ -94,10 +94,11 @@ class _Watched:
     async def send(self, message: MutableMapping[str, Any]) -> None:
         if message["type"] == "http.response.start":
             self._status = message["status"]
-        # Before it is sent: at the last byte the server says that the client is gone.
+            self._length = int(dict(message["headers"]).get(b"content-length", 0))
+        # Before it is sent: with the last byte a client may go, and has lost nothing.
         elif self._status < 400:
             self.given += len(message.get("body", b""))
-            self._is_whole = not (message.get("more_body", False) or self._presence.gone)
+            self._is_whole = self.given == self._length and not self._presence.gone
         await self._send(message)
 
     async def listen(self, receive: Receive) -> None:
