@@ -17,7 +17,7 @@ from perflab.paths import services_dir
 Start = Callable[..., Service]
 
 # Sources of the services are no packages of the project: they are found as their images find them.
-for name in ("inference", "link", "postgres", "chat", "registry"):
+for name in ("inference", "link", "postgres", "chat", "registry", "objectstore"):
     sys.path.insert(0, str(services_dir() / name))
 
 

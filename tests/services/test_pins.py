@@ -37,7 +37,7 @@ def lock_of(name: str, python: dict[str, str] = OWN_PYTHON) -> dict[str, str]:
 
 
 def test_every_service_pins_what_it_runs_on() -> None:
-    assert SERVICES == ["chat", "echo", "inference", "link", "postgres"]
+    assert SERVICES == ["chat", "echo", "inference", "link", "objectstore", "postgres", "registry"]
 
 
 @pytest.mark.parametrize("name", SERVICES)

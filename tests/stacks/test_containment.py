@@ -63,7 +63,9 @@ def launched(name: str) -> tuple[Engine, Launch]:
     return engine, launch
 
 
-@pytest.mark.parametrize("name", ["chat", "echo", "inference", "link", "postgres"])
+@pytest.mark.parametrize(
+    "name", ["chat", "echo", "inference", "link", "objectstore", "postgres", "registry"]
+)
 def test_a_container_has_no_rights_that_its_service_does_not_need(name: str) -> None:
     asked = launched(name)[0].asked
     assert asked["cap_drop"] == ["ALL"]
@@ -92,7 +94,9 @@ def test_the_password_is_in_a_file_of_the_service_alone_before_it_starts() -> No
         assert content.read().decode() == SECRET
 
 
-@pytest.mark.parametrize("name", ["chat", "echo", "inference", "link", "postgres"])
+@pytest.mark.parametrize(
+    "name", ["chat", "echo", "inference", "link", "objectstore", "postgres", "registry"]
+)
 def test_the_password_is_nowhere_that_an_inspection_shows(name: str) -> None:
     engine, launch = launched(name)
     assert SECRET not in str(engine.asked) + str(engine.command)

@@ -43,7 +43,15 @@ def residents(backend_name: str) -> Iterator[Residents]:
 
 
 def test_every_service_description_can_be_read() -> None:
-    assert service_names() == ["chat", "echo", "inference", "link", "postgres"]
+    assert service_names() == [
+        "chat",
+        "echo",
+        "inference",
+        "link",
+        "objectstore",
+        "postgres",
+        "registry",
+    ]
     for name in service_names():
         spec = load_service(name)
         assert spec.resolve({})

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from cheroot.wsgi import Server
+
 from objectstore.signatures import Signed, WsgiApp
 
 # Objects of up to this size stay in memory, where all who read one share it.

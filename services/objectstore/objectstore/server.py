@@ -70,7 +70,7 @@ class Page(BaseHTTPRequestHandler):
         self._store, self._settings = store, settings
         super().__init__(*given)  # type: ignore[arg-type]
 
-    def do_GET(self) -> None:  # noqa: N802
+    def do_GET(self) -> None:
         """Answer one of three pages."""
         pages = {"/health": self._health, "/settings": self._in_force, "/counts": self._counts}
         page = pages.get(self.path)

@@ -108,8 +108,10 @@ class Population:
         now = time.time()
         if now - self._renewed_s < LEASE_S / 3:
             return
-        free = "attribute_not_exists(model_id) OR lease_until < :now" if first else "lease_owner = :owner"
-        values = {":now": {"N": str(int(now))}} if first else {":owner": {"S": self._owner}}
+        free, values = "lease_owner = :owner", {":owner": {"S": self._owner}}
+        if first:
+            free = "attribute_not_exists(model_id) OR lease_until < :now"
+            values = {":now": {"N": str(int(now))}}
         held = {"lease_owner": {"S": self._owner}, "lease_until": {"N": str(int(now) + LEASE_S)}}
         try:
             self._database.put_item(

@@ -9,6 +9,7 @@ import uvicorn
 
 from registry.application import create_app
 from registry.settings import from_environment
+from registry.store.credentials import database_endpoint, store_endpoint
 
 
 def main() -> None:
@@ -16,6 +17,7 @@ def main() -> None:
     logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
     try:
         settings = from_environment()
+        store_endpoint(settings), database_endpoint(settings)
         app = create_app(settings)
     except ValueError as error:
         sys.exit(f"registry: {error}")

@@ -23,6 +23,8 @@ WHOLE = {
     "retry_attempts": (1, 20),
     "range_parts": (1, 64),
 }
+FILES = ("secret_file", "credentials_file")
+PRIVATE = ("host", "port", "store_address", "database_address", *FILES)
 URLS = ("store_address", "database_address", "store_url", "database_url")
 
 
@@ -31,7 +33,8 @@ class Settings:
     """What the service was started with; service.toml says what each means.
 
     ``store_address`` and ``database_address`` are the stack's own, which ``secret_file`` opens;
-    ``store_url`` and ``database_url`` take their place where they are given.
+    ``store_url`` and ``database_url`` take their place where they are given, with the credentials
+    of the environment or of ``credentials_file``, a JSON object of variables.
     """
 
     host: str = "127.0.0.1"
@@ -39,6 +42,7 @@ class Settings:
     store_address: str = ""
     database_address: str = ""
     secret_file: Path = Path()
+    credentials_file: Path = Path()
     handler: str = "blocking"
     body: str = "buffered"
     executor_threads: int = 0
@@ -49,17 +53,17 @@ class Settings:
     read_timeout_s: float = 60.0
     store_url: str = ""
     database_url: str = ""
+    region: str = "us-east-1"
     bucket: str = "models"
     table: str = "models"
     loop: str = "asyncio"
 
     def public(self) -> dict[str, object]:
         """Return the settings that service.toml names."""
-        hidden = ("host", "port", "store_address", "database_address", "secret_file")
         return {
             field.name: getattr(self, field.name)
             for field in fields(self)
-            if field.name not in hidden
+            if field.name not in PRIVATE
         }
 
 
@@ -88,11 +92,13 @@ def _read(variable: str, text: str, name: str) -> str | int | float | Path:
         return _seconds(variable, text)
     if name in URLS and text:
         check_url(variable, text)
-    return Path(text) if name == "secret_file" else text
+    return Path(text) if name in FILES else text
 
 
 def _whole(variable: str, text: str, lowest: int, highest: int) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 10 and lowest <= int(text) <= highest):
+    if not (
+        text.isascii() and text.isdigit() and len(text) < 10 and lowest <= int(text) <= highest
+    ):
         raise ValueError(
             f"{variable} = {text[:40]!r} must be a whole number from {lowest} to {highest}"
         )

@@ -54,11 +54,14 @@ class Asynchronous:
 
     async def _chunks(self, model: Model, download: Download) -> AsyncIterator[bytes]:
         async with self._store.opened(model) as stream:
-            began_ns = clock()
+            began_ns, left = clock(), model.size_bytes
             async for chunk in self._store.chunks(stream, model.size_bytes):
                 download.counts.read(len(chunk))
+                left -= len(chunk)
+                # Before it is passed on: with the last one the client may go.
+                if not left:
+                    download.counts.got(began_ns)
                 yield chunk
-            download.counts.got(began_ns)
 
 
 class Redirecting:

@@ -65,10 +65,10 @@ class Blocking:
     async def _chunks(self, body: Body, download: Download) -> AsyncIterator[bytes]:
         began_ns = clock()
         try:
-            while chunk := await self.line.run(body.chunk, download.phases):
-                download.counts.read(len(chunk))
+            while body.left:
+                chunk = await self.line.run(body.chunk, download.phases)
+                _note(chunk, body, download, began_ns)
                 yield chunk
-            download.counts.got(began_ns)
         finally:
             body.close()
 
@@ -80,8 +80,7 @@ def fill(view: memoryview, body: Body, download: Download) -> None:
         for chunk in body:
             view[at : at + len(chunk)] = chunk
             at += len(chunk)
-            download.counts.read(len(chunk))
-        download.counts.got(began_ns)
+            _note(chunk, body, download, began_ns)
     finally:
         body.close()
 
@@ -90,11 +89,17 @@ def _chunks_here(body: Body, download: Download) -> Iterator[bytes]:
     began_ns = clock()
     try:
         for chunk in body:
-            download.counts.read(len(chunk))
+            _note(chunk, body, download, began_ns)
             yield chunk
-        download.counts.got(began_ns)
     except Refused as error:
         download.counts.refuse(error.code)
         raise ClientGone from None
     finally:
         body.close()
+
+
+def _note(chunk: bytes, body: Body, download: Download, began_ns: int) -> None:
+    """Count a chunk, before it is passed on: with the last one the client may go."""
+    download.counts.read(len(chunk))
+    if not body.left:
+        download.counts.got(began_ns)

@@ -72,7 +72,7 @@ class Line:
         with self._lock:
             self.most_waiting = self.waiting
 
-    async def run(self, work: Work[Result], phases: Phases) -> Result:
+    async def run(self, work: Work[Result], phases: Phases) -> Result:  # noqa: ARG002
         """Do the work as this line does it: here, and so in the event loop."""
         return work()
 

@@ -64,7 +64,7 @@ class Watching:
             return
         presence = scope[KEY] = Presence()
         watched = _Watched(presence, send)
-        listening = asyncio.create_task(_listen(receive, presence))
+        listening = asyncio.create_task(watched.listen(receive))
         self._counts.begin()
         try:
             with suppress(ClientGone):
@@ -76,13 +76,13 @@ class Watching:
 
 
 class _Watched:
-    """Both directions of one request."""
+    """Both directions of one request, and how it went."""
 
     def __init__(self, presence: Presence, send: Any) -> None:
         self.given = 0
         self._presence, self._send = presence, send
         self._has_request = self._is_whole = False
-        self._status = 0
+        self._status = self._length = 0
 
     async def receive(self) -> MutableMapping[str, Any]:
         if not self._has_request:
@@ -92,22 +92,26 @@ class _Watched:
         return {"type": "http.disconnect"}
 
     async def send(self, message: MutableMapping[str, Any]) -> None:
-        await self._send(message)
         if message["type"] == "http.response.start":
             self._status = message["status"]
-        elif self._status == 200:
+            self._length = int(dict(message["headers"]).get(b"content-length", 0))
+        # Before it is sent: with the last byte a client may go, and has lost nothing.
+        elif self._status < 400:
             self.given += len(message.get("body", b""))
-            self._is_whole = not message.get("more_body", False)
+            self._is_whole = self.given == self._length and not self._presence.gone
+        await self._send(message)
+
+    async def listen(self, receive: Receive) -> None:
+        """Wait for the client's end; what comes after the whole answer is none."""
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        if not self._is_whole:
+            self._presence.leave()
 
     def outcome(self) -> str:
-        if self._presence.gone:
-            return "aborted"
-        if self._status == 307:
+        """Return which of the counts this request adds to."""
+        if self._status == 307 and self._is_whole:
             return "redirected"
-        return "completed" if self._is_whole else ""
-
-
-async def _listen(receive: Receive, presence: Presence) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-    presence.leave()
+        if self._status == 200 and self._is_whole:
+            return "completed"
+        return "aborted" if self._presence.gone else ""

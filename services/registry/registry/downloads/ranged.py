@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from functools import partial
+from itertools import pairwise
 
 from fastapi.responses import Response
 
@@ -64,7 +65,7 @@ class Ranged:
 def parts_of(size_bytes: int, parts: int) -> list[Part]:
     """Return where each part begins and ends; empty ones are left out."""
     ends = [size_bytes * number // parts for number in range(parts + 1)]
-    return [(first, end) for first, end in zip(ends, ends[1:], strict=False) if end > first]
+    return [(first, end) for first, end in pairwise(ends) if end > first]
 
 
 async def _all(tasks: list[asyncio.Task[None]]) -> None:

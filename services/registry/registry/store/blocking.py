@@ -87,43 +87,48 @@ class Body:
     """The bytes of an answer: read by one thread at a time, closed from any."""
 
     def __init__(self, stream: Any, length: int) -> None:
-        self.length = length
+        self.left = length
         self._stream = stream
-        self._left = length
         self._closed = False
         self._reading = threading.Lock()
 
     def chunk(self) -> bytes:
-        """Return the next bytes; none at the end.
+        """Return the next bytes; to be asked only while some are ``left``.
 
         Raises
         ------
         StoreBroken
             The store ended before all had come.
+        StoreDown
+            It was silent for too long.
         ClientGone
             The body was closed meanwhile.
         """
-        with self._reading:
+        try:
+            with self._reading:
+                return self._next()
+        except (StoreBroken, StoreDown):
             if self._closed:
-                raise ClientGone
-            try:
-                with translated(STORE):
-                    data: bytes = self._stream.read(min(CHUNK_BYTES, self._left) or None)
-            except (StoreBroken, StoreDown):
-                if self._closed:
-                    raise ClientGone from None
-                raise
-            finally:
-                if self._closed:
-                    self._end()
-            self._left -= len(data)
-            if not data and self._left:
-                raise StoreBroken(f"the object store ended {self._left} bytes too early")
-            return data
+                raise ClientGone from None
+            raise
+        finally:
+            # Whoever closed it while this thread read has left the end to it.
+            if self._closed:
+                self.close()
+
+    def _next(self) -> bytes:
+        if self._closed:
+            raise ClientGone
+        with translated(STORE):
+            data: bytes = self._stream.read(min(CHUNK_BYTES, self.left))
+        if not data:
+            raise StoreBroken(f"the object store ended {self.left} bytes too early")
+        self.left -= len(data)
+        return data
 
     def __iter__(self) -> Iterator[bytes]:
-        while data := self.chunk():
-            yield data
+        while self.left:
+            yield self.chunk()
 
     def close(self) -> None:
         """Give the connection back, or close it where bytes are left; no more is read.
@@ -139,6 +144,6 @@ class Body:
 
     def _end(self) -> None:
         raw = self._stream._raw_stream
-        if self._left:
+        if self.left:
             raw.close()
         raw.release_conn()

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from registry.settings import Settings
 
 # The stack's own store knows this one user; its password is the stack's.
 OWN_USER = "perflab"
-REGION = "us-east-1"
 GIVEN = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
 
 
@@ -19,6 +20,7 @@ class Endpoint:
     """Where a store is and how to sign requests to it."""
 
     url: str
+    region: str
     user: str
     secret: str = field(repr=False)
     session_token: str | None = field(default=None, repr=False)
@@ -27,10 +29,10 @@ class Endpoint:
         """Return what boto3 and aiobotocore call these."""
         return {
             "endpoint_url": self.url,
+            "region_name": self.region,
             "aws_access_key_id": self.user,
             "aws_secret_access_key": self.secret,
             "aws_session_token": self.session_token,
-            "region_name": os.environ.get("AWS_REGION", REGION),
         }
 
 
@@ -46,11 +48,17 @@ def database_endpoint(settings: Settings, env: Mapping[str, str] = os.environ) -
 
 def _endpoint(settings: Settings, given: str, own: str, env: Mapping[str, str]) -> Endpoint:
     if not given:
-        return Endpoint(own, OWN_USER, settings.secret_file.read_text().strip())
-    user, secret, session_token = (env.get(name) for name in GIVEN)
+        secret = settings.secret_file.read_text().strip()
+        return Endpoint(own, settings.region, OWN_USER, secret)
+    known = _in_file(settings.credentials_file) | {name: env[name] for name in GIVEN if name in env}
+    user, secret, session_token = (known.get(name, "") for name in GIVEN)
     if not user or not secret:
         raise ValueError(
             f"{given} wants credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the "
             "environment"
         )
-    return Endpoint(given, user, secret, session_token or None)
+    return Endpoint(given, settings.region, user, secret, session_token or None)
+
+
+def _in_file(path: Path) -> dict[str, str]:
+    return dict(json.loads(path.read_text())) if path.is_file() else {}

@@ -77,25 +77,41 @@ class _Counted:
     """A connection that counts while it is open."""
 
     tally: ClassVar[Tally]
+    loan: Loan | None = None
+    _is_counted = False
 
     def connect(self) -> None:
         super().connect()  # type: ignore[misc]
         self.tally.add("created")
         self.tally.add("open")
-        self._counted = True
+        self._is_counted = True
 
     def close(self) -> None:
-        if getattr(self, "_counted", False):
-            self._counted = False
+        if self._is_counted:
+            self._is_counted = False
             self.tally.add("open", -1)
         super().close()  # type: ignore[misc]
 
+
+class Loan:
+    """A connection while one borrower has it: afterwards it is another's, and not to be cut."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+        self._lock = threading.Lock()
+
     def cut(self) -> None:
         """End the connection under whoever waits for its bytes in another thread."""
-        sock = getattr(self, "sock", None)
-        if sock is not None:
-            with suppress(OSError):
-                sock.shutdown(SHUT_RDWR)
+        with self._lock:
+            sock = getattr(self._connection, "sock", None)
+            if sock is not None:
+                with suppress(OSError):
+                    sock.shutdown(SHUT_RDWR)
+
+    def end(self) -> None:
+        """Take note that the connection went back."""
+        with self._lock:
+            self._connection = None
 
 
 class _Lending:
@@ -112,12 +128,19 @@ class _Lending:
         self.tally.add("requests")
         taker = borrower.get()
         if taker is not None:
+            connection.loan = Loan(connection)
             try:
-                taker.takes(connection.cut)
+                taker.takes(connection.loan.cut)
             except BaseException:
-                self._put_conn(connection)  # type: ignore[attr-defined]
+                self._put_conn(connection)
                 raise
         return connection
+
+    def _put_conn(self, connection: Any) -> None:
+        if connection is not None and connection.loan is not None:
+            connection.loan.end()
+            connection.loan = None
+        super()._put_conn(connection)  # type: ignore[misc]
 
 
 def count(client: Any, tally: Tally) -> None:
