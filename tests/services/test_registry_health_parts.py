@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -106,3 +108,27 @@ def test_a_token_comes_from_a_file_and_is_never_repeated(
         Secret.read(path)
     assert str(path) in str(refused.value)
     assert not content or content not in str(refused.value).replace(str(path), "")
+
+
+def test_the_end_of_the_service_cancels_what_is_under_way_and_lets_nothing_begin() -> None:
+    from registry.health.refusal import Stopping
+    from registry.health.runs import Runs
+    from registry.health.workload import Workload
+
+    wanted = Workload(num_clients=3, model_id="a", duration_seconds=5)
+
+    async def stop_during(port: int) -> Any:
+        runs = Runs(port, "main")
+        run = runs.start(wanted)
+        while not all(each.start_ns for each in run.downloads):
+            await asyncio.sleep(0.01)
+        await runs.close()
+        with pytest.raises(Stopping):
+            runs.start(wanted)
+        return run.shown()
+
+    # A service that takes connections and never answers.
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        shown = asyncio.run(stop_during(silent.getsockname()[1]))
+    assert shown["status"] == "cancelled"
+    assert shown["results"]["outcomes"] == {"cancelled": 3}
