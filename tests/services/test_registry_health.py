@@ -35,8 +35,6 @@ def test_the_published_body_is_answered_at_once_and_its_results_come_later(
     assert reply.body["status"] == "running"
     run = reply.body["run_id"]
     assert reply.body["results"] == reply.headers["location"] == RESULTS + run
-    # Ten at a time: none can be done yet.
-    assert side.look(run)["progress"]["done"] < 30
     results = side.results(run)
     assert results["successful"] == results["downloads"] == len(results["requests"]) == 30
     assert results["bytes"] == 30 * BODY_BYTES
@@ -55,9 +53,9 @@ def test_each_download_has_its_instants_bytes_and_status_and_they_agree(side: He
     latencies = [each["latency_ms"] for each in results["requests"]]
     assert results["latency"]["min"]["ms"] == min(latencies)
     assert results["latency"]["max"]["ms"] == max(latencies)
-    # All are there from the start: the last of three batches waits for two before it.
+    # All are there from the start: the last of three batches waits for two before it, 150 ms each.
     assert max(each["start_ms"] for each in results["requests"]) < min(latencies)
-    assert max(latencies) > 2 * min(latencies)
+    assert max(latencies) >= 440
 
 
 @pytest.mark.parametrize(
@@ -155,25 +153,25 @@ def test_a_reason_names_the_field_and_the_bound_but_not_what_was_sent(side: Heal
 
 
 def test_a_second_workload_is_refused_and_told_of_the_first(side: HealthSide) -> None:
-    run = side.begin("half", clients=2, seconds=2)
+    run = side.begin("held", clients=2)
     with ThreadPoolExecutor(8) as pool:
         replies = list(pool.map(lambda _: side.ask("POST", WORKLOAD, workload(TINY)), range(8)))
     assert {(reply.status, reply.code) for reply in replies} == {(409, "workload_running")}
     assert {reply.body["error"]["run_id"] for reply in replies} == {run}
-    side.results(run)
+    side.let_go(run)
     assert side.results(side.begin(TINY, clients=1))["successful"] == 1
 
 
 def test_of_many_that_are_asked_for_at_once_one_starts(side: HealthSide) -> None:
-    body = workload("half", clients=2, seconds=1)
+    body = workload("held", clients=2)
     with ThreadPoolExecutor(8) as pool:
         replies = list(pool.map(lambda _: side.ask("POST", WORKLOAD, body), range(8)))
     assert sorted(reply.status for reply in replies) == [202, *[409] * 7]
-    side.results(next(reply.body["run_id"] for reply in replies if reply.status == 202))
+    side.let_go(next(reply.body["run_id"] for reply in replies if reply.status == 202))
 
 
 def test_timeouts_are_bounds_and_what_was_done_counts(side: HealthSide) -> None:
-    results = side.results(side.begin("half", clients=6, seconds=1))
+    results = side.results(side.begin("half", clients=6, seconds=3))
     assert (results["successful"], results["timed_out"]) == (3, 3)
     assert results["success_rate"] == 0.5
     assert results["bytes"] == 3 * BODY_BYTES
@@ -181,7 +179,7 @@ def test_timeouts_are_bounds_and_what_was_done_counts(side: HealthSide) -> None:
     bounds = {name: latency[name]["at_least"] for name in ("mean", "median", "min", "max")}
     assert bounds == {"mean": True, "median": True, "min": False, "max": True}
     lost = [each for each in results["requests"] if each["outcome"] == "timed_out"]
-    assert all(each["status"] is None and each["latency_ms"] >= 990 for each in lost)
+    assert all(each["status"] is None and each["latency_ms"] >= 2900 for each in lost)
 
 
 @pytest.mark.parametrize(
@@ -213,11 +211,10 @@ def test_a_redirect_away_from_the_service_is_not_followed(side: HealthSide) -> N
 
 
 def test_all_clients_together_receive_no_more_than_so_many_bytes(side: HealthSide) -> None:
-    results = side.results(side.begin("half", clients=240, seconds=2))
+    results = side.results(side.begin(TINY, clients=110))
     assert results["outcomes"]["over_budget"] >= 1
     arrived = results["bytes"] + results["bytes_of_unfinished"]
-    assert MOST_BYTES - 2 * BODY_BYTES < results["bytes"] <= MOST_BYTES
-    assert arrived < MOST_BYTES + 240 * 65_536
+    assert results["bytes"] <= MOST_BYTES < arrived < MOST_BYTES + 110 * 65_536
 
 
 def test_it_goes_on_when_who_asked_for_it_is_gone(side: HealthSide) -> None:
@@ -244,13 +241,13 @@ def test_a_run_that_nobody_started_is_unknown(side: HealthSide, run: str) -> Non
 
 
 def test_a_thousand_looks_change_nothing(side: HealthSide) -> None:
-    run = side.begin("half", clients=4, seconds=3)
+    run = side.begin("held", clients=4, seconds=60)
     with ThreadPoolExecutor(4) as pool:
         looks = list(pool.map(lambda _: side.look(run), range(1000)))
     assert all(look["run_id"] == run for look in looks)
-    assert "results" not in looks[0]
-    assert side.results(run)["successful"] == 2
-    # What was timed out is still held on the bench; then only the server's own tasks are left.
+    assert all("results" not in look for look in looks)
+    assert side.let_go(run)["successful"] == 4
+    # Those that were timed out before may still be held: then only the server's own tasks are left.
     side.ask("POST", "/release")
     wait_until(lambda: side.ask("GET", "/counted").body["tasks"] < 10, timeout_s=10)
 
