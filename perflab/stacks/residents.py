@@ -220,7 +220,7 @@ class Residents:
     def counts(self, treatment: str) -> dict[str, dict[str, Any]]:
         """Return what the treatment's services counted since their reset, by node."""
         return {
-            node: ask(instance.launch.port, instance.launch.spec.counts.http)
+            node: ask(instance.launch.control_port, instance.launch.spec.counts.http)
             for node, instance in self.active(treatment).items()
             if instance.launch.spec.counts is not None
         }

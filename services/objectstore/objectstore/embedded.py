@@ -6,6 +6,7 @@ would have nothing to keep.
 
 from __future__ import annotations
 
+import io
 import os
 import threading
 from collections.abc import Iterable, Iterator
@@ -34,6 +35,7 @@ class Embedded:
         # It reads its environment, and takes a second.
         from moto.server import DomainDispatcherApplication, create_backend_app
 
+        share_values()
         application = Signed(DomainDispatcherApplication(create_backend_app), user, secret)
         self._server = Server(
             (host, port),
@@ -61,6 +63,25 @@ class Embedded:
     def close(self) -> None:
         """End it."""
         self._server.stop()
+
+
+def share_values() -> None:
+    """Let all who read an object have the same bytes: moto reads a copy for each.
+
+    A BytesIO gives its value away without a copy, until it is written to again.
+    """
+    from moto.s3.models import FakeKey
+
+    read_copy, write = FakeKey.value.fget, FakeKey.value.fset
+
+    def shared(key: Any) -> bytes:
+        kept = key._value_buffer._file
+        if not isinstance(kept, io.BytesIO):
+            return bytes(read_copy(key))
+        with key.lock:
+            return kept.getvalue()
+
+    FakeKey.value = property(shared, write)
 
 
 class Sliced:

@@ -63,12 +63,10 @@ class Blocking:
         return model, data
 
     async def _chunks(self, body: Body, download: Download) -> AsyncIterator[bytes]:
-        began_ns = clock()
+        work = partial(_next, body, download, clock())
         try:
             while body.left:
-                chunk = await self.line.run(body.chunk, download.phases)
-                _note(chunk, body, download, began_ns)
-                yield chunk
+                yield await self.line.run(work, download.phases)
         finally:
             body.close()
 
@@ -77,10 +75,10 @@ def fill(view: memoryview, body: Body, download: Download) -> None:
     """Read a body into its place."""
     began_ns, at = clock(), 0
     try:
-        for chunk in body:
+        while body.left:
+            chunk = _next(body, download, began_ns)
             view[at : at + len(chunk)] = chunk
             at += len(chunk)
-            _note(chunk, body, download, began_ns)
     finally:
         body.close()
 
@@ -88,9 +86,8 @@ def fill(view: memoryview, body: Body, download: Download) -> None:
 def _chunks_here(body: Body, download: Download) -> Iterator[bytes]:
     began_ns = clock()
     try:
-        for chunk in body:
-            _note(chunk, body, download, began_ns)
-            yield chunk
+        while body.left:
+            yield _next(body, download, began_ns)
     except Refused as error:
         download.counts.refuse(error.code)
         raise ClientGone from None
@@ -98,8 +95,11 @@ def _chunks_here(body: Body, download: Download) -> Iterator[bytes]:
         body.close()
 
 
-def _note(chunk: bytes, body: Body, download: Download, began_ns: int) -> None:
-    """Count a chunk, before it is passed on: with the last one the client may go."""
+def _next(body: Body, download: Download, began_ns: int) -> bytes:
+    """Read a chunk, and count it before it is passed on: with the last one the client may go."""
+    with download.borrowing():
+        chunk = body.chunk()
     download.counts.read(len(chunk))
     if not body.left:
         download.counts.got(began_ns)
+    return chunk

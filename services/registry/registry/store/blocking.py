@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import boto3
 from botocore.config import Config
 
-from registry.refusal import ClientGone, StoreBroken, StoreDown, UnknownModel
+from registry.refusal import ClientGone, StoreBroken, UnknownModel
 from registry.settings import Settings
 from registry.store.credentials import database_endpoint, store_endpoint
 from registry.store.faults import translated
@@ -102,15 +101,11 @@ class Body:
         StoreDown
             It was silent for too long.
         ClientGone
-            The body was closed meanwhile.
+            The body was closed meanwhile, or nobody waits for it.
         """
         try:
             with self._reading:
                 return self._next()
-        except (StoreBroken, StoreDown):
-            if self._closed:
-                raise ClientGone from None
-            raise
         finally:
             # Whoever closed it while this thread read has left the end to it.
             if self._closed:
@@ -125,10 +120,6 @@ class Body:
             raise StoreBroken(f"the object store ended {self.left} bytes too early")
         self.left -= len(data)
         return data
-
-    def __iter__(self) -> Iterator[bytes]:
-        while self.left:
-            yield self.chunk()
 
     def close(self) -> None:
         """Give the connection back, or close it where bytes are left; no more is read.

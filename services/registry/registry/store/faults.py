@@ -10,7 +10,8 @@ import botocore.exceptions as boto
 from aiohttp import ClientError as AsyncClientError
 from urllib3.exceptions import HTTPError
 
-from registry.refusal import StoreBroken, StoreDown
+from registry.refusal import ClientGone, StoreBroken, StoreDown
+from registry.store.pools import borrower
 
 log = logging.getLogger("registry")
 
@@ -29,10 +30,12 @@ _LATER = {500, 503, 507}
 def translated(what: str) -> Iterator[None]:
     """Raise StoreDown or StoreBroken for what a client's library raises; ``what`` was asked.
 
-    The library's own words are not passed on: they may hold an address with its signature.
+    The library's own words are not passed on: they may hold an address with its signature. Where
+    whoever asked has gone, and the connection was cut for that, it is ClientGone instead.
     """
     try:
-        yield
+        with _while_there():
+            yield
     except boto.ClientError as error:
         raise _refused(what, error) from None
     except _DOWN as error:
@@ -41,6 +44,17 @@ def translated(what: str) -> Iterator[None]:
     except (TimeoutError, *_BROKEN) as error:
         log.warning("%s: broken off (%s)", what, type(error).__name__)
         raise StoreBroken(f"{what} broke off its answer") from None
+
+
+@contextmanager
+def _while_there() -> Iterator[None]:
+    try:
+        yield
+    except Exception:
+        asking = borrower.get()
+        if asking is not None and asking.gone:
+            raise ClientGone from None
+        raise
 
 
 def _refused(what: str, error: boto.ClientError) -> StoreDown | StoreBroken:

@@ -50,7 +50,9 @@ class Tally:
 
 
 class Borrower(Protocol):
-    """Who a connection is taken for."""
+    """Who a connection is taken for; ``gone`` once nobody waits for its bytes any more."""
+
+    gone: bool
 
     def takes(self, cut: Callable[[], None]) -> None:
         """Take note of how the connection can be cut; raise when there is no need of it."""
@@ -99,12 +101,14 @@ class Loan:
     def __init__(self, connection: Any) -> None:
         self._connection = connection
         self._lock = threading.Lock()
+        self.was_cut = False
 
     def cut(self) -> None:
         """End the connection under whoever waits for its bytes in another thread."""
         with self._lock:
             sock = getattr(self._connection, "sock", None)
             if sock is not None:
+                self.was_cut = True
                 with suppress(OSError):
                     sock.shutdown(SHUT_RDWR)
 
@@ -139,6 +143,8 @@ class _Lending:
     def _put_conn(self, connection: Any) -> None:
         if connection is not None and connection.loan is not None:
             connection.loan.end()
+            if connection.loan.was_cut:
+                connection.close()
             connection.loan = None
         super()._put_conn(connection)  # type: ignore[misc]
 
