@@ -40,7 +40,12 @@ def command(
         raise ParameterError("perflab up", problems)
     console = make_console()
     chosen = stacks[stack]
-    for name, url in stand(chosen.plan(), choose(backend), placement(), console.print).items():
+    standing = stand(
+        chosen.plan(), choose(backend), placement(), console.print, chosen.shows_secret_file
+    )
+    for name, url in standing.addresses.items():
         console.print(f"{name}: {url}", highlight=False)
     if chosen.hint:
-        console.print(chosen.hint, highlight=False, markup=False)
+        # A path is only of use in one piece.
+        hint = chosen.hint_with(standing.secret_file)
+        console.print(hint, highlight=False, markup=False, soft_wrap=True)

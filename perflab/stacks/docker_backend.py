@@ -20,12 +20,14 @@ from perflab.host.endings import how_it_ended
 from perflab.sampling.meters import CgroupMeter
 from perflab.stacks import images
 from perflab.stacks.backend import Launch, rendered
+from perflab.stacks.credentials import credentials
 from perflab.stacks.labels import read
 from perflab.stacks.losses import with_memory
 from perflab.stacks.patience import Interrupted, never, patiently
 from perflab.stacks.spec import ServiceSpec, render
 
 SECRET_FILE = "/run/perflab-secret"
+CREDENTIALS_FILE = "/run/perflab-credentials"
 MAX_PROCESSES = 4096
 # What a container may take at most where its node sets no limit of its own.
 MAX_MEMORY_MIB = 4096
@@ -206,7 +208,8 @@ class DockerBackend:
         limit_mib = launch.memory_mib or MAX_MEMORY_MIB
         launch = replace(launch, memory_mib=limit_mib)
         part = launch.spec.docker
-        values = launch.placeholders() | part.placeholders() | {"secret_file": SECRET_FILE}
+        places = {"secret_file": SECRET_FILE, "credentials_file": CREDENTIALS_FILE}
+        values = launch.placeholders() | part.placeholders() | places
         environment = {name: render(text, values) for name, text in launch.spec.environment.items()}
         options: dict[str, Any] = {}
         if part.data:
@@ -234,9 +237,9 @@ class DockerBackend:
             )
             instance = DockerInstance(launch, container, values)
             try:
-                if launch.spec.takes_secret:
-                    # Before its start: `docker inspect` shows environment, command and mounts.
-                    container.put_archive("/", _secret_archive(launch.secret, part.user))
+                # Before its start: `docker inspect` shows environment, command and mounts.
+                for path, content in _secrets(launch).items():
+                    container.put_archive("/", _secret_archive(path, content, part.user))
                 container.start()
             except BaseException:
                 instance.stop()
@@ -248,11 +251,19 @@ class DockerBackend:
         return instance
 
 
-def _secret_archive(secret: str, user: int) -> bytes:
-    """Return an archive with the file of the password, readable for the service's user alone."""
-    entry = tarfile.TarInfo(SECRET_FILE.lstrip("/"))
+def _secrets(launch: Launch) -> dict[str, str]:
+    """Return the files of the stack's password and the user's credentials, where it wants them."""
+    files = {SECRET_FILE: launch.secret} if launch.spec.takes_secret else {}
+    if launch.spec.credentials:
+        files[CREDENTIALS_FILE] = credentials(launch.spec)
+    return files
+
+
+def _secret_archive(path: str, secret: str, user: int) -> bytes:
+    """Return an archive with a file of a secret, readable for the service's user alone."""
+    entry = tarfile.TarInfo(path.lstrip("/"))
     entry.mode, entry.uid, entry.gid = 0o600, user, user
-    entry.size = len(secret)
+    entry.size = len(secret.encode())
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
         archive.addfile(entry, io.BytesIO(secret.encode()))

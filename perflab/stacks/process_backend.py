@@ -15,6 +15,7 @@ from perflab.host.own_folders import own_folder
 from perflab.paths import environments_dir, state_dir
 from perflab.stacks import environments, log_keeper, memory_group, stack_folders
 from perflab.stacks.backend import Launch, rendered
+from perflab.stacks.credentials import credentials
 from perflab.stacks.environments import Environment
 from perflab.stacks.identity import content_hash
 from perflab.stacks.made_once import made
@@ -23,7 +24,7 @@ from perflab.stacks.patience import Interrupted, never, run_command
 from perflab.stacks.process_instance import ProcessInstance, bound_to
 from perflab.stacks.spec import Binaries, ServiceSpec, render
 
-SECRET_FILE = "secret"
+SECRET_FILE, CREDENTIALS_FILE = "secret", "credentials"
 
 
 class ProcessBackend:
@@ -98,6 +99,8 @@ class ProcessBackend:
         if launch.spec.takes_secret:
             # While nobody else can put anything into that folder.
             _write_secret(data / SECRET_FILE, launch.secret, user)
+        if launch.spec.credentials:
+            _write_secret(data / CREDENTIALS_FILE, credentials(launch.spec), user)
         if user:
             _check_reachable(data, user)
             os.chown(data, user.pw_uid, user.pw_gid)
@@ -156,6 +159,7 @@ class ProcessBackend:
             "source": source,
             "data": data,
             "secret_file": data / SECRET_FILE,
+            "credentials_file": data / CREDENTIALS_FILE,
             "artifacts": self._artifacts(launch.spec),
         }
         if part.binaries:

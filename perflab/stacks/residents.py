@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from perflab.errors import BackendUnavailable, ServiceFailed
 from perflab.host.placing import Placement
-from perflab.stacks import kin
+from perflab.stacks import kin, stack_folders
 from perflab.stacks.asking import ask
 from perflab.stacks.backend import Backend, Instance
 from perflab.stacks.database import Database
@@ -157,6 +158,10 @@ class Residents:
             return None
         return self._line(self.instance(treatment, node))
 
+    def keep_secret(self) -> Path:
+        """Return a file with the secret that these services share; only the user can read it."""
+        return stack_folders.keep_secret(self._launcher.stack, self._launcher.secret)
+
     def _line(self, instance: Instance) -> Database:
         """Return the lab's own line to a PostgreSQL instance, opened once."""
         name = instance.launch.labels.service
@@ -215,7 +220,7 @@ class Residents:
     def counts(self, treatment: str) -> dict[str, dict[str, Any]]:
         """Return what the treatment's services counted since their reset, by node."""
         return {
-            node: ask(instance.launch.port, instance.launch.spec.counts.http)
+            node: ask(instance.launch.control_port, instance.launch.spec.counts.http)
             for node, instance in self.active(treatment).items()
             if instance.launch.spec.counts is not None
         }

@@ -148,13 +148,18 @@ class Processes(_Frozen):
 
 
 class ServiceSpec(_Frozen):
-    """One service as its folder describes it."""
+    """One service as its folder describes it.
+
+    ``credentials`` names variables of the user's environment that the service is to have: those
+    that are set are in the file ``{credentials_file}``, a JSON object, and nowhere else.
+    """
 
     name: str
     summary: str
     command: tuple[str, ...]
     needs: tuple[str, ...] = ()
     control: bool = False
+    credentials: tuple[str, ...] = ()
     environment: Mapping[str, str] = Field(default_factory=dict)
     docker: DockerPart = DockerPart()
     process: ProcessPart = ProcessPart()

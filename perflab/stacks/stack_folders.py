@@ -20,6 +20,7 @@ from perflab.stacks import memory_group
 from perflab.stacks.labels import NAME, Labels, check_name, read
 
 OWNER = "owner"
+SECRET = "secret"
 RECORD_BYTES = 10_000
 
 
@@ -33,6 +34,16 @@ def make_stack(stack: str) -> Path:
     if not owner.exists():
         owner.write_text(identity(os.getpid()))
     return folder
+
+
+def keep_secret(stack: str, secret: str) -> Path:
+    """Keep a stack's secret in its folder for the user alone; it goes when the stack goes."""
+    path = make_stack(stack) / SECRET
+    path.unlink(missing_ok=True)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    with open(descriptor, "w") as file:
+        file.write(secret)
+    return path
 
 
 def make_data(stack: str, service: str) -> Path:

@@ -1,4 +1,4 @@
-"""People at the chat's page: windows of a real browser, driven by Selenium."""
+"""People at a page: windows of a real browser, driven by Selenium."""
 
 from __future__ import annotations
 
@@ -73,14 +73,14 @@ def users_of(profile: Path) -> list[psutil.Process]:
     ]
 
 
-class Window:
-    """A window with the chat's page; every call brings it to the front first."""
+class Tab:
+    """A window with a page; every call brings it to the front first."""
 
-    def __init__(self, driver: Chrome, service: Service) -> None:
+    def __init__(self, driver: Chrome, address: str) -> None:
         driver.switch_to.new_window("window")
         self._driver = driver
         self._handle = driver.current_window_handle
-        self._address = f"http://127.0.0.1:{service.port}/"
+        self._address = address
         self.load()
 
     def load(self) -> None:
@@ -100,13 +100,24 @@ class Window:
     def text(self, identity: str) -> str:
         return self.part(identity).text
 
+    def wait(self, true: Callable[[], object]) -> None:
+        wait_until(lambda: bool(true()), timeout_s=PATIENCE_S)
+
+    def complaints(self) -> list[str]:
+        """Return what the browser wrote to its console since the last call."""
+        return [entry["message"] for entry in self.front().get_log("browser")]
+
+
+class Window(Tab):
+    """A window with the chat's page."""
+
+    def __init__(self, driver: Chrome, service: Service) -> None:
+        super().__init__(driver, f"http://127.0.0.1:{service.port}/")
+
     def lines(self) -> list[list[str]]:
         """Return time, sender and text of the messages that are shown."""
         shown: list[list[str]] = self.front().execute_script(LINES)
         return shown
-
-    def wait(self, true: Callable[[], object]) -> None:
-        wait_until(lambda: bool(true()), timeout_s=PATIENCE_S)
 
     def log_in(self, user: str, password: str = "correct horse") -> None:
         self.wait(self.part("enter").is_enabled)
@@ -134,7 +145,3 @@ class Window:
     def say(self, text: str) -> None:
         self.part("text").send_keys(text)
         self.part("send").click()
-
-    def complaints(self) -> list[str]:
-        """Return what the browser wrote to its console since the last call."""
-        return [entry["message"] for entry in self.front().get_log("browser")]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from browsing import browsing, missing_programs
 from running import Service, start
 
 from perflab.paths import services_dir
@@ -14,7 +17,7 @@ from perflab.paths import services_dir
 Start = Callable[..., Service]
 
 # Sources of the services are no packages of the project: they are found as their images find them.
-for name in ("inference", "link", "postgres", "chat"):
+for name in ("inference", "link", "postgres", "chat", "registry", "objectstore"):
     sys.path.insert(0, str(services_dir() / name))
 
 
@@ -36,3 +39,16 @@ def started(own_places: Path) -> Iterator[Start]:  # noqa: ARG001
 @pytest.fixture(scope="module")
 def postgres(started: Start) -> Service:
     return started("postgres", max_connections=30)
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """One browser for all tests; left out only where none is required or installed."""
+    missing = missing_programs()
+    if missing:
+        reason = f"not installed: {', '.join(missing)} (apt-get install chromium chromium-driver)"
+        if os.environ.get("PERFLAB_REQUIRE_BROWSER") == "1":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    with browsing(tmp_path_factory.mktemp("profile")) as driver:
+        yield driver

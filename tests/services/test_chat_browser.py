@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
-from browsing import Window, browsing, missing_programs
+from browsing import Window
 from chatting import EASY, IMPLEMENTATIONS, counts
 from conftest import Start
 from running import Service
@@ -20,19 +20,6 @@ pytestmark = pytest.mark.browser
 TEXT = 'Grüße <b>&"</b> <script>alert(1)</script> \\'
 FRAMES = {"json": "text", "orjson": "binary", "msgspec": "binary"}
 Open = Callable[[Service], Window]
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """One browser for all tests; left out only where none is required or installed."""
-    missing = missing_programs()
-    if missing:
-        reason = f"not installed: {', '.join(missing)} (apt-get install chromium chromium-driver)"
-        if os.environ.get("PERFLAB_REQUIRE_BROWSER") == "1":
-            pytest.fail(reason)
-        pytest.skip(reason)
-    with browsing(tmp_path_factory.mktemp("profile")) as driver:
-        yield driver
 
 
 @pytest.fixture

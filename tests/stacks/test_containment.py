@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import stat
 import tarfile
@@ -13,7 +14,12 @@ from typing import Any
 import pytest
 
 from perflab.stacks.backend import HOST, Launch
-from perflab.stacks.docker_backend import MAX_PROCESSES, SECRET_FILE, DockerBackend
+from perflab.stacks.docker_backend import (
+    CREDENTIALS_FILE,
+    MAX_PROCESSES,
+    SECRET_FILE,
+    DockerBackend,
+)
 from perflab.stacks.labels import Labels
 from perflab.stacks.process_backend import _write_secret
 from perflab.stacks.spec import load_service, service_names
@@ -98,6 +104,22 @@ def test_the_password_is_nowhere_that_an_inspection_shows(name: str) -> None:
     assert SECRET not in str(engine.asked) + str(engine.command)
     assert SECRET not in repr(launch)
     assert ("secret" in engine.steps) == launch.spec.takes_secret
+
+
+def test_credentials_of_the_users_own_are_in_a_file_and_nowhere_that_an_inspection_shows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "the-users-own")
+    monkeypatch.setenv("AWS_SESSION_TOKEN", "")
+    engine, launch = launched("registry")
+    assert "the-users-own" not in str(engine.asked) + str(engine.command) + repr(launch)
+    with tarfile.open(fileobj=io.BytesIO(engine.archive)) as archive:
+        (entry,) = archive.getmembers()
+        content = archive.extractfile(entry)
+        assert content is not None
+        assert json.loads(content.read()) == {"AWS_SECRET_ACCESS_KEY": "the-users-own"}
+        assert (f"/{entry.name}", entry.mode) == (CREDENTIALS_FILE, 0o600)
+        assert entry.uid == launch.spec.docker.user != 0
 
 
 def test_the_password_file_of_a_process_is_its_users_alone(tmp_path: Path) -> None:

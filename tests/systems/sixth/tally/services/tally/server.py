@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 TAKEN: list[tuple[int, int]] = []
 LOCK = threading.Lock()
@@ -18,10 +20,15 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     delay_s = 0.0
+    proof = ""
 
     def do_GET(self) -> None:
-        """Tell the settings, or what was taken."""
-        shown = {"/settings": {"delay_ms": self.delay_s * 1e3}, "/taken": {"taken": TAKEN}}
+        """Tell the settings, what was taken, or the digest of the secret."""
+        shown = {
+            "/settings": {"delay_ms": self.delay_s * 1e3},
+            "/taken": {"taken": TAKEN},
+            "/proof": {"sha256": self.proof},
+        }
         self.answer(shown.get(self.path, {}))
 
     def do_POST(self) -> None:
@@ -49,7 +56,9 @@ class Handler(BaseHTTPRequestHandler):
 parser = argparse.ArgumentParser()
 parser.add_argument("--listen", required=True)
 parser.add_argument("--delay-ms", type=float, required=True)
+parser.add_argument("--secret-file", type=Path, required=True)
 given = parser.parse_args()
 Handler.delay_s = given.delay_ms / 1e3
+Handler.proof = hashlib.sha256(given.secret_file.read_bytes()).hexdigest()
 host, _, port = given.listen.rpartition(":")
 ThreadingHTTPServer((host, int(port)), Handler).serve_forever()

@@ -1,0 +1,80 @@
+"""The registry as a treatment: its store, its database, the link between, and its population."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from perflab.stacks.hooks import CommandHook
+from perflab.stacks.plan import Node, StackPlan
+from perflab.stacks.spec import Value
+
+# The published registry: one model of full size, the others with small files only.
+MODEL_ID, VERSION = "arnir0_Tiny-LLM", "main"
+MODEL_BYTES = 24_834_009
+MODELS = 500
+PATH = f"/performance/{MODEL_ID}/{VERSION}/model.zip"
+POPULATED_WITHIN_S = 600.0
+NOTHING: Mapping[str, Value] = {}
+
+
+def stack(
+    settings: Mapping[str, Value] = NOTHING,
+    *,
+    store: str = "auto",
+    model_bytes: int = MODEL_BYTES,
+    models: int = MODELS,
+    link: Mapping[str, Value] = NOTHING,
+) -> StackPlan:
+    """Return the object store, the link, the metadata and the service, and how it is filled.
+
+    Parameters
+    ----------
+    settings : mapping
+        Those of the service (``services/registry/service.toml``).
+    store : str
+        Which object store: ``auto``, ``moto`` or ``gateway``.
+    model_bytes : int
+        Length of the large model's file.
+    models : int
+        How many models there are.
+    link : mapping
+        Settings of the link between service and store. The metadata does not pass through it: the
+        database is a part of its own, so that downloads do not hold it up.
+    """
+    wanted = ("--models", str(models), "--size", str(model_bytes))
+    return StackPlan(
+        nodes=(
+            Node(
+                name="store",
+                service="objectstore",
+                placement="database",
+                settings={"store": store},
+            ),
+            Node(
+                name="metadata",
+                service="objectstore",
+                placement="database",
+                settings={"store": "moto"},
+            ),
+            Node(
+                name="link",
+                service="link",
+                placement="link",
+                needs={"upstream": "store"},
+                settings=link,
+            ),
+            Node(
+                name="registry",
+                service="registry",
+                needs={"store": "link", "database": "metadata"},
+                settings=settings,
+            ),
+        ),
+        seed=(
+            CommandHook(
+                node="registry",
+                command=("{python}", "-m", "registry.populate", *wanted),
+                timeout_s=POPULATED_WITHIN_S,
+            ),
+        ),
+    )

@@ -1,0 +1,15 @@
+"""What ``perflab up`` starts of the registry system."""
+
+from __future__ import annotations
+
+from perflab.experiments import ReadyStack
+from perflab.systems.registry.service import PATH, stack
+
+STACKS = (
+    ReadyStack(
+        "registry",
+        lambda: stack({"handler": "executor", "executor_threads": 100, "pool_connections": 150}),
+        f"the large model is at {PATH} of the registry's address; its health page is at "
+        "/health/page, and wants the token in {secret_file}",
+    ),
+)

@@ -1,0 +1,1 @@
+"""Downloads: one handler per way to wait for the store."""

@@ -1,0 +1,202 @@
+"""The registry's application in this process, behind it a store whose answers can be held up."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from running import Service, call, quiet_port, use_packages_of, wait_until
+
+use_packages_of("registry")
+
+import uvicorn  # noqa: E402
+from registry.application import create_app  # noqa: E402
+from registry.population import LARGE, VERSION, Population  # noqa: E402
+from registry.settings import Settings  # noqa: E402
+
+PATH = f"/performance/{LARGE}/{VERSION}/model.zip"
+SIZE = 2_483_400
+MODELS = 3
+HANDLERS = ("blocking", "threads", "to_thread", "executor", "async", "ranged")
+VARIANTS = [(handler, body) for handler in HANDLERS for body in ("buffered", "streamed")]
+
+
+class Tap:
+    """A TCP proxy before the store, which can hold back, cut short or refuse its answers.
+
+    ``allowed`` is how many bytes of answers may pass on each connection (None: all of them).
+    """
+
+    def __init__(self, upstream: int) -> None:
+        self.upstream = upstream
+        self.allowed: int | None = None
+        self.is_cutting = False
+        self.open = 0
+        self.most_open = 0
+        self._lock = threading.Lock()
+        self._clients: set[socket.socket] = set()
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=256)
+        self.port: int = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def pass_all(self) -> None:
+        self.allowed, self.is_cutting = None, False
+
+    def hold_after(self, allowed: int) -> None:
+        """Let so many bytes pass on each connection, and then nothing, without an end."""
+        self.allowed, self.is_cutting = allowed, False
+
+    def cut_after(self, allowed: int) -> None:
+        """Let so many bytes pass on each connection, and end it in order."""
+        self.allowed, self.is_cutting = allowed, True
+
+    def drop(self) -> None:
+        """End all connections, as a store does that dies."""
+        for client in tuple(self._clients):
+            with contextlib.suppress(OSError):
+                client.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        # A closed listener goes on to accept while another thread waits in it.
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        self.drop()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _count(self, step: int) -> None:
+        with self._lock:
+            self.open += step
+            self.most_open = max(self.most_open, self.open)
+
+    def _serve(self, client: socket.socket) -> None:
+        self._count(1)
+        self._clients.add(client)
+        try:
+            with socket.create_connection(("127.0.0.1", self.upstream)) as server:
+                asking = threading.Thread(target=_forward, args=(client, server), daemon=True)
+                asking.start()
+                self._answer(server, client)
+                asking.join()
+        except OSError:
+            pass
+        finally:
+            self._clients.discard(client)
+            client.close()
+            self._count(-1)
+
+    def _answer(self, server: socket.socket, client: socket.socket) -> None:
+        passed = 0
+        while data := server.recv(65536):
+            if self.allowed is not None and passed + len(data) > self.allowed:
+                client.sendall(data[: max(0, self.allowed - passed)])
+                if self.is_cutting:
+                    break
+                return  # The client's end is what ends the connection.
+            client.sendall(data)
+            passed += len(data)
+        client.shutdown(socket.SHUT_RDWR)
+
+
+def _forward(client: socket.socket, server: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        while data := client.recv(65536):
+            server.sendall(data)
+    with contextlib.suppress(OSError):
+        server.shutdown(socket.SHUT_RDWR)
+
+
+@dataclass
+class Registry:
+    """One running application."""
+
+    port: int
+    app: Any
+    server: uvicorn.Server
+
+    def counts(self) -> dict[str, Any]:
+        return dict(call(self.port, "GET", "/counts").body)
+
+    def until(self, true: Callable[[dict[str, Any]], bool], timeout_s: float = 20.0) -> None:
+        wait_until(lambda: true(self.counts()), timeout_s)
+
+
+@contextlib.contextmanager
+def serving(settings: Settings) -> Iterator[Registry]:
+    """Run the application under Uvicorn in a thread of this process."""
+    app = create_app(settings)
+    port = quiet_port()
+    config = uvicorn.Config(
+        app, host="127.0.0.1", port=port, http="httptools", ws="none", lifespan="on",
+        log_level="warning", loop=settings.loop, timeout_graceful_shutdown=1,
+    )  # fmt: skip
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    try:
+        wait_until(lambda: server.started or not thread.is_alive(), timeout_s=30)
+        assert server.started
+        yield Registry(port, app, server)
+    finally:
+        server.should_exit = True
+        thread.join(timeout=15)
+
+
+def settings_for(store: Service, tap: Tap | None = None, **wanted: Any) -> Settings:
+    """Return settings for a store of the lab, through the tap or straight to it."""
+    own = Settings(
+        store_address=f"http://127.0.0.1:{tap.port if tap else store.port}",
+        database_address=f"http://127.0.0.1:{store.port}",
+        secret_file=store.data / "secret",
+        retry_attempts=1,
+    )
+    return replace(own, **wanted)
+
+
+def populate(store: Service, models: int = MODELS, size: int = SIZE) -> int:
+    return Population(settings_for(store), lambda _: None).run(models, size)
+
+
+def download(port: int, path: str = PATH) -> tuple[int, dict[str, str], bytes]:
+    """Return status, headers in lower case, and body; IncompleteRead where it is too short."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    with contextlib.closing(connection):
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        return answer.status, {n.lower(): v for n, v in answer.getheaders()}, answer.read()
+
+
+def refusal(port: int, path: str = PATH) -> tuple[int, str, dict[str, str]]:
+    """Return status, code and headers of an answer that is no model."""
+    status, headers, body = download(port, path)
+    return status, json.loads(body)["error"]["code"], headers
+
+
+@contextlib.contextmanager
+def asking(port: int, path: str = PATH) -> Iterator[socket.socket]:
+    """Ask for a model and read nothing; the client goes at the block's end."""
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as client:
+        client.sendall(f"GET {path} HTTP/1.1\r\nHost: it\r\n\r\n".encode())
+        yield client
+
+
+def health_within(port: int, timeout_s: float) -> bool:
+    """Tell whether the service answers anything at all."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout_s)
+    with contextlib.closing(connection):
+        try:
+            connection.request("GET", "/health")
+            return connection.getresponse().status == 200
+        except TimeoutError:
+            return False
