@@ -32,7 +32,7 @@ print(json.dumps({
 }))
 """
 # For an image without Python: what compiled its program, then the Debian packages.
-COMPILED_LISTING = 'cat "$1"; dpkg-query --show --showformat "${Package}=${Version}\n"'
+COMPILED_LISTING = "cat \"$1\"; dpkg-query --show --showformat '${Package}=${Version}\\n'"
 COMPILE_SCRIPT = "compile.sh"
 CA_VARIABLES = ("PERFLAB_CA_BUNDLE", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE")
 

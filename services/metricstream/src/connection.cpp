@@ -34,7 +34,7 @@ Connection::Connection(FileDescriptor socket, Admission::Slot slot, const Shared
 }
 
 Connection::Wants Connection::advance(Instant noticed) {
-  untaken_ = Clock::now() - noticed;
+  untaken_ += Clock::now() - noticed;
   return lingers_ ? linger() : go_on();
 }
 

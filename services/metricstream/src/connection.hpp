@@ -68,7 +68,7 @@ class Connection {
   std::size_t sent_ = 0;
   std::size_t answered_ = 0;
   std::size_t lingered_bytes_ = 0;
-  Clock::duration untaken_{};
+  Clock::duration untaken_{};  // what the next answer has waited for a thread so far
   Instant deadline_;
   bool request_under_way_ = true;
   bool is_blocked_ = false;
