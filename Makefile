@@ -33,6 +33,7 @@ test: check ## check, then run all tests: what does not measure on all cores, th
 
 lock: setup ## pin again what pyproject.toml and services/*/requirements.in ask for
 	@$(LOCK) --extra test pyproject.toml -o requirements.lock
+	@$(LOCK) --group compiler -o compiler.lock
 	@for asked in services/*/requirements.in; do \
 	  $(LOCK) "$$asked" -o "$${asked%.in}.txt" || exit 1; done
 	@$(BIN)/python scripts/conda_environment.py

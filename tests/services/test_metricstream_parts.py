@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from compiling import ADDRESS, THREAD, program, run
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 SCALARS = st.none() | st.booleans() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
@@ -32,6 +32,8 @@ PIECES = st.sampled_from(
      ".5", "tru", "null", "\n", "\x00", " ", "+1", "NaN", "Infinity", "1e-999", "'", "//", "\ufeff"]
 )  # fmt: skip
 MAX_DEPTH = 32
+# Each starts a program, and holds up to 60 texts.
+FEW = settings(deadline=None, max_examples=25)
 
 
 def words_for(texts: list[bytes]) -> list[str]:
@@ -74,6 +76,7 @@ def nested(times: int) -> bytes:
 
 
 @pytest.mark.slow
+@FEW
 @given(st.lists(st.tuples(VALUES, st.integers(0, 200), PIECES), min_size=1, max_size=60))
 @example([({"a": [1, {"b": "\u00e9\U0001f600"}]}, 3, "")])
 def test_both_parsers_take_what_python_takes_and_refuse_the_rest(
@@ -94,6 +97,7 @@ def test_both_parsers_take_what_python_takes_and_refuse_the_rest(
 
 
 @pytest.mark.slow
+@FEW
 @given(st.lists(st.tuples(NAMES, METRICS), min_size=1, max_size=20))
 def test_a_batch_is_recognised_by_both_parsers(drawn: list[tuple[str, Any]]) -> None:
     bodies = [

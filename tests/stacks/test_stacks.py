@@ -43,7 +43,8 @@ def residents(backend_name: str) -> Iterator[Residents]:
 
 
 def test_every_service_description_can_be_read() -> None:
-    assert service_names() == ["chat", "echo", "inference", "link", "postgres"]
+    named = ["chat", "echo", "inference", "link", "metricstream", "postgres"]
+    assert service_names() == named
     for name in service_names():
         spec = load_service(name)
         assert spec.resolve({})
