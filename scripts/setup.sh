@@ -36,7 +36,7 @@ has_compiler() {
     return 1
 }
 
-wanted=$(cat requirements.lock pyproject.toml | cksum; pwd; has_compiler || cksum < compiler.lock)
+wanted=$(cat requirements.lock pyproject.toml | cksum; pwd; has_compiler || cat compiler.lock 2> /dev/null | cksum)
 if [ -x "$venv/bin/python" ] && [ "$(cat "$stamp" 2> /dev/null)" = "$wanted" ]; then
     exit 0
 fi

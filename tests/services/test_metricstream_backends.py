@@ -14,8 +14,10 @@ from perflab.stacks.choice import choose
 from perflab.stacks.residents import Residents
 from perflab.systems import ready_stacks
 
+# A compiler under load may need minutes.
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
-@pytest.mark.slow
+
 def test_it_is_compiled_and_serves_in_both_backends(backend_name: str) -> None:
     plan = ready_stacks()["metricstream"].plan()
     residents = Residents(choose(backend_name), {"it": plan}, placement(), f"metric-{os.getpid()}")

@@ -15,7 +15,8 @@ from compiling import ADDRESS, THREAD, with_flags
 from conftest import Start
 from speaking import Speaker, batch, chunked, get, post
 
-pytestmark = pytest.mark.slow
+# A compiler under load may need minutes.
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 KINDS = {"address": ADDRESS, "thread": THREAD}
 SERVERS = {

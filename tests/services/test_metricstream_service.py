@@ -20,7 +20,8 @@ from conftest import Start
 from running import Service, call, wait_until
 from speaking import Speaker, batch, chunked, get, post, speaking
 
-pytestmark = pytest.mark.slow
+# A compiler under load may need minutes.
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 THREADINGS = ["thread", "producer_consumer", "pool", "epoll"]
 TIMEOUT_MS = 700

@@ -27,7 +27,7 @@ sigset_t ending_signals() {
 /// Ask for the end when the process is told to; only this thread hears signals.
 class SignalWatch {
  public:
-  explicit SignalWatch(Stop& stop) : thread_([this, &stop] { watch(stop); }) {}
+  explicit SignalWatch(Stop& stop) : thread_([&stop] { watch(stop); }) {}
   SignalWatch(const SignalWatch&) = delete;
   SignalWatch& operator=(const SignalWatch&) = delete;
   ~SignalWatch() {
