@@ -89,6 +89,15 @@ def environments_dir() -> Path:
     return Path(override).absolute() if override else state_dir() / "environments"
 
 
+def compiled_dir() -> Path:
+    """Return the folder of compiled services (``PERFLAB_COMPILED`` overrides it).
+
+    They are named by their content, so that several states can share them.
+    """
+    override = os.environ.get("PERFLAB_COMPILED")
+    return Path(override).absolute() if override else state_dir() / "compiled"
+
+
 def open_dir() -> Path:
     """Return the folder of what a server that refuses root must reach: its programs and data.
 

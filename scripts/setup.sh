@@ -29,7 +29,14 @@ find_python() {
     fail "no Python 3.11 or newer found; install one (Debian: apt-get install python3 python3-venv), or name it with PYTHON=..."
 }
 
-wanted=$(cat requirements.lock pyproject.toml | cksum; pwd)
+has_compiler() {
+    for candidate in ${CXX:-c++ g++ clang++}; do
+        if command -v "$candidate" > /dev/null; then return 0; fi
+    done
+    return 1
+}
+
+wanted=$(cat requirements.lock pyproject.toml | cksum; pwd; has_compiler || cat compiler.lock 2> /dev/null | cksum)
 if [ -x "$venv/bin/python" ] && [ "$(cat "$stamp" 2> /dev/null)" = "$wanted" ]; then
     exit 0
 fi
@@ -66,5 +73,12 @@ with_uv() {
 }
 with_uv pip sync --python "$venv/bin/python" --require-hashes requirements.lock
 with_uv pip install --python "$venv/bin/python" --no-deps --no-build-isolation --editable .
+if ! has_compiler; then
+    say "no C++ compiler is here: installing the one in the package ziglang"
+    # Only services that are compiled need it: without it all else works.
+    why=$("$venv/bin/python" -I perflab/host/installer.py pip install \
+        --python "$venv/bin/python" --require-hashes -r compiler.lock 2>&1 >> "$log") ||
+        say "it cannot be installed ($why; see $log): services that are compiled need one, all else works"
+fi
 printf '%s\n' "$wanted" > "$stamp"
 say "ready: $venv/bin/perflab"

@@ -26,8 +26,8 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if IN_CI else "d
 def own_places() -> Iterator[Path]:
     """Keep every test away from the user's runs, services and host lock.
 
-    Environments of services are kept for the next tests: making and compiling them takes longer
-    than most tests.
+    Environments of services and compiled services are kept for the next tests: making them takes
+    longer than most tests.
     """
     with tempfile.TemporaryDirectory(prefix="perflab-test-", dir="/var/tmp") as folder:
         root = Path(folder)
@@ -41,6 +41,7 @@ def own_places() -> Iterator[Path]:
         os.environ.update({name: str(path) for name, path in places.items()})
         kept = f"/var/tmp/perflab-test-environments-{os.getuid()}"
         os.environ.setdefault("PERFLAB_ENVIRONMENTS", kept)
+        os.environ.setdefault("PERFLAB_COMPILED", f"/var/tmp/perflab-test-compiled-{os.getuid()}")
         yield root
         leftovers.remove_of_kind(None)
 

@@ -170,11 +170,18 @@ class DockerBackend:
         """Build the service's image unless it is there, and ask it what is in it."""
         tag, identity = images.ensure(self.client, spec, tell, interrupted, environment)
         self._tags[spec.name] = tag
-        python = spec.docker.placeholders().get("python", "")
-        if python and tag not in self._versions:
+        if tag not in self._versions:
             labels = read(environment, "environment").as_docker() if environment else {}
-            self._versions[tag] = images.versions(self.client, tag, python, labels)
+            self._versions[tag] = self._ask(spec, tag, labels)
         return identity
+
+    def _ask(self, spec: ServiceSpec, tag: str, labels: Mapping[str, str]) -> dict[str, str]:
+        """Ask an image what is in it: its Python, and what its program was compiled with."""
+        python = spec.docker.placeholders().get("python", "")
+        found = images.versions(self.client, tag, python, labels) if python else {}
+        if spec.compile:
+            found |= images.versions_of_compiled(self.client, spec, tag, labels)
+        return found
 
     def versions(self, spec: ServiceSpec) -> dict[str, str]:
         """Return what is installed in the service's image; nothing where it has no Python."""

@@ -60,6 +60,11 @@ class Environment:
         )
 
 
+def is_needed(spec: ServiceSpec) -> bool:
+    """Whether the service needs an environment: a compiled one that pins nothing does not."""
+    return spec.compile is None or bool(_requirements(spec))
+
+
 def environment(spec: ServiceSpec, root: Path) -> Environment:
     """Return the place of a service's environment below a folder of them."""
     return Environment(root / f"{spec.name}-{_identity(_requirements(spec))}")

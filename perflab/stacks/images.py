@@ -14,6 +14,7 @@ from docker.errors import APIError, BuildError, ContainerError, ImageNotFound
 
 from perflab.errors import ImageError
 from perflab.paths import project_root
+from perflab.stacks import compiled
 from perflab.stacks.identity import content_hash, plain
 from perflab.stacks.labels import PROJECT
 from perflab.stacks.patience import Interrupted, never, patiently, run_command
@@ -30,6 +31,9 @@ print(json.dumps({
     "debian": subprocess.run(query, capture_output=True, text=True, check=True).stdout.split(),
 }))
 """
+# For an image without Python: what compiled its program, then the Debian packages.
+COMPILED_LISTING = "cat \"$1\"; dpkg-query --show --showformat '${Package}=${Version}\\n'"
+COMPILE_SCRIPT = "compile.sh"
 CA_VARIABLES = ("PERFLAB_CA_BUNDLE", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE")
 
 
@@ -64,7 +68,7 @@ def ensure(
 
     def build() -> Any:
         return client.images.build(
-            fileobj=_context(spec.folder),
+            fileobj=_context(spec),
             custom_context=True,
             tag=tag,
             rm=True,
@@ -95,16 +99,44 @@ def versions(client: Any, tag: str, python: str, labels: Mapping[str, str]) -> d
     ImageError
         The image cannot tell.
     """
+    printed = _printed(client, tag, [python, "-c", LISTING], labels)
     try:
-        printed = client.containers.run(
-            tag, [python, "-c", LISTING], remove=True, network_mode="none", user="65534:65534",
+        told = json.loads(printed)
+    except ValueError as error:
+        raise ImageError(f"the image {tag} does not say what it has installed: {error}") from None
+    return {"python": told["python"]} | plain(told["distributions"]) | _debian(told["debian"])
+
+
+def versions_of_compiled(
+    client: Any, spec: ServiceSpec, tag: str, labels: Mapping[str, str]
+) -> dict[str, str]:
+    """Return what compiled an image's program and how, and the version of every Debian package.
+
+    Raises
+    ------
+    ImageError
+        The image cannot tell.
+    """
+    noted = spec.docker.placeholders().get("program", "") + compiled.COMPILER_SUFFIX
+    printed = _printed(client, tag, ["sh", "-euc", COMPILED_LISTING, "sh", noted], labels)
+    compiler, *debian = printed.splitlines()
+    return compiled.described(spec, compiler) | _debian(debian)
+
+
+def _printed(client: Any, tag: str, command: list[str], labels: Mapping[str, str]) -> str:
+    """Run a command in a container of its own; return what it printed."""
+    try:
+        printed: bytes = client.containers.run(
+            tag, command, remove=True, network_mode="none", user="65534:65534",
             cap_drop=["ALL"], labels=dict(labels),
         )  # fmt: skip
-        told = json.loads(printed)
-    except (APIError, ContainerError, ValueError) as error:
+    except (APIError, ContainerError) as error:
         raise ImageError(f"the image {tag} does not say what it has installed: {error}") from None
-    debian = dict(f"debian:{line}".split("=", 1) for line in told["debian"])
-    return {"python": told["python"]} | plain(told["distributions"]) | debian
+    return printed.decode(errors="replace")
+
+
+def _debian(packages: list[str]) -> dict[str, str]:
+    return dict(f"debian:{line}".split("=", 1) for line in packages)
 
 
 def _ensure_base(
@@ -136,10 +168,16 @@ def ca_bundle() -> Path | None:
     return None
 
 
-def _context(folder: Path) -> io.BytesIO:
-    """Return the build context as a tar in memory, the CA bundle included when configured."""
+def _context(spec: ServiceSpec) -> io.BytesIO:
+    """Return the build context as a tar in memory, the CA bundle included when configured.
+
+    ``compile.sh`` is in it where the service says how it is compiled.
+    """
+    folder = spec.folder
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
+        if spec.compile:
+            _add_bytes(archive, COMPILE_SCRIPT, compiled.script(spec).encode())
         for path in sorted(folder.rglob("*")):
             if path.is_file() and "__pycache__" not in path.parts:
                 archive.add(path, arcname=str(path.relative_to(folder)))

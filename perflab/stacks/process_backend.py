@@ -12,8 +12,8 @@ from pathlib import Path
 
 from perflab.errors import BackendUnavailable, ServiceFailed, StackError
 from perflab.host.own_folders import own_folder
-from perflab.paths import environments_dir, state_dir
-from perflab.stacks import environments, log_keeper, memory_group, stack_folders
+from perflab.paths import compiled_dir, environments_dir, state_dir
+from perflab.stacks import compiled, environments, log_keeper, memory_group, stack_folders
 from perflab.stacks.backend import Launch, rendered
 from perflab.stacks.credentials import credentials
 from perflab.stacks.environments import Environment
@@ -38,6 +38,7 @@ class ProcessBackend:
             self.state = own_folder(state_dir())
             self.artifacts = own_folder(self.state / "artifacts")
             self.environments = own_folder(environments_dir())
+            self.compiled = own_folder(compiled_dir())
             self.copies = own_folder(stack_folders.open_to_others() / "copies", 0o755)
         except OSError as error:
             raise BackendUnavailable(
@@ -51,8 +52,12 @@ class ProcessBackend:
         interrupted: Interrupted = never,
         environment: Mapping[str, str] | None = None,
     ) -> str:
-        """Make the service's environment and artifacts, each once per content of its folder."""
-        own = environments.ensure(spec, self.environments, tell, interrupted, environment)
+        """Make the service's program, environment and artifacts, each once per its content."""
+        if spec.compile:
+            compiled.ensure(spec, self.compiled, tell, interrupted, environment)
+        own = self._environment(spec)
+        if environments.is_needed(spec):
+            environments.ensure(spec, self.environments, tell, interrupted, environment)
 
         def make(folder: Path) -> None:
             tell(f"preparing {spec.name} (once)")
@@ -80,8 +85,9 @@ class ProcessBackend:
             raise ServiceFailed(spec.name, "its preparation failed", printed)
 
     def versions(self, spec: ServiceSpec) -> dict[str, str]:
-        """Return the versions of all that is installed in the service's environment."""
-        return self._environment(spec).versions()
+        """Return the versions of all in the service's environment, and what compiled it how."""
+        own = self._environment(spec).versions() if environments.is_needed(spec) else {}
+        return own | (compiled.versions(spec, self.compiled) if spec.compile else {})
 
     def clear(self, stack: str) -> None:
         """Remove what a crashed stack of this name left; its data holds its old password."""
@@ -162,6 +168,8 @@ class ProcessBackend:
             "credentials_file": data / CREDENTIALS_FILE,
             "artifacts": self._artifacts(launch.spec),
         }
+        if launch.spec.compile:
+            values["program"] = compiled.program(launch.spec, self.compiled)
         if part.binaries:
             values["binaries"] = self._binaries(launch.spec, part.binaries)
         return values

@@ -73,6 +73,32 @@ class Binaries(_Frozen):
     folder: str
 
 
+class Compile(_Frozen):
+    """How the service is compiled: by one command in its folder, the same on both backends.
+
+    ``sources`` are patterns of files; what they include lies in their own folders. ``output`` is
+    the program's name; commands call its place ``{program}``.
+    """
+
+    sources: tuple[str, ...] = Field(min_length=1)
+    output: str = Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$")
+    standard: str = "c++20"
+    flags: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
+
+    def files(self, folder: Path) -> list[str]:
+        """Return the files to compile, relative to the service's folder; raise without any."""
+        found = {path for pattern in self.sources for path in folder.glob(pattern)}
+        if not found:
+            raise StackError(f"{folder}: no file matches [compile] sources {list(self.sources)}")
+        return sorted(str(path.relative_to(folder)) for path in found)
+
+    def words(self, folder: Path, output: str) -> list[str]:
+        """Return what follows the compiler in its command."""
+        libraries = [f"-l{name}" for name in self.libraries]
+        return [f"-std={self.standard}", *self.flags, *self.files(folder), "-o", output, *libraries]
+
+
 class DockerPart(_Frozen):
     """Placeholders and habits of the service inside its container."""
 
@@ -161,6 +187,7 @@ class ServiceSpec(_Frozen):
     control: bool = False
     credentials: tuple[str, ...] = ()
     environment: Mapping[str, str] = Field(default_factory=dict)
+    compile: Compile | None = None
     docker: DockerPart = DockerPart()
     process: ProcessPart = ProcessPart()
     processes: Processes = Processes()

@@ -13,6 +13,7 @@ from browsing import browsing, missing_programs
 from running import Service, start
 
 from perflab.paths import services_dir
+from perflab.stacks.spec import ServiceSpec
 
 Start = Callable[..., Service]
 
@@ -26,7 +27,7 @@ def started(own_places: Path) -> Iterator[Start]:  # noqa: ARG001
     """Start services that are stopped at the module's end, dependents first."""
     services: list[Service] = []
 
-    def begin(name: str, *arguments: object, **settings: object) -> Service:
+    def begin(name: str | ServiceSpec, *arguments: object, **settings: object) -> Service:
         service = start(name, *arguments, **settings)  # type: ignore[arg-type]
         services.append(service)
         return service.wait_healthy()

@@ -25,7 +25,7 @@ from perflab.stacks.environments import Environment
 from perflab.stacks.labels import Labels
 from perflab.stacks.process_backend import ProcessBackend
 from perflab.stacks.process_instance import ProcessInstance
-from perflab.stacks.spec import load_service
+from perflab.stacks.spec import ServiceSpec, load_service
 
 SECRET = secrets.token_urlsafe(24)
 
@@ -99,11 +99,15 @@ class Service:
 
 
 def start(
-    name: str, addresses: dict[str, int] | None = None, core: int = 0, **settings: Any
+    service: str | ServiceSpec,
+    addresses: dict[str, int] | None = None,
+    core: int = 0,
+    **settings: Any,
 ) -> Service:
     """Start a service; ``addresses`` gives the port of each role that it needs."""
     backend = ProcessBackend()
-    spec = load_service(name)
+    spec = load_service(service) if isinstance(service, str) else service
+    name = spec.name
     backend.prepare(spec, lambda _: None)
     stack = f"services-{secrets.token_hex(4)}"
     port = quiet_port()

@@ -113,6 +113,30 @@ def test_a_package_of_another_hash_is_not_installed(with_uv: Path, tmp_path: Pat
     assert not list((with_uv / ".venv").rglob("nosuchpackage.py"))
 
 
+@pytest.mark.parametrize(
+    ("pinned", "said"), [("1.0", "installing"), ("2.0", "cannot be installed")]
+)
+def test_the_compiler_of_the_wheel_is_installed_only_where_no_other_is(
+    with_uv: Path, tmp_path: Path, pinned: str, said: str
+) -> None:
+    """What cannot be installed is said, and stops nothing: only compiled services need it."""
+    asked = tmp_path / "asked"
+    failing = int(pinned != "1.0")
+    words = f'echo "$@" >> "{asked}"; case "$*" in *compiler.lock*) exit {failing};; esac'
+    (with_uv / "perflab" / "host" / "installer.py").write_text(
+        "import subprocess, sys\n"
+        f"sys.exit(subprocess.run(['sh', '-c', {words!r}, 'uv', *sys.argv[1:]]).returncode)\n"
+    )
+    (with_uv / "compiler.lock").write_text(f"ziglang=={pinned}\n")
+    assert setup(with_uv, PYTHON=sys.executable, CXX="sh").returncode == 0
+    assert "compiler.lock" not in asked.read_text()
+    done = setup(with_uv, PYTHON=sys.executable, CXX="no-such-compiler")
+    assert done.returncode == 0
+    assert asked.read_text().count("--require-hashes -r compiler.lock") == 1
+    assert said in done.stdout
+    assert setup(with_uv, PYTHON=sys.executable, CXX="no-such-compiler").stdout == ""
+
+
 def test_a_lock_without_hashes_is_refused(with_uv: Path, tmp_path: Path) -> None:
     wheel(tmp_path / "wheels", "nosuchpackage", "1.0")
     (with_uv / "requirements.lock").write_text("nosuchpackage==1.0\n")

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,10 @@ from perflab.stacks import environments, made_once
 from perflab.stacks.environments import Environment
 from perflab.stacks.process_backend import ProcessBackend
 from perflab.stacks.spec import ServiceSpec
+from tests.small_disk import small_disk
 from tests.wheels import only_from, wheel
+
+__all__ = ["small_disk"]
 
 UNKNOWN = "--hash=sha256:" + "0" * 64
 DAY_S = 24 * 3600.0
@@ -172,18 +174,6 @@ def test_a_failure_says_the_way_out_and_leaves_nothing(
     assert said in failed.value.reason
     assert "error: " in failed.value.log
     assert list(root.iterdir()) == []
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 1 MiB."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "none", str(place)]
-    if os.getuid() or subprocess.run(mount, capture_output=True).returncode:
-        pytest.skip("no disk can be mounted here")
-    yield place
-    subprocess.run(["umount", "--lazy", str(place)], check=True)
 
 
 def test_a_full_disk_is_said_so(specimen: ServiceSpec, small_disk: Path, tmp_path: Path) -> None:

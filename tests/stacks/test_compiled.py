@@ -1,0 +1,210 @@
+"""Compiled services: once per content and compiler, whole or not at all, and how is recorded."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from perflab.errors import BackendUnavailable, RunInterrupted, ServiceFailed, StackError
+from perflab.stacks import compiled, compilers
+from perflab.stacks.compilers import WHEEL
+from perflab.stacks.process_backend import ProcessBackend
+from perflab.stacks.spec import ServiceSpec
+from tests.small_disk import small_disk
+
+__all__ = ["small_disk"]
+
+SOURCE = '#include "word.hpp"\n#include <cstdio>\nint main() { std::puts(WORD); }\n'
+FAILING = "int main() { return no_such_thing; }\n"
+
+
+@pytest.fixture
+def specimen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ServiceSpec:
+    """A service that prints a word, which one of its headers holds."""
+    folder = tmp_path / "specimen"
+    (folder / "src").mkdir(parents=True)
+    (folder / "src" / "main.cpp").write_text(SOURCE)
+    (folder / "src" / "word.hpp").write_text('#define WORD "first"\n')
+    monkeypatch.setenv("PERFLAB_STATE", str(tmp_path / "state"))
+    monkeypatch.delenv("PERFLAB_COMPILED")
+    monkeypatch.delenv("CXX", raising=False)
+    part = {
+        "sources": ["src/*.cpp"],
+        "output": "specimen",
+        "flags": ["-Wall", "-O1"],
+        "libraries": ["m"],
+    }
+    return ServiceSpec.model_validate(
+        {"name": "specimen", "summary": "", "command": ["{program}"], "health": {},
+         "folder": folder, "compile": part}
+    )  # fmt: skip
+
+
+@pytest.fixture
+def root(specimen: ServiceSpec) -> Path:  # noqa: ARG001
+    return ProcessBackend().compiled
+
+
+def word_of(specimen: ServiceSpec, root: Path, told: list[str] | None = None, why: str = "") -> str:
+    """Return what the service prints, compiled where it is not."""
+    tell = (told if told is not None else []).append
+    program = compiled.ensure(specimen, root, tell, lambda: why)
+    return subprocess.run([program], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def programs(root: Path) -> list[Path]:
+    return sorted(path for path in root.iterdir() if path.is_dir())
+
+
+def test_it_is_compiled_once_and_again_when_a_source_a_header_or_a_flag_changes(
+    specimen: ServiceSpec, root: Path
+) -> None:
+    told: list[str] = []
+    assert [word_of(specimen, root, told) for _ in range(2)] == ["first", "first"]
+    assert told == ["compiling specimen (once)"]
+    (specimen.folder / "README.md").write_text("nothing that is compiled")
+    (specimen.folder / "src" / "word.hpp").write_text('#define WORD "second"\n')
+    assert word_of(specimen, root, told) == "second"
+    assert specimen.compile is not None
+    part = specimen.compile.model_copy(update={"flags": ("-O2",)})
+    assert word_of(specimen.model_copy(update={"compile": part}), root, told) == "second"
+    assert len(told) == len(programs(root)) == 3
+
+
+def test_another_compiler_makes_another(
+    specimen: ServiceSpec, root: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    first = compiled.program(specimen, root)
+    other = tmp_path / "other"
+    other.write_text('#!/bin/sh\n[ "$2" = --version ] && echo other 1.0 || exec c++ "$@"\n')
+    other.chmod(0o755)
+    monkeypatch.setenv("CXX", f"{other} -DMORE")
+    assert compiled.program(specimen, root) != first
+    assert word_of(specimen, root) == "first"
+    assert compiled.versions(specimen, root)["compiler"] == "other 1.0"
+
+
+def test_compiler_version_and_flags_are_what_the_record_takes(
+    specimen: ServiceSpec, root: Path  # noqa: ARG001
+) -> None:  # fmt: skip
+    backend = ProcessBackend()
+    backend.prepare(specimen, lambda _: None)
+    said = backend.versions(specimen)
+    assert said.pop("compiler") == compilers.find().version
+    assert said == {"compiler flags": "-std=c++20 -Wall -O1 -lm"}, "and no Python, which it has not"
+
+
+def test_a_failing_compiler_shows_its_own_last_lines_and_leaves_nothing(
+    specimen: ServiceSpec, root: Path
+) -> None:
+    (specimen.folder / "src" / "main.cpp").write_text(FAILING)
+    with pytest.raises(ServiceFailed, match=r"cannot be compiled: \S+ failed") as failed:
+        word_of(specimen, root)
+    assert "no_such_thing" in failed.value.log
+    assert programs(root) == []
+
+
+def test_a_full_disk_is_said_so_and_nothing_half_is_left(
+    specimen: ServiceSpec, small_disk: Path
+) -> None:
+    large = "char large[3000000] = {1};\nint main() { return large[1]; }\n"
+    (specimen.folder / "src" / "main.cpp").write_text(large)
+    with pytest.raises(ServiceFailed, match="the disk is full; free some space"):
+        word_of(specimen, small_disk)
+    assert programs(small_disk) == []
+
+
+def test_without_any_compiler_one_sentence_says_the_ways_out(
+    specimen: ServiceSpec, root: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(compilers, "WHEEL", "no_such_package")
+    with pytest.raises(
+        BackendUnavailable, match=r"^no C\+\+ compiler is here .*apt-get install g\+\+"
+    ):
+        word_of(specimen, root)
+    plain = specimen.model_copy(update={"compile": None})
+    assert ProcessBackend().versions(plain) is not None, "what needs no compiler works"
+
+
+def test_a_compiler_that_the_user_names_and_that_does_not_run_is_refused(
+    specimen: ServiceSpec, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CXX", "no-such-compiler -O9")
+    with pytest.raises(BackendUnavailable, match="CXX=no-such-compiler -O9 does not run"):
+        word_of(specimen, root)
+
+
+def test_the_wheel_is_taken_only_where_the_system_has_no_compiler(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("CXX", raising=False)
+    system = compilers.find()
+    (tmp_path / WHEEL).mkdir()
+    (tmp_path / WHEEL / "__init__.py").touch()
+    (tmp_path / WHEEL / "__main__.py").write_text(
+        "import sys; assert sys.argv[1:] == ['c++', '--version']; print('clang of the wheel')"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert compilers.find() == system
+    monkeypatch.setenv("PATH", str(tmp_path))
+    found = compilers.find()
+    assert (found.words[-3:], found.version) == (("-m", WHEEL, "c++"), "clang of the wheel")
+
+
+def test_of_several_that_want_it_at_once_one_compiles(
+    specimen: ServiceSpec, root: Path, tmp_path: Path
+) -> None:
+    calls = tmp_path / "calls"
+    counting = tmp_path / "counting"
+    counting.write_text(
+        f'#!/bin/sh\n[ "$1" = --version ] || {{ echo x >> {calls}; sleep 0.5; }}\nexec c++ "$@"\n'
+    )
+    counting.chmod(0o755)
+    code = (
+        "import sys; from pathlib import Path; from perflab.stacks import compiled;"
+        "from perflab.stacks.spec import ServiceSpec;"
+        f"spec = ServiceSpec.model_validate_json({specimen.model_dump_json()!r});"
+        f"print(compiled.ensure(spec, Path({str(root)!r}), lambda _: None, lambda: ''))"
+    )
+    makers = [
+        subprocess.Popen(
+            [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True,
+            env={**os.environ, "CXX": str(counting)},
+        )
+        for _ in range(3)
+    ]  # fmt: skip
+    assert len({maker.communicate(timeout=120)[0] for maker in makers}) == 1
+    assert all(maker.returncode == 0 for maker in makers)
+    assert calls.read_text() == "x\n"
+
+
+def test_a_user_who_wants_to_end_is_heard_and_nothing_is_left(
+    specimen: ServiceSpec, root: Path
+) -> None:
+    with pytest.raises(RunInterrupted, match="while specimen was compiled: enough"):
+        word_of(specimen, root, why="enough")
+    assert programs(root) == []
+
+
+def test_no_source_is_an_error_that_names_the_patterns(specimen: ServiceSpec, root: Path) -> None:
+    shutil.rmtree(specimen.folder / "src")
+    with pytest.raises(StackError, match=re.escape("['src/*.cpp']")):
+        word_of(specimen, root)
+
+
+def test_an_image_is_compiled_by_the_same_words(specimen: ServiceSpec, tmp_path: Path) -> None:
+    script = tmp_path / "compile.sh"
+    script.write_text(compiled.script(specimen))
+    output = tmp_path / "out it is"
+    subprocess.run(["sh", script, output], cwd=specimen.folder, check=True)
+    assert subprocess.run([output], capture_output=True, text=True).stdout == "first\n"
+    noted = (tmp_path / "out it is.compiler").read_text()
+    assert compiled.described(specimen, noted)["compiler"].startswith(("c++", "g++", "clang"))
