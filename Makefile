@@ -33,12 +33,16 @@ check: setup ## lint, format and types
 # Tests start hundreds of processes: what they import is compiled once, also where that is off.
 test slow: export PYTHONDONTWRITEBYTECODE :=
 test: check ## check, then the quick tests; some start services, none needs Docker or a browser
-	@$(TESTS) -m "($(QUICK)) and not alone" $(SHARED) $(ARGS)
-	@$(TESTS) -m "($(QUICK)) and alone" $(ARGS)
+	@failed=0; \
+	$(TESTS) -m "($(QUICK)) and not alone" $(SHARED) $(ARGS) || failed=1; \
+	$(TESTS) -m "($(QUICK)) and alone" $(ARGS) || failed=1; \
+	exit $$failed
 
 slow: setup ## all other tests: of runs, stacks, notebooks and kills, of Docker and in a browser
-	@$(TESTS) -m "($(SLOW)) and not alone" $(SHARED) $(ARGS)
-	@$(TESTS) -m "($(SLOW)) and alone" $(ARGS)
+	@failed=0; \
+	$(TESTS) -m "($(SLOW)) and not alone" $(SHARED) $(ARGS) || failed=1; \
+	$(TESTS) -m "($(SLOW)) and alone" $(ARGS) || failed=1; \
+	exit $$failed
 
 lock: setup ## pin again what pyproject.toml and services/*/requirements.in ask for
 	@$(LOCK) --extra test pyproject.toml -o requirements.lock
