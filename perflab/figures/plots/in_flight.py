@@ -68,8 +68,10 @@ def draw_in_flight(table: pd.DataFrame, page: Page) -> LabFigure:
         axes.set_axis_off()
     top = float(table["high"].max())
     panels[0].set_ylim(0, max(1.0, top) * ROOM)
-    for axes in panels[::across]:
-        if axes.axison:
+    for place, axes in enumerate(panels[: len(page.looks)]):
+        # The numbers of a shared axis stand at its first panel, where that has any.
+        if axes.axison and (place % across == 0 or not panels[place - 1].axison):
+            axes.tick_params(labelleft=True)
             axes.set_ylabel("requests, or users")
     return finish(figure)
 
