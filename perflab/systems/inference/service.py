@@ -30,7 +30,7 @@ FEATURES = (
 )  # fmt: skip
 
 Driver = Literal["psycopg2", "asyncpg"]
-Runtime = Literal["sklearn", "onnx"]
+Runtime = Literal["sklearn", "onnx", "compiled"]
 RoundTrip = Annotated[float, Field(ge=0, le=1000)]
 Workers = Annotated[int, Field(ge=1, le=64)]
 CommitDelay = Annotated[int, Field(ge=0, le=100_000)]
