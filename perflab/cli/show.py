@@ -29,7 +29,7 @@ def command(
         ),
     ] = "latest",
 ) -> None:
-    """Show one run: set-up, every trial, verdicts."""
+    """Show one run: set-up, every trial, the kernel's part where it moved, verdicts."""
     from perflab import laboratory
     from perflab.analysis.treatments.noise import noise_report
     from perflab.reports.verdicts import to_terminal, verdict_table
@@ -42,6 +42,7 @@ def command(
     for row in run.trials().to_dict("records"):
         for reason in row["reasons"]:
             console.print(Text(f"{row['trial_id']}: {reason}"))
+    _print_kernel(run)
     noise = Table("noise", "value", "flag")
     for fact in noise_report(run).to_dict("records"):
         noise.add_row(*(Text(str(value)) for value in fact.values()))
@@ -78,6 +79,20 @@ def _print_record(run: Run) -> None:
         "",
     ):
         console.print(Text(line))
+
+
+def _print_kernel(run: Run) -> None:
+    from perflab.reports.kernel import NOTE, readable_kernel
+
+    table = readable_kernel(run)
+    if table.empty:
+        return
+    shown = Table(*map(str, table.columns))
+    for row in table.itertuples(index=False, name=None):
+        shown.add_row(Text(_cell(row[0])), *map(Text, row[1:]))
+    make_console().print()
+    print_table(shown)
+    make_console().print(Text(NOTE))
 
 
 def _trials(run: Run) -> Table:

@@ -14,6 +14,7 @@ from perflab.figures.plots.core_time import CORE_TIME
 from perflab.figures.plots.database_waits import DATABASE_WAITS
 from perflab.figures.plots.effects import EFFECT
 from perflab.figures.plots.flush_cost import FLUSH_COST
+from perflab.figures.plots.in_flight import IN_FLIGHT
 from perflab.figures.plots.latency_cpu import latency_cpu_view
 from perflab.figures.plots.latency_ecdf import LATENCY_ECDF
 from perflab.figures.plots.throughput import THROUGHPUT, throughput_view
@@ -21,8 +22,9 @@ from perflab.figures.plots.time_breakdown import TIME_BREAKDOWN, time_breakdown_
 from perflab.figures.view import Drawing, Judging, View, draw_table, draw_view
 
 __all__ = [
-    "CORE_TIME", "DATABASE_WAITS", "EFFECT", "FLUSH_COST", "GENERAL_VIEWS", "LATENCY_ECDF",
-    "OF_REQUESTS", "THROUGHPUT", "TIME_BREAKDOWN", "Drawing", "FlameGraph", "Judging", "Page",
-    "ProvenanceError", "View", "draw_table", "draw_view", "flame_views", "latency_cpu_view",
-    "page_of", "provenance", "save_view", "throughput_view", "time_breakdown_view",
+    "CORE_TIME", "DATABASE_WAITS", "EFFECT", "FLUSH_COST", "GENERAL_VIEWS", "IN_FLIGHT",
+    "LATENCY_ECDF", "OF_REQUESTS", "THROUGHPUT", "TIME_BREAKDOWN", "Drawing", "FlameGraph",
+    "Judging", "Page", "ProvenanceError", "View", "draw_table", "draw_view", "flame_views",
+    "latency_cpu_view", "page_of", "provenance", "save_view", "throughput_view",
+    "time_breakdown_view",
 ]  # fmt: skip

@@ -3,6 +3,7 @@
 from perflab.instruments.cpu_speed import CpuSpeed
 from perflab.instruments.flushes import FlushProbe
 from perflab.instruments.instrument import Instrument, Load, Look, Observation, Scene
+from perflab.instruments.kernel import KernelAccounts
 from perflab.instruments.profiler import Profiler
 from perflab.instruments.requests import Requests
 from perflab.instruments.schedules import SchedulerAccounts
@@ -10,7 +11,12 @@ from perflab.instruments.server_count import ServerCount
 from perflab.instruments.waits import DatabaseWaits
 
 # What looks at every trial, unless its treatment says otherwise.
-STANDARD: tuple[Instrument, ...] = (Requests(), CpuSpeed(), SchedulerAccounts())
+STANDARD: tuple[Instrument, ...] = (
+    Requests(),
+    CpuSpeed(),
+    SchedulerAccounts(),
+    KernelAccounts(),
+)
 
 __all__ = [
     "STANDARD",
@@ -18,6 +24,7 @@ __all__ = [
     "DatabaseWaits",
     "FlushProbe",
     "Instrument",
+    "KernelAccounts",
     "Load",
     "Look",
     "Observation",

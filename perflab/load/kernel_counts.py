@@ -1,28 +1,16 @@
-"""What the kernel counted of TCP: connections that a full backlog dropped, and what was sent again.
+"""What the kernel counted of TCP during a load, in words, and which of it this load waited for.
 
-The counters are those of a network namespace, with all processes in it: of a service with a network
-of its own (a container without the host's) only the client's side is seen.
+The counters (:mod:`perflab.sampling.tcp_counters`) are of a whole network namespace; the waits are
+of the load's own connections.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
+from perflab.load.result import LoadResult
 from perflab.recordings.reasons import Remark
 
-NET = Path("/proc/net")
-# Linux, Documentation/networking/snmp_counter.rst; the column of a trial by the kernel's own name.
-COUNTERS = {
-    "TcpExt ListenOverflows": "tcp_listen_overflows",
-    "TcpExt ListenDrops": "tcp_listen_drops",
-    "TcpExt TCPSynRetrans": "tcp_syn_retransmits",
-    "TcpExt TCPTimeouts": "tcp_timeouts",
-    "Tcp RetransSegs": "tcp_retransmits",
-    "Tcp OutRsts": "tcp_resets_sent",
-    "Tcp EstabResets": "tcp_resets",
-    "Tcp AttemptFails": "tcp_failed_connects",
-}
 BACKLOG = ("tcp_listen_overflows", "tcp_listen_drops", "tcp_syn_retransmits")
 AGAIN = ("tcp_timeouts", "tcp_retransmits")
 RESETS = ("tcp_resets_sent", "tcp_resets", "tcp_failed_connects")
@@ -36,33 +24,17 @@ WORDS = {
     "tcp_resets": "connections reset",
     "tcp_failed_connects": "failed connects",
 }
+# The first retransmission of a SYN comes after 1 s (RFC 6298, section 2); a timer of the kernel's
+# may be one tick early, which is 10 ms at most.
+FIRST_RETRANSMISSION_NS = 980_000_000
 WHOSE = "counted for the whole network namespace, other processes in it included"
 
 
-def tcp_counts(net: Path = NET) -> dict[str, int]:
-    """Return the counters so far, by column; what this kernel does not count is left out."""
-    found: dict[str, int] = {}
-    for name in ("netstat", "snmp"):
-        try:
-            lines = (net / name).read_text().splitlines()
-        except OSError:
-            continue
-        # Two lines a protocol: names, and values in the same order.
-        for names, values in zip(lines[::2], lines[1::2], strict=False):
-            kind, *columns = names.split()
-            for column, value in zip(columns, values.split()[1:], strict=False):
-                wanted = COUNTERS.get(f"{kind.rstrip(':')} {column}")
-                if wanted:
-                    found[wanted] = int(value)
-    return found
-
-
-def remarks(counted: Mapping[str, int]) -> list[Remark]:
+def remarks(result: LoadResult) -> list[Remark]:
     """Return what the counters of a load say, each with what follows from it."""
+    counted = result.kernel
     told = (
-        ("host.tcp_backlog", BACKLOG,
-         "a connection that a full backlog drops is tried again after a second: that wait is the "
-         "backlog's and not that of the service's code"),
+        ("host.tcp_backlog", BACKLOG, _backlog_meaning(counted, waited_for_syn(result))),
         ("host.tcp_retransmits", AGAIN,
          "what is sent again after a time-out comes at least 0.2 s late"),
         ("host.tcp_resets", RESETS, "connections were refused, or ended before their time"),
@@ -74,3 +46,30 @@ def remarks(counted: Mapping[str, int]) -> list[Remark]:
             text = f"the kernel counted {', '.join(seen)} during the load ({WHOSE}): {meaning}"
             found.append(Remark(code=code, text=text))
     return found
+
+
+def waited_for_syn(result: LoadResult) -> int:
+    """Return how many connections of the load itself took so long that their SYN was sent again."""
+    return sum(
+        int((rows["connect_ns"] >= FIRST_RETRANSMISSION_NS).sum()) for rows in result.chunks()
+    )
+
+
+def _backlog_meaning(counted: Mapping[str, int], waited: int) -> str:
+    again = counted.get("tcp_syn_retransmits", 0)
+    if not waited or not again:
+        return (
+            "a connection that a full backlog drops is tried again after a second; no connection "
+            "of this load that was made waited so long"
+        )
+    connections = "1 connection" if waited == 1 else f"{waited} connections"
+    waits = f"{connections} of this load waited 1 s or longer for a retransmitted SYN"
+    if counted.get("tcp_listen_overflows") or counted.get("tcp_listen_drops"):
+        return (
+            f"{waits}: a server's backlog overflowed, and that wait is the backlog's and not that "
+            "of the service's code"
+        )
+    return (
+        f"{waits}, and no backlog of this network namespace overflowed: the SYNs were lost on "
+        "their way, or at a server with a network of its own"
+    )

@@ -6,8 +6,8 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from perflab.load.kernel_counts import tcp_counts
 from perflab.sampling.meters import core_times
+from perflab.sampling.tcp_counters import tcp_counts
 
 
 @dataclass(frozen=True)

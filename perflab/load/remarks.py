@@ -15,6 +15,7 @@ from perflab.load.trend import Trend
 from perflab.load.workload import Workload
 from perflab.recordings.reasons import Remark
 from perflab.recordings.steadiness import OF_LOAD
+from perflab.sampling.tcp_counters import sockets_in_time_wait
 
 # Of the time of the client's cores, that other guests of the machine took.
 STEAL_TOLD, MAX_STEAL = 0.01, 0.10
@@ -39,12 +40,12 @@ def of_load(result: LoadResult, workload: Workload) -> list[Remark]:
         found["load.given_up"] = text
     if STEAL_TOLD < result.steal_share <= MAX_STEAL:
         found["host.steal"] = stolen(result)
-    share = ports_in_use() / port_range()
+    share = sockets_in_time_wait() / port_range()
     if not workload.connections.is_endless and share > MAX_PORTS_SHARE:
         text = f"{share:.0%} of the local ports are in TIME_WAIT; connections may soon fail"
         found["host.ports"] = text
     told = [Remark(code=code, text=text) for code, text in found.items()]
-    return [*told, *kernel_counts.remarks(result.kernel)]
+    return [*told, *kernel_counts.remarks(result)]
 
 
 def of_numbers(response: Times, trend: Trend) -> list[Remark]:
@@ -83,15 +84,6 @@ def of_client_time(numbers: Mapping[str, Number]) -> list[Remark]:
 def stolen(result: LoadResult) -> str:
     """Say how much of the client's cores other guests of the machine took."""
     return f"other guests of the machine took {result.steal_share:.0%} of the client's cores"
-
-
-def ports_in_use() -> int:
-    """Return the sockets of this network in TIME_WAIT (Linux, /proc/net/sockstat)."""
-    try:
-        words = Path("/proc/net/sockstat").read_text().split()
-    except OSError:
-        return 0
-    return int(words[words.index("tw") + 1]) if "tw" in words else 0
 
 
 def port_range() -> int:

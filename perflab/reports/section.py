@@ -21,6 +21,7 @@ from perflab.reports.findings import (
     reading_notes,
     sentences,
 )
+from perflab.reports.kernel import NOTE, readable_kernel
 from perflab.reports.markdown import cell, to_markdown
 from perflab.reports.pictures import save_all, views_of
 
@@ -53,6 +54,7 @@ def section_text(run: Run, figure_paths: Iterable[Path | str]) -> str:
         "## Where the time goes\n",
         _bullets(bottlenecks(run)) or _no_bottleneck(run),
         _figures(run, figure_paths),
+        _kernel(run),
         "## Set-up\n",
         _set_up(run),
         "## Noise\n",
@@ -109,6 +111,12 @@ def _figures(run: Run, paths: Iterable[Path | str]) -> str:
         f"![{titles.get(stem, stem)}](<{path.as_posix()}>)\n" for stem, path in chosen.items()
     ]
     return "## Figures\n\n" + "\n".join(images)
+
+
+def _kernel(run: Run) -> str:
+    """Return the kernel's part; nothing where nothing moved, or none of it was recorded."""
+    table = readable_kernel(run)
+    return "" if table.empty else f"## The kernel's part\n\n{NOTE}\n\n{to_markdown(table)}"
 
 
 def _set_up(run: Run) -> str:

@@ -58,9 +58,9 @@ def _account(path: str) -> Account | None:
 
 
 class ServiceAccount:
-    """What the threads of one service have run and waited, cumulative.
+    """What the threads of one service have run and waited, or how often they switched, cumulative.
 
-    A thread that has ended keeps what was read of it last: the rest of its time is in no file.
+    A thread that has ended keeps what was read of it last: the rest of it is in no file.
     """
 
     def __init__(self) -> None:
@@ -78,10 +78,10 @@ class ServiceAccount:
 
 
 def _sum(accounts: Iterable[Account]) -> Account:
-    run_ns = delay_ns = 0
-    for run, delay in accounts:
-        run_ns, delay_ns = run_ns + run, delay_ns + delay
-    return run_ns, delay_ns
+    first = second = 0
+    for one, other in accounts:
+        first, second = first + one, second + other
+    return first, second
 
 
 class ScheduleSampler:

@@ -1,4 +1,4 @@
-"""Write the model for the runtimes that read it from a file, in a format that executes nothing."""
+"""Write the model for the runtimes that read it from a file: as ONNX, and as compiled C++."""
 
 from __future__ import annotations
 
@@ -6,16 +6,20 @@ import argparse
 import json
 from pathlib import Path
 
+from app import building
 from app.forest import grown, rows
+from app.forest_source import forest_source
 from skl2onnx import to_onnx
 from sklearn.datasets import load_breast_cancer
 
 
 def train(folder: Path) -> None:
-    """Write model.onnx and example.json into a folder."""
+    """Write model.onnx, example.json and the compiled forest into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    onnx = to_onnx(grown(), rows()[:1], options={"zipmap": False}, target_opset=17)
+    model = grown()
+    onnx = to_onnx(model, rows()[:1], options={"zipmap": False}, target_opset=17)
     (folder / "model.onnx").write_bytes(onnx.SerializeToString())
+    building.build(folder, forest_source(model))
     example = {"features": load_breast_cancer().data[0].tolist()}
     (folder / "example.json").write_text(json.dumps(example) + "\n")
 

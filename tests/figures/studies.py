@@ -1,7 +1,7 @@
 """Which figures the recordings of these tests have."""
 
-WITHOUT_A_TRIAL = ["effect", "throughput", "latency_ecdf", "time_breakdown"]
-OF_REQUESTS = [*WITHOUT_A_TRIAL, "core_time"]
+WITHOUT_A_TRIAL = ["effect", "throughput", "latency_ecdf", "time_breakdown", "in_flight"]
+OF_REQUESTS = [*WITHOUT_A_TRIAL[:-1], "core_time", "in_flight"]
 OF_A_DATABASE = [*OF_REQUESTS, "database_waits", "latency_cpu", "flush_cost"]
 VIEWS = {
     "normal": OF_A_DATABASE,

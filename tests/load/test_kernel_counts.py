@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
+import pytest
 
-from perflab.load.kernel_counts import COUNTERS, remarks, tcp_counts
+from perflab.load.generator import Generator
+from perflab.load.kernel_counts import remarks
 from perflab.load.machine_counts import MachineCounts
 from perflab.load.selfcheck import check
-from perflab.load.workload import OpenLoop, Request, Stage, Workload
+from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, Workload
+from perflab.sampling.tcp_counters import (
+    COUNTERS,
+    host_switches,
+    sockets_in_time_wait,
+    tcp_counts,
+)
 from perflab.trials.summary import load_columns
 from tests.load.planted import S, load_result
 
@@ -50,6 +64,13 @@ def test_a_kernel_that_does_not_count_is_no_error(tmp_path: Path) -> None:
 
 def test_this_kernel_counts() -> None:
     assert tcp_counts()["tcp_listen_overflows"] >= 0
+    assert host_switches() > 0
+
+
+def test_sockets_in_time_wait_are_read_and_are_none_where_nothing_tells(tmp_path: Path) -> None:
+    (tmp_path / "sockstat").write_text("sockets: used 9\nTCP: inuse 4 orphan 0 tw 17 alloc 5\n")
+    assert sockets_in_time_wait(tmp_path) == 17
+    assert sockets_in_time_wait(tmp_path / "nowhere") == 0
 
 
 def test_what_counts_is_what_was_added_during_the_load_and_stolen_of_its_cores() -> None:
@@ -72,5 +93,82 @@ def test_a_full_backlog_is_told_with_what_it_does_and_of_whom_it_is_known(tmp_pa
     assert load_columns(result)["tcp_listen_overflows"] == 12
 
 
-def test_a_quiet_kernel_says_nothing() -> None:
-    assert remarks(dict.fromkeys(COUNTERS.values(), 0)) == []
+def said(folder: Path, waits_s: list[float], **counted: int) -> str:
+    """Return what is told of a load some of whose connections took so long to be made."""
+
+    def connected(rows: np.ndarray) -> None:
+        rows["connect_ns"][: len(waits_s)] = [round(each * S) for each in waits_s]
+
+    kernel = {f"tcp_{name}": count for name, count in counted.items()}
+    result = load_result(folder, np.linspace(0.4, 5, 500), change=connected, kernel=kernel)
+    return " ".join(each.text for each in remarks(result))
+
+
+def test_connections_that_waited_for_a_syn_are_named_with_whose_fault_it_is(tmp_path: Path) -> None:
+    waits = [1.01, 0.99, 3.02, 0.5, 0.0002]
+    words = said(tmp_path, waits, listen_overflows=4, listen_drops=4, syn_retransmits=4)
+    assert "3 connections of this load waited 1 s or longer for a retransmitted SYN" in words
+    assert "a server's backlog overflowed" in words
+
+
+def test_where_no_backlog_overflowed_the_syns_were_lost_elsewhere(tmp_path: Path) -> None:
+    words = said(tmp_path, [1.01], syn_retransmits=4)
+    assert "1 connection of this load waited 1 s or longer" in words
+    assert "no backlog of this network namespace overflowed" in words
+
+
+def test_what_others_waited_for_is_not_said_of_this_load(tmp_path: Path) -> None:
+    words = said(tmp_path, [0.5], listen_overflows=4, listen_drops=4, syn_retransmits=4)
+    assert "no connection of this load that was made waited so long" in words
+    assert "retransmitted SYN" not in words
+
+
+def test_a_slow_connect_without_a_syn_sent_again_is_no_backlog(tmp_path: Path) -> None:
+    assert said(tmp_path, [2.0], listen_overflows=0, syn_retransmits=0) == ""
+
+
+def test_a_quiet_kernel_says_nothing(tmp_path: Path) -> None:
+    assert said(tmp_path, [], **{name.removeprefix("tcp_"): 0 for name in COUNTERS.values()}) == ""
+
+
+@pytest.fixture
+def slow_to_accept() -> Iterator[str]:
+    """A server with room for three connections that accepts none in its first half second."""
+    server = socket.create_server(("127.0.0.1", 0), backlog=2)
+
+    def serve() -> None:
+        time.sleep(0.5)
+        # Closing it ends the wait of the thread.
+        with suppress(OSError):
+            while True:
+                connection, _ = server.accept()
+                connection.recv(4096)
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+                connection.close()
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    yield f"http://127.0.0.1:{server.getsockname()[1]}"
+    server.shutdown(socket.SHUT_RDWR)
+    server.close()
+    thread.join()
+
+
+@pytest.mark.slow
+def test_a_server_that_is_slow_to_accept_is_blamed_for_the_second_that_connections_wait(
+    slow_to_accept: str,
+) -> None:
+    arrivals = ClosedLoop(users=6, requests=12, warmup_requests=0)
+    workload = Workload(request=Request(), arrivals=arrivals, connection="per_request")
+    generator = Generator(sorted(os.sched_getaffinity(0))[-1:], {})
+    generator.start()
+    try:
+        result = generator.run(workload, slow_to_accept)
+    finally:
+        generator.close()
+    waited = int((result.requests["connect_ns"] >= 0.98 * S).sum())
+    # Three of six found room; a second attempt may find none again.
+    assert 1 <= waited <= 6
+    told = [each.text for each in remarks(result) if each.code == "host.tcp_backlog"]
+    assert f"{waited} connection" in told[0]
+    assert "waited 1 s or longer for a retransmitted SYN: a server's backlog overflowed" in told[0]

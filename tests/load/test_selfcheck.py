@@ -352,5 +352,5 @@ def test_ports_that_run_out_are_told_where_every_request_takes_one(
         (81, "per_request", 1),
         (81, "keep_alive", 0),
     ):
-        monkeypatch.setattr(remarks, "ports_in_use", lambda used=used: used)
+        monkeypatch.setattr(remarks, "sockets_in_time_wait", lambda used=used: used)
         assert len(judged(tmp_path, connections=connection).warnings) == told

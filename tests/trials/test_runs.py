@@ -83,6 +83,7 @@ def test_a_run_is_recorded_whole_on_each_backend(backend_name: str) -> None:
         seconds = (own["t_ns"].max() - own["t_ns"].min()) / 1e9
         assert len(own) / max(seconds, 0.1) >= 10
     assert len(run.waits(ids)) > 0
+    check_kernel_part(run, ids)
     requests = run.requests(stage=None, trial_ids=ids)
     assert len(requests) == 4 * 70
     assert {"phase_commit_ms", "phase_pool_ms", "phase_app_ms"} <= set(requests.columns)
@@ -92,6 +93,18 @@ def test_a_run_is_recorded_whole_on_each_backend(backend_name: str) -> None:
     assert [trials["treatment"].tolist()[0:2], trials["treatment"].tolist()[2:4]] == order
     assert leftovers.everything() == []
     assert holder() is None
+
+
+def check_kernel_part(run: Run, ids: list[str]) -> None:
+    """Both services' queues and switches are in the record, and the host's counters."""
+    trials = run.trials()
+    for service in ("inference", "postgres"):
+        assert (trials[f"accept_drops_{service}"] == 0).all()
+        assert (trials[f"voluntary_switches_per_s_{service}"] > 0).all()
+    kernel = run.table("kernel", ids)
+    assert (kernel.groupby("trial_id")["switches"].diff().dropna() > 0).all()
+    for own in ("accept_queues", "switches"):
+        assert {"inference", "postgres"} <= set(run.table(own, ids)["service"])
 
 
 def test_a_busy_host_refuses_and_says_who() -> None:

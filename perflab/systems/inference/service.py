@@ -31,7 +31,7 @@ FEATURES = (
 )  # fmt: skip
 
 Driver = Literal["psycopg2", "asyncpg"]
-Runtime = Literal["sklearn", "onnx"]
+Runtime = Literal["sklearn", "onnx", "compiled"]
 RoundTrip = RoundTripMs
 Workers = Annotated[int, Field(ge=1, le=64)]
 CommitDelay = Annotated[int, Field(ge=0, le=100_000)]

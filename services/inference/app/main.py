@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,7 +18,7 @@ from fastapi.responses import JSONResponse
 from app import async_store, blocking_store, runtimes
 from app.payload import Answer, Inference, refuse
 from app.readiness import Sign
-from app.settings import from_environment
+from app.settings import Settings, from_environment
 from app.timing import KEY, Phases, ServerTiming
 
 Store = TypeVar("Store")
@@ -27,7 +30,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     """Load the model and open the pools before the first request."""
     settings = app.state.settings = from_environment()
     anyio.to_thread.current_default_thread_limiter().total_tokens = settings.threads
-    app.state.predict = runtimes.load(settings.runtime, settings.artifacts)
+    app.state.predict = loaded(settings)
     app.state.blocking = app.state.nonblocking = None
     if settings.driver in ("both", "psycopg2"):
         app.state.blocking = blocking_store.BlockingStore(settings)
@@ -40,6 +43,18 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         app.state.blocking.close()
     if app.state.nonblocking:
         await app.state.nonblocking.close()
+
+
+def loaded(settings: Settings) -> runtimes.Predict:
+    """Return the model; end the whole service where its runtime cannot be had."""
+    try:
+        return runtimes.load(settings.runtime, settings.artifacts)
+    except ValueError as error:
+        print(error, file=sys.stderr, flush=True)
+        if settings.workers > 1:
+            # Uvicorn would start one worker after another in this one's place.
+            os.kill(os.getppid(), signal.SIGTERM)
+        raise
 
 
 application = FastAPI(lifespan=lifespan, docs_url=None, redoc_url=None)

@@ -123,3 +123,28 @@ def test_another_load_is_said(tmp_path: Path, changed: dict[str, object]) -> Non
     "round_trip_ms": 5.0}])  # fmt: skip
 def test_what_was_not_published_has_no_mark(tmp_path: Path, changed: dict[str, object]) -> None:
     assert published_absolutes(durability(tmp_path, **changed), "throughput_rps").empty
+
+
+def test_the_compiled_runtime_is_compared_with_both_others_where_it_is_asked_for() -> None:
+    usual, asked = (
+        plan("inference_runtime"),
+        plan("inference_runtime", runtime="sklearn,onnx,compiled"),
+    )
+    names = [each.name for each in asked.contrasts if "compiled" in each.name]
+    assert names == [
+        "compiled against sklearn with write",
+        "compiled against onnx with write",
+        "compiled against onnx, CPU of a prediction",
+    ]
+    # A plain process needs a compiler for it: nobody gets it without asking.
+    assert usual.factors["runtime"] == ("sklearn", "onnx")
+    assert not [each.name for each in usual.contrasts if "compiled" in each.name]
+    runtimes = {node["runtime"] for node in settings_of(asked, "inference")}
+    assert runtimes == {"sklearn", "onnx", "compiled"}
+
+
+def test_without_a_runtime_there_is_no_contrast_on_it() -> None:
+    found = plan("inference_runtime", runtime=["onnx"])
+    assert [each.name for each in found.contrasts] == ["no write against write (onnx)"]
+    with pytest.raises(ParameterError, match="named twice"):
+        plan("inference_runtime", runtime=["onnx", "onnx"])

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from perflab.experiments.experiment import Experiment
 from perflab.recordings import Contrast, ContrastPair
 from perflab.systems.inference import service
+from perflab.systems.inference.prediction_cost import PredictionCost
 from perflab.systems.inference.published_load import as_published, published_rps
-from perflab.systems.inference.service import Driver, InferenceParameters, RoundTrip
+from perflab.systems.inference.service import (
+    Driver,
+    InferenceParameters,
+    OneOrMore,
+    RoundTrip,
+    Runtime,
+)
 from perflab.trials.plan import Treatment
 
-RUNTIMES = ("sklearn", "onnx")
 WRITES = ("yes", "no")
 
 
@@ -33,26 +40,39 @@ class InferenceRuntimeParameters(InferenceParameters):
     round_trip_ms: RoundTrip = Field(
         default=0.0, description="delay that the link adds to a round trip to the database, in ms"
     )
+    runtime: Annotated[tuple[Runtime, ...], OneOrMore] = Field(
+        default=("sklearn", "onnx"),
+        min_length=1,
+        description="what predicts: sklearn, onnx, or compiled (C++ made from the model; a plain "
+        "process needs a C++ compiler for it, and so it is left out unless it is asked for)",
+    )
+
+    @field_validator("runtime")
+    @classmethod
+    def _each_once(cls, runtimes: tuple[Runtime, ...]) -> tuple[Runtime, ...]:
+        if len(set(runtimes)) < len(runtimes):
+            raise ValueError("a runtime is named twice; name each once")
+        return runtimes
 
 
 def _treatments(parameters: InferenceRuntimeParameters) -> list[Treatment]:
     treatments = []
-    for runtime, write in product(RUNTIMES, WRITES):
+    for runtime, write in product(parameters.runtime, WRITES):
         levels = {"runtime": runtime, "database_write": write}
         path = service.endpoint(parameters.driver, database_write=write == "yes")
         plan = service.stack(
             parameters,
             workers=parameters.workers,
             commit_delay_us=parameters.commit_delay_us,
-            runtime=runtime,  # type: ignore[arg-type]
+            runtime=runtime,
             round_trip_ms=parameters.round_trip_ms,
         )
         if write == "no":
             plan = service.without_count(plan)
         label = f"{runtime}, {'with' if write == 'yes' else 'no'} database write"
-        treatments.append(
-            service.treatment(levels, label, plan, service.workload(parameters, path))
-        )
+        found = service.treatment(levels, label, plan, service.workload(parameters, path))
+        instruments = (*found.instruments, PredictionCost(node="inference"))
+        treatments.append(found.model_copy(update={"instruments": instruments}))
     return treatments
 
 
@@ -66,7 +86,7 @@ def _pair(runtime_of: str, over: str, write: str) -> dict[str, dict[str, str]]:
 def _contrasts(parameters: InferenceRuntimeParameters) -> list[Contrast]:
     more = published_rps("ONNX, no DB")
     less = published_rps("ONNX + DB, synchronous_commit=on")
-    return [
+    contrasts = [
         Contrast(
             name="no write against write (onnx)",
             claim="without the database write throughput is more than three times as high",
@@ -95,7 +115,34 @@ def _contrasts(parameters: InferenceRuntimeParameters) -> list[Contrast]:
             published_direction="greater",
             source="inference study, claim 2 as an interaction",
         ),
+        Contrast(
+            name="compiled against sklearn with write",
+            claim="compiled C++ does not raise throughput either while every request waits for a "
+            "commit",
+            response="throughput_rps",
+            **_pair("compiled", "sklearn", "yes"),
+            published_direction="none",
+            source="inference study, claim 2 for the third of its runtimes",
+        ),
+        Contrast(
+            name="compiled against onnx with write",
+            claim="throughput of compiled C++ against ONNX Runtime, with the database write",
+            response="throughput_rps",
+            **_pair("compiled", "onnx", "yes"),
+        ),
+        Contrast(
+            name="compiled against onnx, CPU of a prediction",
+            claim="CPU time of a prediction, compiled C++ against ONNX Runtime",
+            response="prediction_cpu_us",
+            **_pair("compiled", "onnx", "no"),
+        ),
     ]
+    return [each for each in contrasts if _asked_of(each) <= set(parameters.runtime)]
+
+
+def _asked_of(contrast: Contrast) -> set[str]:
+    """Return the runtimes that a contrast compares."""
+    return {contrast.numerator["runtime"], contrast.denominator["runtime"]}
 
 
 EXPERIMENT = Experiment(
@@ -104,7 +151,7 @@ EXPERIMENT = Experiment(
     question="Does a faster inference runtime help while every request waits for a commit?",
     parameters=InferenceRuntimeParameters,
     treatments=_treatments,
-    factors=lambda _: {"runtime": RUNTIMES, "database_write": WRITES},
+    factors=lambda parameters: {"runtime": parameters.runtime, "database_write": WRITES},
     contrasts=_contrasts,
     warnings=service.fixed_warnings,
 )

@@ -1,6 +1,6 @@
 """Inference runtimes: one module each, loaded only when chosen.
 
-A module offers ``load(artifacts) -> Predict``. A compiled runtime is one more module and line.
+A module offers ``load(artifacts) -> Predict``.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Protocol
 RUNTIMES = {
     "sklearn": "app.runtimes.sklearn_forest",
     "onnx": "app.runtimes.onnx_session",
+    "compiled": "app.runtimes.compiled_forest",
 }
 
 
@@ -29,7 +30,7 @@ def load(name: str, artifacts: Path) -> Predict:
     Raises
     ------
     ValueError
-        There is no runtime of that name.
+        There is no runtime of that name, or it cannot run here.
     """
     if name not in RUNTIMES:
         raise ValueError(f"INFERENCE_RUNTIME = {name!r} must be one of {', '.join(RUNTIMES)}")

@@ -1,0 +1,139 @@
+"""How many requests are under way at a time, and where the other users are meanwhile.
+
+By Little's law (J. D. C. Little, Operations Research 9(3), 1961) as many wait for the server on
+average as are answered a second times the mean time that one takes there. A rate far below what the
+users could ask for, with few of them waiting, says that something else holds them back.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from perflab.recordings import Run, RunRecord
+
+SERVER = "waiting for the server"
+CONNECTION = "waiting for a connection"
+CLIENT = "due, and not yet taken up by the client"
+ELSEWHERE = "elsewhere (thinking, or keeping a pace)"
+LAW = "answers per second x mean time at the server"
+# Between which instants of a request it is where.
+STATES = {
+    SERVER: ("sent_ns", "done_ns"),
+    CONNECTION: ("started_ns", "sent_ns"),
+    CLIENT: ("planned_ns", "started_ns"),
+}
+COLUMNS = ["treatment", "state", "t_s", "median", "low", "high", "trials"]
+WINDOWS = 60
+
+
+def measures_requests(run: Run) -> bool:
+    """Return whether requests are the work that trials of a run measure."""
+    return "throughput_rps" in run.trials() and not run.record.steady.kind
+
+
+def in_flight(run: Run) -> pd.DataFrame:
+    """Return how many requests are where, over the measured stage of valid trials.
+
+    Columns: treatment, state, t_s (middle of a window, from the begin of the stage), median over
+    trials of the mean in that window with the smallest and the largest (low, high), trials.
+    ``ELSEWHERE`` is what is left of the users of a closed loop, where their number is fixed. For
+    ``LAW``, of the whole stage, t_s is NaN. The windows of a treatment end with its shortest trial.
+    """
+    rows: list[dict[str, Any]] = []
+    for treatment, own in run.valid_trials().groupby("treatment", sort=False):
+        rows += _of_treatment(run, str(treatment), own[own["end_ns"] > own["begin_ns"]])
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def fixed_users(record: RunRecord, treatment: str) -> float:
+    """Return how many users a treatment has all the time; NaN where they vary, or nobody says."""
+    arrivals = record.whole(treatment).get("workload", {}).get("arrivals", {})
+    is_fixed = arrivals.get("kind") == "closed" and not arrivals.get("stages")
+    joined = arrivals.get("ramp_s", 0.0) <= arrivals.get("warmup_s", 0.0)
+    return float(arrivals["users"]) if is_fixed and joined else math.nan
+
+
+def _of_treatment(run: Run, treatment: str, trials: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    if trials.empty:
+        return
+    length_ns = int((trials["end_ns"] - trials["begin_ns"]).min())
+    edges_ns = np.linspace(0, length_ns, WINDOWS + 1)
+    users = fixed_users(run.record, treatment)
+    counts: dict[str, list[np.ndarray]] = {}
+    law = []
+    for trial in trials.to_dict("records"):
+        requests = run.requests(None, [str(trial["trial_id"])])
+        found = counts_between(requests, int(trial["begin_ns"]) + edges_ns, users)
+        for state, values in found.items():
+            counts.setdefault(state, []).append(values)
+        law.append(law_of(requests, int(trial["begin_ns"]), int(trial["end_ns"])))
+    middles_s = (edges_ns[1:] + edges_ns[:-1]) / 2e9
+    for state, each in counts.items():
+        for t_s, values in zip(middles_s, np.transpose(each), strict=True):
+            yield _row(treatment, state, float(t_s), values)
+    yield _row(treatment, LAW, math.nan, np.array(law))
+
+
+def _row(treatment: str, state: str, t_s: float, values: np.ndarray) -> dict[str, Any]:
+    return {
+        "treatment": treatment, "state": state, "t_s": t_s, "median": float(np.median(values)),
+        "low": float(values.min()), "high": float(values.max()), "trials": len(values),
+    }  # fmt: skip
+
+
+def counts_between(
+    requests: pd.DataFrame, edges_ns: np.ndarray, users: float = math.nan
+) -> Mapping[str, np.ndarray]:
+    """Return by state how many requests were in it, as the mean of every window between edges.
+
+    Requests that never came to an instant stay in the state before it to the end. ``ELSEWHERE`` is
+    there where the number of users is known.
+    """
+    end_ns = float(edges_ns[-1])
+    instants = {
+        name: _or_never(requests[name].to_numpy(float), end_ns)
+        for name in ("planned_ns", "started_ns", "sent_ns", "done_ns")
+    }
+    # What failed before it was sent ends where it failed.
+    for name in ("started_ns", "sent_ns"):
+        instants[name] = np.minimum(instants[name], instants["done_ns"])
+    found = {
+        state: _mean_between(instants[begin], instants[end], edges_ns)
+        for state, (begin, end) in STATES.items()
+    }
+    if math.isfinite(users):
+        found[ELSEWHERE] = users - sum(found.values(), np.zeros(len(edges_ns) - 1))
+    return found
+
+
+def law_of(requests: pd.DataFrame, begin_ns: int, end_ns: int) -> float:
+    """Return answers per second times mean service time, of what was done in (begin, end]."""
+    sent, done = requests["sent_ns"].to_numpy(float), requests["done_ns"].to_numpy(float)
+    counted = (done > begin_ns) & (done <= end_ns) & (sent > 0)
+    return float((done - sent)[counted].sum() / (end_ns - begin_ns))
+
+
+def _or_never(instants_ns: np.ndarray, end_ns: float) -> np.ndarray:
+    return np.where(instants_ns > 0, instants_ns, end_ns)
+
+
+def _mean_between(begins: np.ndarray, ends: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """Return how many of the spans [begin, end) hold an instant, on average over each window."""
+    spent = np.diff(_time_since(begins, edges) - _time_since(ends, edges))
+    mean: np.ndarray = spent / np.diff(edges)
+    return mean
+
+
+def _time_since(instants: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """Return for each edge the sum of its distances from all instants before it."""
+    # Small numbers: sums of instants since the machine began would lose nanoseconds.
+    ordered = np.sort(instants - edges[0])
+    sums = np.concatenate([[0.0], np.cumsum(ordered)])
+    passed = np.searchsorted(ordered, edges - edges[0])
+    found: np.ndarray = passed * (edges - edges[0]) - sums[passed]
+    return found

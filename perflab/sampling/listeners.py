@@ -1,0 +1,96 @@
+"""Listening TCP sockets as the kernel accounts for each: who waits in its queue, what it dropped.
+
+Unlike the counters of ``/proc/net``, which are those of all processes, these are of one socket: by
+its port it is known whose. They are asked for over netlink (Linux, ``sock_diag(7)``), which names
+listening sockets alone, however many connections there are.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+# linux/netlink.h, linux/sock_diag.h, linux/inet_diag.h; TCP_LISTEN of net/tcp_states.h.
+NETLINK_SOCK_DIAG, SOCK_DIAG_BY_FAMILY = 4, 20
+REQUEST_DUMP, DONE, ERROR = 0x301, 3, 2
+SKMEMINFO, LISTEN, DROPS = 7, 10, 8
+_HEAD, _ASKED, _ATTRIBUTE = struct.Struct("=IHHII"), struct.Struct("=BBBBI"), struct.Struct("=HH")
+_PORT_AT, _QUEUES_AT, _ATTRIBUTES_AT = 4, 56, 72
+TIMEOUT_S = 0.5
+
+
+@dataclass(frozen=True)
+class Listener:
+    """Listening on a port: connections ``waiting`` to be accepted, at most ``backlog`` + 1.
+
+    ``drops`` counts what was dropped there since the socket listens, for want of room above all.
+    """
+
+    port: int
+    waiting: int
+    backlog: int
+    drops: int
+
+
+class Listeners:
+    """Asks the kernel for the IPv4 sockets that listen in this network namespace."""
+
+    def __init__(self) -> None:
+        self._netlink: socket.socket | None = None
+        try:
+            kind = socket.SOCK_DGRAM | socket.SOCK_CLOEXEC
+            self._netlink = socket.socket(socket.AF_NETLINK, kind, NETLINK_SOCK_DIAG)
+            self._netlink.settimeout(TIMEOUT_S)
+        except (OSError, AttributeError):
+            self.close()
+
+    def close(self) -> None:
+        """Ask no more."""
+        if self._netlink is not None:
+            self._netlink.close()
+        self._netlink = None
+
+    def read(self) -> list[Listener]:
+        """Return them; none where this kernel does not answer."""
+        if self._netlink is None:
+            return []
+        try:
+            return list(_answers(self._netlink))
+        except (OSError, struct.error):
+            # What is left of an answer would pass for the next one.
+            self.close()
+            return []
+
+
+def _answers(netlink: socket.socket) -> Iterator[Listener]:
+    asked = _ASKED.pack(socket.AF_INET, socket.IPPROTO_TCP, 1 << (SKMEMINFO - 1), 0, 1 << LISTEN)
+    body = asked + bytes(48)
+    netlink.send(_HEAD.pack(_HEAD.size + len(body), SOCK_DIAG_BY_FAMILY, REQUEST_DUMP, 1, 0) + body)
+    while True:
+        datagram = netlink.recv(1 << 16)
+        while datagram:
+            length, kind, *_ = _HEAD.unpack_from(datagram)
+            if kind == DONE:
+                return
+            if kind == ERROR:
+                raise OSError("the kernel tells nothing of listening sockets")
+            yield _listener(datagram[_HEAD.size : length])
+            datagram = datagram[(length + 3) & ~3 :]
+
+
+def _listener(message: bytes) -> Listener:
+    (port,) = struct.unpack_from("!H", message, _PORT_AT)
+    waiting, backlog = struct.unpack_from("=II", message, _QUEUES_AT)
+    return Listener(port, waiting, backlog, _drops(message[_ATTRIBUTES_AT:]))
+
+
+def _drops(attributes: bytes) -> int:
+    while attributes:
+        length, kind = _ATTRIBUTE.unpack_from(attributes)
+        if kind == SKMEMINFO:
+            found: int = struct.unpack_from("=I", attributes, _ATTRIBUTE.size + 4 * DROPS)[0]
+            return found
+        attributes = attributes[(max(length, _ATTRIBUTE.size) + 3) & ~3 :]
+    return 0

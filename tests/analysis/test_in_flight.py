@@ -1,0 +1,116 @@
+"""Requests in flight: counted exactly where that is known, and by Little's law."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from perflab.analysis.trials.users_elsewhere import (
+    CLIENT,
+    CONNECTION,
+    ELSEWHERE,
+    LAW,
+    SERVER,
+    WINDOWS,
+    counts_between,
+    fixed_users,
+    in_flight,
+    law_of,
+)
+from tests.synthetic import ON_AND_OFF, USERS, write_run
+
+MS = 1_000_000
+START_NS = 5_000_000_000_000
+
+
+def requests(*instants_ms: tuple[float, float, float, float]) -> pd.DataFrame:
+    """Requests by planned, started, sent and done, in ms from the start; a NaN never came."""
+    names = ["planned_ns", "started_ns", "sent_ns", "done_ns"]
+    table = pd.DataFrame(instants_ms, columns=names)
+    return (START_NS + table * MS).fillna(0).astype("int64")
+
+
+def edges_ms(*places: float) -> np.ndarray:
+    return START_NS + np.array(places) * MS
+
+
+def test_a_request_counts_in_every_state_for_as_long_as_it_is_in_it() -> None:
+    found = counts_between(requests((0, 1, 3, 8)), edges_ms(0, 4, 8, 12), users=2)
+    assert found[CLIENT] == pytest.approx([1 / 4, 0, 0])
+    assert found[CONNECTION] == pytest.approx([2 / 4, 0, 0])
+    assert found[SERVER] == pytest.approx([1 / 4, 1, 0])
+    assert found[ELSEWHERE] == pytest.approx([1, 1, 2])
+
+
+def test_what_began_before_and_ends_after_counts_within() -> None:
+    found = counts_between(requests((-50, -50, -50, 100), (-9, -9, -9, 5)), edges_ms(0, 10))
+    assert found[SERVER] == pytest.approx([1.5])
+    assert ELSEWHERE not in found
+
+
+def test_what_never_came_stays_where_it_was() -> None:
+    nothing = math.nan
+    unanswered, unconnected = (0, 0, 2, nothing), (0, 0, nothing, nothing)
+    refused = (0, 0, nothing, 4)
+    found = counts_between(requests(unanswered, unconnected, refused), edges_ms(0, 10))
+    assert found[SERVER] == pytest.approx([0.8])
+    assert found[CONNECTION] == pytest.approx([0.2 + 1 + 0.4])
+
+
+def test_two_to_three_of_a_hundred_users_wait_at_1000_a_second_and_2_5_ms() -> None:
+    # A hundred users, each every 100 ms: the published 1,000/s at 2 to 3 ms.
+    planned = np.arange(1000.0)
+    table = requests(*((at, at, at, at + 2.5) for at in planned))
+    found = counts_between(table, edges_ms(100, 500, 900), users=100)
+    assert found[SERVER] == pytest.approx([2.5, 2.5])
+    assert found[ELSEWHERE] == pytest.approx([97.5, 97.5])
+    assert law_of(table, START_NS, START_NS + 1_000 * MS) == pytest.approx(2.5, rel=0.01)
+
+
+def test_poisson_arrivals_to_a_server_without_a_queue_are_as_many_as_the_law_says() -> None:
+    # M/M/infinity: 800/s of 20 ms on average are 16 in flight, in a Poisson distribution.
+    rng = np.random.default_rng(5)
+    planned = np.cumsum(rng.exponential(1 / 800, 160_000)) * 1e3
+    table = requests(*((at, at, at, at + s) for at, s in zip(
+        planned, rng.exponential(20.0, len(planned)), strict=True)))  # fmt: skip
+    found = counts_between(table, edges_ms(*np.linspace(1e3, 190e3, 400)))[SERVER]
+    # The mean of 189 s scatters by sqrt(2 x 16 x 0.02 / 189) = 0.06.
+    assert found.mean() == pytest.approx(16.0, abs=0.3)
+    law = law_of(table, START_NS + 1_000 * MS, START_NS + 190_000 * MS)
+    assert law == pytest.approx(float(found.mean()), rel=0.01)
+
+
+def test_of_a_run_it_is_the_median_of_its_trials_and_their_range(tmp_path: Path) -> None:
+    run = write_run(tmp_path, requests=400, blocks=4)
+    table = in_flight(run)
+    own = table[(table["treatment"] == ON_AND_OFF[0].name) & (table["state"] == SERVER)]
+    assert len(own) == WINDOWS
+    assert own["t_s"].is_monotonic_increasing
+    assert (own["trials"] == 4).all()
+    assert ((own["low"] <= own["median"]) & (own["median"] <= own["high"])).all()
+    # Nobody thinks: all users but those that connect wait for the server.
+    assert own["median"].mean() == pytest.approx(USERS, rel=0.02)
+    law = table[table["state"] == LAW].set_index("treatment")["median"]
+    assert law[ON_AND_OFF[0].name] == pytest.approx(USERS, rel=0.06)
+    assert ELSEWHERE not in set(table["state"]), "a record that names no workload tells no users"
+
+
+def recorded(arrivals: dict[str, object], folder: Path) -> float:
+    record = write_run(folder, requests=20, blocks=1).record
+    parts = {"w": {"arrivals": arrivals}}
+    first = record.treatments[0].model_copy(update={"parts": {"workload": "w"}})
+    told = record.model_copy(update={"parts": parts, "treatments": [first]})
+    return fixed_users(told, first.name)
+
+
+def test_users_are_known_where_their_number_does_not_change(tmp_path: Path) -> None:
+    closed = {"kind": "closed", "users": 50}
+    assert recorded(closed, tmp_path / "a") == 50
+    assert recorded({**closed, "ramp_s": 1.0, "warmup_s": 2.0}, tmp_path / "b") == 50
+    assert math.isnan(recorded({**closed, "ramp_s": 2.0, "warmup_s": 1.0}, tmp_path / "c"))
+    assert math.isnan(recorded({**closed, "stages": [{"users": 3}]}, tmp_path / "d"))
+    assert math.isnan(recorded({"kind": "open"}, tmp_path / "e"))

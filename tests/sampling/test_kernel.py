@@ -1,0 +1,120 @@
+"""The kernel's part over time: real listeners that overflow, real threads that give way."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from multiprocessing.synchronize import Event
+
+import pytest
+
+from perflab.sampling.kernel import HOST, KernelSampler
+from perflab.sampling.listeners import Listener, Listeners
+from perflab.sampling.switches import switches_of
+
+BACKLOG = 2
+
+
+@pytest.fixture
+def listening() -> Iterator[socket.socket]:
+    """A server that never accepts."""
+    with socket.create_server(("127.0.0.1", 0), backlog=BACKLOG) as server:
+        yield server
+
+
+def knock(server: socket.socket, times: int, until: ExitStack) -> None:
+    """Try to connect so often, and wait for none."""
+    for _ in range(times):
+        client = until.enter_context(socket.socket())
+        client.setblocking(False)
+        client.connect_ex(server.getsockname())
+
+
+def of(server: socket.socket) -> Listener:
+    port = server.getsockname()[1]
+    (found,) = [each for each in Listeners().read() if each.port == port]
+    return found
+
+
+def test_a_listener_tells_of_its_own_queue_and_of_nobody_elses(listening) -> None:
+    assert of(listening) == Listener(listening.getsockname()[1], 0, BACKLOG, 0)
+    with socket.create_server(("127.0.0.1", 0), backlog=BACKLOG) as other, ExitStack() as until:
+        knock(listening, BACKLOG + 4, until)
+        assert of(listening).waiting == BACKLOG + 1
+        assert of(listening).drops >= 3
+        assert (of(other).waiting, of(other).drops) == (0, 0)
+
+
+def test_a_kernel_that_does_not_answer_gives_no_listeners() -> None:
+    listeners = Listeners()
+    listeners.close()
+    assert listeners.read() == []
+
+
+def test_a_full_backlog_is_in_the_record_from_the_moment_on_it_is_full(listening) -> None:
+    sampler = KernelSampler({"shop": listening.getsockname()[1]})
+    sampler.start()
+    with ExitStack() as until:
+        stranger = until.enter_context(socket.create_server(("127.0.0.1", 0), backlog=BACKLOG))
+        knock(stranger, BACKLOG + 4, until)
+        time.sleep(0.2)
+        full_ns = time.monotonic_ns()
+        knock(listening, BACKLOG + 4, until)
+        time.sleep(0.2)
+        sampler.stop()
+    queues, host = sampler.queues(), sampler.host()
+    assert set(queues["service"]) == {"shop"}
+    before, after = queues[queues["t_ns"] < full_ns], queues[queues["t_ns"] >= full_ns]
+    assert before["drops"].max() == before["waiting"].max() == 0
+    assert after["drops"].iloc[-1] >= 3
+    assert after["waiting"].iloc[-1] == BACKLOG + 1
+    assert list(host) == list(HOST)
+    # The host's counter moved at least as much: other programs may overflow, too.
+    assert host["tcp_listen_drops"].iloc[-1] - host["tcp_listen_drops"].iloc[0] >= 3
+    assert host["switches"].is_monotonic_increasing
+
+
+def test_sockets_in_time_wait_are_seen_to_come() -> None:
+    sampler = KernelSampler({})
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        sampler.start()
+        for _ in range(30):
+            client = socket.create_connection(server.getsockname())
+            accepted, _ = server.accept()
+            client.close()
+            accepted.close()
+        sampler.stop()
+    # Some of before may leave the state meanwhile; they stay in it for a minute.
+    assert sampler.host()["time_wait"].max() >= 30
+
+
+def give_way(times: int, done: Event) -> None:
+    for _ in range(times):
+        time.sleep(0.001)
+    done.set()
+    time.sleep(30)
+
+
+def test_who_waits_switches_of_its_own_accord() -> None:
+    context = multiprocessing.get_context("fork")
+    done = context.Event()
+    child = context.Process(target=give_way, args=(50, done))
+    child.start()
+    try:
+        assert done.wait(20)
+        found = switches_of([child.pid or 0])
+    finally:
+        child.kill()
+        child.join()
+    ((process, _),) = found
+    assert process == child.pid
+    assert sum(voluntary for voluntary, _ in found.values()) >= 50
+
+
+def test_a_process_that_is_gone_has_no_switches() -> None:
+    assert switches_of([2**22 + 1]) == {}
+    assert switches_of([os.getpid()])

@@ -1,0 +1,94 @@
+"""The model as compiled C++: equal to scikit-learn to the last bit, or a clear word why not."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from app import building
+from app.runtimes import load
+from running import artifacts_of, told_inside
+
+ROWS = 10_000
+# Rows between and beyond those of the data, and rows that lie on thresholds of the trees.
+COMPARED = """
+import json, pathlib
+import numpy as np
+from app import runtimes
+from app.forest import grown, rows
+random = np.random.default_rng(12)
+low, high = rows().min(axis=0), rows().max(axis=0)
+asked = random.uniform(low - (high - low) / 2, high + (high - low) / 2, ({rows}, low.size))
+asked = asked.astype(np.float32)
+model = grown()
+for tree in (each.tree_ for each in model.estimators_):
+    for feature, threshold in zip(tree.feature, tree.threshold):
+        if feature >= 0:
+            asked[random.integers(len(asked)), feature] = threshold
+expected = model.predict_proba(asked)
+predict = runtimes.load("compiled", pathlib.Path({folder!r}))
+found = [predict(row) for row in asked.tolist()]
+labels = expected.argmax(axis=1)
+print(json.dumps({{
+    "rows": len(found),
+    "labels": len(set(labels.tolist())),
+    "other_labels": int(sum(label != mine for (mine, _), label in zip(found, labels))),
+    "other_probabilities": int(sum(
+        share != row[label] for (_, share), row, label in zip(found, expected, labels)
+    )),
+}}))
+"""
+
+
+@pytest.fixture(scope="module")
+def artifacts(own_places: Path) -> Path:  # noqa: ARG001
+    return artifacts_of("inference")
+
+
+def test_it_predicts_what_scikit_learn_does_to_the_last_bit(artifacts: Path) -> None:
+    if not building.compiler():
+        assert "no C++ compiler" in str(building.facts(artifacts)["trouble"])
+        return
+    found: dict[str, Any] = told_inside(
+        "inference", COMPARED.format(rows=ROWS, folder=str(artifacts))
+    )
+    assert found == {"rows": ROWS, "labels": 2, "other_labels": 0, "other_probabilities": 0}
+
+
+def test_how_it_was_compiled_and_how_long_that_took_is_kept(artifacts: Path) -> None:
+    facts = building.facts(artifacts)
+    if not building.compiler():
+        assert set(facts) == {"trouble"}
+        return
+    assert "-O2" in str(facts["flags"])
+    assert facts["compiler"]
+    assert float(str(facts["compile_s"])) > 0
+
+
+def test_without_a_compiler_a_sentence_says_so_and_the_way_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CXX", raising=False)
+    building.build(tmp_path, "")
+    with pytest.raises(ValueError, match=r"no C\+\+ compiler \(c\+\+, g\+\+, clang\+\+\)") as told:
+        load("compiled", tmp_path)
+    assert f"Install a C++ compiler (apt-get install g++) and remove {tmp_path}" in str(told.value)
+
+
+def test_the_compiler_that_is_named_comes_first_and_is_quoted_where_it_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = tmp_path / "own-compiler"
+    own.write_text("#!/bin/sh\necho said by it >&2\nexit 1\n")
+    own.chmod(0o700)
+    monkeypatch.setenv("CXX", str(own))
+    building.build(tmp_path, "")
+    assert "said by it" in str(building.facts(tmp_path)["trouble"])
+    assert shutil.which(str(own)) == building.compiler()
+    assert json.loads((tmp_path / building.FACTS).read_text()) == building.facts(tmp_path)
+    with pytest.raises(ValueError, match="said by it"):
+        load("compiled", tmp_path)
