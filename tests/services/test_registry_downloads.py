@@ -141,7 +141,7 @@ def test_a_full_pool_opens_connections_beyond_it_and_discards_them(
             held.enter_context(asking(registry.port))
         registry.until(lambda now: now["store_connections"]["open"] == 5)
         assert registry.counts()["store_connections"]["discarded"] == 0
-        assert tap.open == 5
+        wait_until(lambda: tap.open == 5, timeout_s=10)
         tap.pass_all()
         registry.until(lambda now: now["completed"] == 5)
         registry.until(lambda now: now["store_connections"]["discarded"] == 3)
