@@ -40,16 +40,20 @@ class Tap:
         self.open = 0
         self.most_open = 0
         self._lock = threading.Lock()
+        self._go = threading.Event()
         self._clients: set[socket.socket] = set()
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=256)
         self.port: int = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
 
     def pass_all(self) -> None:
+        """Let all bytes pass, those that were held too."""
         self.allowed, self.is_cutting = None, False
+        self._go.set()
 
     def hold_after(self, allowed: int) -> None:
-        """Let so many bytes pass on each connection, and then nothing, without an end."""
+        """Let so many bytes pass on each connection, and hold the rest."""
+        self._go.clear()
         self.allowed, self.is_cutting = allowed, False
 
     def cut_after(self, allowed: int) -> None:
@@ -87,7 +91,7 @@ class Tap:
             with socket.create_connection(("127.0.0.1", self.upstream)) as server:
                 asking = threading.Thread(target=_forward, args=(client, server), daemon=True)
                 asking.start()
-                self._answer(server, client)
+                self._answer(server, client, asking)
                 asking.join()
         except OSError:
             pass
@@ -96,14 +100,20 @@ class Tap:
             client.close()
             self._count(-1)
 
-    def _answer(self, server: socket.socket, client: socket.socket) -> None:
+    def _answer(
+        self, server: socket.socket, client: socket.socket, asking: threading.Thread
+    ) -> None:
         passed = 0
         while data := server.recv(65536):
             if self.allowed is not None and passed + len(data) > self.allowed:
-                client.sendall(data[: max(0, self.allowed - passed)])
+                ahead = max(0, self.allowed - passed)
+                client.sendall(data[:ahead])
+                passed, data = passed + ahead, data[ahead:]
                 if self.is_cutting:
                     break
-                return  # The client's end is what ends the connection.
+                while not self._go.wait(0.02):
+                    if not asking.is_alive():
+                        return  # The client has gone.
             client.sendall(data)
             passed += len(data)
         client.shutdown(socket.SHUT_RDWR)

@@ -8,6 +8,7 @@ import socket
 import struct
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -190,21 +191,24 @@ def test_when_the_client_goes_the_store_is_read_no_more(
 
 def test_a_client_that_goes_takes_no_other_ones_connection_along(store: Service, tap: Tap) -> None:
     """A connection that went back to the pool is the next one's."""
-    with serving(settings_for(store, tap, handler="executor", pool_connections=1)) as registry:
-        stop = threading.Event()
-        leaving = threading.Thread(target=leave_again_and_again, args=(registry, stop))
-        leaving.start()
-        try:
-            lengths = {len(download(registry.port)[2]) for _ in range(20)}
-        finally:
-            stop.set()
-            leaving.join()
-    assert lengths == {SIZE}
-
-
-def leave_again_and_again(registry: Registry, stop: threading.Event) -> None:
-    while not stop.wait(0.005):
-        abort(registry.port)
+    before = Tap(store.port)
+    address = f"http://127.0.0.1:{before.port}"
+    settings = settings_for(store, tap, handler="executor", database_address=address)
+    with serving(settings) as registry:
+        tap.hold_after(HELD // 4)
+        with ExitStack() as first:
+            first.enter_context(asking(registry.port))
+            registry.until(lambda now: now["store_connections"]["open"] == 1)
+            before.hold_after(0)
+            with asking(registry.port) as second:
+                registry.until(lambda now: now["database_connections"]["requests"] == 2)
+                assert registry.counts()["database_connections"]["created"] == 1
+                first.close()
+                registry.until(lambda now: now["aborted"] == 1)
+                before.pass_all()
+                tap.pass_all()
+                assert second.recv(12) == b"HTTP/1.1 200"
+    before.close()
 
 
 def abort(port: int, after: int = 0) -> None:
