@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from perflab.load.actions import actions
+from perflab.load.action_marks import actions
 from perflab.load.answer import NotServed
 from perflab.load.body import NO_ROOM
 from perflab.load.client import Client

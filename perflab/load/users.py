@@ -37,7 +37,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from perflab.errors import ParameterError
-from perflab.load.actions import action, actions
+from perflab.load.action_marks import action, actions
 from perflab.load.answer import Answer, NotServed
 from perflab.load.exchange import Exchange, OwnConnection
 from perflab.load.life_cycle import Connections

@@ -1,4 +1,4 @@
-"""The actions of scripted users: methods of a class, marked and weighted."""
+"""How methods of scripted users are marked and weighted as actions."""
 
 from __future__ import annotations
 
