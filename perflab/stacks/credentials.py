@@ -12,6 +12,6 @@ from collections.abc import Mapping
 from perflab.stacks.spec import ServiceSpec
 
 
-def credentials(spec: ServiceSpec, env: Mapping[str, str] = os.environ) -> str:
+def credentials_of(spec: ServiceSpec, env: Mapping[str, str] = os.environ) -> str:
     """Return a JSON object of the variables that a service names and the user has set."""
     return json.dumps({name: env[name] for name in spec.credentials if env.get(name)})

@@ -20,7 +20,7 @@ from perflab.host.endings import how_it_ended
 from perflab.sampling.meters import CgroupMeter
 from perflab.stacks import images
 from perflab.stacks.backend import Launch, rendered
-from perflab.stacks.credentials import credentials
+from perflab.stacks.credentials import credentials_of
 from perflab.stacks.labels import read
 from perflab.stacks.losses import with_memory
 from perflab.stacks.patience import Interrupted, never, patiently
@@ -262,7 +262,7 @@ def _secrets(launch: Launch) -> dict[str, str]:
     """Return the files of the stack's password and the user's credentials, where it wants them."""
     files = {SECRET_FILE: launch.secret} if launch.spec.takes_secret else {}
     if launch.spec.credentials:
-        files[CREDENTIALS_FILE] = credentials(launch.spec)
+        files[CREDENTIALS_FILE] = credentials_of(launch.spec)
     return files
 
 

@@ -15,7 +15,7 @@ from perflab.host.own_folders import own_folder
 from perflab.paths import compiled_dir, environments_dir, state_dir
 from perflab.stacks import compiled, environments, log_keeper, memory_group, stack_folders
 from perflab.stacks.backend import Launch, rendered
-from perflab.stacks.credentials import credentials
+from perflab.stacks.credentials import credentials_of
 from perflab.stacks.environments import Environment
 from perflab.stacks.identity import content_hash
 from perflab.stacks.made_once import made
@@ -106,7 +106,7 @@ class ProcessBackend:
             # While nobody else can put anything into that folder.
             _write_secret(data / SECRET_FILE, launch.secret, user)
         if launch.spec.credentials:
-            _write_secret(data / CREDENTIALS_FILE, credentials(launch.spec), user)
+            _write_secret(data / CREDENTIALS_FILE, credentials_of(launch.spec), user)
         if user:
             _check_reachable(data, user)
             os.chown(data, user.pw_uid, user.pw_gid)

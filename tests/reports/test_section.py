@@ -48,7 +48,7 @@ def test_failed_and_invalid_trials_stand_with_their_reasons(run) -> None:
 
 def test_every_linked_figure_exists_relative_to_the_section(written) -> None:
     links = re.findall(r"!\[.*?\]\(<(.*?)>\)", written.read_text())
-    assert len(links) == 8
+    assert len(links) == 9
     for link in links:
         assert not Path(link).is_absolute()
         assert link.endswith(".svg")
