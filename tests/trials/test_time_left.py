@@ -68,6 +68,8 @@ def events_of_a_run(monkeypatch: pytest.MonkeyPatch, blocks: int) -> list[tuple[
         return TrialTables({**row, "state": "valid", "reasons": []})
 
     monkeypatch.setattr(session, "measure", measured)
+    # What is read back from disk at the end.
+    monkeypatch.setattr(session.Session, "_note_unsteady", lambda _: None)
     bench = SimpleNamespace(
         residents=_Residents(), interrupted=lambda: "", before_trial=lambda: None
     )
