@@ -125,6 +125,7 @@ def test_what_is_expected_of_a_body_can_be_a_file_s(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.measures
 @pytest.mark.parametrize(("served", "points"), [(in_pieces, 8), (in_chunks, 8), (in_pieces, 1000)])
 def test_a_load_records_when_the_body_of_every_request_came(
     tmp_path: Path, served: Any, points: int

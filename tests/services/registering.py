@@ -30,13 +30,14 @@ VARIANTS = [(handler, body) for handler in HANDLERS for body in ("buffered", "st
 class Tap:
     """A TCP proxy before the store, which can hold back, cut short or refuse its answers.
 
-    ``allowed`` is how many bytes of answers may pass on each connection (None: all of them).
+    ``allowed`` is how many bytes of answers may pass on each connection (None: all of them). With
+    ``says_close`` each answer says that it is the last one on its connection.
     """
 
     def __init__(self, upstream: int) -> None:
         self.upstream = upstream
         self.allowed: int | None = None
-        self.is_cutting = False
+        self.is_cutting = self.says_close = False
         self.open = 0
         self.most_open = 0
         self._lock = threading.Lock()
@@ -105,6 +106,8 @@ class Tap:
     ) -> None:
         passed = 0
         while data := server.recv(65536):
+            if self.says_close and not passed:
+                data = data.replace(b"\r\n", b"\r\nConnection: close\r\n", 1)
             if self.allowed is not None and passed + len(data) > self.allowed:
                 ahead = max(0, self.allowed - passed)
                 client.sendall(data[:ahead])

@@ -71,7 +71,7 @@ def test_no_store_gives_anything_to_who_has_not_its_password(
     for node in ("store", "metadata"):
         assert download(ports[node], f"/models{PATH}")[0] == 403
     wrong = tmp_path / "secret"
-    wrong.write_text("wrong-password")
+    wrong.write_text("nobody-gave-this-password")
     settings = Settings(
         handler="threads",
         store_address=f"http://127.0.0.1:{ports['store']}",
@@ -82,4 +82,4 @@ def test_no_store_gives_anything_to_who_has_not_its_password(
         assert refusal(registry.port)[:2] == (502, "store_broken")
     shown = call(ports["registry"], "GET", "/settings").body
     assert residents.instance("it", "store").launch.secret not in str(shown)
-    assert "wrong-password" not in str(shown)
+    assert "nobody-gave-this-password" not in str(shown)

@@ -170,11 +170,13 @@ def test_a_setting_that_cannot_be_is_refused_by_name(name: str, value: str) -> N
         from_environment({f"REGISTRY_{name}": value})
 
 
+@pytest.mark.parametrize("says_close", [False, True], ids=["kept", "closing"])
 @pytest.mark.parametrize(("handler", "body"), NOTICING)
 def test_when_the_client_goes_the_store_is_read_no_more(
-    store: Service, tap: Tap, handler: str, body: str
+    store: Service, tap: Tap, handler: str, body: str, says_close: bool
 ) -> None:
     """Promised within a second; this machine may be three times as slow."""
+    tap.says_close = says_close
     with serving(settings_for(store, tap, handler=handler, body=body)) as registry:
         tap.hold_after(HELD // 4)
         with asking(registry.port):

@@ -76,23 +76,43 @@ class _Queue(queue.LifoQueue[Any]):
 
 
 class _Counted:
-    """A connection that counts while it is open."""
+    """A connection that counts while it is open.
+
+    Where a store ends the connection after its answer, http.client lets go of it as soon as it has
+    the head: the answer alone has its socket then, which is still to be counted and cut.
+    """
 
     tally: ClassVar[Tally]
     loan: Loan | None = None
+    own_socket: Any = None
     _is_counted = False
+    _is_answered = False
 
     def connect(self) -> None:
         super().connect()  # type: ignore[misc]
+        self.own_socket = self.sock  # type: ignore[attr-defined]
         self.tally.add("created")
         self.tally.add("open")
         self._is_counted = True
 
+    def getresponse(self) -> Any:
+        self._is_answered = True
+        try:
+            return super().getresponse()  # type: ignore[misc]
+        finally:
+            self._is_answered = False
+
     def close(self) -> None:
-        if self._is_counted:
-            self._is_counted = False
-            self.tally.add("open", -1)
         super().close()  # type: ignore[misc]
+        if not self._is_answered:
+            self.settle()
+
+    def settle(self) -> None:
+        """Count it as gone where nothing has its socket any more."""
+        if self._is_counted and self.sock is None:  # type: ignore[attr-defined]
+            self._is_counted = False
+            self.own_socket = None
+            self.tally.add("open", -1)
 
 
 class Loan:
@@ -106,7 +126,7 @@ class Loan:
     def cut(self) -> None:
         """End the connection under whoever waits for its bytes in another thread."""
         with self._lock:
-            sock = getattr(self._connection, "sock", None)
+            sock = getattr(self._connection, "own_socket", None)
             if sock is not None:
                 self.was_cut = True
                 with suppress(OSError):
@@ -141,11 +161,13 @@ class _Lending:
         return connection
 
     def _put_conn(self, connection: Any) -> None:
-        if connection is not None and connection.loan is not None:
-            connection.loan.end()
-            if connection.loan.was_cut:
-                connection.close()
-            connection.loan = None
+        if connection is not None:
+            if connection.loan is not None:
+                connection.loan.end()
+                if connection.loan.was_cut:
+                    connection.close()
+                connection.loan = None
+            connection.settle()
         super()._put_conn(connection)  # type: ignore[misc]
 
 
