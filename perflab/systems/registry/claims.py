@@ -1,0 +1,169 @@
+"""What was published of the ladder, as contrasts between rungs.
+
+A baseline in which every request timed out bounds what a step gained: published sizes are bounds,
+and so is what is measured against such a baseline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+
+from perflab.recordings import Contrast, published_value
+from perflab.recordings.contrasts import Direction
+from perflab.systems.registry.preset import STUDY
+from perflab.systems.registry.rungs import LAST
+
+BASE = "step_0"
+TABLE = "results table"
+# Response, measure of the results table, and its words.
+TIMES = {
+    "total duration": ("total_duration_s", "total_duration"),
+    "mean": ("mean_ms", "mean_latency"),
+    "median": ("p50_ms", "median_latency"),
+    "fastest": ("fastest_ms", "min_latency"),
+    "slowest": ("max_ms", "max_latency"),
+}
+Levels = Mapping[str, str]
+
+
+def contrasts(have: Collection[str], as_published: bool) -> list[Contrast]:
+    """Return every contrast whose rungs are there.
+
+    Parameters
+    ----------
+    have : collection of str
+        Rungs of the run.
+    as_published : bool
+        Whether load and link are such that published sizes may be compared.
+    """
+    wanted = [*_ladder(as_published), *_claims(), *_beyond()]
+    return [each for each in wanted if _rungs(each) <= set(have)]
+
+
+def _rungs(contrast: Contrast) -> set[str]:
+    return {contrast.numerator["rung"], contrast.denominator["rung"]}
+
+
+def _ladder(as_published: bool) -> list[Contrast]:
+    """Return the results table: the last step against the baseline."""
+    return [
+        *(_time(words, as_published) for words in TIMES),
+        Contrast(
+            name="step_3 against step_0, successful",
+            claim="after the three fixes all 100 downloads succeed, and none before",
+            response="succeeded",
+            scale="difference",
+            numerator={"rung": LAST},
+            denominator={"rung": BASE},
+            published_difference=_published("optimised", "successful")
+            - _published("baseline", "successful")
+            if as_published
+            else None,
+            published_direction="greater",
+            source="registry study, results table (100 against 0 of 100)",
+        ),
+    ]
+
+
+def _time(words: str, as_published: bool) -> Contrast:
+    response, measure = TIMES[words]
+    after, before = (_published(which, measure) for which in ("optimised", "baseline"))
+    return Contrast(
+        name=f"step_3 against step_0, {words}",
+        claim=f"the three fixes shorten the {words} (a bound: the baseline timed out)",
+        response=response,
+        numerator={"rung": LAST},
+        denominator={"rung": BASE},
+        published_ratio=after / before if as_published else None,
+        published_bound="at most" if as_published else "",
+        published_direction="smaller",
+        source=f"registry study, results table ({after:g} against at least {before:g})",
+    )
+
+
+def _published(scenario: str, measure: str) -> float:
+    return published_value(STUDY, TABLE, scenario, measure)
+
+
+def _claims() -> list[Contrast]:
+    """Return the claims in words, each with what would have to be seen if it held."""
+    return [
+        *_def_and_loop(),
+        _between(
+            ("step_2", "step_1_32"), "total_duration_s", "smaller",
+            "100 threads shorten what 32 threads limit", "registry study, claim 2",
+        ),
+        _between(
+            ("pool_10", LAST), "most_store_connections", "smaller",
+            "a pool of 10 lets requests wait: fewer connections are open at a time than with 150",
+            "registry study, claim 3",
+        ),
+        _between(
+            (LAST, "pool_10"), "total_duration_s", "smaller",
+            "a pool of 150 for 100 downloads shortens what a pool of 10 holds up",
+            "registry study, claim 3 as time",
+        ),
+        _between(
+            ("pool_200", "pool_100"), "total_duration_s", "smaller",
+            "a pool of twice the concurrency shortens what one of just as many connections takes",
+            "registry study, their rule for the pool",
+        ),
+        _between(
+            (LAST, "one_client"), "mean_ms", "none",
+            "only the network limits: one of 100 downloads takes no longer than one by itself",
+            "registry study, claim 4",
+        ),
+    ]  # fmt: skip
+
+
+def _def_and_loop() -> list[Contrast]:
+    """Return claim 1, and the lab's own explanation beside it."""
+    return [
+        _between(
+            ("plain_def", "step_1_32"), "longest_silence_ms", "greater",
+            "a plain def holds up the event loop, which a call handed to a thread does not",
+            "registry study, claim 1",
+        ),
+        _between(
+            (BASE, "plain_def"), "longest_silence_ms", None,
+            "beyond the study: a blocking call in async def holds up the event loop, against def",
+        ),
+        _between(
+            ("step_1_32", "step_1"), "total_duration_s", None,
+            "beyond the study: 32 threads against Python's own min(32, cores + 4)",
+        ),
+        _between(
+            (LAST, "step_2"), "total_duration_s", "smaller",
+            "the last step (pool of 150, retries) shortens what step 2 takes",
+            "registry study, the ladder",
+        ),
+    ]  # fmt: skip
+
+
+def _beyond() -> list[Contrast]:
+    memory, total = "memory_registry_bytes", "total_duration_s"
+    words: Mapping[str, Callable[[str], str]] = {
+        memory: lambda name: f"beyond the study: memory, {name} against step 3",
+        total: lambda name: f"beyond the study: total duration, {name} against step 3",
+    }
+    return [
+        _between((name, LAST), response, None, words[response](name))
+        for name in ("streamed", "async", "redirect", "ranged")
+        for response in (memory, total)
+    ]
+
+
+def _between(
+    rungs: tuple[str, str], response: str, direction: Direction | None, claim: str, source: str = ""
+) -> Contrast:
+    above, below = rungs
+    named = response.rsplit("_", 1)[0].replace("_", " ")
+    return Contrast(
+        name=f"{above} against {below}, {named}",
+        claim=claim,
+        response=response,
+        numerator={"rung": above},
+        denominator={"rung": below},
+        published_direction=direction,
+        source=source,
+    )
