@@ -23,7 +23,13 @@ TIMES = {
     "fastest": ("fastest_ms", "min_latency"),
     "slowest": ("max_ms", "max_latency"),
 }
-Levels = Mapping[str, str]
+WORDS = {
+    "total_duration_s": "total duration",
+    "mean_ms": "mean",
+    "longest_silence_ms": "silence",
+    "phase_first_byte_p50_ms": "first byte",
+    "memory_registry_bytes": "memory",
+}
 
 
 def contrasts(have: Collection[str], as_published: bool) -> list[Contrast]:
@@ -94,9 +100,17 @@ def _claims() -> list[Contrast]:
             "100 threads shorten what 32 threads limit", "registry study, claim 2",
         ),
         _between(
-            ("pool_10", LAST), "most_store_connections", "smaller",
-            "a pool of 10 lets requests wait: fewer connections are open at a time than with 150",
+            ("pool_10", LAST), "phase_first_byte_p50_ms", "greater",
+            "in a full pool requests wait for a connection: the store's first byte comes later",
             "registry study, claim 3",
+        ),
+        Contrast(
+            name="pool_10 against step_3, thrown away",
+            claim="beyond the study: a pool of 10 throws connections away that one of 150 keeps",
+            response="store_connections_discarded",
+            scale="difference",
+            numerator={"rung": "pool_10"},
+            denominator={"rung": LAST},
         ),
         _between(
             (LAST, "pool_10"), "total_duration_s", "smaller",
@@ -157,9 +171,8 @@ def _between(
     rungs: tuple[str, str], response: str, direction: Direction | None, claim: str, source: str = ""
 ) -> Contrast:
     above, below = rungs
-    named = response.rsplit("_", 1)[0].replace("_", " ")
     return Contrast(
-        name=f"{above} against {below}, {named}",
+        name=f"{above} against {below}, {WORDS[response]}",
         claim=claim,
         response=response,
         numerator={"rung": above},

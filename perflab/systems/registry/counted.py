@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-import numpy as np
 import pandas as pd
 
 # A column of the table, and where its number stands in the service's answer.
@@ -15,7 +14,6 @@ COUNTED: Mapping[str, str] = {
     "most_waiting_for_thread": "most_waiting_for_thread",
     "in_flight": "in_flight",
     "most_in_flight": "most_in_flight",
-    "store_open": "store_connections/open",
     "store_created": "store_connections/created",
     "store_discarded": "store_connections/discarded",
     "rss_bytes": "rss_bytes",
@@ -50,31 +48,35 @@ def download_columns(requests: pd.DataFrame) -> dict[str, float]:
     return found
 
 
-def counted_columns(table: pd.DataFrame, end_ns: int) -> dict[str, float]:
+def counted_columns(table: pd.DataFrame, begin_ns: int, end_ns: int) -> dict[str, float]:
     """Return what the counts of a trial come to; NaN of what was never answered.
+
+    What the service counts up to its highest is taken from the last answer after the load, and is
+    not known where there is none: an answer from before a silence says nothing of the silence.
 
     Parameters
     ----------
     table : DataFrame
-        Columns t_ns, answered_ns (0: it did not) and those of ``COUNTED``.
-    end_ns : int
-        When the load was over.
+        Columns t_ns, answered_ns (0: it did not) and those of ``COUNTED``; the last row was asked
+        after the load.
+    begin_ns, end_ns : int
+        When the load began, and when it was over.
     """
-    asked = table[table["t_ns"] <= end_ns]
-    answered = table[table["answered_ns"] > 0]
+    under_load = table[table["t_ns"].between(begin_ns, end_ns)]
+    answered = under_load[under_load["answered_ns"] > 0]
+    last = table.iloc[-1] if len(table) and table["answered_ns"].iloc[-1] else None
 
-    def most(name: str) -> float:
-        return float(answered[name].max()) if len(answered) else math.nan
+    def at_last(name: str) -> float:
+        return math.nan if last is None else float(last[name])
 
     return {
-        "most_waiting": most("most_waiting_for_thread"),
-        "most_working": most("working_threads"),
-        "most_in_flight": most("most_in_flight"),
-        "most_store_connections": most("store_open"),
-        "store_connections_made": most("store_created"),
-        "store_connections_discarded": most("store_discarded"),
-        "answered_share": float((asked["answered_ns"] > 0).mean()) if len(asked) else math.nan,
-        **silence_columns(table, end_ns),
+        "most_waiting": at_last("most_waiting_for_thread"),
+        "most_working": float(answered["working_threads"].max()) if len(answered) else math.nan,
+        "most_in_flight": at_last("most_in_flight"),
+        "store_connections_made": at_last("store_created"),
+        "store_connections_discarded": at_last("store_discarded"),
+        "answered_share": len(answered) / len(under_load) if len(under_load) else math.nan,
+        **silence_columns(table[table["t_ns"] <= end_ns], end_ns),
     }
 
 
@@ -94,4 +96,4 @@ def silence_columns(table: pd.DataFrame, end_ns: int) -> dict[str, float]:
     last_ms = max(0.0, (end_ns - since_ns) / 1e6) if since_ns else 0.0
     if last_ms > longest_ms:
         return {"longest_silence_ms": math.nan, "longest_silence_at_least_ms": last_ms}
-    return {"longest_silence_ms": longest_ms if np.isfinite(longest_ms) else math.nan}
+    return {"longest_silence_ms": longest_ms or math.nan}

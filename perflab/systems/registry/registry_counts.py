@@ -76,7 +76,7 @@ class _RegistryCounts(Look):
         table = self._table()
         columns = {
             **download_columns(load.result.requests),
-            **counted_columns(table, load.result.end_ns),
+            **counted_columns(table, load.result.begin_ns, load.result.end_ns),
         }
         return Observation(columns, self.left())
 

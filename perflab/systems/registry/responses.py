@@ -38,16 +38,12 @@ COUNTS = (
         heading="most waiting", noun="waiting for a thread", better="less", typical=True,
     ),
     Response(
-        name="most_working", title="most threads that worked at a time", unit="threads",
+        name="most_working", title="most threads seen working at a time", unit="threads",
         noun="working threads",
     ),
     Response(
         name="most_in_flight", title="most downloads in flight in the service",
         unit="downloads", noun="downloads in flight",
-    ),
-    Response(
-        name="most_store_connections", title="most connections to the store at a time",
-        unit="connections", heading="store conns", noun="connections to the store", typical=True,
     ),
     Response(
         name="store_connections_made", title="connections to the store that were opened",
