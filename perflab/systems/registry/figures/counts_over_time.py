@@ -13,6 +13,7 @@ from matplotlib.ticker import MaxNLocator
 from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
 from perflab.figures.page import Page
 from perflab.figures.view import View
+from perflab.numerals import counted
 from perflab.recordings import Run
 from perflab.systems.registry.figures.waterfall import has_downloads
 from perflab.systems.registry.registry_counts import TABLE
@@ -28,6 +29,8 @@ PANELS = {
 }
 COLUMNS = ["treatment", "t_s", "silent_s", *PANELS]
 MB = 1e6
+# More lines than colours could not be told apart.
+MOST = 8
 
 
 def counts_table(run: Run) -> pd.DataFrame:
@@ -54,13 +57,16 @@ def counts_table(run: Run) -> pd.DataFrame:
 
 def draw_counts(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw a panel per count, a line per treatment; a line has gaps where nobody answered."""
-    shown = {name: look for name, look in page.looks.items() if name in set(table["treatment"])}
+    measured = {name: look for name, look in page.looks.items() if name in set(table["treatment"])}
+    shown = dict([*measured.items()][:MOST])
     silent = [
         look.label
         for name, look in shown.items()
         if table[(table["treatment"] == name) & (table["t_s"] > 0)]["silent_s"].isna().any()
     ]
     said = f" Did not answer for a while: {'; '.join(silent)}." if silent else ""
+    if left_out := len(measured) - len(shown):
+        said += f" Not drawn, but in the table: {counted(left_out, 'further treatment')}."
     figure = page_canvas(
         page,
         TITLE,

@@ -19,10 +19,13 @@ from perflab.figures.words import tick_label
 from perflab.recordings import Run
 
 TITLE = "all downloads of a trial, one line each"
-WAITS, COMES, GIVEN_UP = "waits for the first byte", "the body comes", "timed out"
-COLORS = {WAITS: "#B8C4CC", COMES: PALETTE[0], GIVEN_UP: PALETTE[1]}
+WAITS, WORKED_ON, COMES = "waits", "the service reads it", "the body comes"
+GIVEN_UP = "waits, and times out"
+COLORS = {WAITS: "#CBD3D9", WORKED_ON: PALETTE[5], COMES: PALETTE[0], GIVEN_UP: "#E9A887"}
+# What the service says of the time in which it worked on a download.
+WORK = ("phase_metadata_ms", "phase_first_byte_ms", "phase_get_ms")
 KEY = ["worker", "user", "planned_ns"]
-COLUMNS = ["treatment", "place", "begin_s", "first_s", "end_s", "outcome"]
+COLUMNS = ["treatment", "place", "begin_s", "work_s", "first_s", "end_s", "outcome"]
 PER_ROW = 3
 WHOLE = "whole"
 
@@ -31,7 +34,8 @@ def waterfall_table(run: Run) -> pd.DataFrame:
     """Return the downloads of each treatment's first valid trial, in the order in which they end.
 
     Seconds are from the instant at which all were to start. ``first_s`` is when the first bytes of
-    the body were read (NaN: none were), ``outcome`` is ``whole`` or the error.
+    the body were read (NaN: none were), ``work_s`` how long the service says that it worked on it
+    before (metadata and store; NaN: it said nothing), ``outcome`` is ``whole`` or the error.
     """
     valid = run.valid_trials()
     if valid.empty:
@@ -54,6 +58,7 @@ def _of_trial(name: object, own: pd.DataFrame) -> pd.DataFrame:
         {
             "treatment": str(name),
             "begin_s": (own["planned_ns"] - begin_ns) / 1e9,
+            "work_s": own.reindex(columns=[*WORK]).astype(float).sum(axis=1, min_count=1) / 1e3,
             "first_s": (own["body_ns"] - begin_ns) / 1e9,
             "end_s": (own["done_ns"] - begin_ns) / 1e9,
             "outcome": own["error"].where(own["error"] != "", WHOLE),
@@ -71,7 +76,8 @@ def draw_waterfall(table: pd.DataFrame, page: Page) -> LabFigure:
         TITLE,
         plot_height_in=0.4 + 2.3 * rows,
         subtitle="Each treatment's first valid trial; all downloads start at 0, and stand in the"
-        " order in which they end. A buffered answer begins when the service has read all of it.",
+        " order in which they end. How long the service read one is what it says itself; a buffered"
+        " answer begins when all of it is read.",
         key=[Line2D([], [], color=color, lw=3, label=words) for words, color in COLORS.items()],
     )
     panels = figure.subplots(
@@ -82,6 +88,7 @@ def draw_waterfall(table: pd.DataFrame, page: Page) -> LabFigure:
         _draw(axes, table[table["treatment"] == name])
     for axes in panels[len(shown) :]:
         axes.set_visible(False)
+    panels[0].set_xlim(0, 1.03 * float(table["end_s"].max()))
     for number, axes in enumerate(panels[: len(shown)]):
         if number + PER_ROW >= len(shown):
             axes.set_xlabel("seconds since the start")
@@ -94,26 +101,21 @@ def draw_waterfall(table: pd.DataFrame, page: Page) -> LabFigure:
 def _draw(axes: Axes, own: pd.DataFrame) -> None:
     lines: dict[str, list[list[tuple[float, float]]]] = {words: [] for words in COLORS}
     for each in own.to_dict("records"):
-        y, end = float(each["place"]), float(each["end_s"])
+        y, begin, end = (float(each[name]) for name in ("place", "begin_s", "end_s"))
         first = end if math.isnan(each["first_s"]) else float(each["first_s"])
-        whole = each["outcome"] == WHOLE
-        lines[WAITS].append([(float(each["begin_s"]), y), (first, y)])
+        work = 0.0 if math.isnan(each["work_s"]) else float(each["work_s"])
+        begun = max(begin, first - work)
+        lines[WAITS if each["outcome"] == WHOLE else GIVEN_UP].append([(begin, y), (begun, y)])
+        lines[WORKED_ON].append([(begun, y), (first, y)])
         lines[COMES].append([(first, y), (end, y)])
-        if not whole:
-            lines[GIVEN_UP].append([(end, y), (end + 1e-9, y)])
-    width = max(0.6, 120 / max(20, len(own)))
+    width = max(0.9, 125 / max(10, len(own)))
     for words, parts in lines.items():
-        caps = "projecting" if words == GIVEN_UP else "butt"
-        wide = 2.5 if words == GIVEN_UP else 1.0
         axes.add_collection(
             LineCollection(
-                parts, colors=COLORS[words], linewidths=wide * width, capstyle=caps, gid=words
+                parts, colors=COLORS[words], linewidths=width, capstyle="butt", gid=words
             )
         )
-    axes.set_xlim(0, None)
     axes.set_ylim(len(own) - 0.2, -0.8)
-    axes.autoscale_view(scaley=False)
-    axes.set_xlim(left=0)
     axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
     axes.xaxis.set_major_locator(MaxNLocator(4))
     only_grid(axes, "x")
