@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
 from perflab.experiments.experiment import RunParameters
-from perflab.host.placing import placement
 from perflab.instruments import STANDARD, Requests
 from perflab.load.workload import Burst, Request, Workload
 from perflab.numerals import counted
@@ -181,7 +181,8 @@ def download_s(parameters: DownloadParameters) -> float:
 def expected_s(parameters: DownloadParameters, rung: Rung) -> float:
     """Return how long the load of a rung takes where the link alone costs time."""
     asked = clients(parameters, rung)
-    side_by_side = lanes(rung, len(placement().services)) or asked
+    # Python counts the cores of the machine, not those that a process may use.
+    side_by_side = lanes(rung, os.cpu_count() or 1) or asked
     batches = math.ceil(asked / side_by_side)
     return min(parameters.timeout_s, batches * download_s(parameters))
 

@@ -57,7 +57,8 @@ COUNTS = (
 )  # fmt: skip
 TYPICAL_MEMORY = tuple(
     each.model_copy(update={"name": "memory_registry_bytes", "title": "memory of registry",
-                            "heading": "memory registry", "typical": True})
+                            "heading": "memory registry", "noun": "memory of registry",
+                            "typical": True})
     for each in MEMORY
 )  # fmt: skip
 # Of a hundred downloads no p95 or p99 can be told.

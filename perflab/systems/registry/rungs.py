@@ -100,7 +100,7 @@ def lanes(rung: Rung, cores: int) -> int | None:
     Parameters
     ----------
     cores : int
-        Those of the service: Python's own executor has min(32, cores + 4) threads.
+        Those that Python counts: its own executor has min(32, cores + 4) threads.
     """
     if rung.handler == "blocking":
         return 1

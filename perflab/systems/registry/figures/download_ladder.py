@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
+from matplotlib.ticker import LogLocator
 
 from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
 from perflab.figures.evidence import trials_shown
@@ -131,6 +132,9 @@ def _draw(axes: Axes, own: pd.DataFrame, page: Page, is_log: bool) -> None:
     highest = own["value"].max()
     if is_log:
         log_axis(axes, "x")
+        # Three panels share the width: numbers at the tens, and at the threes where few are seen.
+        low, high = axes.get_xlim()
+        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0) if high < 40 * low else (1.0,)))
     elif math.isfinite(highest):
         axes.set_xlim(-0.06 * highest, 1.08 * highest)
     only_grid(axes, "x")

@@ -17,36 +17,39 @@ from perflab.figures.points import draw_points
 from perflab.figures.theme import MUTED
 from perflab.figures.view import View
 from perflab.recordings import Run
+from perflab.systems.registry.rungs import LAST, RUNGS
 
-TITLE = "how many threads 100 downloads need"
-TRIAL, BATCHES = "trial", "batches"
+TITLE = "how many threads the downloads need"
+TRIAL, AT_LEAST, BATCHES = "trial", "at least", "batches"
 COLUMNS = ["what", "threads", "state", "duration_s"]
-LOOKS = {TRIAL: Look(PALETTE[0], "o", "trial: until the last download was there")}
-OWN_EXECUTOR = "executor"
+LOOKS = {
+    TRIAL: Look(PALETTE[0], "o", "trial: until the last download was there"),
+    AT_LEAST: Look(PALETTE[1], "^", "trial with time-outs: at least that"),
+}
+# Rungs that differ from the last step in their threads alone.
+ALIKE = {name: str(RUNGS[LAST].settings[name]) for name in ("handler", "body", "pool_connections")}
 
 
 def thread_table(run: Run) -> pd.DataFrame:
-    """Return the total duration of every trial with an own executor, by its threads.
+    """Return the total duration of every trial of the last step, by the threads of its executor.
 
-    ``state`` is the trial's; of one in which downloads timed out ``duration_s`` is what it is at
-    least, and its state says so (``timed out``). ``what`` ``batches`` is the curve of downloads /
-    threads, rounded up, times what the model takes over one connection of the link.
+    ``what`` is ``trial``, ``at least`` (downloads timed out) or ``batches``: the curve of downloads
+    / threads, rounded up, times what the model takes over one connection of the link.
     """
     trials = trials_shown(run)
-    own = trials[
-        (trials["factor_handler"] == OWN_EXECUTOR)
-        & (trials["factor_body"] == "buffered")
-        & (trials["factor_clients"] == str(run.record.parameters["clients"]))
-    ]
+    wanted = {**ALIKE, "clients": str(run.record.parameters["clients"])}
+    own = trials
+    for factor, level in wanted.items():
+        own = own[own[f"factor_{factor}"] == level]
     if own.empty or own["factor_executor_threads"].nunique() < 2:
         return pd.DataFrame(columns=COLUMNS)
     at_least = own.get("total_duration_s_at_least", pd.Series(np.nan, index=own.index))
     known = own["total_duration_s"].astype(float)
     points = pd.DataFrame(
         {
-            "what": TRIAL,
+            "what": np.where(known.notna() | at_least.isna(), TRIAL, AT_LEAST),
             "threads": own["factor_executor_threads"].astype(float),
-            "state": own["state"].where(known.notna(), "timed out"),
+            "state": own["state"],
             "duration_s": known.fillna(at_least.astype(float)),
         }
     )
@@ -72,18 +75,23 @@ def draw_threads(table: pd.DataFrame, page: Page) -> LabFigure:
         page,
         TITLE,
         plot_height_in=3.2,
-        subtitle="Hollow: refused, or downloads timed out and it would have taken longer. Line:"
-        " downloads / threads, rounded up, times the seconds that the model takes over one"
-        " connection of the link; nothing is fitted.",
+        subtitle="Every point is a trial (hollow: refused). Line: downloads / threads, rounded up,"
+        " times the seconds that the model takes over one connection of the link; nothing is"
+        " fitted.",
         key=[
-            Line2D([], [], ls="", marker="o", ms=4, color=PALETTE[0], label=LOOKS[TRIAL].label),
+            *(
+                Line2D([], [], ls="", marker=look.marker, ms=4, color=look.color, label=look.label)
+                for name, look in LOOKS.items()
+                if name in set(table["what"])
+            ),
             Line2D([], [], color=MUTED, lw=1.2, label="batches over the link alone"),
         ],
     )
     axes = figure.subplots()
     curve = table[table["what"] == BATCHES]
-    axes.plot(curve["threads"], curve["duration_s"], color=MUTED, lw=1.2, zorder=1)
-    draw_points(axes, table[table["what"] == TRIAL], "threads", "duration_s", "what", LOOKS, s=22)
+    axes.step(curve["threads"], curve["duration_s"], where="post", color=MUTED, lw=1.2, zorder=1)
+    trials = table[table["what"] != BATCHES]
+    draw_points(axes, trials, "threads", "duration_s", "what", LOOKS, s=24)
     log_axis(axes, "x")
     log_axis(axes, "y")
     axes.set_xlabel("threads of the executor (log)")
@@ -93,14 +101,13 @@ def draw_threads(table: pd.DataFrame, page: Page) -> LabFigure:
 
 
 def has_threads(run: Run) -> bool:
-    """Return whether a run compares sizes of an own executor."""
-    record = run.record
+    """Return whether a run compares sizes of the executor of the last step."""
     sizes = {
         item.levels.get("executor_threads")
-        for item in record.treatments
-        if item.levels.get("handler") == OWN_EXECUTOR
+        for item in run.record.treatments
+        if all(item.levels.get(name) == level for name, level in ALIKE.items())
     }
-    return "handler" in record.factors and len(sizes) > 1
+    return "handler" in run.record.factors and len(sizes) > 1
 
 
 THREAD_CURVE = View("thread_curve", TITLE, thread_table, draw_threads, suits=has_threads)

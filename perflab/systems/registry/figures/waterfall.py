@@ -27,6 +27,7 @@ WORK = ("phase_metadata_ms", "phase_first_byte_ms", "phase_get_ms")
 KEY = ["worker", "user", "planned_ns"]
 COLUMNS = ["treatment", "place", "begin_s", "work_s", "first_s", "end_s", "outcome"]
 PER_ROW = 3
+LEAST_PLACES = 10
 WHOLE = "whole"
 
 
@@ -108,14 +109,16 @@ def _draw(axes: Axes, own: pd.DataFrame) -> None:
         lines[WAITS if each["outcome"] == WHOLE else GIVEN_UP].append([(begin, y), (begun, y)])
         lines[WORKED_ON].append([(begun, y), (first, y)])
         lines[COMES].append([(first, y), (end, y)])
-    width = max(0.9, 125 / max(10, len(own)))
+    places = max(LEAST_PLACES, len(own))
+    # Lines of one place each, and a little more, so that none is seen between them.
+    width = 140 / places
     for words, parts in lines.items():
         axes.add_collection(
             LineCollection(
                 parts, colors=COLORS[words], linewidths=width, capstyle="butt", gid=words
             )
         )
-    axes.set_ylim(len(own) - 0.2, -0.8)
+    axes.set_ylim(places - 0.2, -0.8)
     axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
     axes.xaxis.set_major_locator(MaxNLocator(4))
     only_grid(axes, "x")
