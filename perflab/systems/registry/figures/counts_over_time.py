@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -27,7 +25,7 @@ PANELS = {
     "store_discarded": "of these\nthrown away",
     "memory_mb": "memory,\nMB (10^6)",
 }
-COLUMNS = ["treatment", "t_s", "silent_s", *PANELS]
+COLUMNS = ["treatment", "t_s", "answered", *PANELS]
 MB = 1e6
 # More lines than colours could not be told apart.
 MOST = 8
@@ -36,7 +34,7 @@ MOST = 8
 def counts_table(run: Run) -> pd.DataFrame:
     """Return the counts of each treatment's first valid trial, in seconds since its load began.
 
-    Where the service did not answer a question (``silent_s``: for so long) its numbers are NaN.
+    Where the service did not answer a question (``answered`` is ``no``) its numbers are NaN.
     """
     valid = run.valid_trials()
     if valid.empty:
@@ -49,7 +47,7 @@ def counts_table(run: Run) -> pd.DataFrame:
     found = counts.assign(
         # What is told is that of the instant of the answer, not of the question.
         t_s=(since_ns + took_ns.fillna(0)) / 1e9,
-        silent_s=(took_ns / 1e9).fillna(math.nan),
+        answered=np.where(took_ns.notna(), "yes", "no"),
         memory_mb=counts["rss_bytes"] / MB,
     )
     return found[COLUMNS].reset_index(drop=True)
@@ -62,7 +60,7 @@ def draw_counts(table: pd.DataFrame, page: Page) -> LabFigure:
     silent = [
         look.label
         for name, look in shown.items()
-        if table[(table["treatment"] == name) & (table["t_s"] > 0)]["silent_s"].isna().any()
+        if (table[table["treatment"] == name]["answered"] != "yes").any()
     ]
     said = f" Did not answer for a while: {'; '.join(silent)}." if silent else ""
     if left_out := len(measured) - len(shown):
