@@ -12,7 +12,7 @@ from perflab.systems.registry.rungs import RUNGS, SETS, chosen, lanes
 from perflab.trials.plan import RunPlan
 
 CHOSEN = "registry_downloads"
-FIXES = "step_3 against step_0, total duration"
+FIXES = "the fixes, total duration"
 
 
 def plan(**parameters: object) -> RunPlan:
