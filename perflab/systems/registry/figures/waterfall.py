@@ -6,7 +6,7 @@ import math
 
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection
+from matplotlib.collections import PolyCollection
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
@@ -100,29 +100,31 @@ def draw_waterfall(table: pd.DataFrame, page: Page) -> LabFigure:
 
 
 def _draw(axes: Axes, own: pd.DataFrame) -> None:
-    lines: dict[str, list[list[tuple[float, float]]]] = {words: [] for words in COLORS}
+    bars: dict[str, list[list[tuple[float, float]]]] = {words: [] for words in COLORS}
     for each in own.to_dict("records"):
         y, begin, end = (float(each[name]) for name in ("place", "begin_s", "end_s"))
         first = end if math.isnan(each["first_s"]) else float(each["first_s"])
         work = 0.0 if math.isnan(each["work_s"]) else float(each["work_s"])
         begun = max(begin, first - work)
-        lines[WAITS if each["outcome"] == WHOLE else GIVEN_UP].append([(begin, y), (begun, y)])
-        lines[WORKED_ON].append([(begun, y), (first, y)])
-        lines[COMES].append([(first, y), (end, y)])
+        bars[WAITS if each["outcome"] == WHOLE else GIVEN_UP].append(_bar(y, begin, begun))
+        bars[WORKED_ON].append(_bar(y, begun, first))
+        bars[COMES].append(_bar(y, first, end))
     places = max(LEAST_PLACES, len(own))
-    # Lines of one place each, and a little more, so that none is seen between them.
-    width = 140 / places
-    for words, parts in lines.items():
+    for words, parts in bars.items():
+        # Smoothed edges would show as lines between bars that touch.
         axes.add_collection(
-            LineCollection(
-                parts, colors=COLORS[words], linewidths=width, capstyle="butt", gid=words
-            )
+            PolyCollection(parts, facecolors=COLORS[words], lw=0, antialiased=False, gid=words)
         )
     axes.set_ylim(places - 0.2, -0.8)
     axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
     axes.xaxis.set_major_locator(MaxNLocator(4))
     only_grid(axes, "x")
     axes.grid(True, axis="x", color=FAINT)
+
+
+def _bar(y: float, begin: float, end: float) -> list[tuple[float, float]]:
+    """Return the corners of a bar that is as high as a place."""
+    return [(begin, y - 0.5), (end, y - 0.5), (end, y + 0.5), (begin, y + 0.5)]
 
 
 def has_downloads(run: Run) -> bool:
