@@ -47,6 +47,10 @@ CHATTERS = {
     **QUICK, "blocks": 1, "join_s": 0.02, "action_s": 0.25, "plateau_s": 0.5,
     "bcrypt_rounds": 4,
 }  # fmt: skip
+DOWNLOADS = {
+    "backend": "process", "blocks": 1, "sets": ["clients"], "clients": 12, "model_bytes": 100_000,
+    "timeout_s": 5.0, "models": 2,
+}  # fmt: skip
 # Each notebook measures once: one by the command line of papermill, one as the main job.
 ELSEWHERE = {"serialization": "below", "synchronous_commit": "tests/cli/test_lab.py"}
 # Quick enough for `make test`; all others are run by `make slow`.
@@ -68,6 +72,7 @@ SMALL = {
     },
     "chat_ladder": {**CHATTERS, "rungs": ["json", "best"], "users_share": 0.1},
     "latency_cpu": {**CHATTERS, "users": 25},
+    "registry_downloads": DOWNLOADS,
 }
 
 

@@ -1,0 +1,183 @@
+"""What was published of the ladder, as contrasts between rungs.
+
+A baseline in which every request timed out bounds what a step gained: published sizes are bounds,
+and so is what is measured against such a baseline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+
+from perflab.recordings import Contrast, published_value
+from perflab.recordings.contrasts import Direction
+from perflab.systems.registry.preset import STUDY
+from perflab.systems.registry.rungs import LAST
+
+BASE = "step_0"
+TABLE = "results table"
+# Response, measure of the results table, and its words.
+TIMES = {
+    "total duration": ("total_duration_s", "total_duration"),
+    "mean": ("mean_ms", "mean_latency"),
+    "median": ("p50_ms", "median_latency"),
+    "fastest": ("fastest_ms", "min_latency"),
+    "slowest": ("max_ms", "max_latency"),
+}
+# Of these the study says by how much they fell.
+REDUCED = ("total duration", "mean")
+WORDS = {
+    "total_duration_s": "total duration",
+    "mean_ms": "mean",
+    "longest_silence_ms": "silence",
+    "phase_first_byte_p50_ms": "first byte",
+    "memory_registry_bytes": "memory",
+}
+
+
+def contrasts(have: Collection[str], as_published: bool) -> list[Contrast]:
+    """Return every contrast whose rungs are there.
+
+    Parameters
+    ----------
+    have : collection of str
+        Rungs of the run.
+    as_published : bool
+        Whether load and link are such that published sizes may be compared.
+    """
+    wanted = [*_ladder(as_published), *_claims(), *_beyond()]
+    return [each for each in wanted if _rungs(each) <= set(have)]
+
+
+def _rungs(contrast: Contrast) -> set[str]:
+    return {contrast.numerator["rung"], contrast.denominator["rung"]}
+
+
+def _ladder(as_published: bool) -> list[Contrast]:
+    """Return the results table: the last step against the baseline."""
+    return [
+        *(_time(words, as_published) for words in TIMES),
+        Contrast(
+            name="step_3 against step_0, successful",
+            claim="after the three fixes all 100 downloads succeed, and none before",
+            response="succeeded",
+            scale="difference",
+            numerator={"rung": LAST},
+            denominator={"rung": BASE},
+            published_difference=_published("optimised", "successful")
+            - _published("baseline", "successful")
+            if as_published
+            else None,
+            published_direction="greater",
+            source="registry study, results table (100 against 0 of 100)",
+        ),
+    ]
+
+
+def _time(words: str, as_published: bool) -> Contrast:
+    response, measure = TIMES[words]
+    after, before = (_published(which, measure) for which in ("optimised", "baseline"))
+    return Contrast(
+        name=f"{'the fixes' if words in REDUCED else f'{LAST} against {BASE}'}, {words}",
+        claim=f"the three fixes shorten the {words} (a bound: the baseline timed out)",
+        response=response,
+        numerator={"rung": LAST},
+        denominator={"rung": BASE},
+        published_ratio=after / before if as_published else None,
+        published_bound="at most" if as_published else "",
+        published_direction="smaller",
+        source=f"registry study, results table ({after:g} against at least {before:g})",
+    )
+
+
+def _published(scenario: str, measure: str) -> float:
+    return published_value(STUDY, TABLE, scenario, measure)
+
+
+def _claims() -> list[Contrast]:
+    """Return the claims in words, each with what would have to be seen if it held."""
+    return [
+        *_def_and_loop(),
+        _between(
+            ("step_2", "step_1_32"), "total_duration_s", "smaller",
+            "100 threads shorten what 32 threads limit", "registry study, claim 2",
+        ),
+        _between(
+            ("pool_10", LAST), "phase_first_byte_p50_ms", "greater",
+            "in a full pool requests wait for a connection: the store's first byte comes later",
+            "registry study, claim 3",
+        ),
+        Contrast(
+            name="thrown away, pool_10 against step_3",
+            claim="beyond the study: a pool of 10 throws connections away that one of 150 keeps",
+            response="store_connections_discarded",
+            scale="difference",
+            numerator={"rung": "pool_10"},
+            denominator={"rung": LAST},
+        ),
+        _between(
+            ("pool_10", LAST), "total_duration_s", "greater",
+            "in a full pool requests wait for a connection: all of them take longer",
+            "registry study, claim 3 as time",
+        ),
+        _between(
+            ("pool_200", "pool_100"), "total_duration_s", "smaller",
+            "a pool of twice the concurrency shortens what one of just as many connections takes",
+            "registry study, their rule for the pool",
+        ),
+        _between(
+            (LAST, "one_client"), "mean_ms", "none",
+            "only the network limits: one of 100 downloads takes no longer than one by itself",
+            "registry study, claim 4",
+        ),
+    ]  # fmt: skip
+
+
+def _def_and_loop() -> list[Contrast]:
+    """Return claim 1, and the lab's own explanation beside it."""
+    return [
+        _between(
+            ("plain_def", "step_1_32"), "longest_silence_ms", "greater",
+            "a plain def holds up the event loop, which a call handed to a thread does not",
+            "registry study, claim 1",
+        ),
+        _between(
+            (BASE, "plain_def"), "longest_silence_ms", None,
+            "beyond the study: a blocking call in async def holds up the event loop, against def",
+        ),
+        _between(
+            ("step_1_32", "step_1"), "total_duration_s", None,
+            "beyond the study: 32 threads against Python's own min(32, cores + 4)",
+        ),
+        _between(
+            (LAST, "step_2"), "total_duration_s", None,
+            "beyond the study: the last step (pool of 150, retries) by itself",
+        ),
+    ]  # fmt: skip
+
+
+def _beyond() -> list[Contrast]:
+    memory, total = "memory_registry_bytes", "total_duration_s"
+    words: Mapping[str, Callable[[str], str]] = {
+        memory: lambda name: f"beyond the study: memory, {name} against step 3",
+        total: lambda name: f"beyond the study: total duration, {name} against step 3",
+    }
+    return [
+        _between((name, LAST), response, None, words[response](name))
+        for name in ("streamed", "async", "redirect", "ranged")
+        for response in (memory, total)
+    ]
+
+
+def _between(
+    rungs: tuple[str, str], response: str, direction: Direction | None, claim: str, source: str = ""
+) -> Contrast:
+    above, below = rungs
+    return Contrast(
+        name=f"{above} against {below}, {WORDS[response]}",
+        claim=claim,
+        response=response,
+        numerator={"rung": above},
+        denominator={"rung": below},
+        published_direction=direction,
+        source=source,
+    )

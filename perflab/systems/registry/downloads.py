@@ -1,0 +1,212 @@
+"""The published load on the registry: all clients download one model at one instant."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from perflab.experiments.experiment import RunParameters
+from perflab.instruments import STANDARD, Requests
+from perflab.load.workload import Burst, Request, Workload
+from perflab.numerals import counted
+from perflab.recordings import Remark
+from perflab.stacks.links import BytesPerS, Link, RoundTripMs
+from perflab.stacks.plan import StackPlan
+from perflab.systems.registry.model_file import model_crc32
+from perflab.systems.registry.preset import BYTES_PER_S, differences, published_settings
+from perflab.systems.registry.registry_counts import RegistryCounts
+from perflab.systems.registry.rungs import Rung, Set, lanes
+from perflab.systems.registry.service import PATH, stack
+from perflab.trials.plan import Treatment
+
+NODE = "registry"
+# Between two points of a waterfall lies at most so small a part of a body.
+POINTS = 24
+# Starting, filling and stopping all services of a block, and what is around each trial.
+AROUND_BLOCK_S, AROUND_TRIAL_S = 20.0, 3.0
+# All start at one instant: there is no course of the load that could drift.
+INSTRUMENTS = (
+    Requests(steady=False),
+    *(each for each in STANDARD if not isinstance(each, Requests)),
+    RegistryCounts(node=NODE),
+)
+
+
+class DownloadParameters(RunParameters):
+    """Parameters of the experiments on downloads.
+
+    A tenth of the published size and time-out at the published bytes per second of a connection:
+    downloads keep their place in the ladder, and take a tenth of the time.
+    """
+
+    preset: Literal["quick", "published"] = Field(
+        default="quick",
+        description="published: take the published study's load for whatever is not given; a "
+        "block of the ladder then takes a quarter of an hour",
+    )
+    sets: tuple[Set, ...] = Field(
+        default=("ladder",),
+        min_length=1,
+        description="which rungs: ladder (the published steps), beyond (streamed, async client, "
+        "redirect, ranges), threads (executor sizes), pools (sizes of boto3's pool), clients (one "
+        "against all)",
+    )
+    clients: int = Field(
+        default=100, ge=1, le=500, description="clients that each download once, at one instant"
+    )
+    model_bytes: int = Field(
+        default=2_483_401, ge=2_000, le=1_000_000_000, description="length of the model's zip"
+    )
+    timeout_s: float = Field(
+        default=30.0, gt=0, le=3_600, description="seconds after which a client gives up"
+    )
+    bytes_per_s: BytesPerS = Field(
+        default=BYTES_PER_S,
+        description="bytes per second of each connection between service and store, or unlimited",
+    )
+    total_bytes_per_s: BytesPerS = Field(
+        default="unlimited",
+        description="bytes per second of all these connections together, or unlimited",
+    )
+    round_trip_ms: RoundTripMs = Field(
+        default=0.0, description="delay that the link adds to a round trip to the store, in ms"
+    )
+    models: int = Field(
+        default=20, ge=1, le=10_000, description="models in the registry; one is of full size"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _take_preset(cls, values: Any) -> Any:
+        if isinstance(values, dict) and values.get("preset") == "published":
+            return {**published_settings(), **values}
+        return values
+
+    @model_validator(mode="after")
+    def _starts_afresh(self) -> DownloadParameters:
+        if self.fresh_blocks != 1:
+            raise ValueError(
+                f"fresh_blocks = {self.fresh_blocks}: a service whose clients gave up works off "
+                "what they asked for, for minutes; only with fresh_blocks = 1 does no trial meet "
+                "the queue of another"
+            )
+        return self
+
+
+def treatments(parameters: DownloadParameters, rungs: Mapping[str, Rung]) -> list[Treatment]:
+    """Return a treatment for every rung, named as the mapping names it."""
+    return [
+        Treatment(
+            name=f"rung={name}",
+            label=rung.label,
+            levels=levels(parameters, name, rung),
+            stack=stack_of(parameters, rung),
+            workload=workload(parameters, rung),
+            instruments=INSTRUMENTS,
+        )
+        for name, rung in rungs.items()
+    ]
+
+
+def levels(parameters: DownloadParameters, name: str, rung: Rung) -> dict[str, str]:
+    """Return a rung's levels, its own name first."""
+    named = {
+        "rung": name,
+        "handler": rung.handler,
+        "body": rung.body,
+        "executor_threads": rung.executor_threads,
+        "pool_connections": rung.pool_connections,
+        "retry_attempts": rung.retry_attempts,
+        "clients": clients(parameters, rung),
+    }
+    return {factor: str(level) for factor, level in named.items()}
+
+
+def factors(
+    parameters: DownloadParameters, rungs: Mapping[str, Rung]
+) -> dict[str, tuple[str, ...]]:
+    """Return the levels of every factor, in the order in which rungs first have them."""
+    rows = [levels(parameters, name, rung) for name, rung in rungs.items()]
+    return {factor: tuple(dict.fromkeys(row[factor] for row in rows)) for factor in rows[0]}
+
+
+def clients(parameters: DownloadParameters, rung: Rung) -> int:
+    """Return how many clients a rung has."""
+    return 1 if rung.one_client else parameters.clients
+
+
+def stack_of(parameters: DownloadParameters, rung: Rung) -> StackPlan:
+    """Return store, link, metadata and service with the settings of a rung."""
+    link = Link(
+        round_trip_ms=parameters.round_trip_ms,
+        bytes_per_s=parameters.bytes_per_s,
+        total_bytes_per_s=parameters.total_bytes_per_s,
+    )
+    return stack(
+        rung.settings,
+        model_bytes=parameters.model_bytes,
+        models=parameters.models,
+        link=link.model_dump(),
+    )
+
+
+def workload(parameters: DownloadParameters, rung: Rung) -> Workload:
+    """Return the published load: everyone at one instant, every byte checked."""
+    return Workload(
+        request=Request(
+            node=NODE,
+            path=PATH,
+            expect_bytes=parameters.model_bytes,
+            expect_crc32=model_crc32(parameters.model_bytes),
+            redirects=1 if rung.handler == "redirect" else 0,
+            progress_points=POINTS,
+        ),
+        arrivals=Burst(size=clients(parameters, rung)),
+        timeout_s=parameters.timeout_s,
+        may_time_out=True,
+    )
+
+
+def download_s(parameters: DownloadParameters) -> float:
+    """Return how long one download by itself takes over the link alone; 0 where nothing limits."""
+    if parameters.bytes_per_s == "unlimited":
+        return 0.0
+    return parameters.model_bytes / parameters.bytes_per_s
+
+
+def expected_s(parameters: DownloadParameters, rung: Rung) -> float:
+    """Return how long the load of a rung takes where the link alone costs time."""
+    asked = clients(parameters, rung)
+    # Python counts the cores of the machine, not those that a process may use.
+    side_by_side = lanes(rung, os.cpu_count() or 1) or asked
+    batches = math.ceil(asked / side_by_side)
+    return min(parameters.timeout_s, batches * download_s(parameters))
+
+
+def remarks(parameters: DownloadParameters, rungs: Mapping[str, Rung]) -> list[Remark]:
+    """Say how long a run takes, and where its load is not the published one."""
+    block_s = AROUND_BLOCK_S + sum(
+        AROUND_TRIAL_S + expected_s(parameters, rung) for rung in rungs.values()
+    )
+    text = (
+        f"a block of {counted(len(rungs), 'rung')} takes about {_in_words(block_s)}, the run of "
+        f"{counted(parameters.blocks, 'block')} about {_in_words(block_s * parameters.blocks)}"
+    )
+    found = [Remark(code="registry.length", text=text)]
+    if unlike := differences(parameters):
+        text = f"published sizes are not compared: {'; '.join(unlike)}"
+        found.append(Remark(code="registry.load", text=text))
+    return found
+
+
+def _in_words(seconds: float) -> str:
+    """Return ``40 seconds``, ``50 minutes`` or ``16 hours``."""
+    if seconds < 90:
+        return counted(round(seconds), "second")
+    if seconds < 2 * 3600:
+        return counted(round(seconds / 60), "minute")
+    return counted(round(seconds / 3600), "hour")

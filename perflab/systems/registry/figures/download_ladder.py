@@ -1,0 +1,151 @@
+"""The ladder beside the published table: what succeeded, and how long it took, rung by rung."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.ticker import LogLocator
+
+from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
+from perflab.figures.evidence import trials_shown
+from perflab.figures.looks import PALETTE, Look
+from perflab.figures.page import Page
+from perflab.figures.plots import rows
+from perflab.figures.plots.milliseconds import log_axis
+from perflab.figures.plots.published_marks import (
+    OTHER_LOAD,
+    PUBLISHED,
+    SAME_LOAD,
+    draw_published,
+    published_key,
+)
+from perflab.figures.points import draw_points
+from perflab.figures.theme import FAINT
+from perflab.figures.view import View
+from perflab.recordings import Run, published_value
+from perflab.recordings.responses import at_least_column
+from perflab.systems.registry.figures.waterfall import has_downloads
+from perflab.systems.registry.preset import STUDY, published_settings
+
+TITLE = "the ladder beside the published table"
+TRIAL, AT_LEAST = "trial", "at least"
+# Response: words, its measure in the results table, what one of the table's units is here.
+PANELS: Mapping[str, tuple[str, str, float]] = {
+    "succeeded": ("succeeded", "successful", 1.0),
+    "mean_ms": ("mean, s (log)", "mean_latency", 1e-3),
+    "total_duration_s": ("total duration, s (log)", "total_duration", 1.0),
+}
+SCENARIOS = {"step_0": "baseline", "step_3": "optimised"}
+LOOKS = {
+    TRIAL: Look(PALETTE[0], "o", "trial"),
+    AT_LEAST: Look(PALETTE[0], ">", "trial: at least that"),
+}
+COLUMNS = ["panel", "what", "treatment", "state", "value"]
+
+
+def ladder_table(run: Run) -> pd.DataFrame:
+    """Return three responses of every trial by rung, and what was published of them.
+
+    ``what`` is ``trial``, ``at least`` (downloads timed out) or ``published``; its ``state`` is
+    the trial's, or whether the run has the published load. Times are in seconds.
+    """
+    trials = trials_shown(run)
+    if trials.empty or "succeeded" not in trials:
+        return pd.DataFrame(columns=COLUMNS)
+    parts = [_of_response(run, trials, response) for response in PANELS]
+    return pd.concat(parts, ignore_index=True)[COLUMNS]
+
+
+def _of_response(run: Run, trials: pd.DataFrame, response: str) -> pd.DataFrame:
+    _, _, factor = PANELS[response]
+    nothing = pd.Series(np.nan, index=trials.index)
+    known = trials.get(response, nothing).astype(float)
+    at_least = trials.get(at_least_column(response), nothing).astype(float)
+    told = pd.DataFrame(
+        {
+            "panel": response,
+            "what": np.where(known.isna() & at_least.notna(), AT_LEAST, TRIAL),
+            "treatment": trials["treatment"],
+            "state": trials["state"],
+            "value": known.fillna(at_least) * factor,
+        }
+    )
+    return pd.concat([told, pd.DataFrame(_published(run, response))], ignore_index=True)
+
+
+def _published(run: Run, response: str) -> list[dict[str, Any]]:
+    _, measure, factor = PANELS[response]
+    stated = published_settings()
+    same = all(run.record.parameters.get(name) == value for name, value in stated.items())
+    return [
+        {
+            "panel": response,
+            "what": PUBLISHED,
+            "treatment": item.name,
+            "state": SAME_LOAD if same else OTHER_LOAD,
+            "value": factor * published_value(STUDY, "results table", scenario, measure),
+        }
+        for item in run.record.treatments
+        if (scenario := SCENARIOS.get(item.levels.get("rung", ""))) is not None
+    ]
+
+
+def draw_ladder(table: pd.DataFrame, page: Page) -> LabFigure:
+    """Draw a row per rung and a panel per response."""
+    published = table[table["what"] == PUBLISHED]
+    figure = page_canvas(
+        page,
+        TITLE,
+        plot_height_in=0.6 + len(page.looks) * rows.height_in(page.looks, 0.34),
+        subtitle="Points: trials (hollow: refused). An arrowhead is a trial in which downloads"
+        " timed out: its time is at least that. Published: one run of each, of another machine;"
+        " that of step 0 is such a bound, too.",
+        key=[*_key(table), *published_key(published)],
+    )
+    panels = figure.subplots(1, len(PANELS), sharey=True)
+    for axes, (response, (words, _, _)) in zip(panels, PANELS.items(), strict=True):
+        _draw(axes, table[table["panel"] == response], page, is_log=response != "succeeded")
+        axes.set_xlabel(words)
+    return finish(figure)
+
+
+def _draw(axes: Axes, own: pd.DataFrame, page: Page, is_log: bool) -> None:
+    places = rows.frame(axes, page.looks)
+    points = own[own["what"] != PUBLISHED].assign(
+        y=own["treatment"].map(places).astype(float) + 0.12
+    )
+    draw_points(axes, points, "value", "y", "what", LOOKS, s=18)
+    draw_published(
+        axes,
+        own[own["what"] == PUBLISHED],
+        "value",
+        {name: place - 0.17 for name, place in places.items()},
+    )
+    for row in [*places.values()][:-1]:
+        axes.axhline(row + 0.5, color=FAINT, lw=0.6, zorder=0)
+    highest = own["value"].max()
+    if is_log:
+        log_axis(axes, "x")
+        # Three panels share the width: numbers at the tens, and at the threes where few are seen.
+        low, high = axes.get_xlim()
+        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0) if high < 40 * low else (1.0,)))
+    elif math.isfinite(highest):
+        axes.set_xlim(-0.06 * highest, 1.08 * highest)
+    only_grid(axes, "x")
+
+
+def _key(table: pd.DataFrame) -> list[Line2D]:
+    return [
+        Line2D([], [], ls="", marker=look.marker, ms=4, color=look.color, label=look.label)
+        for name, look in LOOKS.items()
+        if name in set(table["what"])
+    ]
+
+
+DOWNLOAD_LADDER = View("download_ladder", TITLE, ladder_table, draw_ladder, suits=has_downloads)

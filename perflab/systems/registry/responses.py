@@ -1,0 +1,75 @@
+"""The numbers of the registry's trials that can be compared."""
+
+from __future__ import annotations
+
+from perflab.recordings import Response
+from perflab.recordings.responses import CPU, MEMORY, PHASES, PROFILE, REQUESTS
+
+DOWNLOADS = (
+    Response(
+        name="succeeded", title="downloads that came whole", unit="downloads",
+        heading="succeeded", noun="successful downloads", better="more", typical=True,
+    ),
+    Response(
+        name="total_duration_s", title="time until the last download was there", unit="s",
+        heading="total s", noun="total duration", better="less", typical=True,
+    ),
+    Response(
+        name="fastest_ms", title="time of the fastest download", unit="ms",
+        heading="fastest ms", noun="fastest download", better="less",
+    ),
+    Response(
+        name="megabytes_per_s", title="megabytes (10^6 bytes) per second", unit="MB/s",
+        heading="MB/s", noun="bytes per second", better="more", typical=True,
+    ),
+)  # fmt: skip
+COUNTS = (
+    Response(
+        name="longest_silence_ms", title="longest wait for an answer of the event loop",
+        unit="ms", heading="silence ms", noun="silence of the event loop", better="less",
+        typical=True,
+    ),
+    Response(
+        name="answered_share", title="share of looks that the service answered within 3 s",
+        noun="answered looks", better="more",
+    ),
+    Response(
+        name="most_waiting", title="most downloads that waited for a thread", unit="downloads",
+        heading="most waiting", noun="waiting for a thread", better="less", typical=True,
+    ),
+    Response(
+        name="most_working", title="most threads seen working at a time", unit="threads",
+        noun="working threads",
+    ),
+    Response(
+        name="most_in_flight", title="most downloads in flight in the service",
+        unit="downloads", noun="downloads in flight",
+    ),
+    Response(
+        name="store_connections_made", title="connections to the store that were opened",
+        unit="connections", noun="connections opened", better="less",
+    ),
+    Response(
+        name="store_connections_discarded",
+        title="connections to the store that a full pool threw away", unit="connections",
+        heading="discarded", noun="connections thrown away", better="less", typical=True,
+    ),
+)  # fmt: skip
+TYPICAL_MEMORY = tuple(
+    each.model_copy(update={"name": "memory_registry_bytes", "title": "memory of registry",
+                            "heading": "memory registry", "noun": "memory of registry",
+                            "typical": True})
+    for each in MEMORY
+)  # fmt: skip
+# Of a hundred downloads no p95 or p99 can be told.
+RESPONSES = (
+    *DOWNLOADS,
+    *(each.model_copy(update={"typical": each.name in ("mean_ms", "p50_ms", "max_ms")})
+      for each in REQUESTS),
+    *PHASES,
+    *COUNTS,
+    *CPU,
+    *TYPICAL_MEMORY,
+    *MEMORY,
+    *PROFILE,
+)  # fmt: skip

@@ -1,0 +1,112 @@
+"""The rungs: the published ladder of bottlenecks step by step, and what lies beside and beyond."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+from perflab.parameters import Parameters
+
+Handler = Literal["blocking", "threads", "to_thread", "executor", "async", "redirect", "ranged"]
+Set = Literal["ladder", "beyond", "threads", "pools", "clients"]
+# FastAPI runs a plain def in so many threads (anyio's default limiter).
+FRAMEWORK_THREADS = 40
+
+
+class Rung(Parameters):
+    """One way to serve downloads; the settings of the service but for the share of clients.
+
+    ``executor_threads`` 0 is Python's own number. ``one_client`` leaves all clients but one out.
+    """
+
+    label: str
+    handler: Handler
+    executor_threads: int = 0
+    pool_connections: int = 10
+    retry_attempts: int = 5
+    retry_mode: Literal["legacy", "standard"] = "legacy"
+    body: Literal["buffered", "streamed"] = "buffered"
+    range_parts: int = 4
+    one_client: bool = False
+
+    @property
+    def settings(self) -> dict[str, str | int | float]:
+        """Return the settings of the service."""
+        return {
+            "handler": self.handler,
+            "executor_threads": self.executor_threads,
+            "pool_connections": self.pool_connections,
+            "retry_attempts": self.retry_attempts,
+            "retry_mode": self.retry_mode,
+            "body": self.body,
+            "range_parts": self.range_parts,
+        }
+
+
+def _step_3(label: str, handler: Handler = "executor", **changes: int | str | bool) -> Rung:
+    """Return a rung with the settings of the last published step, but for what is changed."""
+    settings = {
+        "executor_threads": 100, "pool_connections": 150, "retry_attempts": 3,
+        "retry_mode": "standard", **changes,
+    }  # fmt: skip
+    return Rung.model_validate({"label": label, "handler": handler, **settings})
+
+
+OWN_THREADS = (6, 10, 20, 32, 50)
+OWN_POOLS = (10, 50, 100, 200)
+LAST = "step_3"
+RUNGS: dict[str, Rung] = {
+    "step_0": Rung(label="step 0: blocking call in async def", handler="blocking"),
+    "plain_def": Rung(label="plain def (FastAPI's 40 threads)", handler="threads"),
+    "step_1": Rung(label="step 1: to_thread, Python's own executor", handler="to_thread"),
+    "step_1_32": Rung(
+        label="step 1: to_thread, 32 threads", handler="to_thread", executor_threads=32
+    ),
+    "step_2": Rung(
+        label="step 2: own executor, 100 threads", handler="executor", executor_threads=100
+    ),
+    LAST: _step_3("step 3: pool of 150, 3 retries"),
+    "streamed": _step_3("step 3, streamed in chunks", body="streamed"),
+    "async": _step_3("async client, buffered", "async", executor_threads=0),
+    "redirect": _step_3("redirect to the store", "redirect", executor_threads=0),
+    "ranged": _step_3(
+        "4 ranges side by side", "ranged", executor_threads=400, pool_connections=400
+    ),
+    **{
+        f"threads_{n}": _step_3(f"{n} threads, pool of 150", executor_threads=n)
+        for n in OWN_THREADS
+    },
+    **{f"pool_{n}": _step_3(f"100 threads, pool of {n}", pool_connections=n) for n in OWN_POOLS},
+    "one_client": _step_3("step 3, one client", one_client=True),
+}
+SETS: dict[str, tuple[str, ...]] = {
+    "ladder": ("step_0", "plain_def", "step_1", "step_1_32", "step_2", LAST),
+    "beyond": (LAST, "streamed", "async", "redirect", "ranged"),
+    "threads": (*(f"threads_{n}" for n in OWN_THREADS), LAST),
+    "pools": (*(f"pool_{n}" for n in OWN_POOLS), LAST),
+    "clients": (LAST, "one_client"),
+}
+
+
+def chosen(sets: Iterable[str]) -> dict[str, Rung]:
+    """Return the rungs of all sets, each once, in the order in which they stand above."""
+    wanted = {name for each in sets for name in SETS[each]}
+    return {name: rung for name, rung in RUNGS.items() if name in wanted}
+
+
+def lanes(rung: Rung, cores: int) -> int | None:
+    """Return how many downloads a rung lets run side by side; None: as many as there are.
+
+    Parameters
+    ----------
+    cores : int
+        Those that Python counts: its own executor has min(32, cores + 4) threads.
+    """
+    if rung.handler == "blocking":
+        return 1
+    if rung.handler == "threads":
+        return FRAMEWORK_THREADS
+    if rung.handler in ("async", "redirect"):
+        return None
+    own = rung.executor_threads or min(32, cores + 4)
+    return max(1, own // rung.range_parts) if rung.handler == "ranged" else own

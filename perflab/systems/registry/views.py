@@ -1,0 +1,18 @@
+"""What is drawn of the runs of the registry."""
+
+from __future__ import annotations
+
+from perflab.figures import EFFECT, flame_views
+from perflab.systems.registry.figures.counts_over_time import COUNTS_OVER_TIME
+from perflab.systems.registry.figures.download_ladder import DOWNLOAD_LADDER
+from perflab.systems.registry.figures.thread_curve import THREAD_CURVE
+from perflab.systems.registry.figures.waterfall import WATERFALL
+
+VIEWS = (
+    EFFECT,
+    DOWNLOAD_LADDER,
+    WATERFALL,
+    COUNTS_OVER_TIME,
+    THREAD_CURVE,
+    flame_views,
+)

@@ -1,0 +1,95 @@
+"""A run of downloads with planted batches, written through the real store: no service, no load."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+import pandas as pd
+
+from perflab.host.placing import placement
+from perflab.recordings import Run, RunWriter, trial_id
+from perflab.stacks.choice import choose
+from perflab.systems import experiment
+from perflab.systems.registry.counted import COUNTED, counted_columns, download_columns
+from perflab.systems.registry.rungs import RUNGS, lanes
+from perflab.trials.conductor import new_record
+from tests.synthetic import HOUR_NS
+
+S = 1_000_000_000
+CLIENTS, EACH_S, TIMEOUT_S = 20, 3.0, 30.0
+LOOK_S = 0.5
+
+
+# A planted run need not survive a crash of the machine.
+@patch("os.fsync", new=lambda _: None)
+def write_downloads(root: Path, sets: tuple[str, ...] = ("ladder",), blocks: int = 1) -> Run:
+    """Write a run in which downloads come in batches of as many as a rung lets run at a time."""
+    own = experiment("registry_downloads")
+    plan = own.plan(own.check({"sets": sets, "clients": CLIENTS, "blocks": blocks, "seed": 1}))
+    writer = RunWriter.create(root, new_record(plan, choose("process"), placement()))
+    for block in range(blocks):
+        for position, treatment in enumerate(plan.treatments):
+            rung = treatment.levels["rung"]
+            requests, progress = batches(rung)
+            counts = looks(rung, float(requests["done_ns"].max() - HOUR_NS) / S)
+            end_ns = int(requests["done_ns"].max())
+            row = {
+                "trial_id": trial_id(block, position, 0), "block": block, "position": position,
+                "attempt": 0, "treatment": treatment.name, "state": "valid", "reasons": [],
+                **{f"factor_{name}": level for name, level in treatment.levels.items()},
+                **download_columns(requests), **counted_columns(counts, HOUR_NS, end_ns),
+                "mean_ms": float((requests["done_ns"] - requests["planned_ns"]).mean()) / 1e6,
+            }  # fmt: skip
+            writer.commit_trial(row, requests, None, progress=progress, registry_counts=counts)
+    writer.update(state="finished", finished_at="2026-01-02T03:14:05Z")
+    return Run(writer.path)
+
+
+def batches(rung: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the requests of a trial and their progress."""
+    number = 1 if RUNGS[rung].one_client else CLIENTS
+    side_by_side = lanes(RUNGS[rung], cores=2) or number
+    end_s = [EACH_S * (1 + place // side_by_side) + 0.01 * place for place in range(number)]
+    gave_up = np.array(end_s) > TIMEOUT_S
+    done = HOUR_NS + (np.minimum(end_s, TIMEOUT_S) * S).astype(np.int64)
+    requests = pd.DataFrame(
+        {
+            "stage": "measure",
+            "worker": np.zeros(number, np.int16),
+            "user": np.arange(number, dtype=np.int32),
+            "planned_ns": np.full(number, HOUR_NS),
+            "started_ns": np.full(number, HOUR_NS),
+            "sent_ns": np.full(number, HOUR_NS),
+            "first_byte_ns": np.where(gave_up, 0, done - S // 5),
+            "done_ns": done,
+            "connect_ns": np.zeros(number, np.int64),
+            "status": np.where(gave_up, 0, 200).astype(np.int16),
+            "bytes": np.where(gave_up, 0, 2_483_401),
+            "error": np.where(gave_up, "timeout", ""),
+            "phase_get_ms": np.where(gave_up, math.nan, 1e3 * EACH_S - 250).astype(np.float32),
+        }
+    )
+    whole = requests[~gave_up]
+    points = [
+        whole.assign(request=whole["user"].astype(np.int64), at_ns=whole["done_ns"] - before)
+        for before in (S // 5, 0)
+    ]
+    progress = pd.concat(points)[["worker", "user", "request", "planned_ns", "at_ns", "bytes"]]
+    return requests, progress.reset_index(drop=True)
+
+
+def looks(rung: str, length_s: float) -> pd.DataFrame:
+    """Return looks at the counts; a blocked event loop answers none."""
+    t_ns = HOUR_NS + (np.arange(0.1, length_s + LOOK_S, LOOK_S) * S).astype(np.int64)
+    silent = RUNGS[rung].handler == "blocking"
+    rising = np.arange(len(t_ns), dtype=float)
+    numbers = {name: (1 + place) * rising for place, name in enumerate(COUNTED)}
+    found = pd.DataFrame({"t_ns": t_ns, "answered_ns": t_ns + 5_000_000, **numbers})
+    found["rss_bytes"] = 90e6 + 10e6 * rising
+    if silent:
+        found.loc[1:, "answered_ns"] = 0
+        found.loc[1:, [*COUNTED]] = math.nan
+    return found

@@ -1,0 +1,87 @@
+"""Figures of downloads: batches and bounds are seen, and every figure is drawn from its file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from perflab.recordings import Run
+from perflab.systems.registry.figures.counts_over_time import counts_table
+from perflab.systems.registry.figures.download_ladder import ladder_table
+from perflab.systems.registry.figures.thread_curve import thread_table
+from perflab.systems.registry.figures.waterfall import waterfall_table
+from tests.figures.saved import check_columns_are_seen, check_drawn_from_files
+from tests.figures.shown import all_words, cut_off, overlapping, pictures
+from tests.systems.registry.planted_downloads import write_downloads
+
+OF_LADDER = ["download_ladder", "waterfall", "counts_over_time"]
+OF_THREADS = [*OF_LADDER, "thread_curve"]
+
+
+@pytest.fixture(scope="module")
+def ladder(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return write_downloads(tmp_path_factory.mktemp("ladder"))
+
+
+@pytest.fixture(scope="module")
+def threads(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return write_downloads(tmp_path_factory.mktemp("threads"), ("threads", "clients"))
+
+
+@pytest.mark.parametrize(("case", "names"), [("ladder", OF_LADDER), ("threads", OF_THREADS)])
+def test_a_run_of_downloads_has_its_figures_and_no_text_is_cut(case, names, request) -> None:
+    run = request.getfixturevalue(case)
+    drawn = pictures(run)
+    assert [name for name in drawn if name in OF_THREADS] == names
+    for name in names:
+        assert cut_off(drawn[name]) == [], name
+        assert overlapping(drawn[name]) == [], name
+        assert run.run_id in all_words(drawn[name])
+
+
+@pytest.mark.parametrize(("case", "names"), [("ladder", OF_LADDER), ("threads", OF_THREADS)])
+def test_figures_of_downloads_are_drawn_from_their_files_alone(
+    case, names, request, tmp_path: Path
+) -> None:
+    check_drawn_from_files(request.getfixturevalue(case), names, tmp_path)
+
+
+def test_every_column_of_a_file_of_downloads_is_seen(threads: Run, tmp_path: Path) -> None:
+    check_columns_are_seen(write_downloads(tmp_path, ("clients",)), OF_LADDER)
+    check_columns_are_seen(threads, ["thread_curve"])
+
+
+def test_a_waterfall_has_every_download_and_says_which_gave_up(ladder: Run) -> None:
+    table = waterfall_table(ladder)
+    assert (table.groupby("treatment").size() == 20).all()
+    own = table[table["treatment"] == "rung=step_0"]
+    assert (own["outcome"] == "whole").sum() == 9
+    assert own[own["outcome"] == "timeout"]["first_s"].isna().all()
+    six = table[table["treatment"] == "rung=step_1"]["end_s"].round().value_counts()
+    assert six.max() == 6
+
+
+def test_times_of_a_trial_with_time_outs_are_shown_as_bounds(ladder: Run) -> None:
+    table = ladder_table(ladder)
+    totals = table[(table["panel"] == "total_duration_s") & (table["what"] != "published")]
+    bounds = totals[totals["what"] == "at least"]["treatment"]
+    assert list(bounds) == ["rung=step_0"]
+    assert set(table[table["what"] == "published"]["state"]) == {"other load"}
+
+
+def test_a_service_that_did_not_answer_has_no_numbers_in_the_counts(ladder: Run) -> None:
+    table = counts_table(ladder)
+    silent = table[table["answered"] == "no"]
+    assert set(silent["treatment"]) == {"rung=step_0"}
+    assert silent[["in_flight", "waiting_for_thread", "memory_mb"]].isna().all(axis=None)
+
+
+def test_the_thread_curve_has_the_last_step_alone_and_draws_batches(threads: Run) -> None:
+    table = thread_table(threads)
+    trials = table[table["what"] == "trial"]
+    assert sorted(trials["threads"]) == [6, 10, 20, 32, 50, 100]
+    curve = table[table["what"] == "batches"].set_index("threads")["duration_s"]
+    # 20 downloads of 2,483,401 bytes at 800,000 bytes/s: 4 batches with 6 threads, 1 with 20.
+    assert curve[6] == pytest.approx(4 * 3.10425, rel=1e-4)
+    assert curve[20] == pytest.approx(3.10425, rel=1e-4)
