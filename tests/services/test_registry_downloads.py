@@ -149,6 +149,16 @@ def test_a_full_pool_opens_connections_beyond_it_and_discards_them(
         assert (connections["created"], connections["open"]) == (5, 2)
 
 
+def test_the_store_keeps_as_many_connections_as_a_client_has(store: Service) -> None:
+    with ExitStack() as held:
+        for _ in range(60):
+            connection = http.client.HTTPConnection("127.0.0.1", store.port, timeout=30)
+            held.callback(connection.close)
+            connection.request("GET", "/models")
+            answer = connection.getresponse()
+            assert (answer.read() != b"", answer.will_close) == (True, False)
+
+
 def test_a_connection_in_the_pool_is_used_again(store: Service) -> None:
     with serving(settings_for(store, handler="executor", body="streamed")) as registry:
         for _ in range(6):

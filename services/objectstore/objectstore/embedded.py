@@ -45,6 +45,9 @@ class Embedded:
             timeout=PATIENCE_S,
             shutdown_timeout=1,
         )
+        # Left alone it keeps 10, and tells every further connection that this was its last answer:
+        # a client with a larger pool would have nothing to keep.
+        self._server.keep_alive_conn_limit = None
         self._server.prepare()
         threading.Thread(target=self._server.serve, daemon=True).start()
 
