@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from browsing import browsing, missing_programs
-from running import Service, start
+from running import Service, Start, start
 
 from perflab.paths import services_dir
 from perflab.stacks.spec import ServiceSpec
-
-Start = Callable[..., Service]
 
 # Sources of the services are no packages of the project: they are found as their images find them.
 for name in ("inference", "link", "postgres", "chat", "registry", "objectstore"):

@@ -98,6 +98,10 @@ class Service:
         return self
 
 
+# What starts services that end with the module: the fixture ``started``.
+Start = Callable[..., Service]
+
+
 def start(
     service: str | ServiceSpec,
     addresses: dict[str, int] | None = None,

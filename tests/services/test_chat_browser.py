@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 from browsing import Window
 from chatting import EASY, IMPLEMENTATIONS, counts
-from conftest import Start
-from running import Service
+from running import Service, Start
 
 pytestmark = pytest.mark.browser
 TEXT = 'Grüße <b>&"</b> <script>alert(1)</script> \\'

@@ -32,8 +32,7 @@ from chatting import (
     run,
     until,
 )
-from conftest import Start
-from running import Service, call
+from running import Service, Start, call
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 

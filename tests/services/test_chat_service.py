@@ -24,8 +24,7 @@ from chatting import (
     run,
     until,
 )
-from conftest import Start
-from running import Answer, Service, call
+from running import Answer, Service, Start, call
 from websockets.asyncio.client import connect
 
 TEXT = 'Grüße aus 東京 🙂 with a "quote" and a \\'

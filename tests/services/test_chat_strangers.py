@@ -18,8 +18,7 @@ import pytest
 from chat.refusal import TooManyLogins
 from chat.suspicion import MOST_WAITING, NICENESS, Suspicion
 from chatting import EASY, IMPLEMENTATIONS, counts, join, log_in, part, run
-from conftest import Start
-from running import Service, call, wait_until
+from running import Service, Start, call, wait_until
 
 ATTACKERS = 8
 ATTACK_S = 3.0

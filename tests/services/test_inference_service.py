@@ -11,8 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import psutil
 import psycopg2
 import pytest
-from conftest import Start
-from running import SECRET, Answer, Service, call, server_pid, start, wait_until
+from running import SECRET, Answer, Service, Start, call, server_pid, start, wait_until
 from wire import CountingProxy
 
 from perflab.systems.inference.service import FEATURES

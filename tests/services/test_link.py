@@ -12,7 +12,6 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from conftest import Start
 from link_ends import (
     AS_STARTED,
     Upstream,
@@ -22,7 +21,7 @@ from link_ends import (
     read_all,
     send_until_blocked,
 )
-from running import Service, call, quiet_port, wait_until
+from running import Service, Start, call, quiet_port, wait_until
 
 
 @pytest.fixture(scope="module")

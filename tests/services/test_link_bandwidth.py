@@ -13,9 +13,8 @@ from pathlib import Path
 from selectors import EVENT_READ, DefaultSelector
 
 import pytest
-from conftest import Start
 from link_ends import AS_STARTED, Upstream, change, connected, echo, read_all, send_until_blocked
-from running import Service, call, wait_until
+from running import Service, Start, call, wait_until
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 BLOCK = bytes(1 << 18)

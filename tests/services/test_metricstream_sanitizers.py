@@ -12,7 +12,7 @@ import time
 
 import pytest
 from compiling import ADDRESS, THREAD, with_flags
-from conftest import Start
+from running import Start
 from speaking import Speaker, batch, chunked, get, post
 
 # A compiler under load may need minutes.

@@ -16,8 +16,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from conftest import Start
-from running import Service, call, wait_until
+from running import Service, Start, call, wait_until
 from speaking import Speaker, batch, chunked, get, post, speaking
 
 # A compiler under load may need minutes.

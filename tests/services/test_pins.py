@@ -8,10 +8,9 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from conftest import Start
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
-from running import call
+from running import Start, call
 
 from perflab.paths import project_root, services_dir
 from perflab.stacks.choice import choose

@@ -12,7 +12,6 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from conftest import Start
 from registering import (
     HANDLERS,
     MODELS,
@@ -28,7 +27,7 @@ from registering import (
     serving,
     settings_for,
 )
-from running import Service, call, wait_until
+from running import Service, Start, call, wait_until
 
 pytestmark = pytest.mark.slow
 # Once a model's first bytes have passed, nothing more does.

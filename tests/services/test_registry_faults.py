@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Start
 from registering import (
     HANDLERS,
     MODELS,
@@ -32,7 +31,7 @@ from registering import (
 )
 from registry.settings import Settings, from_environment
 from registry.store.credentials import store_endpoint
-from running import SECRET, Service, call, quiet_port, wait_until
+from running import SECRET, Service, Start, call, quiet_port, wait_until
 
 pytestmark = pytest.mark.slow
 HELD = 600_000

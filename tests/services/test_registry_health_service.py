@@ -7,9 +7,8 @@ import stat
 import subprocess
 
 import pytest
-from conftest import Start
 from health_side import RESULTS, HealthSide
-from running import SECRET, Service, call, environment_of
+from running import SECRET, Service, Start, call, environment_of
 
 from perflab.paths import services_dir
 

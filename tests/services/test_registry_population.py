@@ -9,11 +9,10 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from conftest import Start
 from registering import asking, download, populate, refusal, serving, settings_for
 from registry import zips
 from registry.population import LARGE, LARGE_BYTES, Failed, Population, model_ids
-from running import Service, call, told_inside
+from running import Service, Start, call, told_inside
 
 PUBLISHED_BYTES = 24_834_009
 DIGEST = "e5efbead601599208bdd606881cbc71564b2d575ab77bed94e1c8b55c9b40b7a"
