@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -39,6 +40,14 @@ def test_invalid_failed_and_superseded_trials_do_not_count(tmp_path) -> None:
     assert finding.effect.n == 5
     assert finding.left_out == 3
     assert "3 blocks left out" in sentence(finding)
+
+
+@pytest.mark.parametrize("source", ["", "none"])
+def test_a_claim_of_the_labs_own_names_no_source(tmp_path, source) -> None:
+    (finding,) = evaluate(write_run(tmp_path))
+    assert "Source: inference study" in sentence(finding)
+    own = finding.contrast.model_copy(update={"source": source})
+    assert "Source" not in sentence(replace(finding, contrast=own))
 
 
 @pytest.mark.parametrize(("blocks", "failed"), [(6, EVERY), (1, [(0, 1)])])

@@ -119,7 +119,7 @@ def sentence(finding: Finding) -> str:
     """Return the verdict in words written from the data, with what it rests on."""
     contrast, verdict = finding.contrast, finding.verdict
     parts = [f"{str(verdict).capitalize()}: {contrast.claim}"]
-    if contrast.source != "none":
+    if contrast.source not in ("", "none"):
         parts.append(f"Source: {contrast.source}")
     if finding.effect is None:
         parts += [_upper(each) for each in (verdict.reason, finding.absent) if each]
