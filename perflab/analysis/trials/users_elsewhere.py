@@ -29,6 +29,8 @@ STATES = {
 }
 COLUMNS = ["treatment", "state", "t_s", "median", "low", "high", "trials"]
 WINDOWS = 60
+# What sums of times leave of nobody, 1e-15 users, is no number to print; nor is -0.0.
+DIGITS = 6
 
 
 def measures_requests(run: Run) -> bool:
@@ -107,7 +109,8 @@ def counts_between(
         for state, (begin, end) in STATES.items()
     }
     if math.isfinite(users):
-        found[ELSEWHERE] = users - sum(found.values(), np.zeros(len(edges_ns) - 1))
+        left = users - sum(found.values(), np.zeros(len(edges_ns) - 1))
+        found[ELSEWHERE] = np.round(left, DIGITS) + 0.0
     return found
 
 
