@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from perflab.load.failure_causes import Cause, in_words
-from perflab.load.outcome import CODES
+from perflab.load.outcome import AFTER, CODES
 from perflab.load.result import LoadResult
 from perflab.load.schedule import last_instant_s, planned_count
 from perflab.load.workload import ClosedLoop, OpenLoop, Scripted, Workload
@@ -56,7 +56,8 @@ def reasons(result: LoadResult, workload: Workload, causes: Sequence[Cause]) -> 
 
 
 def _missing(result: LoadResult, workload: Workload, failed: int) -> list[Reason]:
-    recorded = sum(map(len, result.rows))
+    # What kept the load up beyond its plan is not of it.
+    recorded = sum(int((rows["stage"] != AFTER).sum()) for rows in result.chunks())
     planned = planned_count(workload.arrivals)
     found = []
     if planned >= 0 and recorded + result.unsent != planned:
@@ -65,7 +66,10 @@ def _missing(result: LoadResult, workload: Workload, failed: int) -> list[Reason
         found.append(Reason(code="load.incomplete", side="client", text=text))
     if result.stopped:
         return found
-    given_up = sum(int((rows["error"] == UNSENT).sum()) for rows in result.chunks())
+    given_up = sum(
+        int(((rows["error"] == UNSENT) & (rows["stage"] != AFTER)).sum())
+        for rows in result.chunks()
+    )
     if result.unsent + given_up:
         found.append(_unsent(result, workload, recorded - given_up, given_up, failed))
     planned_s = _planned_s(result, workload)

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from perflab.load.client import Client
 from perflab.load.exchange import Exchange
-from perflab.load.outcome import MEASURE, WARMUP
+from perflab.load.outcome import AFTER, MEASURE, WARMUP
 from perflab.load.prepared import Prepared
 from perflab.load.schedule import instants, stays
 from perflab.load.timer import Timer
@@ -85,7 +85,8 @@ class ClosedDriver:
     """Users who wait for their answers; they share the quotas of this worker.
 
     Warm-up and measurement follow each other without a pause, so the first measured request
-    meets a loaded system and the users' simultaneous start falls into the warm-up.
+    meets a loaded system and the users' simultaneous start falls into the warm-up. Those who keep
+    the load up do so until the last measured request of this worker is answered.
     """
 
     def __init__(
@@ -107,6 +108,8 @@ class ClosedDriver:
         self._pace_ns = round(arrivals.pacing_s * 1e9)
         self._arrivals = arrivals
         self._warmup, self._measure = quota
+        # Measured requests that are not answered: they keep the load up.
+        self._awaited = self._measure if arrivals.keep_up else 0
         self._by_count = arrivals.requests > 0
         self._users = [Exchange(prepared, number, self._finished) for number in users]
         self._stays: dict[int, deque[tuple[int, int]]] = {}
@@ -179,7 +182,7 @@ class ClosedDriver:
             return WARMUP
         if self._by_count:
             if not self._measure:
-                return -1
+                return AFTER if self._awaited else -1
             self._measure -= 1
         if not self.cpu.began:
             self.cpu.begin()
@@ -192,8 +195,7 @@ class ClosedDriver:
             planned_ns = self._present_ns(user.user, planned_ns)
         stage = self._take(planned_ns)
         if stage < 0:
-            self._active -= 1
-            self._end_without_work()
+            self._leave()
             return
         user.renew()
         user.stage = stage
@@ -206,9 +208,17 @@ class ClosedDriver:
             self.in_flight += 1
             self._submit(user)
 
+    def _leave(self) -> None:
+        """Do without a user from now on."""
+        self._active -= 1
+        self._end_without_work()
+
     def _start(self, user: Exchange) -> None:
         if self._stopping:
             self._give_back(user)
+            return
+        if user.stage == AFTER and not self._awaited:
+            self._leave()
             return
         user.started_ns = clock()
         self.in_flight += 1
@@ -217,7 +227,7 @@ class ClosedDriver:
     def _give_back(self, user: Exchange) -> None:
         if user.stage == WARMUP and self._by_count:
             self._warmup += 1
-        elif self._by_count:
+        elif user.stage == MEASURE and self._by_count:
             self._measure += 1
 
     def _finished(self, user: Exchange) -> None:
@@ -239,6 +249,8 @@ class ClosedDriver:
                 self._submit(user)
                 return
         self.in_flight -= 1
+        if self._awaited and user.stage == MEASURE:
+            self._awaited -= 1
         self._plan(user, planned_ns)
         if self._stopping and not self.in_flight:
             self._over.set()

@@ -35,5 +35,5 @@ ERRORS = (
 )
 CODES = {name: code for code, name in enumerate(ERRORS)}
 CENSORED_CODES = tuple(CODES[name] for name in CENSORED)
-STAGES = ("warmup", "measure")
-WARMUP, MEASURE = 0, 1
+STAGES = ("warmup", "measure", "after")
+WARMUP, MEASURE, AFTER = range(len(STAGES))

@@ -103,6 +103,10 @@ class ClosedLoop(_Model):
     ``stages``, whose times add up to warm-up and duration, they come and go, the last to come
     first, and finish what they have begun; ``users`` is then the most there are at a time.
     ``max_duration_s`` is the bound on the whole; what was not sent by then counts as unsent.
+
+    With ``keep_up`` users go on until the last of the ``requests`` that count is answered; what
+    they send meanwhile is recorded as stage ``after``. Without it the last ``users`` requests meet
+    ever fewer others, and a load that is steady seems to get faster.
     """
 
     kind: Literal["closed"] = "closed"
@@ -115,12 +119,15 @@ class ClosedLoop(_Model):
     pacing_s: float = Field(default=0.0, ge=0)
     ramp_s: float = Field(default=0.0, ge=0)
     stages: tuple[UserStage, ...] = ()
+    keep_up: bool = False
     max_duration_s: float = Field(default=120.0, gt=0, le=172_800)
 
     @model_validator(mode="after")
     def _is_bounded(self) -> Self:
         if not self.requests and not self.duration_s:
             raise ValueError("give requests or duration_s: a load without an end is refused")
+        if self.keep_up and not self.requests:
+            raise ValueError("keep_up goes with requests: a load of a given time keeps its users")
         if self.think_time_s and self.pacing_s:
             raise ValueError("give think_time_s or pacing_s, not both")
         if self.warmup_requests and self.warmup_s:

@@ -13,11 +13,21 @@ from perflab.figures import EFFECT, FLUSH_COST, LATENCY_ECDF, THROUGHPUT, TIME_B
 from perflab.figures.looks import luminance
 from perflab.figures.origin import n_text, valid_counts
 from perflab.figures.plots import time_breakdown
+from perflab.figures.plots.published_marks import SAME_LOAD
+from perflab.figures.plots.time_breakdown import time_breakdown_view
 from perflab.recordings import Run
 from perflab.reports.pictures import views_of
 from perflab.systems.chat.figures.codec_cost import CODEC_COST
 from perflab.systems.lab.figures.client_cost import CLIENT_COST
-from tests.figures.shown import all_words, cut_off, one_line, overlapping, picture, pictures
+from tests.figures.shown import (
+    all_words,
+    cut_off,
+    one_line,
+    overlapping,
+    picture,
+    pictures,
+    shown_texts,
+)
 from tests.figures.studies import VIEWS
 from tests.synthetic import APP_SHARE, Planted, contrast_of, variants, write_run
 
@@ -145,6 +155,25 @@ def test_the_parts_of_a_response_stand_in_the_order_in_which_a_request_meets_the
         found = [part for part in group["part"] if part in order]
         assert found == [part for part in order if part in found]
         assert len(found) > 3
+
+
+@pytest.mark.parametrize("times", [0.5, 1.05, 4.0])
+def test_what_was_published_is_drawn_inside_the_axes_and_on_no_word(normal, times) -> None:
+    whole = TIME_BREAKDOWN.table(normal).query("part == @time_breakdown.WHOLE")
+
+    def published(_run: Run, _response: str) -> pd.DataFrame:
+        value = whole["mean_ms"] * times
+        return pd.DataFrame({"treatment": whole["treatment"], "value": value, "load": SAME_LOAD})
+
+    figure = picture(time_breakdown_view(published), normal)
+    figure.draw_without_rendering()
+    (axes,) = figure.axes
+    marks = [line for line in axes.lines if line.get_gid() == "published"]
+    boxes = [mark.get_window_extent().padded(2) for mark in marks]
+    assert len(boxes) == len(whole)
+    assert all(axes.bbox.x0 <= box.x0 and box.x1 <= axes.bbox.x1 for box in boxes)
+    words = [text.get_window_extent() for text in shown_texts(figure)]
+    assert not [box for box in boxes for each in words if box.overlaps(each)]
 
 
 def test_hollow_commits_are_explained_only_where_there_are_any(normal, single) -> None:

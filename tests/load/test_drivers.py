@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from perflab.load import drivers, scripted
 from perflab.load.drivers import ClosedDriver, OpenDriver
-from perflab.load.outcome import MEASURE, WARMUP
+from perflab.load.outcome import AFTER, MEASURE, WARMUP
 from perflab.load.prepared import Prepared
 from perflab.load.schedule import instants
 from perflab.load.scripted import ScriptedDriver
@@ -102,8 +102,40 @@ def test_what_a_stop_leaves_of_a_schedule_is_counted() -> None:
     assert driver.unsent == 19
 
 
+@pytest.mark.parametrize("think_time_s", [0.0, 0.02])
+@settings(max_examples=12, deadline=None)
+@given(WORLDS)
+def test_who_keeps_a_load_up_goes_on_until_the_last_answer_that_counts(
+    think_time_s: float, world: World
+) -> None:
+    arrivals = ClosedLoop(
+        users=3, requests=30, warmup_requests=5, think_time_s=think_time_s, keep_up=True
+    )
+    found = closed(world, arrivals)
+    every = [each for own in found.values() for each in own]
+    stages = [each.stage for each in every]
+    assert (stages.count(WARMUP), stages.count(MEASURE)) == (5, 30)
+    last_ns = max(each.done_ns for each in every if each.stage == MEASURE)
+    assert all(each.started_ns <= last_ns for each in every if each.stage == AFTER)
+    for own in found.values():
+        # Nobody left before.
+        assert own[-1].done_ns + round(think_time_s * 1e9) >= last_ns
+
+
+def test_a_load_that_is_kept_up_ends_when_it_is_stopped() -> None:
+    world = World(service_ns=10 * MS)
+    drivers.clock = world.clock
+    arrivals = ClosedLoop(users=3, requests=3000, think_time_s=0.02, keep_up=True)
+    driver = ClosedDriver(arrivals, range(3), (0, 3000), world, NOTHING, world, world.record)
+    world.at(START_NS + 510 * MS, driver.stop)
+    found = world.live(driver.run(START_NS))
+    assert {each.stage for each in found} == {MEASURE}
+    assert len(found) + driver.unsent == 3000
+
+
 CLOSED = [
     ClosedLoop(users=3, requests=30, warmup_requests=5),
+    ClosedLoop(users=3, requests=30, warmup_requests=5, keep_up=True),
     ClosedLoop(users=3, requests=30, think_time_s=0.02),
     ClosedLoop(users=3, duration_s=1.0, warmup_s=0.2),
     ClosedLoop(users=2, duration_s=1.0, think_time_s=0.05, ramp_s=0.1),

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
@@ -109,9 +110,9 @@ def draw_time_breakdown(table: pd.DataFrame, page: Page) -> LabFigure:
     totals = {
         str(row["treatment"]): row for row in table[table["part"] == WHOLE].to_dict("records")
     }
-    _make_room(axes, [float(each["mean_ms"]) for each in totals.values()])
-    foot = {name: place + BAR / 2 - 0.04 for name, place in places.items()}
-    draw_published(axes, published, "mean_ms", foot)
+    _make_room(axes, [float(each["mean_ms"]) for each in totals.values()], published["mean_ms"])
+    below = {name: place + BAR / 2 + 0.1 for name, place in places.items()}
+    draw_published(axes, published, "mean_ms", below)
     for name, place in places.items():
         if name in totals:
             _draw_bar(axes, place, drawn[drawn["treatment"] == name], colors)
@@ -134,9 +135,10 @@ def _say_nothing(axes: Axes, place: int) -> None:
     )
 
 
-def _make_room(axes: Axes, totals: list[float]) -> None:
-    """Leave room at the right of the longest bar for its numbers."""
-    axes.set_xlim(0, max(totals) * BAR_IN / (BAR_IN - TOTAL_IN))
+def _make_room(axes: Axes, totals: list[float], published: pd.Series) -> None:
+    """Leave room at the right of the longest bar for its numbers, and for what was published."""
+    furthest = float(published.max()) * 1.02 if len(published) else 0.0
+    axes.set_xlim(0, np.fmax(max(totals) * BAR_IN / (BAR_IN - TOTAL_IN), furthest))
 
 
 def _colors(drawn: pd.DataFrame) -> dict[str, str]:

@@ -206,7 +206,11 @@ def endpoint(driver: Driver, database_write: bool = True) -> str:
 
 
 def workload(parameters: LoadParameters, path: str) -> Workload:
-    """Return the published closed loop towards an endpoint."""
+    """Return the published closed loop towards an endpoint; it is kept up until its last answer.
+
+    The study does not say what its tool did; if that let the load run out, the last 50 of 1,000
+    requests lowered its mean response time by 2 to 3%.
+    """
     return Workload(
         request=Request(
             node="inference",
@@ -220,6 +224,7 @@ def workload(parameters: LoadParameters, path: str) -> Workload:
             users=parameters.concurrency,
             requests=parameters.requests,
             warmup_requests=parameters.warmup_requests,
+            keep_up=True,
         ),
         connections=Connections.of(parameters.connection),
     )

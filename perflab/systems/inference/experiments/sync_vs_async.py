@@ -33,9 +33,6 @@ PER_WORKER: PoolMeaning = "per_worker"
 class SyncVsAsyncParameters(LoadParameters):
     """Parameters of the driver study; distance, pool and workers are factors beside the driver."""
 
-    requests: int = Field(
-        default=400, ge=10, le=1_000_000, description="requests that count, in each trial"
-    )
     runtime: Runtime = Field(
         default="onnx", description="what computes the predictions: scikit-learn or ONNX Runtime"
     )
@@ -217,7 +214,7 @@ EXPERIMENT = Experiment(
     question="Does a non-blocking driver alone raise throughput: at which distance from the "
     "database, with which pool, with how many workers?",
     parameters=SyncVsAsyncParameters,
-    main_job={"pool_minconn": ["max"], "fresh_blocks": 2},
+    main_job={"pool_minconn": ["max"], "fresh_blocks": 2, "requests": 400},
     treatments=_treatments,
     factors=_levels,
     contrasts=_contrasts,
