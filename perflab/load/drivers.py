@@ -114,6 +114,8 @@ class ClosedDriver:
         self._users = [Exchange(prepared, number, self._finished) for number in users]
         self._stays: dict[int, deque[tuple[int, int]]] = {}
         self._active = 0
+        # Users whose next request is of a quota, and not due.
+        self._thinking = 0
         self._steady = not self._by_count and not arrivals.stages
         self._stopping = False
         self._over = asyncio.Event()
@@ -124,7 +126,7 @@ class ClosedDriver:
     def unsent(self) -> int:
         """Return the requests of the quotas that were never started, where no time limits them."""
         by_count_only = self._by_count and not self._arrivals.duration_s
-        return self._warmup + self._measure if by_count_only else 0
+        return self._warmup + self._measure + self._thinking if by_count_only else 0
 
     def stop(self) -> None:
         """Let no user start another request."""
@@ -202,6 +204,7 @@ class ClosedDriver:
         user.planned_ns = planned_ns
         now_ns = clock()
         if planned_ns > now_ns:
+            self._thinking += stage != AFTER
             self._timer.at(planned_ns, partial(self._start, user))
         else:
             user.started_ns = now_ns
@@ -214,6 +217,7 @@ class ClosedDriver:
         self._end_without_work()
 
     def _start(self, user: Exchange) -> None:
+        self._thinking -= user.stage != AFTER
         if self._stopping:
             self._give_back(user)
             return

@@ -104,7 +104,7 @@ def test_what_a_stop_leaves_of_a_schedule_is_counted() -> None:
 
 @pytest.mark.parametrize("think_time_s", [0.0, 0.02])
 @settings(max_examples=12, deadline=None)
-@given(WORLDS)
+@given(st.builds(World, service_ns=st.integers(0, 300 * MS), late_ns=st.integers(0, 30 * MS)))
 def test_who_keeps_a_load_up_goes_on_until_the_last_answer_that_counts(
     think_time_s: float, world: World
 ) -> None:
@@ -122,10 +122,11 @@ def test_who_keeps_a_load_up_goes_on_until_the_last_answer_that_counts(
         assert own[-1].done_ns + round(think_time_s * 1e9) >= last_ns
 
 
-def test_a_load_that_is_kept_up_ends_when_it_is_stopped() -> None:
+@pytest.mark.parametrize("keep_up", [False, True])
+def test_what_a_stop_leaves_of_a_number_of_requests_is_counted(keep_up: bool) -> None:
     world = World(service_ns=10 * MS)
     drivers.clock = world.clock
-    arrivals = ClosedLoop(users=3, requests=3000, think_time_s=0.02, keep_up=True)
+    arrivals = ClosedLoop(users=3, requests=3000, think_time_s=0.02, keep_up=keep_up)
     driver = ClosedDriver(arrivals, range(3), (0, 3000), world, NOTHING, world, world.record)
     world.at(START_NS + 510 * MS, driver.stop)
     found = world.live(driver.run(START_NS))
