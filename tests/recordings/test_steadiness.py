@@ -96,6 +96,7 @@ def test_a_run_whose_loads_drift_says_so_in_its_record(tmp_path: Path) -> None:
     told_of = [each["text"] for each in written if each["code"] == "treatment.trend"]
     # In the order in which they ran.
     assert sorted(each.partition(" is compared with nothing: ")[0] for each in told_of) == names
+    assert all("a longer warm-up" in each and "more blocks" in each for each in told_of)
     assert not len(run.valid_trials())
 
 
