@@ -79,6 +79,22 @@ def test_every_request_is_recorded_with_its_instants_in_order(
     assert connected == (220 if connection == "per_request" else 10)
 
 
+def test_a_load_that_is_kept_up_is_whole_and_meets_as_many_users_to_its_end(
+    serve: Serve, generator: Generator
+) -> None:
+    url, _ = serve(0.01, "good")
+    kept_up = workload(keep_up=True, connection="keep_alive")
+    result = generator.run(kept_up, url)
+    stages = result.requests["stage"].value_counts()
+    assert (stages["warmup"], stages["measure"]) == (20, 200)
+    assert 1 <= stages["after"] <= 20
+    assert "load.incomplete" not in {each.code for each in check(result, kept_up).reasons}
+    measured = result.requests[result.requests["stage"] == "measure"]
+    last_ns = measured["done_ns"].max()
+    under_way = result.requests.query("planned_ns < @last_ns <= done_ns")
+    assert len(under_way) >= 9  # one may just have been answered
+
+
 @pytest.mark.alone
 def test_throughput_of_a_known_server_agrees_with_littles_law(
     serve: Serve, generator: Generator
