@@ -77,7 +77,9 @@ class ServerSentEvents:
                 self._pending.clear()
             if not self._begun:
                 self._begun = True
-                lines[0] = lines[0].removeprefix(BYTE_ORDER_MARK)
+                first = lines[0].removeprefix(BYTE_ORDER_MARK)
+                self._block += len(lines[0]) - len(first)
+                lines[0] = first
             self._take(lines, found)
         self._pending += rest
         if self._block + len(self._pending) > self._most:
