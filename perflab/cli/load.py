@@ -122,6 +122,9 @@ def command(
     Ctrl-C ends the load in order and shows what was measured. Times count from the instant a
     request was planned for, so a wait for a frozen server is never left out.
 
+    A streamed answer: perflab load --users 20 --stream sse --end-marker '[DONE]' URL shows the time
+    to the first chunk, the gaps between chunks and chunks per second.
+
     Exit status: 0 the numbers are valid and every objective was held; 1 an error, told on stderr;
     2 words that cannot be read; 3 INVALID numbers, or too few for an objective; 4 every request
     failed; 99 an objective was missed; 130 interrupted. Of several the first of 130, 4, 3, 99.
