@@ -78,6 +78,13 @@ def command(
         str, _option("of every body: crc32:HEX, sha256:HEX or @FILE", REQUEST)
     ] = "",
     redirects: Annotated[int, _option("redirects to follow", REQUEST)] = 0,
+    stream: Annotated[
+        str, _option("the answer is a stream: sse (server-sent events) or ndjson", REQUEST)
+    ] = "",
+    min_chunks: Annotated[int, _option("least chunks of a stream (default 1)", REQUEST)] = 0,
+    end_marker: Annotated[
+        str, _option("last event of a stream: [DONE]; of ndjson a member: '\"done\":true'", REQUEST)
+    ] = "",
     client: Annotated[str, _option("lean, aiohttp or httpx", REQUEST)] = "lean",
     insecure: Annotated[bool, _option("do not verify TLS", REQUEST, "--insecure")] = False,
     ca_file: Annotated[str, _option("trust this CA bundle", REQUEST)] = "",
@@ -115,6 +122,9 @@ def command(
     Ctrl-C ends the load in order and shows what was measured. Times count from the instant a
     request was planned for, so a wait for a frozen server is never left out.
 
+    A streamed answer: perflab load --users 20 --stream sse --end-marker '[DONE]' URL shows the time
+    to the first chunk, the gaps between chunks and chunks per second.
+
     Exit status: 0 the numbers are valid and every objective was held; 1 an error, told on stderr;
     2 words that cannot be read; 3 INVALID numbers, or too few for an objective; 4 every request
     failed; 99 an objective was missed; 130 interrupted. Of several the first of 130, 4, 3, 99.
@@ -132,7 +142,7 @@ def command(
         churn_share=churn_share, timeout=timeout, method=method, headers=header or (), body=body,
         body_file=body_file, data=data, expect_status=expect_status, expect_body=expect_body,
         expect_bytes=expect_bytes, expect_checksum=expect_checksum, redirects=redirects,
-        client=client,
+        stream=stream, min_chunks=min_chunks, end_marker=end_marker, client=client,
         insecure=insecure, ca_file=ca_file, stop_failures=stop_failures,
         stop_failure_share=stop_failure_share, objectives=objective or (),
         allow_targets=allow_target or (), out=out, csv=csv,

@@ -1,5 +1,6 @@
 """Instruments: what looks at trials beside the load. Systems add their own."""
 
+from perflab.instruments.chunks import Chunks
 from perflab.instruments.cpu_speed import CpuSpeed
 from perflab.instruments.flushes import FlushProbe
 from perflab.instruments.instrument import Instrument, Load, Look, Observation, Scene
@@ -20,6 +21,7 @@ STANDARD: tuple[Instrument, ...] = (
 
 __all__ = [
     "STANDARD",
+    "Chunks",
     "CpuSpeed",
     "DatabaseWaits",
     "FlushProbe",

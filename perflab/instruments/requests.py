@@ -79,7 +79,7 @@ def request_columns(result: LoadResult) -> dict[str, Any]:
     return {
         "throughput_rps": result.throughput_rps,
         **{f"{name}_ms": response[name].comparable for name in given},
-        **_at_least(bounds),
+        **at_least(bounds),
         **{f"{name}_client_ms": response[name].client_ms for name in given},
         "service_mean_ms": service["mean"].comparable,
         "service_p99_ms": service["p99"].comparable,
@@ -89,7 +89,7 @@ def request_columns(result: LoadResult) -> dict[str, Any]:
     }
 
 
-def _at_least(numbers: Mapping[str, Number]) -> dict[str, float]:
+def at_least(numbers: Mapping[str, Number]) -> dict[str, float]:
     """Return what times are at least that requests which were cut off could move."""
     return {
         at_least_column(name): each.at_least

@@ -6,8 +6,9 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from perflab.load.body import NO_ROOM, Kept
+from perflab.load.body import Kept
 from perflab.load.outcome import CODES
+from perflab.load.room import NO_ROOM
 
 
 @dataclass(frozen=True)

@@ -10,34 +10,25 @@ import zlib
 from dataclasses import dataclass
 
 from perflab.load.outcome import CODES
+from perflab.load.room import NO_ROOM, Room
+from perflab.load.streamed import Streamed, Streaming
 
-KEPT_BYTES = 64 * 1024 * 1024
 BODY, CHECKSUM = CODES["body"], CODES["checksum"]
-NO_ROOM = (
-    f"a worker keeps {KEPT_BYTES >> 20} MiB of its users' answers at a time, and this body did not "
-    "fit: let go of answers that were read, ask with keep_body=False for those that nobody reads, "
-    "or send the load with more workers"
-)
 
 
 @dataclass(frozen=True)
 class Wanted:
     """What a request wants of a body.
 
-    That it holds a text; that it has a CRC-32 (-1: any) or a SHA-256 (empty: any); that it is kept.
+    That it holds a text; that it has a CRC-32 (-1: any) or a SHA-256 (empty: any); that it is kept;
+    that it is a stream.
     """
 
     text: bytes = b""
     crc32: int = -1
     sha256: str = ""
     kept: bool = False
-
-
-class Room:
-    """The bytes of bodies that one worker may still keep."""
-
-    def __init__(self, size_bytes: int = KEPT_BYTES) -> None:
-        self.left_bytes = size_bytes
+    stream: Streaming | None = None
 
 
 class Kept:
@@ -78,7 +69,7 @@ class Kept:
 class Body:
     """One body, piece by piece."""
 
-    __slots__ = ("_digest", "_found", "_sum", "_tail", "_wanted", "fits", "kept")
+    __slots__ = ("_digest", "_found", "_sum", "_tail", "_wanted", "kept", "refused", "stream")
 
     def __init__(self, wanted: Wanted, room: Room) -> None:
         self._wanted = wanted
@@ -88,7 +79,9 @@ class Body:
         self._sum = 0
         self._digest = hashlib.sha256() if wanted.sha256 else None
         self.kept = Kept(room) if wanted.kept else None
-        self.fits = True
+        self.stream = Streamed(wanted.stream, room) if wanted.stream is not None else None
+        # The error class of a body that cannot be read on, and why.
+        self.refused: tuple[str, str] | None = None
 
     def take(self, data: bytes | memoryview) -> None:
         """Look at the next piece; it may change afterwards."""
@@ -102,8 +95,11 @@ class Body:
             self._sum = zlib.crc32(data, self._sum)
         if self._digest is not None:
             self._digest.update(data)
-        if self.kept is not None and self.fits:
-            self.fits = self.kept.take(bytes(data))
+        if self.kept is not None and self.refused is None and not self.kept.take(bytes(data)):
+            self.refused = ("body_too_large", NO_ROOM)
+        if self.stream is not None:
+            self.stream.take(bytes(data))
+            self.refused = self.refused or self.stream.refused
 
     @property
     def fault(self) -> int:
@@ -112,4 +108,6 @@ class Body:
             return CHECKSUM
         if self._digest is not None and self._digest.hexdigest() != self._wanted.sha256:
             return CHECKSUM
-        return 0 if self._found else BODY
+        if not self._found:
+            return BODY
+        return self.stream.fault if self.stream is not None else 0

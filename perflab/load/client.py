@@ -13,7 +13,6 @@ from typing import Protocol
 from urllib.parse import urljoin
 
 from perflab.errors import TargetRefused
-from perflab.load.body import Room
 from perflab.load.connection import Connection
 from perflab.load.exchange import Exchange
 from perflab.load.first_errors import FirstErrors
@@ -22,6 +21,7 @@ from perflab.load.long_body import Landing
 from perflab.load.outcome import CODES
 from perflab.load.payload import OpenFiles
 from perflab.load.prepared import Prepared
+from perflab.load.room import Room
 from perflab.load.targets import Origin, addresses, refuse_foreign, split
 from perflab.load.upkeep import Upkeep
 from perflab.load.workload import Request
@@ -357,7 +357,7 @@ def _followed(
         name: value for name, value in request.headers.items() if name.lower() not in dropped
     }
     followed = Prepared(request.model_validate(request.model_dump() | changed), origin, life)
-    followed.wants_answer = base.wants_answer
+    followed.wants_answer, followed.repeats = base.wants_answer, base.repeats
     followed.wanted = base.wanted
     return followed
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from perflab.load.chunk_record import ChunkRecorder
 from perflab.load.exchange import Exchange
 from perflab.load.outcome import ERRORS, STAGES
 from perflab.load.progress_record import ProgressRecorder
@@ -44,7 +45,7 @@ class Recorder:
     ----------
     folder : Path
         Gets ``requests.rows``, ``phases.rows`` and ``phases.names``; if a request has points, also
-        ``progress.rows``.
+        ``progress.rows``, if one was to be streamed, ``chunks.rows``.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -53,6 +54,7 @@ class Recorder:
         self._rows = Spool(folder / "requests.rows")
         self._phases = Spool(folder / "phases.rows")
         self._progress = ProgressRecorder(folder)
+        self._chunks = ChunkRecorder(folder)
         self._names: dict[str, int] = {}
         self._phase_buffer = bytearray()
         self._flushed = 0
@@ -88,7 +90,9 @@ class Recorder:
         if exchange.phases:
             self._add_phases(exchange.phases)
         if exchange.progress is not None:
-            self._add_progress(exchange)
+            self._add_to(self._progress, exchange)
+        if exchange.prepared.streams:
+            self._add_to(self._chunks, exchange)
         self._used += 66
         if self._used == len(self._buffer):
             self._flush()
@@ -102,9 +106,9 @@ class Recorder:
         if len(self._phase_buffer) > 1 << 18:
             self._flush_phases()
 
-    def _add_progress(self, exchange: Exchange) -> None:
+    def _add_to(self, recorder: ProgressRecorder | ChunkRecorder, exchange: Exchange) -> None:
         try:
-            self._progress.add(len(self), exchange)
+            recorder.add(len(self), exchange)
         except OSError as error:
             self.error = self.error or error
 
@@ -142,7 +146,7 @@ class Recorder:
         """
         self._flush()
         self._flush_phases()
-        for spool in (self._rows, self._phases, self._progress):
+        for spool in (self._rows, self._phases, self._progress, self._chunks):
             try:
                 spool.close()
             except OSError as error:

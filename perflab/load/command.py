@@ -239,6 +239,7 @@ def _readable(error: ValidationError) -> list[str]:
         "churn_per_s": "--churn",
         "most": "--connections",
         "connections": "",
+        "request": "",
     }
     problems = []
     for item in error.errors():

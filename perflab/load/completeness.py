@@ -18,7 +18,7 @@ from perflab.recordings.reasons import Reason, Side
 
 MAX_ERROR_SHARE = 0.01
 MIN_LASTED_SHARE = 0.99
-CLIENT_FAULTS = ("ports", "files", "script", "body_file")
+CLIENT_FAULTS = ("ports", "files", "script", "body_file", "stream_no_room")
 # The load's end cut them off: neither a success nor a fault of the server.
 CUT_OFF = ("aborted", "unsent")
 UNSENT = CODES["unsent"]

@@ -15,7 +15,6 @@ import ssl
 import time
 from typing import Protocol
 
-from perflab.load.body import Room
 from perflab.load.exchange import Exchange
 from perflab.load.first_errors import FirstErrors
 from perflab.load.long_body import Landing
@@ -24,6 +23,7 @@ from perflab.load.payload import OpenFiles
 from perflab.load.prepared import Prepared
 from perflab.load.progress import Progress
 from perflab.load.response import BadResponse, ResponseReader
+from perflab.load.room import Room
 from perflab.load.sending import Rest
 from perflab.load.socket_errors import kind_of
 from perflab.load.targets import Origin
@@ -190,6 +190,8 @@ class Connection:
             reader.begin(prepared.bodiless)
         if prepared.progress_points:
             exchange.progress = Progress(prepared.progress_points)
+        if prepared.streams:
+            exchange.stream = reader.stream
         try:
             sent = self._send(data)
         except WOULD_BLOCK:
@@ -304,8 +306,12 @@ class Connection:
         try:
             complete = reader.feed(data)
         except BadResponse as error:
+            if exchange.stream is not None:
+                exchange.stream.note(now_ns)
             self._refuse(error, reader)
             return
+        if exchange.stream is not None:
+            exchange.stream.note(now_ns)
         if exchange.progress is not None:
             if reader.left and whole:
                 exchange.progress.expect(reader.size + reader.left)
@@ -316,13 +322,7 @@ class Connection:
             return
         self._complete(exchange, reader, now_ns)
         prepared = exchange.prepared
-        if (
-            whole
-            and reader.keep_alive
-            and len(data) <= LONGEST_REMEMBERED
-            # To follow a redirect takes its headers, and to hand an answer on its bytes.
-            and not (prepared.redirects or prepared.wants_answer or prepared.progress_points)
-        ):
+        if whole and reader.keep_alive and len(data) <= LONGEST_REMEMBERED and prepared.repeats:
             prepared.last_bytes = data
             prepared.last_outcome = (
                 exchange.status,
@@ -345,6 +345,8 @@ class Connection:
         if exchange.error:
             line = reader.head.partition(b"\r")[0].decode("latin-1")
             text = f"{line}, {reader.size} bytes"
+            if exchange.stream is not None:
+                text += f", {exchange.stream.chunks} chunks"
             self._client.first_errors.note(ERRORS[exchange.error], text, reader.status)
         if exchange.prepared.wants_answer:
             exchange.answer = (reader.head, reader.give_body())

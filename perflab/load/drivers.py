@@ -248,7 +248,7 @@ class ClosedDriver:
             if planned_ns <= now_ns:
                 user.planned_ns = planned_ns
                 user.sent_ns = user.first_byte_ns = user.connect_ns = 0
-                user.progress = None
+                user.progress = user.stream = None
                 user.started_ns = now_ns
                 self._submit(user)
                 return

@@ -9,6 +9,7 @@ from perflab.load.body import Kept
 from perflab.load.outcome import MEASURE
 from perflab.load.prepared import Prepared
 from perflab.load.progress import Progress
+from perflab.load.streamed import Streamed
 from perflab.load.targets import Origin
 
 
@@ -30,7 +31,7 @@ class Exchange:
 
     Made once per user or slot and used again; ``finish`` is called when it is done. ``answer`` is
     the head of the response and its body, where the request wants them; ``progress`` the points of
-    its body's arrival.
+    its body's arrival, ``stream`` the chunks of it.
     """
 
     __slots__ = (
@@ -52,6 +53,7 @@ class Exchange:
         "stage",
         "started_ns",
         "status",
+        "stream",
         "template",
         "user",
     )
@@ -69,12 +71,13 @@ class Exchange:
         self.chain: tuple[Prepared, int, int] | None = None
         self.answer: tuple[bytes, Kept | None] | None = None
         self.progress: Progress | None = None
+        self.stream: Streamed | None = None
         self.renew()
 
     def renew(self) -> None:
         """Forget the instants that the next request may not come to; its end sets the rest."""
         self.sent_ns = self.first_byte_ns = self.connect_ns = 0
-        self.progress = None
+        self.progress = self.stream = None
 
     def end_chain(self) -> None:
         """Give a chain of redirects the request it began with, and the instant of its sending."""

@@ -29,7 +29,7 @@ from aiohttp.http_exceptions import HttpProcessingError, LineTooLong
 from aiohttp.streams import StreamReader
 
 from perflab.errors import ParameterError
-from perflab.load.body import Body, Room
+from perflab.load.body import Body
 from perflab.load.client import Client
 from perflab.load.exchange import Exchange
 from perflab.load.first_errors import FirstErrors
@@ -37,6 +37,7 @@ from perflab.load.outcome import CODES, ERRORS
 from perflab.load.payload import FileBody, OpenFiles, content_of, length_of, usual_type
 from perflab.load.prepared import Prepared, fill
 from perflab.load.response import MAX_INTERIMS, parse_server_timing
+from perflab.load.room import Room
 from perflab.load.sending import TLS_PIECE_BYTES, FileChanged
 from perflab.load.workload import Request, Scripted, Workload
 

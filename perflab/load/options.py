@@ -43,6 +43,9 @@ class Options:
     expect_bytes: int = -1
     expect_checksum: str = ""
     redirects: int = 0
+    stream: str = ""
+    min_chunks: int = 0
+    end_marker: str = ""
     client: str = "lean"
     insecure: bool = False
     ca_file: str = ""

@@ -32,6 +32,10 @@ ERRORS = (
     "length",  # a body of another length than expected
     "checksum",  # a body of another checksum than expected
     "body_file",  # the file of the request's own body was changed, or could not be read
+    "stream_short",  # fewer chunks than a stream must have
+    "stream_unended",  # a stream whose last event is not its end marker
+    "event_too_long",  # an event of a stream above the limit
+    "stream_no_room",  # more chunks under way than a worker has room for
 )
 CODES = {name: code for code, name in enumerate(ERRORS)}
 CENSORED_CODES = tuple(CODES[name] for name in CENSORED)

@@ -50,11 +50,16 @@ class Prepared:
         self.wants_answer = False
         self.redirects = request.redirects
         self.progress_points = request.progress_points
+        # The same bytes again mean the same: but to follow a redirect takes its headers, to hand an
+        # answer on its bytes, and whoever notes when they came looks at each.
+        self.repeats = not (request.redirects or request.progress_points or request.stream)
         # Nobody but the user has to know of an answer on the connection that it keeps.
         self.unwatched = not request.redirects and life.is_endless
         self.file = request.body if isinstance(request.body, FileBody) else None
         self.bodiless = request.method == "HEAD"
-        wanted = Wanted(text, request.expect_crc32, request.expect_sha256)
+        stream = request.streaming
+        self.streams = stream is not None
+        wanted = Wanted(text, request.expect_crc32, request.expect_sha256, stream=stream)
         self.wanted = wanted if wanted != Wanted() else None
         self.last_bytes = b""
         self.last_outcome: tuple[int, int, int, dict[str, float] | None] = (0, 0, 0, None)
@@ -66,6 +71,7 @@ class Prepared:
     def want_answer(self, keep_body: bool) -> None:
         """Have the answer handed on, with its body or without."""
         self.wants_answer = True
+        self.repeats = False
         if keep_body:
             self.wanted = replace(self.wanted or Wanted(), kept=True)
 

@@ -26,7 +26,12 @@ def write(
     """Write ``requests.parquet`` and ``load.json``; both appear whole or not at all."""
     with whole_file(folder / "requests.parquet") as file:
         _write_requests(file, result)
-    for name, rows in (("messages", result.messages), ("progress", result.progress)):
+    tables = {
+        "messages": result.messages,
+        "progress": result.progress,
+        "chunks": result.stream_chunks,
+    }
+    for name, rows in tables.items():
         if len(rows):
             table = pa.Table.from_pandas(rows, preserve_index=False)
             with whole_file(folder / f"{name}.parquet") as file:

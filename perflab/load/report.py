@@ -8,13 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from perflab.load.chunk_times import chunk_times
 from perflab.load.columns import template_names
 from perflab.load.failure_causes import causes
 from perflab.load.objectives import judged
 from perflab.load.outcome import ERRORS, MEASURE
 from perflab.load.result import LoadResult
 from perflab.load.selfcheck import SelfCheck
-from perflab.load.times import Number, times_of
+from perflab.load.stream_report import remarks as of_streams
+from perflab.load.stream_report import streams
+from perflab.load.times import Number, known, shown, times_of
 from perflab.load.trend import response_trend
 from perflab.load.workload import OpenLoop, Workload
 from perflab.percentiles import OF_TRIALS, needed_n, percentiles_of
@@ -26,7 +29,7 @@ HISTOGRAM_BINS = 10
 def percentiles_ms(values_ns: np.ndarray, shares: Sequence[float]) -> dict[str, float | None]:
     """Return percentiles in ms; None where the sample is too small to have one."""
     found = percentiles_of(values_ns, shares)
-    return {f"p{share:g}": _number(value / 1e6) for share, value in found.items()}
+    return {f"p{share:g}": known(value / 1e6) for share, value in found.items()}
 
 
 def summary(result: LoadResult, workload: Workload, found: SelfCheck) -> dict[str, Any]:
@@ -42,7 +45,7 @@ def summary(result: LoadResult, workload: Workload, found: SelfCheck) -> dict[st
     """
     errors = result.measured(lambda rows: rows["error"])
     total, succeeded = len(errors), int((errors == 0).sum())
-    response = times_of(result)
+    response, streamed = times_of(result), chunk_times(result)
     seconds = _seconds(result)
     received = int(result.measured(lambda rows: rows["bytes"]).sum())
     counts = np.bincount(errors, minlength=len(ERRORS))
@@ -63,12 +66,13 @@ def summary(result: LoadResult, workload: Workload, found: SelfCheck) -> dict[st
             if status
         },
         "duration_s": seconds,
-        "throughput_rps": _number(result.throughput_rps),
+        "throughput_rps": known(result.throughput_rps),
         "offered_rps": _offered(total, result, workload),
         "bytes_received": received,
         "bytes_per_s": received / seconds if seconds else None,
-        **_times("response_time", response.numbers()),
-        **_times("service_time", times_of(result, "sent_ns").numbers()),
+        **shown("response_time", response.numbers()),
+        **shown("service_time", times_of(result, "sent_ns").numbers()),
+        **streams(streamed),
         "response_time_histogram": histogram(response.known),
         "by_name": by_name(result),
         # A queue that builds up; response times that fall are no growth.
@@ -88,7 +92,7 @@ def summary(result: LoadResult, workload: Workload, found: SelfCheck) -> dict[st
         "client_steal_share": found.steal_share,
         "censored": found.censored,
         "kernel": dict(result.kernel),
-        "littles_law_ratio": _number(found.littles_law_ratio),
+        "littles_law_ratio": known(found.littles_law_ratio),
         "unsent": result.unsent,
         "capped": result.capped,
         "stopped": result.stopped,
@@ -102,6 +106,7 @@ def summary(result: LoadResult, workload: Workload, found: SelfCheck) -> dict[st
                 *found.warnings,
                 *_warnings(total, succeeded, objectives),
                 *_late(result.successes_after, succeeded),
+                *of_streams(streamed),
             )
         ],
     }
@@ -170,9 +175,9 @@ def by_name(result: LoadResult) -> list[dict[str, Any]]:
                 "name": name,
                 "requests": len(own),
                 "errors": int((own["error"] != 0).sum()),
-                "throughput_rps": _number(result.rate([every])),
+                "throughput_rps": known(result.rate([every])),
                 "bytes_received": int(own["bytes"].sum()),
-                **_times("response_time", response.numbers()),
+                **shown("response_time", response.numbers()),
             }
         )
     return table
@@ -195,24 +200,8 @@ def _offered(total: int, result: LoadResult, workload: Workload) -> float | None
     return float((total - 1) / (int(planned.max()) - int(planned.min())) * 1e9)
 
 
-def _times(name: str, numbers: Mapping[str, Number]) -> dict[str, dict[str, float | None]]:
-    """Return times as a summary has them: values, and what is held against them, by name."""
-    bounds = {each: number.at_least for each, number in numbers.items()}
-    own: dict[str, float | None]
-    own = {each: number.client_ms for each, number in numbers.items() if number.is_the_clients}
-    return {
-        f"{name}_ms": {each: _number(number.value) for each, number in numbers.items()},
-        f"{name}_at_least_ms": {each: low for each, low in bounds.items() if not np.isnan(low)},
-        f"{name}_client_ms": own,
-    }
-
-
 def _waits(numbers: Mapping[str, Number]) -> dict[str, dict[str, float | None]]:
     """Return the wait for a connection: of one that is open it is the client's own work alone."""
-    found = _times("connection_wait", {share: numbers[share] for share in ("p50", "p99")})
+    found = shown("connection_wait", {share: numbers[share] for share in ("p50", "p99")})
     del found["connection_wait_client_ms"]
     return found
-
-
-def _number(value: float) -> float | None:
-    return None if np.isnan(value) else value

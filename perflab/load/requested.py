@@ -100,6 +100,23 @@ def request(options: Options, path: str) -> dict[str, Any]:
         "expect_status": options.expect_status or 200,
         **_expected_body(options),
         "redirects": options.redirects,
+        **_streamed(options),
+    }
+
+
+def _streamed(options: Options) -> dict[str, Any]:
+    """Return what is expected of a streamed answer."""
+    if not options.stream:
+        for name in ("min_chunks", "end_marker"):
+            if getattr(options, name):
+                options.problems.append(
+                    f"--{name.replace('_', '-')} needs --stream sse or --stream ndjson"
+                )
+        return {}
+    return {
+        "stream": options.stream,
+        "min_chunks": options.min_chunks or 1,
+        "end_marker": options.end_marker,
     }
 
 

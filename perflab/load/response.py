@@ -10,7 +10,9 @@ from typing import Any
 
 import httptools
 
-from perflab.load.body import NO_ROOM, Body, Kept, Room, Wanted
+from perflab.load.body import Body, Kept, Wanted
+from perflab.load.room import Room
+from perflab.load.streamed import Streamed
 
 MAX_HEAD_BYTES = 64 * 1024
 MAX_PIECES = 64
@@ -114,6 +116,11 @@ class ResponseReader:
         body, self.body = self.body, None
         return body.kept if body is not None else None
 
+    @property
+    def stream(self) -> Streamed | None:
+        """Return what is known of the body as a stream, if it is to be one."""
+        return self.body.stream if self.body is not None else None
+
     def feed(self, data: bytes) -> bool:
         """Take bytes that arrived; return whether the response is complete.
 
@@ -153,15 +160,16 @@ class ResponseReader:
                 self._check_end(data)
         elif self._chunked:
             self._tail = (self._tail + data[-5:])[-5:]
-        if self.body is not None and not self.body.fits:
-            raise BadResponse("body_too_large", NO_ROOM)
+        if self.body is not None and self.body.refused is not None:
+            raise BadResponse(*self.body.refused)
         if in_head and self._head_done and not self.complete:
             self._begin_long()
         return self.complete
 
     def _begin_long(self) -> None:
         """Take over from the parser where all that is left to do is to count."""
-        if self._chunked or self._bodiless or (self.wanted is not None and self.wanted.kept):
+        wanted = self.wanted
+        if self._chunked or self._bodiless or (wanted and (wanted.kept or wanted.stream)):
             return
         found = _LENGTH_ALONE.search(self.head)
         left = int(found[1]) - self.size if found else 0

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from perflab.load.chunk_record import chunks
 from perflab.load.columns import ROW, frame, rows
 from perflab.load.looks import Looks
 from perflab.load.message_record import messages
@@ -167,6 +168,14 @@ class LoadResult:
         frames = [
             progress(self.folder / str(number), number, part)
             for number, part in enumerate(self.rows)
+        ]
+        return pd.concat(frames, ignore_index=True)
+
+    @cached_property
+    def stream_chunks(self) -> pd.DataFrame:
+        """Return the chunks of all streamed answers, by worker, request and number."""
+        frames = [
+            chunks(self.folder / str(number), number, part) for number, part in enumerate(self.rows)
         ]
         return pd.concat(frames, ignore_index=True)
 

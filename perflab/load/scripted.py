@@ -11,7 +11,6 @@ from typing import Any
 
 from perflab.load.action_marks import actions
 from perflab.load.answer import NotServed
-from perflab.load.body import NO_ROOM
 from perflab.load.client import Client
 from perflab.load.drivers import CpuWindow
 from perflab.load.exchange import Exchange
@@ -19,6 +18,7 @@ from perflab.load.life_cycle import Connections
 from perflab.load.message_record import MessageRecorder
 from perflab.load.outcome import CODES, MEASURE, WARMUP
 from perflab.load.prepared import Prepared
+from perflab.load.room import NO_ROOM
 from perflab.load.targets import Origin
 from perflab.load.timer import Timer
 from perflab.load.users import User, find

@@ -31,6 +31,10 @@ def _counts(shown: Mapping[str, Any]) -> Iterator[str]:
         f"{shown['throughput_rps'] or 0:.1f} successes/s{offered}, "
         f"{_bytes(shown['bytes_per_s'] or 0)}/s received"
     )
+    if "chunks" in shown:
+        yield from _wrapped(
+            f"{shown['chunks']} chunks of streams, {shown['chunks_per_s'] or 0:.1f} chunks/s"
+        )
     causes = [Cause(**words) for words in shown["errors_by_cause"]]
     if len(causes) < 2:
         text = ", ".join(cause.text for cause in causes)
@@ -48,11 +52,14 @@ def _times(shown: Mapping[str, Any]) -> Iterator[str]:
     for label, key in (
         ("response time", "response_time"),
         ("service time", "service_time"),
+        ("first chunk", "first_chunk"),
+        ("gap of chunks", "chunk_gap"),
         ("connection wait", "connection_wait"),
         ("generator lag", "generator_lag"),
     ):
-        cells = (_cell(shown, key, name) for name in COLUMNS)
-        yield (f"{label:16}" + "".join(cells)).rstrip()
+        if f"{key}_ms" in shown:
+            cells = (_cell(shown, key, name) for name in COLUMNS)
+            yield (f"{label:16}" + "".join(cells)).rstrip()
 
 
 def _histogram(bins: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -145,7 +145,7 @@ def times_of(
     parts: dict[str, list[np.ndarray]] = {"known": [], "elapsed": [], "late": [], "stalled": []}
     for worker, rows in result.measured_by_worker():
         own = rows if chosen is None else rows[rows["template"] == chosen.get(worker, NO_TEMPLATE)]
-        for name, values in _of_rows(result.looks[worker], own, since, until).items():
+        for name, values in of_rows(result.looks[worker], own, since, until).items():
             parts[name].append(values)
     joined = {
         name: np.concatenate(pieces) if pieces else np.zeros(0, dtype=np.int64)
@@ -154,7 +154,8 @@ def times_of(
     return Times(**joined, short_ms=short_delays_ms(result.looks))
 
 
-def _of_rows(looks: Looks, rows: np.ndarray, since: str, until: str) -> dict[str, np.ndarray]:
+def of_rows(looks: Looks, rows: np.ndarray, since: str, until: str) -> dict[str, np.ndarray]:
+    """Return what the ``Times`` of a worker's rows between two instants are made of."""
     # What never came to the first instant has no time from there on.
     rows = rows[rows[since] > 0]
     is_cut = np.isin(rows["error"], CENSORED_CODES)
@@ -173,6 +174,23 @@ def _of_rows(looks: Looks, rows: np.ndarray, since: str, until: str) -> dict[str
         "late": late,
         "stalled": stalled,
     }
+
+
+def shown(name: str, numbers: Mapping[str, Number]) -> dict[str, dict[str, float | None]]:
+    """Return times as a summary has them: values, and what is held against them, by name."""
+    bounds = {each: number.at_least for each, number in numbers.items()}
+    own: dict[str, float | None]
+    own = {each: number.client_ms for each, number in numbers.items() if number.is_the_clients}
+    return {
+        f"{name}_ms": {each: known(number.value) for each, number in numbers.items()},
+        f"{name}_at_least_ms": {each: low for each, low in bounds.items() if not math.isnan(low)},
+        f"{name}_client_ms": own,
+    }
+
+
+def known(value: float) -> float | None:
+    """Return a number as JSON can have it: None in place of NaN."""
+    return None if math.isnan(value) else value
 
 
 def short_delays_ms(looks: Sequence[Looks]) -> np.ndarray:

@@ -192,14 +192,14 @@ class User:
         expect_status: int = 200,
         expect_body: str = "",
         keep_body: bool = True,
-        **judged: int | str,
+        **judged: int | str | None,
     ) -> Answer:
         """Send a request and record it under ``name`` (default: method and path).
 
         ``body`` is text, bytes, or a file; make its ``FileBody.of(path)`` once, in ``on_start``.
         ``judged`` are further fields of :class:`~perflab.load.workload.Request` that say what is
         expected of a body, or recorded of its coming: ``expect_bytes``, ``expect_crc32``,
-        ``expect_sha256``, ``progress_points``.
+        ``expect_sha256``, ``progress_points``, ``stream``, ``min_chunks``, ``end_marker``.
 
         A worker's users share the room for the bodies that they keep, 64 MiB; with
         ``keep_body=False`` the answer has none, however long it is.

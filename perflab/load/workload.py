@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from perflab.load.life_cycle import Connections, with_word
 from perflab.load.payload import Payload, checksum
+from perflab.load.streamed import Format, Streaming, check_marker
 
 ClientName = Literal["lean", "aiohttp", "httpx"]
 TOKEN = r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"
@@ -34,6 +35,11 @@ class Request(_Model):
     they are, taken when the plan is made. With ``progress_points`` at most so many instants are
     recorded at which the body had come so far (the ``progress`` table). ``redirects`` is how many
     redirects are followed (0: none, a 3xx is an answer like others).
+
+    ``stream`` says that the answer is a stream, of server-sent events (``sse``) or of lines of JSON
+    (``ndjson``): when each chunk came is recorded (the ``chunks`` table), and there must be at
+    least ``min_chunks`` of them. ``end_marker``, where given, must be the last event: all of its
+    data (``[DONE]``), or members of the object in the last line (``"done":true``). It is no chunk.
     """
 
     node: str = ""
@@ -49,6 +55,9 @@ class Request(_Model):
     expect_sha256: str = Field(default="", pattern=r"^([0-9a-f]{64})?$")
     redirects: int = Field(default=0, ge=0, le=20)
     progress_points: int = Field(default=0, ge=0, le=10_000)
+    stream: Format | None = None
+    min_chunks: int = Field(default=1, ge=1, le=1_000_000)
+    end_marker: str = Field(default="", max_length=10_000)
 
     @model_validator(mode="before")
     @classmethod
@@ -72,6 +81,28 @@ class Request(_Model):
         if points == 1:
             raise ValueError("give 2 points at least, for the first byte and the last, or 0")
         return points
+
+    @property
+    def streaming(self) -> Streaming | None:
+        """Return what is expected of a streamed answer; None where it is to be none."""
+        if self.stream is None:
+            return None
+        return Streaming(self.stream, self.min_chunks, self.end_marker)
+
+    @model_validator(mode="after")
+    def _can_be_streamed(self) -> Self:
+        if self.stream is None:
+            if self.min_chunks != 1 or self.end_marker:
+                raise ValueError("min_chunks and end_marker need stream='sse' or stream='ndjson'")
+            return self
+        if self.method == "HEAD":
+            raise ValueError("the answer to HEAD has no body that could be a stream")
+        if self.redirects:
+            raise ValueError(
+                "a stream goes without redirects: name the address that streams (redirects=0)"
+            )
+        check_marker(self.stream, self.end_marker)
+        return self
 
     @model_validator(mode="after")
     def _fills_text(self) -> Self:
@@ -278,6 +309,11 @@ class Workload(_Model):
         if self.client != "lean" and self.request.progress_points:
             raise ValueError(
                 f"the {self.client} client records no progress_points; the lean one does "
+                "(client='lean')"
+            )
+        if self.client != "lean" and self.request.stream:
+            raise ValueError(
+                f"the {self.client} client records no chunks of a stream; the lean one does "
                 "(client='lean')"
             )
         if self.client == "httpx" and life.idle_s:

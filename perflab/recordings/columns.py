@@ -79,6 +79,22 @@ PROGRESS = pa.schema(
         ("bytes", pa.int64()),
     ]
 )
+# The chunks of streamed answers, each an event of its stream: ``at_ns`` is the instant of the read
+# that completed it, so that those which one read completed have the same; ``bytes`` its length;
+# ``number`` counts those of one request from 0. ``is_end``: the end marker that was asked for, no
+# chunk of what was streamed. ``request`` as in PROGRESS.
+CHUNKS = pa.schema(
+    [
+        ("worker", pa.int16()),
+        ("user", pa.int32()),
+        ("request", pa.int64()),
+        ("planned_ns", pa.int64()),
+        ("number", pa.int32()),
+        ("at_ns", pa.int64()),
+        ("bytes", pa.int32()),
+        ("is_end", pa.bool_()),
+    ]
+)
 TABLES = {
     "requests": REQUESTS,
     "samples": SAMPLES,
@@ -86,6 +102,7 @@ TABLES = {
     "messages": MESSAGES,
     "calls": CALLS,
     "progress": PROGRESS,
+    "chunks": CHUNKS,
 }
 # Every trial has these; the others only where there was something to measure.
 ALWAYS = ("requests", "samples")

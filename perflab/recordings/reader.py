@@ -113,7 +113,8 @@ class Run:
         """Return a table of the trials, joined, with trial_id, treatment and block.
 
         Which there are says the record (``tables``), besides the lab's own: requests, samples,
-        waits, messages, calls and progress. Empty where no trial has one; see :meth:`requests`.
+        waits, messages, calls, progress and chunks. Empty where no trial has one; see
+        :meth:`requests`.
 
         Raises
         ------
@@ -158,6 +159,13 @@ class Run:
         Empty where no request asked for it (``progress_points``).
         """
         return self.table("progress", trial_ids)
+
+    def chunks(self, trial_ids: Sequence[str] | None = None) -> pd.DataFrame:
+        """Return when each chunk of streamed answers came; see :meth:`requests`.
+
+        Empty where no answer was streamed (``stream``); there may be millions in a trial.
+        """
+        return self.table("chunks", trial_ids)
 
     @cached_property
     def _trials(self) -> pd.DataFrame:

@@ -47,6 +47,35 @@ REQUESTS = (
         noun="wait for a connection", better="less",
     ),
 )  # fmt: skip
+# Of streamed answers; see :mod:`perflab.instruments.chunks`.
+STREAMS = (
+    *(
+        Response(
+            name=f"first_chunk_{name}_ms", title=f"{words} time to the first chunk", unit="ms",
+            heading=f"first chunk {name} ms", noun="time to the first chunk", better="less",
+            typical=name in ("p50", "p99"),
+        )
+        for name, words in (("mean", "mean"), ("p50", "median"), ("p95", "p95 of the"),
+                            ("p99", "p99 of the"))
+    ),
+    *(
+        Response(
+            name=f"chunk_gap_{name}_ms", title=f"{words} gap between chunks", unit="ms",
+            heading=f"gap {name} ms", noun="gap between chunks", better="less",
+            typical=name in ("p50", "p99"),
+        )
+        for name, words in (("mean", "mean"), ("p50", "median"), ("p95", "p95 of the"),
+                            ("p99", "p99 of the"))
+    ),
+    Response(
+        name="chunks_per_s", title="chunks per second", unit="chunks/s", heading="chunks/s",
+        noun="chunks per second", better="more", typical=True,
+    ),
+    Response(
+        name="chunks_at_once_share", title="share of gaps that are 0: one read brought both chunks",
+        noun="gaps of 0",
+    ),
+)  # fmt: skip
 # The median of every phase that a service reports of itself.
 PHASES = (
     Response(

@@ -85,11 +85,16 @@ def identity_columns(
 
 
 def streamed_tables(result: LoadResult) -> dict[str, pd.DataFrame]:
-    """Return the tables of a recording about what came over time: ``messages``, ``progress``.
+    """Return the tables of a recording about what came over time: ``messages``, ``progress``,
+    ``chunks``.
 
     One is left out where the load had nothing of it.
     """
-    found = {"messages": message_table(result.messages), "progress": result.progress}
+    found = {
+        "messages": message_table(result.messages),
+        "progress": result.progress,
+        "chunks": result.stream_chunks,
+    }
     return {name: table for name, table in found.items() if len(table)}
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perflab.load.body import Body, Room, Wanted
+from perflab.load.body import Body, Wanted
 from perflab.load.columns import Recorder, phases
 from perflab.load.exchange import Exchange
 from perflab.load.outcome import CODES
@@ -25,6 +25,7 @@ from perflab.load.response import (
     ResponseReader,
     parse_server_timing,
 )
+from perflab.load.room import Room
 from perflab.load.targets import Origin
 from perflab.load.workload import Request
 from tests.examples import examples

@@ -1,0 +1,115 @@
+"""Server-sent events, told apart as their bytes come; none is kept.
+
+Source: WHATWG HTML, 9.2.5 and 9.2.6. A line ends with CR, LF or both; an empty line dispatches the
+event before it, where it has data; what no empty line ended is not dispatched. All of it can be
+told from bytes: no line end or field name is beyond ASCII. The fields ``event``, ``id`` and
+``retry`` change nothing about which events there are, and are passed over like comments.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+LONGEST_EVENT_BYTES = 1 << 20
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+CR, LF = b"\r\n"
+
+
+class Events(Protocol):
+    """What tells one format's events apart; bytes go in, in pieces of any size.
+
+    ``too_long`` says that an event was longer than it may be: nothing is taken from there on.
+    """
+
+    too_long: bool
+
+    def feed(self, data: bytes) -> list[int]:
+        """Take bytes; return the length of each event that they completed, in bytes."""
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether the last event so far is the end marker that was asked for."""
+
+
+class ServerSentEvents:
+    """Tells server-sent events apart. The length of one is that of its data, in UTF-8.
+
+    Parameters
+    ----------
+    end_marker : str
+        The whole data of the event that ends a stream (one line; empty: there is none).
+    longest_bytes : int
+        The most that an event's lines may take, comments before it included.
+    """
+
+    __slots__ = ("_after_cr", "_begun", "_block", "_last", "_line", "_marker", "_most", "_pending",
+                 "_size", "too_long")  # fmt: skip
+
+    def __init__(self, end_marker: str = "", longest_bytes: int = LONGEST_EVENT_BYTES) -> None:
+        self._marker = end_marker.encode()
+        self._most = longest_bytes
+        # The begin of a line whose end has not come.
+        self._pending = bytearray()
+        # Of the event under way: the bytes of its lines, those of its data with an LF after each
+        # line, and its last line of data.
+        self._block = self._size = 0
+        self._line = b""
+        # The last event: its last line of data, and its data's length.
+        self._last = (b"", -1)
+        self._begun = self._after_cr = self.too_long = False
+
+    def feed(self, data: bytes) -> list[int]:
+        """Take bytes; return the length of each event that they completed, in bytes."""
+        if self._after_cr and data:
+            self._after_cr = False
+            if data[0] == LF:
+                data = data[1:]
+        if not data or self.too_long:
+            return []
+        # Of bytes, only CR, LF and both end a line.
+        lines = data.splitlines()
+        self._after_cr = data[-1] == CR
+        rest = b"" if self._after_cr or data[-1] == LF else lines.pop()
+        found: list[int] = []
+        if lines:
+            if self._pending:
+                lines[0] = bytes(self._pending + lines[0])
+                self._pending.clear()
+            if not self._begun:
+                self._begun = True
+                first = lines[0].removeprefix(BYTE_ORDER_MARK)
+                self._block += len(lines[0]) - len(first)
+                lines[0] = first
+            self._take(lines, found)
+        self._pending += rest
+        if self._block + len(self._pending) > self._most:
+            self.too_long = True
+        return found
+
+    def _take(self, lines: list[bytes], found: list[int]) -> None:
+        block, size, last = self._block, self._size, self._line
+        for line in lines:
+            if line:
+                block += len(line) + 1
+                if line.startswith(b"data:"):
+                    last = line
+                    size += len(line) - 4 - line.startswith(b" ", 5)
+                elif line == b"data":
+                    last = line
+                    size += 1
+            else:
+                if block > self._most:
+                    break
+                if size:
+                    found.append(size - 1)
+                    self._last = (last, size - 1)
+                block = size = 0
+        self._block, self._size, self._line = block, size, last
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether the last event so far is the end marker that was asked for."""
+        line, size = self._last
+        # Data of several lines is longer than its last one.
+        last = line[5 + line.startswith(b" ", 5) :]
+        return bool(self._marker) and size == len(last) and last == self._marker

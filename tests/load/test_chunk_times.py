@@ -1,0 +1,167 @@
+"""Times of streams from planted chunks: from the planned instant, and by the rules of all times."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from perflab.instruments import Chunks
+from perflab.instruments.chunks import chunk_columns
+from perflab.load.chunk_record import FILE, NOTHING, ROW
+from perflab.load.chunk_times import ChunkTimes, chunk_times
+from perflab.load.outcome import CODES
+from perflab.load.report import summary
+from perflab.load.result import LoadResult
+from perflab.load.selfcheck import check
+from perflab.load.summary_table import table
+from perflab.load.workload import ClosedLoop, Request, Workload
+from perflab.recordings.responses import STREAMS, named
+from perflab.stacks.plan import StackPlan
+from tests.load.planted import BEGIN_NS, S, load_result
+
+MS = 1_000_000
+# A request is planned 300 ms before it is done; its chunks come so long after that, in ms.
+CHUNKS = (100, 120, 150, 150)
+END = -7  # the complement of the length of [DONE]
+STREAM = Workload(request=Request(stream="sse"), arrivals=ClosedLoop(users=1, requests=40))
+
+
+def planted(
+    folder: Path,
+    count: int = 40,
+    offsets_ms: Sequence[Sequence[int]] = (),
+    end: bool = True,
+    **facts: Any,
+) -> LoadResult:
+    """Return a load of streams, one done every 100 ms; chunks of each by default as above."""
+    done_s = 0.3 + np.arange(count) * 0.1
+    result = load_result(folder, done_s, **facts)
+    rows = []
+    for number in range(count):
+        own = offsets_ms[number] if number < len(offsets_ms) else CHUNKS
+        planned_ns = BEGIN_NS + number * S // 10
+        rows += [(planned_ns + each * MS, 5, number) for each in own]
+        if not own:
+            rows.append((0, NOTHING, number))
+        elif end:
+            rows.append((planned_ns + 290 * MS, END, number))
+    (folder / "0" / FILE).write_bytes(np.array(rows, dtype=ROW).tobytes())
+    return result
+
+
+def times_of(result: LoadResult) -> ChunkTimes:
+    found = chunk_times(result)
+    assert found is not None
+    return found
+
+
+def test_the_first_chunk_counts_from_the_planned_instant(tmp_path: Path) -> None:
+    def late(rows: np.ndarray) -> None:
+        rows["started_ns"] += 50 * MS
+        rows["sent_ns"] += 50 * MS
+
+    first = times_of(planted(tmp_path, change=late)).first
+    assert first.numbers()["p50"].value == pytest.approx(100)
+    # Half of it was the client's own: it started late.
+    assert first.numbers()["p50"].is_the_clients
+
+
+def test_gaps_are_between_chunks_and_the_end_marker_is_none(tmp_path: Path) -> None:
+    found = times_of(planted(tmp_path))
+    assert sorted(set(found.gaps.known.tolist())) == [0, 20 * MS, 30 * MS]
+    assert len(found.gaps.known) == 40 * 3
+    assert found.gaps.numbers()["p50"].value == pytest.approx(20)
+    assert found.at_once_share == pytest.approx(1 / 3)
+    assert found.chunks == 160
+
+
+def test_a_stream_cut_off_before_its_first_chunk_makes_a_bound_of_what_it_could_move(
+    tmp_path: Path,
+) -> None:
+    whole = planted(tmp_path / "whole")
+    cut = planted(tmp_path / "cut", errors={"timeout": 4}, offsets_ms=[()] * 4)
+    assert times_of(whole).first.numbers()["p90"].value == pytest.approx(100)
+    numbers = times_of(cut).first.numbers()
+    assert numbers["p50"].value == pytest.approx(100)
+    assert math.isnan(numbers["mean"].value)
+    assert numbers["mean"].at_least == pytest.approx((36 * 100 + 4 * 300) / 40)
+
+
+def test_a_stream_cut_off_in_the_middle_has_a_first_chunk_and_a_gap_that_was_cut_off(
+    tmp_path: Path,
+) -> None:
+    cut = times_of(planted(tmp_path, errors={"timeout": 4}, offsets_ms=[(100, 120)] * 4, end=False))
+    assert len(cut.first.known) == 40
+    assert len(cut.first.elapsed) == 0
+    assert list(cut.gaps.elapsed) == [180 * MS] * 4
+    assert math.isnan(cut.gaps.numbers()["mean"].value)
+
+
+def test_after_its_end_marker_a_stream_waits_for_no_chunk(tmp_path: Path) -> None:
+    found = times_of(planted(tmp_path, errors={"timeout": 4}))
+    assert len(found.gaps.elapsed) == 0
+
+
+@pytest.mark.parametrize("kind", ["stream_short", "status"])
+def test_streams_that_failed_have_no_times(tmp_path: Path, kind: str) -> None:
+    found = times_of(planted(tmp_path, errors={kind: 10}))
+    assert len(found.first.known) + len(found.first.elapsed) == 30
+    assert len(found.gaps.known) == 90
+    assert found.chunks == 120
+
+
+def test_chunks_per_second_are_those_of_successes_in_the_window_of_throughput(
+    tmp_path: Path,
+) -> None:
+    # Planned every 100 ms: 4 chunks in each, 40 a second, less what came after the last planned.
+    found = times_of(planted(tmp_path, count=400))
+    assert found.per_s == pytest.approx(40, rel=0.02)
+
+
+def test_stalls_of_the_client_are_held_against_the_gaps_they_lie_in(tmp_path: Path) -> None:
+    # It stood still for 25 ms, from 125 ms on: in the gap of 30 ms of the first two streams.
+    delays = (np.array([0.15]), np.array([25.0]))
+    gaps = times_of(planted(tmp_path, delays=delays)).gaps
+    assert gaps.late.max() >= 25 * MS
+    assert 1 <= int((gaps.late > 20 * MS).sum()) <= 2
+
+
+def test_a_load_without_streams_has_none_of_these_numbers(tmp_path: Path) -> None:
+    result = load_result(tmp_path, np.linspace(0.4, 5, 40))
+    assert chunk_times(result) is None
+    shown = summary(result, STREAM, check(result, STREAM))
+    assert not any("chunk" in name for name in shown)
+    assert "chunk" not in table(shown)
+
+
+def test_the_summary_says_how_many_chunks_came_with_the_one_before(tmp_path: Path) -> None:
+    result = planted(tmp_path)
+    shown = summary(result, STREAM, check(result, STREAM))
+    assert shown["first_chunk_ms"]["p50"] == pytest.approx(100)
+    assert "33% of the gaps between chunks are 0" in " ".join(table(shown).split())
+
+
+def test_the_instrument_gives_columns_that_are_declared_responses(tmp_path: Path) -> None:
+    columns = chunk_columns(times_of(planted(tmp_path, count=400)))
+    assert columns["first_chunk_p99_ms"] == pytest.approx(100)
+    assert columns["chunk_gap_p50_ms"] == pytest.approx(20)
+    for response in STREAMS:
+        assert response.name in columns
+        assert named(STREAMS, response.name) == response
+
+
+def test_the_instrument_says_where_nothing_is_streamed() -> None:
+    silent = STREAM.model_copy(update={"request": Request()})
+    stack = StackPlan.model_construct(nodes=())
+    assert list(Chunks().obstacles(stack, STREAM)) == []
+    assert "no answer is streamed" in next(iter(Chunks().obstacles(stack, silent)))
+
+
+def test_error_classes_of_streams_stand_behind_the_older_ones() -> None:
+    # Raw recordings hold their places.
+    assert CODES["body_file"] + 1 == CODES["stream_short"]

@@ -1,0 +1,192 @@
+"""Events of streams: the same whatever pieces their bytes come in, and those of the standards."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from functools import partial
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from perflab.load.events import Events, ServerSentEvents
+from perflab.load.json_lines import JsonLines
+from tests.examples import examples
+
+SSE_WORDS = [
+    b"data", b"data: ", b"data:", b":", b" ", b"\n", b"\r", b"\r\n", b"\n\n", b"x", b"[DONE]",
+    b"\xef\xbb\xbf", b"id: 1", b"event: a", b"retry: 3", "é\u2028".encode(), b"\xff", b"\x0b\x85",
+]  # fmt: skip
+JSON_WORDS = [b"{}", b'{"done":true}', b'{"done":false}', b'"', b"\n", b"\r", b"\r\n", b" ", b"{"]
+MEMBER = '"done":true'
+
+
+def cut(whole: bytes, places: Iterable[int]) -> list[bytes]:
+    edges = sorted({0, len(whole), *(place % (len(whole) + 1) for place in places)})
+    return [whole[begin:end] for begin, end in pairwise(edges)]
+
+
+def fed(events: Events, pieces: Sequence[bytes]) -> tuple[list[int], bool, bool]:
+    lengths = [length for piece in pieces for length in events.feed(piece)]
+    return lengths, events.is_ended, events.too_long
+
+
+def dispatched(whole: bytes) -> list[str]:
+    """Return the data of all events of a whole stream, step by step as the standard has it."""
+    text = whole.decode("utf-8", "surrogateescape").removeprefix("\ufeff")
+    *lines, _ = re.split("\r\n|\r|\n", text)
+    found, data = [], ""
+    for line in lines:
+        if not line:
+            if data:
+                found.append(data.removesuffix("\n"))
+            data = ""
+            continue
+        field, _, value = line.partition(":")
+        if field == "data":
+            data += value.removeprefix(" ") + "\n"
+    return found
+
+
+def lines_of(whole: bytes) -> list[bytes]:
+    *lines, _ = whole.split(b"\n")
+    return [line for line in (each.removesuffix(b"\r") for each in lines) if line]
+
+
+def has_member(line: bytes) -> bool:
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return False
+    return isinstance(found, dict) and found.get("done") is True
+
+
+@settings(max_examples=examples(400), deadline=None)
+@given(
+    st.lists(st.sampled_from(SSE_WORDS), max_size=30).map(b"".join),
+    st.lists(st.integers(0, 10_000), max_size=12),
+)
+def test_server_sent_events_are_those_of_the_standard_however_the_bytes_are_cut(
+    whole: bytes, places: list[int]
+) -> None:
+    expected = dispatched(whole)
+    lengths, is_ended, too_long = fed(ServerSentEvents("[DONE]"), cut(whole, places))
+    assert lengths == [len(data.encode("utf-8", "surrogateescape")) for data in expected]
+    assert is_ended == (expected[-1:] == ["[DONE]"])
+    assert not too_long
+
+
+@settings(max_examples=examples(200), deadline=None)
+@given(
+    st.lists(st.sampled_from(JSON_WORDS), max_size=30).map(b"".join),
+    st.lists(st.integers(0, 10_000), max_size=12),
+)
+def test_lines_of_json_are_the_same_however_the_bytes_are_cut(
+    whole: bytes, places: list[int]
+) -> None:
+    expected = lines_of(whole)
+    lengths, is_ended, too_long = fed(JsonLines(MEMBER), cut(whole, places))
+    assert lengths == [len(line) for line in expected]
+    assert is_ended == (bool(expected) and has_member(expected[-1]))
+    assert not too_long
+
+
+@settings(max_examples=examples(200), deadline=None)
+@given(
+    st.sampled_from([(ServerSentEvents, SSE_WORDS), (JsonLines, JSON_WORDS)]),
+    st.integers(1, 20),
+    st.data(),
+)
+def test_an_event_is_too_long_whatever_pieces_it_comes_in(
+    known: tuple[type[ServerSentEvents] | type[JsonLines], list[bytes]],
+    most: int,
+    data: st.DataObject,
+) -> None:
+    kind, words = known
+    whole = data.draw(st.lists(st.sampled_from(words), max_size=20).map(b"".join))
+    places = data.draw(st.lists(st.integers(0, 10_000), max_size=12))
+    made = partial(kind, longest_bytes=most)
+    assert fed(made(), cut(whole, places)) == fed(made(), [whole])
+    assert fed(made(), [whole[place : place + 1] for place in range(len(whole))]) == fed(
+        made(), [whole]
+    )
+
+
+@pytest.mark.parametrize(
+    ("whole", "expected"),
+    [
+        # Those of WHATWG HTML, 9.2.6.
+        (b"data: YHOO\ndata: +2\ndata: 10\n\n", [10]),
+        (b": test stream\n\ndata: first event\nid: 1\n\ndata:second event\nid\n\n", [11, 12]),
+        (b"data:  third event\n\n", [12]),
+        (b"data\n\ndata\ndata\n\ndata:", [0, 1]),
+        (b"data:test\n\ndata: test\n\n", [4, 4]),
+        (b"event: ping\nid: 7\n\n", []),
+        (b"Data: x\n\ndatas: x\n\n data: x\n\n", []),
+    ],
+)  # fmt: skip
+def test_the_examples_of_the_standard_have_these_events(whole: bytes, expected: list[int]) -> None:
+    assert fed(ServerSentEvents(), [whole])[0] == expected
+
+
+def test_a_line_end_of_cr_dispatches_at_once_and_the_lf_after_it_is_of_the_same_line() -> None:
+    events = ServerSentEvents()
+    assert events.feed(b"data: a\r\n\r") == [1]
+    assert events.feed(b"\ndata: b\r\n") == []
+    assert events.feed(b"\r\n") == [1]
+
+
+@pytest.mark.parametrize(
+    ("data", "is_ended"),
+    [
+        (b"data: [DONE]\n\n", True),
+        (b"data:[DONE]\n\n", True),
+        (b"data:  [DONE]\n\n", False),
+        (b"data: x[DONE]\n\n", False),
+        (b"data\ndata: [DONE]\n\n", False),
+        (b"data: [DONE]\n\ndata: more\n\n", False),
+        (b"data: [DONE]\n", False),
+    ],
+)
+def test_a_stream_has_ended_when_all_the_data_of_its_last_event_is_the_marker(
+    data: bytes, is_ended: bool
+) -> None:
+    assert fed(ServerSentEvents("[DONE]"), [data])[1] == is_ended
+
+
+def test_a_marker_is_not_found_in_the_name_of_a_field() -> None:
+    assert not fed(ServerSentEvents(":a"), [b"data\ndata:a\n\n"])[1]
+
+
+@pytest.mark.parametrize(
+    ("line", "is_ended"),
+    [
+        (b'{"a": 1, "done": true}\n', True),
+        (b'{"done":1}\n', False),
+        (b'{"done":true\n', False),
+        (b'["done", true]\n', False),
+        (b'{"note":"\\"done\\":true"}\n', False),
+        (b'{"done":true}\n{"done":false}\n', False),
+        (b'{"done":true}', False),
+    ],
+)
+def test_a_stream_of_lines_has_ended_when_the_last_object_has_the_member(
+    line: bytes, is_ended: bool
+) -> None:
+    assert fed(JsonLines(MEMBER), [line])[1] == is_ended
+
+
+@pytest.mark.parametrize("kind", [ServerSentEvents, JsonLines])
+def test_many_pieces_of_one_byte_are_taken_in_time_that_grows_with_them(
+    kind: type[ServerSentEvents] | type[JsonLines],
+) -> None:
+    # What has come of a line is not gone through again for each byte: that would be 10^11 steps.
+    events = kind()
+    events.feed(b"data: ")
+    for _ in range(500_000):
+        events.feed(b"x")
+    assert not events.too_long
+    assert events.feed(b"\n\n") == [500_000 + (6 if kind is JsonLines else 0)]

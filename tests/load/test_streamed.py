@@ -1,0 +1,244 @@
+"""Streamed answers: when each chunk came, what is a success, and what of it is recorded."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from pydantic import ValidationError
+
+from perflab.errors import ParameterError
+from perflab.load import record
+from perflab.load.client import LeanClient
+from perflab.load.command import workload
+from perflab.load.events import LONGEST_EVENT_BYTES
+from perflab.load.generator import Generator
+from perflab.load.options import Options
+from perflab.load.report import summary
+from perflab.load.room import Room
+from perflab.load.selfcheck import check
+from perflab.load.streamed import BYTES_PER_CHUNK, Streamed, Streaming
+from perflab.load.summary_table import table
+from perflab.load.workload import ClosedLoop, Request, Workload
+from perflab.recordings.columns import CHUNKS
+from perflab.trials.summary import streamed_tables
+from tests.load.hostile import Hostile, Part, Script, Seen, beside, on_uvloop, play, send
+from tests.load.test_long_bodies import ask
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+LAST = b"0\r\n\r\n"
+DONE = b"data: [DONE]\n\n"
+SSE = Request(stream="sse", end_marker="[DONE]")
+
+
+def framed(data: bytes) -> bytes:
+    """Return bytes as one chunk of HTTP's framing."""
+    return b"%x\r\n%s\r\n" % (len(data), data)
+
+
+def event(text: bytes) -> bytes:
+    return b"data: %s\n\n" % text
+
+
+def tokens(count: int, pause_s: float = 0.0) -> Script:
+    parts = (Part(HEAD), Part(framed(event(b"token")), pause_s, count), Part(framed(DONE) + LAST))
+    return Script(parts, end="keep")
+
+
+def whole(*bodies: bytes) -> Script:
+    return Script((Part(HEAD + b"".join(map(framed, bodies)) + LAST),), end="keep")
+
+
+def asked(script: Script, request: Request, count: int = 1, **more: Any) -> Seen:
+    return on_uvloop(lambda: play([script], count, request=request, **more))
+
+
+def stream_of(seen: Seen) -> Streamed:
+    stream = seen.exchanges[0].stream
+    assert stream is not None
+    return stream
+
+
+def test_an_event_has_the_instant_of_the_read_that_completed_it() -> None:
+    stream = Streamed(Streaming("sse"), Room())
+    stream.take(b"data: one\n\ndata: tw")
+    stream.note(1_000)
+    stream.take(b"o")
+    stream.note(2_000)
+    # HTTP's framing may cut one read into several pieces.
+    stream.take(b"\n\n")
+    stream.take(b"data: three\n\n")
+    stream.note(3_000)
+    assert list(zip(stream.at_ns, stream.sizes, strict=True)) == [
+        (1_000, 3), (3_000, 3), (3_000, 5),
+    ]  # fmt: skip
+
+
+def test_chunks_come_while_the_answer_does() -> None:
+    seen = asked(tokens(5, 0.02), SSE)
+    (exchange,), stream = seen.exchanges, stream_of(seen)
+    assert seen.errors == [""]
+    assert list(stream.sizes) == [5] * 5 + [6]
+    assert list(stream.at_ns) == sorted(stream.at_ns)
+    assert exchange.first_byte_ns <= stream.at_ns[0]
+    assert stream.at_ns[-1] <= exchange.done_ns
+    # The server paused between them: they did not come together.
+    assert len(set(stream.at_ns)) >= 3
+    assert stream.chunks == 5
+
+
+@pytest.mark.parametrize(
+    ("script", "words", "expected"),
+    [
+        (whole(event(b"a"), event(b"b"), DONE), {}, ""),
+        (whole(event(b"a"), event(b"b"), DONE), {"min_chunks": 3}, "stream_short"),
+        (whole(event(b"a") * 3, DONE), {"min_chunks": 3}, ""),
+        (whole(DONE), {}, "stream_short"),
+        (whole(event(b"a")), {}, "stream_unended"),
+        (whole(event(b"a"), b"data: [DONE]"), {}, "stream_unended"),
+        (whole(event(b"a"), DONE, event(b"b")), {}, "stream_unended"),
+        (whole(event(b"a")), {"end_marker": ""}, ""),
+        (whole(b'{"x":1}\n{"done":true}\n'), {"stream": "ndjson", "end_marker": '"done":true'}, ""),
+        (whole(b'{"x":1}\n{"done":true}\n'), {"stream": "ndjson", "end_marker": '"done":false'},
+         "stream_unended"),
+        (whole(b"data: " + b"x" * LONGEST_EVENT_BYTES), {}, "event_too_long"),
+        (Script((Part(HEAD + framed(event(b"a"))),)), {}, "truncated"),
+        (whole(event(b"a"), DONE), {"expect_status": 201}, "status"),
+        (whole(event(b"a"), DONE), {"expect_body": "b"}, "body"),
+    ],
+)  # fmt: skip
+def test_a_stream_is_a_success_or_has_an_error_class_of_its_own(
+    script: Script, words: dict[str, Any], expected: str
+) -> None:
+    request = Request.model_validate({**SSE.model_dump(), **words})
+    assert asked(script, request).errors == [expected]
+
+
+def test_the_same_bytes_again_are_looked_at_again() -> None:
+    script = whole(event(b"a"), event(b"b"), DONE)
+
+    async def go() -> tuple[Seen, int]:
+        server = Hostile([script])
+        async with server as url:
+            return await send(url, 3, request=SSE), server.connections
+
+    seen, connections = on_uvloop(go)
+    assert seen.errors == [""] * 3
+    assert connections == 1
+    assert list(stream_of(seen).sizes) == [1, 1, 6]
+    assert set(stream_of(seen).at_ns) == {seen.exchanges[0].first_byte_ns}
+
+
+def test_a_stream_of_known_length_is_read_event_by_event_however_long_it_is() -> None:
+    body = event(b"x" * 1000) * 300 + DONE
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body)
+    seen = asked(Script((Part(head), Part(body)), end="keep"), SSE)
+    assert seen.errors == [""]
+    assert list(stream_of(seen).sizes) == [1000] * 300 + [6]
+
+
+def test_a_stream_that_hangs_keeps_the_chunks_that_came() -> None:
+    script = Script((Part(HEAD + framed(event(b"a") * 3)),), end="hang")
+    seen = asked(script, SSE, timeout_s=0.2)
+    assert seen.errors == ["timeout"]
+    assert stream_of(seen).chunks == 3
+    assert stream_of(seen).at_ns[-1] < seen.exchanges[0].done_ns
+
+
+def test_streams_under_way_share_a_bounded_room_and_give_it_back() -> None:
+    room = Room(5 * BYTES_PER_CHUNK)
+    first, second = Streamed(Streaming("sse"), room), Streamed(Streaming("sse"), room)
+    first.take(event(b"a") * 3)
+    second.take(event(b"a") * 3)
+    assert first.refused is None
+    assert second.refused is not None
+    assert second.refused[0] == "stream_no_room"
+    assert "send the load with more workers" in second.refused[1]
+    first.let_go()
+    assert room.left_bytes == 5 * BYTES_PER_CHUNK
+
+
+def test_a_client_without_room_fails_the_request_by_its_own_name() -> None:
+    async def go() -> list[str]:
+        async with Hostile([whole(event(b"a") * 10, DONE)]) as url:
+            client = LeanClient(asyncio.get_running_loop())
+            client.room.left_bytes = 5 * BYTES_PER_CHUNK
+            try:
+                found = await ask(client, url, [SSE.model_dump()])
+            finally:
+                await client.close()
+            return [kind for kind, _ in found]
+
+    assert on_uvloop(go) == ["stream_no_room"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"min_chunks": 3}, "need stream="),
+        ({"end_marker": "[DONE]"}, "need stream="),
+        ({"stream": "sse", "min_chunks": 0}, "greater than or equal to 1"),
+        ({"stream": "sse", "method": "HEAD"}, "HEAD has no body"),
+        ({"stream": "sse", "redirects": 1}, "goes without redirects"),
+        ({"stream": "sse", "end_marker": "a\nb"}, "one line"),
+        ({"stream": "ndjson", "end_marker": "[DONE]"}, "no member of a JSON object"),
+        ({"stream": "xml"}, "'sse' or 'ndjson'"),
+    ],
+)
+def test_what_no_stream_can_have_is_refused_before_the_load(
+    words: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(ValidationError, match=said):
+        Request.model_validate(words)
+
+
+@pytest.mark.parametrize("client", ["aiohttp", "httpx"])
+def test_a_client_that_records_no_chunks_says_so(client: Any) -> None:
+    with pytest.raises(ValidationError, match=f"the {client} client records no chunks"):
+        Workload(request=SSE, arrivals=ClosedLoop(users=1, requests=1), client=client)
+
+
+def test_the_options_of_the_command_make_a_streaming_request() -> None:
+    options = Options(
+        "http://127.0.0.1:1/", users=1, stream="sse", min_chunks=3, end_marker="[DONE]"
+    )
+    assert workload(options).request.streaming == Streaming("sse", 3, "[DONE]")
+    with pytest.raises(ParameterError, match="--min-chunks needs --stream"):
+        workload(Options("http://127.0.0.1:1/", users=1, min_chunks=3))
+
+
+@pytest.mark.slow
+def test_a_load_records_every_chunk_and_sums_them_up(tmp_path: Path) -> None:
+    work = Workload(request=SSE, arrivals=ClosedLoop(users=2, requests=8))
+    generator = Generator(sorted(os.sched_getaffinity(0))[-1:], {}, real_time=False)
+    with beside(Hostile([tokens(10, 0.005)])) as url:
+        generator.start()
+        try:
+            result = generator.run(work, url, folder=tmp_path / "raw")
+        finally:
+            generator.close()
+    requests, found = result.requests, result.stream_chunks
+    assert list(requests["error"]) == [""] * 8
+    assert streamed_tables(result)["chunks"].columns.tolist() == CHUNKS.names
+    named = found.merge(requests, on=["worker", "user", "planned_ns"], suffixes=("", "_whole"))
+    assert len(named) == len(found) == 8 * 11
+    for _, own in named.groupby("request"):
+        assert list(own["number"]) == list(range(11))
+        assert list(own["bytes"]) == [5] * 10 + [6]
+        assert list(own["is_end"]) == [False] * 10 + [True]
+        assert own["at_ns"].is_monotonic_increasing
+        assert own["at_ns"].iloc[0] >= own["first_byte_ns"].iloc[0]
+        assert own["at_ns"].iloc[-1] <= own["done_ns"].iloc[0]
+    shown = summary(result, work, check(result, work))
+    assert shown["chunks"] == 80
+    assert shown["first_chunk_ms"]["p50"] < shown["response_time_ms"]["p50"]
+    text = table(shown)
+    assert "80 chunks of streams" in text
+    assert "\nfirst chunk " in text
+    record.write(tmp_path, result, work, json.loads(json.dumps(shown)), "http://x/")
+    assert pq.read_table(tmp_path / "chunks.parquet").num_rows == len(found)
