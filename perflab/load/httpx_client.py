@@ -1,0 +1,83 @@
+"""httpx behind the interface of the lean client, so that clients can be compared."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from typing import Any
+
+import httpx
+
+from perflab.load.exchange import Exchange
+from perflab.load.library_client import LibraryClient, causes, clock, tls
+from perflab.load.library_request import body_of, headers_of
+from perflab.load.prepared import Prepared
+from perflab.load.workload import Request, Workload
+
+
+class HttpxClient(LibraryClient):
+    """httpx's AsyncClient, HTTP/1.1."""
+
+    def __init__(self, workload: Workload, connections: int, prepared: Prepared) -> None:
+        super().__init__(workload, connections)
+        self._origin = f"{prepared.origin.scheme}://{prepared.origin.authority}"
+        keep_alive = 0 if workload.connections.requests else connections
+        self._client = httpx.AsyncClient(
+            verify=tls(workload),
+            timeout=None,
+            limits=httpx.Limits(
+                max_connections=None,
+                max_keepalive_connections=keep_alive,
+                keepalive_expiry=None,
+            ),
+            trust_env=False,
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
+        )
+
+    async def _send(self, exchange: Exchange, request: Request) -> None:
+        began: list[int] = [0]
+
+        async def trace(event: str, _information: Any) -> None:
+            if event == "http11.send_request_headers.complete":
+                exchange.sent_ns = clock()
+            elif event == "http11.receive_response_headers.complete":
+                exchange.first_byte_ns = clock()
+            elif event == "connection.connect_tcp.started":
+                began[0] = clock()
+            elif event == "connection.connect_tcp.complete":
+                exchange.connect_ns = clock() - began[0]
+
+        async with self._client.stream(
+            request.method,
+            self._origin + request.path,
+            content=body_of(request, self.files),
+            headers=headers_of(request),
+            extensions={"trace": trace},
+        ) as response:
+            await self._take(exchange, response.status_code, response.headers, response.aiter_raw())
+
+    @staticmethod
+    def _class_of(error: Exception) -> str:
+        for cause in causes(error):
+            if isinstance(cause, socket.gaierror):
+                return "dns"
+            if isinstance(cause, ssl.SSLError):
+                return "tls"
+        if isinstance(error, (TimeoutError, httpx.TimeoutException)):
+            return "timeout"
+        if isinstance(error, httpx.ConnectError):
+            return "connect"
+        if isinstance(error, httpx.RemoteProtocolError):
+            text = str(error)
+            if "without sending a response" in text:
+                return "closed"
+            if "buffer too long" in text:
+                return "head_too_large"
+            return "truncated" if "incomplete" in text or "without sending" in text else "protocol"
+        if isinstance(error, (httpx.NetworkError, OSError)):
+            return "reset"
+        return "protocol"
+
+    async def _close(self) -> None:
+        await self._client.aclose()
