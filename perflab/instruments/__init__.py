@@ -5,6 +5,7 @@ from perflab.instruments.cpu_speed import CpuSpeed
 from perflab.instruments.flushes import FlushProbe
 from perflab.instruments.instrument import Instrument, Load, Look, Observation, Scene
 from perflab.instruments.kernel import KernelAccounts
+from perflab.instruments.other_load import OtherLoad
 from perflab.instruments.profiler import Profiler
 from perflab.instruments.requests import Requests
 from perflab.instruments.schedules import SchedulerAccounts
@@ -30,6 +31,7 @@ __all__ = [
     "Load",
     "Look",
     "Observation",
+    "OtherLoad",
     "Profiler",
     "Requests",
     "Scene",

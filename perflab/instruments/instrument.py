@@ -20,6 +20,7 @@ from perflab.load.workload import Workload
 from perflab.recordings import Reason, Remark
 from perflab.sampling.meters import Meter
 from perflab.stacks.backend import Instance
+from perflab.stacks.patience import Interrupted, never
 from perflab.stacks.plan import StackPlan
 from perflab.stacks.residents import Residents
 
@@ -31,7 +32,8 @@ class Scene:
     """Where a look is taken: the services of a treatment, the load they get, and the machine.
 
     ``labels`` belong into the environment of whatever a look starts, so that clean-up finds it;
-    ``client_pids`` are the processes that send the load.
+    ``client_pids`` are the processes that send the load; ``interrupted`` is asked by looks that
+    take long: why the run is to end, or an empty string.
     """
 
     residents: Residents
@@ -40,6 +42,7 @@ class Scene:
     placement: Placement
     labels: Mapping[str, str] = field(default_factory=dict)
     client_pids: Sequence[int] = ()
+    interrupted: Interrupted = never
 
     def instance(self, node: str) -> Instance:
         """Return what serves a node of the stack."""

@@ -16,7 +16,16 @@ from perflab.errors import StackError
 from perflab.stacks.backend import HOST
 from perflab.stacks.spec import Value
 
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """Takes a redirect for an answer: urllib would show a token to wherever it leads."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
 OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+TOKENS_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirects())
 ANSWER_BYTES = 16 * 1024 * 1024
 
 
@@ -48,8 +57,12 @@ def ask(port: int, path: str, body: Mapping[str, Value] | None = None) -> dict[s
         raise StackError(f"{where} answers no JSON object: {text[:500]}") from None
 
 
-def exchange(port: int, method: str, path: str, body: Any, timeout_s: float) -> tuple[int, str]:
+def exchange(
+    port: int, method: str, path: str, body: Any, timeout_s: float, token: str = ""
+) -> tuple[int, str]:
     """Send one request, with a JSON body unless that is None; return status and text, errors too.
+
+    A ``token`` goes as bearer token to this service and nobody else: no redirect is followed then.
 
     Raises
     ------
@@ -62,8 +75,11 @@ def exchange(port: int, method: str, path: str, body: Any, timeout_s: float) -> 
         method=method,
         headers={"Content-Type": "application/json"},
     )
+    if token:
+        request.add_unredirected_header("Authorization", f"Bearer {token}")
+    opener = TOKENS_OPENER if token else OPENER
     try:
-        with OPENER.open(request, timeout=timeout_s) as answer:
+        with opener.open(request, timeout=timeout_s) as answer:
             return int(answer.status), answer.read(ANSWER_BYTES).decode(errors="replace")
     except urllib.error.HTTPError as error:
         with error:

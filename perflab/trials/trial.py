@@ -172,7 +172,9 @@ def _measured(bench: Bench, treatment: Treatment, row: dict[str, Any], kept: _Ke
     residents.activate(name)
     residents.reset(name)
     pids = bench.generator.pids
-    scene = Scene(residents, name, treatment.workload, bench.placement, bench.labels, pids)
+    scene = Scene(
+        residents, name, treatment.workload, bench.placement, bench.labels, pids, bench.interrupted
+    )
     kept.looks = looks = [GuardedLook(each, scene) for each in treatment.instruments]
     for look in looks:
         look.before()

@@ -1,0 +1,299 @@
+"""A load that another generator makes: started, waited for, and told apart from what it is not."""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from perflab.errors import RunInterrupted, ServiceFailed, StackError
+from perflab.host.placing import placement
+from perflab.instruments import Observation, OtherLoad, Scene
+from perflab.instruments.named import found
+from perflab.load.workload import ClosedLoop, Request, Workload
+from perflab.stacks.plan import Node, StackPlan
+
+TOKEN = "a-token-that-nobody-is-told"
+RUNNING = (200, {"status": "running"})
+DONE = {
+    "status": "completed",
+    "results": {
+        "good": 3,
+        "late": 1,
+        "total_s": 5.25,
+        "p99_ms": None,
+        "is_bound": False,
+        "each": [
+            {"begin": 0.5, "end": 9.0, "size": 10, "how": "done"},
+            {"begin": 0.6, "end": None, "size": 0, "how": "timed_out"},
+        ],
+    },
+}
+COLUMNS = {"good_told": "/results/good", "total_told_s": "/results/total_s"}
+LOAD = Workload(request=Request(), arrivals=ClosedLoop(users=1, requests=1))
+
+
+@dataclass
+class OtherSide:
+    """A service with a generator of its own: what it answers to a start, and to look after look."""
+
+    start: tuple[int, Any] = (202, {"results": "/loads/7"})
+    looks: list[tuple[int, Any] | None] = field(default_factory=lambda: [(200, DONE)])
+    holds_up_s: float = 0.0
+    asked: list[tuple[str, str, str, Any]] = field(default_factory=list)
+    port: int = 0
+
+    def answer(self, handler: BaseHTTPRequestHandler) -> None:
+        sent = handler.rfile.read(int(handler.headers.get("Content-Length") or 0))
+        shown = handler.headers.get("Authorization") or ""
+        body = json.loads(sent) if sent else None
+        self.asked.append((handler.command, handler.path, shown, body))
+        told: tuple[int, Any] | None = self.start
+        if handler.command == "GET":
+            told = self.looks.pop(0) if len(self.looks) > 1 else self.looks[0]
+        if told is None:
+            time.sleep(self.holds_up_s)
+            return
+        data = json.dumps(told[1]).encode()
+        handler.send_response(told[0])
+        if 300 <= told[0] < 400:
+            handler.send_header("Location", f"http://127.0.0.1:{self.port}/elsewhere")
+        handler.send_header("Content-Length", str(len(data)))
+        handler.end_headers()
+        handler.wfile.write(data)
+
+    @property
+    def looked(self) -> int:
+        return sum(method == "GET" for method, *_ in self.asked)
+
+
+@pytest.fixture
+def side() -> Iterator[OtherSide]:
+    other = OtherSide()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            other.answer(self)
+
+        do_POST = do_GET  # noqa: N815
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        other.port = server.server_port
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+        thread.start()
+        yield other
+        server.shutdown()
+        thread.join()
+
+
+def load(**changed: Any) -> OtherLoad:
+    settings = {
+        "node": "it", "path": "/load", "body": {"clients": 4}, "columns": COLUMNS,
+        "longest_s": 20.0, "poll_s": 0.02, "patience_s": 0.2, **changed,
+    }  # fmt: skip
+    return OtherLoad.model_validate(settings)
+
+
+def alive() -> None:
+    """Return: the service lives."""
+
+
+def look(
+    side: OtherSide,
+    wanted: OtherLoad,
+    check: Callable[[], None] = alive,
+    interrupted: Callable[[], str] = lambda: "",
+) -> Any:
+    launch = SimpleNamespace(port=side.port, secret=TOKEN)
+    residents = SimpleNamespace(
+        instance=lambda *_: SimpleNamespace(launch=launch), check_alive=lambda _: check()
+    )
+    scene = Scene(residents, "it", LOAD, placement(), interrupted=interrupted)  # type: ignore[arg-type]
+    return wanted.look(scene)
+
+
+def seen(side: OtherSide, wanted: OtherLoad, **words: Any) -> Observation:
+    """Return what a look sees of a trial whose own load takes no time."""
+    made = look(side, wanted, **words)
+    made.begin()
+    made.end()
+    made.after()
+    return made.observe(None)  # type: ignore[no-any-return]
+
+
+def test_its_load_is_started_waited_for_and_its_numbers_become_columns(side: OtherSide) -> None:
+    side.looks = [RUNNING, RUNNING, (200, DONE)]
+    found_ = seen(side, load())
+    assert found_.columns == {"good_told": 3.0, "total_told_s": 5.25}
+    assert (list(found_.reasons), found_.tables) == ([], {})
+    assert side.asked[0] == ("POST", "/load", "", {"clients": 4})
+    assert [each[:2] for each in side.asked[1:]] == [("GET", "/loads/7")] * 3
+
+
+def test_it_is_not_looked_at_while_the_labs_own_load_is_under_way(side: OtherSide) -> None:
+    made = look(side, load())
+    made.begin()
+    time.sleep(0.2)
+    assert side.looked == 0
+    made.end()
+    assert side.looked == 1
+
+
+def test_looks_without_an_answer_are_no_fault(side: OtherSide) -> None:
+    side.looks, side.holds_up_s = [None, None, (200, DONE)], 0.5
+    assert seen(side, load()).columns["good_told"] == 3.0
+    assert side.looked == 3
+
+
+def test_a_load_that_is_not_over_in_time_fails_the_trial(side: OtherSide) -> None:
+    side.looks = [RUNNING]
+    with pytest.raises(
+        StackError, match=r"POST /load of node 'it'.*not over within longest_s = 0.3"
+    ):
+        seen(side, load(longest_s=0.3))
+
+
+def test_a_service_that_is_held_up_for_good_is_not_waited_for_longer(side: OtherSide) -> None:
+    side.looks, side.holds_up_s = [None], 1.0
+    with pytest.raises(StackError, match="not over within"):
+        seen(side, load(longest_s=0.5, patience_s=10))
+
+
+def test_a_service_that_has_ended_is_told_at_once(side: OtherSide) -> None:
+    def gone() -> None:
+        raise ServiceFailed("it", "died", "last words")
+
+    side.looks = [None]
+    with pytest.raises(ServiceFailed, match="last words"):
+        seen(side, load(), check=gone)
+
+
+def test_who_wants_to_end_does_not_wait_for_it(side: OtherSide) -> None:
+    side.looks = [RUNNING]
+    with pytest.raises(RunInterrupted, match=r"while another load was under way.*enough"):
+        seen(side, load(poll_s=60), interrupted=lambda: "enough" if side.looked else "")
+
+
+@pytest.mark.parametrize(
+    ("start", "problem"),
+    [
+        ((409, {"error": "one is under way"}), "answered 409.*one is under way"),
+        ((202, {}), "no text at '/results'"),
+        ((202, {"results": 7}), "no text at '/results'"),
+        ((202, {"results": "http://elsewhere/"}), "which is no path"),
+    ],
+    ids=["refused", "no path", "a number", "another host"],
+)
+def test_a_load_that_does_not_start_fails_the_trial(
+    side: OtherSide, start: tuple[int, Any], problem: str
+) -> None:
+    side.start = start
+    with pytest.raises(StackError, match=problem):
+        look(side, load()).begin()
+
+
+def test_results_that_are_refused_fail_the_trial(side: OtherSide) -> None:
+    side.looks = [(404, {"error": "unknown run"})]
+    with pytest.raises(StackError, match=r"answered 404.*unknown run"):
+        seen(side, load())
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        ({"status": "failed", "why": "no files left"}, "ended as 'failed'.*no files left"),
+        ({"status": "completed", "results": {"good": 3}}, "'/results/total_s'.*'total_s'"),
+        ({"status": "completed", "results": {"good": True, "total_s": 1}}, "'/results/good' but"),
+        ({"status": "completed", "results": {"good": "3", "total_s": 1}}, "no number"),
+    ],
+    ids=["failed", "missing", "true", "text"],
+)
+def test_a_load_that_says_nothing_that_can_be_used_refuses_the_trial(
+    side: OtherSide, answer: Any, problem: str
+) -> None:
+    side.looks = [(200, answer)]
+    found_ = seen(side, load())
+    (reason,) = found_.reasons
+    assert (reason.code, reason.side) == ("other_load.results", "server")
+    with pytest.raises(AssertionError, match=problem):
+        raise AssertionError(reason.text)
+    assert [*found_.columns] == [*COLUMNS]
+    assert all(map(math.isnan, found_.columns.values()))
+
+
+def test_what_requests_that_were_cut_off_could_move_is_a_bound(side: OtherSide) -> None:
+    columns = {**COLUMNS, "mean_told_ms": "/results/total_s", "p99_told_ms": "/results/p99_ms"}
+    bounds = {
+        "total_told_s": ("/results/is_bound",),
+        "mean_told_ms": ("/results/is_bound", "/results/late"),
+    }
+    found_ = seen(side, load(columns=columns, at_least_if=bounds))
+    assert found_.columns["total_told_s"] == 5.25
+    assert math.isnan(found_.columns["mean_told_ms"])
+    assert found_.columns["mean_told_at_least_ms"] == 5.25
+    assert math.isnan(found_.columns["p99_told_ms"]), "null: it is not told"
+
+
+def test_its_own_record_of_its_requests_becomes_a_table(side: OtherSide) -> None:
+    fields = {"start_ms": "/begin", "end_ms": "/end", "bytes": "/size", "outcome": "/how"}
+    found_ = seen(side, load(requests="/results/each", request_fields=fields))
+    table = found_.tables["other_load"]
+    assert [*table] == [*OtherLoad.tables["other_load"]]
+    assert table["outcome"].tolist() == ["done", "timed_out"]
+    assert table["end_ms"].isna().tolist() == [False, True]
+    assert table["first_byte_ms"].isna().all()
+
+
+def test_the_secret_goes_as_token_to_this_service_and_into_no_message(side: OtherSide) -> None:
+    side.looks = [(307, {}), (200, DONE)]
+    with pytest.raises(StackError, match="answered 307"):
+        seen(side, load(bearer=True))
+    assert {shown for _, _, shown, _ in side.asked} == {f"Bearer {TOKEN}"}
+    assert "/elsewhere" not in {path for _, path, _, _ in side.asked}
+    side.looks = [(500, {"you sent": TOKEN})]
+    with pytest.raises(StackError) as refused:
+        seen(side, load(bearer=True))
+    assert TOKEN not in str(refused.value)
+    side.looks = [(200, {"status": "failed", "why": TOKEN})]
+    (reason,) = seen(side, load(bearer=True)).reasons
+    assert TOKEN not in reason.text
+
+
+def test_a_node_without_a_secret_is_refused_before_anything_starts() -> None:
+    stack = StackPlan(nodes=(Node(name="it", service="echo"),))
+    assert not [*load().obstacles(stack, LOAD)]
+    (problem,) = load(bearer=True).obstacles(stack, LOAD)
+    assert "takes no secret" in problem
+    (problem,) = load(node="that").obstacles(stack, LOAD)
+    assert "no node 'that'" in problem
+
+
+@pytest.mark.parametrize(
+    ("changed", "problem"),
+    [
+        ({"at_least_if": {"other": ("/x",)}}, "other is none of the columns"),
+        ({"request_fields": {"bytes": "/x"}}, "goes with requests"),
+        ({"requests": "/x", "request_fields": {"colour": "/x"}}, "colour is no column"),
+    ],
+    ids=["bounds", "fields", "field"],
+)
+def test_settings_that_cannot_be_are_refused(changed: dict[str, Any], problem: str) -> None:
+    with pytest.raises(ValidationError, match=problem):
+        load(**changed)
+
+
+def test_it_goes_to_the_process_that_measures_as_json() -> None:
+    wanted = load(bearer=True, at_least_if={"good_told": ("/late",)}, requests="/each")
+    assert found(json.loads(wanted.model_dump_json())) == wanted
