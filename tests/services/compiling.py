@@ -1,4 +1,4 @@
-"""Programs of the metricstream service, compiled once for all tests, as the lab compiles it."""
+"""Compiled services and their test programs, made once for all tests, as the lab compiles them."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ PARTS = tuple(
 )  # fmt: skip
 
 
-def with_flags(*flags: str) -> ServiceSpec:
-    """Return the service compiled with further flags, under a name of its own."""
-    spec = load_service("metricstream")
+def with_flags(*flags: str, service: str = "metricstream") -> ServiceSpec:
+    """Return a service that is compiled with further flags."""
+    spec = load_service(service)
     assert spec.compile is not None
     part = spec.compile.model_copy(update={"flags": (*spec.compile.flags, *flags)})
     return spec.model_copy(update={"compile": part})
 
 
 def program(name: str, *flags: str) -> Path:
-    """Return one of the service's test programs, compiled when it is not there."""
+    """Return one of metricstream's test programs, compiled when it is not there."""
     spec = with_flags(*flags)
     assert spec.compile is not None
     own = {"sources": (f"tests/{name}.cpp", *PARTS), "output": name}

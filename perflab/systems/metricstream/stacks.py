@@ -6,11 +6,26 @@ from perflab.experiments import ReadyStack
 from perflab.stacks.plan import Node, StackPlan
 
 NODE = Node(name="metricstream", service="metricstream", settings={"keep_alive": "on"})
+# The study's server, which closes after every answer, and load as the study's own tests sent it. On
+# four cores and more the role of a link keeps the two apart.
+CLOSING = Node(name="metricstream", service="metricstream")
+NAIVE = Node(
+    name="naive_client",
+    service="naive_client",
+    needs={"target": "metricstream"},
+    placement="link",
+)
 
 STACKS = (
     ReadyStack(
         "metricstream",
         lambda: StackPlan(nodes=(NODE,)),
         'post metrics to /metrics: {"client": "a", "metrics": [{"name": "cpu", "value": 0.5}]}',
+    ),
+    ReadyStack(
+        "naive_client",
+        lambda: StackPlan(nodes=(CLOSING, NAIVE)),
+        "post a workload to /workload of the naive client (services/naive_client/README.md); its "
+        "numbers are those of a bad load generator, on purpose",
     ),
 )
