@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
+import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +19,8 @@ from perflab.load.outcome import MEASURE
 from perflab.load.result import LoadResult
 from perflab.load.workload import Workload
 
+PATIENCE_S = 10.0
+
 
 def cores() -> tuple[int, int]:
     """Return the server's core and the client's."""
@@ -24,6 +28,25 @@ def cores() -> tuple[int, int]:
     if len(available) < 2:
         sys.exit("needs two cores, one for the server and one for the client")
     return available[0], available[-1]
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])
+
+
+def wait_for(port: int, server: subprocess.Popen[bytes]) -> None:
+    """Wait until a server takes connections; end where it does not."""
+    until = time.monotonic() + PATIENCE_S
+    while server.poll() is None and time.monotonic() < until:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            return
+        except OSError:
+            time.sleep(0.02)
+    server.kill()
+    sys.exit(f"{server.args} does not answer")
 
 
 @contextmanager

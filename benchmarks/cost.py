@@ -16,43 +16,16 @@ import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable
+
+import nginx
 
 from perflab.load.generator import Generator
 from perflab.load.selfcheck import check
 from perflab.load.workload import ClosedLoop, Request, Workload
 
-NGINX = """
-worker_processes 1; daemon off; pid {folder}/nginx.pid; error_log {folder}/error.log;
-events {{ worker_connections 4096; }}
-http {{
-  access_log off; keepalive_requests 1000000000;
-  server {{ listen 127.0.0.1:{port} backlog=4096; location / {{ return 200 "hello world\\n"; }} }}
-}}
-"""
-PORT = 18_790
+HELLO = 'location / { return 200 "hello world\\n"; }'
 Measure = Callable[[str, float], tuple[float, float]]
-
-
-@contextmanager
-def nginx(core: int) -> Iterator[str]:
-    """Serve a small body on one core; yields the address."""
-    program = shutil.which("nginx") or "/usr/sbin/nginx"
-    if not Path(program).exists():
-        sys.exit("cost: nginx is not installed (Debian: apt-get install nginx-light)")
-    with tempfile.TemporaryDirectory() as folder:
-        config = Path(folder, "nginx.conf")
-        config.write_text(NGINX.format(folder=folder, port=PORT))
-        server = subprocess.Popen(["taskset", "-c", str(core), program, "-c", str(config)])
-        try:
-            subprocess.run(["sleep", "0.5"], check=True)
-            yield f"http://127.0.0.1:{PORT}/"
-        finally:
-            server.terminate()
-            server.wait()
 
 
 def peer(core: int, command: list[str], count: Callable[[str], int]) -> Measure:
@@ -129,7 +102,8 @@ def main() -> None:
         sys.exit("cost: needs two cores, one for the server and one for the client")
     measures = clients(cores[-1])
     seen: dict[str, list[tuple[float, float]]] = {name: [] for name in measures}
-    with nginx(cores[0]) as url:
+    with nginx.serving(cores[0], HELLO) as (address, _):
+        url = f"{address}/"
         for number in range(given.rounds):
             order = random.sample(list(measures), len(measures))
             for name in order:

@@ -47,12 +47,6 @@ def sources_of(revision: str, into: Path) -> Path:
     return into / "services" / "link"
 
 
-def free_port() -> int:
-    """Return a port that nobody listens on."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])
-
-
 @contextmanager
 def store() -> Iterator[int]:
     """Serve bytes without end, to any number of connections; yields the port."""
@@ -81,7 +75,7 @@ class Running:
     def __init__(
         self, python: str, sources: Path, upstream: int, environment: Mapping[str, str]
     ) -> None:
-        self.port, self._control = free_port(), free_port()
+        self.port, self._control = bench.free_port(), bench.free_port()
         addresses = [self.port, self._control, upstream]
         flags = ("--listen", "--control", "--upstream")
         options = [

@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 import pytest
-from compiling import ADDRESS, THREAD, program, run
+from compiling import ADDRESS, FEW_PARTS, THREAD, program, run
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -125,6 +125,10 @@ def test_bounds_and_oddities_of_json_are_the_same_to_both_parsers() -> None:
         b'{"client": "a", "metrics": []}': "batch",
     }  # fmt: skip
     assert dict(zip(said, words_for(list(said)), strict=True)) == said
+
+
+def test_ring_queue_counts_heads_and_phases_each_keep_their_promises() -> None:
+    run(program("parts", "-O0", parts=FEW_PARTS))
 
 
 def test_stores_lose_nothing_pass_no_bound_and_have_no_race() -> None:

@@ -99,6 +99,15 @@ def test_a_request_is_the_same_however_its_bytes_come(server: Service) -> None:
         assert [speaker.reply().status for _ in range(3)] == [202, 202, 200]
 
 
+def test_requests_that_just_fill_what_is_read_at_once_are_all_answered(server: Service) -> None:
+    plain = post(batch("a", 1), "X: ")
+    padded = post(batch("a", 1), "X: " + "a" * (512 - len(plain)))
+    # The server reads 16 KiB at a time.
+    for count in (31, 32, 33, 64):
+        with speaking(server.port, padded * count) as speaker:
+            assert [speaker.reply().status for _ in range(count)] == [202] * count
+
+
 def test_a_client_that_waits_for_the_word_gets_it_once(server: Service) -> None:
     body = batch("a", 1)
     whole = post(body, "Expect: 100-continue")

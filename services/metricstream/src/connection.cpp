@@ -14,6 +14,8 @@ namespace {
 
 constexpr std::size_t piece_bytes = 16384;
 constexpr std::size_t most_unsent = 65536;
+// All phases of an answer; a longer text would only cost another allocation.
+constexpr std::size_t most_timing_bytes = 96;
 // Others shall have their turn, however fast one client sends.
 constexpr int most_pieces = 16;
 constexpr std::size_t most_lingered_bytes = 1 << 18;
@@ -34,11 +36,13 @@ Connection::Connection(FileDescriptor socket, Admission::Slot slot, const Shared
 }
 
 Connection::Wants Connection::advance(Instant noticed) {
-  untaken_ += Clock::now() - noticed;
-  return lingers_ ? linger() : go_on();
+  const auto now = Clock::now();
+  untaken_ += now - noticed;
+  return lingers_ ? linger() : go_on(now);
 }
 
-Connection::Wants Connection::go_on() {
+Connection::Wants Connection::go_on(Instant now) {
+  auto receipt = Receipt::Some;
   for (int pieces = 0;;) {
     const auto outcome =
         ends_ ? RequestReader::Outcome::NeedsMore : reader_.next();
@@ -49,16 +53,14 @@ Connection::Wants Connection::go_on() {
     if (!flush()) return is_open() ? Wants::Write : Wants::Nothing;
     if (outcome != RequestReader::Outcome::NeedsMore) continue;
     if (ends_) return finish();
-    if (pieces++ == most_pieces) return Wants::Read;
-    switch (receive()) {
-      case Receipt::Some: break;
-      case Receipt::Later: return Wants::Read;
-      case Receipt::End: return close();
-    }
+    if (receipt == Receipt::Last || pieces++ == most_pieces) return Wants::Read;
+    receipt = receive(now);
+    if (receipt == Receipt::Later) return Wants::Read;
+    if (receipt == Receipt::End) return close();
   }
 }
 
-Connection::Receipt Connection::receive() {
+Connection::Receipt Connection::receive(Instant now) {
   std::array<char, piece_bytes> piece;
   const auto length = ::recv(socket_.number(), piece.data(), piece.size(), 0);
   if (length < 0 && (errno == EAGAIN || errno == EINTR)) return Receipt::Later;
@@ -68,10 +70,13 @@ Connection::Receipt Connection::receive() {
   }
   if (!request_under_way_) {
     request_under_way_ = true;
-    deadline_ = Clock::now() + shared_.settings.request_timeout;
+    deadline_ = now + shared_.settings.request_timeout;
   }
-  reader_.feed({piece.data(), static_cast<std::size_t>(length)});
-  return Receipt::Some;
+  const auto read = static_cast<std::size_t>(length);
+  reader_.feed({piece.data(), read});
+  // A piece that is not full was all there is: to ask again would only be told so. What comes
+  // after it, and the client's end too, is noticed by whoever waits for this connection.
+  return read < piece.size() ? Receipt::Last : Receipt::Some;
 }
 
 void Connection::answer() {
@@ -81,6 +86,7 @@ void Connection::answer() {
   ends_ = !may_go_on(request);
   leaves_unread_ = ends_ && reader_.has_begun();
   std::string timing;
+  timing.reserve(most_timing_bytes);
   add_timing(timing, "taken", std::exchange(untaken_, Clock::duration::zero()));
   send_later(shared_.handler.answer(request, timing), timing, request.method != "HEAD");
   request_under_way_ = reader_.has_begun();
@@ -105,7 +111,7 @@ void Connection::refuse(const Refusal& refusal) {
 
 void Connection::send_later(const Response& response, const std::string& timing, bool with_body) {
   if (response.status >= 400) ++shared_.counters.refused_requests;
-  unsent_ += to_bytes(response, timing, !ends_, with_body);
+  append_bytes(unsent_, response, timing, !ends_, with_body);
 }
 
 bool Connection::flush() {

@@ -47,14 +47,14 @@ class Connection {
   [[nodiscard]] Instant deadline() const { return deadline_; }
 
  private:
-  enum class Receipt { Some, Later, End };
+  enum class Receipt { Some, Last, Later, End };  ///< Last: some, and no more is there for now
 
-  Wants go_on();
+  Wants go_on(Instant now);
   Wants finish();
   Wants linger();
   Wants close();
   bool flush();
-  Receipt receive();
+  Receipt receive(Instant now);
   void answer();
   void refuse(const Refusal& refusal);
   void send_later(const Response& response, const std::string& timing, bool with_body = true);

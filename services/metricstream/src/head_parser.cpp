@@ -22,7 +22,7 @@ bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
 bool is_token(std::string_view text) {
   static constexpr std::string_view marks = "!#$%&'*+-.^_`|~";
   return !text.empty() && std::ranges::all_of(text, [](char c) {
-    return is_digit(c) || is_letter(c) || marks.find(c) != std::string_view::npos;
+    return is_letter(c) || c == '-' || is_digit(c) || marks.find(c) != std::string_view::npos;
   });
 }
 

@@ -1,6 +1,8 @@
 #include "json_text.hpp"
 
+#include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -92,6 +94,15 @@ std::size_t utf8_length(std::string_view text) {
   return length;
 }
 
+/// Return how many bytes at a text's start stand for themselves and need no further look.
+std::size_t plain_length(std::string_view text) {
+  const auto end = std::ranges::find_if(text, [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte < 0x20 || byte >= 0x80 || c == '"' || c == '\\';
+  });
+  return static_cast<std::size_t>(end - text.begin());
+}
+
 }  // namespace
 
 std::size_t json_number_length(std::string_view text) {
@@ -114,8 +125,14 @@ std::size_t json_number_length(std::string_view text) {
 }
 
 std::optional<double> json_number(std::string_view text) {
-  // std::from_chars for doubles is not in every compiler's library; the locale is always "C" here.
-  const double value = std::strtod(std::string(text).c_str(), nullptr);
+  double value = 0;
+#ifdef __cpp_lib_to_chars
+  const auto* end = text.data() + text.size();
+  if (std::from_chars(text.data(), end, value).ec == std::errc()) return value;
+#endif
+  // Not in every compiler's library is std::from_chars for doubles, and it does not tell too large
+  // from too small; the locale is always "C" here.
+  value = std::strtod(std::string(text).c_str(), nullptr);
   if (!std::isfinite(value)) return std::nullopt;
   return value;
 }
@@ -124,6 +141,10 @@ std::optional<std::string> json_string(std::string_view inside) {
   std::string out;
   out.reserve(inside.size());
   while (!inside.empty()) {
+    const auto plain = plain_length(inside);
+    out += inside.substr(0, plain);
+    inside.remove_prefix(plain);
+    if (inside.empty()) break;
     std::size_t length = 0;
     if (inside[0] == '\\') {
       length = append_escape(out, inside);

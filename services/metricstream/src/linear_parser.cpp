@@ -8,6 +8,9 @@
 namespace metricstream {
 namespace {
 
+// As many as a metric or a batch has; more are no fault.
+constexpr std::size_t expected_members = 2;
+
 class LinearParser {
  public:
   explicit LinearParser(std::string_view text) : text_(text) {}
@@ -87,6 +90,7 @@ class LinearParser {
     auto& object = into.held.emplace<JsonValue::Object>();
     ++at_;
     if (take('}')) return true;
+    object.reserve(expected_members);
     do {
       skip_space();
       if (at_ >= text_.size() || text_[at_] != '"') return false;

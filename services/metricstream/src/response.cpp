@@ -1,7 +1,9 @@
 #include "response.hpp"
 
+#include <algorithm>
 #include <array>
-#include <cstdio>
+#include <charconv>
+#include <cstdint>
 
 #include "json_text.hpp"
 
@@ -27,6 +29,12 @@ std::string_view phrase_of(int status) {
   }
 }
 
+void append_number(std::string& to, std::uint64_t number) {
+  std::array<char, 20> digits;
+  const auto written = std::to_chars(digits.data(), digits.data() + digits.size(), number);
+  to.append(digits.data(), written.ptr);
+}
+
 }  // namespace
 
 Response problem(int status, std::string_view reason) {
@@ -34,30 +42,39 @@ Response problem(int status, std::string_view reason) {
 }
 
 void add_timing(std::string& to, std::string_view phase, Clock::duration took) {
-  std::array<char, 32> number{};
-  std::snprintf(number.data(), number.size(), ";dur=%.4f", to_ms(took));
   if (!to.empty()) to += ", ";
   to += phase;
-  to += number.data();
+  to += ";dur=";
+  // Four decimals of a millisecond.
+  constexpr std::uint64_t unit_ns = 100;
+  constexpr std::uint64_t units_per_ms = 10000;
+  const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(took).count();
+  const auto units = (static_cast<std::uint64_t>(std::max<std::int64_t>(ns, 0)) + unit_ns / 2) / unit_ns;
+  append_number(to, units / units_per_ms);
+  // A one before them keeps the zeros that they begin with.
+  const auto from = to.size();
+  append_number(to, units_per_ms + units % units_per_ms);
+  to[from] = '.';
 }
 
-std::string to_bytes(const Response& response, std::string_view timing, bool keeps_alive,
-                     bool with_body) {
-  std::string bytes = "HTTP/1.1 " + std::to_string(response.status) + ' ';
-  bytes.reserve(256 + response.body.size());
-  bytes += phrase_of(response.status);
-  bytes += "\r\nContent-Type: application/json\r\nContent-Length: ";
-  bytes += std::to_string(response.body.size());
-  bytes += keeps_alive ? "\r\nConnection: keep-alive\r\n" : "\r\nConnection: close\r\n";
+void append_bytes(std::string& to, const Response& response, std::string_view timing,
+                  bool keeps_alive, bool with_body) {
+  to.reserve(to.size() + 256 + response.headers.size() + response.body.size());
+  to += "HTTP/1.1 ";
+  append_number(to, static_cast<std::uint64_t>(response.status));
+  to += ' ';
+  to += phrase_of(response.status);
+  to += "\r\nContent-Type: application/json\r\nContent-Length: ";
+  append_number(to, response.body.size());
+  to += keeps_alive ? "\r\nConnection: keep-alive\r\n" : "\r\nConnection: close\r\n";
   if (!timing.empty()) {
-    bytes += "Server-Timing: ";
-    bytes += timing;
-    bytes += "\r\n";
+    to += "Server-Timing: ";
+    to += timing;
+    to += "\r\n";
   }
-  bytes += response.headers;
-  bytes += "\r\n";
-  if (with_body) bytes += response.body;
-  return bytes;
+  to += response.headers;
+  to += "\r\n";
+  if (with_body) to += response.body;
 }
 
 }  // namespace metricstream

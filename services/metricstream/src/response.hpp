@@ -20,8 +20,8 @@ Response problem(int status, std::string_view reason);
 /// One entry of Server-Timing, a separator before it where others are there.
 void add_timing(std::string& to, std::string_view phase, Clock::duration took);
 
-/// The bytes of an answer; `timing` is what Server-Timing says, if anything.
-std::string to_bytes(const Response& response, std::string_view timing, bool keeps_alive,
-                     bool with_body);
+/// Append the bytes of an answer; `timing` is what Server-Timing says, if anything.
+void append_bytes(std::string& to, const Response& response, std::string_view timing,
+                  bool keeps_alive, bool with_body);
 
 }  // namespace metricstream

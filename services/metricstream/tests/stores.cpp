@@ -1,4 +1,4 @@
-// Stores, queue and ring under many threads: nothing is lost, nothing is twice, and no bound is
+// Stores and ring under many threads: nothing is lost, nothing is twice, and no bound is
 // passed. Each check ends the program with a word on what does not hold.
 
 #include <atomic>
@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "bounded_queue.hpp"
 #include "check.hpp"
 #include "ring.hpp"
 #include "store.hpp"
@@ -73,17 +72,6 @@ void clearing_gives_room_back(StoreKind kind) {
   }
 }
 
-void a_full_ring_takes_no_more() {
-  Ring<int> ring(4);
-  for (int item = 0; item < 4; ++item) check(ring.try_push(int{item}), "it has room for its depth");
-  check(!ring.try_push(4), "a full ring takes no more");
-  int item = -1;
-  for (int expected = 0; expected < 4; ++expected) {
-    check(ring.try_pop(item) && item == expected, "first in, first out");
-  }
-  check(!ring.try_pop(item), "an empty ring gives nothing");
-}
-
 void a_ring_loses_nothing_between_threads() {
   Ring<std::size_t> ring(8);
   std::atomic<std::size_t> sum{0};
@@ -108,15 +96,6 @@ void a_ring_loses_nothing_between_threads() {
   check(sum == writers * puts * (puts + 1) / 2, "what went in came out, once");
 }
 
-void a_closed_queue_gives_what_it_has() {
-  BoundedQueue<int> queue(2);
-  check(queue.try_push(1) && queue.try_push(2), "it has room for its depth");
-  check(!queue.try_push(3), "a full queue takes no more");
-  queue.close();
-  check(queue.pop() == 1 && queue.pop() == 2, "what is in it can still be had");
-  check(!queue.pop().has_value(), "then it gives nothing, and does not wait");
-}
-
 }  // namespace
 
 int main() {
@@ -125,7 +104,5 @@ int main() {
     every_sample_is_stored_once(kind, true);
     clearing_gives_room_back(kind);
   }
-  a_full_ring_takes_no_more();
   a_ring_loses_nothing_between_threads();
-  a_closed_queue_gives_what_it_has();
 }
