@@ -32,6 +32,7 @@ INFRASTRUCTURE = frozenset(
         "StackError",
     }
 )
+INTERRUPTED = frozenset({"KeyboardInterrupt", "RunInterrupted"})
 # A run that cannot be gone on with: the next attempt measures anew.
 NOT_TO_BE_RESUMED = frozenset({"ResumeRefused", "RunNotFound", "RecordingError"})
 # Whoever was killed a moment ago may still be ending: the load, the services, the host's lock.
@@ -89,6 +90,8 @@ def carry_out(
         raise RunInterrupted(f"cell '{cell.label}' was interrupted") from None
     except PerflabError as error:
         kind = error.kind if isinstance(error, NotebookFailed) else type(error).__name__
+        if kind in INTERRUPTED:
+            raise RunInterrupted(f"cell '{cell.label}' was interrupted") from None
         ended = {
             "done": False,
             "kind": kind,

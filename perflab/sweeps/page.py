@@ -30,7 +30,9 @@ def page(title: str, rows: Sequence[Mapping[str, Any]], folder: Path) -> str:
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{_text(title)}'
         f"</title><style>{STYLE}</style></head>\n<body><h1>{_text(title)}</h1>\n"
         f"<p>{len(rows)} cells: {_text(told)}. The same as a table: "
-        f'<a href="index.parquet">index.parquet</a>.</p>\n<table>\n<thead><tr><th>cell</th>'
+        f'<a href="index.parquet">index.parquet</a>. '
+        "Each verdict is of one run by itself, and p is adjusted within that run alone: among many "
+        "cells some look large by chance.</p>\n<table>\n<thead><tr><th>cell</th>"
         f"<th>state</th><th>verdicts</th><th>figures</th></tr></thead>\n<tbody>\n{body}\n"
         "</tbody></table></body></html>\n"
     )
