@@ -72,8 +72,9 @@ def _homes() -> list[Path]:
 
 
 def notebooks_dir() -> Path:
-    """Return the folder of the notebooks."""
-    return project_root() / "notebooks"
+    """Return the folder of the notebooks (``PERFLAB_NOTEBOOKS`` overrides it)."""
+    override = os.environ.get("PERFLAB_NOTEBOOKS")
+    return Path(override).resolve() if override else project_root() / "notebooks"
 
 
 def state_dir() -> Path:
