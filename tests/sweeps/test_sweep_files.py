@@ -1,4 +1,4 @@
-"""What a sweep file may say, and that every mistake is told with its line before anything starts."""
+"""What a sweep file may say; every mistake is told with its line before anything starts."""
 
 from __future__ import annotations
 
@@ -90,7 +90,9 @@ def test_a_cell_keeps_its_id_when_lines_move_and_loses_it_when_it_asks_otherwise
         return [cell.id for cell in opened(tmp_path, text).cells]
 
     one = ids(ECHO + "    parameters: {blocks: 2, delay_ms: 1}\n")
-    assert ids("# moved\n\n" + ECHO + "    parameters:\n      delay_ms: 1.0\n      blocks: 2\n") == one
+    assert (
+        ids("# moved\n\n" + ECHO + "    parameters:\n      delay_ms: 1.0\n      blocks: 2\n") == one
+    )
     assert ids(ECHO + "    parameters: {blocks: 3, delay_ms: 1}\n") != one
 
 
@@ -228,7 +230,8 @@ GOOD = [
 ]  # fmt: skip
 MISTAKES = {
     1: "seed: many", 2: "retries: 99", 4: "  bakcend: process", 6: "  - notebook: client_overheard",
-    8: "      blocks: -2", 10: "      delay_ms: [1, 0x2]", 11: "      body_bytes: {rnage: [1, 9, 4]}",
+    8: "      blocks: -2", 10: "      delay_ms: [1, 0x2]",
+    11: "      body_bytes: {rnage: [1, 9, 4]}",
 }  # fmt: skip
 
 
