@@ -20,6 +20,8 @@ PerflabError
  |    +-- ResumeRefused        code or machine changed since the run began
  +-- AnalysisError          a question the recording cannot answer
  +-- RunInterrupted         the user ended the run; committed trials are kept
+ +-- ConductorLost          the process that runs the trials died
+ +-- NotebookFailed         a cell of a notebook raised, or its kernel died
  +-- UnknownEvent           a run and who follows it are of different versions
 """
 
@@ -138,6 +140,32 @@ class AnalysisError(PerflabError):
 
 class RunInterrupted(PerflabError):
     """The run was ended by the user; what was committed is kept."""
+
+
+class ConductorLost(PerflabError):
+    """The process that runs the trials died before the run was finished."""
+
+
+class NotebookFailed(PerflabError):
+    """A cell of a notebook raised, or its kernel died.
+
+    Parameters
+    ----------
+    name : str
+        The notebook.
+    kind : str
+        The class of the exception.
+    text : str
+        What it said.
+    log : str
+        Its traceback.
+    """
+
+    def __init__(self, name: str, kind: str, text: str, log: str = "") -> None:
+        self.kind = kind
+        self.text = text
+        self.log = log
+        super().__init__(f"notebook '{name}': {kind}: {text}")
 
 
 class UnknownEvent(PerflabError):

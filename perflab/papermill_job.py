@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import papermill
+from nbclient.exceptions import DeadKernelError
 from papermill.exceptions import PapermillExecutionError
 
 from perflab.durable import replace_file
-from perflab.errors import PerflabError
+from perflab.errors import NotebookFailed
 from perflab.following import followed
 from perflab.paths import figures_dir, notebooks_dir, project_root
 from perflab.progress_bar import Terminal
 from perflab.systems import experiment
 from perflab.trials.events import Event, RunBegun
+
+# What colours a traceback in a terminal.
+ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @dataclass(frozen=True)
@@ -34,42 +39,68 @@ class Executed:
         return sorted(path for path in self.notebook.parent.iterdir() if path.suffix in endings)
 
 
-def execute(name: str, parameters: Mapping[str, Any]) -> Executed:
+def execute(
+    name: str,
+    parameters: Mapping[str, Any],
+    on_event: Callable[[Event], None] | None = None,
+    failed: Path | None = None,
+) -> Executed:
     """Execute an experiment's notebook; parameters are checked before a kernel starts.
 
     papermill writes its output in place, where a crash can leave half a file; so it writes beside
     and the finished notebook is renamed into the folder of the run's figures.
 
+    Parameters
+    ----------
+    on_event : callable, optional
+        Receives the events of the run; without it they are shown on standard error.
+    failed : Path, optional
+        Where a notebook is kept that did not come to its end.
+
     Raises
     ------
-    PerflabError
-        A cell failed; the message is the error's own.
+    NotebookFailed
+        A cell failed, or the kernel died; the message is the error's own.
     """
     experiment(name).check(parameters)
-    events: list[Event] = []
-    terminal = Terminal(sys.stderr)
+    run_id = str(parameters.get("from_run") or parameters.get("resume") or "")
+    tell = on_event or Terminal(sys.stderr)
 
-    def show(event: Event) -> None:
-        events.append(event)
-        terminal(event)
+    def hear(event: Event) -> None:
+        nonlocal run_id
+        if isinstance(event, RunBegun):
+            run_id = event.run_id
+        tell(event)
 
     with tempfile.TemporaryDirectory(prefix="perflab-notebook-") as folder:
         output = Path(folder) / f"{name}.ipynb"
-        with followed(show):
-            try:
-                papermill.execute_notebook(
-                    str(notebooks_dir() / f"{name}.ipynb"),
-                    str(output),
-                    parameters=dict(parameters),
-                    cwd=str(project_root()),
-                    progress_bar=False,
-                    autosave_cell_every=0,
-                    kernel_name="python3",
-                )
-            except PapermillExecutionError as error:
-                raise PerflabError(f"notebook '{name}': {error.ename}: {error.evalue}") from None
-        run_id = next(event.run_id for event in events if isinstance(event, RunBegun))
+        try:
+            with followed(hear):
+                _execute(name, output, parameters)
+        except NotebookFailed:
+            if failed is not None and output.exists():
+                failed.parent.mkdir(parents=True, exist_ok=True)
+                replace_file(failed, output.read_bytes())
+            raise
         target = figures_dir() / run_id / f"{name}.ipynb"
         target.parent.mkdir(parents=True, exist_ok=True)
         replace_file(target, output.read_bytes())
     return Executed(name, run_id, target)
+
+
+def _execute(name: str, output: Path, parameters: Mapping[str, Any]) -> None:
+    try:
+        papermill.execute_notebook(
+            str(notebooks_dir() / f"{name}.ipynb"),
+            str(output),
+            parameters=dict(parameters),
+            cwd=str(project_root()),
+            progress_bar=False,
+            autosave_cell_every=0,
+            kernel_name="python3",
+        )
+    except PapermillExecutionError as error:
+        log = "\n".join(ESCAPES.sub("", line) for line in error.traceback)
+        raise NotebookFailed(name, error.ename, error.evalue, log) from None
+    except DeadKernelError as error:
+        raise NotebookFailed(name, type(error).__name__, str(error)) from None

@@ -28,6 +28,12 @@ def figures_dir() -> Path:
     return Path(override).resolve() if override else project_root() / "figures" / "runs"
 
 
+def sweeps_dir() -> Path:
+    """Return the folder of sweeps (``PERFLAB_SWEEPS`` overrides it)."""
+    override = os.environ.get("PERFLAB_SWEEPS")
+    return Path(override).resolve() if override else project_root() / "data" / "sweeps"
+
+
 def services_dir() -> Path:
     """Return the folder of the service specimens that belong to no system alone."""
     return project_root() / "services"
@@ -66,8 +72,9 @@ def _homes() -> list[Path]:
 
 
 def notebooks_dir() -> Path:
-    """Return the folder of the notebooks."""
-    return project_root() / "notebooks"
+    """Return the folder of the notebooks (``PERFLAB_NOTEBOOKS`` overrides it)."""
+    override = os.environ.get("PERFLAB_NOTEBOOKS")
+    return Path(override).resolve() if override else project_root() / "notebooks"
 
 
 def state_dir() -> Path:

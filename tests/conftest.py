@@ -36,6 +36,7 @@ def own_places() -> Iterator[Path]:
             "PERFLAB_STATE": root / "state",
             "PERFLAB_RUNS": root / "runs",
             "PERFLAB_FIGURES": root / "figures",
+            "PERFLAB_SWEEPS": root / "sweeps",
             "PERFLAB_LOCK": root / "host.lock",
         }
         os.environ.update({name: str(path) for name, path in places.items()})

@@ -24,6 +24,7 @@ from perflab.cli import (
     run,
     runs,
     show,
+    sweep,
     up,
     verdicts,
 )
@@ -39,6 +40,7 @@ app = typer.Typer(
 for module in (
     lab,
     run,
+    sweep,
     runs,
     show,
     verdicts,

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from perflab import errors
-from perflab.errors import PerflabError, RunInterrupted
+from perflab.errors import ConductorLost, PerflabError, RunInterrupted
 from perflab.host.endings import how_it_ended
 from perflab.paths import foreign_environment, project_root
 from perflab.trials.conductor import Order
@@ -147,7 +147,7 @@ def conduct(order: Order, show: Callable[[Event], None]) -> Path:
     if failure is not None:
         raise _as_error(failure, path)
     if code or path is None:
-        raise PerflabError(
+        raise ConductorLost(
             _resume_hint(
                 f"the conductor (pid {conducted.pid}), which runs the trials, "
                 f"{how_it_ended(code)} before the run was finished",

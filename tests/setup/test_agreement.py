@@ -90,9 +90,9 @@ def test_the_users_packages_are_all_there() -> None:
 
 # Programs that the lab or its users start, and what builds it; no module of it imports them.
 STARTED = {"jupyterlab", "nbformat", "py-spy", "setuptools"}
-MODULES = {"IPython": "ipykernel", "PIL": "pillow", "psycopg2": "psycopg2-binary"}
+MODULES = {"IPython": "ipykernel", "PIL": "pillow", "psycopg2": "psycopg2-binary", "yaml": "pyyaml"}
 # It comes with ipykernel and papermill, which hand its objects to the lab.
-BROUGHT = {"traitlets", "pydantic-core"}
+BROUGHT = {"nbclient", "traitlets", "pydantic-core"}
 
 
 def imported() -> set[str]:

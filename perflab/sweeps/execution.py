@@ -1,0 +1,164 @@
+"""A sweep carried out: cell after cell, to the end, whatever becomes of one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from perflab.errors import RunInterrupted
+from perflab.paths import runs_dir
+from perflab.progress_bar import minutes, progress
+from perflab.recordings import list_runs
+from perflab.sweeps.attempt import NOT_TO_BE_RESUMED, carry_out, goes_on_with
+from perflab.sweeps.cells import Cell, Sweep
+from perflab.sweeps.estimate import estimate, past_runs
+from perflab.sweeps.folder import changes, held, new_folder, newest_folder, session_now
+from perflab.sweeps.index import write_index
+from perflab.sweeps.journal import BROKEN_OFF, AttemptBegun, AttemptEnded, Journal, RunMade
+from perflab.trials.events import Event, Note, RunBegun
+
+Show = Callable[[Event], None]
+
+
+@dataclass(frozen=True)
+class How:
+    """How a sweep is gone about.
+
+    ``resume`` goes on with the newest sweep of the file, ``retry`` with its failed cells too;
+    ``anew`` leaves an unfinished one; ``mixed`` goes on though code or machine changed. ``only``
+    keeps cells whose id begins so, or whose label has it in it.
+    """
+
+    resume: bool = False
+    retry: bool = False
+    anew: bool = False
+    mixed: bool = False
+    only: str = ""
+    wait_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a sweep: its folder, and its cells by state."""
+
+    folder: Path
+    states: dict[str, int]
+
+    @property
+    def failed(self) -> bool:
+        """Return whether a cell failed."""
+        return bool(self.states.get("failed"))
+
+
+def chosen_cells(sweep: Sweep, only: str) -> list[Cell]:
+    """Return the cells that ``only`` names; all where it is empty."""
+    return [cell for cell in sweep.cells if cell.id.startswith(only) or only in cell.label]
+
+
+def carry_out_sweep(sweep: Sweep, how: How) -> Outcome:
+    """Carry a sweep out, or go on with it; a failed cell does not end it.
+
+    Raises
+    ------
+    RunInterrupted
+        The user ended it; the same command with ``--resume`` goes on.
+    HostBusy
+        Another process goes on with it.
+    ResumeRefused
+        Code or machine changed since it began.
+    """
+    goes_on = how.resume or how.retry
+    folder = newest_folder(sweep) if goes_on else new_folder(sweep, how.anew)
+    with held(folder, how.wait_s), progress() as show:
+        journal = Journal(folder)
+        now = session_now(sweep)
+        show(Note(text=f"sweep {folder}"))
+        for each in changes(journal, now, how.mixed):
+            show(Note(text=f"changed: {each}"))
+        journal.add(now)
+        return _Carrier(sweep, how, folder, journal, show).run()
+
+
+class _Carrier:
+    def __init__(self, sweep: Sweep, how: How, folder: Path, journal: Journal, show: Show) -> None:
+        self._sweep = sweep
+        self._how = how
+        self._folder = folder
+        self._journal = journal
+        self._show = show
+
+    def run(self) -> Outcome:
+        """Execute what is left to do, one cell after the other."""
+        todo = [cell for cell in chosen_cells(self._sweep, self._how.only) if self._wanted(cell)]
+        write_index(self._folder, self._sweep, self._journal)
+        for number, cell in enumerate(todo, 1):
+            left = self._left(todo[number - 1 :])
+            self._show(Note(text=f"cell {number}/{len(todo)}{left}: {cell.label}"))
+            self._cell(cell)
+            write_index(self._folder, self._sweep, self._journal)
+        return Outcome(self._folder, self._states())
+
+    def _wanted(self, cell: Cell) -> bool:
+        state = self._journal.cell(cell.id).state
+        return state in ("waiting", BROKEN_OFF) or (self._how.retry and state == "failed")
+
+    def _left(self, cells: Sequence[Cell]) -> str:
+        """Return in words how long the cells will take, by the runs that there are by now."""
+        past = past_runs(list_runs(runs_dir()))
+        known = [estimate(cell, past).seconds for cell in cells]
+        told = [seconds for seconds in known if seconds is not None]
+        if not told:
+            return ""
+        more = f" and {len(known) - len(told)} cells nobody knows" if len(told) < len(known) else ""
+        return f", about {minutes(sum(told))}{more} of measuring left in all"
+
+    def _cell(self, cell: Cell) -> None:
+        """Execute a cell, again where its services, its kernel or the host failed."""
+        failures = 0
+        while True:
+            ended = self._attempt(cell)
+            if ended.done:
+                return
+            self._show(Note(text=f"cell failed: {ended.kind}: {_first_line(ended.error)}"))
+            went_on = bool(self._journal.cell(cell.id).attempts[-1].begun.goes_on_with)
+            if went_on and ended.kind in NOT_TO_BE_RESUMED:
+                self._show(Note(text="its run cannot be gone on with; measuring the cell anew"))
+                continue
+            failures += 1
+            if not ended.infrastructure or failures > self._sweep.retries:
+                return
+            self._show(Note(text=f"trying again ({failures} of {self._sweep.retries})"))
+
+    def _attempt(self, cell: Cell) -> AttemptEnded:
+        state = self._journal.cell(cell.id)
+        again = goes_on_with(state)
+        number = len(state.attempts) + 1
+        run_id = next(iter(again.values()), "")
+        self._journal.add(
+            AttemptBegun(cell=cell.id, attempt=number, label=cell.label, goes_on_with=run_id)
+        )
+
+        def hear(event: Event) -> None:
+            if isinstance(event, RunBegun):
+                # At once: whoever goes on after a kill must know which run it was.
+                self._journal.add(RunMade(cell=cell.id, run_id=event.run_id))
+            self._show(event)
+
+        kept = self._folder / "cells" / cell.id
+        try:
+            ended = carry_out(cell, number, again, kept, self._how.wait_s, hear)
+        except RunInterrupted as error:
+            raise RunInterrupted(
+                f"{error}; go on with 'perflab sweep {self._sweep.file} --resume'"
+            ) from None
+        self._journal.add(ended)
+        return ended
+
+    def _states(self) -> dict[str, int]:
+        states = [self._journal.cell(cell.id).state for cell in self._sweep.cells]
+        return {state: states.count(state) for state in dict.fromkeys(states)}
+
+
+def _first_line(text: str) -> str:
+    return next(iter(text.strip().splitlines()), "")

@@ -1,0 +1,83 @@
+"""The index of a sweep: what became of every cell, as a table and as a page."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from perflab.durable import replace_file
+from perflab.paths import figures_dir, runs_dir
+from perflab.sweeps.cells import Cell, Sweep
+from perflab.sweeps.journal import Journal
+from perflab.sweeps.page import page
+
+TABLE = "index.parquet"
+PAGE = "index.html"
+COLUMNS = {
+    "cell": "string", "notebook": "string", "label": "string", "parameters": "string",
+    "state": "string", "attempts": "int64", "run_id": "string", "run": "string",
+    "executed": "string", "figures": "string", "log": "string", "kind": "string",
+    "error": "string", "seconds": "float64", "trials": "int64", "valid_trials": "int64",
+    "verdicts": "string", "began_at": "string", "ended_at": "string",
+}  # fmt: skip
+
+
+def rows(sweep: Sweep, journal: Journal) -> list[dict[str, Any]]:
+    """Return a row per cell, in the order of the file."""
+    return [_row(cell, journal) for cell in sweep.cells]
+
+
+def table(sweep: Sweep, journal: Journal) -> pd.DataFrame:
+    """Return the index: a row per cell; parameters, figures and verdicts are JSON."""
+    plain = [
+        {
+            name: json.dumps(row[name]) if isinstance(row[name], (list, dict)) else row[name]
+            for name in COLUMNS
+        }
+        for row in rows(sweep, journal)
+    ]
+    return pd.DataFrame(plain, columns=list(COLUMNS)).astype(COLUMNS)
+
+
+def write_index(folder: Path, sweep: Sweep, journal: Journal) -> None:
+    """Write table and page; each is the old one or the new one, whenever it is looked at."""
+    content = io.BytesIO()
+    table(sweep, journal).to_parquet(content, index=False)
+    replace_file(folder / TABLE, content.getvalue())
+    replace_file(folder / PAGE, page(sweep.title, rows(sweep, journal), folder).encode())
+
+
+def _row(cell: Cell, journal: Journal) -> dict[str, Any]:
+    known = journal.cell(cell.id)
+    last = known.attempts[-1] if known.attempts else None
+    ended = last.ended if last else None
+    return {
+        "cell": cell.id,
+        "notebook": cell.notebook,
+        "label": cell.label,
+        "parameters": dict(cell.parameters),
+        "state": known.state,
+        "attempts": len(known.attempts),
+        "run_id": known.run_id,
+        "run": str(runs_dir() / known.run_id) if known.run_id else "",
+        "executed": ended.notebook if ended else "",
+        "figures": list(ended.figures) if ended else [],
+        "section": str(figures_dir() / known.run_id) if ended and ended.done else "",
+        "log": ended.log if ended else "",
+        "kind": ended.kind if ended else "",
+        "error": ended.error if ended else "",
+        "seconds": ended.seconds if ended else 0.0,
+        "trials": ended.trials if ended else 0,
+        "valid_trials": ended.valid_trials if ended else 0,
+        "verdicts": [list(each) for each in ended.verdicts] if ended else [],
+        "began_at": last.begun.at if last else "",
+        "ended_at": ended.at if ended else "",
+        "history": [
+            (attempt.begun.attempt, attempt.outcome, attempt.ended.kind if attempt.ended else "")
+            for attempt in known.attempts
+        ],
+    }

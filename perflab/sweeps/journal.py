@@ -1,0 +1,197 @@
+"""How far a sweep came: a journal of one line of JSON per event, never cut by a kill.
+
+A line counts once its newline is on the disk. What a kill left half is taken away when the journal
+is opened for writing again; nobody was told that it stood there.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from perflab.durable import explained
+from perflab.errors import RecordingError
+
+FILE = "journal.jsonl"
+BROKEN_OFF = "broken off"
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    at: str = Field(default_factory=_now)
+
+
+class SessionBegun(_Entry):
+    """Somebody goes on with the sweep: for which file's cells, with what code, on what machine."""
+
+    event: Literal["session"] = "session"
+    cells: tuple[str, ...]
+    file_sha256: str
+    sources: dict[str, str]
+    machine: dict[str, Any]
+
+
+class AttemptBegun(_Entry):
+    """A cell is executed; ``goes_on_with`` is the run that it finishes or shows."""
+
+    event: Literal["begun"] = "begun"
+    cell: str
+    attempt: int = Field(ge=1)
+    label: str
+    goes_on_with: str = ""
+
+
+class RunMade(_Entry):
+    """The cell under way has made a run."""
+
+    event: Literal["run"] = "run"
+    cell: str
+    run_id: str
+
+
+class AttemptEnded(_Entry):
+    """A cell's notebook came to its end, or failed; ``kind`` is the class of the error.
+
+    ``verdicts`` are claim, verdict and what was measured; paths are absolute.
+    """
+
+    event: Literal["ended"] = "ended"
+    cell: str
+    attempt: int = Field(ge=1)
+    done: bool
+    seconds: float
+    run_id: str = ""
+    notebook: str = ""
+    log: str = ""
+    kind: str = ""
+    error: str = ""
+    infrastructure: bool = False
+    figures: tuple[str, ...] = ()
+    valid_trials: int = 0
+    trials: int = 0
+    verdicts: tuple[tuple[str, str, str], ...] = ()
+
+
+Line = SessionBegun | AttemptBegun | RunMade | AttemptEnded
+_LINE: TypeAdapter[Line] = TypeAdapter(Annotated[Line, Field(discriminator="event")])
+
+
+@dataclass
+class Attempt:
+    """One execution of a cell; one without an end was broken off, or is under way."""
+
+    begun: AttemptBegun
+    ended: AttemptEnded | None = None
+
+    @property
+    def outcome(self) -> str:
+        """Return how it ended, in a word."""
+        if self.ended is None:
+            return BROKEN_OFF
+        return "done" if self.ended.done else "failed"
+
+
+@dataclass
+class CellState:
+    """What the journal knows of one cell; ``run_id`` is the run that it made last."""
+
+    attempts: list[Attempt] = field(default_factory=list)
+    run_id: str = ""
+
+    @property
+    def state(self) -> str:
+        """Return waiting, broken off, done or failed."""
+        return self.attempts[-1].outcome if self.attempts else "waiting"
+
+
+class Journal:
+    """The journal of a sweep's folder.
+
+    Raises
+    ------
+    RecordingError
+        It cannot be read; the message names the line.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / FILE
+        self.sessions: list[SessionBegun] = []
+        self._cells: dict[str, CellState] = {}
+        for line in _read(self.path):
+            self._take(line)
+
+    def cell(self, name: str) -> CellState:
+        """Return what is known of a cell."""
+        return self._cells.setdefault(name, CellState())
+
+    def add(self, line: Line) -> None:
+        """Write a line; it is on the disk when this returns. Only who holds the lock may."""
+        kept = "what the journal holds already is safe; go on with --resume"
+        with explained(self.path, kept, "point PERFLAB_SWEEPS at another folder"):
+            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            try:
+                _take_half_line_away(descriptor)
+                os.lseek(descriptor, 0, os.SEEK_END)
+                content = line.model_dump_json().encode() + b"\n"
+                while content:
+                    content = content[os.write(descriptor, content) :]
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+        self._take(line)
+
+    def _take(self, line: Line) -> None:
+        match line:
+            case SessionBegun():
+                self.sessions.append(line)
+            case AttemptBegun():
+                self.cell(line.cell).attempts.append(Attempt(line))
+            case RunMade():
+                self.cell(line.cell).run_id = line.run_id
+            case AttemptEnded():
+                state = self.cell(line.cell)
+                state.attempts[-1].ended = line
+                state.run_id = line.run_id or state.run_id
+
+
+def unfinished(journal: Journal, cells: Iterable[str]) -> list[str]:
+    """Return the cells that never came to an end."""
+    return [name for name in cells if journal.cell(name).state in ("waiting", BROKEN_OFF)]
+
+
+def _read(path: Path) -> list[Line]:
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return []
+    *whole, _half = content.split(b"\n")
+    lines = []
+    for number, text in enumerate(whole, 1):
+        try:
+            lines.append(_LINE.validate_json(text))
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]["msg"]
+            raise RecordingError(
+                f"{path}:{number}: is no line of a journal ({first}); mend it, or begin the sweep "
+                "anew with --new"
+            ) from None
+    return lines
+
+
+def _take_half_line_away(descriptor: int) -> None:
+    size = os.fstat(descriptor).st_size
+    content = os.pread(descriptor, size, 0)
+    end = content.rfind(b"\n") + 1
+    if end < size:
+        os.ftruncate(descriptor, end)

@@ -1,0 +1,258 @@
+"""What a sweep file may say; every mistake is told with its line before anything starts."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from perflab.errors import ParameterError
+from perflab.paths import project_root
+from perflab.sweeps.cells import Sweep, open_sweep
+from perflab.sweeps.document import Problems, read_document
+from perflab.sweeps.grammar import read_sweep
+from tests.examples import examples
+
+ECHO = "cells:\n  - notebook: client_overhead\n"
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "some.yaml"
+    path.write_text(text)
+    return path
+
+
+def opened(folder: Path, text: str) -> Sweep:
+    return open_sweep(written(folder, text))
+
+
+def problems_of(folder: Path, text: str) -> list[str]:
+    """Return what is wrong with a file, each as ``line: text``."""
+    path = written(folder, text)
+    with pytest.raises(ParameterError) as refused:
+        open_sweep(path)
+    assert all(each.startswith(f"{path}:") for each in refused.value.problems)
+    return [each.removeprefix(f"{path}:") for each in refused.value.problems]
+
+
+def values(sweep: Sweep, *names: str) -> list[tuple[object, ...]]:
+    return [tuple(cell.parameters[name] for name in names) for cell in sweep.cells]
+
+
+def test_a_grid_is_every_combination_and_a_zip_goes_together(tmp_path: Path) -> None:
+    sweep = opened(
+        tmp_path,
+        ECHO + "    grid: {delay_ms: [1, 2], blocks: [3]}\n"
+        "    zip: {body_bytes: [10, 20], warmup_s: [0.1, 0.2]}\n",
+    )
+    assert values(sweep, "delay_ms", "blocks", "body_bytes", "warmup_s") == [
+        (1.0, 3, 10, 0.1), (1.0, 3, 20, 0.2), (2.0, 3, 10, 0.1), (2.0, 3, 20, 0.2),
+    ]  # fmt: skip
+
+
+def test_ranges_are_exact_where_floats_are_not(tmp_path: Path) -> None:
+    sweep = opened(tmp_path, ECHO + "    grid: {delay_ms: {range: [0, 0.3, 0.1]}}\n")
+    assert values(sweep, "delay_ms") == [(0.0,), (0.1,), (0.2,), (0.3,)]
+    sweep = opened(tmp_path, ECHO + "    grid: {delay_ms: {linear: [1, 2, 3]}}\n")
+    assert values(sweep, "delay_ms") == [(1.0,), (1.5,), (2.0,)]
+    sweep = opened(tmp_path, ECHO + "    grid: {body_bytes: {geometric: [1, 100, 3]}}\n")
+    assert values(sweep, "body_bytes") == [(1,), (10,), (100,)]
+
+
+SAMPLE = """seed: {seed}
+cells:
+  - notebook: client_overhead
+    sample:
+      count: 5
+      of:
+        delay_ms: {{uniform: [1, 9]}}
+        body_bytes: {{integers: [1, 100000]}}
+"""
+
+
+def test_a_sample_is_the_same_for_one_seed_and_another_for_another(tmp_path: Path) -> None:
+    names = ("delay_ms", "body_bytes")
+    first = values(opened(tmp_path, SAMPLE.format(seed=7)), *names)
+    assert len(set(first)) == 5
+    assert values(opened(tmp_path, SAMPLE.format(seed=7)), *names) == first
+    assert values(opened(tmp_path, SAMPLE.format(seed=8)), *names) != first
+    without = SAMPLE.format(seed=7).replace("seed: 7\n", "")
+    assert "give the file a seed" in problems_of(tmp_path, without)[0]
+
+
+def test_a_cell_keeps_its_id_when_lines_move_and_loses_it_when_it_asks_otherwise(
+    tmp_path: Path,
+) -> None:
+    def ids(text: str) -> list[str]:
+        return [cell.id for cell in opened(tmp_path, text).cells]
+
+    one = ids(ECHO + "    parameters: {blocks: 2, delay_ms: 1}\n")
+    assert (
+        ids("# moved\n\n" + ECHO + "    parameters:\n      delay_ms: 1.0\n      blocks: 2\n") == one
+    )
+    assert ids(ECHO + "    parameters: {blocks: 3, delay_ms: 1}\n") != one
+
+
+WRONG = """\
+titel: a
+parameters: {backend: process}
+cells:
+  - notebook: client_overhead
+    parameters: {blocks: 0, dealy_ms: 3}
+    grid:
+      body_bytes:
+        - 10
+        - -4
+      rate: [0123, yes]
+  - notebook: client_overhed
+  - notebook: sync_vs_async
+    grid:
+      workers: {range: [1, 4, -1]}
+      resume: [x]
+    zip: {pool_size: [1, 2], concurrency: [1]}
+    sample: {count: 2, of: {requests: {uniform: [1]}}}
+"""
+TOLD = {
+    1: ("no 'titel' (did you mean 'title'?)",),
+    5: ("unknown parameter 'dealy_ms' (did you mean 'delay_ms'?)", "blocks = 0"),
+    9: ("body_bytes = -4",),
+    10: ("0123 can be read in several ways", "yes can be read in several ways"),
+    11: ("did you mean 'client_overhead'?",),
+    14: ("no step of -1 leads",),
+    15: ("'resume' is no parameter of cells",),
+    16: ("pool_size 2, concurrency 1",),
+    17: ("give the file a seed", "uniform: [LOW, HIGH]"),
+}
+
+
+def test_all_mistakes_are_told_at_once_each_with_its_line(tmp_path: Path) -> None:
+    found = problems_of(tmp_path, WRONG)
+    for line, texts in TOLD.items():
+        of_line = [each for each in found if each.startswith(f"{line}: ")]
+        for text in texts:
+            assert any(text in each for each in of_line), (line, text, found)
+    assert {int(each.partition(":")[0]) for each in found} == set(TOLD)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "told"),
+    [
+        ("seed: 1\nseed: 2\n", 2, "'seed' stands here again, first on line 1"),
+        ("seed: &a 1\n", 1, "anchors are not read"),
+        ("a: 1\nseed: *a\n", 2, "aliases are not read"),
+        ("seed: !!python/object:os.system 1\n", 1, "tags are not read"),
+        ("seed: [\n", 2, "is no YAML"),
+        ("title: a\n---\ntitle: b\n", 3, "a second document"),
+        ("title: " + "[" * 400 + "]" * 400 + "\n", 1, "nested deeper"),
+        ("", 1, "a sweep is a table"),
+        ("cells: []\n", 1, "list at least one"),
+        ("title: 2026-11-21\n" + ECHO, 1, "can be read in several ways"),
+        (ECHO + "    grid: {blocks: []}\n", 3, "the list is empty"),
+        (ECHO + "    grid: {blocks: 3}\n", 3, "give a list of values"),
+        (ECHO + "    grid: {blocks: {range: [1, 100000, 1]}}\n", 3, "5,000"),
+        (ECHO + "    grid: {blocks: {range: [1, 100, 1]}, delay_ms: {range: [1, 100, 1]}}\n", 1,
+         "10,000 cells are asked for"),
+        (ECHO + "    parameters: {blocks: 2}\n    grid: {blocks: [1]}\n", 4, "already on line 3"),
+        (ECHO + "    grid: {blocks: [2, 2]}\n", 3, "asked for already on line 3"),
+        ("parameters: {wokers: 1}\n" + ECHO, 1, "no notebook of the sweep has 'wokers'"),
+    ],
+    ids=lambda value: str(value)[:24] if isinstance(value, str) else None,
+)  # fmt: skip
+def test_a_mistake_is_told_with_its_line(tmp_path: Path, text: str, line: int, told: str) -> None:
+    found = problems_of(tmp_path, text)
+    assert any(each.startswith(f"{line}: ") and told in each for each in found), found
+
+
+def test_numbers_are_typed_as_they_are_written(tmp_path: Path) -> None:
+    sweep = opened(tmp_path, ECHO + "    parameters: {body_bytes: 1e5, delay_ms: 2}\n")
+    assert values(sweep, "body_bytes", "delay_ms") == [(100_000, 2.0)]
+    assert isinstance(sweep.cells[0].parameters["body_bytes"], int)
+
+
+def test_a_file_that_is_not_there_is_told_in_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="No such file"):
+        open_sweep(tmp_path / "none.yaml")
+
+
+@pytest.mark.parametrize("path", sorted((project_root() / "notebooks/sweeps").glob("*.yaml")),
+                         ids=lambda path: path.stem)  # fmt: skip
+def test_a_sweep_that_is_shipped_can_be_started(path: Path) -> None:
+    sweep = open_sweep(path)
+    assert sweep.cells
+    assert sweep.title != path.stem
+
+
+def test_four_sweeps_are_shipped() -> None:
+    found = {path.stem for path in (project_root() / "notebooks/sweeps").glob("*.yaml")}
+    assert found == {"quick", "published", "driver_distance", "nightly"}
+
+
+words = st.sampled_from(
+    ["title", "seed", "cells", "notebook", "grid", "zip", "sample", "count", "of", "range",
+     "client_overhead", "blocks", "uniform", "no", "0123", "1e5", "-3", "0.5", "null", "'a'", "x"]
+)  # fmt: skip
+trees = st.recursive(
+    words,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4).map(lambda items: f"[{', '.join(items)}]"),
+        st.lists(st.tuples(words, inner), max_size=4).map(
+            lambda pairs: "{" + ", ".join(f"{key}: {value}" for key, value in pairs) + "}"
+        ),
+    ),
+    max_leaves=12,
+)
+files = st.one_of(
+    st.lists(st.tuples(words, trees), max_size=5).map(
+        lambda pairs: "".join(f"{key}: {value}\n" for key, value in pairs)
+    ),
+    trees.map(lambda tree: f"seed: 1\ncells: [{{notebook: client_overhead, grid: {tree}}}]\n"),
+    trees.map(lambda tree: f"seed: 1\ncells:\n- notebook: client_overhead\n  sample: {tree}\n"),
+    st.text(max_size=40),
+)
+
+
+@settings(max_examples=examples(150), deadline=None)
+@given(text=files)
+def test_no_file_crashes_the_reader_and_every_problem_has_a_line_of_it(text: str) -> None:
+    problems = Problems("some.yaml")
+    read_sweep(text.encode("utf-8", "surrogatepass"), problems)
+    lines = len(text.splitlines()) + 1
+    assert all(1 <= line <= lines + 1 and told for line, told in problems.found)
+
+
+GOOD = [
+    "title: some", "seed: 7", "retries: 1", "parameters:", "  backend: process", "cells:",
+    "  - notebook: client_overhead", "    parameters:", "      blocks: 2", "    grid:",
+    "      delay_ms: [1, 2]", "      body_bytes: {range: [1, 9, 4]}",
+]  # fmt: skip
+MISTAKES = {
+    1: "seed: many", 2: "retries: 99", 4: "  bakcend: process", 6: "  - notebook: client_overheard",
+    8: "      blocks: -2", 10: "      delay_ms: [1, 0x2]",
+    11: "      body_bytes: {rnage: [1, 9, 4]}",
+}  # fmt: skip
+
+
+@settings(max_examples=examples(25), deadline=None)
+@given(chosen=st.sets(st.sampled_from(sorted(MISTAKES)), min_size=1))
+def test_each_of_several_mistakes_is_reported_on_its_line(
+    tmp_path_factory: pytest.TempPathFactory, chosen: set[int]
+) -> None:
+    lines = [MISTAKES[number] if number in chosen else line for number, line in enumerate(GOOD)]
+    found = problems_of(tmp_path_factory.mktemp("sweep"), "\n".join(lines))
+    told = {int(each.partition(":")[0]) - 1 for each in found}
+    # Of an unknown notebook nobody can say which parameters it has.
+    hidden = {4, 8} if 6 in chosen else set()
+    assert chosen - hidden <= told <= chosen
+
+
+@settings(max_examples=examples(50), deadline=None)
+@given(content=st.binary(max_size=60), place=st.randoms(use_true_random=False))
+def test_no_bytes_crash_the_reader(content: bytes, place: random.Random) -> None:
+    good = "\n".join(GOOD).encode()
+    at = place.randrange(len(good))
+    problems = Problems("some.yaml")
+    read_document(good[:at] + content + good[at:], problems)
+    assert all(line >= 1 for line, _ in problems.found)

@@ -1,0 +1,169 @@
+"""The plan of a sweep, what is known of how far it came, and its index."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from perflab.errors import HostBusy, ParameterError, RecordingError, ResumeRefused
+from perflab.recordings import list_runs
+from perflab.sweeps.attempt import goes_on_with
+from perflab.sweeps.cells import Sweep, open_sweep
+from perflab.sweeps.estimate import Past, estimate, past_runs
+from perflab.sweeps.folder import changes, held, new_folder, newest_folder, session_now
+from perflab.sweeps.index import write_index
+from perflab.sweeps.journal import AttemptBegun, AttemptEnded, Journal, RunMade
+from tests.cli.conftest import Tell
+from tests.synthetic import write_run
+
+TWO = "cells:\n  - notebook: client_overhead\n    grid: {blocks: [2, 4]}\n"
+
+
+@pytest.fixture
+def sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sweep:
+    monkeypatch.setenv("PERFLAB_SWEEPS", str(tmp_path / "sweeps"))
+    monkeypatch.setenv("PERFLAB_RUNS", str(tmp_path / "runs"))
+    file = tmp_path / "two.yaml"
+    file.write_text(TWO)
+    return open_sweep(file)
+
+
+def past(seconds: float, backend: str = "process", **parameters: object) -> Past:
+    return Past("client_overhead", dict(parameters), backend, seconds, 1000.0)
+
+
+def test_the_time_is_told_from_runs_with_the_same_parameters_where_there_are_any(
+    sweep: Sweep,
+) -> None:
+    small, large = sweep.cells
+    same = {name: value for name, value in small.asked.items() if name not in ("blocks", "seed")}
+    other = {**same, "delay_ms": 50.0}
+    known = estimate(small, [past(2.0, **same), past(9.0, **other)])
+    assert (known.seconds, known.source) == (2.0 * small.trials, "1 run of these parameters")
+    assert estimate(large, [past(2.0, **same)]).seconds == 4.0 * small.trials
+    assert estimate(small, [past(9.0, **other)]).source == "1 run of other parameters"
+    assert estimate(small, []).seconds is None
+
+
+def test_a_run_that_did_not_finish_tells_nothing_of_time(tmp_path: Path) -> None:
+    write_run(tmp_path, requests=20, run_id="whole")
+    write_run(tmp_path, requests=20, run_id="half", state="interrupted")
+    assert len(past_runs(list_runs(tmp_path))) == 1
+
+
+def test_a_dry_run_prints_every_cell_and_starts_nothing(
+    sweep: Sweep, tmp_path: Path, perflab: Tell
+) -> None:
+    told, _ = perflab(tmp_path / "runs", "sweep", str(sweep.file), "--dry-run", COLUMNS="200")
+    for cell in sweep.cells:
+        assert cell.id in told
+        assert cell.label in told
+    assert "2 cells, 54 trials; time and disk are not known" in told
+    assert not (tmp_path / "sweeps").exists()
+    told, _ = perflab(
+        tmp_path / "runs", "sweep", str(sweep.file), "--dry-run", "--only", "blocks=4"
+    )
+    assert "1 cell, 36 trials" in told
+    _, errors = perflab(
+        tmp_path / "runs", "sweep", str(sweep.file), "--dry-run", "--only", "x", code=1
+    )
+    assert "no cell has 'x'" in errors
+
+
+def test_a_line_that_a_kill_left_half_is_taken_away_and_all_others_stay(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    journal.add(AttemptBegun(cell="a", attempt=1, label="a"))
+    whole = journal.path.read_bytes()
+    for half in (b"{", b'{"event":"run","cell":"a","run_id":"r"}'):
+        journal.path.write_bytes(whole + half)
+        again = Journal(tmp_path)
+        assert again.cell("a").state == "broken off"
+        again.add(RunMade(cell="a", run_id="mine"))
+        assert Journal(tmp_path).cell("a").run_id == "mine"
+        assert journal.path.read_bytes().startswith(whole)
+    journal.path.write_bytes(whole + b"nonsense\n" + whole)
+    with pytest.raises(RecordingError, match=r"journal.jsonl:2: "):
+        Journal(tmp_path)
+
+
+def test_an_unfinished_run_is_resumed_and_a_finished_one_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PERFLAB_RUNS", str(tmp_path / "runs"))
+    write_run(tmp_path / "runs", requests=20, run_id="whole")
+    write_run(tmp_path / "runs", requests=20, run_id="half", state="interrupted")
+    journal = Journal(tmp_path)
+    journal.add(AttemptBegun(cell="a", attempt=1, label="a"))
+    assert goes_on_with(journal.cell("a")) == {}
+    for run_id, expected in (("half", "resume"), ("whole", "from_run")):
+        journal.add(RunMade(cell="a", run_id=run_id))
+        assert goes_on_with(journal.cell("a")) == {expected: run_id}
+    refused = AttemptEnded(cell="a", attempt=1, done=False, seconds=1, kind="ResumeRefused")
+    journal.add(refused)
+    assert goes_on_with(journal.cell("a")) == {}
+
+
+def test_two_cannot_go_on_with_one_sweep_at_a_time(tmp_path: Path) -> None:
+    with held(tmp_path, 0), pytest.raises(HostBusy, match="carried out already"), held(tmp_path, 0):
+        raise AssertionError
+    with held(tmp_path, 0):
+        pass
+
+
+def test_an_unfinished_sweep_is_not_begun_anew_by_mistake(sweep: Sweep) -> None:
+    first = new_folder(sweep, anew=False)
+    journal = Journal(first)
+    journal.add(session_now(sweep))
+    with pytest.raises(ParameterError, match="2 of 2 cells that never ended: finish it with --res"):
+        new_folder(sweep, anew=False)
+    assert newest_folder(sweep) == first
+    second = new_folder(sweep, anew=True)
+    assert newest_folder(sweep) == second
+
+
+def test_a_changed_file_is_told_and_changed_code_or_machine_is_refused(sweep: Sweep) -> None:
+    journal = Journal(new_folder(sweep, anew=False))
+    now = session_now(sweep)
+    assert changes(journal, now, mixed=False) == []
+    journal.add(now)
+    assert changes(journal, now, mixed=False) == []
+    sweep.file.write_text(TWO.replace("[2, 4]", "[4, 6, 8]"))
+    other = session_now(open_sweep(sweep.file))
+    (told,) = changes(journal, other, mixed=False)
+    assert "2 cells are new, 1 are no longer asked for, 1 are as they were" in told
+    code = now.model_copy(update={"sources": {**now.sources, "perflab": "other"}})
+    with pytest.raises(ResumeRefused, match="perflab"):
+        changes(journal, code, mixed=False)
+    machine = now.model_copy(update={"machine": {**now.machine, "cores": 96}})
+    with pytest.raises(ResumeRefused, match="cores"):
+        changes(journal, machine, mixed=False)
+    assert "cores" in changes(journal, machine, mixed=True)[0]
+
+
+def test_the_index_has_a_row_per_cell_and_its_page_says_what_others_wrote_as_text(
+    sweep: Sweep, tmp_path: Path
+) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    journal = Journal(folder)
+    first = sweep.cells[0].id
+    journal.add(AttemptBegun(cell=first, attempt=1, label="a"))
+    figure = str(tmp_path / "figures of one" / "effect.svg")
+    journal.add(
+        AttemptEnded(
+            cell=first, attempt=1, done=True, seconds=2, run_id="r", trials=4, valid_trials=3,
+            figures=(figure,), verdicts=(("<script>", "undecided", "1.1 [0.9, 1.2]"),),
+        )
+    )  # fmt: skip
+    write_index(folder, sweep, journal)
+    table = pd.read_parquet(folder / "index.parquet")
+    assert list(table["state"]) == ["done", "waiting"]
+    assert json.loads(table["figures"][0]) == [figure]
+    assert json.loads(table["parameters"][1]) == {"blocks": 4}
+    page = (folder / "index.html").read_text()
+    assert "<script>" not in page
+    assert 'src="../figures%20of%20one/effect.svg"' in page
+    assert "3 of 4 trials valid" in page
