@@ -13,6 +13,7 @@ from typing import Any
 import docker
 import psutil
 from docker.errors import APIError, DockerException, NotFound
+from docker.types import Ulimit
 
 from perflab.errors import BackendUnavailable, ServiceFailed, StackError
 from perflab.host.control_groups import memory_folder, memory_kills
@@ -219,6 +220,8 @@ class DockerBackend:
         values = launch.placeholders() | part.placeholders() | places
         environment = {name: render(text, values) for name, text in launch.spec.environment.items()}
         options: dict[str, Any] = {}
+        if (files := launch.max_files()) is not None:
+            options["ulimits"] = [Ulimit(name="nofile", soft=files, hard=files)]
         if part.data:
             volume = _volume_name(launch)
             self.client.volumes.create(name=volume, labels=launch.labels.as_docker())

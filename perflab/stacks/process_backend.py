@@ -13,7 +13,14 @@ from pathlib import Path
 from perflab.errors import BackendUnavailable, ServiceFailed, StackError
 from perflab.host.own_folders import own_folder
 from perflab.paths import compiled_dir, environments_dir, state_dir
-from perflab.stacks import compiled, environments, log_keeper, memory_group, stack_folders
+from perflab.stacks import (
+    compiled,
+    environments,
+    file_limit,
+    log_keeper,
+    memory_group,
+    stack_folders,
+)
 from perflab.stacks.backend import Launch, rendered
 from perflab.stacks.credentials import credentials_of
 from perflab.stacks.environments import Environment
@@ -114,7 +121,7 @@ class ProcessBackend:
         # What runs as another user can be looked into by that user's processes.
         labels = launch.labels.as_unproven() if user else launch.labels.as_environment()
         environment = self._variables(launch, values)
-        command, memory = rendered(launch.spec.command, values), _memory_group(launch, folder)
+        command, memory = _command(launch, values, user), _memory_group(launch, folder)
         with contextlib.ExitStack() as around:
             door = subprocess.DEVNULL
             if memory:
@@ -199,6 +206,17 @@ class ProcessBackend:
             _make_readable(folder)
 
         return made(self.copies / name, make)
+
+
+def _command(
+    launch: Launch, values: Mapping[str, object], user: pwd.struct_passwd | None
+) -> list[str]:
+    """Return the service's command, which begins by limiting its own descriptors if it has to."""
+    command, files = rendered(launch.spec.command, values), launch.max_files()
+    if files is None:
+        return command
+    file_limit.check(launch.labels.service, files, os.geteuid() == 0 and user is None)
+    return file_limit.keeping(command, files)
 
 
 def _memory_group(launch: Launch, folder: Path) -> MemoryGroup | None:

@@ -167,6 +167,16 @@ class Counts(_Frozen):
     http: str
 
 
+class Limits(_Frozen):
+    """What the kernel lets the service's processes have; placeholders are those of the command.
+
+    ``files`` is the number of descriptors each may have open (RLIMIT_NOFILE, soft and hard); empty
+    leaves what the backend gives.
+    """
+
+    files: str = ""
+
+
 class Processes(_Frozen):
     """Which of the service's processes live as long as it does (all, unless a pattern says)."""
 
@@ -191,6 +201,7 @@ class ServiceSpec(_Frozen):
     docker: DockerPart = DockerPart()
     process: ProcessPart = ProcessPart()
     processes: Processes = Processes()
+    limits: Limits = Limits()
     health: Health
     reload: Reload | None = None
     report: Report | None = None

@@ -1,0 +1,1 @@
+"""A streaming proxy before a language model (LLM proxy study)."""

@@ -1,0 +1,1 @@
+"""A streaming proxy before a language model: three ways to pass its chunks on."""
