@@ -45,7 +45,8 @@ def summary(result: LoadResult, workload: Workload, found: SelfCheck) -> dict[st
     """
     errors = result.measured(lambda rows: rows["error"])
     total, succeeded = len(errors), int((errors == 0).sum())
-    response, streamed = times_of(result), chunk_times(result)
+    response = times_of(result)
+    streamed = chunk_times(result)
     seconds = _seconds(result)
     received = int(result.measured(lambda rows: rows["bytes"]).sum())
     counts = np.bincount(errors, minlength=len(ERRORS))

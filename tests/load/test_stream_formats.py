@@ -135,8 +135,8 @@ def test_the_examples_of_the_standard_have_these_events(whole: bytes, expected: 
 def test_a_line_end_of_cr_dispatches_at_once_and_the_lf_after_it_is_of_the_same_line() -> None:
     events = ServerSentEvents()
     assert events.feed(b"data: a\r\n\r") == [1]
-    assert events.feed(b"\ndata: b\r\n") == []
-    assert events.feed(b"\r\n") == [1]
+    assert events.feed(b"\ndata: b\r") == []
+    assert events.feed(b"\ndata: c\r\n\r\n") == [3]
 
 
 @pytest.mark.parametrize(

@@ -140,6 +140,7 @@ def test_a_stream_of_known_length_is_read_event_by_event_however_long_it_is() ->
     seen = asked(Script((Part(head), Part(body)), end="keep"), SSE)
     assert seen.errors == [""]
     assert list(stream_of(seen).sizes) == [1000] * 300 + [6]
+    assert len(stream_of(seen).at_ns) == 301
 
 
 def test_a_stream_that_hangs_keeps_the_chunks_that_came() -> None:
