@@ -7,6 +7,7 @@ import logging
 import socket
 import struct
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -37,6 +38,7 @@ from running import SECRET, Service, Start, call, quiet_port, wait_until
 
 pytestmark = pytest.mark.slow
 HELD = 600_000
+SLOW_S = 0.5
 # What blocks the event loop notices nothing while it waits for the store.
 NOTICING = [(handler, body) for handler, body in VARIANTS if handler != "blocking"]
 
@@ -96,7 +98,8 @@ def test_a_store_that_is_slow_is_waited_for_and_the_model_is_whole(
         with ThreadPoolExecutor(1) as client:
             waiting = client.submit(download, registry.port)
             wait_until(lambda: tap.open > 0, timeout_s=20)
-            registry.until(lambda now: now["bytes_read"] + now["in_flight"] > 0)
+            registry.until(lambda now: now["in_flight"] == 1)
+            time.sleep(SLOW_S)
             assert health_within(registry.port, 10), "others are served meanwhile"
             assert not waiting.done()
             tap.pass_all()
