@@ -17,7 +17,8 @@ import pandas as pd
 from perflab.instruments.instrument import Instrument, Load, Look, Observation, Scene
 from perflab.recordings import Remark
 from perflab.sampling.kernel import HOST, QUEUES, KernelSampler
-from perflab.sampling.switches import COLUMNS, SwitchSampler
+from perflab.sampling.switches import COLUMNS, switch_sampler
+from perflab.sampling.thread_accounts import AccountSampler
 
 KERNEL, ACCEPT_QUEUES, SWITCHES = "kernel", "accept_queues", "switches"
 NOTHING = float("nan")
@@ -45,14 +46,14 @@ class _KernelAccounts(Look):
         self._scene = scene
         self._services: tuple[str, ...] = ()
         self._kernel: KernelSampler | None = None
-        self._switches: SwitchSampler | None = None
+        self._switches: AccountSampler | None = None
 
     def begin(self) -> None:
         """Begin to read."""
         active = self._scene.residents.active(self._scene.treatment)
         self._services = tuple(active)
         self._kernel = KernelSampler({name: each.launch.port for name, each in active.items()})
-        self._switches = SwitchSampler({name: each.meter() for name, each in active.items()})
+        self._switches = switch_sampler({name: each.meter() for name, each in active.items()})
         self._kernel.start()
         self._switches.start()
 
@@ -70,7 +71,7 @@ class _KernelAccounts(Look):
         return {
             KERNEL: self._kernel.host(),
             ACCEPT_QUEUES: self._kernel.queues(),
-            SWITCHES: self._switches.switches(),
+            SWITCHES: self._switches.table(),
         }
 
     def observe(self, load: Load) -> Observation:

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from perflab.instruments.instrument import Instrument, Load, Look, Observation, Scene
-from perflab.sampling.schedules import COLUMNS, ScheduleSampler
+from perflab.sampling.schedules import COLUMNS, schedule_sampler
+from perflab.sampling.thread_accounts import AccountSampler
 
 TABLE = "schedules"
 
@@ -36,13 +37,13 @@ class _SchedulerAccounts(Look):
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         self._services: tuple[str, ...] = ()
-        self._sampler: ScheduleSampler | None = None
+        self._sampler: AccountSampler | None = None
 
     def begin(self) -> None:
         """Begin to read."""
         active = self._scene.residents.active(self._scene.treatment)
         self._services = tuple(active)
-        self._sampler = ScheduleSampler({name: each.meter() for name, each in active.items()})
+        self._sampler = schedule_sampler({name: each.meter() for name, each in active.items()})
         self._sampler.start()
 
     def end(self) -> None:
@@ -52,7 +53,7 @@ class _SchedulerAccounts(Look):
 
     def left(self) -> Mapping[str, pd.DataFrame]:
         """Return what was read."""
-        return {} if self._sampler is None else {TABLE: self._sampler.accounts()}
+        return {} if self._sampler is None else {TABLE: self._sampler.table()}
 
     def observe(self, load: Load) -> Observation:
         """Return the columns and the table."""

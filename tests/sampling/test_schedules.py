@@ -9,7 +9,8 @@ import time
 import pytest
 
 from perflab.sampling import schedules
-from perflab.sampling.schedules import ServiceAccount, accounts_of
+from perflab.sampling.schedules import accounts_of
+from perflab.sampling.thread_accounts import ServiceAccount
 
 
 def burn(core: int, until: float) -> None:

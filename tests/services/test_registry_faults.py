@@ -7,7 +7,9 @@ import logging
 import socket
 import struct
 import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +26,7 @@ from registering import (
     Tap,
     asking,
     download,
+    health_within,
     populate,
     refusal,
     serving,
@@ -35,6 +38,7 @@ from running import SECRET, Service, Start, call, quiet_port, wait_until
 
 pytestmark = pytest.mark.slow
 HELD = 600_000
+SLOW_S = 0.5
 # What blocks the event loop notices nothing while it waits for the store.
 NOTICING = [(handler, body) for handler, body in VARIANTS if handler != "blocking"]
 
@@ -81,6 +85,28 @@ def test_a_store_that_falls_silent_is_given_up(store: Service, tap: Tap, handler
         status, code, _ = refusal(registry.port)
         registry.until(lambda now: now["store_connections"]["open"] == 0)
     assert (status, code) in [(503, "store_down"), (502, "store_broken")]
+
+
+@pytest.mark.parametrize(
+    ("handler", "body"), [("executor", "buffered"), ("threads", "streamed"), ("async", "streamed")]
+)
+def test_a_store_that_is_slow_is_waited_for_and_the_model_is_whole(
+    store: Service, tap: Tap, handler: str, body: str
+) -> None:
+    with serving(settings_for(store, tap, handler=handler, body=body)) as registry:
+        tap.hold_after(HELD // 4)
+        with ThreadPoolExecutor(1) as client:
+            waiting = client.submit(download, registry.port)
+            wait_until(lambda: tap.open > 0, timeout_s=20)
+            registry.until(lambda now: now["in_flight"] == 1)
+            time.sleep(SLOW_S)
+            assert health_within(registry.port, 10), "others are served meanwhile"
+            assert not waiting.done()
+            tap.pass_all()
+            status, _, data = waiting.result(timeout=30)
+        assert (status, len(data)) == (200, SIZE)
+        registry.until(lambda now: now["in_flight"] == 0)
+        assert registry.counts()["refused"] == {}
 
 
 @pytest.mark.parametrize(("handler", "body"), VARIANTS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import product
 from typing import Literal
 
@@ -25,6 +26,8 @@ RESPONSES = {
     "delivery_p95_ms": "the p95 of their latency",
 }
 Switch = Literal["on", "off"]
+Profiling = Literal["off", "on", "cprofile"]
+ENDINGS: Mapping[Profiling, str] = {"off": "", "on": "_profiled", "cprofile": "_cprofile"}
 Loop = Literal["asyncio", "uvloop"]
 
 
@@ -61,11 +64,12 @@ class ProfileParameters(ChatParameters):
         description="levels to compare: messages compressed or not; both show what compression "
         "costs in sending",
     )
-    profiler: tuple[Switch, ...] = Field(
+    profiler: tuple[Profiling, ...] = Field(
         default=("off", "on"),
         min_length=1,
-        description="levels to compare: with the profiler looking on or without; both show what "
-        "looking costs",
+        description="levels to compare: with the profiler looking on from outside, without, or "
+        "cprofile, with the server under cProfile as in some published rows; off and another show "
+        "what looking costs",
     )
     serialize: Literal["per_send", "per_message"] = Field(
         default="per_send",
@@ -77,10 +81,10 @@ class ProfileParameters(ChatParameters):
     )
 
 
-def _name(codec: str, loop: str, deflate: str, profiler: str) -> str:
+def _name(codec: str, loop: str, deflate: str, profiler: Profiling) -> str:
     other_loop = "" if loop == "asyncio" else f"_{loop}"
     compressed = "_deflate" if deflate == "on" else ""
-    return f"{codec}{other_loop}{compressed}" + ("_profiled" if profiler == "on" else "")
+    return f"{codec}{other_loop}{compressed}{ENDINGS[profiler]}"
 
 
 def _servers(parameters: ProfileParameters) -> list[tuple[Codec, Loop, Switch]]:
@@ -89,7 +93,10 @@ def _servers(parameters: ProfileParameters) -> list[tuple[Codec, Loop, Switch]]:
 
 
 def _rungs(parameters: ProfileParameters) -> dict[str, Rung]:
-    """Return the rungs of the chat service by name; a profiled one differs in its name alone."""
+    """Return the rungs of the chat service by name.
+
+    One that is looked at from outside differs in its name alone, one under cProfile by that.
+    """
     rungs: dict[str, Rung] = {}
     for codec, loop, deflate in _servers(parameters):
         rung = Rung(
@@ -103,17 +110,23 @@ def _rungs(parameters: ProfileParameters) -> dict[str, Rung]:
             pings=parameters.pings,
             users=parameters.users,
         )
-        rungs |= {_name(codec, loop, deflate, profiler): rung for profiler in parameters.profiler}
+        rungs |= {
+            _name(codec, loop, deflate, profiler): rung.model_copy(
+                update={"cprofile": "on" if profiler == "cprofile" else "off"}
+            )
+            for profiler in parameters.profiler
+        }
     return rungs
 
 
 def _treatments(parameters: ProfileParameters) -> list[Treatment]:
     treatments = []
     for treatment in service.treatments(parameters, _rungs(parameters)):
-        seen = treatment.levels["rung"].endswith("_profiled")
+        seen = treatment.levels["rung"].endswith(ENDINGS["on"])
+        under = treatment.levels["cprofile"] == "on"
         watch = watched.watch(treatment.levels["deflate"])
         look = Profiler(node=NODE, rate_hz=parameters.rate_hz, watch=watch, per="delivery")
-        levels = {**treatment.levels, FACTOR: "on" if seen else "off"}
+        levels = {**treatment.levels, FACTOR: "cprofile" if under else "on" if seen else "off"}
         looks = (*treatment.instruments, look) if seen else treatment.instruments
         changes = {"levels": levels, "instruments": looks}
         treatments.append(treatment.model_copy(update=changes))
@@ -130,25 +143,32 @@ def _contrasts(parameters: ProfileParameters) -> list[Contrast]:
 
 
 def _costs(parameters: ProfileParameters) -> list[Contrast]:
-    if set(parameters.profiler) != {"on", "off"}:
+    if "off" not in parameters.profiler:
         return []
     return [
-        _cost(parameters, server, response)
+        _cost(parameters, server, profiler, response)
+        for profiler in dict.fromkeys(parameters.profiler)
+        if profiler != "off"
         for server in _servers(parameters)
         for response in RESPONSES
     ]
 
 
 def _cost(
-    parameters: ProfileParameters, server: tuple[Codec, Loop, Switch], response: str
+    parameters: ProfileParameters,
+    server: tuple[Codec, Loop, Switch],
+    profiler: Profiling,
+    response: str,
 ) -> Contrast:
     name = _name(*server, "off")
+    what, doing = "profiler on", f"profiling at {parameters.rate_hz} Hz"
+    if profiler == "cprofile":
+        what, doing = "cProfile on", "running under cProfile"
     return Contrast(
-        name=f"profiler on against off, {name}: {response}",
-        claim=f"profiling at {parameters.rate_hz} Hz leaves {RESPONSES[response]} as it is "
-        f"({name.replace('_', ' with ')})",
+        name=f"{what} against off, {name}: {response}",
+        claim=f"{doing} leaves {RESPONSES[response]} as it is ({name.replace('_', ' with ')})",
         response=response,
-        numerator={"rung": _name(*server, "on")},
+        numerator={"rung": _name(*server, profiler)},
         denominator={"rung": name},
         published_direction="none",
         source=COST,
@@ -158,7 +178,7 @@ def _cost(
 def _sending(parameters: ProfileParameters) -> list[Contrast]:
     if "on" not in parameters.profiler or set(parameters.deflate) != {"on", "off"}:
         return []
-    # Their seconds are cProfile's, of another codec, loop and load: no size to compare with.
+    # Their seconds are cProfile's, its own cost for every call in them: no size to compare with.
     without_s, with_s = (
         published_value(service.STUDY, "CPU", f"sending, {how} deflate", "sending_time")
         for how in ("without", "with")
@@ -182,7 +202,7 @@ def _loops(parameters: ProfileParameters) -> list[Contrast]:
     """Return what uvloop saves, told without a profiler where there are trials without one."""
     if set(parameters.loop) != {"asyncio", "uvloop"}:
         return []
-    seen = "off" if "off" in parameters.profiler else "on"
+    seen = next(each for each in ENDINGS if each in parameters.profiler)
     return [
         Contrast(
             name=f"uvloop against asyncio, {_name(codec, 'asyncio', deflate, 'off')}",
