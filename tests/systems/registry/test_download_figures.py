@@ -35,9 +35,7 @@ def inside(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return write_downloads(tmp_path_factory.mktemp("inside"), ("inside",))
 
 
-@pytest.mark.parametrize(
-    ("case", "names"), [("ladder", OF_LADDER), ("threads", OF_THREADS), ("inside", OF_LADDER)]
-)
+@pytest.mark.parametrize(("case", "names"), CASES)
 def test_a_run_of_downloads_has_its_figures_and_no_text_is_cut(case, names, request) -> None:
     run = request.getfixturevalue(case)
     drawn = pictures(run)
@@ -48,9 +46,7 @@ def test_a_run_of_downloads_has_its_figures_and_no_text_is_cut(case, names, requ
         assert run.run_id in all_words(drawn[name])
 
 
-@pytest.mark.parametrize(
-    ("case", "names"), [("ladder", OF_LADDER), ("threads", OF_THREADS), ("inside", OF_LADDER)]
-)
+@pytest.mark.parametrize(("case", "names"), CASES)
 def test_figures_of_downloads_are_drawn_from_their_files_alone(
     case, names, request, tmp_path: Path
 ) -> None:
