@@ -28,11 +28,13 @@ class Requests(Instrument):
     is kept (``response_log_trend``) and judged over the treatment's blocks
     (:mod:`perflab.recordings.steadiness`); a trial of gross change is not used in any case, and
     none of its numbers: in a closed loop throughput and CPU follow the response times. ``steady``
-    False takes them as they are: of a load that is to rise.
+    False takes them as they are: of a load that is to rise. ``phases`` False leaves out what
+    services report of themselves: of requests that are not those in question.
     """
 
     prefix: str = ""
     steady: bool = True
+    phases: bool = True
 
     def look(self, scene: Scene) -> Look:  # noqa: ARG002
         """Return the look at one trial."""
@@ -47,7 +49,8 @@ class _Requests(Look):
         """Return columns alone."""
         columns = request_columns(load.result)
         named = {f"{self._asked.prefix}{name}": value for name, value in columns.items()}
-        named |= phase_columns(load.result.requests)
+        if self._asked.phases:
+            named |= phase_columns(load.result.requests)
         if not self._asked.steady:
             return Observation(named)
         trend = response_trend(load.result)

@@ -22,7 +22,8 @@ class Node(BaseModel):
 
     ``needs`` binds each role the service names to another node; ``placement`` is a role of the
     placement table; ``memory_mib`` limits the memory of all its processes together, swap included
-    (None: as much as the backend gives).
+    (None: as much as the backend gives). Treatments share a service that they want alike, unless
+    ``apart`` differs: then none meets what the other has left.
 
     Raises
     ------
@@ -38,6 +39,7 @@ class Node(BaseModel):
     needs: Mapping[str, str] = Field(default_factory=dict)
     placement: ServiceRole = "services"
     memory_mib: int | None = Field(None, ge=LEAST_MEMORY_MIB)
+    apart: str = ""
 
     @field_validator("placement", mode="before")
     @classmethod
@@ -167,7 +169,7 @@ def _resident_for(
     _check_needs(spec, node, names)
     fixed = spec.scoped(spec.resolve(node.settings), "image", "start")
     needs = {role: names[target] for role, target in node.needs.items()}
-    bounds = (node.placement, node.memory_mib)
+    bounds = (node.placement, node.memory_mib, node.apart)
     wiring = (tuple(sorted(fixed.items())), tuple(sorted(needs.items())))
     key = (node.name, node.service, *wiring, *bounds)
     if key not in residents:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 from perflab.recordings import Contrast, published_value
 from perflab.recordings.contrasts import Direction
 from perflab.systems.registry.preset import STUDY
-from perflab.systems.registry.rungs import LAST
+from perflab.systems.registry.rungs import INSIDE, LAST, inside
 
 BASE = "step_0"
 TABLE = "results table"
@@ -31,6 +31,7 @@ WORDS = {
     "longest_silence_ms": "silence",
     "phase_first_byte_p50_ms": "first byte",
     "memory_registry_bytes": "memory",
+    "told_total_duration_s": "total duration as told",
 }
 
 
@@ -44,7 +45,7 @@ def contrasts(have: Collection[str], as_published: bool) -> list[Contrast]:
     as_published : bool
         Whether load and link are such that published sizes may be compared.
     """
-    wanted = [*_ladder(as_published), *_claims(), *_beyond()]
+    wanted = [*_ladder(as_published), *_claims(), *_beyond(), *_load_from(as_published)]
     return [each for each in wanted if _rungs(each) <= set(have)]
 
 
@@ -166,6 +167,45 @@ def _beyond() -> list[Contrast]:
         for name in ("streamed", "async", "redirect", "ranged")
         for response in (memory, total)
     ]
+
+
+def _load_from(as_published: bool) -> list[Contrast]:
+    """Return the same rungs with the load from inside, as the service's own generator counts."""
+    steps = _published("optimised", "successful") - _published("baseline", "successful")
+    return [
+        Contrast(
+            name=f"{inside(LAST)} against {inside(BASE)}, successful as told",
+            claim="with the load from inside all 100 downloads succeed after the three fixes, and "
+            "none before, as the service's own generator counts",
+            response="told_succeeded",
+            scale="difference",
+            numerator={"rung": inside(LAST)},
+            denominator={"rung": inside(BASE)},
+            published_difference=steps if as_published else None,
+            published_direction="greater",
+            source="registry study, results table (100 against 0 of 100)",
+        ),
+        *(_successes_inside(name) for name in INSIDE),
+        *(
+            _between(
+                (inside(name), name), "told_total_duration_s", None,
+                f"beyond the study: {name}, load from the service's own process against outside",
+            )
+            for name in INSIDE
+        ),
+    ]  # fmt: skip
+
+
+def _successes_inside(name: str) -> Contrast:
+    return Contrast(
+        name=f"{inside(name)} against {name}, successful as told",
+        claim=f"beyond the study: {name}, load from the service's own process against outside, as "
+        "each generator counts",
+        response="told_succeeded",
+        scale="difference",
+        numerator={"rung": inside(name)},
+        denominator={"rung": name},
+    )
 
 
 def _between(

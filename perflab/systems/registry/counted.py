@@ -28,7 +28,9 @@ def download_columns(requests: pd.DataFrame) -> dict[str, float]:
     ``total_duration_s`` is from the common start to the last byte of the last download. Where one
     timed out that is not known: then ``total_duration_s_at_least`` is when the last client gave up.
     So with ``fastest_ms``: where none came whole. ``megabytes_per_s`` (10^6 bytes, of downloads
-    that came whole) is over that time, and so at most that of all.
+    that came whole) is over that time, and so at most that of all. ``told_*`` is the same once
+    more, as whoever makes the load counts it: here the lab itself, else the service's own
+    generator (:mod:`perflab.systems.registry.inside`).
     """
     whole = requests["error"] == ""
     begin_ns = int(requests["planned_ns"].min())
@@ -39,10 +41,13 @@ def download_columns(requests: pd.DataFrame) -> dict[str, float]:
         "succeeded": float(whole.sum()),
         "total_duration_s": took_s if complete else math.nan,
         "fastest_ms": float(response_ms[whole].min()) if whole.any() else math.nan,
+        "told_succeeded": float(whole.sum()),
+        "told_total_duration_s": took_s if complete else math.nan,
         "megabytes_per_s": float(requests["bytes"][whole].sum()) / MB / took_s,
     }
     if not complete:
         found["total_duration_s_at_least"] = took_s
+        found["told_total_duration_s_at_least"] = took_s
     if not whole.any():
         found["fastest_at_least_ms"] = float(response_ms.min())
     return found

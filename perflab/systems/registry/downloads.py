@@ -10,12 +10,13 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from perflab.experiments.experiment import RunParameters
-from perflab.instruments import STANDARD, Requests
+from perflab.instruments import STANDARD, Instrument, Requests
 from perflab.load.workload import Burst, Request, Workload
 from perflab.numerals import counted
 from perflab.recordings import Remark
 from perflab.stacks.links import BytesPerS, Link, RoundTripMs
 from perflab.stacks.plan import StackPlan
+from perflab.systems.registry import inside
 from perflab.systems.registry.model_file import model_crc32
 from perflab.systems.registry.preset import BYTES_PER_S, differences, published_settings
 from perflab.systems.registry.registry_counts import RegistryCounts
@@ -28,6 +29,8 @@ NODE = "registry"
 POINTS = 24
 # Starting, filling and stopping all services of a block, and what is around each trial.
 AROUND_BLOCK_S, AROUND_TRIAL_S = 20.0, 3.0
+# Of what the link alone would cost: probes go on for longer, and a trial fails much later.
+PROBED_SHARE, FAILED_SHARE, SPARE_S = 1.5, 2.0, 60.0
 # All start at one instant: there is no course of the load that could drift.
 INSTRUMENTS = (
     Requests(steady=False),
@@ -53,7 +56,7 @@ class DownloadParameters(RunParameters):
         min_length=1,
         description="which rungs: ladder (the published steps), beyond (streamed, async client, "
         "redirect, ranges), threads (executor sizes), pools (sizes of boto3's pool), clients (one "
-        "against all)",
+        "against all), inside (four rungs, each also with the load from the service's own process)",
     )
     clients: int = Field(
         default=100, ge=1, le=500, description="clients that each download once, at one instant"
@@ -96,6 +99,15 @@ class DownloadParameters(RunParameters):
             )
         return self
 
+    @model_validator(mode="after")
+    def _has_whole_seconds_inside(self) -> DownloadParameters:
+        if "inside" in self.sets and not self.timeout_s.is_integer():
+            raise ValueError(
+                f"timeout_s = {self.timeout_s:g}: the service's own generator takes whole seconds; "
+                "give those, or leave 'inside' out of sets"
+            )
+        return self
+
 
 def treatments(parameters: DownloadParameters, rungs: Mapping[str, Rung]) -> list[Treatment]:
     """Return a treatment for every rung, named as the mapping names it."""
@@ -106,7 +118,7 @@ def treatments(parameters: DownloadParameters, rungs: Mapping[str, Rung]) -> lis
             levels=levels(parameters, name, rung),
             stack=stack_of(parameters, rung),
             workload=workload(parameters, rung),
-            instruments=INSTRUMENTS,
+            instruments=instruments(parameters, rung),
         )
         for name, rung in rungs.items()
     ]
@@ -122,6 +134,7 @@ def levels(parameters: DownloadParameters, name: str, rung: Rung) -> dict[str, s
         "pool_connections": rung.pool_connections,
         "retry_attempts": rung.retry_attempts,
         "clients": clients(parameters, rung),
+        "load_from": rung.load_from,
     }
     return {factor: str(level) for factor, level in named.items()}
 
@@ -151,11 +164,31 @@ def stack_of(parameters: DownloadParameters, rung: Rung) -> StackPlan:
         model_bytes=parameters.model_bytes,
         models=parameters.models,
         link=link.model_dump(),
+        # With the load from inside a rung would else meet the queue of the same one from outside.
+        apart="" if rung.load_from == "outside" else rung.load_from,
+    )
+
+
+def instruments(parameters: DownloadParameters, rung: Rung) -> tuple[Instrument, ...]:
+    """Return what looks at a rung's trials."""
+    if rung.load_from == "outside":
+        return INSTRUMENTS
+    return inside.instruments(
+        NODE,
+        clients=clients(parameters, rung),
+        timeout_s=int(parameters.timeout_s),
+        longest_s=longest_s(parameters, rung),
     )
 
 
 def workload(parameters: DownloadParameters, rung: Rung) -> Workload:
-    """Return the published load: everyone at one instant, every byte checked."""
+    """Return the published load: everyone at one instant, every byte checked.
+
+    Where that comes from inside the service the lab's own load only probes it.
+    """
+    if rung.load_from == "inside":
+        within_s = min(parameters.timeout_s, link_s(parameters, rung))
+        return inside.probes(NODE, PROBED_SHARE * within_s + 2.0, longest_s(parameters, rung))
     return Workload(
         request=Request(
             node=NODE,
@@ -178,13 +211,26 @@ def download_s(parameters: DownloadParameters) -> float:
     return parameters.model_bytes / parameters.bytes_per_s
 
 
-def expected_s(parameters: DownloadParameters, rung: Rung) -> float:
-    """Return how long the load of a rung takes where the link alone costs time."""
+def link_s(parameters: DownloadParameters, rung: Rung) -> float:
+    """Return how long all downloads of a rung take over the link alone, if nobody gave up."""
     asked = clients(parameters, rung)
     # Python counts the cores of the machine, not those that a process may use.
     side_by_side = lanes(rung, os.cpu_count() or 1) or asked
-    batches = math.ceil(asked / side_by_side)
-    return min(parameters.timeout_s, batches * download_s(parameters))
+    return math.ceil(asked / side_by_side) * download_s(parameters)
+
+
+def longest_s(parameters: DownloadParameters, rung: Rung) -> float:
+    """Return when a load from inside has failed, after its start."""
+    return parameters.timeout_s + FAILED_SHARE * link_s(parameters, rung) + SPARE_S
+
+
+def expected_s(parameters: DownloadParameters, rung: Rung) -> float:
+    """Return how long the load of a rung takes where the link alone costs time."""
+    whole_s = link_s(parameters, rung)
+    if rung.load_from == "inside" and rung.handler == "blocking":
+        # Nobody gives up before the loop that is held up comes round to it.
+        return max(whole_s, parameters.timeout_s)
+    return min(parameters.timeout_s, whole_s)
 
 
 def remarks(parameters: DownloadParameters, rungs: Mapping[str, Rung]) -> list[Remark]:

@@ -31,7 +31,7 @@ class RegistryCounts(Instrument):
 
     Instants are CLOCK_MONOTONIC: ``t_ns`` when it was asked, ``answered_ns`` when it answered. A
     service whose event loop is held up does not answer: ``answered_ns`` is then 0, and its numbers
-    are NaN.
+    are NaN. With ``downloads`` the lab's own load is one of downloads, and is summed up as such.
     """
 
     tables: ClassVar = {
@@ -39,10 +39,11 @@ class RegistryCounts(Instrument):
     }
 
     node: str
+    downloads: bool = True
 
     def look(self, scene: Scene) -> Look:
         """Return the look at one trial."""
-        return _RegistryCounts(scene.instance(self.node).launch.control_port)
+        return _RegistryCounts(scene.instance(self.node).launch.control_port, self.downloads)
 
     def obstacles(self, stack: StackPlan, workload: Workload) -> Iterable[str]:  # noqa: ARG002
         """Return that there is no such node."""
@@ -50,8 +51,9 @@ class RegistryCounts(Instrument):
 
 
 class _RegistryCounts(Look):
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, downloads: bool = True) -> None:
         self._port = port
+        self._downloads = downloads
         self._rows: list[dict[str, float]] = []
         self._repeated = Repeated(self._ask, INTERVAL_S)
 
@@ -75,7 +77,7 @@ class _RegistryCounts(Look):
         """Return the table, and what it comes to."""
         table = self._table()
         columns = {
-            **download_columns(load.result.requests),
+            **(download_columns(load.result.requests) if self._downloads else {}),
             **counted_columns(table, load.result.begin_ns, load.result.end_ns),
         }
         return Observation(columns, self.left())

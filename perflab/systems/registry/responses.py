@@ -23,6 +23,29 @@ DOWNLOADS = (
         heading="MB/s", noun="bytes per second", better="more", typical=True,
     ),
 )  # fmt: skip
+# The lab's own count where its clients download; with the load from inside, the service's.
+TOLD = (
+    Response(
+        name="told_succeeded", title="downloads that came whole, as their own generator counts",
+        unit="downloads", heading="succeeded, as told", noun="successful downloads as told",
+        better="more",
+    ),
+    Response(
+        name="told_total_duration_s",
+        title="time until the last download was there, as their own generator counts", unit="s",
+        heading="total s, as told", noun="total duration as told", better="less",
+    ),
+    Response(
+        name="told_mean_ms", title="mean time of a download, as the service's own generator counts",
+        unit="ms", heading="mean ms, as told", noun="mean as told", better="less",
+    ),
+)  # fmt: skip
+# Of the lab's few looks at /health while another generator loads.
+PROBES = tuple(
+    each.model_copy(update={"name": f"probe_{each.name}", "title": f"{each.title} of /health",
+                            "noun": f"{each.noun} of /health", "typical": False})
+    for each in REQUESTS if each.name in ("mean_ms", "p50_ms", "max_ms")
+)  # fmt: skip
 COUNTS = (
     Response(
         name="longest_silence_ms", title="longest wait for an answer of the event loop",
@@ -64,6 +87,8 @@ TYPICAL_MEMORY = tuple(
 # Of a hundred downloads no p95 or p99 can be told.
 RESPONSES = (
     *DOWNLOADS,
+    *TOLD,
+    *PROBES,
     *(each.model_copy(update={"typical": each.name in ("mean_ms", "p50_ms", "max_ms")})
       for each in REQUESTS),
     *PHASES,

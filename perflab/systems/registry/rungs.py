@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from perflab.parameters import Parameters
 
 Handler = Literal["blocking", "threads", "to_thread", "executor", "async", "redirect", "ranged"]
-Set = Literal["ladder", "beyond", "threads", "pools", "clients"]
+Set = Literal["ladder", "beyond", "threads", "pools", "clients", "inside"]
+LoadFrom = Literal["outside", "inside"]
 # FastAPI runs a plain def in so many threads (anyio's default limiter).
 FRAMEWORK_THREADS = 40
 
@@ -17,6 +18,8 @@ class Rung(Parameters):
     """One way to serve downloads; the settings of the service but for the share of clients.
 
     ``executor_threads`` 0 is Python's own number. ``one_client`` leaves all clients but one out.
+    ``load_from`` says whether the lab's clients download, or those of the service's own health
+    side, on the event loop that serves them.
     """
 
     label: str
@@ -28,6 +31,7 @@ class Rung(Parameters):
     body: Literal["buffered", "streamed"] = "buffered"
     range_parts: int = 4
     one_client: bool = False
+    load_from: LoadFrom = "outside"
 
     @property
     def settings(self) -> dict[str, str | int | float]:
@@ -55,7 +59,26 @@ def _step_3(label: str, handler: Handler = "executor", **changes: int | str | bo
 OWN_THREADS = (6, 10, 20, 32, 50)
 OWN_POOLS = (10, 50, 100, 200)
 LAST = "step_3"
-RUNGS: dict[str, Rung] = {
+INSIDE = ("step_0", "plain_def", "step_1", LAST)
+
+
+def inside(name: str) -> str:
+    """Return the name of a rung with its load from inside the service."""
+    return f"{name}_inside"
+
+
+def _with_inside(rungs: Mapping[str, Rung]) -> dict[str, Rung]:
+    """Return rungs, and those of them that have one with the load from inside right before it."""
+    found = {}
+    for name, rung in rungs.items():
+        found[name] = rung
+        if name in INSIDE:
+            label = f"{rung.label}, load from inside"
+            found[inside(name)] = rung.model_copy(update={"label": label, "load_from": "inside"})
+    return found
+
+
+_OUTSIDE: dict[str, Rung] = {
     "step_0": Rung(label="step 0: blocking call in async def", handler="blocking"),
     "plain_def": Rung(label="plain def (FastAPI's 40 threads)", handler="threads"),
     "step_1": Rung(label="step 1: to_thread, Python's own executor", handler="to_thread"),
@@ -79,12 +102,14 @@ RUNGS: dict[str, Rung] = {
     **{f"pool_{n}": _step_3(f"100 threads, pool of {n}", pool_connections=n) for n in OWN_POOLS},
     "one_client": _step_3("step 3, one client", one_client=True),
 }
+RUNGS = _with_inside(_OUTSIDE)
 SETS: dict[str, tuple[str, ...]] = {
     "ladder": ("step_0", "plain_def", "step_1", "step_1_32", "step_2", LAST),
     "beyond": (LAST, "streamed", "async", "redirect", "ranged"),
     "threads": (*(f"threads_{n}" for n in OWN_THREADS), LAST),
     "pools": (*(f"pool_{n}" for n in OWN_POOLS), LAST),
     "clients": (LAST, "one_client"),
+    "inside": (*INSIDE, *map(inside, INSIDE)),
 }
 
 

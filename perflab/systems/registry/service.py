@@ -24,6 +24,7 @@ def stack(
     model_bytes: int = MODEL_BYTES,
     models: int = MODELS,
     link: Mapping[str, Value] = NOTHING,
+    apart: str = "",
 ) -> StackPlan:
     """Return the object store, the link, the metadata and the service, and how it is filled.
 
@@ -40,6 +41,8 @@ def stack(
     link : mapping
         Settings of the link between service and store. The metadata does not pass through it: the
         database is a part of its own, so that downloads do not hold it up.
+    apart : str
+        Treatments in which this differs have a service each, also with the same settings.
     """
     wanted = ("--models", str(models), "--size", str(model_bytes))
     return StackPlan(
@@ -68,6 +71,7 @@ def stack(
                 service="registry",
                 needs={"store": "link", "database": "metadata"},
                 settings=settings,
+                apart=apart,
             ),
         ),
         seed=(

@@ -40,10 +40,17 @@ def write_downloads(root: Path, sets: tuple[str, ...] = ("ladder",), blocks: int
                 "trial_id": trial_id(block, position, 0), "block": block, "position": position,
                 "attempt": 0, "treatment": treatment.name, "state": "valid", "reasons": [],
                 **{f"factor_{name}": level for name, level in treatment.levels.items()},
-                **download_columns(requests), **counted_columns(counts, HOUR_NS, end_ns),
-                "mean_ms": float((requests["done_ns"] - requests["planned_ns"]).mean()) / 1e6,
+                **counted_columns(counts, HOUR_NS, end_ns),
             }  # fmt: skip
-            writer.commit_trial(row, requests, None, progress=progress, registry_counts=counts)
+            if RUNGS[rung].load_from == "inside":
+                others = {"other_load": told_of(requests)}
+                row |= told_columns(download_columns(requests))
+                requests = requests.head(3)  # the lab's own looks
+            else:
+                others = {"progress": progress}
+                row |= download_columns(requests)
+                row["mean_ms"] = float((requests["done_ns"] - requests["planned_ns"]).mean()) / 1e6
+            writer.commit_trial(row, requests, None, registry_counts=counts, **others)
     writer.update(state="finished", finished_at="2026-01-02T03:14:05Z")
     return Run(writer.path)
 
@@ -79,6 +86,27 @@ def batches(rung: str) -> tuple[pd.DataFrame, pd.DataFrame]:
     ]
     progress = pd.concat(points)[["worker", "user", "request", "planned_ns", "at_ns", "bytes"]]
     return requests, progress.reset_index(drop=True)
+
+
+def told_columns(found: dict[str, float]) -> dict[str, float]:
+    """Return what the service's own generator would tell of such downloads."""
+    return {name: value for name, value in found.items() if name.startswith("told_")}
+
+
+def told_of(requests: pd.DataFrame) -> pd.DataFrame:
+    """Return downloads as the service's own generator tells of them."""
+    done_ms = (requests["done_ns"] - HOUR_NS) / 1e6
+    whole = requests["error"] == ""
+    return pd.DataFrame(
+        {
+            "place": np.arange(len(requests)),
+            "start_ms": 0.5,
+            "first_byte_ms": (done_ms - 200).where(whole),
+            "end_ms": done_ms,
+            "bytes": requests["bytes"].astype(float),
+            "outcome": np.where(whole, "done", "timed_out"),
+        }
+    )
 
 
 def looks(rung: str, length_s: float) -> pd.DataFrame:

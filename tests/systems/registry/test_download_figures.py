@@ -17,6 +17,7 @@ from tests.systems.registry.planted_downloads import write_downloads
 
 OF_LADDER = ["download_ladder", "waterfall", "counts_over_time"]
 OF_THREADS = [*OF_LADDER, "thread_curve"]
+CASES = [("ladder", OF_LADDER), ("threads", OF_THREADS)]
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +30,12 @@ def threads(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return write_downloads(tmp_path_factory.mktemp("threads"), ("threads", "clients"))
 
 
-@pytest.mark.parametrize(("case", "names"), [("ladder", OF_LADDER), ("threads", OF_THREADS)])
+@pytest.fixture(scope="module")
+def inside(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return write_downloads(tmp_path_factory.mktemp("inside"), ("inside",))
+
+
+@pytest.mark.parametrize(("case", "names"), CASES)
 def test_a_run_of_downloads_has_its_figures_and_no_text_is_cut(case, names, request) -> None:
     run = request.getfixturevalue(case)
     drawn = pictures(run)
@@ -40,7 +46,7 @@ def test_a_run_of_downloads_has_its_figures_and_no_text_is_cut(case, names, requ
         assert run.run_id in all_words(drawn[name])
 
 
-@pytest.mark.parametrize(("case", "names"), [("ladder", OF_LADDER), ("threads", OF_THREADS)])
+@pytest.mark.parametrize(("case", "names"), CASES)
 def test_figures_of_downloads_are_drawn_from_their_files_alone(
     case, names, request, tmp_path: Path
 ) -> None:
@@ -68,6 +74,39 @@ def test_times_of_a_trial_with_time_outs_are_shown_as_bounds(ladder: Run) -> Non
     bounds = totals[totals["what"] == "at least"]["treatment"]
     assert list(bounds) == ["rung=step_0"]
     assert set(table[table["what"] == "published"]["state"]) == {"other load"}
+
+
+def test_a_load_from_inside_stands_beside_the_labs_own_and_is_called_as_told(inside: Run) -> None:
+    table = ladder_table(inside)
+    own = table[(table["panel"] == "succeeded") & (table["what"] != "published")]
+    whats = own.set_index("treatment")["what"]
+    for rung in ("step_0", "plain_def", "step_1", "step_3"):
+        assert (whats[f"rung={rung}"], whats[f"rung={rung}_inside"]) == ("trial", "as told")
+    total = table[table["panel"] == "total_duration_s"].set_index("treatment")["what"]
+    assert "as told, at least" in set(total["rung=step_0_inside"])
+    drawn = pictures(inside)
+    assert [name for name in drawn if name in OF_THREADS] == OF_LADDER
+    for name in OF_LADDER:
+        assert (cut_off(drawn[name]), overlapping(drawn[name])) == ([], []), name
+    for name in ("download_ladder", "waterfall"):
+        assert "the service's own generator" in " ".join(all_words(drawn[name]).split())
+
+
+def test_a_waterfall_of_a_load_from_inside_shows_downloads_and_not_the_labs_looks(
+    inside: Run,
+) -> None:
+    table = waterfall_table(inside)
+    assert (table.groupby("treatment").size() == 20).all()
+    own = table[table["treatment"] == "rung=step_0_inside"]
+    assert (own["outcome"] == "whole").sum() == 9
+    assert set(own["outcome"]) == {"whole", "timeout"}
+    assert own["work_s"].isna().all()
+
+
+def test_the_thread_curve_has_no_load_from_inside(tmp_path: Path) -> None:
+    run = write_downloads(tmp_path, ("threads", "inside"))
+    trials = thread_table(run)
+    assert sorted(trials[trials["what"] == "trial"]["threads"]) == [6, 10, 20, 32, 50, 100]
 
 
 def test_a_service_that_did_not_answer_has_no_numbers_in_the_counts(ladder: Run) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from perflab.errors import ParameterError
-from perflab.load.workload import Burst
+from perflab.instruments import OtherLoad
+from perflab.load.workload import Burst, OpenLoop
+from perflab.stacks.plan import settle
 from perflab.systems import experiment
-from perflab.systems.registry.downloads import DownloadParameters, expected_s
+from perflab.systems.registry.downloads import DownloadParameters, expected_s, longest_s
 from perflab.systems.registry.rungs import RUNGS, SETS, chosen, lanes
 from perflab.trials.plan import RunPlan
 
@@ -69,6 +71,47 @@ def test_rungs_that_two_sets_share_are_measured_once() -> None:
     names = [*chosen(("pools", "clients", "ladder"))]
     assert names.count("step_3") == 1
     assert len(names) == len(set(names)) == 11
+
+
+def test_a_load_from_inside_is_compared_with_the_same_rung_from_outside_in_the_same_block() -> None:
+    own = plan(sets=["inside"], preset="published")
+    named = {each.name: each for each in own.contrasts}
+    for rung in ("step_0", "plain_def", "step_1", "step_3"):
+        for words in ("successful as told", "total duration as told"):
+            found = named[f"{rung}_inside against {rung}, {words}"]
+            assert found.published_direction is None
+            assert found.response.startswith("told_")
+    published = named["step_3_inside against step_0_inside, successful as told"]
+    assert published.published_difference == 100
+    assert own.factors["load_from"] == ("outside", "inside")
+
+
+def test_with_the_load_from_inside_the_lab_only_probes_and_no_service_is_shared() -> None:
+    own = plan(sets=["inside"], clients=7, timeout_s=9)
+    for treatment in own.treatments:
+        from_inside = treatment.levels["load_from"] == "inside"
+        assert from_inside == isinstance(treatment.workload.arrivals, OpenLoop)
+        last = treatment.instruments[-1]
+        assert from_inside == isinstance(last, OtherLoad), "it must be the first to end"
+        if isinstance(last, OtherLoad):
+            asked = {"num_clients": 7, "model_id": "arnir0/Tiny-LLM", "duration_seconds": 9}
+            assert (last.bearer, last.body) == (True, asked)
+    serving = settle({each.name: each.stack for each in own.treatments}).serving
+    assert len({nodes["registry"] for nodes in serving.values()}) == len(own.treatments)
+    assert len({nodes["store"] for nodes in serving.values()}) == 1
+
+
+def test_a_loop_that_is_held_up_is_waited_for_until_all_downloads_are_through() -> None:
+    asked = DownloadParameters(sets=("inside",))
+    # One after the other, 100 downloads of 3.1 s: ten times the time-out that nobody can notice.
+    assert longest_s(asked, RUNGS["step_0_inside"]) > asked.timeout_s + 100 * 3.1
+    assert longest_s(asked, RUNGS["step_3_inside"]) < 100
+
+
+def test_the_services_own_generator_takes_whole_seconds() -> None:
+    assert plan(sets=["ladder"], timeout_s=2.5)
+    with pytest.raises(ParameterError, match="takes whole seconds"):
+        plan(sets=["inside"], timeout_s=2.5)
 
 
 def test_a_service_that_still_works_off_a_queue_is_met_by_no_other_trial() -> None:

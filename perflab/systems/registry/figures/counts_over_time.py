@@ -83,7 +83,7 @@ def draw_counts(table: pd.DataFrame, page: Page) -> LabFigure:
             own = table[table["treatment"] == treatment].sort_values("t_s")
             axes.plot(own["t_s"], own[name], color=look.color, marker=look.marker, ms=2.2, lw=1.0)
         _frame(axes, table[table["treatment"].isin(shown)][name], from_zero=name != "memory_mb")
-    panels[-1].set_xlabel("seconds since all downloads started")
+    panels[-1].set_xlabel("seconds since the load began")
     figure.align_ylabels(panels)
     return finish(figure)
 

@@ -30,11 +30,13 @@ from perflab.figures.theme import FAINT
 from perflab.figures.view import View
 from perflab.recordings import Run, published_value
 from perflab.recordings.responses import at_least_column
-from perflab.systems.registry.figures.waterfall import has_downloads
+from perflab.systems.registry.figures.waterfall import has_downloads, is_inside
 from perflab.systems.registry.preset import STUDY, published_settings
+from perflab.systems.registry.rungs import inside
 
 TITLE = "the ladder beside the published table"
 TRIAL, AT_LEAST = "trial", "at least"
+TOLD, TOLD_AT_LEAST = "as told", "as told, at least"
 # Response: words, its measure in the results table, what one of the table's units is here.
 PANELS: Mapping[str, tuple[str, str, float]] = {
     "succeeded": ("succeeded", "successful", 1.0),
@@ -42,9 +44,13 @@ PANELS: Mapping[str, tuple[str, str, float]] = {
     "total_duration_s": ("total duration, s (log)", "total_duration", 1.0),
 }
 SCENARIOS = {"step_0": "baseline", "step_3": "optimised"}
+# Nobody knows where the published load came from: its numbers stand beside both.
+SCENARIOS |= {inside(rung): scenario for rung, scenario in SCENARIOS.items()}
 LOOKS = {
     TRIAL: Look(PALETTE[0], "o", "trial"),
     AT_LEAST: Look(PALETTE[0], ">", "trial: at least that"),
+    TOLD: Look(PALETTE[1], "s", "load from inside, as the service's own generator counts"),
+    TOLD_AT_LEAST: Look(PALETTE[1], ">", "the same: at least that"),
 }
 COLUMNS = ["panel", "what", "treatment", "state", "value"]
 
@@ -52,8 +58,9 @@ COLUMNS = ["panel", "what", "treatment", "state", "value"]
 def ladder_table(run: Run) -> pd.DataFrame:
     """Return three responses of every trial by rung, and what was published of them.
 
-    ``what`` is ``trial``, ``at least`` (downloads timed out) or ``published``; its ``state`` is
-    the trial's, or whether the run has the published load. Times are in seconds.
+    ``what`` is ``trial``, ``at least`` (downloads timed out) or ``published``; with the load from
+    inside ``as told`` and ``as told, at least``: nobody but the service's own generator counted.
+    Its ``state`` is the trial's, or whether the run has the published load. Times are in seconds.
     """
     trials = trials_shown(run)
     if trials.empty or "succeeded" not in trials:
@@ -63,20 +70,32 @@ def ladder_table(run: Run) -> pd.DataFrame:
 
 
 def _of_response(run: Run, trials: pd.DataFrame, response: str) -> pd.DataFrame:
+    from_inside = is_inside(trials)
+    parts = [
+        _counted(trials[~from_inside], response, response, (TRIAL, AT_LEAST)),
+        _counted(trials[from_inside], response, f"told_{response}", (TOLD, TOLD_AT_LEAST)),
+        pd.DataFrame(_published(run, response)),
+    ]
+    return pd.concat([each for each in parts if len(each)], ignore_index=True)
+
+
+def _counted(
+    trials: pd.DataFrame, response: str, column: str, whats: tuple[str, str]
+) -> pd.DataFrame:
+    """Return the rows of a panel from a column of trials, or from what it is at least."""
     _, _, factor = PANELS[response]
     nothing = pd.Series(np.nan, index=trials.index)
-    known = trials.get(response, nothing).astype(float)
-    at_least = trials.get(at_least_column(response), nothing).astype(float)
-    told = pd.DataFrame(
+    known = trials.get(column, nothing).astype(float)
+    at_least = trials.get(at_least_column(column), nothing).astype(float)
+    return pd.DataFrame(
         {
             "panel": response,
-            "what": np.where(known.isna() & at_least.notna(), AT_LEAST, TRIAL),
+            "what": np.where(known.isna() & at_least.notna(), whats[1], whats[0]),
             "treatment": trials["treatment"],
             "state": trials["state"],
             "value": known.fillna(at_least) * factor,
         }
     )
-    return pd.concat([told, pd.DataFrame(_published(run, response))], ignore_index=True)
 
 
 def _published(run: Run, response: str) -> list[dict[str, Any]]:
@@ -105,7 +124,7 @@ def draw_ladder(table: pd.DataFrame, page: Page) -> LabFigure:
         plot_height_in=0.6 + len(page.looks) * rows.height_in(page.looks, 0.34),
         subtitle="Points: trials (hollow: refused). An arrowhead is a trial in which downloads"
         " timed out: its time is at least that. Published: one run of each, of another machine;"
-        " that of step 0 is such a bound, too.",
+        " that of step 0 is such a bound, too." + _vouching(table),
         key=[*_key(table), *published_key(published)],
     )
     panels = figure.subplots(1, len(PANELS), sharey=True)
@@ -138,6 +157,13 @@ def _draw(axes: Axes, own: pd.DataFrame, page: Page, is_log: bool) -> None:
     elif math.isfinite(highest):
         axes.set_xlim(-0.06 * highest, 1.08 * highest)
     only_grid(axes, "x")
+
+
+def _vouching(table: pd.DataFrame) -> str:
+    """Say whose count it is where the load came from inside."""
+    if not {TOLD, TOLD_AT_LEAST} & set(table["what"]):
+        return ""
+    return " Load from inside: as the service's own generator counts, for which nobody vouches."
 
 
 def _key(table: pd.DataFrame) -> list[Line2D]:

@@ -41,6 +41,9 @@ def thread_table(run: Run) -> pd.DataFrame:
     own = trials
     for factor, level in wanted.items():
         own = own[own[f"factor_{factor}"] == level]
+    # Runs from before there was a load from inside do not say where theirs came from.
+    if "factor_load_from" in own:
+        own = own[own["factor_load_from"] == "outside"]
     if own.empty or own["factor_executor_threads"].nunique() < 2:
         return pd.DataFrame(columns=COLUMNS)
     at_least = own.get("total_duration_s_at_least", pd.Series(np.nan, index=own.index))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -16,7 +17,9 @@ from perflab.figures.page import Page
 from perflab.figures.theme import FAINT
 from perflab.figures.view import View
 from perflab.figures.words import tick_label
+from perflab.instruments.other_load import TABLE as OTHER_LOAD
 from perflab.recordings import Run
+from perflab.systems.registry.rungs import INSIDE, inside
 
 TITLE = "all downloads of a trial, one line each"
 WAITS, WORKED_ON, COMES = "waits", "the service reads it", "the body comes"
@@ -36,12 +39,52 @@ def waterfall_table(run: Run) -> pd.DataFrame:
 
     Seconds are from the instant at which all were to start. ``first_s`` is when the first bytes of
     the body were read (NaN: none were), ``work_s`` how long the service says that it worked on it
-    before (metadata and store; NaN: it said nothing), ``outcome`` is ``whole`` or the error.
+    before (metadata and store; NaN: it said nothing), ``outcome`` is ``whole`` or the error. Where
+    the load came from inside, all of that is as the service's own generator tells.
     """
     valid = run.valid_trials()
     if valid.empty:
         return pd.DataFrame(columns=COLUMNS)
-    firsts = valid.sort_values("block").groupby("treatment", sort=False)["trial_id"].first()
+    from_inside = is_inside(valid)
+    parts = [_from_outside(run, valid[~from_inside]), _from_inside(run, valid[from_inside])]
+    found = [each for each in parts if len(each)]
+    return pd.concat(found, ignore_index=True)[COLUMNS] if found else pd.DataFrame(columns=COLUMNS)
+
+
+def is_inside(trials: pd.DataFrame) -> pd.Series[bool]:
+    """Return of which trials the load came from inside the service; once it never did."""
+    outside = pd.Series("outside", index=trials.index)
+    return trials.get("factor_load_from", outside) == "inside"
+
+
+def _from_inside(run: Run, valid: pd.DataFrame) -> pd.DataFrame:
+    """Return the downloads that the service's own generator tells of."""
+    if valid.empty:
+        return pd.DataFrame(columns=COLUMNS)
+    firsts = _firsts(valid)
+    told = run.table(OTHER_LOAD, list(firsts))
+    parts = [_as_told(name, told[told["trial_id"] == trial]) for name, trial in firsts.items()]
+    return pd.concat(parts, ignore_index=True)
+
+
+def _as_told(name: object, own: pd.DataFrame) -> pd.DataFrame:
+    found = pd.DataFrame(
+        {
+            "treatment": str(name),
+            "begin_s": own["start_ms"] / 1e3,
+            "work_s": math.nan,
+            "first_s": own["first_byte_ms"] / 1e3,
+            "end_s": own["end_ms"] / 1e3,
+            "outcome": own["outcome"].replace({"done": WHOLE, "timed_out": "timeout"}),
+        }
+    ).sort_values(["end_s", "first_s"])
+    return found.assign(place=range(len(found)))
+
+
+def _from_outside(run: Run, valid: pd.DataFrame) -> pd.DataFrame:
+    if valid.empty:
+        return pd.DataFrame(columns=COLUMNS)
+    firsts = _firsts(valid)
     ids = list(firsts)
     requests = run.requests(trial_ids=ids)
     points = run.progress(ids)
@@ -51,6 +94,11 @@ def waterfall_table(run: Run) -> pd.DataFrame:
         [_of_trial(name, table[table["trial_id"] == trial]) for name, trial in firsts.items()],
         ignore_index=True,
     )[COLUMNS]
+
+
+def _firsts(valid: pd.DataFrame) -> pd.Series[str]:
+    """Return each treatment's first valid trial."""
+    return valid.sort_values("block").groupby("treatment", sort=False)["trial_id"].first()
 
 
 def _of_trial(name: object, own: pd.DataFrame) -> pd.DataFrame:
@@ -78,7 +126,7 @@ def draw_waterfall(table: pd.DataFrame, page: Page) -> LabFigure:
         plot_height_in=0.4 + 2.3 * rows,
         subtitle="Each treatment's first valid trial; all downloads start at 0, and stand in the"
         " order in which they end. How long the service read one is what it says itself; a buffered"
-        " answer begins when all of it is read.",
+        f" answer begins when all of it is read.{_whose(shown)}",
         key=[Line2D([], [], color=color, lw=3, label=words) for words, color in COLORS.items()],
     )
     panels = figure.subplots(
@@ -97,6 +145,14 @@ def draw_waterfall(table: pd.DataFrame, page: Page) -> LabFigure:
         if number % PER_ROW == 0:
             axes.set_ylabel("downloads")
     return finish(figure)
+
+
+def _whose(shown: Sequence[str]) -> str:
+    """Say who tells of the downloads where their load came from inside."""
+    told = [name for name in shown if name.removeprefix("rung=") in map(inside, INSIDE)]
+    if not told:
+        return ""
+    return " With the load from inside: as the service's own generator tells, unvouched for."
 
 
 def _draw(axes: Axes, own: pd.DataFrame) -> None:

@@ -1,0 +1,67 @@
+"""Trials of the registry whose load comes from inside: a few downloads, real services."""
+
+from __future__ import annotations
+
+import pytest
+
+from perflab.paths import runs_dir
+from perflab.recordings import Run
+from perflab.stacks import leftovers
+from perflab.systems import experiment
+from perflab.trials.client import conduct
+from perflab.trials.conductor import Order
+
+pytestmark = pytest.mark.slow
+CLIENTS = 5
+# 0.25 s each over the link: one after the other they take 1.25 s.
+SMALL = {
+    "sets": ["inside"], "blocks": 1, "clients": CLIENTS, "model_bytes": 200_000, "timeout_s": 20.0,
+    "models": 2, "seed": 3,
+}  # fmt: skip
+RUNGS = ("rung=step_0_inside", "rung=step_3_inside")
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    own = experiment("registry_downloads")
+    plan = own.plan(own.check(SMALL))
+    few = tuple(each for each in plan.treatments if each.name in RUNGS)
+    order = Order(
+        plan=plan.model_copy(update={"treatments": few, "contrasts": ()}),
+        backend="process",
+        runs=runs_dir(),
+    )
+    return Run(conduct(order, lambda _: None))
+
+
+def test_what_the_services_own_generator_tells_is_recorded_beside_the_labs_probes(run: Run) -> None:
+    trials = run.trials().set_index("treatment")
+    assert set(trials.index) == set(RUNGS)
+    for name in RUNGS:
+        row = trials.loc[name]
+        told = [each for each in row["reasons"] if "other_load" in str(each.code)]
+        assert (row["state"] != "failed", told) == (True, []), row["reasons"]
+        assert row["told_succeeded"] == CLIENTS
+        assert row["told_total_duration_s"] > 0.2
+        assert row["factor_load_from"] == "inside"
+    # The lab's own columns of downloads are not filled with what it did not count.
+    assert not {"succeeded", "mean_ms", "phase_app_p50_ms"} & set(trials.dropna(axis=1, how="all"))
+    assert leftovers.everything() == []
+
+
+def test_its_downloads_have_a_table_of_their_own_and_the_labs_requests_are_probes(run: Run) -> None:
+    table = run.table("other_load", list(run.trials()["trial_id"]))
+    assert (table.groupby("trial_id").size() == CLIENTS).all()
+    assert set(table["outcome"]) == {"done"}
+    assert set(table["bytes"]) == {200_000.0}
+    assert run.requests()["bytes"].max() < 1_000
+
+
+def test_probes_from_outside_tell_how_long_the_loop_was_held_up(run: Run) -> None:
+    trials = run.trials().set_index("treatment")["trial_id"]
+    waited_s = {
+        name: (own["done_ns"] - own["planned_ns"]).max() / 1e9
+        for name, own in ((each, run.requests(trial_ids=[trials[each]])) for each in RUNGS)
+    }
+    # Each download that blocks holds it up for a quarter of a second at least.
+    assert waited_s["rung=step_0_inside"] > 0.2
