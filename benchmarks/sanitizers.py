@@ -33,7 +33,7 @@ from perflab.stacks.patience import never
 from perflab.stacks.spec import ServiceSpec, load_service
 
 SANITIZERS = {
-    "address": ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-O1"),
+    "address": ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-O1"),
     "thread": ("-fsanitize=thread", "-O1"),
 }
 THREADINGS = ("thread", "producer_consumer", "pool", "epoll")
