@@ -37,6 +37,7 @@ class Exchange:
         "answer",
         "bytes",
         "chain",
+        "close_ns",
         "connect_ns",
         "connection",
         "done_ns",
@@ -73,7 +74,7 @@ class Exchange:
 
     def renew(self) -> None:
         """Forget the instants that the next request may not come to; its end sets the rest."""
-        self.sent_ns = self.first_byte_ns = self.connect_ns = 0
+        self.sent_ns = self.first_byte_ns = self.connect_ns = self.close_ns = 0
         self.progress = None
 
     def end_chain(self) -> None:
