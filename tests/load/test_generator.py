@@ -77,6 +77,7 @@ def test_every_request_is_recorded_with_its_instants_in_order(
     assert (good["phase_app_ms"] == 10).all()
     connected = (good["connect_ns"] > 0).sum()
     assert connected == (220 if connection == "per_request" else 10)
+    assert (good["close_ns"] > 0).sum() == (220 if connection == "per_request" else 0)
 
 
 @pytest.mark.alone

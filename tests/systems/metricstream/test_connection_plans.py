@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import numpy as np
 import pytest
 
 from perflab.load.workload import ClosedLoop, OpenLoop
 from perflab.systems import experiment
-from perflab.systems.metricstream.connection_cost import miscounted
+from perflab.systems.metricstream.connection_cost import miscounted, success_share
 from perflab.systems.metricstream.request_parts import PARTS, part_columns
 from perflab.systems.metricstream.rungs import BEFORE, CROSSED, PHASES, SETS
 from perflab.trials.plan import RunPlan
+from tests.load.planted import load_result
 from tests.systems.metricstream.planted_connections import NUMBER, PLANTED_US, posts
 
 
@@ -78,6 +82,11 @@ def test_an_older_recording_without_closing_times_has_no_shares() -> None:
     columns = part_columns(posts().drop(columns="close_ns"))
     assert columns["part_connect_ms"] == pytest.approx(0.04)
     assert columns["part_connect_share"] != columns["part_connect_share"]
+
+
+def test_what_was_planned_and_never_sent_is_no_success(tmp_path: Path) -> None:
+    result = load_result(tmp_path, np.linspace(1, 2, 90), errors={"timeout": 10}, unsent=10)
+    assert success_share(result) == pytest.approx(0.8)
 
 
 def test_a_server_that_took_fewer_samples_than_it_answered_for_is_found_out() -> None:

@@ -99,19 +99,20 @@ def draw_parts(table: pd.DataFrame, page: Page) -> LabFigure:
     for name, place in rows.frame(axes, looks).items():
         own = table[table["treatment"] == name].set_index("part")
         if own.empty:
-            axes.text(0.01, place, "no valid trial", va="center", color=MUTED)
+            axes.text(0.01, place, "no valid trial", size=7.5, va="center", color=MUTED)
             continue
         _bar(axes, place, own)
         _text(axes, place, own)
     axes.set_xlim(0, ROOM)
     axes.set_xticks(np.arange(0, 1.01, 0.2), [f"{share:.0%}" for share in np.arange(0, 1.01, 0.2)])
-    axes.set_xlabel("share of a request's time")
-    axes.xaxis.set_label_coords(0.5 / ROOM, -0.09)
+    axes.set_xlabel("share of a request's time", loc="left")
     only_grid(axes, "x")
     return finish(figure)
 
 
 def _words(part: str) -> str:
+    if part == "send":
+        return "send, or wait for a free connection"
     return f"{part} (published: {STATED[part].replace('_', ' ')})" if part in STATED else part
 
 

@@ -92,8 +92,7 @@ def draw_success(table: pd.DataFrame, page: Page) -> LabFigure:
         axes.axhline(place + 0.5, color=FAINT, lw=0.6, zorder=0)
     axes.set_xlim(-2, ROOM)
     axes.set_xticks(range(0, 101, 20))
-    axes.set_xlabel("success, % of the requests that were planned")
-    axes.xaxis.set_label_coords(50 / ROOM, -0.07)
+    axes.set_xlabel("success, % of the requests that were planned", loc="left")
     only_grid(axes, "x")
     return finish(figure)
 
