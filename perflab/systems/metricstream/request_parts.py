@@ -16,7 +16,7 @@ import pandas as pd
 PARTS = ("connect", "send", "wait", "receive", "close")
 
 
-def request_parts(requests: pd.DataFrame) -> pd.DataFrame:
+def parts_of(requests: pd.DataFrame) -> pd.DataFrame:
     """Return the parts of every request in ms, a column each.
 
     Parameters
@@ -43,7 +43,7 @@ def part_columns(requests: pd.DataFrame) -> dict[str, float]:
     Over the measured successes; NaN where there is none. Shares are of the parts' sum.
     """
     good = requests[(requests["stage"] == "measure") & (requests["error"] == "")]
-    means = request_parts(good).mean()
+    means = parts_of(good).mean()
     whole = float(means.sum(skipna=False))
     return {
         **{f"part_{name}_ms": float(means[name]) for name in PARTS},

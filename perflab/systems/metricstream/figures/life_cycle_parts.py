@@ -133,10 +133,11 @@ def _bar(axes: Axes, place: int, own: pd.DataFrame) -> None:
 def _text(axes: Axes, place: int, own: pd.DataFrame) -> None:
     if own["what"].iloc[0] == PUBLISHED:
         return
-    connect = own.loc["connect"]
-    value, low, high = (float(connect[name]) for name in ("value", "low", "high"))
+    value, low, high, n = (
+        float(own[name].get("connect", math.nan)) for name in ("value", "low", "high", "n")
+    )
     ends = f" [{low:.1%}, {high:.1%}]" if math.isfinite(low) else ", no interval"
-    words = f"connect {value:.1%}{ends}\n{own['value'][WHOLE]:.3g} ms, n = {connect['n']:.0f}"
+    words = f"connect {value:.1%}{ends}\n{own['value'][WHOLE]:.3g} ms, n = {n:.0f}"
     axes.text(1.07, place, words, size=7, va="center", linespacing=1.2)
     draw_interval(axes, (low, high), place - BAR / 2 - 0.07, (0.0, 1.0), color=INK, lw=1.5,
                   zorder=4)  # fmt: skip
