@@ -66,7 +66,8 @@ def _share(name: str, part: str, of_trials: pd.Series[float]) -> dict[str, Any]:
     if part != "connect":
         return row
     low, high = t_interval(of_trials.to_numpy(float))
-    return {**row, "low": low, "high": high, "n": len(of_trials)}
+    # Of few trials Student's interval may reach beyond what a share can be.
+    return {**row, "low": max(low, 0.0), "high": min(high, 1.0), "n": len(of_trials)}
 
 
 def _published() -> list[dict[str, Any]]:
