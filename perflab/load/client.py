@@ -242,7 +242,9 @@ class LeanClient:
         exchange.connection = None
         upkeep = self._upkeep
         if not keep or (upkeep is not None and upkeep.ends(connection)):
+            began_ns = clock()
             connection.close()
+            exchange.close_ns = clock() - began_ns
             return
         if upkeep is not None:
             upkeep.rests(connection, exchange.done_ns)

@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 INSTANTS = ("planned_ns", "started_ns", "sent_ns", "first_byte_ns", "done_ns")
+# How long it took to connect and to close; 0 where a request did not.
+DURATIONS = ("connect_ns", "close_ns")
 ROW = np.dtype(
     [
-        *[(name, "<i8") for name in INSTANTS],
-        ("connect_ns", "<i8"),
+        *[(name, "<i8") for name in (*INSTANTS, *DURATIONS)],
         ("bytes", "<i8"),
         ("user", "<i4"),
         ("status", "<i2"),
@@ -30,7 +31,7 @@ ROW = np.dtype(
         ("stage", "i1"),
     ]
 )
-PACK = struct.Struct("<7qihhbb")
+PACK = struct.Struct("<8qihhbb")
 PHASE_ROW = np.dtype([("row", "<u4"), ("name", "<u2"), ("value_ms", "<f4")])
 PHASE_PACK = struct.Struct("<IHf")
 PHASE = "phase_{}_ms"
@@ -39,7 +40,7 @@ MAX_PHASES = 64
 
 
 class Recorder:
-    """Packs exchanges into rows of 66 bytes; full buffers go to the spool.
+    """Packs exchanges into rows of 74 bytes; full buffers go to the spool.
 
     Parameters
     ----------
@@ -80,6 +81,7 @@ class Recorder:
             exchange.first_byte_ns,
             exchange.done_ns,
             exchange.connect_ns,
+            exchange.close_ns,
             exchange.bytes,
             exchange.user,
             exchange.status,
@@ -93,7 +95,7 @@ class Recorder:
             self._add_to(self._progress, exchange)
         if exchange.prepared.streams:
             self._add_to(self._chunks, exchange)
-        self._used += 66
+        self._used += 74
         if self._used == len(self._buffer):
             self._flush()
 
@@ -198,7 +200,7 @@ def frame(folder: Path, worker: int) -> pd.DataFrame:
         "stage": words(STAGES, found["stage"]),
         "worker": np.full(len(found), worker, dtype=np.int16),
         "user": np.array(found["user"]),
-        **{name: np.array(found[name]) for name in (*INSTANTS, "connect_ns", "status", "bytes")},
+        **{name: np.array(found[name]) for name in (*INSTANTS, *DURATIONS, "status", "bytes")},
         "error": words(ERRORS, found["error"]),
     }
     names = template_names(folder)

@@ -247,7 +247,7 @@ class ClosedDriver:
             now_ns = clock()
             if planned_ns <= now_ns:
                 user.planned_ns = planned_ns
-                user.sent_ns = user.first_byte_ns = user.connect_ns = 0
+                user.sent_ns = user.first_byte_ns = user.connect_ns = user.close_ns = 0
                 user.progress = user.stream = None
                 user.started_ns = now_ns
                 self._submit(user)

@@ -38,6 +38,7 @@ class Exchange:
         "answer",
         "bytes",
         "chain",
+        "close_ns",
         "connect_ns",
         "connection",
         "done_ns",
@@ -76,7 +77,7 @@ class Exchange:
 
     def renew(self) -> None:
         """Forget the instants that the next request may not come to; its end sets the rest."""
-        self.sent_ns = self.first_byte_ns = self.connect_ns = 0
+        self.sent_ns = self.first_byte_ns = self.connect_ns = self.close_ns = 0
         self.progress = self.stream = None
 
     def end_chain(self) -> None:

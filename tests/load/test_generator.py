@@ -77,6 +77,7 @@ def test_every_request_is_recorded_with_its_instants_in_order(
     assert (good["phase_app_ms"] == 10).all()
     connected = (good["connect_ns"] > 0).sum()
     assert connected == (220 if connection == "per_request" else 10)
+    assert (good["close_ns"] > 0).sum() == (220 if connection == "per_request" else 0)
 
 
 def test_a_load_that_is_kept_up_is_whole_and_meets_as_many_users_to_its_end(

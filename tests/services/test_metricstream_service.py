@@ -80,7 +80,8 @@ def test_an_answer_tells_its_phases_and_the_settings_are_told(server: Service) -
     assert all(duration >= 0 for duration in answer.phases.values())
     shown = call(server.port, "GET", "/settings").body
     wanted = server.launch.settings
-    assert {name: shown[name] for name in wanted} == dict(wanted)
+    # Nothing but settings: a port is another after every start, and would pass for a change.
+    assert shown == dict(wanted)
 
 
 def test_requests_sent_at_once_are_answered_in_their_order(server: Service) -> None:

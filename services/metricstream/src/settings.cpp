@@ -134,6 +134,8 @@ Settings read_settings(std::span<char* const> words) {
 std::string to_json(const Settings& settings) {
   std::string text = "{";
   for (const auto& entry : entries()) {
+    // Where it listens is no setting: it is another after every start.
+    if (entry.name == "host" || entry.name == "port") continue;
     text += text.size() > 1 ? ", \"" : "\"";
     text += entry.name;
     text += "\": " + entry.tell(settings);

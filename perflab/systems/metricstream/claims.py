@@ -1,0 +1,184 @@
+"""What was published of connections and phases, as contrasts between rungs: directions alone.
+
+The study defines neither its success nor the load of each phase, and what it expects of keep-alive
+it never measured: no size is compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from perflab.recordings import Contrast, ContrastPair
+from perflab.recordings.contrasts import Direction
+from perflab.systems.metricstream.rungs import BEFORE, THREADINGS
+
+SUCCESS, CPU, THROUGHPUT = "success_share", "server_cpu_us_per_request", "throughput_rps"
+LOCK, PARSE, MEAN = "phase_lock_p50_ms", "phase_parse_p50_ms", "mean_ms"
+WORDS = {
+    SUCCESS: "success",
+    CPU: "server CPU",
+    THROUGHPUT: "throughput",
+    LOCK: "lock",
+    PARSE: "parse",
+    MEAN: "mean",
+}
+TABLE = "metricstream study, phases table"
+EXPECTED = "metricstream study, phase 7 (expected there, never measured)"
+# The direction of success in each phase: of 4 and 5 no figure is published.
+SUCCEEDED: dict[str, tuple[Direction | None, str]] = {
+    "phase_1": ("greater", "a thread per request raises success (81% to 88%)"),
+    "phase_2": ("greater", "producer and consumers raise success (59% to 66%)"),
+    "phase_3": (None, "a linear parser instead of a quadratic one (80.2%, one figure only)"),
+    "phase_4": (None, "a lock-free ring instead of two mutexes (no success is published)"),
+    "phase_5": (None, "a mutex per client instead of two for all (no success is published)"),
+    "phase_6": ("none", "a pool of 16 leaves success as it is (50.69% to 51.34%)"),
+    "phase_7": ("greater", "keep-alive raises success above 95% at the target rate"),
+}
+
+
+def contrasts(have: Collection[str]) -> list[Contrast]:
+    """Return every contrast whose rungs are there.
+
+    Parameters
+    ----------
+    have : collection of str
+        Rungs of the run.
+    """
+    wanted = [*_phases(), *_costs(), *_interactions(), *_saturated(), *_parts(), *_backlogs()]
+    return [each for each in wanted if _rungs(each) <= set(have)]
+
+
+def _rungs(contrast: Contrast) -> set[str]:
+    pairs = [contrast, *([contrast.interaction] if contrast.interaction else [])]
+    return {side["rung"] for pair in pairs for side in (pair.numerator, pair.denominator)}
+
+
+def _between(
+    rungs: tuple[str, str],
+    response: str,
+    direction: Direction | None,
+    claim: str,
+    source: str = "",
+) -> Contrast:
+    after, before = rungs
+    return Contrast(
+        name=f"{after} against {before}, {WORDS[response]}",
+        claim=claim,
+        response=response,
+        numerator={"rung": after},
+        denominator={"rung": before},
+        published_direction=direction,
+        source=source if direction else "",
+    )
+
+
+def _phases() -> Iterator[Contrast]:
+    for phase, (direction, claim) in SUCCEEDED.items():
+        source = EXPECTED if phase == "phase_7" else TABLE
+        yield _between((phase, BEFORE[phase]), SUCCESS, direction, claim, source)
+
+
+def _costs() -> Iterator[Contrast]:
+    """Yield what phases should change if not success: their own time, and the server's CPU."""
+    beyond = "beyond the study: CPU of the server for a request"
+    yield _between(
+        ("long_linear", "long_quadratic"), PARSE, "smaller",
+        "a linear parser takes less than a quadratic one (a long body)", f"{TABLE}, phase 3",
+    )  # fmt: skip
+    yield _between(
+        ("phase_4", "phase_3"), LOCK, "none",
+        "there is no wait for locks that a lock-free ring could remove (0 to 1 us)",
+        f"{TABLE}, phase 4",
+    )  # fmt: skip
+    yield _between(
+        ("phase_5", "phase_3"), MEAN, "smaller",
+        "a mutex per client instead of two for all makes it faster (no figure)",
+        f"{TABLE}, phase 5",
+    )  # fmt: skip
+    yield _between(
+        ("phase_7", "phase_6"), MEAN, "smaller",
+        "keep-alive lowers the mean latency (below 1 ms)", EXPECTED,
+    )  # fmt: skip
+    for phase in ("phase_6", "phase_7"):
+        yield _between((phase, BEFORE[phase]), CPU, None, f"{beyond}, {phase}")
+
+
+def _interactions() -> Iterator[Contrast]:
+    """Yield the second and third claim at the target rate, where the server's CPU tells."""
+    new, kept = (
+        ("pool_closes_new", "thread_closes_new"),
+        ("pool_keeps_reused", "thread_keeps_reused"),
+    )
+    for response in (CPU, MEAN):
+        yield _between(
+            new, response, "none",
+            "while every request connects, a thread pool makes no difference",
+            "metricstream study, claim 2",
+        )  # fmt: skip
+        yield _between(kept, response, None, "beyond the study: a pool where connections are kept")
+        yield _interaction(response, new, kept)
+        for how in THREADINGS:
+            yield _between(
+                (f"{how}_closes_new", f"{how}_keeps_reused"), response, "greater",
+                f"setting connections up is what a request costs ({how})",
+                "metricstream study, claim 1",
+            )  # fmt: skip
+    yield _between(
+        ("thread_closes_reused", "thread_keeps_reused"), SUCCESS, "smaller",
+        "who wants to reuse a connection that the server closes hangs",
+        "metricstream study, second load test",
+    )  # fmt: skip
+    yield _between(
+        ("thread_keeps_new", "thread_closes_new"), CPU, None,
+        "beyond the study: keep-alive of the server alone, each request on a new connection",
+    )  # fmt: skip
+
+
+def _interaction(response: str, new: tuple[str, str], kept: tuple[str, str]) -> Contrast:
+    first, second = (
+        ContrastPair(numerator={"rung": pool}, denominator={"rung": thread})
+        for pool, thread in (kept, new)
+    )
+    return Contrast(
+        name=f"pool x keep-alive, {WORDS[response]}",
+        claim="beyond the study: what a pool changes is another with keep-alive than without",
+        response=response,
+        numerator=first.numerator,
+        denominator=first.denominator,
+        interaction=second,
+    )
+
+
+def _saturated() -> Iterator[Contrast]:
+    """Yield the same claims as throughput of closed loops, which the client may limit."""
+    for how in THREADINGS:
+        yield _between(
+            (f"full_{how}_keeps_reused", f"full_{how}_closes_new"), THROUGHPUT, "greater",
+            f"keeping connections alive multiplies throughput by 3 to 5 ({how})",
+            "metricstream study, claim 3 (expected there, never measured)",
+        )  # fmt: skip
+    yield _between(
+        ("full_pool_closes_new", "full_thread_closes_new"), THROUGHPUT, "none",
+        "while every request connects, a thread pool makes no difference to throughput",
+        "metricstream study, claim 2",
+    )  # fmt: skip
+
+
+def _parts() -> Iterator[Contrast]:
+    yield _between(
+        ("target_new", "target_reused"), MEAN, "greater",
+        "a connection for every request makes a request longer",
+        "metricstream study, claim 1 as time",
+    )  # fmt: skip
+    yield _between(
+        ("target_new", "low_new"), MEAN, None,
+        "beyond the study: a request at the target rate against one at a low rate",
+    )  # fmt: skip
+
+
+def _backlogs() -> Iterator[Contrast]:
+    for times in (1, 2):
+        yield _between(
+            (f"backlog_1_x{times}", f"backlog_1024_x{times}"), SUCCESS, None,
+            f"beyond the study: hardly any room in the backlog, {times} x the target rate",
+        )  # fmt: skip

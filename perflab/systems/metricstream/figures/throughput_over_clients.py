@@ -1,0 +1,123 @@
+"""Throughput over the users of a closed loop, with the scalability law, and the published limit."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from perflab.analysis.curves.scalability_law import scalability
+from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
+from perflab.figures.evidence import trials_shown
+from perflab.figures.looks import PALETTE, Look
+from perflab.figures.page import Page
+from perflab.figures.plots.milliseconds import log_axis
+from perflab.figures.points import draw_points
+from perflab.figures.view import View
+from perflab.recordings import Run, published_value
+from perflab.systems.metricstream.preset import OTHERS, STUDY
+
+TITLE = "throughput over users, and what the published limit would need"
+TRIAL, LAW, PEAK, NEEDED = "trial", "law", "peak", "needed"
+LOOKS = {TRIAL: Look(PALETTE[0], "o", "trial")}
+PREFIX = "users_"
+COLUMNS = ["what", "users", "state", "value", "low", "high", "words"]
+
+
+def clients_table(run: Run) -> pd.DataFrame:
+    """Return throughput by users of every trial, the law fitted to the valid ones, and its words.
+
+    ``needed`` is how many cores the published 374,600/s would take at the server's own CPU time
+    for a request: the median over the valid trials.
+    """
+    trials = trials_shown(run)
+    own = trials[trials.get("factor_rung", pd.Series(dtype=str)).str.startswith(PREFIX)]
+    if own.empty or "throughput_rps" not in own:
+        return pd.DataFrame(columns=COLUMNS)
+    users = own["factor_rung"].str.removeprefix(PREFIX).astype(float)
+    points = pd.DataFrame(
+        {"what": TRIAL, "users": users, "state": own["state"], "value": own["throughput_rps"]}
+    )
+    valid = own.assign(load=users)[own["state"] == "valid"]
+    parts = [points, pd.DataFrame([*_law(valid), *_needed(valid)])]
+    return pd.concat([each for each in parts if len(each)], ignore_index=True).reindex(
+        columns=COLUMNS
+    )
+
+
+def _law(valid: pd.DataFrame) -> list[dict[str, Any]]:
+    found = scalability(valid)
+    said = [{"what": PEAK, "words": "; ".join([found.text(), *found.warnings])}]
+    curve = [
+        {"what": LAW, "users": load, "value": fitted, "low": low, "high": high}
+        for load, fitted, low, high in found.curve
+    ]
+    return [*curve, *said]
+
+
+def _needed(valid: pd.DataFrame) -> list[dict[str, Any]]:
+    each_us = float(valid["server_cpu_us_per_request"].median()) if len(valid) else math.nan
+    limit = published_value(STUDY, OTHERS, "theoretical limit", "throughput")
+    if not math.isfinite(each_us):
+        return []
+    words = (
+        f"the published limit of {limit:,.0f}/s would take {limit * each_us / 1e6:,.3g} cores of"
+        f" this server alone ({each_us:.3g} us of CPU for a request, median of n = {len(valid)}"
+        " trials)"
+    )
+    return [{"what": NEEDED, "words": words}]
+
+
+def draw_clients(table: pd.DataFrame, page: Page) -> LabFigure:
+    """Draw trials as points, the law with its band, and in words its peak and what is needed."""
+    said = [str(words) for words in table.loc[table["what"].isin([PEAK, NEEDED]), "words"]]
+    law = table[table["what"] == LAW]
+    figure = page_canvas(
+        page,
+        TITLE,
+        plot_height_in=3.3,
+        subtitle=" ".join(
+            [
+                "Every point is a trial (hollow: refused; where the client was the limit, it is"
+                " not the server's throughput).",
+                *(f"{each[:1].upper()}{each[1:]}." for each in said),
+            ]
+        ),
+        key=_key(len(law) > 0),
+    )
+    axes = figure.subplots()
+    if len(law):
+        band = law.dropna(subset=["low", "high"])
+        axes.fill_between(band["users"], band["low"], band["high"], color=PALETTE[1], alpha=0.18,
+                          lw=0)  # fmt: skip
+        axes.plot(law["users"], law["value"], color=PALETTE[1], lw=1.4)
+    draw_points(axes, table[table["what"] == TRIAL], "users", "value", "what", LOOKS, s=22)
+    log_axis(axes, "x")
+    highest = float(np.nanmax(table["value"].astype(float)))
+    axes.set_ylim(0, 1.08 * highest)
+    axes.set_xlabel("users of the closed loop, no think time (log)")
+    axes.set_ylabel("throughput, successful responses per second")
+    only_grid(axes, "y")
+    return finish(figure)
+
+
+def _key(has_law: bool) -> list[Line2D | Patch]:
+    trial = Line2D([], [], ls="", marker="o", ms=4, color=PALETTE[0], label="trial")
+    law = Line2D([], [], color=PALETTE[1], lw=1.4, label="Universal Scalability Law")
+    band = Patch(fc=PALETTE[1], alpha=0.18, label="its 95% interval")
+    return [trial, law, band] if has_law else [trial]
+
+
+def has_users(run: Run) -> bool:
+    """Return whether a run varies the users of a closed loop."""
+    rungs = [item.levels.get("rung", "") for item in run.record.treatments]
+    return any(name.startswith(PREFIX) for name in rungs)
+
+
+THROUGHPUT_OVER_CLIENTS = View(
+    "throughput_over_clients", TITLE, clients_table, draw_clients, suits=has_users
+)

@@ -1,0 +1,216 @@
+"""Loads of small posts on the MetricStream server: its parameters, treatments and factors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from perflab.experiments.experiment import RunParameters
+from perflab.instruments import STANDARD
+from perflab.load.life_cycle import Connections
+from perflab.load.workload import Arrivals, ClosedLoop, OpenLoop, Request, Stage, Workload
+from perflab.recordings import Remark
+from perflab.stacks.hooks import HttpHook
+from perflab.stacks.plan import Node, StackPlan
+from perflab.systems.metricstream.connection_cost import ConnectionCost
+from perflab.systems.metricstream.preset import published_settings
+from perflab.systems.metricstream.rungs import Rung, Set
+from perflab.trials.plan import Treatment
+
+NODE = "metricstream"
+# Beyond these the server would turn connections away by its own limit.
+LEAST_CONNECTIONS = 1024
+# Each load and its end, without the load's own length.
+SLOWEST_S = 120.0
+Users = Annotated[int, Field(ge=1, le=1000)]
+
+
+class LifeCycleParameters(RunParameters):
+    """Parameters of the experiment on connections."""
+
+    preset: Literal["quick", "published"] = Field(
+        default="quick",
+        description="published: trials of 10 s with the study's clients and target rate, for "
+        "whatever is not given; the study does not say how long its own were",
+    )
+    sets: tuple[Set, ...] = Field(
+        default=("phases",),
+        min_length=1,
+        description="which rungs: phases (the published steps), interaction (connections x "
+        "keep-alive x threads at the target rate), saturation (the same in a closed loop), parts "
+        "(a request's time at a low rate and at the target), clients (throughput over users), "
+        "backlog (room for connections not accepted yet)",
+    )
+    clients: int = Field(
+        default=100,
+        ge=1,
+        le=1000,
+        description="most connections at a time at a target rate; users of the closed loops",
+    )
+    target_rate: float = Field(
+        default=2000.0, gt=0, le=100_000, description="requests a second that are planned"
+    )
+    low_rate: float = Field(
+        default=100.0, gt=0, le=100_000, description="requests a second of the low load of 'parts'"
+    )
+    duration_s: float = Field(
+        default=0.6, ge=0.1, le=600, description="seconds of each trial that count"
+    )
+    warmup_s: float = Field(
+        default=0.2, ge=0, le=60, description="seconds before them, recorded apart"
+    )
+    closed_requests: int = Field(
+        default=3000,
+        ge=20,
+        le=1_000_000,
+        description="requests that count in each trial of a closed loop",
+    )
+    timeout_s: float = Field(
+        default=1.0,
+        gt=0,
+        le=60,
+        description="seconds within which an answer must be there to be a success",
+    )
+    long_body_metrics: int = Field(
+        default=60, ge=2, le=500, description="metrics in a long body, for which parsers matter"
+    )
+    users: tuple[Users, ...] = Field(
+        default=(1, 2, 4, 10, 25, 50, 100, 200),
+        min_length=1,
+        description="levels of the set 'clients': users of a closed loop without think time",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _take_preset(cls, values: Any) -> Any:
+        if isinstance(values, dict) and values.get("preset") == "published":
+            return {**published_settings(), **values}
+        return values
+
+
+def treatments(parameters: LifeCycleParameters, rungs: Mapping[str, Rung]) -> list[Treatment]:
+    """Return a treatment for every rung, named as the mapping names it."""
+    return [
+        Treatment(
+            name=f"rung={name}",
+            label=rung.label,
+            levels=levels(parameters, name, rung),
+            stack=stack(parameters, rung),
+            workload=workload(parameters, rung),
+            instruments=(
+                *STANDARD,
+                ConnectionCost(node=NODE, metrics=metrics(parameters, rung)),
+            ),
+        )
+        for name, rung in rungs.items()
+    ]
+
+
+def levels(parameters: LifeCycleParameters, name: str, rung: Rung) -> dict[str, str]:
+    """Return a rung's levels, its own name first."""
+    named = {
+        "rung": name,
+        **rung.settings,
+        "connection": rung.connection,
+        "metrics": metrics(parameters, rung),
+        "load": _load_words(parameters, rung),
+    }
+    return {factor: str(level) for factor, level in named.items()}
+
+
+def factors(
+    parameters: LifeCycleParameters, rungs: Mapping[str, Rung]
+) -> dict[str, tuple[str, ...]]:
+    """Return the levels of every factor, in the order in which rungs first have them."""
+    rows = [levels(parameters, name, rung) for name, rung in rungs.items()]
+    return {factor: tuple(dict.fromkeys(row[factor] for row in rows)) for factor in rows[0]}
+
+
+def metrics(parameters: LifeCycleParameters, rung: Rung) -> int:
+    """Return how many metrics a rung's requests hold."""
+    return parameters.long_body_metrics if rung.long_body else 1
+
+
+def users(parameters: LifeCycleParameters, rung: Rung) -> int:
+    """Return how many users a rung's closed loop has."""
+    return rung.users or parameters.clients
+
+
+def rate(parameters: LifeCycleParameters, rung: Rung) -> float:
+    """Return the requests a second that a rung's open loop plans."""
+    return rung.times * (parameters.low_rate if rung.load == "low" else parameters.target_rate)
+
+
+def _load_words(parameters: LifeCycleParameters, rung: Rung) -> str:
+    if rung.load == "closed":
+        return f"{users(parameters, rung)} users"
+    return f"{rate(parameters, rung):.12g}/s"
+
+
+def stack(parameters: LifeCycleParameters, rung: Rung) -> StackPlan:
+    """Return the server with the settings of a rung, and its own count of what it took."""
+    room = max(LEAST_CONNECTIONS, 2 * users(parameters, rung))
+    settings = {**rung.settings, "max_connections": room}
+    return StackPlan(
+        nodes=(Node(name=NODE, service="metricstream", settings=settings),),
+        count=(HttpHook(node=NODE, method="GET", path="/counts", number="/samples_taken"),),
+    )
+
+
+def workload(parameters: LifeCycleParameters, rung: Rung) -> Workload:
+    """Return a rung's load: posts of a valid body, answered within the time-out or not."""
+    closed = rung.load == "closed"
+    return Workload(
+        request=Request(
+            node=NODE,
+            method="POST",
+            path="/metrics",
+            headers={"Content-Type": "application/json"},
+            body=body(metrics(parameters, rung)),
+            expect_status=202,
+        ),
+        arrivals=_arrivals(parameters, rung),
+        connections=Connections.of(rung.connection, most=0 if closed else parameters.clients),
+        timeout_s=parameters.timeout_s,
+        may_time_out=True,
+    )
+
+
+def body(number: int) -> str:
+    """Return a body of so many metrics of one client."""
+    samples = [{"name": f"cpu.{place}", "value": 0.5} for place in range(number)]
+    return json.dumps({"client": "a", "metrics": samples})
+
+
+def _arrivals(parameters: LifeCycleParameters, rung: Rung) -> Arrivals:
+    if rung.load == "closed":
+        count = users(parameters, rung)
+        return ClosedLoop(
+            users=count,
+            requests=max(parameters.closed_requests, 10 * count),
+            warmup_requests=max(parameters.closed_requests // 5, count),
+            keep_up=True,
+            max_duration_s=SLOWEST_S,
+        )
+    whole_s = parameters.warmup_s + parameters.duration_s
+    stage = Stage(rate=rate(parameters, rung), duration_s=whole_s)
+    return OpenLoop(stages=(stage,), warmup_s=parameters.warmup_s)
+
+
+def remarks(parameters: LifeCycleParameters, rungs: Mapping[str, Rung]) -> Sequence[Remark]:
+    """Return what a reader of the plan must know: what success is, and who may be the limit."""
+    success = (
+        f"success is an answer of 202 within {parameters.timeout_s:g} s, of all requests planned; "
+        "the study does not define its own, so its percentages lie beside and are not compared"
+    )
+    found = [Remark(code="metricstream.success", text=success)]
+    if any(rung.load == "closed" for rung in rungs.values()):
+        text = (
+            "closed loops without think time: this server answers faster than one core of a client "
+            "can ask; where the client is the limit, the trial is refused, and that is the answer"
+        )
+        found.append(Remark(code="metricstream.closed_loop", text=text))
+    return found

@@ -1,0 +1,80 @@
+"""A run of posts with planted parts of a request, written through the real store: no service."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+import pandas as pd
+
+from perflab.host.placing import placement
+from perflab.recordings import Run, RunWriter, trial_id
+from perflab.stacks.choice import choose
+from perflab.systems import experiment
+from perflab.systems.metricstream.request_parts import part_columns
+from perflab.trials.conductor import new_record
+from tests.synthetic import HOUR_NS
+
+US = 1_000
+# Connect, send, wait, receive and close of every planted request, in us.
+PLANTED_US = (40, 10, 30, 15, 5)
+NUMBER = 50
+
+
+def posts(connected: bool = True) -> pd.DataFrame:
+    """Return the requests of a trial; on reused connections nothing is connected or closed."""
+    connect, send, wait, receive, close = (each * US for each in PLANTED_US)
+    connect, close = (connect, close) if connected else (0, 0)
+    started = HOUR_NS + np.arange(NUMBER, dtype=np.int64) * 1_000_000
+    sent = started + connect + send
+    return pd.DataFrame(
+        {
+            "stage": "measure",
+            "worker": np.zeros(NUMBER, np.int16),
+            "user": np.arange(NUMBER, dtype=np.int32),
+            "planned_ns": started,
+            "started_ns": started,
+            "sent_ns": sent,
+            "first_byte_ns": sent + wait,
+            "done_ns": sent + wait + receive,
+            "connect_ns": np.full(NUMBER, connect),
+            "close_ns": np.full(NUMBER, close),
+            "status": np.full(NUMBER, 202, np.int16),
+            "bytes": np.full(NUMBER, 15),
+            "error": "",
+        }
+    )
+
+
+# A planted run need not survive a crash of the machine.
+@patch("os.fsync", new=lambda _: None)
+def write_posts(root: Path, sets: tuple[str, ...], blocks: int = 2) -> Run:
+    """Write a run; throughput follows a scalability law in the users of a closed loop."""
+    own = experiment("connection_lifecycle")
+    plan = own.plan(own.check({"sets": sets, "blocks": blocks, "seed": 1}))
+    writer = RunWriter.create(root, new_record(plan, choose("process"), placement()))
+    for block in range(blocks):
+        for position, treatment in enumerate(plan.treatments):
+            requests = posts(treatment.levels["connection"] == "per_request")
+            row = {
+                "trial_id": trial_id(block, position, 0), "block": block, "position": position,
+                "attempt": 0, "treatment": treatment.name, "state": "valid", "reasons": [],
+                **{f"factor_{name}": level for name, level in treatment.levels.items()},
+                **part_columns(requests),
+                "success_share": 1 - 0.01 * position - 0.002 * block,
+                "server_cpu_us_per_request": 50.0,
+                "throughput_rps": rate_of(treatment.levels["load"]) * (1 + 0.02 * block),
+                "mean_ms": 0.1 + 0.01 * position,
+            }  # fmt: skip
+            writer.commit_trial(row, requests, None)
+    writer.update(state="finished", finished_at="2026-01-02T03:14:05Z")
+    return Run(writer.path)
+
+
+def rate_of(load: str) -> float:
+    """Return the planted throughput of a load."""
+    if not load.endswith("users"):
+        return 2000.0
+    users = float(load.split()[0])
+    return 1000 * users / (1 + 0.05 * (users - 1) + 0.0005 * users * (users - 1))
