@@ -28,7 +28,10 @@ def typed(*words: str, code: int = 0) -> str:
 
 def test_help_names_every_command(perflab: Tell, tmp_path: Path) -> None:
     text = typed("--help")
-    words = "lab run sweep runs show verdicts compare experiments load requests up ps logs down completion"
+    words = (
+        "lab run sweep runs show verdicts compare experiments load requests up ps logs down "
+        "completion"
+    )
     for command in words.split():
         assert command in text
         assert "--help" in perflab(tmp_path, command, "--help")[0]
