@@ -85,10 +85,10 @@ def _print_plan(sweep: Sweep, cells: Sequence[Cell], whole: bool) -> None:
     """Print cells, time and disk; of a plan that is carried out at once only the last line."""
     from perflab.paths import runs_dir
     from perflab.recordings import list_runs
-    from perflab.sweeps.estimate import estimate, past_runs
+    from perflab.sweeps.estimate import estimated, past_runs
 
     past = past_runs(list_runs(runs_dir()))
-    estimates = [estimate(cell, past) for cell in cells]
+    estimates = [estimated(cell, past) for cell in cells]
     if whole:
         table = Table("cell", "what", "trials", "measuring", "disk", "told from")
         for cell, each in zip(cells, estimates, strict=True):

@@ -59,7 +59,7 @@ def past_runs(runs: Iterable[Run]) -> list[Past]:
     return found
 
 
-def estimate(cell: Cell, past: Sequence[Past]) -> Estimate:
+def estimated(cell: Cell, past: Sequence[Past]) -> Estimate:
     """Return what a cell will take: its trials, at the median pace of the newest like it.
 
     Runs with the same parameters are taken where there are any, else all of the experiment.

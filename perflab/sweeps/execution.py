@@ -12,7 +12,7 @@ from perflab.progress_bar import minutes, progress
 from perflab.recordings import list_runs
 from perflab.sweeps.attempt import NOT_TO_BE_RESUMED, carry_out, goes_on_with
 from perflab.sweeps.cells import Cell, Sweep
-from perflab.sweeps.estimate import estimate, past_runs
+from perflab.sweeps.estimate import estimated, past_runs
 from perflab.sweeps.folder import changes, held, new_folder, newest_folder, session_now
 from perflab.sweeps.index import write_index
 from perflab.sweeps.journal import BROKEN_OFF, AttemptBegun, AttemptEnded, Journal, RunMade
@@ -106,7 +106,7 @@ class _Carrier:
     def _left(self, cells: Sequence[Cell]) -> str:
         """Return in words how long the cells will take, by the runs that there are by now."""
         past = past_runs(list_runs(runs_dir()))
-        known = [estimate(cell, past).seconds for cell in cells]
+        known = [estimated(cell, past).seconds for cell in cells]
         told = [seconds for seconds in known if seconds is not None]
         if not told:
             return ""

@@ -166,6 +166,8 @@ def _group(item: Value, seed: int | None, problems: Problems) -> Group | None:
         *_zipped(_table(parts.get("zip"), "zip", problems), problems),
         *_sampled(_table(parts.get("sample"), "sample", problems), seed, notebook, problems),
     ]
+    # What is wrong with an axis is told; all else of the cells shall be checked too.
+    axes = [axis for axis in axes if axis]
     _note_twice(fixed, axes, problems)
     if not notebook:
         problems.add(named.line if named else item.line, "notebook: name the notebook of the cells")
@@ -220,6 +222,8 @@ def _sampled(
     if of is None:
         return []
     assert isinstance(of.content, dict)
+    if not of.content:
+        problems.add(of.line, "sample: of names no parameter; give at least one")
     columns = {
         name: drawn(entry.value, name, count or 1, f"{seed}/{notebook}", problems)
         for name, entry in of.content.items()

@@ -13,7 +13,7 @@ from perflab.durable import replace_file
 from perflab.paths import figures_dir, runs_dir
 from perflab.sweeps.cells import Cell, Sweep
 from perflab.sweeps.journal import Journal
-from perflab.sweeps.page import page
+from perflab.sweeps.page import page_of
 
 TABLE = "index.parquet"
 PAGE = "index.html"
@@ -48,7 +48,7 @@ def write_index(folder: Path, sweep: Sweep, journal: Journal) -> None:
     content = io.BytesIO()
     table(sweep, journal).to_parquet(content, index=False)
     replace_file(folder / TABLE, content.getvalue())
-    replace_file(folder / PAGE, page(sweep.title, rows(sweep, journal), folder).encode())
+    replace_file(folder / PAGE, page_of(sweep.title, rows(sweep, journal), folder).encode())
 
 
 def _row(cell: Cell, journal: Journal) -> dict[str, Any]:

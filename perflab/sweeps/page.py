@@ -21,7 +21,7 @@ ul { margin: 0; padding-left: 1.2em; } code { overflow-wrap: anywhere; }
 """
 
 
-def page(title: str, rows: Sequence[Mapping[str, Any]], folder: Path) -> str:
+def page_of(title: str, rows: Sequence[Mapping[str, Any]], folder: Path) -> str:
     """Return the page that lies in ``folder``; its links are relative, so that all can move."""
     states = [str(row["state"]) for row in rows]
     told = ", ".join(f"{states.count(each)} {each}" for each in dict.fromkeys(states))

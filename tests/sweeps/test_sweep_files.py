@@ -214,7 +214,7 @@ files = st.one_of(
 )
 
 
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(text=files)
 def test_no_file_crashes_the_reader_and_every_problem_has_a_line_of_it(text: str) -> None:
     problems = Problems("some.yaml")

@@ -12,7 +12,7 @@ from perflab.errors import HostBusy, ParameterError, RecordingError, ResumeRefus
 from perflab.recordings import list_runs
 from perflab.sweeps.attempt import goes_on_with
 from perflab.sweeps.cells import Sweep, open_sweep
-from perflab.sweeps.estimate import Past, estimate, past_runs
+from perflab.sweeps.estimate import Past, estimated, past_runs
 from perflab.sweeps.folder import changes, held, new_folder, newest_folder, session_now
 from perflab.sweeps.index import write_index
 from perflab.sweeps.journal import AttemptBegun, AttemptEnded, Journal, RunMade
@@ -41,11 +41,11 @@ def test_the_time_is_told_from_runs_with_the_same_parameters_where_there_are_any
     small, large = sweep.cells
     same = {name: value for name, value in small.asked.items() if name not in ("blocks", "seed")}
     other = {**same, "delay_ms": 50.0}
-    known = estimate(small, [past(2.0, **same), past(9.0, **other)])
+    known = estimated(small, [past(2.0, **same), past(9.0, **other)])
     assert (known.seconds, known.source) == (2.0 * small.trials, "1 run of these parameters")
-    assert estimate(large, [past(2.0, **same)]).seconds == 4.0 * small.trials
-    assert estimate(small, [past(9.0, **other)]).source == "1 run of other parameters"
-    assert estimate(small, []).seconds is None
+    assert estimated(large, [past(2.0, **same)]).seconds == 4.0 * small.trials
+    assert estimated(small, [past(9.0, **other)]).source == "1 run of other parameters"
+    assert estimated(small, []).seconds is None
 
 
 def test_a_run_that_did_not_finish_tells_nothing_of_time(tmp_path: Path) -> None:
