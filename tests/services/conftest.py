@@ -16,7 +16,16 @@ from perflab.paths import services_dir
 from perflab.stacks.spec import ServiceSpec
 
 # Sources of the services are no packages of the project: they are found as their images find them.
-for name in ("inference", "link", "postgres", "chat", "registry", "objectstore"):
+for name in (
+    "inference",
+    "link",
+    "postgres",
+    "chat",
+    "registry",
+    "objectstore",
+    "llm_upstream",
+    "llm_proxy",
+):
     sys.path.insert(0, str(services_dir() / name))
 
 

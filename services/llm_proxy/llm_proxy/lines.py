@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from llm_proxy.refusal import Refused
 
 
@@ -13,8 +15,8 @@ class Lines:
         self._parts: list[bytes] = []
         self._held = 0
 
-    def feed(self, data: bytes) -> list[bytes]:
-        """Return the lines that are complete now, without their ends.
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """Yield the lines that are complete now, without their ends.
 
         Raises
         ------
@@ -27,12 +29,13 @@ class Lines:
             self._parts, self._held = [], 0
         self._parts.append(rest)
         self._held += len(rest)
-        if self._held > self._longest or any(len(line) > self._longest for line in complete):
+        for line in complete:
+            self._check(len(line))
+            yield line.removesuffix(b"\r")
+        self._check(self._held)
+
+    def _check(self, length: int) -> None:
+        if length > self._longest:
             raise Refused(
                 502, "chunk_too_large", f"the upstream sent a chunk of over {self._longest} bytes"
             )
-        return [line.removesuffix(b"\r") for line in complete]
-
-    def rest(self) -> bytes:
-        """Return what came after the last line's end."""
-        return b"".join(self._parts)

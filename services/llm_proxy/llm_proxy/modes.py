@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import Any
 
 from llm_proxy.lines import Lines
@@ -17,23 +18,29 @@ from llm_proxy.refusal import Refused, broken
 
 DONE = "[DONE]"
 _LAST_LINE = re.compile(rb'"done"\s*:\s*true')
+# How both APIs tell of an error in a stream, as their servers write it; nothing is parsed for it.
+ERROR = '{"error"'
 # More than the last event's length.
 TAIL = 32
 
 
 class Mode(ABC):
-    """How one stream is passed on; ``is_whole`` once its last chunk was seen."""
+    """How one stream is passed on.
+
+    ``is_whole`` once its last chunk was seen; ``has_error`` once an error of the upstream's own was
+    passed on, after which nothing is missing.
+    """
 
     def __init__(self) -> None:
-        self.is_whole = False
+        self.is_whole = self.has_error = False
 
     @abstractmethod
-    def feed(self, data: bytes) -> list[str] | list[bytes]:
-        """Return the chunks to send for what arrived; raise Refused for what cannot be passed."""
+    def feed(self, data: bytes) -> Iterator[str] | Iterator[bytes]:
+        """Yield the chunks to send for what arrived; raise Refused for what cannot be passed."""
 
     def end(self) -> None:
         """Take note of the end; raise Refused where the last chunk has not come."""
-        if not self.is_whole:
+        if not self.is_whole and not self.has_error:
             raise broken("the upstream's stream ended before its last chunk")
 
     @abstractmethod
@@ -48,9 +55,11 @@ class Events(Mode):
         super().__init__()
         self._lines = Lines(longest)
 
-    def feed(self, data: bytes) -> list[str]:
-        """Return the content of each event."""
-        return [self._content(line) for line in self._lines.feed(data) if self._is_data(line)]
+    def feed(self, data: bytes) -> Iterator[str]:
+        """Yield the content of each event."""
+        for line in self._lines.feed(data):
+            if self._is_data(line):
+                yield self._content(line)
 
     @staticmethod
     def _is_data(line: bytes) -> bool:
@@ -69,6 +78,7 @@ class Events(Mode):
 
     def passed(self, content: str) -> str:
         """Return what becomes of an event's content."""
+        self.has_error = self.has_error or content.startswith(ERROR)
         return content
 
     def error(self, refused: Refused) -> str:
@@ -91,9 +101,11 @@ class JsonLines(Mode):
         super().__init__()
         self._lines = Lines(longest)
 
-    def feed(self, data: bytes) -> list[bytes]:
-        """Return the lines, with their ends."""
-        return [self._line(line) + b"\n" for line in self._lines.feed(data) if line]
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """Yield the lines, with their ends."""
+        for line in self._lines.feed(data):
+            if line:
+                yield self._line(line) + b"\n"
 
     def _line(self, line: bytes) -> bytes:
         passed = self.passed(line)
@@ -102,6 +114,7 @@ class JsonLines(Mode):
 
     def passed(self, line: bytes) -> bytes:
         """Return what becomes of a line."""
+        self.has_error = self.has_error or line.startswith(ERROR.encode())
         return line
 
     def error(self, refused: Refused) -> bytes:
@@ -125,11 +138,11 @@ class Raw(Mode):
         self._is_openai = is_openai
         self._tail = b""
 
-    def feed(self, data: bytes) -> list[bytes]:
-        """Return the same bytes."""
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """Yield the same bytes."""
         self._tail = (self._tail + data[-TAIL:])[-TAIL:]
         self.is_whole = self._is_openai and DONE.encode() in self._tail
-        return [data]
+        yield data
 
     def end(self) -> None:
         """Take note of the end."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -40,6 +41,8 @@ class Relay:
         self._first = await self._next()
 
     async def _next(self) -> bytes:
+        # Parts that are there already would be read without a pause: nobody else would be heard.
+        await asyncio.sleep(0)
         with faults_named():
             data = await self._response.content.readany()
         self._is_read = not data
@@ -50,7 +53,7 @@ class Relay:
         """Yield what the client is to have; an error is the last of it."""
         try:
             data = self._first
-            while data:
+            while data and not self._is_closed:
                 for chunk in self._mode.feed(data):
                     yield self._given(chunk)
                 if clock() > self._ends_ns:
@@ -58,10 +61,10 @@ class Relay:
                     raise Refused(504, "stream_too_long", reason)
                 data = await self._next()
             self._mode.end()
-            self._outcome = "completed"
+            self._note_end()
         except Refused as refused:
             # After the last chunk nothing is missing, however the upstream's end went.
-            if not self._mode.is_whole:
+            if not self._is_closed and not self._mode.is_whole and not self._mode.has_error:
                 self.fail(refused)
                 yield self._given(self._mode.error(refused))
 
@@ -73,10 +76,20 @@ class Relay:
             self._outcome = "completed"
         return chunk
 
+    def _note_end(self) -> None:
+        self._outcome = "completed"
+        if self._mode.has_error:
+            self._outcome = "failed"
+            self._counts.refuse("upstream_error")
+
     def fail(self, refused: Refused) -> None:
         """Note an error of the upstream."""
         self._outcome = "failed"
         self._counts.refuse(refused.code)
+
+    async def leave(self, _: Any = None) -> None:
+        """Stop reading because the client has gone: what waits for the upstream is woken."""
+        self.close()
 
     def close(self) -> str:
         """Stop reading, at once; return how it went."""
@@ -110,6 +123,11 @@ class Events(_Ending, EventSourceResponse):
 class Bytes(_Ending, StreamingResponse):
     """A stream of bytes that have their frames."""
 
+    async def listen_for_disconnect(self, receive: Any) -> None:
+        """Wait for the client's end."""
+        await super().listen_for_disconnect(receive)
+        self.relay.close()
+
 
 def streamed(
     relay: Relay, counts: Counts, mode: str, is_openai: bool, headers: dict[str, str]
@@ -117,7 +135,8 @@ def streamed(
     """Return the response that sends a relay's chunks."""
     response: Events | Bytes
     if is_openai and mode != "raw":
-        response = Events(relay.chunks(), headers=headers)
+        chunks = relay.chunks()
+        response = Events(chunks, headers=headers, client_close_handler_callable=relay.leave)
     else:
         kind = "text/event-stream" if is_openai else "application/x-ndjson"
         response = Bytes(relay.chunks(), media_type=kind, headers=headers)

@@ -1,0 +1,126 @@
+"""Parts of the proxy: how streams are cut into chunks, wherever their parts were cut on the way."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from llm_proxy.lines import Lines
+from llm_proxy.modes import mode_of, rebuilt_openai
+from llm_proxy.refusal import Refused
+from llm_proxy.settings import Settings, endpoint, from_environment
+
+WORDS = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=8), max_size=5)
+CUTS = st.lists(st.integers(1, 40), max_size=30)
+LONGEST = 10_000
+
+
+def parts(data: bytes, cuts: list[int]) -> list[bytes]:
+    found = []
+    for length in cuts:
+        found.append(data[:length])
+        data = data[length:]
+    return [part for part in [*found, data] if part]
+
+
+def events(words: list[str], end: str = "\n") -> bytes:
+    texts = [json.dumps({"choices": [{"index": 0, "delta": {"content": word}}]}) for word in words]
+    return "".join(f"data: {text}{end}{end}" for text in [*texts, "[DONE]"]).encode()
+
+
+def passed(name: str, is_openai: bool, data: bytes, cuts: list[int]) -> list[str | bytes]:
+    mode = mode_of(name, is_openai, LONGEST)
+    found = [chunk for part in parts(data, cuts) for chunk in mode.feed(part)]
+    mode.end()
+    assert mode.is_whole
+    return found
+
+
+@given(WORDS, CUTS, st.sampled_from(["\n", "\r\n"]))
+def test_events_are_passed_and_rebuilt_one_by_one_wherever_they_are_cut(
+    words: list[str], cuts: list[int], end: str
+) -> None:
+    data = events(words, end)
+    for name in ("pass", "rebuild"):
+        *chunks, last = passed(name, True, data, cuts)
+        told = [json.loads(chunk)["choices"][0]["delta"]["content"] for chunk in chunks]
+        assert (told, last) == (words, "[DONE]")
+
+
+@given(WORDS, CUTS)
+def test_lines_are_passed_unchanged_and_rebuilt_with_the_same_content(
+    words: list[str], cuts: list[int]
+) -> None:
+    lines = [{"message": {"content": word}, "done": False} for word in words]
+    lines.append({"message": {"content": ""}, "done": True})
+    data = "".join(json.dumps(line) + "\n" for line in lines).encode()
+    assert b"".join(map(bytes, passed("pass", False, data, cuts))) == data  # type: ignore[arg-type]
+    assert [json.loads(line) for line in passed("rebuild", False, data, cuts)] == lines
+
+
+@given(WORDS, CUTS)
+def test_raw_bytes_stay_as_they_are(words: list[str], cuts: list[int]) -> None:
+    data = events(words)
+    assert passed("raw", True, data, cuts) == parts(data, cuts)
+
+
+def test_an_event_that_is_no_json_is_named_after_all_that_came_before_it() -> None:
+    mode, found = mode_of("rebuild", True, LONGEST), []
+    chunks = mode.feed(b'data: {"choices": []}\n\ndata: {"half\n\n')
+    found.append(next(chunks))
+    with pytest.raises(Refused, match="no JSON"):
+        next(chunks)
+    assert found == ['{"choices": []}']
+
+
+def test_a_line_that_never_ends_is_refused_at_the_limit_and_not_held() -> None:
+    lines = Lines(100)
+    assert list(lines.feed(b"x" * 100)) == []
+    with pytest.raises(Refused, match="over 100 bytes"):
+        list(lines.feed(b"x"))
+
+
+def test_a_stream_that_ends_before_its_last_chunk_is_not_whole() -> None:
+    for name in ("pass", "rebuild", "raw"):
+        mode = mode_of(name, True, LONGEST)
+        list(mode.feed(b'data: {"choices": []}\n\n'))
+        with pytest.raises(Refused, match="before its last chunk"):
+            mode.end()
+
+
+def test_what_is_rebuilt_has_the_parts_that_are_known_and_no_other() -> None:
+    given_chunk = {
+        "id": "1", "x": 1,
+        "choices": [{"index": 0, "logprobs": None, "delta": {"content": "a", "y": 2}}],
+    }  # fmt: skip
+    assert rebuilt_openai(given_chunk) == {
+        "id": "1", "choices": [{"index": 0, "finish_reason": None, "delta": {"content": "a"}}],
+    }  # fmt: skip
+
+
+def test_a_key_comes_from_the_environment_or_its_file_and_is_never_shown(tmp_path: Path) -> None:
+    file = tmp_path / "credentials"
+    file.write_text('{"LLM_API_KEY": "filed-key"}')
+    own = Settings(upstream_url="https://models.example.org/", credentials_file=file)
+    found = endpoint(own, {})
+    assert (found.url, found.key) == ("https://models.example.org", "filed-key")
+    assert endpoint(own, {"LLM_API_KEY": "my-key"}).key == "my-key"
+    assert "filed-key" not in repr(found) + repr(own)
+    assert endpoint(Settings(upstream_url="http://127.0.0.1:11434"), {}).key == ""
+    with pytest.raises(ValueError, match="LLM_API_KEY") as refused:
+        from_environment({"LLM_PROXY_UPSTREAM_URL": "https://me:my-key@example.org"})
+    assert "my-key" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("MODE", "magic"), ("READ_TIMEOUT_S", "nan"), ("MAX_EVENT_BYTES", "1"),
+     ("UPSTREAM_URL", "file:///etc/passwd")],
+    ids=["mode", "time-out", "length", "address"],
+)  # fmt: skip
+def test_a_setting_of_the_proxy_that_cannot_be_is_refused_by_name(name: str, value: str) -> None:
+    with pytest.raises(ValueError, match=f"LLM_PROXY_{name}"):
+        from_environment({f"LLM_PROXY_{name}": value})

@@ -1,0 +1,76 @@
+"""Limits on the descriptors of services, which hold in both backends from the first instruction."""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from perflab.errors import ServiceFailed, StackError
+from perflab.host.placing import placement
+from perflab.stacks import file_limit, leftovers
+from perflab.stacks.backend import Launch
+from perflab.stacks.choice import choose
+from perflab.stacks.labels import Labels
+from perflab.stacks.plan import Node, StackPlan
+from perflab.stacks.residents import Residents
+from perflab.stacks.spec import Limits, load_service
+
+
+def model(max_files: int) -> StackPlan:
+    settings = {"max_files": max_files}
+    return StackPlan(nodes=(Node(name="model", service="llm_upstream", settings=settings),))
+
+
+@pytest.fixture
+def limited(backend_name: str) -> Iterator[Residents]:
+    """The same service with two limits side by side."""
+    plans = {"few": model(70), "many": model(5000)}
+    residents = Residents(choose(backend_name), plans, placement(), f"files-{os.getpid()}")
+    residents.prepare()
+    residents.start()
+    yield residents
+    residents.stop()
+    assert leftovers.everything() == []
+
+
+@pytest.mark.slow
+def test_each_has_its_own_limit_soft_and_hard_and_shows_it(limited: Residents) -> None:
+    own = resource.getrlimit(resource.RLIMIT_NOFILE)
+    for name, files in [("few", 70), ("many", 5000)]:
+        limited.activate(name)
+        assert limited.reported[name]["model"]["max_files"] == files
+        limits = Path(f"/proc/{limited.instance(name, 'model').pid}/limits").read_text()
+        found = re.search(r"^Max open files +(\d+) +(\d+)", limits, re.MULTILINE)
+        assert found is not None
+        assert found.groups() == (str(files), str(files))
+    assert resource.getrlimit(resource.RLIMIT_NOFILE) == own, "the lab's own stays"
+
+
+def launch(files: str, **settings: int) -> Launch:
+    spec = load_service("llm_upstream").model_copy(update={"limits": Limits(files=files)})
+    labels = Labels("it", "model", "run", 1, "")
+    return Launch(spec, labels, settings, {}, 1, 1, (0,), "secret")
+
+
+def test_a_service_without_a_limit_keeps_what_the_backend_gives() -> None:
+    assert launch("").max_files() is None
+    assert launch("{max_files}", max_files=64).max_files() == 64
+
+
+@pytest.mark.parametrize("files", ["0", "-1", "many", "1.5"])
+def test_a_limit_that_is_no_number_of_files_is_refused(files: str) -> None:
+    with pytest.raises(StackError, match="whole number above 0"):
+        launch(files).max_files()
+
+
+def test_more_than_its_user_may_have_is_refused_with_the_way_out() -> None:
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    file_limit.check("it", hard, is_root=False)
+    file_limit.check("it", hard + 1, is_root=True)
+    with pytest.raises(ServiceFailed, match="--backend docker"):
+        file_limit.check("it", hard + 1, is_root=False)
