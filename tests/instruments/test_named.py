@@ -30,7 +30,12 @@ def test_it_is_written_with_its_kind_and_its_settings() -> None:
     written = Holder(instruments=(Requests(prefix="of_"),)).model_dump(mode="json")
     assert written == {
         "instruments": [
-            {"kind": "perflab.instruments.requests:Requests", "prefix": "of_", "steady": True}
+            {
+                "kind": "perflab.instruments.requests:Requests",
+                "prefix": "of_",
+                "steady": True,
+                "phases": True,
+            }
         ]
     }
 
