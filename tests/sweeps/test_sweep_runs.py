@@ -26,13 +26,14 @@ CELLS = (
     "import perflab\nrun = perflab.run('client_overhead', "
     "perflab.notebook_parameters('client_overhead', globals()))\nperflab.verdict(run)",
 )
+TO_BE_KILLED = 30
 SWEEP = """
 retries: 1
 parameters: {{backend: process, blocks: 3, fresh_blocks: 0, client: [lean], rate: [50]}}
 cells:
   - notebook: client_overhead
-    parameters: {{duration_s: 0.3, warmup_s: 0}}
-    grid: {{body_bytes: {lengths}}}
+    parameters: {{warmup_s: 0}}
+    zip: {{body_bytes: {lengths}, duration_s: {seconds}}}
 """
 
 
@@ -41,7 +42,9 @@ class Swept:
 
     def __init__(self, folder: Path, lengths: list[int]) -> None:
         self.file = folder / "some.yaml"
-        self.file.write_text(SWEEP.format(lengths=lengths))
+        # A kernel looks once a second whether its parent is there: what is killed must last longer.
+        seconds = [3.0 if length == TO_BE_KILLED else 0.3 for length in lengths]
+        self.file.write_text(SWEEP.format(lengths=lengths, seconds=seconds))
         self.runs = folder / "runs"
         self._sweeps = folder / "sweeps"
         notebooks = folder / "notebooks"
@@ -101,7 +104,7 @@ def read_until(child: subprocess.Popen[str], *texts: str) -> str:
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_a_sweep_goes_on_after_a_cell_that_raised_and_after_a_kill(tmp_path: Path) -> None:
-    swept = Swept(tmp_path, [13, 20, 30])
+    swept = Swept(tmp_path, [13, 20, TO_BE_KILLED])
     child = swept.begun()
     told = read_until(child, "cell 3/3", "1/3")
     assert "cell failed: RuntimeError: planted" in told
