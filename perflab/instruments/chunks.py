@@ -7,7 +7,7 @@ from typing import Any
 
 from perflab.instruments.instrument import Instrument, Load, Look, Observation, Scene
 from perflab.instruments.requests import at_least
-from perflab.load.chunk_times import ChunkTimes, chunk_times
+from perflab.load.chunk_times import ChunkTimes, times_of_chunks
 from perflab.load.stream_report import OF_STREAMS
 from perflab.load.workload import Scripted, Workload
 from perflab.stacks.plan import StackPlan
@@ -29,7 +29,7 @@ class Chunks(Instrument):
 class _Chunks(Look):
     def observe(self, load: Load) -> Observation:
         """Return columns alone."""
-        found = chunk_times(load.result)
+        found = times_of_chunks(load.result)
         return Observation(chunk_columns(found) if found is not None else {})
 
 

@@ -47,7 +47,7 @@ class ChunkTimes:
     at_once_share: float
 
 
-def chunk_times(result: LoadResult) -> ChunkTimes | None:
+def times_of_chunks(result: LoadResult) -> ChunkTimes | None:
     """Return the times of a load's streams; None where no answer was to be streamed."""
     parts = [
         _of_worker(chunk_rows(result.folder / str(worker)), rows, result.looks[worker])

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from perflab.load.chunk_times import chunk_times
+from perflab.load.chunk_times import times_of_chunks
 from perflab.load.columns import template_names
 from perflab.load.failure_causes import causes
 from perflab.load.objectives import judged
@@ -46,7 +46,7 @@ def summary(result: LoadResult, workload: Workload, found: SelfCheck) -> dict[st
     errors = result.measured(lambda rows: rows["error"])
     total, succeeded = len(errors), int((errors == 0).sum())
     response = times_of(result)
-    streamed = chunk_times(result)
+    streamed = times_of_chunks(result)
     seconds = _seconds(result)
     received = int(result.measured(lambda rows: rows["bytes"]).sum())
     counts = np.bincount(errors, minlength=len(ERRORS))

@@ -13,7 +13,7 @@ import pytest
 from perflab.instruments import Chunks
 from perflab.instruments.chunks import chunk_columns
 from perflab.load.chunk_record import FILE, NOTHING, ROW
-from perflab.load.chunk_times import ChunkTimes, chunk_times
+from perflab.load.chunk_times import ChunkTimes, times_of_chunks
 from perflab.load.outcome import CODES
 from perflab.load.report import summary
 from perflab.load.result import LoadResult
@@ -55,7 +55,7 @@ def planted(
 
 
 def times_of(result: LoadResult) -> ChunkTimes:
-    found = chunk_times(result)
+    found = times_of_chunks(result)
     assert found is not None
     return found
 
@@ -133,7 +133,7 @@ def test_stalls_of_the_client_are_held_against_the_gaps_they_lie_in(tmp_path: Pa
 
 def test_a_load_without_streams_has_none_of_these_numbers(tmp_path: Path) -> None:
     result = load_result(tmp_path, np.linspace(0.4, 5, 40))
-    assert chunk_times(result) is None
+    assert times_of_chunks(result) is None
     shown = summary(result, STREAM, check(result, STREAM))
     assert not any("chunk" in name for name in shown)
     assert "chunk" not in table(shown)
