@@ -69,6 +69,8 @@ def test_a_full_backlog_is_in_the_record_from_the_moment_on_it_is_full(listening
     queues, host = sampler.queues(), sampler.host()
     assert set(queues["service"]) == {"shop"}
     before, after = queues[queues["t_ns"] < full_ns], queues[queues["t_ns"] >= full_ns]
+    # A look has the instant at which it begins: what filled up meanwhile, the last may see.
+    before = before.iloc[:-1]
     assert before["drops"].max() == before["waiting"].max() == 0
     assert after["drops"].iloc[-1] >= 3
     assert after["waiting"].iloc[-1] == BACKLOG + 1
