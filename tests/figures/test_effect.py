@@ -174,6 +174,7 @@ def test_it_is_saved_with_its_table_and_rebuilt_byte_for_byte(many: Run, tmp_pat
     assert [path.read_bytes() for path in again] == [svg.read_bytes(), table.read_bytes()]
 
 
+@pytest.mark.slow
 def test_every_column_of_its_file_is_seen(many: Run) -> None:
     table = EFFECT.table(many)
     assert (table["unit"] != "").any()

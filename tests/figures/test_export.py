@@ -54,6 +54,7 @@ def contents(directory: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in directory.iterdir()}
 
 
+@pytest.mark.slow
 def test_another_process_rebuilds_every_file_byte_for_byte(normal, tmp_path) -> None:
     save_each(normal, tmp_path / "here")
     environment = {**os.environ, "PYTHONHASHSEED": "7", "TZ": "Asia/Tokyo", "MPLBACKEND": "svg"}

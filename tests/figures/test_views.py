@@ -47,6 +47,7 @@ def test_every_figure_is_drawn_from_its_file_alone(case, request, tmp_path) -> N
     check_drawn_from_files(request.getfixturevalue(case), DRAWN[case], tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "name"), [(case, name) for case, names in RICH.items() for name in names]
 )

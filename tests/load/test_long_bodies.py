@@ -192,6 +192,7 @@ def test_bodies_that_share_a_buffer_are_summed_apart(flaw_at: int) -> None:
     assert [number for _, number in found] == [*sizes, LONG, LONG]
 
 
+@pytest.mark.slow
 def test_a_thousand_downloads_given_up_leave_nothing_behind() -> None:
     rounds, users = 20, 50
 

@@ -65,6 +65,7 @@ def test_stream_figures_are_drawn_from_their_files_alone(case, names, request, t
     check_drawn_from_files(request.getfixturevalue(case), names, tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "names"), [("streams", NAMES[4:]), ("rungs", ["ladder", "users_held"])]
 )

@@ -26,6 +26,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
     return {name: write_posts(tmp_path_factory.mktemp(name), (name,), 4) for name in OWN}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OWN)
 def test_a_run_of_connections_has_its_figures_and_no_text_is_cut(name, planted, tmp_path) -> None:
     run = planted[name]

@@ -53,6 +53,7 @@ def test_figures_of_downloads_are_drawn_from_their_files_alone(
     check_drawn_from_files(request.getfixturevalue(case), names, tmp_path)
 
 
+@pytest.mark.slow
 def test_every_column_of_a_file_of_downloads_is_seen(threads: Run, tmp_path: Path) -> None:
     check_columns_are_seen(write_downloads(tmp_path, ("clients",)), OF_LADDER)
     check_columns_are_seen(threads, ["thread_curve"])
