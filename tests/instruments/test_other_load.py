@@ -158,7 +158,8 @@ def test_looks_without_an_answer_are_no_fault(side: OtherSide) -> None:
 
 
 def test_a_load_that_is_not_over_in_time_fails_the_trial(side: OtherSide) -> None:
-    side.looks = [RUNNING]
+    # It ends at last: who waited for that would be seen.
+    side.looks = [*[RUNNING] * 150, (200, DONE)]
     with pytest.raises(
         StackError, match=r"POST /load of node 'it'.*not over within longest_s = 0.3"
     ):
