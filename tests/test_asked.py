@@ -55,7 +55,7 @@ def test_a_notebook_that_shows_a_run_prints_the_parameters_of_that_run(runs: Pat
     shown = in_notebook(from_run=run_id)
     assert {name: getattr(shown, name) for name in SMALL} == SMALL
     assert shown.backend == "process"
-    assert shown.warmup_requests == 300
+    assert shown.warmup_requests == 2000
     assert laboratory.run("synchronous_commit", shown).run_id == run_id
 
 

@@ -33,10 +33,6 @@ PER_WORKER: PoolMeaning = "per_worker"
 class SyncVsAsyncParameters(LoadParameters):
     """Parameters of the driver study; distance, pool and workers are factors beside the driver."""
 
-    # With asyncpg next to the database throughput rises for some 3 s after services start.
-    warmup_requests: int = Field(
-        default=2500, ge=0, le=1_000_000, description="requests before them, recorded apart"
-    )
     runtime: Runtime = Field(
         default="onnx", description="what computes the predictions: scikit-learn or ONNX Runtime"
     )
@@ -219,9 +215,11 @@ EXPERIMENT = Experiment(
     "database, with which pool, with how many workers?",
     parameters=SyncVsAsyncParameters,
     main_job={
-        "pool_minconn": ["max"], "round_trip_ms": [0], "fresh_blocks": 2,
-        "requests": 400, "warmup_requests": 2000,
-    },  # fmt: skip
+        "pool_minconn": ["max"],
+        "round_trip_ms": [0],
+        "fresh_blocks": 2,
+        "requests": 400,
+    },
     treatments=_treatments,
     factors=_levels,
     contrasts=_contrasts,
