@@ -51,7 +51,7 @@ def test_the_main_job_is_what_the_lab_is_for() -> None:
 def test_parameters_of_the_main_job_go_where_they_belong() -> None:
     chosen = [systems.experiment(name) for name in ("synchronous_commit", "latency_cpu")]
     values = main_job_values(chosen, {"blocks": 4, "users": 30, "workers": 2})
-    own = {"fresh_blocks": 2, "requests": 500, "warmup_requests": 1500}
+    own = {"fresh_blocks": 2, "warmup_requests": 1500}
     assert values["synchronous_commit"] == {"blocks": 4, "workers": 2, **own}
     short = dict(systems.experiment("latency_cpu").main_job or {})
     assert values["latency_cpu"] == {**short, "blocks": 4, "users": 30}

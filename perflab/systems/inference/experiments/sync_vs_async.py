@@ -214,12 +214,7 @@ EXPERIMENT = Experiment(
     question="Does a non-blocking driver alone raise throughput: at which distance from the "
     "database, with which pool, with how many workers?",
     parameters=SyncVsAsyncParameters,
-    main_job={
-        "pool_minconn": ["max"],
-        "round_trip_ms": [0],
-        "fresh_blocks": 2,
-        "requests": 400,
-    },
+    main_job={"pool_minconn": ["max"], "round_trip_ms": [0], "fresh_blocks": 2},
     treatments=_treatments,
     factors=_levels,
     contrasts=_contrasts,

@@ -101,7 +101,7 @@ EXPERIMENT = Experiment(
     question="How much throughput does waiting for the commit's disk flush cost, and how much the "
     "rest of the database write?",
     parameters=SynchronousCommitParameters,
-    main_job={"fresh_blocks": 2, "requests": 500, "warmup_requests": 1500},
+    main_job={"fresh_blocks": 2, "warmup_requests": 1500},
     treatments=_treatments,
     factors=lambda _: {WRITE: ("yes", "no"), FACTOR: ("on", "off", "none")},
     contrasts=_contrasts,
