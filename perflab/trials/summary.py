@@ -56,10 +56,21 @@ def service_columns(
     row: dict[str, Any] = {}
     for name in services:
         own = samples[samples["service"] == name]
-        inside = own[(own["t_ns"] >= begin_ns) & (own["t_ns"] <= end_ns)]
         row[f"cpu_share_{name}"] = cpu_share(own, begin_ns, end_ns)
-        row[f"memory_{name}_bytes"] = int(inside["memory_bytes"].max()) if len(inside) else 0
+        row[f"memory_{name}_bytes"] = largest_memory(own, begin_ns, end_ns)
     return row
+
+
+def largest_memory(own: pd.DataFrame, begin_ns: int, end_ns: int) -> float:
+    """Return the most memory (bytes) between two instants, both interpolated; NaN without samples.
+
+    A stage that is shorter than the time between two samples has its memory from those around it.
+    """
+    if own.empty:
+        return float("nan")
+    at, memory = own["t_ns"].to_numpy(), own["memory_bytes"].to_numpy()
+    inside = memory[(at >= begin_ns) & (at <= end_ns)]
+    return float(np.max([*inside, *np.interp([begin_ns, end_ns], at, memory)]))
 
 
 def cpu_share(own: pd.DataFrame, begin_ns: int, end_ns: int) -> float:

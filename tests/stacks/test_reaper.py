@@ -13,7 +13,7 @@ import pytest
 
 from perflab.paths import project_root
 from perflab.stacks.labels import Labels
-from perflab.stacks.reaper import Reapers
+from perflab.stacks.reaper import COUNT, Reapers
 from perflab.stacks.stack_folders import make_data
 
 OWNER = """
@@ -35,6 +35,12 @@ def wait_until(condition: Callable[[], object]) -> None:
 def reapers_of(pid: int) -> list[psutil.Process]:
     children = psutil.Process(pid).children()
     return [child for child in children if "perflab.stacks.reaper" in child.cmdline()]
+
+
+def both_reapers_of(pid: int) -> list[psutil.Process]:
+    """Return both, once they are: until its program starts, a child has its parent's command line."""
+    wait_until(lambda: len(reapers_of(pid)) == COUNT)
+    return reapers_of(pid)
 
 
 def sleeper(environment: dict[str, str], folder: str) -> subprocess.Popen[bytes]:
@@ -64,7 +70,7 @@ def test_owner_and_a_reaper_killed_together_leave_no_process_and_no_folder(known
     assert owner.stdout is not None
     try:
         assert owner.stdout.readline() == b"watched\n"
-        first, second = reapers_of(owner.pid)
+        first, second = both_reapers_of(owner.pid)
         first.kill()
         owner.kill()
         wait_until(lambda: left.poll() is not None)
@@ -80,7 +86,7 @@ def test_owner_and_a_reaper_killed_together_leave_no_process_and_no_folder(known
 def test_a_killed_reaper_is_named_and_replaced() -> None:
     told: list[str] = []
     reapers = Reapers("nothing", told.append)
-    first, second = reapers_of(os.getpid())
+    first, second = both_reapers_of(os.getpid())
     reapers.renew()
     assert told == []
     first.kill()
@@ -89,6 +95,7 @@ def test_a_killed_reaper_is_named_and_replaced() -> None:
     assert told == [
         f"a reaper (pid {first.pid}) was ended by SIGKILL; another was started in its place"
     ]
+    wait_until(lambda: len(reapers_of(os.getpid())) == COUNT)
     (third,) = [child for child in reapers_of(os.getpid()) if child != second]
     second.kill()
     wait_until(lambda: second.status() == psutil.STATUS_ZOMBIE)
