@@ -210,7 +210,7 @@ def test_rows_of_a_data_set_are_sent_in_turn(server: tuple[str, int], tmp_path: 
 @pytest.mark.measures
 def test_failures_stop_the_load_and_the_data_is_kept() -> None:
     out, _ = perflab(
-        "http://127.0.0.1:9/", "--rate", "200", "-d", "20", "--stop-failures", "10", "--json",
+        "http://127.0.0.1:9/", "--rate", "200", "-d", "20", "--stop-after-failures", "10", "--json",
         code=4,
     )  # fmt: skip
     shown = json.loads(out)
