@@ -37,6 +37,7 @@ def _counts(shown: Mapping[str, Any]) -> Iterator[str]:
         )
     if "stop" in shown:
         yield from _stop(shown["stop"])
+        return
     causes = [Cause(**words) for words in shown["errors_by_cause"]]
     if len(causes) < 2:
         text = ", ".join(cause.text for cause in causes)
