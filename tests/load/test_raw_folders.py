@@ -78,6 +78,7 @@ def test_what_names_no_owner_is_left_alone(tmp_path: Path) -> None:
 
 def test_what_a_user_was_told_of_outlives_its_owner(tmp_path: Path) -> None:
     with place(None, WORK) as here:
+        (here.raw / "0").mkdir(parents=True)
         here.keep = True
     assert here.folder.is_dir()
     assert not (here.folder / OWNER).exists()
