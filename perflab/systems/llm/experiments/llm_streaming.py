@@ -1,4 +1,4 @@
-"""Is a streaming proxy better when it passes chunks through, and what can a load test tell of it?"""
+"""Is a proxy better when it passes chunks through, and what can a load test tell of it?"""
 
 from __future__ import annotations
 
