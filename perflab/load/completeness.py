@@ -49,7 +49,7 @@ def reasons(result: LoadResult, workload: Workload, causes: Sequence[Cause]) -> 
             found.append(Reason(code="client.failures", side="client", text=text))
     expected = (TIMEOUT,) if workload.may_time_out else ()
     unexpected = [cause for cause in causes if cause.error not in (*CLIENT_FAULTS, *expected)]
-    if failed(unexpected) > MAX_ERROR_SHARE * measured and not workload.may_fail:
+    if failed(unexpected) > MAX_ERROR_SHARE * measured:
         text = f"{failed(unexpected)} of {measured} requests failed: {in_words(unexpected)}"
         found.append(Reason(code="server.failures", side="server", text=text))
     return found

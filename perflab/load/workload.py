@@ -280,8 +280,7 @@ class Workload(_Model):
 
     ``may_time_out`` says that time-outs are answers of the study, as of a server that is to be
     shown to fail: a load in which requests, or all of them, time out is then valid. They count as
-    failures like any other, and times that they could move are bounds. ``may_fail`` says so of
-    every failure that is the server's, as of one that is to run out of descriptors.
+    failures like any other, and times that they could move are bounds.
     """
 
     request: Request
@@ -289,7 +288,6 @@ class Workload(_Model):
     connections: Connections = Connections()
     timeout_s: float = Field(default=30.0, gt=0, le=3_600)
     may_time_out: bool = False
-    may_fail: bool = False
     client: ClientName = "lean"
     stop: StopRules = StopRules()
     verify_tls: bool = True
