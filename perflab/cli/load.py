@@ -95,7 +95,12 @@ def command(
     duration: Annotated[
         float, _option("end after seconds (default 10)", ENDING, "--duration", "-d")
     ] = 0.0,
-    stop_failures: Annotated[int, _option("end after this many failures", ENDING)] = 0,
+    stop_after_failures: Annotated[
+        int,
+        _option(
+            "end at this many failures, of all workers; what is under way ends (0: never)", ENDING
+        ),
+    ] = 0,
     stop_failure_share: Annotated[float, _option("end above this share", ENDING)] = 0.0,
     objective: Annotated[
         list[str] | None,
@@ -125,9 +130,14 @@ def command(
     A streamed answer: perflab load --users 20 --stream sse --end-marker '[DONE]' URL shows the time
     to the first chunk, the gaps between chunks and chunks per second.
 
+    A load until it fails: perflab load --users 500 --ramp 480 --pacing 20 --duration 480
+    --stop-after-failures 5 URL says after what time, with how many users, and what ended before
+    the fifth failure and after it. Times and throughput hold only what ended before.
+
     Exit status: 0 the numbers are valid and every objective was held; 1 an error, told on stderr;
     2 words that cannot be read; 3 INVALID numbers, or too few for an objective; 4 every request
-    failed; 99 an objective was missed; 130 interrupted. Of several the first of 130, 4, 3, 99.
+    failed; 99 an objective was missed or --stop-after-failures was reached; 130 interrupted. Of
+    several the first of 130, 4, 3, 99.
     """
     from perflab.load.command import workload
     from perflab.load.options import Options
@@ -143,7 +153,7 @@ def command(
         body_file=body_file, data=data, expect_status=expect_status, expect_body=expect_body,
         expect_bytes=expect_bytes, expect_checksum=expect_checksum, redirects=redirects,
         stream=stream, min_chunks=min_chunks, end_marker=end_marker, client=client,
-        insecure=insecure, ca_file=ca_file, stop_failures=stop_failures,
+        insecure=insecure, ca_file=ca_file, stop_after_failures=stop_after_failures,
         stop_failure_share=stop_failure_share, objectives=objective or (),
         allow_targets=allow_target or (), out=out, csv=csv,
     )  # fmt: skip
@@ -151,6 +161,8 @@ def command(
         value = getattr(options, name)
         if value < 0:
             options.problems.append(f"--{name} {value:g} is negative")
+    if stop_after_failures < 0:
+        options.problems.append(f"--stop-after-failures {stop_after_failures} is negative")
     if workers < 0:
         options.problems.append(f"--workers {workers} is negative")
     if as_json and csv == "-":

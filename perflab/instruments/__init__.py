@@ -2,6 +2,7 @@
 
 from perflab.instruments.chunks import Chunks
 from perflab.instruments.cpu_speed import CpuSpeed
+from perflab.instruments.failure_threshold import FailureThreshold
 from perflab.instruments.flushes import FlushProbe
 from perflab.instruments.instrument import Instrument, Load, Look, Observation, Scene
 from perflab.instruments.kernel import KernelAccounts
@@ -25,6 +26,7 @@ __all__ = [
     "Chunks",
     "CpuSpeed",
     "DatabaseWaits",
+    "FailureThreshold",
     "FlushProbe",
     "Instrument",
     "KernelAccounts",

@@ -31,6 +31,7 @@ ROW = np.dtype(
         ("stage", "i1"),
     ]
 )
+REQUESTS = "requests.rows"
 PACK = struct.Struct("<8qihhbb")
 PHASE_ROW = np.dtype([("row", "<u4"), ("name", "<u2"), ("value_ms", "<f4")])
 PHASE_PACK = struct.Struct("<IHf")
@@ -52,7 +53,7 @@ class Recorder:
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
-        self._rows = Spool(folder / "requests.rows")
+        self._rows = Spool(folder / REQUESTS)
         self._phases = Spool(folder / "phases.rows")
         self._progress = ProgressRecorder(folder)
         self._chunks = ChunkRecorder(folder)
@@ -160,7 +161,7 @@ class Recorder:
 
 def rows(folder: Path) -> np.ndarray:
     """Return the rows a worker wrote, mapped from disk, as a structured array."""
-    path = folder / "requests.rows"
+    path = folder / REQUESTS
     if path.stat().st_size == 0:
         return np.empty(0, dtype=ROW)
     return np.memmap(path, dtype=ROW, mode="r")
@@ -169,7 +170,7 @@ def rows(folder: Path) -> np.ndarray:
 def rows_since(folder: Path, first: int, most: int = 1 << 18) -> np.ndarray:
     """Return the whole rows a worker has spooled so far, from a number on, but not too many."""
     try:
-        with (folder / "requests.rows").open("rb") as file:
+        with (folder / REQUESTS).open("rb") as file:
             file.seek(first * ROW.itemsize)
             data = file.read(most * ROW.itemsize)
     except FileNotFoundError:

@@ -52,7 +52,7 @@ def workload(options: Options) -> Workload:
         # The workers run elsewhere: a relative path would be another file to them.
         "ca_file": str(Path(options.ca_file).resolve()) if options.ca_file else "",
         "stop": {
-            "failures": options.stop_failures,
+            "failures": options.stop_after_failures,
             "failure_share": options.stop_failure_share,
             "objectives": [_objective(text, problems) for text in options.objectives],
         },

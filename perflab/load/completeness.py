@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from perflab.load.failure_causes import Cause, in_words
-from perflab.load.outcome import AFTER, CODES
+from perflab.load.outcome import AFTER, CODES, CUT_OFF
 from perflab.load.result import LoadResult
 from perflab.load.schedule import last_instant_s, planned_count
 from perflab.load.workload import ClosedLoop, OpenLoop, Scripted, Workload
@@ -19,8 +19,6 @@ from perflab.recordings.reasons import Reason, Side
 MAX_ERROR_SHARE = 0.01
 MIN_LASTED_SHARE = 0.99
 CLIENT_FAULTS = ("ports", "files", "script", "body_file", "stream_no_room")
-# The load's end cut them off: neither a success nor a fault of the server.
-CUT_OFF = ("aborted", "unsent")
 UNSENT = CODES["unsent"]
 # An answer of the study where its workload says so.
 TIMEOUT = "timeout"
@@ -49,7 +47,8 @@ def reasons(result: LoadResult, workload: Workload, causes: Sequence[Cause]) -> 
             found.append(Reason(code="client.failures", side="client", text=text))
     expected = (TIMEOUT,) if workload.may_time_out else ()
     unexpected = [cause for cause in causes if cause.error not in (*CLIENT_FAULTS, *expected)]
-    if failed(unexpected) > MAX_ERROR_SHARE * measured:
+    # Who says how many failures end a load asks when the server fails: they are the answer.
+    if not workload.stop.failures and failed(unexpected) > MAX_ERROR_SHARE * measured:
         text = f"{failed(unexpected)} of {measured} requests failed: {in_words(unexpected)}"
         found.append(Reason(code="server.failures", side="server", text=text))
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,7 +24,7 @@ STATUS = CODES["status"]
 
 @dataclass(frozen=True)
 class Cause:
-    """``count`` measured requests failed alike; ``status`` is 0 but for unexpected statuses."""
+    """``count`` requests failed alike; ``status`` is 0 but for unexpected statuses."""
 
     error: str
     status: int
@@ -40,7 +40,14 @@ class Cause:
 
 def causes(result: LoadResult) -> list[Cause]:
     """Return the causes of failure in the measure stage, the most frequent first."""
-    keys, counts = np.unique(result.measured(_keys), return_counts=True)
+    return causes_among(result, (rows for _, rows in result.measured_by_worker()))
+
+
+def causes_among(result: LoadResult, parts: Iterable[np.ndarray]) -> list[Cause]:
+    """Return the causes of failure among some rows of a load, the most frequent first."""
+    pieces = [_keys(rows) for rows in parts]
+    every = np.concatenate(pieces) if pieces else np.empty(0, dtype=np.int32)
+    keys, counts = np.unique(every, return_counts=True)
     found = []
     for key, count in zip(keys.tolist(), counts.tolist(), strict=True):
         code, status = divmod(key, MOST_STATUSES)

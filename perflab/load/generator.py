@@ -13,7 +13,6 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +20,8 @@ from perflab.errors import LoadError
 from perflab.host.endings import how_it_ended
 from perflab.host.priority import give_way
 from perflab.load.live import Live
-from perflab.load.looks import Looks
 from perflab.load.machine_counts import MachineCounts
+from perflab.load.merging import merged
 from perflab.load.payload import FileBody
 from perflab.load.result import LoadResult
 from perflab.load.stopping import Progress, StopLoad, Watch
@@ -178,7 +177,7 @@ class Generator:
             if folder is None:
                 shutil.rmtree(place, ignore_errors=True)
             raise
-        return _merged(place, reports, workload, machine, watch)
+        return merged(place, reports, workload, machine, watch)
 
     def _begin(
         self, workload: Workload, address: str, folder: Path, allowed: Sequence[str]
@@ -263,41 +262,3 @@ class Generator:
 
 def _nothing() -> None:
     """Check nothing."""
-
-
-def _merged(
-    folder: Path,
-    reports: list[dict[str, Any]],
-    workload: Workload,
-    before: MachineCounts,
-    watch: Watch,
-) -> LoadResult:
-    after = MachineCounts.now(before.cores)
-    wall_ns = sum(report["wall_ns"] for report in reports)
-    # Beyond the number of users, workers have nothing to do.
-    busy = reports[: getattr(workload.arrivals, "users", len(reports))]
-    first_errors: dict[tuple[str, int], str] = {}
-    for report in reports:
-        for kind, status, text in report["first_errors"]:
-            first_errors.setdefault((kind, status), text)
-    found = LoadResult(
-        folder=folder,
-        workers=len(reports),
-        cpu_ns=sum(report["cpu_ns"] for report in reports),
-        looks=[Looks.of(report["looks"]) for report in reports],
-        run_delay_share=sum(report["run_delay_ns"] for report in reports) / max(1, wall_ns),
-        unsent=sum(report["unsent"] for report in reports),
-        lasted_s=min(report["lasted_ns"] for report in busy) / 1e9,
-        first_errors=first_errors,
-        capped=sum(report["capped"] for report in reports),
-        missed=watch.missed,
-        stopped=watch.reason or next((r["stopped"] for r in reports if r["stopped"]), ""),
-        peak_memory_bytes=max(report["peak_memory_bytes"] for report in reports),
-        clock_step_ms=max((report["clock_step_ms"] for report in reports), key=abs),
-        real_time=all(report["real_time"] for report in reports),
-        cores=len(before.cores),
-        steal_share=before.stolen_until(after),
-        kernel=before.counted_until(after),
-    )
-    # Between fewer than two measured starts there is no time that CPU could be a share of.
-    return found if found.end_ns > found.begin_ns else replace(found, cpu_ns=0)

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from perflab.load.columns import latency_counts, rows_since
+from perflab.load.failure_stop import is_failure
 from perflab.load.outcome import CENSORED_CODES, MEASURE
 from perflab.load.stopping import Progress
 
@@ -28,7 +29,7 @@ class Live:
         rows = rows_since(self._folder, self._finished)
         good = rows["error"] == 0
         self._finished += len(rows)
-        self._failed += len(rows) - int(good.sum())
+        self._failed += int(is_failure(rows["error"]).sum())
         self._measured += int((rows["stage"] == MEASURE).sum())
         # What ran into a time-out took at least so long: an objective that is missed by that is.
         known = good | np.isin(rows["error"], CENSORED_CODES)

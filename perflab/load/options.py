@@ -49,7 +49,7 @@ class Options:
     client: str = "lean"
     insecure: bool = False
     ca_file: str = ""
-    stop_failures: int = 0
+    stop_after_failures: int = 0
     stop_failure_share: float = 0.0
     objectives: Sequence[str] = ()
     allow_targets: Sequence[str] = ()

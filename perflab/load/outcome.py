@@ -39,5 +39,10 @@ ERRORS = (
 )
 CODES = {name: code for code, name in enumerate(ERRORS)}
 CENSORED_CODES = tuple(CODES[name] for name in CENSORED)
-STAGES = ("warmup", "measure", "after")
-WARMUP, MEASURE, AFTER = range(len(STAGES))
+# The load's end cut them off: neither a success nor a fault of the server.
+CUT_OFF = ("aborted", "unsent")
+CUT_OFF_CODES = tuple(CODES[name] for name in CUT_OFF)
+# `after`: what keeps a load up beyond its plan. `after_stop`: what ended after the failure that
+# ended the load (see perflab.load.failure_stop).
+STAGES = ("warmup", "measure", "after", "after_stop")
+WARMUP, MEASURE, AFTER, AFTER_STOP = range(len(STAGES))

@@ -26,7 +26,10 @@ def of_load(result: LoadResult, workload: Workload) -> list[Remark]:
     """Return what was seen of a load besides its numbers."""
     found = {}
     if result.stopped:
-        found["load.stopped"] = f"the load was ended early: {result.stopped}"
+        text = f"the load was ended early: {result.stopped}"
+        if result.failure_stop is not None:
+            text += "; times and throughput are of what ended until then"
+        found["load.stopped"] = text
     if result.capped:
         text = f"{result.capped} requests waited for a free connection; see connection wait"
         found["load.capped"] = text

@@ -15,6 +15,7 @@ from perflab.load.objectives import judged
 from perflab.load.outcome import ERRORS, MEASURE
 from perflab.load.result import LoadResult
 from perflab.load.selfcheck import SelfCheck
+from perflab.load.stop_report import stop_shown
 from perflab.load.stream_report import remarks as of_streams
 from perflab.load.stream_report import streams
 from perflab.load.times import Number, known, shown, times_of
@@ -97,6 +98,7 @@ def summary(result: LoadResult, workload: Workload, found: SelfCheck) -> dict[st
         "unsent": result.unsent,
         "capped": result.capped,
         "stopped": result.stopped,
+        **stop_shown(result),
         "objectives": objectives,
         "valid": found.valid,
         "reasons": [each.model_dump() for each in found.reasons],

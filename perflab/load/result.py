@@ -13,6 +13,7 @@ import pandas as pd
 
 from perflab.load.chunk_record import chunks
 from perflab.load.columns import ROW, frame, rows
+from perflab.load.failure_stop import FailureStop
 from perflab.load.looks import Looks
 from perflab.load.message_record import messages
 from perflab.load.outcome import MEASURE
@@ -34,7 +35,8 @@ class LoadResult:
     connections; ``clock_step_ms`` how far real time moved against monotonic time; ``real_time``
     whether the workers had real-time priority; ``stopped`` the reason why a rule or the user ended
     the load early; ``lasted_s`` the time from the common start until the first worker with users
-    had nothing more to do; ``first_errors`` the text of the first failure by error class and
+    had nothing more to do; ``failure_stop`` the end by a number of failures, if it was that;
+    ``first_errors`` the text of the first failure by error class and
     status; ``missed`` the objectives whose miss ended the load.
     """
 
@@ -55,6 +57,7 @@ class LoadResult:
     missed: tuple[str, ...] = ()
     steal_share: float = 0.0
     kernel: Mapping[str, int] = field(default_factory=dict)
+    failure_stop: FailureStop | None = None
 
     @cached_property
     def rows(self) -> list[np.ndarray]:
@@ -101,6 +104,9 @@ class LoadResult:
         if ends and len(self.messages):
             # Streams go on when the last request, often that which opened them, is long over.
             ends = [max(*ends, int(self.messages["at_ns"].iloc[-1]))]
+        if ends and self.failure_stop is not None:
+            # Users were at work until then, also those whose requests had not ended.
+            ends = [self.failure_stop.at_ns]
         return max(begins, default=0), min(ends, default=0)
 
     @property
@@ -112,7 +118,8 @@ class LoadResult:
     def end_ns(self) -> int:
         """Return the last planned instant of the measure stage (of the first worker to end).
 
-        Of requests planned for one instant it is their last end.
+        Of requests planned for one instant it is their last end; of a load that failures ended,
+        the instant of the last of them.
         """
         return self._bounds[1]
 

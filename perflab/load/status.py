@@ -1,6 +1,7 @@
 """How ``perflab load`` ends: one exit status for each cause, so that scripts can tell them apart.
 
-A missed objective has the status that k6 gives to a missed threshold. Of several causes the first
+A missed objective has the status that k6 gives to a missed threshold, and so has a load that a
+number of failures ended. Of several causes the first
 in the order below is told.
 """
 
@@ -34,4 +35,4 @@ def status_of(shown: Mapping[str, Any]) -> Status:
     # What cannot be judged has not been shown to hold.
     if not shown["valid"] or (None in held and False not in held):
         return Status.INVALID
-    return Status.MISSED if False in held else Status.GOOD
+    return Status.MISSED if False in held or "stop" in shown else Status.GOOD

@@ -86,7 +86,7 @@ class Watch:
     def _judge(self, progress: Progress) -> str:
         rules = self._rules
         if rules.failures and progress.failed >= rules.failures:
-            return f"{progress.failed} requests failed (the limit is {rules.failures})"
+            return rules.failures_reached
         if rules.failure_share and progress.finished >= SMALLEST_SHARE_N:
             share = progress.failed / progress.finished
             if share > rules.failure_share:

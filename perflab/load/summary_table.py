@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from perflab.load.failure_causes import Cause
+from perflab.load.failure_causes import Cause, in_words
 from perflab.percentiles import OF_LOADS, needed_n
 
 WIDTH = 80
@@ -35,6 +35,9 @@ def _counts(shown: Mapping[str, Any]) -> Iterator[str]:
         yield from _wrapped(
             f"{shown['chunks']} chunks of streams, {shown['chunks_per_s'] or 0:.1f} chunks/s"
         )
+    if "stop" in shown:
+        yield from _stop(shown["stop"])
+        return
     causes = [Cause(**words) for words in shown["errors_by_cause"]]
     if len(causes) < 2:
         text = ", ".join(cause.text for cause in causes)
@@ -45,6 +48,26 @@ def _counts(shown: Mapping[str, Any]) -> Iterator[str]:
         yield from _wrapped(cause.text, "  ")
     if len(causes) > MOST_CAUSES:
         yield f"  and {len(causes) - MOST_CAUSES} more causes"
+
+
+def _stop(stop: Mapping[str, Any]) -> Iterator[str]:
+    """Tell a load's end by failures, and what ended on both sides of it."""
+    users = "" if stop["users"] is None else f" with {stop['users']} users active"
+    yield from _wrapped(
+        f"stopped at {stop['failures']} failures after {stop['after_s']:.2f} s{users}"
+    )
+    yield from _wrapped(f"until the stop: {_part(stop['until'])}", "  ")
+    yield from _wrapped(
+        f"after it, {stop['under_way']} having been under way: {_part(stop['after'])}", "  "
+    )
+
+
+def _part(part: Mapping[str, Any]) -> str:
+    text = f"{part['successes']} successes, {part['failures']} failures"
+    if part["given_up"]:
+        text += f", {part['given_up']} given up"
+    causes = in_words([Cause(**words) for words in part["causes"]])
+    return text + (f" ({causes})" if causes else "")
 
 
 def _times(shown: Mapping[str, Any]) -> Iterator[str]:

@@ -23,16 +23,21 @@ import uvloop
 from perflab.host.priority import go_first
 from perflab.host.processes import peak_memory_bytes
 from perflab.load.client import DEFAULT_CONNECTIONS, Client, LeanClient
+from perflab.load.closed_driver import ClosedDriver
 from perflab.load.columns import Recorder
-from perflab.load.drivers import ClosedDriver, Driver, OpenDriver
+from perflab.load.driver import Driver
 from perflab.load.exchange import Exchange
 from perflab.load.looks import Probe
+from perflab.load.open_driver import OpenDriver
+from perflab.load.outcome import CUT_OFF_CODES
 from perflab.load.prepared import Prepared
 from perflab.load.targets import refuse_foreign, split
 from perflab.load.timer import Timer
 from perflab.load.workload import ClosedLoop, Scripted, Workload
 
 REPORT_S = 0.25
+# After a failure, where their number ends the load; in a storm of them one report does for many.
+FAILURE_REPORT_S = 0.001
 
 
 class Order:
@@ -69,7 +74,9 @@ class Load:
         self.client = make_client(order, loop, prepared)
         self.driver = self._driver(prepared)
         self._failures_left = workload.stop.failures
+        self._telling: asyncio.TimerHandle | None = None
         self.stopped = ""
+        self.start_ns = order.start_ns
         self.lasted_ns = 0
 
     def _driver(self, prepared: Prepared) -> Driver:
@@ -105,10 +112,14 @@ class Load:
 
     def _record(self, exchange: Exchange) -> None:
         self.recorder.add(exchange)
-        if exchange.error:
-            self._failures_left -= 1
-            if self._failures_left == 0:
-                self.stop(f"{self.order.workload.stop.failures} requests failed")
+        if not exchange.error or exchange.error in CUT_OFF_CODES:
+            return
+        self._failures_left -= 1
+        if self._failures_left == 0:
+            self.stop(self.order.workload.stop.failures_reached)
+        elif self._telling is None and self.order.workers > 1:
+            # The number is that of all workers: who adds them up must not wait for the next report.
+            self._telling = asyncio.get_running_loop().call_later(FAILURE_REPORT_S, self._report)
 
     def stop(self, reason: str, within_s: float | None = None) -> None:
         """End the load: what is under way may end within its timeout, or within a time.
@@ -128,7 +139,7 @@ class Load:
         try:
             # Before anything is planned: a stall at the very begin is seen as well.
             self.probe = Probe(time.monotonic_ns())
-            start_ns = max(self.order.start_ns, self.probe.began_ns)
+            self.start_ns = start_ns = max(self.order.start_ns, self.probe.began_ns)
             async with _company(self._watch(), self._tell()):
                 async with asyncio.timeout(None) as bound:
                     bound.reschedule(
@@ -148,6 +159,8 @@ class Load:
             self.client.abort()
             await self.client.close()
             self.timer.close()
+            if self._telling is not None:
+                self._telling.cancel()
             self.recorder.close()
 
     async def _watch(self) -> None:
@@ -162,8 +175,12 @@ class Load:
     async def _tell(self) -> None:
         while True:
             await asyncio.sleep(REPORT_S)
-            self.recorder.hand_over()
-            say({"event": "progress", "in_flight": self.driver.in_flight})
+            self._report()
+
+    def _report(self) -> None:
+        self._telling = None
+        self.recorder.hand_over()
+        say({"event": "progress", "in_flight": self.driver.in_flight})
 
 
 def make_client(order: Order, loop: asyncio.AbstractEventLoop, prepared: Prepared) -> Client:
@@ -238,6 +255,7 @@ async def carry_out(load: Load) -> dict[str, Any]:
         gc.unfreeze()
     return {
         "unsent": load.driver.unsent,
+        "start_ns": load.start_ns,
         "lasted_ns": load.lasted_ns,
         "first_errors": load.client.first_errors.found(),
         "cpu_ns": load.driver.cpu.used_ns,

@@ -76,6 +76,31 @@ STREAMS = (
         noun="gaps of 0",
     ),
 )  # fmt: skip
+# Of loads that a number of failures ends; see :mod:`perflab.instruments.failure_threshold`.
+STOPS = (
+    Response(
+        name="users_at_stop", title="users when the failures ended the load", unit="users",
+        heading="users at stop", noun="users at the stop", better="more", typical=True,
+    ),
+    Response(
+        name="successes_until_stop", title="successes until the failures ended the load",
+        unit="requests", heading="successes", noun="successes until the stop", better="more",
+        typical=True,
+    ),
+    *(
+        Response(name=name, title=title, unit="requests", noun=noun)
+        for name, title, noun in (
+            ("requests_until_stop", "requests that ended until the stop", "requests at the stop"),
+            ("failures_until_stop", "failures until the stop", "failures at the stop"),
+            ("under_way_at_stop", "requests under way at the stop", "requests under way"),
+            ("failures_after_stop", "failures after the stop", "failures after the stop"),
+        )
+    ),
+    Response(
+        name="stop_after_s", title="time until the failures ended the load", unit="s",
+        noun="time until the stop", better="more",
+    ),
+)  # fmt: skip
 # The median of every phase that a service reports of itself.
 PHASES = (
     Response(

@@ -44,13 +44,15 @@ def server() -> Iterator[tuple[str, int]]:
     child.stdout.close()
 
 
-def perflab(*words: str, code: int | None = 0, cwd: Path | None = None) -> tuple[str, str]:
+def perflab(
+    *words: str, code: int | None = 0, cwd: Path | None = None, codes: tuple[int, ...] = (0, 3)
+) -> tuple[str, str]:
     """Run a load; without a code, one whose numbers a busy machine may have made invalid."""
     done = subprocess.run(
         [sys.executable, "-c", "from perflab.cli import main; main()", "load", *words],
         cwd=cwd or project_root(), capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
-    assert done.returncode in ((0, 3) if code is None else (code,)), done.stdout + done.stderr
+    assert done.returncode in (codes if code is None else (code,)), done.stdout + done.stderr
     return done.stdout, done.stderr
 
 
@@ -210,12 +212,46 @@ def test_rows_of_a_data_set_are_sent_in_turn(server: tuple[str, int], tmp_path: 
 @pytest.mark.measures
 def test_failures_stop_the_load_and_the_data_is_kept() -> None:
     out, _ = perflab(
-        "http://127.0.0.1:9/", "--rate", "200", "-d", "20", "--stop-failures", "10", "--json",
+        "http://127.0.0.1:9/", "--rate", "200", "-d", "20", "--stop-after-failures", "10", "--json",
         code=4,
     )  # fmt: skip
     shown = json.loads(out)
     assert 10 <= shown["requests"] < 400
     assert "10 requests failed" in shown["stopped"]
+
+
+@pytest.mark.measures
+def test_streams_to_users_who_join_end_at_their_failures_and_the_record_tells_both_sides(
+    tmp_path: Path,
+) -> None:
+    body = '{"a": 1}\n{"b": 2}\n'
+    child = subprocess.Popen(
+        [sys.executable, str(SERVER), "0.2", "fail_from:20", body], stdout=subprocess.PIPE
+    )
+    assert child.stdout is not None
+    url = f"http://127.0.0.1:{int(child.stdout.readline())}/"
+    try:
+        out, _ = perflab(
+            url, "--users", "30", "--ramp", "3", "--pacing", "1", "-d", "20", "--stream", "ndjson",
+            "--stop-after-failures", "5", "--workers", "2", "--json",
+            "--out", str(tmp_path / "out"), code=None, codes=(99, 3),
+        )  # fmt: skip
+    finally:
+        child.kill()
+        child.wait()
+        child.stdout.close()
+    shown = json.loads(out)
+    stop = shown["stop"]
+    assert shown["stopped"] == "5 requests failed"
+    assert (stop["failures"], stop["until"]["failures"], stop["until"]["successes"]) == (5, 5, 20)
+    assert [each["error"] for each in stop["until"]["causes"]] == ["status"]
+    rows = pd.read_parquet(tmp_path / "out" / "requests.parquet")
+    assert dict(rows["stage"].value_counts()).get("after_stop", 0) == stop["after"]["requests"]
+    assert len(rows) == 25 + stop["after"]["requests"]
+    stopped_ns = rows.loc[rows["stage"] == "measure", "done_ns"].max()
+    seen = rows.loc[rows["planned_ns"] <= stopped_ns, "user"].nunique()
+    # Who was to join in the moment of the stop may not have come to it.
+    assert stop["users"] - seen in (0, 1)
 
 
 @pytest.mark.measures

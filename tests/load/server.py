@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import sys
 
 BODY = sys.argv[3].encode() if len(sys.argv) > 3 else b'{"label": 1}'
 ONE_AT_A_TIME = asyncio.Lock()
+ANSWERS = itertools.count()
 
 
 async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -26,7 +28,10 @@ async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
             if mode == "reset":
                 writer.transport.abort()
                 return
-            status = b"500 Oops" if mode == "fail" else b"200 OK"
+            failing = mode == "fail"
+            if mode.startswith("fail_from:"):
+                failing = next(ANSWERS) >= int(mode.removeprefix("fail_from:"))
+            status = b"500 Oops" if failing else b"200 OK"
             writer.write(
                 b"HTTP/1.1 %s\r\nContent-Length: %d\r\nServer-Timing: app;dur=%d, x\r\n\r\n%s"
                 % (status, len(BODY), delay_s * 1000, BODY)

@@ -1,0 +1,80 @@
+"""One load out of what its workers wrote and reported."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from perflab.load.active_users import active
+from perflab.load.failure_stop import FailureStop, mark
+from perflab.load.looks import Looks
+from perflab.load.machine_counts import MachineCounts
+from perflab.load.result import LoadResult
+from perflab.load.stopping import Watch
+from perflab.load.workload import Workload
+
+
+def merged(
+    folder: Path,
+    reports: list[dict[str, Any]],
+    workload: Workload,
+    before: MachineCounts,
+    watch: Watch,
+) -> LoadResult:
+    """Return the record of a load whose workers have reported, one folder and report for each.
+
+    Parameters
+    ----------
+    before : MachineCounts
+        Of the moment before anything was sent.
+    """
+    after = MachineCounts.now(before.cores)
+    wall_ns = sum(report["wall_ns"] for report in reports)
+    # Beyond the number of users, workers have nothing to do.
+    busy = reports[: getattr(workload.arrivals, "users", len(reports))]
+    first_errors: dict[tuple[str, int], str] = {}
+    for report in reports:
+        for kind, status, text in report["first_errors"]:
+            first_errors.setdefault((kind, status), text)
+    stopped = next((r["stopped"] for r in reports if r["stopped"]), watch.reason)
+    failure_stop = _failure_stop(folder, reports, workload, stopped)
+    found = LoadResult(
+        folder=folder,
+        workers=len(reports),
+        cpu_ns=sum(report["cpu_ns"] for report in reports),
+        looks=[Looks.of(report["looks"]) for report in reports],
+        run_delay_share=sum(report["run_delay_ns"] for report in reports) / max(1, wall_ns),
+        unsent=sum(report["unsent"] for report in reports),
+        lasted_s=min(report["lasted_ns"] for report in busy) / 1e9,
+        first_errors=first_errors,
+        capped=sum(report["capped"] for report in reports),
+        missed=watch.missed,
+        stopped=workload.stop.failures_reached if failure_stop else stopped,
+        failure_stop=failure_stop,
+        peak_memory_bytes=max(report["peak_memory_bytes"] for report in reports),
+        clock_step_ms=max((report["clock_step_ms"] for report in reports), key=abs),
+        real_time=all(report["real_time"] for report in reports),
+        cores=len(before.cores),
+        steal_share=before.stolen_until(after),
+        kernel=before.counted_until(after),
+    )
+    # Between fewer than two measured starts there is no time that CPU could be a share of.
+    return found if found.end_ns > found.begin_ns else replace(found, cpu_ns=0)
+
+
+def _failure_stop(
+    folder: Path, reports: list[dict[str, Any]], workload: Workload, stopped: str
+) -> FailureStop | None:
+    """Return the end of a load by its number of failures, with the record cut there.
+
+    What fails while a load ends for another reason did not end it.
+    """
+    failures = workload.stop.failures
+    if not failures or stopped not in ("", workload.stop.failures_reached):
+        return None
+    at_ns = mark(folder, len(reports), failures)
+    if not at_ns:
+        return None
+    since_ns = at_ns - min(report["start_ns"] for report in reports)
+    return FailureStop(failures, at_ns, since_ns / 1e9, active(workload.arrivals, since_ns))

@@ -1,0 +1,91 @@
+"""Users over time: by the plan, and as drivers let them come; each keeps a pace of its own."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from perflab.analysis.trials.users_joined import joined
+from perflab.load import closed_driver
+from perflab.load.active_users import active
+from perflab.load.closed_driver import ClosedDriver
+from perflab.load.prepared import Prepared
+from perflab.load.targets import split
+from perflab.load.workload import (
+    Burst,
+    ClosedLoop,
+    Connections,
+    OpenLoop,
+    Request,
+    Scripted,
+    Stage,
+    UserStage,
+)
+from tests.load.virtual import MS, START_NS, S, Sent, World
+
+NOTHING = Prepared(Request(), split("http://127.0.0.1:1/")[0], Connections())
+# As published: up to 500 users, a request of each every 20 s, for eight minutes.
+PUBLISHED = ClosedLoop(users=500, duration_s=480, max_duration_s=480, pacing_s=20, ramp_s=480)
+
+
+def carried_out(
+    arrivals: ClosedLoop, world: World, monkeypatch: pytest.MonkeyPatch
+) -> dict[int, list[Sent]]:
+    """Return the requests of each user, in a world where only waiting takes time."""
+    monkeypatch.setattr(closed_driver, "clock", world.clock)
+    users = range(arrivals.users)
+    driver = ClosedDriver(arrivals, users, (0, 0), world, NOTHING, world, world.record)
+    found = world.live(driver.run(START_NS))
+    return {user: [each for each in found if each.user == user] for user in users}
+
+
+def test_500_users_who_join_over_8_minutes_each_keep_their_own_pace(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World(service_ns=3 * S, late_ns=7 * MS, handling_ns=2 * MS)
+    for user, own in carried_out(PUBLISHED, world, monkeypatch).items():
+        joins_ns = round(user * 480 / 500 * S)
+        turns = -(-(480 * S - joins_ns) // (20 * S))
+        assert [each.planned_ns for each in own] == [joins_ns + 20 * S * k for k in range(turns)]
+
+
+def test_an_answer_that_takes_longer_than_the_pace_is_followed_at_once_and_from_then_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World(service_ns=30 * S)
+    one = ClosedLoop(users=1, duration_s=100, pacing_s=20)
+    (own,) = carried_out(one, world, monkeypatch).values()
+    assert [each.planned_ns for each in own] == [0, 30 * S, 60 * S, 90 * S]
+
+
+def test_the_record_shows_as_many_users_at_any_time_as_the_plan_has(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ramp = ClosedLoop(users=60, duration_s=40, pacing_s=5, ramp_s=30)
+    by_user = carried_out(ramp, World(service_ns=S, late_ns=3 * MS), monkeypatch)
+    rows = [(each.user, each.planned_ns) for own in by_user.values() for each in own]
+    found = joined(pd.DataFrame(rows, columns=["user", "planned_ns"]))
+    assert found["users"].tolist() == list(range(1, 61))
+    for at_s in (0.0, 0.499, 0.5, 7.3, 29.4, 29.5, 35.0):
+        recorded = int(found["users"][found["at_s"] <= at_s].iloc[-1])
+        assert recorded == active(ramp, round(at_s * S))
+
+
+def test_a_load_without_requests_had_no_users() -> None:
+    empty = pd.DataFrame({"user": np.zeros(0, int), "planned_ns": np.zeros(0, int)})
+    assert joined(empty).empty
+
+
+def test_users_in_stages_come_and_go_and_loads_without_users_have_none() -> None:
+    up_and_down = (UserStage(users=0, to_users=10, duration_s=10),
+                   UserStage(users=10, to_users=4, duration_s=6))  # fmt: skip
+    loop = ClosedLoop(users=10, duration_s=16, stages=up_and_down)
+    found = Counter({at: active(loop, at * S + 1) for at in (0, 5, 9, 11, 15)})
+    assert found == {0: 1, 5: 6, 9: 10, 11: 9, 15: 5}
+    one_by_one = Scripted(script="a:B", users=5, duration_s=9, join_s=2)
+    assert [active(one_by_one, at * S) for at in (0, 1, 2, 20)] == [1, 1, 2, 5]
+    assert active(OpenLoop(stages=(Stage(rate=1, duration_s=1),)), 0) is None
+    assert active(Burst(size=3), 0) is None

@@ -1,0 +1,227 @@
+"""Loads that end at a number of failures: where the record is cut, and what is told of it."""
+
+from __future__ import annotations
+
+import math
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from perflab.instruments.failure_threshold import FailureThreshold, stop_columns
+from perflab.load import columns
+from perflab.load.failure_stop import FailureStop, mark
+from perflab.load.generator import Generator
+from perflab.load.outcome import AFTER, AFTER_STOP, CODES, MEASURE, WARMUP
+from perflab.load.report import summary
+from perflab.load.result import LoadResult
+from perflab.load.selfcheck import check
+from perflab.load.status import Status, status_of
+from perflab.load.summary_table import WIDTH, table
+from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, StopRules, Workload
+from perflab.recordings.responses import STOPS
+from perflab.stacks.plan import StackPlan
+from tests.load.planted import BEGIN_NS, S, load_result
+
+
+def written(folder: Path, done: list[int], errors: list[str], stages: list[int]) -> None:
+    """Write the rows of one worker, by the instants of their ends."""
+    folder.mkdir(parents=True)
+    rows = np.zeros(len(done), dtype=columns.ROW)
+    rows["done_ns"], rows["stage"] = done, stages
+    rows["error"] = [CODES[name] for name in errors]
+    (folder / columns.REQUESTS).write_bytes(rows.tobytes())
+
+
+def stages_of(folder: Path) -> list[int]:
+    return [int(stage) for stage in columns.rows(folder)["stage"]]
+
+
+def test_the_stop_is_the_failure_that_completes_the_number_over_all_workers(
+    tmp_path: Path,
+) -> None:
+    written(tmp_path / "0", [10, 30, 50, 70], ["reset", "", "reset", ""], [MEASURE] * 4)
+    written(tmp_path / "1", [20, 40, 60], ["", "timeout", "connect"], [WARMUP, MEASURE, WARMUP])
+    written(tmp_path / "2", [], [], [])
+    assert mark(tmp_path, 3, 3) == 50, "the third of 10, 40, 50 and 60"
+    assert stages_of(tmp_path / "0") == [MEASURE, MEASURE, MEASURE, AFTER_STOP]
+    assert stages_of(tmp_path / "1") == [WARMUP, MEASURE, AFTER_STOP]
+
+
+def test_what_the_loads_own_end_cut_off_is_no_failure_and_fewer_change_nothing(
+    tmp_path: Path,
+) -> None:
+    written(tmp_path / "0", [10, 20, 30], ["reset", "aborted", "unsent"], [MEASURE] * 3)
+    assert mark(tmp_path, 1, 2) == 0
+    assert stages_of(tmp_path / "0") == [MEASURE] * 3
+    assert mark(tmp_path, 1, 1) == 10
+
+
+def test_what_keeps_a_load_up_keeps_its_stage(tmp_path: Path) -> None:
+    written(tmp_path / "0", [10, 20, 30], ["reset", "", ""], [MEASURE, AFTER, MEASURE])
+    assert mark(tmp_path, 1, 1) == 10
+    assert stages_of(tmp_path / "0") == [MEASURE, AFTER, AFTER_STOP]
+
+
+WORK = Workload(
+    request=Request(),
+    arrivals=ClosedLoop(users=50, duration_s=60, ramp_s=50, pacing_s=2),
+    stop=StopRules(failures=5),
+)
+
+
+def stopped(folder: Path, change: Any = lambda _: None) -> LoadResult:
+    """Plant a load of 500 requests in 5 s, the last 100 of which ended after the fifth failure."""
+
+    def cut(rows: np.ndarray) -> None:
+        rows["error"][[100, 200, 300, 350, 399]] = CODES["reset"]
+        rows["error"][[400, 410, 420]] = CODES["timeout"]
+        rows["error"][490:] = CODES["unsent"]
+        rows["started_ns"][490:] = 0
+        rows["stage"][400:] = AFTER_STOP
+        # Those that ended later took long.
+        rows["done_ns"][400:490] += 20 * S
+        change(rows)
+
+    result = load_result(folder, np.linspace(0.41, 5.4, 500), change=cut)
+    at_ns = int(result.rows[0]["done_ns"][399])
+    stop = FailureStop(5, at_ns, (at_ns - BEGIN_NS) / 1e9, users=7)
+    return replace(result, failure_stop=stop, stopped="5 requests failed", lasted_s=30.0)
+
+
+def test_times_and_throughput_hold_only_what_ended_until_the_stop(tmp_path: Path) -> None:
+    result = stopped(tmp_path)
+    shown = summary(result, WORK, check(result, WORK))
+    assert (shown["requests"], shown["errors"]) == (400, 5)
+    assert shown["response_time_ms"]["max"] == pytest.approx(300)
+    # 395 of 400 at 100 a second; the window begins with the first planned instant.
+    assert shown["throughput_rps"] == pytest.approx(395 / (0.3 + 399 / 100), rel=0.01)
+
+
+def test_a_load_that_failures_end_is_valid_and_its_failures_are_its_answer(
+    tmp_path: Path,
+) -> None:
+    result = stopped(tmp_path / "a")
+    assert check(result, WORK).reasons == ()
+    other = WORK.model_copy(update={"stop": StopRules()})
+    without = replace(stopped(tmp_path / "b"), failure_stop=None)
+    assert "server.failures" in {each.code for each in check(without, other).reasons}
+
+
+def test_a_client_that_fails_itself_is_refused_whatever_number_ends_its_load(
+    tmp_path: Path,
+) -> None:
+    def ours(rows: np.ndarray) -> None:
+        rows["error"][rows["error"] == CODES["reset"]] = CODES["files"]
+
+    found = check(stopped(tmp_path, ours), WORK)
+    assert [each.code for each in found.reasons] == ["client.failures"]
+
+
+def test_the_summary_tells_the_stop_and_what_ended_on_both_sides_of_it(tmp_path: Path) -> None:
+    result = stopped(tmp_path)
+    shown = summary(result, WORK, check(result, WORK))
+    text = table(shown)
+    words = " ".join(text.split())
+    assert "stopped at 5 failures after 4.40 s with 7 users active" in words
+    assert "until the stop: 395 successes, 5 failures (5 x reset)" in words
+    # A response takes 0.3 s, so 30 of the 90 had been started by then.
+    assert "after it, 30 having been under way: 87 successes, 3 failures, 10 given up" in words
+    assert "times and throughput are of what ended until then" in words
+    assert max(map(len, text.splitlines())) <= WIDTH
+    assert status_of(shown) == Status.MISSED
+
+
+def test_a_trial_has_what_ended_on_both_sides_as_columns_that_are_declared(
+    tmp_path: Path,
+) -> None:
+    found = stop_columns(stopped(tmp_path / "a"))
+    assert found["reached_failures"] == 1
+    assert (found["users_at_stop"], found["under_way_at_stop"]) == (7, 30)
+    assert (found["requests_until_stop"], found["successes_until_stop"]) == (400, 395)
+    assert (found["failures_until_stop"], found["failures_after_stop"]) == (5, 3)
+    assert (found["successes_after_stop"], found["given_up_after_stop"]) == (87, 10)
+    assert {response.name for response in STOPS} <= set(found)
+    held = stop_columns(load_result(tmp_path / "b", np.linspace(1, 2, 9)))
+    assert held["reached_failures"] == 0
+    assert math.isnan(held["users_at_stop"])
+
+
+def test_the_instrument_says_where_no_number_of_failures_ends_the_load() -> None:
+    stack = StackPlan.model_construct(nodes=())
+    assert list(FailureThreshold().obstacles(stack, WORK)) == []
+    endless = WORK.model_copy(update={"stop": StopRules()})
+    assert "StopRules(failures=5)" in next(iter(FailureThreshold().obstacles(stack, endless)))
+
+
+@pytest.fixture
+def failing() -> Iterator[tuple[str, int]]:
+    """Yield the address of a server that takes 0.1 s, and after how many answers it fails."""
+    child = subprocess.Popen(
+        [sys.executable, str(Path(__file__).with_name("server.py")), "0.1", "fail_from:12"],
+        stdout=subprocess.PIPE,
+    )
+    assert child.stdout is not None
+    yield f"http://127.0.0.1:{int(child.stdout.readline())}", 12
+    child.kill()
+    child.wait()
+    child.stdout.close()
+
+
+def sent(workers: int, workload: Workload, url: str) -> LoadResult:
+    core = max(os.sched_getaffinity(0))
+    generator = Generator([core] * workers, {}, real_time=False)
+    try:
+        generator.start()
+        return generator.run(workload, url)
+    finally:
+        generator.close()
+
+
+REFUSALS = {"server.failures", "load.incomplete", "load.unsent", "load.short", "client.failures"}
+
+
+@pytest.mark.measures
+def test_the_failures_of_several_workers_end_the_load_of_all_together(
+    failing: tuple[str, int],
+) -> None:
+    url, good = failing
+    # Three workers of four users, of whom all fail in the second round: no worker comes to nine.
+    arrivals = ClosedLoop(users=12, duration_s=30, pacing_s=3)
+    work = Workload(request=Request(), arrivals=arrivals, stop=StopRules(failures=9))
+    result = sent(3, work, url)
+    assert result.failure_stop is not None
+    assert (result.failure_stop.failures, result.failure_stop.users) == (9, 12)
+    rows = result.requests
+    assert len(rows) == 2 * good, "nobody has begun a third round"
+    measured = rows[rows["stage"] == "measure"]
+    assert (measured["error"] == "status").sum() == 9
+    late = rows[rows["stage"] == "after_stop"]
+    assert (late["error"] == "status").all()
+    assert len(late) == 3
+    assert not {each.code for each in check(result, work).reasons} & REFUSALS
+    result.discard()
+
+
+@pytest.mark.measures
+def test_an_open_load_ends_at_its_failures_and_what_was_planned_beyond_them_is_no_fault(
+    failing: tuple[str, int],
+) -> None:
+    url, good = failing
+    arrivals = OpenLoop(stages=(Stage(rate=100, duration_s=30),))
+    work = Workload(request=Request(), arrivals=arrivals, stop=StopRules(failures=5))
+    result = sent(2, work, url)
+    assert result.failure_stop is not None
+    assert result.failure_stop.users is None
+    rows = result.requests
+    assert (rows[rows["stage"] == "measure"]["error"] != "").sum() == 5
+    assert (rows["error"] == "").sum() == good
+    assert result.unsent > 1000
+    assert not {each.code for each in check(result, work).reasons} & REFUSALS
+    result.discard()
