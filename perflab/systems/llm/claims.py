@@ -15,7 +15,7 @@ from perflab.systems.llm.rungs import KINDS, few_files
 
 CPU, CHUNK_CPU, CORES = "server_cpu_us_per_answer", "server_cpu_us_per_chunk", "cpu_share_proxy"
 FIRST, GAP, MEAN, RATE = "first_chunk_p50_ms", "chunk_gap_p99_ms", "mean_ms", "throughput_rps"
-USERS, REQUESTS, SUCCESSES = "users_at_failure", "stop_requests", "stop_successes"
+USERS, REQUESTS, SUCCESSES = "users_at_stop", "requests_begun", "successes_until_stop"
 WORDS = {
     CPU: "proxy CPU per answer",
     CHUNK_CPU: "proxy CPU per chunk",

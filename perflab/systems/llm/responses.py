@@ -10,6 +10,7 @@ from perflab.recordings.responses import (
     PHASES,
     PROFILE,
     REQUESTS,
+    STOPS,
     STREAMS,
 )
 
@@ -35,35 +36,25 @@ COST = (
         unit="requests", noun="requests under way",
     ),
 )  # fmt: skip
-THRESHOLD = (
+BROKEN_OFF = (
     Response(
-        name="users_at_failure", title="users when the threshold of failures was reached",
-        unit="users", heading="users at failure", noun="users at failure", better="more",
-        typical=True,
+        name="requests_begun", title="requests begun when the failures ended the load",
+        unit="requests", noun="requests at the stop",
     ),
     Response(
-        name="stop_requests", title="requests begun when it was reached", unit="requests",
-        noun="requests at failure",
-    ),
-    Response(
-        name="stop_successes", title="successes when it was reached", unit="requests",
-        heading="successes by then", noun="successes at failure", better="more", typical=True,
-    ),
-    Response(
-        name="stop_failures", title="failures when it was reached", unit="requests",
-        noun="failures",
-    ),
-    Response(
-        name="stop_in_flight", title="requests under way when it was reached", unit="requests",
-        heading="under way then", noun="requests broken off", typical=True,
-    ),
-    Response(
-        name="stop_failure_share", title="failure rate if what was under way counts as failed",
-        heading="failure rate with those", noun="failure rate", typical=True,
-    ),
-    Response(
-        name="failures_after", title="failures after it was reached", unit="requests",
-        noun="failures",
+        name="failure_share_broken_off", title="failure rate if what was under way had failed",
+        heading="failure rate with broken off", noun="failure rate", typical=True,
     ),
 )  # fmt: skip
-RESPONSES = (*COST, *THRESHOLD, *STREAMS, *REQUESTS, *PHASES, *CPU, *CLIENT, *MEMORY, *PROFILE)
+RESPONSES = (
+    *COST,
+    *STOPS,
+    *BROKEN_OFF,
+    *STREAMS,
+    *REQUESTS,
+    *PHASES,
+    *CPU,
+    *CLIENT,
+    *MEMORY,
+    *PROFILE,
+)

@@ -11,7 +11,7 @@ import pandas as pd
 from perflab.instruments import Instrument, Load, Look, Observation, Scene
 from perflab.instruments.instrument import no_node
 from perflab.load.chunk_times import times_of_chunks
-from perflab.load.completeness import CUT_OFF
+from perflab.load.outcome import CUT_OFF
 from perflab.load.workload import Workload
 from perflab.recordings import Reason
 from perflab.stacks.plan import StackPlan

@@ -8,13 +8,13 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from perflab.experiments.experiment import RunParameters
-from perflab.instruments import STANDARD, Chunks, Instrument, Requests
-from perflab.load.workload import ClosedLoop, UserStage, Workload
+from perflab.instruments import STANDARD, Chunks, FailureThreshold, Instrument, Requests
+from perflab.load.workload import ClosedLoop, StopRules, UserStage, Workload
 from perflab.recordings import Remark
 from perflab.stacks.hooks import HttpHook
 from perflab.stacks.plan import StackPlan
 from perflab.systems.llm.asking import request
-from perflab.systems.llm.failure_threshold import FailureThreshold
+from perflab.systems.llm.broken_off import BrokenOff
 from perflab.systems.llm.preset import published_settings
 from perflab.systems.llm.rungs import MODES, Rung, Set
 from perflab.systems.llm.service import stack
@@ -95,7 +95,7 @@ class StreamingParameters(RunParameters):
         default=5,
         ge=1,
         le=1_000_000,
-        description="failures at which a run of the set 'limits' counts as failed",
+        description="failures that end a trial of the set 'limits'",
     )
     timeout_s: float = Field(
         default=5.0, gt=0, le=3600, description="seconds after which an answer has failed"
@@ -132,7 +132,7 @@ def treatments(parameters: StreamingParameters, rungs: Mapping[str, Rung]) -> li
             levels=levels(parameters, name, rung),
             stack=_stack(parameters, rung),
             workload=workload(parameters, rung),
-            instruments=instruments(parameters, rung),
+            instruments=instruments(rung),
         )
         for name, rung in rungs.items()
     ]
@@ -187,7 +187,7 @@ def _stack(parameters: StreamingParameters, rung: Rung) -> StackPlan:
     return StackPlan(nodes=planned.nodes, count=(count,))
 
 
-def instruments(parameters: StreamingParameters, rung: Rung) -> tuple[Instrument, ...]:
+def instruments(rung: Rung) -> tuple[Instrument, ...]:
     """Return what looks at a rung: a ramp is not steady, and a batch has no chunks."""
     looks: list[Instrument] = [StreamCost(node=PROXY)]
     if rung.kind != "batch":
@@ -196,7 +196,7 @@ def instruments(parameters: StreamingParameters, rung: Rung) -> tuple[Instrument
         return (*STANDARD, *looks)
     steady = [each for each in STANDARD if not isinstance(each, Requests)]
     return (
-        Requests(steady=False), *steady, *looks, FailureThreshold(failures=parameters.failures)
+        Requests(steady=False), *steady, *looks, FailureThreshold(), BrokenOff()
     )  # fmt: skip
 
 
@@ -208,8 +208,7 @@ def workload(parameters: StreamingParameters, rung: Rung) -> Workload:
         ),
         arrivals=_ramp(parameters) if rung.is_ramp else _fixed(parameters, rung),
         timeout_s=parameters.timeout_s,
-        may_fail=rung.is_ramp,
-        may_time_out=rung.is_ramp,
+        stop=StopRules(failures=parameters.failures if rung.is_ramp else 0),
     )
 
 
@@ -226,7 +225,7 @@ def _fixed(parameters: StreamingParameters, rung: Rung) -> ClosedLoop:
 
 
 def _ramp(parameters: StreamingParameters) -> ClosedLoop:
-    """Return ever more users. A stop at a number of failures belongs here."""
+    """Return ever more users, who join evenly one after the other."""
     stage = UserStage(users=0, to_users=parameters.stress_users, duration_s=parameters.ramp_s)
     return ClosedLoop(
         users=parameters.stress_users,
@@ -248,8 +247,8 @@ def remarks(parameters: StreamingParameters, rungs: Mapping[str, Rung]) -> Seque
     found = [Remark(code="llm.success", text=text)]
     if any(rung.is_ramp for rung in rungs.values()):
         text = (
-            f"users at failure are those who had joined at failure {parameters.failures}; the load"
-            " goes on after it, so that what a stop would have broken off is seen to its end"
+            f"users join until {parameters.failures} requests have failed; what is under way then"
+            " goes on to its end and is in no time and no throughput"
         )
         found.append(Remark(code="llm.threshold", text=text))
     return found

@@ -35,7 +35,9 @@ def stream_times_table(run: Run) -> pd.DataFrame:
     Of measured successes in valid trials. ``curve`` is a trial, or all trials of a treatment.
     Chunks that came in one read have a gap of 0, drawn at a microsecond.
     """
-    times = _times(run)
+    times, rungs = _times(run), rungs_of(run)
+    order = {name: place for place, name in enumerate(rungs["treatment"])}
+    times = times.sort_values("treatment", key=lambda own: own.map(order), kind="stable")
     parts = [
         _curve(times_of, family=family, version=version, what=what, curve=curve)
         for (family, version, what), own in times.groupby(["family", "version", "what"], sort=False)
@@ -46,7 +48,7 @@ def stream_times_table(run: Run) -> pd.DataFrame:
 
 def _times(run: Run) -> pd.DataFrame:
     requests, chunks = run.requests(), run.chunks()
-    nothing = pd.DataFrame(columns=["family", "version", "what", "trial_id", "ms"])
+    nothing = pd.DataFrame(columns=["treatment", "family", "version", "what", "trial_id", "ms"])
     if chunks.empty:
         return nothing
     good = requests[(requests["stage"] == "measure") & (requests["error"] == "")]

@@ -18,7 +18,7 @@ from perflab.figures.page import Page
 from perflab.figures.theme import MUTED
 from perflab.figures.view import View
 from perflab.figures.words import tick_label
-from perflab.load.completeness import CUT_OFF
+from perflab.load.outcome import CUT_OFF
 from perflab.recordings import Run
 
 TITLE = "requests under way over time"
@@ -36,7 +36,7 @@ def over_time_table(run: Run) -> pd.DataFrame:
     """
     shown = trials_shown(run)
     names = dict(zip(shown["trial_id"], shown["treatment"], strict=True))
-    requests = run.requests(trial_ids=list(names)) if names else pd.DataFrame()
+    requests = run.requests(None, list(names)) if names else pd.DataFrame()
     if requests.empty:
         return pd.DataFrame(columns=COLUMNS)
     rows = [

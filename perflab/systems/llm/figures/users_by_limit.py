@@ -1,7 +1,9 @@
-"""Users when the threshold of failures was reached, over descriptors, for both versions."""
+"""Users when failures ended the load, over descriptors, for both versions."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,20 +11,23 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from perflab.analysis.methods.single_runs import scatter
 from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
 from perflab.figures.evidence import trials_shown
 from perflab.figures.page import Page
 from perflab.figures.points import draw_points
 from perflab.figures.theme import MUTED
 from perflab.figures.view import View
+from perflab.numerals import number
 from perflab.recordings import Run, published_value
 from perflab.recordings.responses import at_least_column
 from perflab.systems.llm.figures.versions import LOOKS, key, rungs_of
 from perflab.systems.llm.preset import RESULTS, STUDY
 
-TITLE = "users when the threshold of failures was reached, over descriptors"
+TITLE = "users when failures ended the load, over descriptors"
 TRIAL, AT_LEAST, PUBLISHED, NEEDED = "trial", "at least", "published", "needed"
-COLUMNS = ["what", "version", "limit", "state", "users", "share", "requests"]
+SAID = "said"
+COLUMNS = ["what", "version", "limit", "state", "users", "share", "words"]
 # A proxied stream takes two: one from the client, one to the model.
 EACH = 2
 ASIDE = {"old": -0.012, "new": 0.012, "raw": 0.0}
@@ -32,27 +37,41 @@ def limits_table(run: Run) -> pd.DataFrame:
     """Return users at failure of every trial by limit and version, and what was published.
 
     ``at least``: fewer failed than the threshold. ``share`` is the failure rate that counts what
-    was under way as failed, of ``requests`` begun. ``needed``: users whose streams take all
-    descriptors.
+    was under way as failed. ``needed``: users whose streams take all descriptors. ``said``: how
+    far two single runs of one and the same proxy lie apart (:mod:`~.methods.single_runs`).
     """
     trials = trials_shown(run)
-    if trials.empty or "users_at_failure" not in trials:
+    if trials.empty or "users_at_stop" not in trials:
         return pd.DataFrame(columns=COLUMNS)
     own = trials[trials["factor_max_files"] != "enough"].merge(rungs_of(run), on="treatment")
-    bound = own.get(at_least_column("users_at_failure"), pd.Series(np.nan, index=own.index))
-    is_bound = own["users_at_failure"].isna() & bound.notna()
+    bound = own.get(at_least_column("users_at_stop"), pd.Series(np.nan, index=own.index))
+    is_bound = own["users_at_stop"].isna() & bound.notna()
     points = pd.DataFrame(
         {
             "what": np.where(is_bound, AT_LEAST, TRIAL),
             "version": own["version"],
             "limit": own["factor_max_files"].astype(float),
             "state": own["state"],
-            "users": own["users_at_failure"].fillna(bound).astype(float),
-            "share": 100 * own["stop_failure_share"].astype(float),
-            "requests": own["stop_requests"].astype(float),
+            "users": own["users_at_stop"].fillna(bound).astype(float),
+            "share": 100 * own["failure_share_broken_off"].astype(float),
         }
     )
-    return pd.concat([points, pd.DataFrame(_others(points))], ignore_index=True)[COLUMNS]
+    others = pd.DataFrame([*_others(points), *_scatters(points)])
+    return pd.concat([points, others], ignore_index=True).reindex(columns=COLUMNS)
+
+
+def _scatters(points: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """Yield in words what one run more of each kind would say by itself."""
+    valid = points[points["state"] == "valid"]
+    for (limit, version), own in valid.groupby(["limit", "version"], sort=False):
+        found = scatter(own["users"].where(own["what"] == TRIAL).tolist())
+        if math.isfinite(found.smallest_difference):
+            words = (
+                f"{limit:g} descriptors, {version}: two single runs lie up to"
+                f" {number(found.smallest_difference)} users apart (mean {number(found.mean)},"
+                f" n = {found.n})"
+            )
+            yield {"what": SAID, "version": version, "limit": limit, "words": words}
 
 
 def _others(points: pd.DataFrame) -> list[dict[str, Any]]:
@@ -62,7 +81,6 @@ def _others(points: pd.DataFrame) -> list[dict[str, Any]]:
             "what": PUBLISHED, "version": version, "limit": limit,
             "users": published_value(STUDY, RESULTS, version, "users_at_failure"),
             "share": published_value(STUDY, RESULTS, version, "failure_rate"),
-            "requests": published_value(STUDY, RESULTS, version, "requests"),
         }
         for version in ("old", "new")
     ]  # fmt: skip
@@ -72,6 +90,7 @@ def _others(points: pd.DataFrame) -> list[dict[str, Any]]:
 
 def draw_limits(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw users over descriptors at the left, and the failure rate of a stop at the right."""
+    said = "".join(f" {words}." for words in table.loc[table["what"] == SAID, "words"])
     figure = page_canvas(
         page,
         TITLE,
@@ -80,7 +99,7 @@ def draw_limits(table: pd.DataFrame, page: Page) -> LabFigure:
         " at least so many users). Crosses: published, one run each, at the sockets that an event"
         " loop of Windows can hold. At the right the failure rate that a stop would print if it"
         " counted what it broke off as failed: a few failures of hundreds of requests are a few"
-        " percent, not half.",
+        f" percent, not half.{said}",
         key=[*key(table[table["what"] == TRIAL]), *_key()],
     )
     left, right = figure.subplots(1, 2)
