@@ -63,7 +63,7 @@ def limits_table(run: Run) -> pd.DataFrame:
 def _scatters(points: pd.DataFrame) -> Iterator[dict[str, Any]]:
     """Yield in words what one run more of each kind would say by itself."""
     valid = points[points["state"] == "valid"]
-    for (limit, version), own in valid.groupby(["limit", "version"], sort=False):
+    for (limit, version), own in valid.groupby(["limit", "version"]):
         found = scatter(own["users"].where(own["what"] == TRIAL).tolist())
         if math.isfinite(found.smallest_difference):
             words = (
