@@ -207,11 +207,12 @@ def main() -> None:
             print(f"{package} is not installed and left out (pip install {package})")
         else:
             ways[package] = way
-    os.sched_setaffinity(0, {bench.cores()[1]})
     print(f"{given.streams} streams of {given.rate:g} tokens/s, ms from sending to seeing")
     print(f"{'client':10}{'round':>6}{'chunks/s':>10}{'p50':>9}{'p99':>9}{'longest':>9}  wanted")
     with bench.generator() as made, upstream(given.streams, tokens, given.rate) as at:
         ways = {"perflab": partial(perflab, made), **ways}
+        # Peers run in this process; the lean client has one of its own on the same core.
+        os.sched_setaffinity(0, {bench.cores()[1]})
         for number in range(given.rounds):
             for name, way in ways.items():
                 seen = way(at, given.streams)

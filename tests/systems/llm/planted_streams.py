@@ -32,7 +32,7 @@ def answers(version: str = "old", failed: int = 0) -> tuple[pd.DataFrame, pd.Dat
     planned = HOUR_NS + np.arange(NUMBER, dtype=np.int64) * 10 * MS
     first, gap = (round(each[version] * MS) for each in (FIRST_MS, GAP_MS))
     is_bad = np.arange(NUMBER) >= NUMBER - failed
-    lasts = np.where(is_bad, MS, first + (CHUNKS - 1) * gap)
+    lasts = np.where(is_bad, 3 * MS, first + (CHUNKS - 1) * gap)
     requests = pd.DataFrame(
         {
             "stage": "measure",
@@ -40,7 +40,7 @@ def answers(version: str = "old", failed: int = 0) -> tuple[pd.DataFrame, pd.Dat
             "user": np.arange(NUMBER, dtype=np.int32),
             "planned_ns": planned,
             "started_ns": planned,
-            "sent_ns": planned,
+            "sent_ns": planned + 2 * MS,
             "first_byte_ns": planned + np.minimum(first, lasts),
             "done_ns": planned + lasts,
             "connect_ns": np.zeros(NUMBER, np.int64),
