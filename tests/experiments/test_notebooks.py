@@ -55,6 +55,10 @@ CONNECTIONS = {
     **QUICK, "blocks": 1, "sets": ["parts"], "target_rate": 200.0, "duration_s": 0.4,
     "warmup_s": 0.1,
 }  # fmt: skip
+STREAMS = {
+    **QUICK, "blocks": 1, "users": 12, "duration_s": 1.5, "warmup_s": 0.5, "interval_s": 0.5,
+    "tokens": 10,
+}  # fmt: skip
 # Each notebook measures once: one by the command line of papermill, one as the main job.
 ELSEWHERE = {"serialization": "below", "synchronous_commit": "tests/cli/test_lab.py"}
 # Quick enough for `make test`; all others are run by `make slow`.
@@ -78,6 +82,7 @@ SMALL = {
     "latency_cpu": {**CHATTERS, "users": 25},
     "registry_downloads": DOWNLOADS,
     "connection_lifecycle": CONNECTIONS,
+    "llm_streaming": STREAMS,
 }
 
 

@@ -1,0 +1,66 @@
+"""What a stop at a number of failures breaks off, and what it does to a failure rate.
+
+A load tool that stops "as if interrupted" breaks off what is under way. Whether it counts that as
+failed decides what its failure rate says: while users still join, and answers are long, many of all
+requests are under way.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import pandas as pd
+
+from perflab.instruments import Instrument, Load, Look, Observation, Scene
+from perflab.load.stop_report import AroundStop, around_stop
+from perflab.load.workload import Workload
+from perflab.recordings.responses import at_least_column
+from perflab.stacks.plan import StackPlan
+
+USERS = "users_at_stop"
+
+
+class BrokenOff(Instrument):
+    """Sums up the requests that had begun when failures ended a load.
+
+    ``requests_begun`` are those that had ended by then and those under way.
+    ``failure_share_broken_off`` counts what was under way as failed, over all that had begun:
+    what a tool prints that breaks it off. Both are NaN where the load held all of its users, and
+    ``users_at_stop_at_least`` is then how many that were.
+    """
+
+    def look(self, scene: Scene) -> Look:  # noqa: ARG002
+        """Return the look at one trial."""
+        return _BrokenOff()
+
+    def obstacles(self, stack: StackPlan, workload: Workload) -> Iterable[str]:  # noqa: ARG002
+        """Return that no number of failures ends the load."""
+        if not workload.stop.failures:
+            yield "broken off: no number of failures ends it; say StopRules(failures=5)"
+
+
+class _BrokenOff(Look):
+    def observe(self, load: Load) -> Observation:
+        """Return columns alone."""
+        return Observation(begun_columns(around_stop(load.result), load.result.requests))
+
+
+def begun_columns(found: AroundStop | None, requests: pd.DataFrame) -> dict[str, float]:
+    """Return the columns of :class:`BrokenOff`.
+
+    Parameters
+    ----------
+    found : AroundStop or None
+        None where failures did not end the load.
+    requests : DataFrame
+        All of it, as recorded.
+    """
+    if found is None:
+        held = float(requests["user"].nunique())
+        unknown = {"requests_begun": math.nan, "failure_share_broken_off": math.nan}
+        return {**unknown, at_least_column(USERS): held}
+    begun = found.until.requests + found.under_way
+    lost = found.until.failures + found.under_way
+    share = lost / begun if begun else math.nan
+    return {"requests_begun": float(begun), "failure_share_broken_off": share}

@@ -1,0 +1,1 @@
+"""The experiments on the LLM proxy, one module each."""

@@ -1,0 +1,47 @@
+"""Is a proxy better when it passes chunks through, and what can a load test tell of it?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from perflab.experiments.experiment import Experiment
+from perflab.recordings import Contrast, Remark
+from perflab.systems.llm import claims, streaming
+from perflab.systems.llm.preset import published_settings
+from perflab.systems.llm.rungs import Rung, chosen
+from perflab.systems.llm.streaming import StreamingParameters
+from perflab.trials.plan import Treatment
+
+# What of the published stress test is stated.
+OF_STRESS = ("stress_users", "interval_s", "failures", "ramp_s", "chunks_for_success")
+
+
+def _rungs(parameters: StreamingParameters) -> dict[str, Rung]:
+    return chosen(parameters.sets, parameters.limits)
+
+
+def _treatments(parameters: StreamingParameters) -> list[Treatment]:
+    return streaming.treatments(parameters, _rungs(parameters))
+
+
+def _contrasts(parameters: StreamingParameters) -> list[Contrast]:
+    stated = published_settings()
+    as_published = all(getattr(parameters, name) == stated[name] for name in OF_STRESS)
+    return claims.contrasts(_rungs(parameters), parameters.limits, as_published)
+
+
+def _warnings(parameters: StreamingParameters) -> Sequence[Remark]:
+    return streaming.remarks(parameters, _rungs(parameters))
+
+
+EXPERIMENT = Experiment(
+    name="llm_streaming",
+    title="LLM proxy: streams, pacing and failures",
+    question="Does a streaming proxy get better when it passes chunks through instead of making "
+    "them anew, and what do pacing and a failure threshold do to the answer?",
+    parameters=StreamingParameters,
+    treatments=_treatments,
+    factors=lambda parameters: streaming.factors(parameters, _rungs(parameters)),
+    contrasts=_contrasts,
+    warnings=_warnings,
+)

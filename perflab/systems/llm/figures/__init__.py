@@ -1,0 +1,1 @@
+"""What is drawn of streams, one view a module."""

@@ -1,0 +1,91 @@
+"""The proxy's CPU for an answer and for a chunk, a row per treatment."""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
+from perflab.figures.evidence import trials_shown, typical_rows
+from perflab.figures.intervals import ARROW, draw_interval, reach
+from perflab.figures.looks import PALETTE, Look
+from perflab.figures.page import Page
+from perflab.figures.plots import rows
+from perflab.figures.points import draw_points
+from perflab.figures.theme import FAINT, INK
+from perflab.figures.view import View
+from perflab.recordings import Run
+
+TITLE = "the proxy's CPU for an answer and for a chunk"
+PANELS = {
+    "server_cpu_us_per_answer": "ms of CPU per answer",
+    "server_cpu_us_per_chunk": "us of CPU per chunk",
+}
+IN_MS = "server_cpu_us_per_answer"
+TRIAL, TYPICAL = "trial", "typical"
+LOOKS = {TRIAL: Look(PALETTE[0], "o", TRIAL)}
+COLUMNS = ["panel", "what", "treatment", "state", "value", "low", "high"]
+BEYOND = 1.5
+
+
+def cost_table(run: Run) -> pd.DataFrame:
+    """Return both costs of every trial, and the typical ones with their 95% intervals.
+
+    In ms for an answer, in us for a chunk.
+    """
+    trials = trials_shown(run)
+    parts = []
+    for response in (name for name in PANELS if name in trials):
+        scale = 1e-3 if response == IN_MS else 1.0
+        points = trials[["treatment", "state"]].assign(value=scale * trials[response])
+        parts.append(points.assign(panel=response, what=TRIAL))
+        typical = typical_rows(run, response).drop(columns="what")
+        numbers = ["value", "low", "high"]
+        typical[numbers] = scale * typical[numbers].astype(float)
+        parts.append(typical.assign(panel=response, what=TYPICAL))
+    known = [each.dropna(subset=["value"]) for each in parts]
+    known = [each for each in known if len(each)]
+    if not known:
+        return pd.DataFrame(columns=COLUMNS)
+    return pd.concat(known, ignore_index=True).reindex(columns=COLUMNS)
+
+
+def draw_costs(table: pd.DataFrame, page: Page) -> LabFigure:
+    """Draw a row per treatment and a panel per cost."""
+    figure = page_canvas(
+        page,
+        TITLE,
+        plot_height_in=0.6 + len(page.looks) * rows.height_in(page.looks, 0.3),
+        subtitle="CPU time of the proxy in the measured stage over its successes, and over their"
+        " chunks. Points: trials (hollow: refused); bars: typical value with its 95% interval."
+        f" {ARROW} What is not streamed has no chunks.",
+        key=[
+            Line2D([], [], ls="", marker="o", ms=4, color=PALETTE[0], label=TRIAL),
+            Line2D([], [], color=INK, marker="|", lw=1.5, label="typical, with its interval"),
+        ],
+    )
+    panels = figure.subplots(1, len(PANELS), sharey=True)
+    for axes, (response, label) in zip(panels, PANELS.items(), strict=True):
+        _draw(axes, table[table["panel"] == response], page)
+        axes.set_xlabel(label)
+    return finish(figure)
+
+
+def _draw(axes: Axes, own: pd.DataFrame, page: Page) -> None:
+    places = rows.frame(axes, page.looks)
+    points = own[own["what"] == TRIAL]
+    points = points.assign(y=points["treatment"].map(places).astype(float) - 0.12)
+    draw_points(axes, points, "value", "y", "what", LOOKS, s=16)
+    within = reach(own["value"], BEYOND)
+    for row in own[own["what"] == TYPICAL].to_dict("records"):
+        at = places[row["treatment"]] + 0.15
+        draw_interval(axes, (row["low"], row["high"]), at, within, color=INK, lw=1.4, zorder=4)
+        axes.plot([row["value"]], [at], marker="|", ms=7, mew=1.5, color=INK, zorder=4)
+    for place in [*places.values()][:-1]:
+        axes.axhline(place + 0.5, color=FAINT, lw=0.6, zorder=0)
+    axes.set_xlim(0, None)
+    only_grid(axes, "x")
+
+
+STREAM_COSTS = View("stream_costs", TITLE, cost_table, draw_costs)

@@ -1,0 +1,100 @@
+"""The rungs: a version of the proxy and the load that it gets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import product
+from typing import Any, Literal
+
+from perflab.parameters import Parameters
+
+Version = Literal["old", "new", "raw"]
+Kind = Literal["stream", "batch", "tools"]
+Wire = Literal["sse", "ndjson"]
+Set = Literal["kinds", "unpaced", "limits", "wire"]
+# What the study calls old and new, as the proxy's setting; raw is beyond it.
+MODES: dict[str, str] = {"old": "rebuild", "new": "pass", "raw": "raw"}
+VERSIONS: tuple[Version, ...] = ("old", "new", "raw")
+# The two that were published.
+BOTH: tuple[Version, ...] = ("old", "new")
+KINDS: tuple[Kind, ...] = ("stream", "batch", "tools")
+FEW_FILES = "files"
+
+
+class Rung(Parameters):
+    """A version of the proxy, and its load.
+
+    ``wire`` is what the model speaks and the client reads. ``is_paced`` keeps every user to a
+    constant cycle; ``is_fast`` lets the model answer so fast that the proxy sets the pace. With
+    ``max_files`` users ramp up to the stress test's number while the proxy has so many descriptors
+    (0: enough for all).
+    """
+
+    label: str
+    version: Version
+    kind: Kind = "stream"
+    wire: Wire = "sse"
+    is_paced: bool = True
+    is_fast: bool = False
+    max_files: int = 0
+
+    @property
+    def is_ramp(self) -> bool:
+        """Whether users ramp up until something fails."""
+        return self.max_files > 0
+
+
+def _rungs(name: str, label: str, versions: Iterable[Version], **own: Any) -> dict[str, Rung]:
+    return {
+        f"{name}_{version}": Rung(label=f"{label}, {version}", version=version, **own)
+        for version in versions
+    }
+
+
+KIND_RUNGS = {
+    name: rung for kind in KINDS for name, rung in _rungs(kind, kind, VERSIONS, kind=kind).items()
+}
+FAST = {"is_fast": True}
+PACING_RUNGS = {
+    **_rungs("paced", "fast model, constant cycle", BOTH, **FAST),
+    **_rungs("unpaced", "fast model, no pacing", BOTH, **FAST, is_paced=False),
+}
+WIRE_RUNGS = {
+    **_rungs("stream", "stream", VERSIONS),
+    **_rungs("ndjson", "stream of JSON lines", VERSIONS, wire="ndjson"),
+}
+SETS: dict[str, dict[str, Rung]] = {
+    "kinds": KIND_RUNGS,
+    "unpaced": PACING_RUNGS,
+    "limits": {},
+    "wire": WIRE_RUNGS,
+}
+
+
+def few_files(version: str, limit: int) -> str:
+    """Return the name of the rung with so many descriptors."""
+    return f"{FEW_FILES}_{limit}_{version}"
+
+
+def chosen(sets: Iterable[str], limits: Iterable[int]) -> dict[str, Rung]:
+    """Return the rungs of all sets, each once, in the order in which they stand above.
+
+    Parameters
+    ----------
+    limits : iterable of int
+        Descriptors of the set ``limits``.
+    """
+    wanted = set(sets)
+    found: dict[str, Rung] = {}
+    for name, rungs in SETS.items():
+        found |= rungs if name in wanted else {}
+    if "limits" in wanted:
+        found |= {
+            few_files(version, limit): Rung(
+                label=f"users ramp up, {limit} descriptors, {version}",
+                version=version,
+                max_files=limit,
+            )
+            for limit, version in product(sorted(set(limits)), BOTH)
+        }
+    return found

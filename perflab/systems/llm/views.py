@@ -1,0 +1,23 @@
+"""What is drawn of the runs of the LLM proxy."""
+
+from __future__ import annotations
+
+from perflab.figures import EFFECT, IN_FLIGHT, LATENCY_ECDF, TIME_BREAKDOWN, flame_views
+from perflab.systems.llm.figures.cost_rows import STREAM_COSTS
+from perflab.systems.llm.figures.pacing_ratios import PACING_RATIOS
+from perflab.systems.llm.figures.stream_times import STREAM_TIMES
+from perflab.systems.llm.figures.streams_over_time import STREAMS_OVER_TIME
+from perflab.systems.llm.figures.users_by_limit import USERS_BY_LIMIT
+
+VIEWS = (
+    EFFECT,
+    STREAM_TIMES,
+    STREAM_COSTS,
+    STREAMS_OVER_TIME,
+    PACING_RATIOS,
+    USERS_BY_LIMIT,
+    LATENCY_ECDF,
+    IN_FLIGHT,
+    TIME_BREAKDOWN,
+    flame_views,
+)

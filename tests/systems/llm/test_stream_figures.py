@@ -1,0 +1,102 @@
+"""Figures of streams: what is planted is what they show, and each is drawn from its file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from perflab.recordings import Run
+from perflab.systems.llm.figures.cost_rows import cost_table
+from perflab.systems.llm.figures.pacing_ratios import pacing_table
+from perflab.systems.llm.figures.stream_times import stream_times_table
+from perflab.systems.llm.figures.streams_over_time import over_time_table
+from perflab.systems.llm.figures.users_by_limit import limits_table
+from tests.figures.saved import check_columns_are_seen, check_drawn_from_files
+from tests.figures.shown import all_words, cut_off, overlapping, pictures
+from tests.systems.llm.planted_streams import CPU_US, FIRST_MS, GAP_MS, write_streams
+
+OWN = {
+    "kinds": ["stream_times", "stream_costs", "streams_over_time"],
+    "unpaced": ["stream_times", "stream_costs", "streams_over_time", "pacing_ratios"],
+    "limits": ["stream_times", "stream_costs", "streams_over_time", "users_by_limit"],
+}
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
+    return {name: write_streams(tmp_path_factory.mktemp(name), (name,)) for name in OWN}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", OWN)
+def test_a_run_of_streams_has_its_figures_and_no_text_is_cut(
+    name: str, planted: dict[str, Run], tmp_path: Path
+) -> None:
+    run = planted[name]
+    drawn = pictures(run)
+    every = {each for names in OWN.values() for each in names}
+    assert [each for each in drawn if each in every] == OWN[name]
+    for each in OWN[name]:
+        assert cut_off(drawn[each]) == [], each
+        assert overlapping(drawn[each]) == [], each
+        assert run.run_id in all_words(drawn[each])
+    check_drawn_from_files(run, OWN[name], tmp_path)
+    check_columns_are_seen(run, OWN[name][3:])
+
+
+def test_first_chunks_count_from_the_planned_instant_and_gaps_from_chunk_to_chunk(
+    planted: dict[str, Run],
+) -> None:
+    table = stream_times_table(planted["kinds"])
+    middle = table[(table["curve"] == "all trials") & (table["share"] == 0.5)]
+    found = middle.set_index(["family", "version", "what"])["ms"]
+    for version in FIRST_MS:
+        assert found["stream", version, "first chunk"] == pytest.approx(FIRST_MS[version])
+        assert found["stream", version, "gap"] == pytest.approx(GAP_MS[version])
+    # A batch has no chunks; kinds stand in the order of the record.
+    assert list(table["family"].unique()) == ["stream", "tools"]
+
+
+def test_the_end_marker_is_no_chunk_and_ends_no_gap(planted: dict[str, Run]) -> None:
+    table = stream_times_table(planted["kinds"])
+    gaps = table[(table["what"] == "gap") & (table["version"] == "old")]
+    assert gaps["ms"].min() == pytest.approx(GAP_MS["old"])
+
+
+def test_costs_stand_in_ms_for_an_answer_and_us_for_a_chunk(planted: dict[str, Run]) -> None:
+    table = cost_table(planted["kinds"]).query("what == 'trial'")
+    of = table[table["treatment"] == "rung=stream_new"].groupby("panel")["value"].min()
+    assert of["server_cpu_us_per_answer"] == pytest.approx(CPU_US["new"] / 1e3)
+    assert of["server_cpu_us_per_chunk"] == pytest.approx(CPU_US["new"] / 5)
+
+
+def test_failures_add_up_over_time(planted: dict[str, Run]) -> None:
+    table = over_time_table(planted["limits"])
+    failed = table[table["what"] == "failed"].groupby("trial_id")["value"]
+    assert (failed.max() == 5).all()
+    assert over_time_table(planted["kinds"])["what"].unique().tolist() == ["under way"]
+
+
+def test_the_factor_by_which_the_unpaced_comparison_misleads_is_that_of_both_ratios(
+    planted: dict[str, Run],
+) -> None:
+    table = pacing_table(planted["unpaced"]).set_index(["response", "what"])["ratio"]
+    true = CPU_US["new"] / CPU_US["old"]
+    assert table["proxy CPU", "constant cycle"] == pytest.approx(true)
+    assert table["proxy CPU", "no pacing"] == pytest.approx(1)
+    assert table["proxy CPU", "factor between them"] == pytest.approx(1 / true)
+    assert table["answers per second", "no pacing"] == pytest.approx(1 / true)
+
+
+def test_users_at_the_stop_lie_beside_what_was_published_and_the_scatter_of_single_runs(
+    planted: dict[str, Run],
+) -> None:
+    table = limits_table(planted["limits"])
+    published = table[table["what"] == "published"].set_index("version")
+    assert published.loc["old", "users"] == 270
+    assert published.loc["new", "share"] == 55.5
+    assert set(published["limit"]) == {512}
+    said = table.loc[table["what"] == "said", "words"]
+    # Planted: 0.75 of the descriptors, and one user more with every block.
+    assert said.str.contains("mean 97.0, n = 3").any()
