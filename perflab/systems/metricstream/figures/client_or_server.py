@@ -101,9 +101,11 @@ def _ratio(found: Finding) -> str:
 
 def draw_limits(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw a row per treatment of the pairs, and a panel each for rate, success and server CPU."""
-    shown = set(table["treatment"].dropna())
-    looks = {name: look for name, look in page.looks.items() if name in shown}
-    said = ". ".join(str(words) for words in table.loc[table["what"] == SAID, "words"])
+    # Side by side what is one pair.
+    shown = table.loc[table["what"].isin(LOOKS), "treatment"].unique()
+    looks = {name: page.looks[name] for name in shown if name in page.looks}
+    words = [str(each) for each in table.loc[table["what"] == SAID, "words"]]
+    said = ". ".join(f"{each[:1].upper()}{each[1:]}" for each in words)
     figure = page_canvas(
         page,
         TITLE,
@@ -111,7 +113,7 @@ def draw_limits(table: pd.DataFrame, page: Page) -> LabFigure:
         subtitle="Points: trials (hollow: refused). Dashed: the target rate, all of it, one core."
         f" A generator that misses {REACHED:.0%} of its target on a server that has room, where the"
         " lab's client reaches it in the same block, is itself the limit. Success: of what was"
-        f" planned; as told, achieved over target rate. {said[:1].upper()}{said[1:]}.",
+        f" planned; as told, achieved over target rate. {said}.",
         key=[
             Line2D([], [], ls="", marker=look.marker, ms=4, color=look.color, label=look.label)
             for look in LOOKS.values()
