@@ -115,13 +115,13 @@ def test_two_blocks_tell_nothing(tmp_path: Path) -> None:
     assert str(judged_claims(run)["claim 4"].verdict) == "undecided"
 
 
-def test_a_block_of_another_word_in_four_is_borne_and_two_are_not(tmp_path: Path) -> None:
-    for odd, word in ((1, CLIENT), (2, UNDECIDED)):
+def test_a_block_of_another_word_in_four_is_borne_and_two_in_five_are_not(tmp_path: Path) -> None:
+    for odd, blocks, word in ((1, 4, CLIENT), (2, 5, UNDECIDED)):
 
         def what(rung: str, block: int, odd: int = odd) -> Mapping[str, Any]:
             return planted(0.99 if block < odd else 0.5, 1.0)(rung, block)
 
-        run = run_of(tmp_path / str(odd), what, blocks=4)
+        run = run_of(tmp_path / str(odd), what, blocks)
         assert word_of(blocks_of(run, PAIRS[0])) == word
 
 

@@ -104,8 +104,8 @@ def draw_limits(table: pd.DataFrame, page: Page) -> LabFigure:
     # Side by side what is one pair.
     shown = table.loc[table["what"].isin(LOOKS), "treatment"].unique()
     looks = {name: page.looks[name] for name in shown if name in page.looks}
-    words = [str(each) for each in table.loc[table["what"] == SAID, "words"]]
-    said = ". ".join(f"{each[:1].upper()}{each[1:]}" for each in words)
+    told = table.loc[table["what"] == SAID, "words"].astype(str)
+    said = ". ".join(f"{each[:1].upper()}{each[1:]}" for each in told)
     figure = page_canvas(
         page,
         TITLE,
