@@ -19,7 +19,7 @@ def test_every_row_and_the_counts_fit_eighty_columns(perflab: Tell, tmp_path: Pa
 
 
 def test_json_holds_rows_and_counts(perflab: Tell, tmp_path: Path) -> None:
-    words = ("claims", "--study", "metricstream", "--answer", "not built", "--json")
+    words = ("claims", "--study", "llm_proxy", "--answer", "not built", "--json")
     shown = json.loads(perflab(tmp_path, *words)[0])
     assert {row["outcome"] for row in shown["rows"]} == {"not built"}
     assert [count["rows"] for count in shown["counts"]] == [len(shown["rows"])]

@@ -25,6 +25,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 THREADINGS = ["thread", "producer_consumer", "pool", "epoll"]
 TIMEOUT_MS = 700
 MAX_CONNECTIONS = 40
+READ_AT_ONCE = 16_384
 STORES = {
     "thread": "double_mutex",
     "producer_consumer": "ring",
@@ -324,6 +325,28 @@ def test_keep_alive_is_off_or_limited_as_it_was_asked_for(started: Start) -> Non
     with speaking(limited.port, get("/health")) as speaker:
         speaker.reply()
         assert speaker.is_closed(), "idle for too long"
+
+
+@pytest.mark.parametrize("threading", THREADINGS)
+def test_the_last_answer_is_whole_though_the_client_has_sent_on(
+    started: Start, threading: str
+) -> None:
+    limited = started(
+        "metricstream", threading=threading, threads=2, keep_alive="limited",
+        keep_alive_requests=2, max_head_bytes=32_768,
+    )  # fmt: skip
+    # Both just fill what is read at once: a third request is still the kernel's when that of the
+    # last answer was read, and to close on it would reset the connection.
+    first = post(batch("a", 1), f"X: {'a' * 1000}")
+    plain = post(batch("a", 1), "X: ")
+    second = post(batch("a", 1), "X: " + "a" * (READ_AT_ONCE - len(first) - len(plain)))
+    with speaking(limited.port, first + second + post(batch("a", 1))) as speaker:
+        assert [speaker.reply().headers["connection"] for _ in range(2)] == ["keep-alive", "close"]
+        assert speaker.is_closed(), "and the connection ends in order"
+    assert counts(limited)["samples_taken"] == 2, "the third is not taken"
+    with speaking(limited.port, get("/health") * 2) as speaker:
+        assert [speaker.reply().status for _ in range(2)] == [200] * 2
+        assert speaker.is_closed(), "who sends nothing more is not waited for"
 
 
 def test_a_wrong_setting_is_refused_by_its_name(started: Start) -> None:

@@ -272,10 +272,10 @@ def test_a_stop_amid_a_load_ends_it_without_a_report(
     assert "anitizer" not in service.instance.log(200)
 
 
-def test_settings_in_force_are_told_and_wrong_ones_refused(client: Service, odd: OddServer) -> None:
+def test_settings_in_force_are_told_and_wrong_ones_refused(client: Service) -> None:
     shown = call(client.port, "GET", "/settings").body
-    assert shown["target_port"] == odd.port
-    assert {name: shown[name] for name in client.launch.settings} == dict(client.launch.settings)
+    # Nothing but settings: a port is another after every start, and would pass for a change.
+    assert shown == dict(client.launch.settings)
     program = Path(str(client.instance._child.args[0]))  # type: ignore[index]
     for word in ("max_clients=0", "max_requests=x", "host=0.0.0.0", "target=10.0.0.1:9000", "a=1"):
         done = subprocess.run([program, word], capture_output=True, text=True, timeout=10)

@@ -10,9 +10,10 @@ from collections.abc import Collection, Iterator
 
 from perflab.recordings import Contrast, ContrastPair
 from perflab.recordings.contrasts import Direction
-from perflab.systems.metricstream.rungs import BEFORE, THREADINGS
+from perflab.systems.metricstream.rungs import BEFORE, OF_THE_LAB, THREADINGS
 
 SUCCESS, CPU, THROUGHPUT = "success_share", "server_cpu_us_per_request", "throughput_rps"
+CORES, TOLD_SUCCESS = "cpu_share_metricstream", "told_success_rate"
 LOCK, PARSE, MEAN = "phase_lock_p50_ms", "phase_parse_p50_ms", "mean_ms"
 WORDS = {
     SUCCESS: "success",
@@ -21,6 +22,8 @@ WORDS = {
     LOCK: "lock",
     PARSE: "parse",
     MEAN: "mean",
+    CORES: "server's cores",
+    TOLD_SUCCESS: "success as told",
 }
 TABLE = "metricstream study, phases table"
 EXPECTED = "metricstream study, phase 7 (expected there, never measured)"
@@ -45,6 +48,7 @@ def contrasts(have: Collection[str]) -> list[Contrast]:
         Rungs of the run.
     """
     wanted = [*_phases(), *_costs(), *_interactions(), *_saturated(), *_parts(), *_backlogs()]
+    wanted += _naive()
     return [each for each in wanted if _rungs(each) <= set(have)]
 
 
@@ -181,4 +185,21 @@ def _backlogs() -> Iterator[Contrast]:
         yield _between(
             (f"backlog_1_x{times}", f"backlog_1024_x{times}"), SUCCESS, None,
             f"beyond the study: hardly any room in the backlog, {times} x the target rate",
+        )  # fmt: skip
+
+
+def _naive() -> Iterator[Contrast]:
+    """Yield what both generators can be held to: the second load test, and the server's CPU.
+
+    Who was the limit is judged by a rule of its own (``limited_by``): their rates are two counts.
+    """
+    yield _between(
+        ("naive_closes_reused", "naive_keeps_reused"), TOLD_SUCCESS, "smaller",
+        "a client that keeps its connection hangs where the server closes it",
+        "metricstream study, second load test",
+    )  # fmt: skip
+    for naive, own in OF_THE_LAB.items():
+        yield _between(
+            (naive, own), CORES, None,
+            "beyond the study: the server's CPU with the naive client's load and with the lab's",
         )  # fmt: skip

@@ -9,12 +9,13 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from perflab.experiments.experiment import RunParameters
-from perflab.instruments import STANDARD
+from perflab.instruments import STANDARD, Instrument
 from perflab.load.life_cycle import Connections
 from perflab.load.workload import Arrivals, ClosedLoop, OpenLoop, Request, Stage, Workload
 from perflab.recordings import Remark
 from perflab.stacks.hooks import HttpHook
 from perflab.stacks.plan import Node, StackPlan
+from perflab.systems.metricstream import naive_load
 from perflab.systems.metricstream.connection_cost import ConnectionCost
 from perflab.systems.metricstream.preset import published_settings
 from perflab.systems.metricstream.rungs import Rung, Set
@@ -42,7 +43,8 @@ class LifeCycleParameters(RunParameters):
         description="which rungs: phases (the published steps), interaction (connections x "
         "keep-alive x threads at the target rate), saturation (the same in a closed loop), parts "
         "(a request's time at a low rate and at the target), clients (throughput over users), "
-        "backlog (room for connections not accepted yet)",
+        "backlog (room for connections not accepted yet), naive (the study's own load tests "
+        "and the lab's clients on one server)",
     )
     clients: int = Field(
         default=100,
@@ -90,6 +92,17 @@ class LifeCycleParameters(RunParameters):
             return {**published_settings(), **values}
         return values
 
+    @model_validator(mode="after")
+    def _is_not_too_long_for_the_naive_client(self) -> LifeCycleParameters:
+        planned = self.target_rate * _length_s(self)
+        if "naive" in self.sets and planned > naive_load.MOST_REQUESTS:
+            raise ValueError(
+                f"target_rate and durations: {planned:,.0f} requests are planned, and the naive "
+                f"client sends {naive_load.MOST_REQUESTS:,} at most; shorten duration_s, lower "
+                "target_rate, or leave 'naive' out of sets"
+            )
+        return self
+
 
 def treatments(parameters: LifeCycleParameters, rungs: Mapping[str, Rung]) -> list[Treatment]:
     """Return a treatment for every rung, named as the mapping names it."""
@@ -100,10 +113,7 @@ def treatments(parameters: LifeCycleParameters, rungs: Mapping[str, Rung]) -> li
             levels=levels(parameters, name, rung),
             stack=stack(parameters, rung),
             workload=workload(parameters, rung),
-            instruments=(
-                *STANDARD,
-                ConnectionCost(node=NODE, metrics=metrics(parameters, rung)),
-            ),
+            instruments=instruments(parameters, rung),
         )
         for name, rung in rungs.items()
     ]
@@ -117,6 +127,7 @@ def levels(parameters: LifeCycleParameters, name: str, rung: Rung) -> dict[str, 
         "connection": rung.connection,
         "metrics": metrics(parameters, rung),
         "load": _load_words(parameters, rung),
+        "load_from": rung.load_from,
     }
     return {factor: str(level) for factor, level in named.items()}
 
@@ -154,14 +165,41 @@ def stack(parameters: LifeCycleParameters, rung: Rung) -> StackPlan:
     """Return the server with the settings of a rung, and its own count of what it took."""
     room = max(LEAST_CONNECTIONS, 2 * users(parameters, rung))
     settings = {**rung.settings, "max_connections": room}
+    server = Node(name=NODE, service="metricstream", settings=settings)
+    other = () if rung.load_from == "lab" else (naive_load.node(_asked(parameters, rung)),)
     return StackPlan(
-        nodes=(Node(name=NODE, service="metricstream", settings=settings),),
+        nodes=(server, *other),
         count=(HttpHook(node=NODE, method="GET", path="/counts", number="/samples_taken"),),
     )
 
 
+def instruments(parameters: LifeCycleParameters, rung: Rung) -> tuple[Instrument, ...]:
+    """Return what looks at a rung's trials."""
+    if rung.load_from == "lab":
+        return (*STANDARD, ConnectionCost(node=NODE, metrics=metrics(parameters, rung)))
+    return naive_load.instruments(_asked(parameters, rung))
+
+
+def _asked(parameters: LifeCycleParameters, rung: Rung) -> naive_load.Asked:
+    """Return what the naive client is asked for: the load that the lab would send."""
+    return naive_load.Asked(
+        server=NODE,
+        body=body(metrics(parameters, rung)),
+        clients=parameters.clients,
+        rate=rate(parameters, rung),
+        length_s=_length_s(parameters),
+        reuses=rung.connection == "keep_alive",
+        timeout_s=parameters.timeout_s,
+    )
+
+
 def workload(parameters: LifeCycleParameters, rung: Rung) -> Workload:
-    """Return a rung's load: posts of a valid body, answered within the time-out or not."""
+    """Return a rung's load: posts of a valid body, answered within the time-out or not.
+
+    Where the naive client posts, the lab's own load only probes the server.
+    """
+    if rung.load_from != "lab":
+        return naive_load.probes(_asked(parameters, rung), parameters.warmup_s)
     closed = rung.load == "closed"
     return Workload(
         request=Request(
@@ -195,9 +233,12 @@ def _arrivals(parameters: LifeCycleParameters, rung: Rung) -> Arrivals:
             keep_up=True,
             max_duration_s=SLOWEST_S,
         )
-    whole_s = parameters.warmup_s + parameters.duration_s
-    stage = Stage(rate=rate(parameters, rung), duration_s=whole_s)
+    stage = Stage(rate=rate(parameters, rung), duration_s=_length_s(parameters))
     return OpenLoop(stages=(stage,), warmup_s=parameters.warmup_s)
+
+
+def _length_s(parameters: LifeCycleParameters) -> float:
+    return parameters.warmup_s + parameters.duration_s
 
 
 def remarks(parameters: LifeCycleParameters, rungs: Mapping[str, Rung]) -> Sequence[Remark]:
@@ -213,4 +254,6 @@ def remarks(parameters: LifeCycleParameters, rungs: Mapping[str, Rung]) -> Seque
             "can ask; where the client is the limit, the trial is refused, and that is the answer"
         )
         found.append(Remark(code="metricstream.closed_loop", text=text))
+    if any(rung.load_from != "lab" for rung in rungs.values()):
+        found.append(Remark(code="metricstream.naive_client", text=naive_load.REMARK))
     return found

@@ -33,4 +33,39 @@ KERNEL = (
         noun="dropped at *", better="less",
     ),
 )  # fmt: skip
-RESPONSES = (*COST, *REQUESTS, *PHASES, *CPU, *KERNEL, *CLIENT, *MEMORY, *PROFILE)
+# What the naive client counts of its own load; the lab vouches for none of it.
+TOLD = (
+    Response(
+        name="told_success_rate",
+        title="achieved rate over target rate, as the naive client counts",
+        heading="success, as told", noun="success as told", better="more",
+    ),
+    Response(
+        name="told_achieved_rps", title="answers a second, as the naive client counts",
+        unit="requests/s", heading="requests/s, as told", noun="rate as told", better="more",
+    ),
+    Response(
+        name="told_hung",
+        title="requests that waited out their time-out, as the naive client counts",
+        unit="requests", noun="hung as told", better="less",
+    ),
+    Response(
+        name="told_reset", title="requests that were reset, as the naive client counts",
+        unit="requests", noun="reset as told", better="less",
+    ),
+    Response(
+        name="told_mean_ms", title="mean time of an answer, as the naive client counts", unit="ms",
+        heading="mean ms, as told", noun="mean as told", better="less",
+    ),
+    Response(
+        name="told_connect_ms", title="mean time to connect, as the naive client counts", unit="ms",
+        noun="connecting as told", better="less",
+    ),
+)  # fmt: skip
+# Of the lab's few looks at /health while another generator loads.
+PROBES = tuple(
+    each.model_copy(update={"name": f"probe_{each.name}", "title": f"{each.title} of /health",
+                            "noun": f"{each.noun} of /health", "typical": False})
+    for each in REQUESTS if each.name in ("mean_ms", "p50_ms", "max_ms")
+)  # fmt: skip
+RESPONSES = (*COST, *TOLD, *PROBES, *REQUESTS, *PHASES, *CPU, *KERNEL, *CLIENT, *MEMORY, *PROFILE)

@@ -12,7 +12,8 @@ from perflab.load.life_cycle import Word
 from perflab.parameters import Parameters
 
 Threading = Literal["thread", "producer_consumer", "pool", "epoll"]
-Set = Literal["phases", "interaction", "saturation", "parts", "clients", "backlog"]
+Set = Literal["phases", "interaction", "saturation", "parts", "clients", "backlog", "naive"]
+LoadFrom = Literal["lab", "naive_client"]
 # One request at a time: one worker, as before the first phase.
 SEQUENTIAL = {"threading": "pool", "threads": 1}
 
@@ -22,7 +23,8 @@ class Rung(Parameters):
 
     ``load`` is ``target`` (``times`` the target rate), ``low`` (the low rate) or ``closed``: so
     many ``users`` without think time (0: as many as there are clients). ``long_body`` sends as many
-    metrics in a request as the run has for it, else one.
+    metrics in a request as the run has for it, else one. ``load_from`` says who posts: the lab's
+    clients, or the load tests of the study, built anew.
     """
 
     label: str
@@ -37,6 +39,7 @@ class Rung(Parameters):
     times: float = Field(default=1.0, gt=0)
     users: int = Field(default=0, ge=0)
     long_body: bool = False
+    load_from: LoadFrom = "lab"
 
     @property
     def settings(self) -> dict[str, str | int | float]:
@@ -102,6 +105,18 @@ FRACTION = (
 )
 CROSSED = {f"{how}_{s}_{c}": _crossed(how, s, c) for how, (s, c) in FRACTION}
 FULL_LOAD = {f"full_{how}_{s}_{c}": _crossed(how, s, c, **FULL) for how, (s, c) in FRACTION[:6]}
+# Both load tests of the study, and the second one on a server that suits it. Each has its match
+# among those above: the same server and the same connections, with the load from the lab.
+OF_THE_LAB = {
+    f"naive_{server}_{client}": f"thread_{server}_{client}"
+    for server, client in (("closes", "new"), ("closes", "reused"), ("keeps", "reused"))
+}
+NAIVE = {
+    name: CROSSED[own].model_copy(
+        update={"label": f"{CROSSED[own].label}, naive client", "load_from": "naive_client"}
+    )
+    for name, own in OF_THE_LAB.items()
+}
 LOW: Mapping[str, Any] = {"load": "low"}
 PARTS = {
     "low_new": _rung("low rate, a connection per request", LOW),
@@ -116,7 +131,7 @@ BACKLOG = {
     )
     for room, times in product(BACKLOGS, TIMES)
 }
-RUNGS = {**PHASES, **CROSSED, **FULL_LOAD, **PARTS, **BACKLOG}
+RUNGS = {**PHASES, **CROSSED, **NAIVE, **FULL_LOAD, **PARTS, **BACKLOG}
 SETS: dict[str, tuple[str, ...]] = {
     "phases": tuple(PHASES),
     "interaction": tuple(CROSSED),
@@ -124,6 +139,7 @@ SETS: dict[str, tuple[str, ...]] = {
     "parts": tuple(PARTS),
     "clients": (),
     "backlog": tuple(BACKLOG),
+    "naive": (*OF_THE_LAB.values(), *NAIVE),
 }
 
 

@@ -84,7 +84,9 @@ void Connection::answer() {
   ++shared_.counters.requests;
   ++answered_;
   ends_ = !may_go_on(request);
-  leaves_unread_ = ends_ && reader_.has_begun();
+  // Who was told before that the connection goes on may have sent the next request already.
+  const bool may_have_more = request.keeps_alive && shared_.settings.keep_alive != KeepAlive::Off;
+  leaves_unread_ = ends_ && (reader_.has_begun() || may_have_more);
   std::string timing;
   timing.reserve(most_timing_bytes);
   add_timing(timing, "taken", std::exchange(untaken_, Clock::duration::zero()));

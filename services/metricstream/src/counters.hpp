@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "taken_count.hpp"
+
 namespace metricstream {
 
 /// What the server has done since its start or its last reset.
@@ -17,15 +19,16 @@ struct Counters {
   Count refused_requests{0};  ///< answers 4xx and 5xx
   Count timeouts{0};          ///< connections whose request or reading took too long
   Count resets{0};            ///< connections that ended amid a request or answer
-  Count samples_taken{0};     ///< samples of answered requests
+  TakenCount samples_taken;   ///< samples of answered requests
   Count samples_stored{0};    ///< samples in the store
   Count samples_dropped{0};   ///< samples taken for which the store had no room
 
   void reset() {
     for (auto* each : {&accepted, &turned_away, &no_descriptor, &requests, &refused_requests,
-                       &timeouts, &resets, &samples_taken, &samples_stored, &samples_dropped}) {
+                       &timeouts, &resets, &samples_stored, &samples_dropped}) {
       each->store(0);
     }
+    samples_taken.reset();
   }
 
   [[nodiscard]] std::string to_json(std::uint64_t series, std::uint64_t open) const {
@@ -41,7 +44,7 @@ struct Counters {
     add("refused_requests", refused_requests);
     add("timeouts", timeouts);
     add("resets", resets);
-    add("samples_taken", samples_taken);
+    add("samples_taken", samples_taken.value());
     add("samples_stored", samples_stored);
     add("samples_dropped", samples_dropped);
     add("series", series);

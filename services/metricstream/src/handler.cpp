@@ -35,10 +35,10 @@ Response Handler::take_metrics(const Request& request, std::string& timing) cons
   auto& batch = std::get<Batch>(read);
   const auto samples = batch.samples.size();
   // Counted before it is put: a thread of the store may have stored it before this one goes on.
-  counters_.samples_taken += samples;
+  const auto era = counters_.samples_taken.take(samples);
   PutTimes times;
   if (!store_.put(std::move(batch), times)) {
-    counters_.samples_taken -= samples;
+    counters_.samples_taken.give_back(samples, era);
     auto full = problem(503, "the queue is full");
     full.headers = "Retry-After: 1\r\n";
     return full;

@@ -12,6 +12,7 @@
 #include "head_parser.hpp"
 #include "response.hpp"
 #include "ring.hpp"
+#include "taken_count.hpp"
 
 namespace {
 
@@ -42,13 +43,28 @@ void a_reset_forgets_every_count() {
   const auto at_first = counters.to_json(0, 0);
   for (auto* each : {&counters.accepted, &counters.turned_away, &counters.no_descriptor,
                      &counters.requests, &counters.refused_requests, &counters.timeouts,
-                     &counters.resets, &counters.samples_taken, &counters.samples_stored,
-                     &counters.samples_dropped}) {
+                     &counters.resets, &counters.samples_stored, &counters.samples_dropped}) {
     *each += 3;
   }
+  counters.samples_taken.take(3);
   check(counters.to_json(0, 0) != at_first, "counts are told");
   counters.reset();
   check(counters.to_json(0, 0) == at_first, "none is left after a reset");
+}
+
+void what_a_full_queue_gives_back_is_of_before_the_reset() {
+  TakenCount taken;
+  const auto before = taken.take(3);
+  taken.take(2);
+  taken.give_back(3, before);
+  check(taken.value() == 2, "what is given back is counted no more");
+  const auto late = taken.take(3);
+  taken.reset();
+  taken.give_back(3, late);
+  check(taken.value() == 0, "a reset forgot it already: the count does not wrap");
+  taken.take(4);
+  taken.give_back(3, late);
+  check(taken.value() == 4, "what others took since is theirs");
 }
 
 int status_of(const std::string& lines) {
@@ -89,6 +105,7 @@ int main() {
   a_full_ring_takes_no_more();
   a_closed_queue_gives_what_it_has();
   a_reset_forgets_every_count();
+  what_a_full_queue_gives_back_is_of_before_the_reset();
   a_body_has_one_length();
   phases_are_told_in_ms_to_four_decimals();
 }

@@ -68,9 +68,9 @@ Settings read_settings(std::span<char* const> words) {
 
 std::string to_json(const Settings& settings) {
   JsonObject object;
-  object.add("host", settings.host)
-      .add("target_port", static_cast<std::uint64_t>(settings.target_port));
   for (const auto& number : numbers) {
+    // Where it listens is no setting, nor is what it loads: both are others after every start.
+    if (number.field == &Settings::port) continue;
     object.add(number.name, static_cast<std::uint64_t>(settings.*number.field));
   }
   return object.text();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from unittest.mock import patch
 
@@ -20,6 +21,11 @@ US = 1_000
 # Connect, send, wait, receive and close of every planted request, in us.
 PLANTED_US = (40, 10, 30, 15, 5)
 NUMBER = 50
+Planted = Callable[[str, int], Mapping[str, object]]
+
+
+def nothing_planted(rung: str, block: int) -> Mapping[str, object]:  # noqa: ARG001
+    return {}
 
 
 def posts(connected: bool = True) -> pd.DataFrame:
@@ -49,11 +55,21 @@ def posts(connected: bool = True) -> pd.DataFrame:
 
 # A planted run need not survive a crash of the machine.
 @patch("os.fsync", new=lambda _: None)
-def write_posts(root: Path, sets: tuple[str, ...], blocks: int = 2) -> Run:
-    """Write a run; throughput follows a scalability law in the users of a closed loop."""
+def write_posts(
+    root: Path,
+    sets: tuple[str, ...],
+    blocks: int = 2,
+    planted: Planted = nothing_planted,
+    cores: int = 2,
+) -> Run:
+    """Write a run; throughput follows a scalability law in the users of a closed loop.
+
+    ``planted`` gives columns of a trial, by its rung and block, over those that are written.
+    """
     own = experiment("connection_lifecycle")
     plan = own.plan(own.check({"sets": sets, "blocks": blocks, "seed": 1}))
-    writer = RunWriter.create(root, new_record(plan, choose("process"), placement()))
+    placed = placement(range(cores))
+    writer = RunWriter.create(root, new_record(plan, choose("process"), placed))
     for block in range(blocks):
         for position, treatment in enumerate(plan.treatments):
             requests = posts(treatment.levels["connection"] == "per_request")
@@ -66,6 +82,7 @@ def write_posts(root: Path, sets: tuple[str, ...], blocks: int = 2) -> Run:
                 "server_cpu_us_per_request": 50.0,
                 "throughput_rps": rate_of(treatment.levels["load"]) * (1 + 0.02 * block),
                 "mean_ms": 0.1 + 0.01 * position,
+                **planted(treatment.levels["rung"], block),
             }  # fmt: skip
             writer.commit_trial(row, requests, None)
     writer.update(state="finished", finished_at="2026-01-02T03:14:05Z")

@@ -53,7 +53,8 @@ def parts_table(run: Run) -> pd.DataFrame:
     if valid.empty or "part_connect_share" not in valid:
         return pd.DataFrame(columns=COLUMNS)
     found: list[dict[str, Any]] = []
-    for name, own in valid.groupby("treatment", sort=False):
+    # Where another generator loads there are no posts of the lab's own to take apart.
+    for name, own in valid.dropna(subset="part_connect_ms").groupby("treatment", sort=False):
         shares = [_share(str(name), part, own[f"part_{part}_share"]) for part in PARTS]
         whole_ms = own[[f"part_{part}_ms" for part in PARTS]].sum(axis=1, skipna=False).mean()
         whole = {"what": MEASURED, "treatment": name, "part": WHOLE, "value": float(whole_ms)}
@@ -100,7 +101,14 @@ def draw_parts(table: pd.DataFrame, page: Page) -> LabFigure:
     for name, place in rows.frame(axes, looks).items():
         own = table[table["treatment"] == name].set_index("part")
         if own.empty:
-            axes.text(0.01, place, "no valid trial", size=7.5, va="center", color=MUTED)
+            axes.text(
+                0.01,
+                place,
+                "no answered post of the lab's client",
+                size=7.5,
+                va="center",
+                color=MUTED,
+            )
             continue
         _bar(axes, place, own)
         _text(axes, place, own)

@@ -1,0 +1,116 @@
+"""The study's own load tests, built anew, on the server; meanwhile the lab probes it.
+
+What becomes of their requests is told by the service ``naive_client`` alone, a bad load generator
+on purpose (services/naive_client/README.md says in what). The lab's own load are few looks at
+``/health``, so that a trial holds requests of the lab's own, and the server's CPU while it lasts.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from perflab.instruments import STANDARD, Instrument, OtherLoad, Requests
+from perflab.load.workload import OpenLoop, Request, Stage, Workload
+from perflab.stacks.plan import Node
+
+NODE = "naive_client"
+START = "/workload"
+PROBED = "/health"
+PROBES_PER_S = 20.0
+# What the service takes at most, by its own settings.
+MOST_REQUESTS, SHORTEST_TIMEOUT_MS = 1_000_000, 10
+# Threads, connections and the answer with the results need a moment beside the load.
+SPARE_S = 60.0
+TOLD = {
+    "told_success_rate": "/results/success_rate",
+    "told_achieved_rps": "/results/achieved_rate",
+    "told_hung": "/results/hung",
+    "told_reset": "/results/errors/reset",
+    "told_mean_ms": "/results/latency_ms/mean",
+    "told_connect_ms": "/results/phases_ms/connect/mean",
+}
+# Of answered requests alone: those that hung are left out of it.
+CUT_OFF = {"told_mean_ms": ("/results/hung",)}
+REMARK = (
+    "with the load from the naive client its own numbers are told (told_*): it counts its warm-up, "
+    "leaves out what hung, and calls success what it achieved of its target; the lab vouches for "
+    "none of them"
+)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A load that the naive client is asked for: posts of ``body`` to the node ``server``.
+
+    ``rate`` is of all ``clients`` together, a second; with ``reuses`` each keeps one connection.
+    """
+
+    server: str
+    body: str
+    clients: int
+    rate: float
+    length_s: float
+    reuses: bool
+    timeout_s: float
+
+
+def node(asked: Asked) -> Node:
+    """Return the naive client, wired to the server, with room for the load.
+
+    On four cores and more the role of a link keeps the two apart.
+    """
+    settings = {
+        "max_clients": asked.clients,
+        "max_requests": MOST_REQUESTS,
+        "max_duration_s": math.ceil(asked.length_s),
+    }
+    needs = {"target": asked.server}
+    return Node(name=NODE, service=NODE, settings=settings, needs=needs, placement="link")
+
+
+def probes(asked: Asked, warmup_s: float) -> Workload:
+    """Return looks at the server's health for as long as the naive client begins requests.
+
+    Parameters
+    ----------
+    warmup_s : float
+        Recorded apart: of what comes after it, the server's CPU is told.
+    """
+    stage = Stage(rate=PROBES_PER_S, duration_s=asked.length_s)
+    return Workload(
+        request=Request(node=asked.server, path=PROBED),
+        arrivals=OpenLoop(stages=(stage,), warmup_s=warmup_s),
+        timeout_s=asked.timeout_s,
+        may_time_out=True,
+    )
+
+
+def instruments(asked: Asked) -> tuple[Instrument, ...]:
+    """Return what looks at a trial of the naive client's load; none counts what the server took."""
+    return (
+        Requests(prefix="probe_", steady=False, phases=False),
+        *(each for each in STANDARD if not isinstance(each, Requests)),
+        OtherLoad(
+            node=NODE,
+            path=START,
+            body=_body(asked),
+            columns=TOLD,
+            at_least_if=CUT_OFF,
+            poll_s=0.25,
+            longest_s=asked.length_s + asked.timeout_s + SPARE_S,
+        ),
+    )
+
+
+def _body(asked: Asked) -> dict[str, Any]:
+    return {
+        "path": "/metrics",
+        "body": asked.body,
+        "clients": asked.clients,
+        "rate": asked.rate,
+        "duration_s": asked.length_s,
+        "connection": "persistent" if asked.reuses else "per_request",
+        "timeout_ms": max(SHORTEST_TIMEOUT_MS, round(1000 * asked.timeout_s)),
+    }

@@ -1,0 +1,185 @@
+"""Client-limited or server-limited: planted rates and evidence, and what the rule says of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perflab.errors import ParameterError
+from perflab.instruments import OtherLoad, Requests
+from perflab.recordings import Run
+from perflab.stacks.plan import Node
+from perflab.systems.metricstream.connection_cost import ConnectionCost
+from perflab.systems.metricstream.figures.client_or_server import NAIVE, OWN, SAID, limits_table
+from perflab.systems.metricstream.figures.life_cycle_parts import parts_table
+from perflab.systems.metricstream.limited_by import (
+    CLIENT,
+    NOBODY,
+    PAIRS,
+    SERVER,
+    UNDECIDED,
+    blocks_of,
+    has_pairs,
+    judged_claims,
+    word_of,
+)
+from perflab.systems.metricstream.rungs import OF_THE_LAB
+from tests.figures.saved import check_columns_are_seen, check_drawn_from_files
+from tests.figures.shown import all_words, cut_off, overlapping, pictures
+from tests.systems.metricstream.planted_connections import Planted, write_posts
+from tests.systems.metricstream.test_connection_plans import plan
+
+TARGET = 2000.0
+ROOM: Mapping[str, float] = {
+    "cpu_share_metricstream": 0.3,
+    "cpu_share_naive_client": 0.2,
+    "accept_queue_max_metricstream": 0.0,
+    "accept_drops_metricstream": 0.0,
+}
+NOTHING = dict.fromkeys(
+    ("part_connect_ms", "part_connect_share", "success_share", "throughput_rps", "mean_ms",
+     "server_cpu_us_per_request"), math.nan,
+)  # fmt: skip
+
+
+def planted(naive: float, own: float, of_own: Mapping[str, float] = ROOM, **more: float) -> Planted:
+    """Give shares of the target to both generators; ``more`` is of the naive client's trials."""
+
+    def of(rung: str, block: int) -> Mapping[str, Any]:
+        if rung in OF_THE_LAB:
+            share = naive * (1 + 0.002 * block)
+            told = {"told_success_rate": share, "told_achieved_rps": share * TARGET}
+            return {**NOTHING, **ROOM, **told, **more}
+        return {**of_own, "success_share": own, "throughput_rps": own * TARGET}
+
+    return of
+
+
+def run_of(folder: Path, what: Planted, blocks: int = 6, cores: int = 8) -> Run:
+    return write_posts(folder, ("naive",), blocks, what, cores)
+
+
+FULL = {**ROOM, "cpu_share_metricstream": 0.97}
+BELOW = "direction shown"
+# What is planted; what the pairs are called; what that says of claim 4.
+CASES = {
+    "the naive client falls short, the lab's does not": (planted(0.5, 1.0), CLIENT, BELOW),
+    "both reach the target": (planted(0.99, 1.0), NOBODY, "opposite direction"),
+    "neither does, the server is full": (
+        planted(0.5, 0.6, FULL, cpu_share_metricstream=0.97), SERVER, "opposite direction",
+    ),
+    "the naive client alone fills the server": (
+        planted(0.5, 1.0, cpu_share_metricstream=0.97), UNDECIDED, "undecided",
+    ),
+    "clients wait to be accepted": (
+        planted(0.5, 1.0, accept_queue_max_metricstream=50.0), UNDECIDED, "undecided",
+    ),
+    "connections are dropped": (
+        planted(0.5, 1.0, accept_drops_metricstream=1.0), UNDECIDED, "undecided",
+    ),
+    "the kernel tells nothing of the queue": (
+        planted(0.5, 1.0, accept_queue_max_metricstream=math.nan), UNDECIDED, "undecided",
+    ),
+    "neither does, and the server has room": (planted(0.5, 0.6), UNDECIDED, "undecided"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("what", "word", "verdict"), CASES.values(), ids=CASES)
+def test_a_pair_is_called_by_its_evidence_and_claim_4_judged_by_it(
+    what: Planted, word: str, verdict: str, tmp_path: Path
+) -> None:
+    run = run_of(tmp_path, what)
+    assert has_pairs(run)
+    assert [word_of(blocks_of(run, pair)) for pair in PAIRS] == [word] * len(PAIRS)
+    claim = judged_claims(run)["claim 4"]
+    assert (str(claim.verdict), word in claim.verdict.reason) == (verdict, True)
+
+
+def test_a_naive_client_on_the_cores_of_the_server_must_leave_room_too(tmp_path: Path) -> None:
+    what = planted(0.5, 1.0, cpu_share_metricstream=0.5, cpu_share_naive_client=0.45)
+    words = {
+        cores: word_of(blocks_of(run_of(tmp_path / str(cores), what, cores=cores), PAIRS[0]))
+        for cores in (2, 8)
+    }
+    assert words == {2: UNDECIDED, 8: CLIENT}
+
+
+def test_two_blocks_tell_nothing(tmp_path: Path) -> None:
+    run = run_of(tmp_path, planted(0.5, 1.0), blocks=2)
+    assert list(blocks_of(run, PAIRS[0])["word"]) == [CLIENT] * 2
+    assert word_of(blocks_of(run, PAIRS[0])) == UNDECIDED
+    assert str(judged_claims(run)["claim 4"].verdict) == "undecided"
+
+
+def test_a_block_of_another_word_in_four_is_borne_and_two_in_five_are_not(tmp_path: Path) -> None:
+    for odd, blocks, word in ((1, 4, CLIENT), (2, 5, UNDECIDED)):
+
+        def what(rung: str, block: int, odd: int = odd) -> Mapping[str, Any]:
+            return planted(0.99 if block < odd else 0.5, 1.0)(rung, block)
+
+        run = run_of(tmp_path / str(odd), what, blocks)
+        assert word_of(blocks_of(run, PAIRS[0])) == word
+
+
+def test_both_generators_get_the_same_server_and_load_in_every_block() -> None:
+    found = {each.levels["rung"]: each for each in plan(sets=["naive"]).treatments}
+    for naive, own in OF_THE_LAB.items():
+        server, client = found[naive].stack.nodes
+        assert (server,) == found[own].stack.nodes, "one server serves both"
+        assert isinstance(client, Node)
+        assert client.needs == {"target": server.name}
+        last = found[naive].instruments[-1]
+        assert isinstance(last, OtherLoad), "it must be the first to end"
+        wanted = found[own].workload
+        assert {name: last.body[name] for name in ("body", "clients", "rate", "timeout_ms")} == {
+            "body": wanted.request.body, "clients": 100, "rate": 2000.0, "timeout_ms": 1000,
+        }  # fmt: skip
+        reuses = found[own].levels["connection"] == "keep_alive"
+        assert last.body["connection"] == ("persistent" if reuses else "per_request")
+
+
+def test_the_labs_looks_pass_for_no_posts_and_the_servers_count_is_held_to_none_of_them() -> None:
+    for each in plan(sets=["naive"]).treatments:
+        posts = each.levels["load_from"] == "lab"
+        assert posts == any(isinstance(own, ConnectionCost) for own in each.instruments)
+        (requests,) = [own for own in each.instruments if isinstance(own, Requests)]
+        assert requests.prefix == ("" if posts else "probe_")
+        assert each.workload.request.path == ("/metrics" if posts else "/health")
+
+
+def test_a_load_beyond_what_the_naive_client_sends_is_refused_before_the_run() -> None:
+    long = {"target_rate": 20_000, "duration_s": 60}
+    assert plan(sets=["phases"], **long)
+    with pytest.raises(ParameterError, match="naive client sends 1,000,000 at most"):
+        plan(sets=["naive"], **long)
+
+
+def test_the_table_holds_every_trial_of_both_and_what_is_said(tmp_path: Path) -> None:
+    table = limits_table(run_of(tmp_path, planted(0.5, 1.0)))
+    rates = table[table["panel"] == "rate"].groupby("what")["value"]
+    assert dict(rates.size()) == {NAIVE: 18, OWN: 18, "mark": 1}
+    assert rates.median()[OWN] == TARGET
+    assert rates.median()[NAIVE] == pytest.approx(0.5 * TARGET, rel=0.02)
+    said = list(table.loc[table["what"] == SAID, "words"])
+    assert said[0].startswith("a connection per request: client-limited (6 blocks: 6 client-lim")
+    assert said[0].endswith("claim 4: direction shown")
+
+
+def test_where_another_generator_loads_no_request_is_taken_apart(tmp_path: Path) -> None:
+    shown = set(parts_table(run_of(tmp_path, planted(0.5, 1.0)))["treatment"])
+    assert {f"rung={own}" for own in OF_THE_LAB.values()} <= shown
+    assert not {f"rung={naive}" for naive in OF_THE_LAB} & shown
+
+
+def test_the_figure_is_drawn_from_its_file_and_no_text_is_cut(tmp_path: Path) -> None:
+    run = run_of(tmp_path, planted(0.5, 1.0))
+    drawn = pictures(run)["client_or_server"]
+    assert cut_off(drawn) == []
+    assert overlapping(drawn) == []
+    assert run.run_id in all_words(drawn)
+    check_drawn_from_files(run, ["client_or_server"], tmp_path)
+    check_columns_are_seen(run, ["client_or_server"])
