@@ -44,6 +44,7 @@ from perflab.analysis.methods.paired_power import (
     smallest_effect,
 )
 from perflab.errors import AnalysisError
+from perflab.recordings import UntilDecided
 
 __all__ = [
     "FRESH_RUN", "MARGIN", "PEEKING", "PEEKING_NOTE", "POWER", "Decision", "Kind",
@@ -86,7 +87,10 @@ class Decision:
 
 
 def decide(
-    log_ratios: Sequence[float], margin: float = MARGIN, corrected: Corrected | None = None
+    log_ratios: Sequence[float],
+    margin: float = MARGIN,
+    corrected: Corrected | None = None,
+    rule: UntilDecided | None = None,
 ) -> Decision:
     """Decide from the log ratios of the blocks.
 
@@ -98,6 +102,8 @@ def decide(
         A difference of this share, either way, does not matter (0.03: 3%).
     corrected : Corrected, optional
         The p-value among the run's claims about the response; without it, the claim is alone.
+    rule : UntilDecided, optional
+        Of a run that was looked at after every block: its intervals hold at every look.
 
     Raises
     ------
@@ -112,7 +118,7 @@ def decide(
     if len(x) < 2:
         text = "fewer than 2 blocks: nothing can be said of the noise"
         return Decision(Kind.UNDECIDED, margin, (OUT_OF_REACH, OUT_OF_REACH), text)
-    narrow, wide = mean_interval(x, narrower(CONFIDENCE)), mean_interval(x, CONFIDENCE)
+    narrow, wide = (mean_interval(x, each, rule) for each in (narrower(CONFIDENCE), CONFIDENCE))
     if -bound < narrow.low and narrow.high < bound:
         return Decision(Kind.EQUIVALENT, margin, (0, 0), f"no difference larger than {margin:.0%}")
     if not (wide.low > 0 or wide.high < 0):
