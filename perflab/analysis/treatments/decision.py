@@ -12,7 +12,9 @@ undecided       neither; with how many blocks a fresh run would need to decide i
 
 The blocks are a range: for the ends of the 80% interval of the noise. It holds for a fresh run that
 decides alone. Adding blocks until a difference shows is another test: it calls identical treatments
-different in ``PEEKING`` of cases and not in 5% (``benchmarks/verdict_table.py``).
+different in ``PEEKING`` of cases and not in 5% (``benchmarks/verdict_table.py``). A run with
+``blocks = until_decided`` has intervals that allow for it
+(:mod:`~perflab.analysis.methods.repeated_looks`).
 
 Source: D. J. Schuirmann, J. Pharmacokinet. Biopharm. 15, 1987 (two one-sided tests); P. Armitage,
 C. K. McPherson, B. C. Rowe, J. R. Stat. Soc. A 132, 1969 (repeated looks).
@@ -56,7 +58,7 @@ PEEKING = 0.20
 PEEKING_NOTE = (
     "Adding blocks until a difference shows raises false alarms from 5% to about "
     f"{PEEKING:.0%} (a look after each of 6 to 30 blocks): fix their number before, and let a "
-    "fresh run of that many decide alone."
+    "fresh run of that many decide alone, or ask for blocks = until_decided, which allows for it."
 )
 # What undecided comparisons begin their way out with.
 FRESH_RUN = "a fresh run of"
