@@ -170,6 +170,11 @@ class RunRecord(_Record):
             raise ValueError(f"its parts lack {', '.join(missing[:3])}")
         return self
 
+    def blocks_text(self) -> str:
+        """Return how many blocks there are, and by which rule where their number was not fixed."""
+        rule = self.until_decided
+        return f"{self.blocks} ({rule.text()})" if rule else str(self.blocks)
+
     def whole(self, treatment: str) -> dict[str, Any]:
         """Return all parts of a treatment by name: its stack, its workload, who looked on."""
         (found,) = (item for item in self.treatments if item.name == treatment)

@@ -49,14 +49,20 @@ def test_intervals_and_p_are_those_of_all_looks_and_the_verdict_says_so(tmp_path
 
 
 def test_the_decision_is_of_all_looks_too(tmp_path: Path) -> None:
-    planted = against(1.03, **UNPUBLISHED)
-    usual = write_run(tmp_path / "usual", blocks=8, requests=60, seed=3, **planted)
-    (one_look,) = evaluate(usual)
-    assert one_look.decision is not None
-    assert one_look.decision.kind is Kind.DIFFERENT
-    (every_look,) = evaluate(looked_at(tmp_path, 8, seed=3, **planted))
-    assert every_look.decision is not None
-    assert every_look.decision.kind is Kind.UNDECIDED
+    """Blocks of which one look says that they are equivalent, and no look of many can."""
+    logs = [-0.045, -0.01, -0.005, 0.0, 0.005, 0.01, 0.02, 0.045]
+    for place, rule, kind in (("usual", None, Kind.EQUIVALENT), ("looks", RULE, Kind.UNDECIDED)):
+        run = looked_at(tmp_path / place, len(logs), **against(1.0, **UNPUBLISHED))
+        RunWriter.reopen(run.path).update(until_decided=rule)
+        run = Run(run.path)
+        trials = run.trials()
+        (numerator,) = run.record.selected(run.record.contrasts[0].numerator)
+        by_block = trials["block"].map(dict(enumerate(logs)))
+        own = np.where(trials["treatment"] == numerator, by_block, 0.0)
+        run._trials = trials.assign(throughput_rps=100 * np.exp(own))
+        (found,) = evaluate(run)
+        assert found.decision is not None
+        assert found.decision.kind is kind
 
 
 def test_a_claim_is_waited_for_until_direction_and_size_are_decided(tmp_path: Path) -> None:
@@ -100,3 +106,20 @@ def test_what_measuring_cannot_decide_is_not_waited_for(
     assert can_be_decided(contrast) is can
     run = looked_at(tmp_path, 8, noise=0.9, contrasts=[contrast])
     assert bool(undecided_contrasts(run)) is can
+
+
+def test_no_response_is_corrected_for_the_speed_before_the_trial(tmp_path: Path) -> None:
+    """The same trials, whose speed explains nearly all of their noise, with and without looks."""
+    random = np.random.default_rng(1)
+    for place, rule in (("usual", None), ("looks", RULE)):
+        run = write_run(tmp_path / place, blocks=20, requests=60, block_noise=0.0)
+        RunWriter.reopen(run.path).update(until_decided=rule)
+        run = Run(run.path)
+        trials = run.trials()
+        speed = np.exp(0.2 * random.standard_normal(len(trials)))
+        run._trials = trials.assign(
+            throughput_rps=trials["throughput_rps"] / speed, cpu_probe_before_ms=5.0 * speed
+        )
+        (found,) = evaluate(run)
+        corrected = any(text.startswith("adjusted for") for text in found.warnings)
+        assert corrected is (rule is None)

@@ -105,14 +105,14 @@ def test_a_block_that_was_broken_off_is_measured_before_the_run_is_looked_at(
     tmp_path: Path,
 ) -> None:
     looked = Looked(tmp_path, "none", until_decided=None)
-    looked.go(*range(8))
+    looked.go(*range(9))
     looked.events.clear()
     looked.writer.supersede(["b002-p00-a0", "b002-p01-a0"])
     looked.writer.update(until_decided=RULE)
     looked.plan = looked.plan.model_copy(update={"until_decided": RULE})
-    found = looked.go(2, 8, 9, attempt=1).record
+    found = looked.go(2, 9, attempt=1).record
     assert looked.measured() == [3]
-    assert found.blocks == 8
+    assert found.blocks == 9
 
 
 def test_a_run_that_ended_goes_no_further_when_it_is_resumed(tmp_path: Path) -> None:
