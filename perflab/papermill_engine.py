@@ -28,6 +28,7 @@ class TrialsBar:
         self._manager = manager
         self._bar: Any = None
         self._refused = 0
+        self._bound = "about"
 
     def __call__(self, event: Event) -> None:
         """Show one event of the run."""
@@ -35,6 +36,7 @@ class TrialsBar:
         match event:
             case TrialBegun():
                 self._take_over(event.of)
+                self._bound = "at most" if event.at_most else "about"
                 self._bar.n, left_s = event.number - 1, event.left_s
                 self._bar.set_description_str(event.label, refresh=False)
             case TrialDone() if self._bar is not None:
@@ -54,7 +56,7 @@ class TrialsBar:
         self._bar.total = trials
 
     def _postfix(self, left_s: float | None) -> str:
-        left = f"about {minutes(left_s)} left" if left_s else ""
+        left = f"{self._bound} {minutes(left_s)} left" if left_s else ""
         refused = f"{self._refused} not valid" if self._refused else ""
         return ", ".join(text for text in (left, refused) if text)
 

@@ -49,16 +49,21 @@ class Narrator:
         trial = self._trial
         if trial is None:
             return ""
-        left = f", about {minutes(trial.left_s)} left" if trial.left_s else ""
+        left = f", {self._left(trial.left_s)}" if trial.left_s else ""
         text = f"  trial {trial.number}/{trial.of}, block {trial.block}: {trial.label}"
         return f"{text}{left}  {load}"
+
+    def _left(self, seconds: float) -> str:
+        """Return how long the run will take, or at most: it may end once all is decided."""
+        bound = "at most" if self._trial is not None and self._trial.at_most else "about"
+        return f"{bound} {minutes(seconds)} left"
 
     def _done(self, event: TrialDone) -> str:
         trial, rate = self._trial, event.throughput_rps
         shown = f"{rate:.0f} requests/s" if rate is not None else "no result"
         if event.messages_per_s is not None:
             shown = f"{event.messages_per_s:.0f} messages/s"
-        left = f"  (about {minutes(event.left_s)} left)" if event.left_s else ""
+        left = f"  ({self._left(event.left_s)})" if event.left_s else ""
         which = f"{trial.number}/{trial.of} {trial.label}" if trial else event.trial_id
         text = f"  {which}: {shown}"
         if event.state != "valid":

@@ -6,19 +6,28 @@ import inspect
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, field_validator, model_validator
 
+from perflab.analysis.treatments.open_claims import can_be_decided
 from perflab.errors import ExperimentError, ParameterError, PerflabError
 from perflab.experiments.claims_at_once import too_few_blocks
 from perflab.parameters import Parameters, check, sentences
-from perflab.recordings import Contrast, ContrastPair, Remark, Response, Steady
+from perflab.recordings import (
+    Contrast,
+    ContrastPair,
+    Remark,
+    Response,
+    Steady,
+    UntilDecided,
+)
 from perflab.recordings.responses import COMMON
 from perflab.trials.plan import RunPlan, Treatment
 from perflab.trials.plan_obstacles import obstacles
 
 BY_REQUESTS = Steady()
+UNTIL_DECIDED = "until_decided"
 CLAIMS = (Contrast.__name__, ContrastPair.__name__)
 
 
@@ -35,12 +44,24 @@ class RunParameters(Parameters):
         description="where services run: in Docker, or as plain processes; auto takes Docker "
         "where an engine answers",
     )
-    blocks: int = Field(
+    blocks: Annotated[int, Field(ge=1, le=1000)] | Literal["until_decided"] = Field(
+        default=8,
+        description="how often everything is measured: a block holds one trial of each treatment, "
+        "in random order; 8 keep their power when one is spoilt; until_decided: blocks are added "
+        "until every claim is decided",
+    )
+    least_blocks: int = Field(
         default=8,
         ge=1,
-        le=1000,
-        description="how often everything is measured: a block holds one trial of each treatment, "
-        "in random order; 8 keep their power when one is spoilt",
+        le=200,
+        description="with blocks = until_decided: before so many nothing is decided",
+    )
+    most_blocks: int = Field(
+        default=20,
+        ge=6,
+        le=200,
+        description="with blocks = until_decided: then the run ends, whatever is undecided; the "
+        "more there may be, the more certain every look must be",
     )
     seed: int | None = Field(
         default=None,
@@ -68,6 +89,42 @@ class RunParameters(Parameters):
         le=604_800,
         description="seconds to wait while another measurement holds this machine",
     )
+
+    @field_validator("blocks", mode="before")
+    @classmethod
+    def _a_number_or_until_decided(cls, blocks: Any) -> Any:
+        if isinstance(blocks, str) and blocks != UNTIL_DECIDED and not blocks.strip().isdigit():
+            raise ValueError(f"give a number of blocks, or {UNTIL_DECIDED}")
+        return blocks
+
+    @model_validator(mode="after")
+    def _bounds_of_what_is_decided(self) -> RunParameters:
+        bounds = {name: getattr(self, name) for name in ("least_blocks", "most_blocks")}
+        fields = RunParameters.model_fields
+        if self.blocks != UNTIL_DECIDED:
+            given = [name for name, value in bounds.items() if value != fields[name].default]
+            if given:
+                raise ValueError(
+                    f"{' and '.join(given)}: only with blocks = {UNTIL_DECIDED}; blocks is "
+                    f"{self.blocks}"
+                )
+        elif self.least_blocks > self.most_blocks:
+            raise ValueError(
+                f"least_blocks = {self.least_blocks} is above most_blocks = {self.most_blocks}"
+            )
+        return self
+
+    @property
+    def planned_blocks(self) -> int:
+        """How many blocks a run has; where they are added until all is decided, at most."""
+        return self.most_blocks if self.blocks == UNTIL_DECIDED else int(self.blocks)
+
+    @property
+    def until_decided(self) -> UntilDecided | None:
+        """The rule by which blocks are added; None where their number is fixed."""
+        if self.blocks != UNTIL_DECIDED:
+            return None
+        return UntilDecided(least_blocks=self.least_blocks, most_blocks=self.most_blocks)
 
 
 # Not what was measured but how it is asked for: no run has them.
@@ -114,7 +171,7 @@ class Experiment:
         """Return the plan of a run with these parameters; raises as :meth:`check` does."""
         seed = parameters.seed if parameters.seed is not None else secrets.randbelow(2**31)
         recorded = parameters.model_dump(mode="json", exclude=set(OF_THE_CALL))
-        blocks = parameters.blocks
+        blocks = parameters.planned_blocks
         try:
             contrasts = tuple(self.contrasts(parameters))
             plan = RunPlan(
@@ -129,16 +186,26 @@ class Experiment:
                 treatments=tuple(self.treatments(parameters)),
                 contrasts=contrasts,
                 blocks=blocks,
+                until_decided=parameters.until_decided,
                 fresh_blocks=parameters.fresh_blocks,
                 seed=seed,
                 warnings=(*self.warnings(parameters), *too_few_blocks(contrasts, blocks)),
             )
         except ValidationError as error:
             raise self._fault(error) from None
-        problems = obstacles(plan)
+        problems = [*obstacles(plan), *self._nothing_to_decide(plan)]
         if problems:
             raise ParameterError(self._subject, problems)
         return plan
+
+    @staticmethod
+    def _nothing_to_decide(plan: RunPlan) -> list[str]:
+        if plan.until_decided is None or any(map(can_be_decided, plan.contrasts)):
+            return []
+        return [
+            f"blocks = {UNTIL_DECIDED}: with these parameters nothing is claimed that could be "
+            "decided; give a number of blocks"
+        ]
 
     @property
     def _subject(self) -> str:

@@ -25,6 +25,7 @@ from perflab.recordings.schema import (
 from perflab.recordings.selection import FREE_PARAMETERS, Selected, complete_blocks, select
 from perflab.recordings.store import RunWriter, new_run_id
 from perflab.recordings.trial_ids import trial_id
+from perflab.recordings.until_decided import Look, UntilDecided
 
 __all__ = [
     "FREE_PARAMETERS",
@@ -32,6 +33,7 @@ __all__ = [
     "Bound",
     "Contrast",
     "ContrastPair",
+    "Look",
     "Reason",
     "Remainder",
     "Remark",
@@ -45,6 +47,7 @@ __all__ = [
     "Side",
     "Steady",
     "TreatmentRecord",
+    "UntilDecided",
     "check_same",
     "check_services",
     "claims",

@@ -59,7 +59,7 @@ class Run:
             ("run", self.run_id),
             ("state", f"{record.state}{because}"),
             ("backend", record.backend),
-            ("blocks", str(record.blocks)),
+            ("blocks", record.blocks_text()),
             ("trials", f"{len(self.valid_trials())} of {own} valid"),
             ("folder", str(self.path)),
         ]

@@ -116,6 +116,9 @@ def _set_up(before: RunRecord, now: RunRecord) -> Iterator[str]:
         ("order", "give the run its own parameters and seed"),
     ):
         old, new = getattr(before, name), getattr(now, name)
+        if name == "order" and before.until_decided and before.until_decided.ended:
+            # Everything was decided: there are fewer blocks than there might have been.
+            new = new[: before.blocks]
         for each in differences(old, new, name):
             yield f"the {each}: {way_out}"
 

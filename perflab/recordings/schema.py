@@ -10,6 +10,7 @@ from perflab.errors import RecordingError
 from perflab.recordings.columns import schemas
 from perflab.recordings.contrasts import Contrast
 from perflab.recordings.reasons import Remark
+from perflab.recordings.until_decided import UntilDecided
 
 SCHEMA_VERSION = 3
 # An experiment's parameters allow 1,000 blocks; tables have a row for every block.
@@ -89,7 +90,9 @@ class RunRecord(_Record):
     are those that instruments add to every trial: the types of the columns, by table. ``parts`` are
     what treatments share, by key: their stacks with all settings, their workloads, the instruments
     that looked on, and what their services ``reported`` of their settings. ``versions`` are those
-    of all that is installed in each service.
+    of all that is installed in each service. ``until_decided`` is the rule by which blocks were
+    added, where their number was not fixed before: ``blocks`` are then the most there may be, and
+    those there are once the run ended by the rule.
     """
 
     schema_version: int = Field(default=SCHEMA_VERSION, ge=1, le=SCHEMA_VERSION, strict=True)
@@ -109,6 +112,7 @@ class RunRecord(_Record):
     factors: dict[str, list[str]] = Field(default_factory=dict)
     treatments: list[TreatmentRecord] = Field(max_length=MOST_TREATMENTS)
     blocks: int = Field(ge=1, le=MOST_BLOCKS)
+    until_decided: UntilDecided | None = None
     seed: int = Field(ge=0, le=LARGEST_SEED)
     order: list[list[str]]
     backend: str
@@ -139,6 +143,18 @@ class RunRecord(_Record):
         return self
 
     @model_validator(mode="after")
+    def _blocks_fit_their_rule(self) -> RunRecord:
+        rule = self.until_decided
+        if rule is None:
+            return self
+        wanted = rule.looks[-1].blocks if rule.ended and rule.looks else rule.most_blocks
+        if self.blocks != wanted:
+            raise ValueError(
+                f"blocks is {self.blocks}; by the rule of until_decided it is {wanted}"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _tables_can_be(self) -> RunRecord:
         try:
             schemas(self.tables)
@@ -153,6 +169,11 @@ class RunRecord(_Record):
         if missing:
             raise ValueError(f"its parts lack {', '.join(missing[:3])}")
         return self
+
+    def blocks_text(self) -> str:
+        """Return how many blocks there are, and by which rule where their number was not fixed."""
+        rule = self.until_decided
+        return f"{self.blocks} ({rule.text()})" if rule else str(self.blocks)
 
     def whole(self, treatment: str) -> dict[str, Any]:
         """Return all parts of a treatment by name: its stack, its workload, who looked on."""

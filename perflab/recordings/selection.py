@@ -10,7 +10,7 @@ from typing import Any
 from perflab.recordings.reader import Run
 
 # Two runs that differ in these alone asked the same question.
-FREE_PARAMETERS = ("blocks", "seed", "backend")
+FREE_PARAMETERS = ("blocks", "least_blocks", "most_blocks", "seed", "backend")
 
 
 @dataclass(frozen=True)

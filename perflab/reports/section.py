@@ -128,7 +128,7 @@ def _set_up(run: Run) -> str:
         "network path": record.network_path,
         "placement": _placement(dict(record.placement)),
         "not separated on this machine": shared_note(record),
-        "blocks, seed": f"{record.blocks}, {record.seed}",
+        "blocks, seed": f"{record.blocks_text()}, {record.seed}",
         "valid trials": n_text(run),
         "code": f"commit {commit(record)}, perflab {perflab_version()}",
     }

@@ -144,7 +144,7 @@ def _cells_of(
         given = {name: setting.value for name, setting in settings.items()}
         try:
             checked = chosen.check(given)
-            trials = checked.blocks * len(chosen.treatments(checked))
+            trials = checked.planned_blocks * len(chosen.treatments(checked))
         except ParameterError as error:
             for text in error.problems:
                 setting = _about(text, settings)

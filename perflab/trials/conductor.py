@@ -225,6 +225,7 @@ def new_record(plan: RunPlan, backend: Backend, places: Placement) -> RunRecord:
         treatments=treatments,
         parts=parts,
         blocks=plan.blocks,
+        until_decided=plan.until_decided,
         seed=plan.seed,
         order=plan.order(),
         backend=backend.name,

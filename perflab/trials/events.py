@@ -37,7 +37,8 @@ class Note(_Event):
 class TrialBegun(_Event):
     """The ``number``-th trial ``of`` those to do now; blocks are counted from 1.
 
-    ``left_s`` is how long the rest will take; None while nobody knows.
+    ``left_s`` is how long the rest will take; None while nobody knows. With ``at_most`` the run may
+    end before: ``of``, ``blocks`` and all estimates are the most that it can come to.
     """
 
     event: Literal["trial"] = "trial"
@@ -48,6 +49,7 @@ class TrialBegun(_Event):
     treatment: str
     label: str
     left_s: float | None = None
+    at_most: bool = False
 
 
 class LoadProgress(_Event):

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from perflab.instruments import STANDARD
 from perflab.instruments.named import NamedInstrument
 from perflab.load.workload import Workload
-from perflab.recordings import Contrast, Remark, Response, Steady
+from perflab.recordings import Contrast, Remark, Response, Steady, UntilDecided
 from perflab.recordings.responses import COMMON
 from perflab.stacks.plan import StackPlan
 
@@ -41,6 +41,7 @@ class RunPlan(BaseModel):
 
     ``seed`` decides the order of the treatments in every block; ``cooldown_s`` is the rest after a
     trial; before every ``fresh_blocks``-th block the services are started afresh (0: never).
+    With ``until_decided`` the run ends as soon as everything is decided; ``blocks`` are the most.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -54,6 +55,7 @@ class RunPlan(BaseModel):
     treatments: tuple[Treatment, ...]
     contrasts: tuple[Contrast, ...]
     blocks: int
+    until_decided: UntilDecided | None = None
     seed: int
     cooldown_s: float = 0.1
     fresh_blocks: int = 0

@@ -12,7 +12,7 @@ from perflab.load.schedule import planned_count
 from perflab.load.stopping import Progress
 from perflab.recordings import Run, RunWriter, steadiness, trial_id
 from perflab.stacks.patience import go_on
-from perflab.trials import summary
+from perflab.trials import deciding, summary
 from perflab.trials.events import Event, LoadProgress, Note, TrialBegun, TrialDone
 from perflab.trials.plan import RunPlan
 from perflab.trials.reported import confirm
@@ -65,6 +65,8 @@ class Session:
             for block in remaining.blocks
             for position, name in enumerate(order[block])
         ]
+        if self._is_decided(todo):
+            todo = []
         self._time_left.starts_s.append(self._bench.residents.start_s)
         for number, (block, position, name) in enumerate(todo):
             go_on(self._bench.interrupted, "between two trials")
@@ -81,7 +83,20 @@ class Session:
             self._tell(tables.row, self._left_s(todo[number + 1 :], after=block))
             if not tables.services_whole:
                 self._mend(tables, last=number == len(todo) - 1)
+            if position == len(order[block]) - 1 and self._is_decided(todo[number + 1 :]):
+                break
         self._note_unsteady()
+
+    def _is_decided(self, ahead: Sequence[tuple[int, int, str]]) -> bool:
+        """Return whether the run ends before the blocks ahead: nothing is left to be decided.
+
+        Blocks are looked at in their order: where an earlier one is to be done again, after that.
+        """
+        blocks = sorted({block for block, _, _ in ahead})
+        done = self._plan.blocks - len(blocks)
+        if blocks != list(range(done, self._plan.blocks)):
+            return False
+        return deciding.has_ended(self._writer, done, self._emit)
 
     def _note_unsteady(self) -> None:
         """Write into the record which treatments are compared with nothing: their loads drift."""
@@ -140,6 +155,7 @@ class Session:
                 treatment=name,
                 label=self._plan.treatment(name).label,
                 left_s=self._left_s(todo[number:], after=block),
+                at_most=self._plan.until_decided is not None,
             )
         )
 

@@ -118,7 +118,7 @@ def test_choices_and_ranges_are_told_in_words(capsys: pytest.CaptureFixture[str]
     command("sync_vs_async", as_json=True)
     listed = {each["name"]: each for each in json.loads(capsys.readouterr().out)["parameters"]}
     assert listed["backend"]["allowed"] == "auto, docker, process"
-    assert listed["blocks"]["allowed"] == "whole number, from 1 to 1,000"
+    assert listed["blocks"]["allowed"] == "whole number, from 1 to 1,000 or until_decided"
     assert listed["pool_minconn"]["allowed"] == "list: max, 1"
     assert listed["round_trip_ms"]["allowed"] == "list: number, from 0 to 1,000"
     assert listed["seed"]["allowed"] == "whole number, from 0 or none"

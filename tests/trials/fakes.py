@@ -177,9 +177,8 @@ def plan(blocks: int = 2, **words: Any) -> RunPlan:
         parameters={},
         factors={"service": ("a", "b")},
         treatments=(treatment("a"), treatment("b")),
-        contrasts=(),
         blocks=blocks,
-        **{"seed": 5, **words},
+        **{"seed": 5, "contrasts": (), **words},
     )
 
 
@@ -197,12 +196,13 @@ def record(of: RunPlan) -> RunRecord:
         treatments=treatments,
         parts=parts,
         blocks=of.blocks,
+        until_decided=of.until_decided,
         seed=of.seed,
         order=of.order(),
         backend="process",
         network_path="loopback",
         placement=placement().model_dump(),
-        contrasts=[],
+        contrasts=list(of.contrasts),
         environment={},
         code={},
         sessions=[],

@@ -24,7 +24,7 @@ import pandas as pd
 
 from perflab.analysis.methods.comparison import Effect, effect_of, positive
 from perflab.errors import AnalysisError
-from perflab.recordings import Scale
+from perflab.recordings import Scale, UntilDecided
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def mean_of(parts: Sequence[Ends]) -> Ends:
     )
 
 
-def bounded(ends: Ends, scale: Scale = "ratio") -> Effect:
+def bounded(ends: Ends, scale: Scale = "ratio", rule: UntilDecided | None = None) -> Effect:
     """Return an effect of which only a bound is known.
 
     It has no estimate; ``high`` is what it is at most (``low`` is then open), or ``low`` what it is
@@ -85,7 +85,7 @@ def bounded(ends: Ends, scale: Scale = "ratio") -> Effect:
     known = ends.low.notna()
     for side, of_blocks in (("at most", ends.high), ("at least", ends.low)):
         if known.any() and np.isfinite(of_blocks[known]).all():
-            return _one_sided(of_blocks, side, scale)
+            return _one_sided(of_blocks, side, scale, rule)
     if not known.any():
         raise AnalysisError("no block has a valid trial on both sides; there is nothing to compare")
     raise AnalysisError(
@@ -94,8 +94,10 @@ def bounded(ends: Ends, scale: Scale = "ratio") -> Effect:
     )
 
 
-def _one_sided(of_blocks: pd.Series[Any], side: str, scale: Scale) -> Effect:
-    found = effect_of(of_blocks, scale=scale)
+def _one_sided(
+    of_blocks: pd.Series[Any], side: str, scale: Scale, rule: UntilDecided | None
+) -> Effect:
+    found = effect_of(of_blocks, scale=scale, rule=rule)
     at_most = side == "at most"
     open_end = math.inf if not at_most else (0.0 if scale == "ratio" else -math.inf)
     limit, narrow = (found.high, found.narrow_high) if at_most else (found.low, found.narrow_low)

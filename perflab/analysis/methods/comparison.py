@@ -12,9 +12,9 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import special, stats
 
-from perflab.analysis.methods import signed_rank
+from perflab.analysis.methods import repeated_looks, signed_rank
 from perflab.errors import AnalysisError
-from perflab.recordings import Bound, Scale
+from perflab.recordings import Bound, Scale, UntilDecided
 
 CONFIDENCE = 0.95
 SMALLEST_SIGNED_RANK = 6
@@ -36,7 +36,9 @@ class Effect:
     ``narrow_high`` are the ends of the 90% interval (two one-sided 5% tests), of which
     ``narrow_confidence`` is achieved. ``warnings`` travel with the result. Where ``bound`` says "at
     most" or "at least" the effect is no number but a bound, ``high`` or ``low``, and has no
-    estimate (:mod:`perflab.analysis.methods.bounds`).
+    estimate (:mod:`perflab.analysis.methods.bounds`). ``rule`` is that of a run that was looked at
+    after every block: intervals and p-value then hold whenever it stopped
+    (:mod:`perflab.analysis.methods.repeated_looks`); those of too few blocks for it are NaN.
     """
 
     estimate: float
@@ -53,6 +55,7 @@ class Effect:
     narrow_high: float = math.nan
     narrow_confidence: float = math.nan
     bound: Bound = ""
+    rule: UntilDecided | None = None
 
     @property
     def limit(self) -> float:
@@ -168,11 +171,15 @@ def positive(series: pd.Series[Any], side: str) -> pd.Series[Any]:
 
 
 def effect_of(
-    by_block: pd.Series[Any], confidence: float = CONFIDENCE, scale: Scale = "ratio"
+    by_block: pd.Series[Any],
+    confidence: float = CONFIDENCE,
+    scale: Scale = "ratio",
+    rule: UntilDecided | None = None,
 ) -> Effect:
     """Return the effect of log ratios by block; NaN where a side is missing.
 
-    With ``scale`` "difference" the blocks hold plain differences, and so does the effect.
+    With ``scale`` "difference" the blocks hold plain differences, and so does the effect. With the
+    ``rule`` of a run that was looked at after every block, it is one that holds at every look.
 
     Raises
     ------
@@ -192,20 +199,20 @@ def effect_of(
         warnings.append("one block: no interval")
         return Effect(
             only, nothing, nothing, nothing, 1, nothing, "single pair", tuple(warnings),
-            by_block=(float(x[0]),),
+            by_block=(float(x[0]),), rule=rule,
         )  # fmt: skip
-    if len(x) < SMALLEST_SIGNED_RANK:
+    if rule is None and len(x) < SMALLEST_SIGNED_RANK:
         warnings.append(f"below {SMALLEST_SIGNED_RANK} blocks the noise is taken for normal")
     if np.ptp(x) < 1e-12:
         warnings.append("all blocks give the same effect: the interval has no width")
-    found, narrow = mean_interval(x, confidence), mean_interval(x, narrower(confidence))
+    found, narrow = (mean_interval(x, each, rule) for each in (confidence, narrower(confidence)))
     return Effect(
         back(found.estimate),
         back(found.low),
         back(found.high),
         found.confidence,
         len(x),
-        mean_p(x),
+        mean_p(x, rule),
         found.method,
         tuple(warnings),
         rank_biserial(x),
@@ -213,6 +220,7 @@ def effect_of(
         back(narrow.low),
         back(narrow.high),
         narrow.confidence,
+        rule=rule,
     )
 
 
@@ -230,8 +238,19 @@ def rank_biserial(x: np.ndarray) -> float:
     return float((ranks * np.sign(told)).sum() / ranks.sum())
 
 
-def mean_interval(x: np.ndarray, confidence: float = CONFIDENCE) -> MeanInterval:
-    """Return estimate and interval of at least 2 log ratios, or differences, as in compare."""
+def mean_interval(
+    x: np.ndarray, confidence: float = CONFIDENCE, rule: UntilDecided | None = None
+) -> MeanInterval:
+    """Return estimate and interval of at least 2 log ratios, or differences, as in compare.
+
+    With the ``rule`` of a run that was looked at after every block its ends are NaN where there are
+    too few of them.
+    """
+    if rule is not None:
+        ends = repeated_looks.interval(x, confidence, rule.least_blocks, rule.most_blocks)
+        method = "Hodges-Lehmann, repeated signed-rank interval"
+        low, high, achieved = ends or (math.nan, math.nan, math.nan)
+        return MeanInterval(signed_rank.hodges_lehmann(x), low, high, achieved, method)
     found = signed_rank.interval(x, confidence) if len(x) >= SMALLEST_SIGNED_RANK else None
     if found is not None:
         method = "Hodges-Lehmann, signed-rank interval"
@@ -241,8 +260,10 @@ def mean_interval(x: np.ndarray, confidence: float = CONFIDENCE) -> MeanInterval
     return MeanInterval(mean, mean - margin, mean + margin, confidence, "mean, t interval")
 
 
-def mean_p(x: np.ndarray) -> float:
+def mean_p(x: np.ndarray, rule: UntilDecided | None = None) -> float:
     """Return the p-value of "no effect" by the test that :func:`mean_interval` inverts."""
+    if rule is not None:
+        return repeated_looks.p_value(x, rule.least_blocks, rule.most_blocks)
     if len(x) >= SMALLEST_SIGNED_RANK:
         return signed_rank.p_value(x)
     mean, error = float(x.mean()), _standard_error(x)

@@ -12,7 +12,9 @@ undecided       neither; with how many blocks a fresh run would need to decide i
 
 The blocks are a range: for the ends of the 80% interval of the noise. It holds for a fresh run that
 decides alone. Adding blocks until a difference shows is another test: it calls identical treatments
-different in ``PEEKING`` of cases and not in 5% (``benchmarks/verdict_table.py``).
+different in ``PEEKING`` of cases and not in 5% (``benchmarks/verdict_table.py``). A run with
+``blocks = until_decided`` has intervals that allow for it
+(:mod:`~perflab.analysis.methods.repeated_looks`).
 
 Source: D. J. Schuirmann, J. Pharmacokinet. Biopharm. 15, 1987 (two one-sided tests); P. Armitage,
 C. K. McPherson, B. C. Rowe, J. R. Stat. Soc. A 132, 1969 (repeated looks).
@@ -44,6 +46,7 @@ from perflab.analysis.methods.paired_power import (
     smallest_effect,
 )
 from perflab.errors import AnalysisError
+from perflab.recordings import UntilDecided
 
 __all__ = [
     "FRESH_RUN", "MARGIN", "PEEKING", "PEEKING_NOTE", "POWER", "Decision", "Kind",
@@ -55,7 +58,7 @@ PEEKING = 0.20
 PEEKING_NOTE = (
     "Adding blocks until a difference shows raises false alarms from 5% to about "
     f"{PEEKING:.0%} (a look after each of 6 to 30 blocks): fix their number before, and let a "
-    "fresh run of that many decide alone."
+    "fresh run of that many decide alone, or ask for blocks = until_decided, which allows for it."
 )
 # What undecided comparisons begin their way out with.
 FRESH_RUN = "a fresh run of"
@@ -86,7 +89,10 @@ class Decision:
 
 
 def decide(
-    log_ratios: Sequence[float], margin: float = MARGIN, corrected: Corrected | None = None
+    log_ratios: Sequence[float],
+    margin: float = MARGIN,
+    corrected: Corrected | None = None,
+    rule: UntilDecided | None = None,
 ) -> Decision:
     """Decide from the log ratios of the blocks.
 
@@ -98,6 +104,8 @@ def decide(
         A difference of this share, either way, does not matter (0.03: 3%).
     corrected : Corrected, optional
         The p-value among the run's claims about the response; without it, the claim is alone.
+    rule : UntilDecided, optional
+        Of a run that was looked at after every block: its intervals hold at every look.
 
     Raises
     ------
@@ -112,7 +120,7 @@ def decide(
     if len(x) < 2:
         text = "fewer than 2 blocks: nothing can be said of the noise"
         return Decision(Kind.UNDECIDED, margin, (OUT_OF_REACH, OUT_OF_REACH), text)
-    narrow, wide = mean_interval(x, narrower(CONFIDENCE)), mean_interval(x, CONFIDENCE)
+    narrow, wide = (mean_interval(x, each, rule) for each in (narrower(CONFIDENCE), CONFIDENCE))
     if -bound < narrow.low and narrow.high < bound:
         return Decision(Kind.EQUIVALENT, margin, (0, 0), f"no difference larger than {margin:.0%}")
     if not (wide.low > 0 or wide.high < 0):

@@ -145,9 +145,9 @@ def _finding(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Finding:
     try:
         ends = _between(run, contrast, contrast.response, trials)
         if not ends.exact:
-            return _bounded(contrast, response, ends)
+            return _bounded(run, contrast, response, ends)
         by_block, adjusted = _effects(run, contrast, trials, ends.low)
-        effect = effect_of(by_block, scale=contrast.scale)
+        effect = effect_of(by_block, scale=contrast.scale, rule=run.record.until_decided)
     except AnalysisError as error:
         verdict = Verdict(Outcome.UNDECIDED, str(error))
         if contrast.set_by_load:
@@ -166,9 +166,9 @@ def _finding(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Finding:
     )
 
 
-def _bounded(contrast: Contrast, response: Response, ends: Ends) -> Finding:
+def _bounded(run: Run, contrast: Contrast, response: Response, ends: Ends) -> Finding:
     """Return the finding of a contrast of which only a bound is known; raises AnalysisError."""
-    effect = bounded(ends, contrast.scale)
+    effect = bounded(ends, contrast.scale, run.record.until_decided)
     return Finding(
         contrast,
         response,
@@ -197,7 +197,7 @@ def _decision(effect: Effect, contrast: Contrast, among: Corrected | None) -> De
         return decide_bound(
             effect.limit < 1 if effect.bound == "at most" else effect.limit > 1, among
         )
-    return decide(effect.by_block, corrected=among)
+    return decide(effect.by_block, corrected=among, rule=effect.rule)
 
 
 def _effects(
@@ -205,7 +205,9 @@ def _effects(
 ) -> tuple[pd.Series[Any], str]:
     """Return the log ratio or difference in every block, and what it was adjusted for."""
     effects = raw.copy()
-    if contrast.scale == "difference":
+    # A correction is chosen by the blocks so far: chosen anew at every look, it is no longer what
+    # the random order alone makes as likely to be positive as negative.
+    if contrast.scale == "difference" or run.record.until_decided:
         return effects, ""
     found = adjustment(trials, contrast.response, COVARIATE)
     if found.used:

@@ -44,13 +44,15 @@ def different(
     random = np.random.default_rng(key)
     hits = 0
     for _ in range(sets):
-        logs = _trials(random, blocks, noise, condition)
+        logs = drawn_trials(random, blocks, noise, condition)
         found = effect_of(pd.Series(logs[:, 0] - logs[:, 1] + math.log1p(effect)))
         hits += found.low > 1 or (effect == 0 and found.high < 1)
     return Rate(hits, sets)
 
 
-def _trials(random: np.random.Generator, blocks: int, noise: float, condition: str) -> np.ndarray:
+def drawn_trials(
+    random: np.random.Generator, blocks: int, noise: float, condition: str
+) -> np.ndarray:
     """Return log responses, shape (blocks, 2)."""
     shape = (blocks, 2)
     order = random.permuted(np.tile([0, 1], (blocks, 1)), axis=1)

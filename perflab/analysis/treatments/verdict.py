@@ -45,7 +45,7 @@ each verdict is given under which truth: ``docs/verdicts.md``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from perflab.analysis.methods.comparison import Effect
@@ -71,6 +71,9 @@ class Outcome(StrEnum):
     SET_BY_LOAD = "set by the load"
     NOT_TESTABLE = "not testable here"
     UNPUBLISHED = "nothing published"
+
+
+NEVER_JUDGED = (Outcome.SET_BY_LOAD, Outcome.NOT_TESTABLE, Outcome.UNPUBLISHED)
 
 
 class Way(StrEnum):
@@ -125,8 +128,20 @@ def judge(
     """Apply the rule of this module to a measured effect (None: there is none).
 
     ``corrected`` is its p-value among the run's claims about its response; without it the claim is
-    alone. Claims such as "more than half" have another ``limit`` than no effect.
+    alone. Claims such as "more than half" have another ``limit`` than no effect. The reason names
+    the rule by which blocks were added, where there was one.
     """
+    found = _judged(effect, contrast, corrected, limit)
+    if effect is None or effect.rule is None or found.outcome in NEVER_JUDGED:
+        return found
+    looks = f"looked at after every block from {effect.rule.least_blocks} on"
+    told = f"{found.reason}; {looks}, {effect.n} of at most {effect.rule.most_blocks} counted"
+    return replace(found, reason=told)
+
+
+def _judged(
+    effect: Effect | None, contrast: Contrast, corrected: Corrected | None, limit: Limit
+) -> Verdict:
     if contrast.not_testable:
         return Verdict(Outcome.NOT_TESTABLE, contrast.not_testable)
     if contrast.set_by_load:

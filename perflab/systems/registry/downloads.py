@@ -240,7 +240,8 @@ def remarks(parameters: DownloadParameters, rungs: Mapping[str, Rung]) -> list[R
     )
     text = (
         f"a block of {counted(len(rungs), 'rung')} takes about {_in_words(block_s)}, the run of "
-        f"{counted(parameters.blocks, 'block')} about {_in_words(block_s * parameters.blocks)}"
+        f"{counted(parameters.planned_blocks, 'block')} about "
+        f"{_in_words(block_s * parameters.planned_blocks)}"
     )
     found = [Remark(code="registry.length", text=text)]
     if unlike := differences(parameters):

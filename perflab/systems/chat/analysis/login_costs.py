@@ -59,7 +59,7 @@ def costs_of_logins(run: Run) -> pd.DataFrame:
         points = 100 * (sides[item.name] - sides[names[FREE].name]).dropna()
         if points.empty:
             continue
-        found = effect_of(points, scale="difference")
+        found = effect_of(points, scale="difference", rule=run.record.until_decided)
         rows.append({
             "treatment": item.name, "rounds": int(item.levels["bcrypt_rounds"]),
             "points": found.estimate, "low": found.low, "high": found.high, "n": found.n,

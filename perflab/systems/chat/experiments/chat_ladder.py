@@ -251,8 +251,8 @@ def _length(parameters: ChatLadderParameters, rungs: Mapping[str, Rung]) -> list
     block_s = sum(load_s(parameters, rung) + BETWEEN_TRIALS_S for rung in rungs.values())
     text = (
         f"with this load a block of {counted(len(rungs), 'rung')} takes about "
-        f"{_in_words(block_s)}, the run of {counted(parameters.blocks, 'block')} about "
-        f"{_in_words(block_s * parameters.blocks)}"
+        f"{_in_words(block_s)}, the run of {counted(parameters.planned_blocks, 'block')} about "
+        f"{_in_words(block_s * parameters.planned_blocks)}"
     )
     return [Remark(code="chat.length", text=text)]
 

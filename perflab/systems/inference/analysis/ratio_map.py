@@ -109,7 +109,7 @@ def felt_flush(run: Run, cell: Mapping[str, str]) -> dict[str, float]:
     added = on - off
     if not added.notna().any():
         return dict.fromkeys(("felt_ms", "felt_low", "felt_high"), math.nan)
-    effect = effect_of(added, scale="difference")
+    effect = effect_of(added, scale="difference", rule=run.record.until_decided)
     return {"felt_ms": effect.estimate, "felt_low": effect.low, "felt_high": effect.high}
 
 

@@ -47,7 +47,7 @@ from perflab.analysis.trials.core_accounts import service_cores
 from perflab.analysis.trials.waits import active_counts, waits_for_flush
 from perflab.errors import PerflabError
 from perflab.numerals import counted, number
-from perflab.recordings import Contrast, Response, Run, published_value
+from perflab.recordings import Contrast, Response, Run, UntilDecided, published_value
 from perflab.systems.inference.published import COMMITS, STUDY, TABLE
 from perflab.systems.inference.published_load import as_published
 
@@ -85,10 +85,18 @@ class Share:
             source=f"inference study, {self.name}",
         )
 
-    def finding(self, by_block: pd.Series[float], same_load: bool = False) -> Finding:
-        """Judge the claim by its share in every block; NaN where a block lacks what it needs."""
+    def finding(
+        self,
+        by_block: pd.Series[float],
+        same_load: bool = False,
+        rule: UntilDecided | None = None,
+    ) -> Finding:
+        """Judge the claim by its share in every block; NaN where a block lacks what it needs.
+
+        ``rule`` is the run's, where blocks were added until all was decided.
+        """
         known, contrast = by_block.dropna(), self.contrast(same_load)
-        effect = None if known.empty else effect_of(by_block, scale="difference")
+        effect = None if known.empty else effect_of(by_block, scale="difference", rule=rule)
         verdict = judge(effect, contrast, limit=Limit(self.limit, f"{self.limit:.0%}"))
         holds = int(((known > self.limit) == self.above).sum())
         told = f"{verdict.reason}; it holds in {holds} of {counted(len(known), 'block')}"
@@ -162,7 +170,10 @@ def judged_shares(run: Run) -> dict[str, Finding]:
     """Measure and judge each share on the valid trials of a run that has all three."""
     same_load = is_as_published(run)
     found = {
-        share.name: share.finding(_WAYS[share.name](run), same_load=same_load) for share in shares()
+        share.name: share.finding(
+            _WAYS[share.name](run), same_load=same_load, rule=run.record.until_decided
+        )
+        for share in shares()
     }
     if why := _filled_by_others(run, found[CPU]):
         for name in (CPU, IO):
@@ -187,7 +198,7 @@ def _filled_by_others(run: Run, busy: Finding) -> str:
     if busy.verdict.direction is not Way.OPPOSITE or busy.effect is None:
         return ""
     (share,) = [each for each in shares() if each.name == CPU]
-    own = share.finding(_of_services(run))
+    own = share.finding(_of_services(run), rule=run.record.until_decided)
     if own.effect is None or own.verdict.direction is not Way.SHOWN:
         return ""
     return (

@@ -1,0 +1,125 @@
+"""What a run whose number of blocks is not fixed is judged by, and what it waits for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from perflab.analysis.methods.repeated_looks import interval
+from perflab.analysis.treatments.decision import Kind
+from perflab.analysis.treatments.evaluation import evaluate
+from perflab.analysis.treatments.open_claims import can_be_decided, undecided_contrasts
+from perflab.recordings import Contrast, Run, RunWriter, UntilDecided
+from tests.synthetic import ON_AND_OFF, Planted, contrast_of, write_run
+
+RULE = UntilDecided(least_blocks=8, most_blocks=20)
+UNPUBLISHED = {"published_ratio": None, "published_direction": None, "source": ""}
+
+
+def looked_at(root: Path, done: int, **planted: Any) -> Run:
+    """Return a run as it is after so many blocks of those that its rule allows."""
+    later = [(block, index) for block in range(done, RULE.most_blocks) for index in range(2)]
+    run = write_run(root, blocks=RULE.most_blocks, failed=later, requests=60, **planted)
+    RunWriter.reopen(run.path).update(until_decided=RULE)
+    return Run(run.path)
+
+
+def against(ratio: float = 1.0, **changes: Any) -> dict[str, Any]:
+    """Return a plan of two treatments, the second so much better, with one contrast."""
+    one = Planted({"synchronous_commit": "on"})
+    other = Planted({"synchronous_commit": "off"}, ratio=ratio)
+    return {"treatments": (one, other), "contrasts": [contrast_of(other, one, **changes)]}
+
+
+def test_intervals_and_p_are_those_of_all_looks_and_the_verdict_says_so(tmp_path: Path) -> None:
+    (found,) = evaluate(looked_at(tmp_path, 9))
+    (usual,) = evaluate(write_run(tmp_path / "usual", blocks=9, requests=60))
+    assert found.effect is not None
+    assert usual.effect is not None
+    x = np.array(found.effect.by_block)
+    assert len(x) == 9
+    wanted = interval(x, 0.95, 8, 20)
+    assert wanted is not None
+    assert (found.effect.low, found.effect.high) == pytest.approx(tuple(np.exp(wanted[:2])))
+    assert "looked at after every block from 8 on, 9 of at most 20 counted" in found.verdict.reason
+    assert "looked at" not in usual.verdict.reason
+
+
+def test_the_decision_is_of_all_looks_too(tmp_path: Path) -> None:
+    """Blocks of which one look says that they are equivalent, and no look of many can."""
+    logs = [-0.045, -0.01, -0.005, 0.0, 0.005, 0.01, 0.02, 0.045]
+    for place, rule, kind in (("usual", None, Kind.EQUIVALENT), ("looks", RULE, Kind.UNDECIDED)):
+        run = looked_at(tmp_path / place, len(logs), **against(1.0, **UNPUBLISHED))
+        RunWriter.reopen(run.path).update(until_decided=rule)
+        run = Run(run.path)
+        trials = run.trials()
+        (numerator,) = run.record.selected(run.record.contrasts[0].numerator)
+        by_block = trials["block"].map(dict(enumerate(logs)))
+        own = np.where(trials["treatment"] == numerator, by_block, 0.0)
+        run._trials = trials.assign(throughput_rps=100 * np.exp(own))
+        (found,) = evaluate(run)
+        assert found.decision is not None
+        assert found.decision.kind is kind
+
+
+def test_a_claim_is_waited_for_until_direction_and_size_are_decided(tmp_path: Path) -> None:
+    calm = looked_at(tmp_path / "calm", 8, noise=0.01)
+    assert undecided_contrasts(calm) == ()
+    (name,) = (each.name for each in calm.record.contrasts)
+    few = looked_at(tmp_path / "few", 7, noise=0.01)
+    assert undecided_contrasts(few) == (name,)
+    noisy = looked_at(tmp_path / "noisy", 8, noise=0.3)
+    assert undecided_contrasts(noisy) == (name,)
+
+
+def test_an_unpublished_ratio_is_waited_for_until_it_is_different_or_equivalent(
+    tmp_path: Path,
+) -> None:
+    for place, ratio, noise, is_open in (
+        ("different", 1.5, 0.02, False),
+        ("equivalent", 1.0, 0.004, False),
+        ("neither", 1.03, 0.05, True),
+    ):
+        run = looked_at(tmp_path / place, 10, noise=noise, **against(ratio, **UNPUBLISHED))
+        assert bool(undecided_contrasts(run)) is is_open, place
+
+
+@pytest.mark.parametrize(
+    ("changes", "can"),
+    [
+        ({}, True),
+        (UNPUBLISHED, True),
+        ({"not_testable": "one core"}, False),
+        ({"set_by_load": "the load sets it"}, False),
+        ({**UNPUBLISHED, "scale": "difference"}, False),
+        ({**UNPUBLISHED, "scale": "difference", "published_direction": "greater", "source": "s"},
+         True),
+    ],
+)  # fmt: skip
+def test_what_measuring_cannot_decide_is_not_waited_for(
+    tmp_path: Path, changes: dict[str, Any], can: bool
+) -> None:
+    contrast: Contrast = contrast_of(ON_AND_OFF[1], ON_AND_OFF[0], **changes)
+    assert can_be_decided(contrast) is can
+    run = looked_at(tmp_path, 8, noise=0.9, contrasts=[contrast])
+    assert bool(undecided_contrasts(run)) is can
+
+
+def test_no_response_is_corrected_for_the_speed_before_the_trial(tmp_path: Path) -> None:
+    """The same trials, whose speed explains nearly all of their noise, with and without looks."""
+    random = np.random.default_rng(1)
+    for place, rule in (("usual", None), ("looks", RULE)):
+        run = write_run(tmp_path / place, blocks=20, requests=60, block_noise=0.0)
+        RunWriter.reopen(run.path).update(until_decided=rule)
+        run = Run(run.path)
+        trials = run.trials()
+        speed = np.exp(0.2 * random.standard_normal(len(trials)))
+        run._trials = trials.assign(
+            throughput_rps=trials["throughput_rps"] / speed, cpu_probe_before_ms=5.0 * speed
+        )
+        (found,) = evaluate(run)
+        corrected = any(text.startswith("adjusted for") for text in found.warnings)
+        assert corrected is (rule is None)

@@ -1,0 +1,58 @@
+"""The rule by which blocks are added, its looks, and the record that must agree with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from perflab.errors import ResumeRefused
+from perflab.recordings import Look, RunWriter, UntilDecided, check_same
+from tests.synthetic import write_run
+
+RULE = UntilDecided(least_blocks=6, most_blocks=9)
+
+
+def test_a_run_ends_when_nothing_is_undecided_or_with_the_most_blocks() -> None:
+    first = RULE.looked(6, ("a", "b"))
+    assert first.ended == ""
+    assert first.looked(7, ()).ended == "decided"
+    last = first.looked(9, ("b",))
+    assert last.ended == "most blocks"
+    assert last.looks == (Look(blocks=6, undecided=("a", "b")), Look(blocks=9, undecided=("b",)))
+    assert last.text() == "until decided: after 9 of at most 9 undecided b"
+    assert first.looked(7, ()).text() == "until decided: after 7 of at most 9"
+
+
+def test_a_look_that_is_taken_once_more_is_not_another_one() -> None:
+    twice = RULE.looked(6, ("a",)).looked(7, ("a",)).looked(7, ("a",))
+    assert [look.blocks for look in twice.looks] == [6, 7]
+
+
+@pytest.mark.parametrize(("least", "most"), [(10, 9), (0, 9), (3, 5), (6, 201)])
+def test_a_rule_that_cannot_be_is_refused(least: int, most: int) -> None:
+    with pytest.raises(ValidationError):
+        UntilDecided(least_blocks=least, most_blocks=most)
+
+
+def test_the_record_has_the_blocks_that_its_rule_came_to(tmp_path: Path) -> None:
+    writer = RunWriter.reopen(write_run(tmp_path, blocks=9, requests=60).path)
+    writer.update(until_decided=RULE)
+    ended = RULE.looked(7, ())
+    with pytest.raises(ValidationError, match="by the rule of until_decided it is 7"):
+        writer.update(until_decided=ended)
+    writer.update(until_decided=ended, blocks=7, order=writer.record.order[:7])
+    assert RunWriter.reopen(writer.path).record.until_decided == ended
+
+
+def test_a_run_that_ended_before_its_most_blocks_is_still_the_run_of_its_plan(
+    tmp_path: Path,
+) -> None:
+    planned = write_run(tmp_path / "planned", blocks=9, requests=60).record
+    planned = planned.model_copy(update={"until_decided": RULE})
+    shorter = {"until_decided": RULE.looked(7, ()), "blocks": 7, "order": planned.order[:7]}
+    check_same(planned.model_copy(update=shorter), planned)
+    other = {**shorter, "order": [order[::-1] for order in planned.order[:7]]}
+    with pytest.raises(ResumeRefused, match="order"):
+        check_same(planned.model_copy(update=other), planned)

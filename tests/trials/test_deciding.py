@@ -1,0 +1,140 @@
+"""A session that ends once everything is decided: fake services and loads, a real recording."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perflab.progress_bar import Narrator
+from perflab.recordings import Contrast, Run, RunWriter, UntilDecided
+from perflab.recordings.contrasts import Direction
+from perflab.trials.events import Event, Note, TrialBegun, TrialDone
+from perflab.trials.session import Remaining, Session
+from tests.trials.fakes import Residents, bench, plan, record
+
+RULE = UntilDecided(least_blocks=8, most_blocks=10)
+
+
+def claim(direction: Direction) -> Contrast:
+    """Return a claim about two services whose loads are alike: "none" holds, "greater" does not."""
+    return Contrast(
+        name=f"a is {direction}", claim="a against b", response="throughput_rps",
+        numerator={"service": "a"}, denominator={"service": "b"},
+        published_direction=direction, source="planted",
+    )  # fmt: skip
+
+
+class Looked:
+    """A run of a plan with the rule, its events and its recording."""
+
+    def __init__(self, root: Path, *directions: Direction, **words: Any) -> None:
+        contrasts = tuple(map(claim, directions))
+        words = {"until_decided": RULE, "blocks": RULE.most_blocks, **words}
+        self.plan = plan(contrasts=contrasts, **words)
+        self.bench = bench(root / "raw", Residents(), takes_s=0.0)
+        self.events: list[Event] = []
+        self.writer = RunWriter.create(root / "runs", record(self.plan))
+
+    def go(self, *blocks: int, attempt: int = 0) -> Run:
+        remaining = Remaining(blocks or tuple(range(self.plan.blocks)), attempt)
+        Session(self.plan, self.writer, self.bench, self.events.append).run(remaining)
+        return Run(self.writer.path)
+
+    def measured(self) -> list[int]:
+        """Return the blocks of the trials begun, counted from 1."""
+        return list(dict.fromkeys(each.block for each in self.events if _is_trial(each)))
+
+    def notes(self) -> list[str]:
+        return [each.text for each in self.events if isinstance(each, Note)]
+
+
+def _is_trial(event: Event) -> bool:
+    return isinstance(event, TrialBegun)
+
+
+def test_a_run_ends_at_the_first_look_that_leaves_nothing_undecided(tmp_path: Path) -> None:
+    looked = Looked(tmp_path, "none")
+    found = looked.go().record
+    assert looked.measured() == list(range(1, 9))
+    assert found.blocks == len(found.order) == 8
+    assert found.until_decided is not None
+    assert found.until_decided.ended == "decided"
+    assert [look.blocks for look in found.until_decided.looks] == [8]
+    assert looked.notes() == ["block 8: every contrast is decided"]
+
+
+def test_one_contrast_that_is_undecided_keeps_the_run_going_to_its_most_blocks(
+    tmp_path: Path,
+) -> None:
+    looked = Looked(tmp_path, "none", "greater")
+    found = looked.go().record
+    assert looked.measured() == list(range(1, 11))
+    assert found.blocks == 10
+    assert found.until_decided is not None
+    assert found.until_decided.ended == "most blocks"
+    looks = [(look.blocks, look.undecided) for look in found.until_decided.looks]
+    assert looks == [(blocks, ("a is greater",)) for blocks in (8, 9, 10)]
+    assert looked.notes() == [
+        "block 8, undecided: a is greater; at most 10 blocks",
+        "block 9, undecided: a is greater; at most 10 blocks",
+        "block 10, undecided: a is greater; it has the most blocks that it may have",
+    ]
+
+
+def test_a_run_of_a_fixed_number_of_blocks_is_not_looked_at(tmp_path: Path) -> None:
+    looked = Looked(tmp_path, "none", until_decided=None)
+    assert looked.go().record.until_decided is None
+    assert looked.measured() == list(range(1, 11))
+    assert looked.notes() == []
+
+
+def test_a_look_that_a_kill_prevented_is_taken_when_the_run_is_resumed(tmp_path: Path) -> None:
+    looked = Looked(tmp_path, "none", until_decided=None)
+    looked.go(*range(8))
+    looked.events.clear()
+    looked.writer.update(until_decided=RULE)
+    looked.plan = looked.plan.model_copy(update={"until_decided": RULE})
+    found = looked.go(8, 9).record
+    assert looked.measured() == []
+    assert (found.blocks, found.until_decided and found.until_decided.ended) == (8, "decided")
+
+
+def test_a_block_that_was_broken_off_is_measured_before_the_run_is_looked_at(
+    tmp_path: Path,
+) -> None:
+    looked = Looked(tmp_path, "none", until_decided=None)
+    looked.go(*range(9))
+    looked.events.clear()
+    looked.writer.supersede(["b002-p00-a0", "b002-p01-a0"])
+    looked.writer.update(until_decided=RULE)
+    looked.plan = looked.plan.model_copy(update={"until_decided": RULE})
+    found = looked.go(2, 9, attempt=1).record
+    assert looked.measured() == [3]
+    assert found.blocks == 9
+
+
+def test_a_run_that_ended_goes_no_further_when_it_is_resumed(tmp_path: Path) -> None:
+    looked = Looked(tmp_path, "none")
+    before = looked.go().record
+    looked.events.clear()
+    looked.plan = looked.plan.model_copy()
+    Session(looked.plan, looked.writer, looked.bench, looked.events.append).run(Remaining(()))
+    assert Run(looked.writer.path).record == before
+    assert looked.events == []
+
+
+@pytest.mark.parametrize(("rule", "bound"), [(RULE, "at most"), (None, "about")])
+def test_the_time_left_is_a_bound_where_the_run_may_end_before(
+    tmp_path: Path, rule: UntilDecided | None, bound: str
+) -> None:
+    looked = Looked(tmp_path, "none", until_decided=rule)
+    looked.go()
+    narrator = Narrator()
+    shown = [
+        narrator.line(event.model_copy(update={"left_s": 61.0}))[0]
+        for event in looked.events
+        if isinstance(event, (TrialBegun, TrialDone))
+    ]
+    assert all(f"{bound} 1:01 left" in line for line in shown)
