@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from perflab import systems
 from perflab.errors import ParameterError, RunNotFound
+from perflab.parameters import did_you_mean
 from perflab.paths import runs_dir
 from perflab.recordings import ManyRuns, Rows, Run, RunFacts, many_runs, open_run
 
@@ -32,7 +33,9 @@ def chosen_rows(rows: Rows, which: Which, backend: str, since: str) -> ManyRuns:
             and began(facts) >= earliest
         )
 
-    return many_runs(root, rows, wanted)
+    found = many_runs(root, rows, wanted)
+    _check(experiments, {facts.experiment for facts in found.facts.values()})
+    return found
 
 
 def _named(which: Which, root: Path) -> tuple[set[str], set[str]]:
@@ -40,18 +43,32 @@ def _named(which: Which, root: Path) -> tuple[set[str], set[str]]:
     each = [which] if isinstance(which, (str, Path, Run)) else list(which)
     folders, experiments = set(), set()
     for one in each:
-        if isinstance(one, str) and one in systems.names():
-            experiments.add(one)
-        elif isinstance(one, Run) or str(one):
+        if isinstance(one, Run):
             folders.add(_folder(one, root))
+        elif str(one) in systems.names():
+            experiments.add(str(one))
+        elif str(one):
+            try:
+                folders.add(_folder(open_run(one, root), root))
+            except RunNotFound:
+                # Its system may not be installed here.
+                experiments.add(str(one))
     return folders, experiments
 
 
-def _folder(one: str | Path | Run, root: Path) -> str:
-    try:
-        path = (one if isinstance(one, Run) else open_run(one, root)).path.resolve()
-    except RunNotFound as error:
-        raise ParameterError("which runs", [f"no experiment '{one}', and {error}"]) from None
+def _check(asked: set[str], measured: set[str]) -> None:
+    """Refuse names that are no experiment's, neither an installed one's nor a run's."""
+    known = sorted({*systems.names(), *measured})
+    problems = [
+        f"no experiment or run '{name}'{did_you_mean(name, known)}"
+        for name in sorted(asked - set(known))
+    ]
+    if problems:
+        raise ParameterError("which runs", problems)
+
+
+def _folder(run: Run, root: Path) -> str:
+    path = run.path.resolve()
     if path.parent != root.resolve():
         raise ParameterError(
             "which runs", [f"{path} is not in {root}; point PERFLAB_RUNS at {path.parent}"]

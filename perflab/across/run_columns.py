@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,13 +17,11 @@ NEVER = datetime.min.replace(tzinfo=UTC)
 
 def framed(found: ManyRuns) -> pd.DataFrame:
     """Return the rows with the facts of their runs before them."""
-    runs = pd.DataFrame(
-        [_run_columns(facts) for facts in found.facts.values()], index=list(found.facts)
-    )
-    runs = runs.join(pd.DataFrame(_differing(found.facts.values()), index=runs.index))
+    every = list(found.facts.values())
+    # Of no run at all there are the same columns.
+    runs = pd.DataFrame([_run_columns(facts) for facts in every or [RunFacts(folder="")]])
+    runs = runs[: len(every)].assign(**_differing(every)).set_axis(list(found.facts))
     rows = found.table.to_pandas()
-    if rows.empty:
-        rows = pd.DataFrame(columns=["folder"])
     place = pd.Series(range(len(runs)), index=runs.index)
     rows = rows.iloc[rows["folder"].map(place).argsort(kind="stable")]
     facts = runs.loc[rows["folder"]].reset_index(drop=True)
@@ -50,7 +48,7 @@ def _run_columns(facts: RunFacts) -> dict[str, Any]:
     }
 
 
-def _differing(every: Iterable[RunFacts]) -> dict[str, list[Any]]:
+def _differing(every: Sequence[RunFacts]) -> dict[str, list[Any]]:
     """Return the values of the parameters that differ between runs, None where one has none."""
     asked = [facts.parameters for facts in every]
     names = dict.fromkeys(name for each in asked for name in each)

@@ -67,8 +67,9 @@ def command(
         print(json.dumps(_words(found), indent=1))
     else:
         _print(found)
-    for problem in found.problems:
-        print(f"perflab: left out: {problem}", file=sys.stderr)
+    if as_json or csv == "-":
+        for text in found.below():
+            print(f"perflab: {text}", file=sys.stderr)
     if figure is not None:
         saved = found.save(figure)
         print(saved, file=sys.stderr if as_json or csv == "-" else sys.stdout)
@@ -130,10 +131,8 @@ def _print(found: Trend) -> None:
     from perflab.reports.trends import to_terminal
 
     console = make_console()
-    if not found.series:
-        print(f"no finished run of '{found.experiment}' has an effect")
     for each in found.series:
         print_table(to_terminal(found, each))
         print()
-    for text in (*found.said(), *found.notes):
+    for text in (*found.said(), *found.below()):
         console.print(Text(text))

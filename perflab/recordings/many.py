@@ -32,12 +32,14 @@ Wanted = Callable[[RunFacts], bool]
 class Rows:
     """One kind of rows that are worked out of a run; ``name`` is that of the index.
 
-    Of a run that has none ``of`` returns a table without rows. ``code`` is a fingerprint of all
-    that they depend on besides the run.
+    Of a run that has none ``of`` returns a table without rows. ``columns`` are those that are
+    there whatever the runs hold. ``code`` is a fingerprint of all that they depend on besides the
+    run.
     """
 
     name: str
     of: Callable[[Run], pa.Table]
+    columns: pa.Schema
     code: str
 
 
@@ -151,8 +153,16 @@ class _Index:
         whole = self._joined(list(self._new.values()))
         is_row = pc.is_in(whole[FOLDER], value_set=pa.array(sorted(folders), pa.string()))
         table = whole.filter(pc.and_(is_row, whole[HAS_ROW]))
+        for each in self._rows.columns:
+            if each.name not in table.column_names:
+                table = table.append_column(each, pa.nulls(len(table), each.type))
         # What only other runs have is no column of these.
-        own = [name for name in table.column_names if table[name].null_count < len(table)]
+        always = {FOLDER, *self._rows.columns.names}
+        own = [
+            name
+            for name in table.column_names
+            if name in always or table[name].null_count < len(table)
+        ]
         return table.select([name for name in own if name not in (SIGNATURE, FACTS, HAS_ROW)])
 
 

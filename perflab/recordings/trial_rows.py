@@ -7,7 +7,7 @@ import pyarrow as pa
 from perflab.recordings.many import Rows
 from perflab.recordings.many_index import fingerprint
 from perflab.recordings.reader import Run
-from perflab.recordings.tables import KINDS_OF_REMARK
+from perflab.recordings.tables import KINDS_OF_REMARK, TRIAL
 
 
 def trials_as_rows(run: Run) -> pa.Table:
@@ -22,6 +22,15 @@ def trials_as_rows(run: Run) -> pa.Table:
     return table.select([field.name for field in table.schema if not pa.types.is_list(field.type)])
 
 
+_COLUMNS = pa.schema(
+    [
+        *(each for each in TRIAL if not pa.types.is_list(each.type)),
+        *((name, pa.string()) for name in KINDS_OF_REMARK),
+        ("superseded", pa.bool_()),
+    ]
+)
+
+
 def trials_kept() -> Rows:
     """Return what is kept of every run's trials."""
-    return Rows("trials", trials_as_rows, fingerprint("recordings"))
+    return Rows("trials", trials_as_rows, _COLUMNS, fingerprint("recordings"))

@@ -98,23 +98,24 @@ class Trend:
         return f"{series.contrast} ({apart})" if apart else series.contrast
 
     def _repr_html_(self) -> str:
-        return "".join(each._repr_html_() for each in self._shown()) + self._below()._repr_html_()
+        return "".join(each._repr_html_() for each in self._shown())
 
     def __repr__(self) -> str:
-        return "\n\n".join(map(repr, (*self._shown(), self._below())))
+        return "\n\n".join(map(repr, self._shown()))
 
     def _shown(self) -> Iterator[Shown]:
         for each in self.series:
             text = pd.DataFrame(list(rows_of(each)), columns=list(HEADS))
             said = [each.said(), *(_change_words(each, change) for change in each.changes)]
             yield Shown(each.table, text, frozenset({"blocks"}), self.heading(each), said)
+        if words := self.below():
+            table = pd.DataFrame({"note": words}, dtype=str)
+            yield Shown(table, table)
 
-    def _below(self) -> Shown:
-        words = [*self.notes, *(f"left out: {each}" for each in self.problems)]
-        if not self.series:
-            words = [f"no finished run of '{self.experiment}' has an effect", *words]
-        table = pd.DataFrame({"note": words}, dtype=str)
-        return Shown(table, table)
+    def below(self) -> list[str]:
+        """Return what was left out, and whether that was all."""
+        nothing = [] if self.series else [f"no finished run of '{self.experiment}' has an effect"]
+        return [*nothing, *self.notes, *(f"left out: {each}" for each in self.problems)]
 
     def draw(self) -> LabFigure:
         """Return the figure: a panel per series, those with most runs where there are many."""

@@ -32,7 +32,7 @@ def effects_of(run: Run) -> pa.Table:
 
 def effects_kept() -> Rows:
     """Return what is kept of every run's effects."""
-    return Rows("effects", effects_of, fingerprint("recordings", "analysis"))
+    return Rows("effects", effects_of, EFFECTS, fingerprint("recordings", "analysis"))
 
 
 def _told(finding: Finding) -> dict[str, Any]:
