@@ -8,6 +8,7 @@ opened; then after one more run. For comparison: one run after the other, withou
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import sys
 import tempfile
@@ -18,8 +19,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from perflab import across_runs
-from perflab.recordings import many_index
+from perflab.across import effects, trials_of
+from perflab.recordings import Run, many_index
 from tests.synthetic import write_run
 
 
@@ -50,21 +51,21 @@ def main() -> None:
     place = nullcontext(given.folder) if given.folder else tempfile.TemporaryDirectory()
     with place as folder:
         root = Path(folder)
+        os.environ["PERFLAB_RUNS"] = str(root)
         write(root, given.runs)
         shutil.rmtree(root / many_index.FOLDER_NAME, ignore_errors=True)
         print(f"{'':<28}{'trials_of':>12}{'effects':>12}")
         for name in ("no index", "with the index", "again"):
-            _print(name, root)
+            _print(name)
         write(root, given.runs + 1)
-        _print("after one more run", root)
-        plain = seconds(lambda: [across_runs.opened(root, path) for path in sorted(root.glob("2*"))])
+        _print("after one more run")
+        plain = seconds(lambda: [Run(path).trials() for path in sorted(root.glob("2*"))])
         print(f"{'one by one, trials':<28}{plain:>10.2f} s")
 
 
-def _print(name: str, root: Path) -> None:
-    trials = seconds(lambda: across_runs.trials_of(root=root))
-    effects = seconds(lambda: across_runs.effects(root=root))
-    print(f"{name:<28}{trials:>10.2f} s{effects:>10.2f} s")
+def _print(name: str) -> None:
+    for_trials, for_effects = seconds(trials_of), seconds(effects)
+    print(f"{name:<28}{for_trials:>10.2f} s{for_effects:>10.2f} s")
 
 
 if __name__ == "__main__":

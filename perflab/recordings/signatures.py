@@ -46,7 +46,7 @@ def _stamps(folder: Path) -> list[tuple[str, int, int, int, int]]:
         if trial.is_dir(follow_symlinks=False):
             found += [
                 _stamp(f"{trial.name}/{file.name}", file.stat(follow_symlinks=False))
-                for file in _entries(Path(trial.path))
+                for file in _entries(trial.path)
             ]
     return found
 
@@ -55,7 +55,7 @@ def _stamp(name: str, facts: os.stat_result) -> tuple[str, int, int, int, int]:
     return name, facts.st_mode, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns
 
 
-def _entries(folder: Path) -> list[os.DirEntry[str]]:
+def _entries(folder: Path | str) -> list[os.DirEntry[str]]:
     """Return what lies in a folder, by name; what begins with a dot is not of the run."""
     with os.scandir(folder) as found:
         return sorted((each for each in found if each.name[0] != "."), key=lambda each: each.name)

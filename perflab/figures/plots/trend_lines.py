@@ -62,7 +62,7 @@ def _draw_panel(axes: Axes, series: Series) -> None:
         ends = (float(row["low"]), float(row["high"]))
         draw_interval(axes, ends, place, within, along="y", color=POINT, lw=1.1, alpha=0.7)
     axes.plot(range(len(values)), values, ls="", marker="o", ms=3.6, color=POINT, mec="white",
-              mew=0.4, zorder=3)  # fmt: skip
+              mew=0.4, zorder=5)  # fmt: skip
     edges = [0, *(change.place for change in series.changes), len(values)]
     for begin, end in pairwise(edges):
         own = values[begin:end]
