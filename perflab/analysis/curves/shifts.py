@@ -12,8 +12,8 @@ is symmetric around 0 whatever the two spreads, and every pattern of signs is as
 largest, over all places of a shift, of the signed-rank sum (F. Wilcoxon, Biometrics Bull. 1, 1945)
 of the pairs that such a shift lies between, in its deviations. Every pair is used at a shift in the
 middle, where nothing is lost against two samples; towards the ends there are fewer, and six are the
-fewest that can reach 5%. Hence: twelve values at least, and a shift is found once six values, and
-mostly some more, lie on either side of it. Further shifts are looked for in the parts (binary
+fewest that can reach 5%. Hence: twelve values at least, and a shift is seldom found before six
+values or more lie on either side of it. Further shifts are looked for in the parts (binary
 segmentation, L. J. Vostrikova, Soviet Math. Dokl. 24, 1981), each at its share of the level: the
 parts without a shift of their own do not overlap, so that their false alarms stay within it.
 """
