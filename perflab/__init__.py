@@ -10,6 +10,7 @@ if TYPE_CHECKING:
         claim_counts,
         claim_ledger,
         draw,
+        effects,
         findings,
         notebook_parameters,
         open_run,
@@ -20,13 +21,15 @@ if TYPE_CHECKING:
         show,
         study_check,
         summary,
+        trend,
+        trials_of,
         verdict,
     )
 
 __all__ = [
-    "bottlenecks", "claim_counts", "claim_ledger", "draw", "findings", "judged",
+    "bottlenecks", "claim_counts", "claim_ledger", "draw", "effects", "findings", "judged",
     "notebook_parameters", "open_run", "overview", "run", "runs", "save", "send_load", "show",
-    "study_check", "summary", "verdict",
+    "study_check", "summary", "trend", "trials_of", "verdict",
 ]  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from perflab import recordings, systems
+from perflab.across import effects, trend, trials_of
 from perflab.asked import asked_for, existing
 from perflab.chosen_runs import judged, judged_runs, overview
 from perflab.display import Lines, Shown
@@ -36,9 +37,9 @@ if TYPE_CHECKING:
     from perflab.figures import Drawing
 
 __all__ = [
-    "bottlenecks", "claim_counts", "claim_ledger", "draw", "findings", "judged", "judged_runs",
-    "notebook_parameters", "open_run", "overview", "run", "runs", "save", "send_load",
-    "study_check", "summary", "verdict",
+    "bottlenecks", "claim_counts", "claim_ledger", "draw", "effects", "findings", "judged",
+    "judged_runs", "notebook_parameters", "open_run", "overview", "run", "runs", "save",
+    "send_load", "study_check", "summary", "trend", "trials_of", "verdict",
 ]  # fmt: skip
 
 

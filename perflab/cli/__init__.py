@@ -25,6 +25,7 @@ from perflab.cli import (
     runs,
     show,
     sweep,
+    trend,
     up,
     verdicts,
 )
@@ -46,6 +47,7 @@ for module in (
     verdicts,
     claims,
     compare,
+    trend,
     experiments,
     load,
     requests,

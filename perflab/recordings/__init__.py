@@ -2,6 +2,8 @@
 
 from perflab.recordings.contrasts import Bound, Contrast, ContrastPair, Scale
 from perflab.recordings.listing import list_runs, newer_unfinished, not_finished, open_run
+from perflab.recordings.many import ManyRuns, Rows, many_runs
+from perflab.recordings.many_index import fingerprint
 from perflab.recordings.published_results import (
     claims,
     published,
@@ -13,6 +15,7 @@ from perflab.recordings.reader import Run
 from perflab.recordings.reasons import Reason, Remark, Side, fault
 from perflab.recordings.responses import declared, named, response_of, typical
 from perflab.recordings.resume import Remainder, remainder, remaining_blocks
+from perflab.recordings.run_facts import RunFacts
 from perflab.recordings.sameness import check_same, check_services
 from perflab.recordings.schema import (
     SCHEMA_VERSION,
@@ -25,6 +28,7 @@ from perflab.recordings.schema import (
 from perflab.recordings.selection import FREE_PARAMETERS, Selected, complete_blocks, select
 from perflab.recordings.store import RunWriter, new_run_id
 from perflab.recordings.trial_ids import trial_id
+from perflab.recordings.trial_rows import trials_kept
 from perflab.recordings.until_decided import Look, UntilDecided
 
 __all__ = [
@@ -34,11 +38,14 @@ __all__ = [
     "Contrast",
     "ContrastPair",
     "Look",
+    "ManyRuns",
     "Reason",
     "Remainder",
     "Remark",
     "Response",
+    "Rows",
     "Run",
+    "RunFacts",
     "RunRecord",
     "RunWriter",
     "Scale",
@@ -54,7 +61,9 @@ __all__ = [
     "complete_blocks",
     "declared",
     "fault",
+    "fingerprint",
     "list_runs",
+    "many_runs",
     "named",
     "new_run_id",
     "newer_unfinished",
@@ -69,5 +78,6 @@ __all__ = [
     "studies",
     "targets",
     "trial_id",
+    "trials_kept",
     "typical",
 ]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from perflab.recordings.reader import Run
+from perflab.recordings.schema import RunRecord
 
 # Two runs that differ in these alone asked the same question.
 FREE_PARAMETERS = ("blocks", "least_blocks", "most_blocks", "seed", "backend")
@@ -60,7 +61,7 @@ def select(runs: Iterable[Run]) -> list[Selected]:
     alike: dict[str, list[Run]] = {}
     for run in runs:
         if run.record.state == "finished":
-            alike.setdefault(_question(run), []).append(run)
+            alike.setdefault(question_of(run.record), []).append(run)
     chosen = [_best(group) for group in alike.values()]
     return sorted(chosen, key=lambda one: (one.run.record.experiment, one.run.record.backend))
 
@@ -73,8 +74,8 @@ def _best(group: list[Run]) -> Selected:
     return Selected(run, blocks, tuple(counted))
 
 
-def _question(run: Run) -> str:
-    record = run.record
+def question_of(record: RunRecord) -> str:
+    """Return what a run asked, where and how: equal texts are of runs that may stand together."""
     asked: dict[str, Any] = {
         name: value for name, value in record.parameters.items() if name not in FREE_PARAMETERS
     }

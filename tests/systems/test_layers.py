@@ -18,7 +18,7 @@ LAYERS = (
     ("following",),
     ("laboratory",),
     ("ledger",),
-    ("chosen_runs", "progress_bar", "asked", "notebook"),
+    ("across", "chosen_runs", "progress_bar", "asked", "notebook"),
     ("reports",),
     ("systems",),
     ("experiments",),
