@@ -12,7 +12,7 @@ from typing import Any
 from perflab.load.action_marks import actions
 from perflab.load.answer import NotServed
 from perflab.load.client import Client
-from perflab.load.drivers import CpuWindow
+from perflab.load.cpu_window import CpuWindow
 from perflab.load.exchange import Exchange
 from perflab.load.life_cycle import Connections
 from perflab.load.message_record import MessageRecorder

@@ -23,10 +23,12 @@ import uvloop
 from perflab.host.priority import go_first
 from perflab.host.processes import peak_memory_bytes
 from perflab.load.client import DEFAULT_CONNECTIONS, Client, LeanClient
+from perflab.load.closed_driver import ClosedDriver
 from perflab.load.columns import Recorder
-from perflab.load.drivers import ClosedDriver, Driver, OpenDriver
+from perflab.load.driver import Driver
 from perflab.load.exchange import Exchange
 from perflab.load.looks import Probe
+from perflab.load.open_driver import OpenDriver
 from perflab.load.prepared import Prepared
 from perflab.load.targets import refuse_foreign, split
 from perflab.load.timer import Timer

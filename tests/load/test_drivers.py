@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perflab.load import drivers, scripted
-from perflab.load.drivers import ClosedDriver, OpenDriver
+from perflab.load import closed_driver, open_driver, scripted
+from perflab.load.closed_driver import ClosedDriver
+from perflab.load.open_driver import OpenDriver
 from perflab.load.outcome import AFTER, MEASURE, WARMUP
 from perflab.load.prepared import Prepared
 from perflab.load.schedule import instants
@@ -37,12 +38,12 @@ def _no_clock_but_the_worlds(monkeypatch: pytest.MonkeyPatch) -> None:
     def nowhere() -> int:
         raise AssertionError("a driver without a world")
 
-    monkeypatch.setattr(drivers, "clock", nowhere)
-    monkeypatch.setattr(scripted, "clock", nowhere)
+    for module in (closed_driver, open_driver, scripted):
+        monkeypatch.setattr(module, "clock", nowhere)
 
 
 def opened(world: World, arrivals: OpenLoop | Burst) -> list[Sent]:
-    drivers.clock = world.clock
+    open_driver.clock = world.clock
     driver = OpenDriver(arrivals, 0, 1, world, NOTHING, world, world.record)
     found = world.live(driver.run(START_NS))
     assert len(found) + driver.unsent == sum(map(len, instants(arrivals)))
@@ -50,7 +51,7 @@ def opened(world: World, arrivals: OpenLoop | Burst) -> list[Sent]:
 
 
 def closed(world: World, arrivals: ClosedLoop) -> dict[int, list[Sent]]:
-    drivers.clock = world.clock
+    closed_driver.clock = world.clock
     quota = (arrivals.warmup_requests, arrivals.requests)
     users = range(arrivals.users)
     driver = ClosedDriver(arrivals, users, quota, world, NOTHING, world, world.record)
@@ -95,7 +96,7 @@ def test_what_is_planned_for_the_warm_up_is_warm_up_though_it_is_sent_later() ->
 
 def test_what_a_stop_leaves_of_a_schedule_is_counted() -> None:
     world = World()
-    drivers.clock = world.clock
+    open_driver.clock = world.clock
     driver = OpenDriver(OPEN, 0, 1, world, NOTHING, world, world.record)
     world.at(START_NS + 510 * MS, driver.stop)
     assert len(world.live(driver.run(START_NS))) == 21
@@ -125,7 +126,7 @@ def test_who_keeps_a_load_up_goes_on_until_the_last_answer_that_counts(
 @pytest.mark.parametrize("keep_up", [False, True])
 def test_what_a_stop_leaves_of_a_number_of_requests_is_counted(keep_up: bool) -> None:
     world = World(service_ns=10 * MS)
-    drivers.clock = world.clock
+    closed_driver.clock = world.clock
     arrivals = ClosedLoop(users=3, requests=3000, think_time_s=0.02, keep_up=keep_up)
     driver = ClosedDriver(arrivals, range(3), (0, 3000), world, NOTHING, world, world.record)
     world.at(START_NS + 510 * MS, driver.stop)
