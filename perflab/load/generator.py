@@ -27,7 +27,8 @@ from perflab.load.payload import FileBody
 from perflab.load.result import LoadResult
 from perflab.load.stopping import Progress, StopLoad, Watch
 from perflab.load.targets import refuse_foreign
-from perflab.load.workload import Workload
+from perflab.load.windows import cut_at, instants_of
+from perflab.load.workload import ClosedLoop, OpenLoop, Workload
 from perflab.paths import project_root
 
 START_DELAY_NS = 50_000_000
@@ -131,6 +132,7 @@ class Generator:
         check: Callable[[], None] = lambda: None,
         allowed: Sequence[str] = (),
         folder: Path | None = None,
+        start_ns: int = 0,
     ) -> LoadResult:
         """Send a workload to ``http://host:port`` and return its record.
 
@@ -146,6 +148,10 @@ class Generator:
         folder : Path, optional
             Where workers write their raw rows; a temporary one unless given. One that was given
             is kept, also when the load fails.
+        start_ns : int
+            The planned start (CLOCK_MONOTONIC), so that the windows of several loads fit together;
+            0 for at once. One that is over when the workers hear of it is kept: windows that were
+            missed show as requests that started late, and refuse the load.
 
         Raises
         ------
@@ -162,9 +168,11 @@ class Generator:
         place = folder.resolve() if folder else Path(tempfile.mkdtemp(prefix="perflab-load-"))
         watch = Watch(workload.stop)
         machine = MachineCounts.now(self._cores)
+        start_ns = start_ns or time.monotonic_ns() + START_DELAY_NS
         try:
-            self._begin(workload, address, place, allowed)
-            bound_s = workload.bound_s + 2 * workload.timeout_s + 30
+            self._begin(workload, address, place, allowed, start_ns)
+            ahead_s = max(0, start_ns - time.monotonic_ns()) / 1e9
+            bound_s = ahead_s + workload.bound_s + 2 * workload.timeout_s + 30
             # On few cores this process shares the client's, and a scheduler may let it run for a
             # millisecond before the client is woken. At idle priority it gives way at once; a
             # thread of its own takes that priority, because there is no way back from it.
@@ -178,17 +186,22 @@ class Generator:
             if folder is None:
                 shutil.rmtree(place, ignore_errors=True)
             raise
-        return _merged(place, reports, workload, machine, watch)
+        return _merged(place, reports, workload, machine, watch, start_ns)
 
     def _begin(
-        self, workload: Workload, address: str, folder: Path, allowed: Sequence[str]
+        self,
+        workload: Workload,
+        address: str,
+        folder: Path,
+        allowed: Sequence[str],
+        start_ns: int,
     ) -> None:
         words = {
             "workload": workload.model_dump(mode="json"),
             "url": address,
             "workers": len(self._workers),
             "allowed": list(allowed),
-            "start_ns": time.monotonic_ns() + START_DELAY_NS,
+            "start_ns": start_ns,
             "real_time": self._real_time,
         }
         for number, worker in enumerate(self._workers):
@@ -271,6 +284,7 @@ def _merged(
     workload: Workload,
     before: MachineCounts,
     watch: Watch,
+    start_ns: int = 0,
 ) -> LoadResult:
     after = MachineCounts.now(before.cores)
     wall_ns = sum(report["wall_ns"] for report in reports)
@@ -280,6 +294,12 @@ def _merged(
     for report in reports:
         for kind, status, text in report["first_errors"]:
             first_errors.setdefault((kind, status), text)
+    windows = None
+    if isinstance(workload.arrivals, (ClosedLoop, OpenLoop)) and workload.arrivals.windows:
+        windows = instants_of(workload.arrivals, start_ns)
+        lasted_ns = min(report["lasted_ns"] for report in busy)
+        if any(report["stopped"] for report in reports) or watch.reason:
+            windows = cut_at(windows, start_ns + lasted_ns)
     found = LoadResult(
         folder=folder,
         workers=len(reports),
@@ -298,6 +318,7 @@ def _merged(
         cores=len(before.cores),
         steal_share=before.stolen_until(after),
         kernel=before.counted_until(after),
+        windows=windows,
     )
     # Between fewer than two measured starts there is no time that CPU could be a share of.
     return found if found.end_ns > found.begin_ns else replace(found, cpu_ns=0)
