@@ -12,7 +12,9 @@ from scipy import stats
 
 from perflab.errors import ParameterError
 from perflab.load.workload import ClosedLoop
+from perflab.trials.plan_obstacles import obstacles
 from perflab.trials.rounds import Rounds
+from tests.trials.fakes import plan
 
 NAMES = ("a", "b", "c")
 
@@ -71,3 +73,18 @@ def test_a_load_as_long_as_all_rounds_takes_their_windows(together: bool) -> Non
 def test_rounds_that_cannot_be_are_refused(words: dict[str, object], told: str) -> None:
     with pytest.raises(ParameterError, match=told):
         Rounds(**{"treatments": ("a", "b"), "rounds": 3, **words})
+
+
+def test_a_run_whose_loads_have_windows_is_refused() -> None:
+    of_whole = plan()
+    before = obstacles(of_whole)
+    arrivals = ClosedLoop(users=1, duration_s=10, windows=Rounds(("a", "b"), 3).windows("a"))
+    treatments = tuple(
+        each.model_copy(
+            update={"workload": each.workload.model_copy(update={"arrivals": arrivals})}
+        )
+        for each in of_whole.treatments
+    )
+    after = obstacles(of_whole.model_copy(update={"treatments": treatments}))
+    (problem,) = set(after) - set(before)
+    assert "has no windows" in problem
