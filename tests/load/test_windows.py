@@ -274,3 +274,13 @@ def test_a_summary_tells_of_windows_what_they_left_behind(tmp_path: Path) -> Non
         "sent_after_ends": 0,
     }  # fmt: skip
     assert found["throughput_rps"] == pytest.approx(20)
+
+
+def test_rates_of_what_was_sent_and_received_are_over_the_counted_parts(tmp_path: Path) -> None:
+    result = planted(tmp_path, lambda rows: rows.__setitem__("bytes", 1000))
+    some = OpenLoop(stages=(Stage(rate=20, duration_s=10),), windows=PLANTED.windows)
+    load = Workload(request=Request(), arrivals=some)
+    found = summary(result, load, check(result, load))
+    assert found["requests"] == 36
+    assert found["offered_rps"] == pytest.approx(20)
+    assert found["bytes_per_s"] == pytest.approx(20_000)

@@ -107,6 +107,16 @@ def test_in_a_duet_nobody_is_paused(two: dict[str, list[Busy]]) -> None:
     assert (found["cpu_ns"] > 0).all()
 
 
+def test_a_turn_that_comes_late_for_its_window_says_by_how_much(
+    two: dict[str, list[Busy]],
+) -> None:
+    # The first window began 200 ms ago.
+    start_ns = time.monotonic_ns() - (200 + GAP_MS) * 1_000_000
+    found = take_turns(rounds(), two, start_ns)
+    assert found["late_ns"][0] >= 200_000_000
+    assert (found["late_ns"] >= 0).all()
+
+
 def test_the_share_of_a_core_that_is_used_without_load_is_measured(
     two: dict[str, list[Busy]],
 ) -> None:
