@@ -58,6 +58,36 @@ def test_intervals_of_slices_hold_the_truth_as_often_as_they_say_on_a_machine_th
     assert false_alarms / SETS <= 0.065
 
 
+def test_slices_are_much_narrower_than_whole_trials_in_the_same_time_where_a_machine_drifts() -> (
+    None
+):
+    random = np.random.default_rng(8)
+    whole, turns = [], []
+    for _ in range(100):
+        machines = [speeds(random, 2 * ROUNDS, 0.5) for _ in range(8)]
+        noise = [random.normal(0, NOISE, 2 * ROUNDS) for _ in machines]
+        logs = [machine + own for machine, own in zip(machines, noise, strict=True)]
+        # One whole trial of each, in random order; or the same time in slices.
+        swapped = random.choice([-1, 1], len(logs))
+        halves = [
+            np.array([way * (own[ROUNDS:].mean() - own[:ROUNDS].mean())])
+            for way, own in zip(swapped, logs, strict=True)
+        ]
+        rounds = [PLACES * (own[1::2] - own[::2]) for own in logs]
+        whole.append(width(halves))
+        turns.append(width(rounds))
+    assert 3 * np.mean(turns) < np.mean(whole)
+
+
+def width(starts: list[np.ndarray]) -> float:
+    found = effect_of_starts(starts)
+    return math.log(found.high / found.low)
+
+
+# 1 where "b" has the second slice of a round, -1 where it has the first.
+PLACES = np.array([1 if order[1] == "b" else -1 for order in ORDER])
+
+
 def autocorrelated(random: np.random.Generator, n: int, correlation: float) -> np.ndarray:
     x = np.zeros(n + 50)
     for number, shock in enumerate(random.normal(0, 1, n + 50)):
