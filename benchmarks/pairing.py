@@ -1,6 +1,6 @@
 """What pairing within rounds gains: interval widths of blocks, slices and a duet in the same time.
 
-benchmarks/pairing.py --minutes 120                    # all of it, on a quiet machine
+benchmarks/pairing.py --minutes 240                    # all of it, on a quiet machine
 benchmarks/pairing.py --services echo --repetitions 1 --starts 2 --length 4     # see that it runs
 
 Two copies of a service (A/A), and two that differ in one setting (planted), are compared by each
@@ -36,7 +36,7 @@ DESIGNS = ("blocks", "slices", "duet")
 CASES = ("A/A", "planted")
 TRIAL_SETTLE_MS, SHORTEST_S = 1_000.0, 4.0
 # What starting, warming up and ending take of each start: only to share out the time.
-AROUND_S = {"echo": 6.0, "inference": 20.0}
+AROUND_S = {"echo": 6.0, "inference": 15.0}
 
 
 def rounds_of(design: str, length_s: float, given: argparse.Namespace, seed: int) -> Rounds:
@@ -126,6 +126,7 @@ def _numbers(ratios: pd.Series[float]) -> str:
 def carried_out(given: argparse.Namespace) -> pd.DataFrame:
     """Measure every repetition of every cell in random order; return a row per response."""
     chance = random.Random(given.seed)
+    length_s = given.length or length_of_start_s(given)
     rows: list[dict[str, object]] = []
     with generators() as workers:
         for repetition in range(given.repetitions):
@@ -135,7 +136,6 @@ def carried_out(given: argparse.Namespace) -> pd.DataFrame:
                 found, subject = Measured(service, case, design), SUBJECTS[service]()
                 began = time.monotonic()
                 for _ in range(given.starts):
-                    length_s = given.length or _length_s(given, service)
                     rounds = rounds_of(design, length_s, given, chance.randrange(2**32))
                     found.starts.append(measure(subject, case, rounds, workers))
                 found.wall_s = time.monotonic() - began
@@ -154,14 +154,16 @@ def _tell(found: Measured, rows: Sequence[dict[str, object]]) -> None:
         print(f"  {row['response']}: {interval}", file=sys.stderr)
 
 
-def _length_s(given: argparse.Namespace, service: str) -> float:
+def length_of_start_s(given: argparse.Namespace) -> float:
     """Return how long each start is loaded, so that all together take the time that was given."""
-    cells = given.repetitions * len(given.services) * len(CASES) * len(DESIGNS)
-    length_s = given.minutes * 60 / (cells * given.starts) - AROUND_S[service]
+    of_each = given.repetitions * given.starts * len(CASES) * len(DESIGNS)
+    around_s = sum(AROUND_S[service] for service in given.services)
+    length_s = (given.minutes * 60 / of_each - around_s) / len(given.services)
     if length_s < SHORTEST_S:
         sys.exit(
-            f"--minutes {given.minutes:g} leaves {length_s:.1f} s for each start of {service}, and "
-            f"{SHORTEST_S:g} are needed: give more, or fewer --repetitions, --starts or --services"
+            f"--minutes {given.minutes:g} leaves {length_s:.1f} s of load for each of {of_each} "
+            f"starts, and {SHORTEST_S:g} are needed: give more, or fewer --repetitions, --starts "
+            "or --services"
         )
     return length_s
 
@@ -171,7 +173,7 @@ def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--minutes", type=float, default=120.0, help="for everything together")
+    parser.add_argument("--minutes", type=float, default=240.0, help="for everything together")
     parser.add_argument("--services", nargs="+", choices=list(SUBJECTS), default=list(SUBJECTS))
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--starts", type=int, default=8, help="starts of the services, 2 at least")
@@ -191,8 +193,6 @@ def options() -> argparse.Namespace:
 def main() -> None:
     """Measure, and print the tables."""
     given = options()
-    for service in given.services if not given.length else ():
-        _length_s(given, service)
     with measurement_lock("benchmarks/pairing.py", wait_s=given.wait):
         table = carried_out(given)
     if given.out:
