@@ -20,6 +20,15 @@ def completed(done_ns: np.ndarray | pd.Series[int], begin_ns: int, end_ns: int) 
     return int(((done_ns > begin_ns) & (done_ns <= end_ns)).sum())
 
 
+def completed_in(done_ns: np.ndarray, spans: np.ndarray) -> int:
+    """Return how many of the instants lie in one of some (begin, end], shape (spans, 2), in order.
+
+    No two spans may overlap; one may begin where another ends.
+    """
+    which = np.searchsorted(spans[:, 0], done_ns, side="left") - 1
+    return int(((which >= 0) & (done_ns <= spans[which, 1])).sum())
+
+
 def per_second(count: int, begin_ns: int, end_ns: int) -> float:
     """Return a count as a rate over a window; NaN where that has no length."""
     return count / (end_ns - begin_ns) * 1e9 if end_ns > begin_ns else math.nan

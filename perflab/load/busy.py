@@ -35,12 +35,13 @@ class Delays:
 def delays(result: LoadResult, workload: Workload) -> Delays:
     """Return the event loop's delays by which a load is judged.
 
-    Closed and open loops are busy from the first request to the last: all their delays count. Of
+    Closed and open loops are busy from the first request to the last, or in the counted parts of
+    their windows: all delays of that time count. Of
     scripted users, only those of the busy part do: a crowd that joins for a minute and acts for
     half of one would hide a plateau with a late loop behind the quiet time before it.
     """
-    looks = [(each.woken_ns, each.late_ms) for each in result.looks]
-    ticks = [each.ticks for each in result.looks]
+    looks = [(each.woken_ns, each.late_ms) for each in result.judged_looks]
+    ticks = [each.ticks for each in result.judged_looks]
     return Delays(_judged(looks, result, workload), _judged(ticks, result, workload))
 
 

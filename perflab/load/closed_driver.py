@@ -12,8 +12,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from perflab.load.client import Client
+from perflab.load.cpu_in_windows import CpuInWindows
 from perflab.load.cpu_window import CpuWindow, is_at_once
 from perflab.load.exchange import Exchange
+from perflab.load.openings import Openings
 from perflab.load.outcome import AFTER, MEASURE, WARMUP
 from perflab.load.prepared import Prepared
 from perflab.load.schedule import stays
@@ -41,7 +43,8 @@ class ClosedDriver:
         timer: Timer,
         record: Callable[[Exchange], None],
     ) -> None:
-        self.cpu = CpuWindow(at_once=is_at_once(arrivals))
+        self._openings: Openings | None = None
+        self.cpu = CpuInWindows() if arrivals.windows else CpuWindow(at_once=is_at_once(arrivals))
         self.in_flight = 0
         self._submit = client.submit
         self._timer = timer
@@ -58,7 +61,7 @@ class ClosedDriver:
         self._active = 0
         # Users whose next request is of a quota, and not due.
         self._thinking = 0
-        self._steady = not self._by_count and not arrivals.stages
+        self._steady = not (self._by_count or arrivals.stages or arrivals.windows)
         self._stopping = False
         self._over = asyncio.Event()
         self._measure_from_ns = 0
@@ -86,6 +89,9 @@ class ClosedDriver:
         bound_s = min(length_s, arrivals.max_duration_s) if arrivals.duration_s else 0
         self._end_ns = start_ns + round((bound_s or arrivals.max_duration_s) * 1e9)
         self._timer.at(self._end_ns, self.stop)
+        if isinstance(self.cpu, CpuInWindows):
+            self._openings = Openings(arrivals, start_ns)
+            self.cpu.keep(self._openings.counted, self._timer)
         for user in self._users:
             join_ns = round(arrivals.ramp_s * 1e9 * user.user / arrivals.users)
             if arrivals.stages:
@@ -124,6 +130,8 @@ class ClosedDriver:
             return WARMUP
         if planned_ns < self._measure_from_ns:
             return WARMUP
+        if self._openings is not None and not self._openings.counts(planned_ns):
+            return WARMUP
         if self._by_count:
             if not self._measure:
                 return AFTER if self._awaited else -1
@@ -137,6 +145,8 @@ class ClosedDriver:
     def _plan(self, user: Exchange, planned_ns: int) -> None:
         if self._stays:
             planned_ns = self._present_ns(user.user, planned_ns)
+        if self._openings is not None:
+            planned_ns = self._openings.next(planned_ns, self._end_ns)
         stage = self._take(planned_ns)
         if stage < 0:
             self._leave()

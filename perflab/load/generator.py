@@ -130,6 +130,7 @@ class Generator:
         check: Callable[[], None] = lambda: None,
         allowed: Sequence[str] = (),
         folder: Path | None = None,
+        start_ns: int = 0,
     ) -> LoadResult:
         """Send a workload to ``http://host:port`` and return its record.
 
@@ -145,6 +146,10 @@ class Generator:
         folder : Path, optional
             Where workers write their raw rows; a temporary one unless given. One that was given
             is kept, also when the load fails.
+        start_ns : int
+            The planned start (CLOCK_MONOTONIC), so that the windows of several loads fit together;
+            0 for at once. One that is over when the workers hear of it is kept: windows that were
+            missed show as requests that started late, and refuse the load.
 
         Raises
         ------
@@ -161,9 +166,11 @@ class Generator:
         place = folder.resolve() if folder else raw_folder()
         watch = Watch(workload.stop)
         machine = MachineCounts.now(self._cores)
+        start_ns = start_ns or time.monotonic_ns() + START_DELAY_NS
         try:
-            self._begin(workload, address, place, allowed)
-            bound_s = workload.bound_s + 2 * workload.timeout_s + 30
+            self._begin(workload, address, place, allowed, start_ns)
+            ahead_s = max(0, start_ns - time.monotonic_ns()) / 1e9
+            bound_s = ahead_s + workload.bound_s + 2 * workload.timeout_s + 30
             # On few cores this process shares the client's, and a scheduler may let it run for a
             # millisecond before the client is woken. At idle priority it gives way at once; a
             # thread of its own takes that priority, because there is no way back from it.
@@ -177,17 +184,22 @@ class Generator:
             if folder is None:
                 shutil.rmtree(place, ignore_errors=True)
             raise
-        return merged(place, reports, workload, machine, watch)
+        return merged(place, reports, workload, machine, watch, start_ns)
 
     def _begin(
-        self, workload: Workload, address: str, folder: Path, allowed: Sequence[str]
+        self,
+        workload: Workload,
+        address: str,
+        folder: Path,
+        allowed: Sequence[str],
+        start_ns: int,
     ) -> None:
         words = {
             "workload": workload.model_dump(mode="json"),
             "url": address,
             "workers": len(self._workers),
             "allowed": list(allowed),
-            "start_ns": time.monotonic_ns() + START_DELAY_NS,
+            "start_ns": start_ns,
             "real_time": self._real_time,
         }
         for number, worker in enumerate(self._workers):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from perflab.load.result import LoadResult
+from perflab.load.windows import time_before
 from perflab.load.workload import ClosedLoop, Workload
 from perflab.recordings.reasons import Reason
 
@@ -15,7 +14,8 @@ MAX_OFF = 0.03
 def ratio(result: LoadResult, workload: Workload) -> float:
     """Return throughput times (mean response time + think time) over the number of users.
 
-    Between the first and the last measured start all users are active, so it must be 1. NaN where
+    Between the first and the last measured start all users are active, or in the counted parts of
+    their windows, so it must be 1. NaN where
     users do not simply wait and think (open loops, pacing, users still joining or
     with one request each).
 
@@ -33,12 +33,13 @@ def ratio(result: LoadResult, workload: Workload) -> float:
     if result.at_once or arrivals.stages or arrivals.ramp_s > arrivals.warmup_s:
         return float("nan")
     think_ns = round(arrivals.think_time_s * 1e9)
-    busy_ns = 0
+    busy_ns, spans = 0, result.counted
     for rows in result.chunks():
-        begins = np.maximum(rows["planned_ns"], begin_ns)
-        ends = np.minimum(rows["done_ns"] + think_ns, end_ns)
-        busy_ns += int(np.maximum(ends - begins, 0).sum())
-    return busy_ns / (end_ns - begin_ns) / arrivals.users
+        ended_ns = rows["done_ns"] + think_ns
+        busy_ns += int(
+            (time_before(ended_ns, spans) - time_before(rows["planned_ns"], spans)).sum()
+        )
+    return busy_ns / result.counted_ns / arrivals.users
 
 
 def reasons(result: LoadResult, workload: Workload) -> list[Reason]:

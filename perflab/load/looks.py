@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from perflab.load.windows import overlapping
+
 TICK_NS = 5_000_000
 TICK_MS = TICK_NS / 1e6
 
@@ -81,6 +83,12 @@ class Looks:
         place = np.arange(counts.sum()) - np.repeat(first, counts)
         late_ms = np.repeat(self.late_ms, counts) - place * TICK_MS
         return np.repeat(self.woken_ns, counts) - np.rint(late_ms * 1e6).astype(np.int64), late_ms
+
+    def within(self, spans: np.ndarray) -> Looks:
+        """Return the looks of which a part lies in one of some spans: begins and ends in ns."""
+        due_ns = self.woken_ns - np.rint(self.late_ms * 1e6).astype(np.int64)
+        chosen = overlapping(due_ns, self.woken_ns, spans)
+        return Looks(self.woken_ns[chosen], self.late_ms[chosen])
 
     @property
     def is_stall(self) -> np.ndarray:

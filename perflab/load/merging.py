@@ -12,7 +12,8 @@ from perflab.load.looks import Looks
 from perflab.load.machine_counts import MachineCounts
 from perflab.load.result import LoadResult
 from perflab.load.stopping import Watch
-from perflab.load.workload import Workload
+from perflab.load.windows import cut_at, instants_of
+from perflab.load.workload import ClosedLoop, OpenLoop, Workload
 
 
 def merged(
@@ -21,6 +22,7 @@ def merged(
     workload: Workload,
     before: MachineCounts,
     watch: Watch,
+    start_ns: int,
 ) -> LoadResult:
     """Return the record of a load whose workers have reported, one folder and report for each.
 
@@ -28,6 +30,8 @@ def merged(
     ----------
     before : MachineCounts
         Of the moment before anything was sent.
+    start_ns : int
+        The planned start (CLOCK_MONOTONIC), from which its windows count, if it has any.
     """
     after = MachineCounts.now(before.cores)
     wall_ns = sum(report["wall_ns"] for report in reports)
@@ -39,6 +43,13 @@ def merged(
             first_errors.setdefault((kind, status), text)
     stopped = next((r["stopped"] for r in reports if r["stopped"]), watch.reason)
     failure_stop = found_stop(folder, reports, workload, stopped)
+    windows = None
+    if isinstance(workload.arrivals, (ClosedLoop, OpenLoop)) and workload.arrivals.windows:
+        windows = instants_of(workload.arrivals, start_ns)
+        if failure_stop:
+            windows = cut_at(windows, failure_stop.at_ns)
+        elif stopped:
+            windows = cut_at(windows, start_ns + min(report["lasted_ns"] for report in busy))
     found = LoadResult(
         folder=folder,
         workers=len(reports),
@@ -58,6 +69,7 @@ def merged(
         cores=len(before.cores),
         steal_share=before.stolen_until(after),
         kernel=before.counted_until(after),
+        windows=windows,
     )
     # Between fewer than two measured starts there is no time that CPU could be a share of.
     return found if found.end_ns > found.begin_ns else replace(found, cpu_ns=0)

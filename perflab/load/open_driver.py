@@ -7,8 +7,10 @@ import time
 from collections.abc import Callable, Iterator
 
 from perflab.load.client import Client
+from perflab.load.cpu_in_windows import CpuInWindows
 from perflab.load.cpu_window import CpuWindow, is_at_once
 from perflab.load.exchange import Exchange
+from perflab.load.openings import Openings
 from perflab.load.outcome import MEASURE, WARMUP
 from perflab.load.prepared import Prepared
 from perflab.load.schedule import instants
@@ -39,7 +41,9 @@ class OpenDriver:
         timer: Timer,
         record: Callable[[Exchange], None],
     ) -> None:
-        self.cpu = CpuWindow(at_once=is_at_once(arrivals))
+        self._windowed = arrivals if isinstance(arrivals, OpenLoop) and arrivals.windows else None
+        self._openings: Openings | None = None
+        self.cpu = CpuInWindows() if self._windowed else CpuWindow(at_once=is_at_once(arrivals))
         self.in_flight = 0
         self.unsent = 0
         self._submit = client.submit
@@ -67,6 +71,9 @@ class OpenDriver:
         """Keep the schedule; return when the last response has come."""
         self._start_ns = start_ns
         self._measure_from_ns = start_ns + self._warmup_ns
+        if self._windowed and isinstance(self.cpu, CpuInWindows):
+            self._openings = Openings(self._windowed, start_ns)
+            self.cpu.keep(self._openings.counted, self._timer)
         if self._next():
             self._timer.at(self._planned_ns, self._advance)
         else:
@@ -124,7 +131,9 @@ class OpenDriver:
             exchange = Exchange(self._prepared, self._slots, self._finished)
             self._slots += 1
         exchange.planned_ns = planned_ns
-        if planned_ns < self._measure_from_ns:
+        if planned_ns < self._measure_from_ns or (
+            self._openings is not None and not self._openings.counts(planned_ns)
+        ):
             exchange.stage = WARMUP
         else:
             exchange.stage = MEASURE

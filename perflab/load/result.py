@@ -18,7 +18,8 @@ from perflab.load.looks import Looks
 from perflab.load.message_record import messages
 from perflab.load.outcome import MEASURE
 from perflab.load.progress_record import progress
-from perflab.throughput import completed, per_second
+from perflab.load.windows import COUNTED, END, window_of
+from perflab.throughput import completed, completed_in, per_second
 
 ROWS_PER_CHUNK = 1 << 20
 
@@ -37,7 +38,8 @@ class LoadResult:
     the load early; ``lasted_s`` the time from the common start until the first worker with users
     had nothing more to do; ``failure_stop`` the end by a number of failures, if it was that;
     ``first_errors`` the text of the first failure by error class and
-    status; ``missed`` the objectives whose miss ended the load.
+    status; ``missed`` the objectives whose miss ended the load; ``windows`` when it sent, if not
+    always (ns, shape (windows, 3): begin, begin of what counts, end).
     """
 
     folder: Path
@@ -58,6 +60,7 @@ class LoadResult:
     steal_share: float = 0.0
     kernel: Mapping[str, int] = field(default_factory=dict)
     failure_stop: FailureStop | None = None
+    windows: np.ndarray | None = None
 
     @cached_property
     def rows(self) -> list[np.ndarray]:
@@ -89,6 +92,8 @@ class LoadResult:
 
     @cached_property
     def _bounds(self) -> tuple[int, int]:
+        if self.windows is not None:
+            return int(self.counted[0, 0]), int(self.counted[-1, 1])
         begins, ends = [], []
         for part in self.rows:
             pieces = [
@@ -133,8 +138,16 @@ class LoadResult:
         return self.rate(self.chunks())
 
     def rate(self, parts: Iterable[np.ndarray]) -> float:
-        """Return the throughput of some of the rows, over the window of all (per second)."""
+        """Return the throughput of some of the rows, over the window of all (per second).
+
+        With windows it is over the counted parts of them all, taken together.
+        """
         begin_ns, end_ns = self.window
+        if self.windows is not None:
+            done = (rows["done_ns"][rows["error"] == 0] for rows in parts)
+            return per_second(
+                sum(completed_in(each, self.counted) for each in done), 0, self.counted_ns
+            )
         done = (rows["done_ns"][rows["error"] == 0] for rows in parts)
         count = sum(completed(each, begin_ns, end_ns) for each in done)
         return per_second(count, begin_ns, end_ns)
@@ -156,10 +169,36 @@ class LoadResult:
         return self._bounds
 
     @cached_property
+    def counted(self) -> np.ndarray:
+        """Return when it was measured: begins and ends in ns, shape (parts, 2), in order."""
+        if self.windows is None:
+            return np.array([self.window])
+        parts = self.windows[self.windows[:, COUNTED] < self.windows[:, END], COUNTED:]
+        # Ended before anything counted.
+        return parts if len(parts) else np.zeros((1, 2), dtype=np.int64)
+
+    @property
+    def counted_ns(self) -> int:
+        """Return for how long it was measured, in ns."""
+        return int((self.counted[:, 1] - self.counted[:, 0]).sum())
+
+    @cached_property
+    def judged_looks(self) -> Sequence[Looks]:
+        """Return the looks by which the client is judged: none of when it had nothing to do."""
+        if self.windows is None:
+            return self.looks
+        return [looks.within(self.counted) for looks in self.looks]
+
+    @cached_property
     def requests(self) -> pd.DataFrame:
-        """Return every request of every worker, in the order of their planned instants."""
+        """Return every request of every worker, in the order of their planned instants.
+
+        With windows, ``window`` is the number of the one that it was planned in.
+        """
         frames = [frame(self.folder / str(number), number) for number in range(self.workers)]
         whole = pd.concat(frames, ignore_index=True)
+        if self.windows is not None:
+            whole["window"] = window_of(whole["planned_ns"].to_numpy(), self.windows)
         return whole.sort_values("planned_ns", kind="stable", ignore_index=True)
 
     @cached_property

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from perflab.load.windows import instants_of, within
 from perflab.load.workload import Arrivals, Burst, ClosedLoop, OpenLoop, Stage, UserStage
 
 CHUNK = 1 << 12
@@ -34,6 +35,7 @@ def _whole(arrivals: OpenLoop | Burst) -> Iterator[np.ndarray]:
             yield np.full(arrivals.size, round(wave * arrivals.interval_s * 1e9), dtype=np.int64)
         return
     left = arrivals.requests or None
+    windows = instants_of(arrivals) if arrivals.windows else None
     expected = cumulative(arrivals.stages)[-1]
     for points in _unit_points(arrivals):
         inside = points[points < expected - 1e-9]
@@ -42,7 +44,7 @@ def _whole(arrivals: OpenLoop | Burst) -> Iterator[np.ndarray]:
             warm = int(np.searchsorted(planned, round(arrivals.warmup_s * 1e9)))
             planned = planned[: warm + left]
             left -= max(0, len(planned) - warm)
-        yield planned
+        yield planned if windows is None else within(planned, windows)
         if len(inside) < len(points) or left == 0:
             return
 

@@ -114,7 +114,7 @@ def check(result: LoadResult, workload: Workload) -> SelfCheck:
     failures = causes(result)
     measured = len(result.measured(lambda rows: rows["error"]))
     refused = sum(cause.count for cause in failures if cause.error in REFUSALS)
-    wall_ns = max(1, result.end_ns - result.begin_ns)
+    wall_ns = max(1, result.counted_ns)
     delays = busy.delays(result, workload)
     response = times_of(result)
     judged = deliveries.received(result) if len(streamed) else response

@@ -26,16 +26,17 @@ STALLS, STALLED_TIME, MEAN_DELAY = (
 
 def stalled_share(result: LoadResult) -> float:
     """Return for which share of the measured time the event loops stood still, over all workers."""
-    begin_ns, end_ns = (np.array([instant]) for instant in result.window)
-    length_ns = int(end_ns[0] - begin_ns[0]) * max(1, len(result.looks))
-    still_ns = sum(int(looks.stood_still_ns(begin_ns, end_ns)[0]) for looks in result.looks)
+    begin_ns, end_ns = result.counted.T
+    length_ns = result.counted_ns * max(1, len(result.looks))
+    still_ns = sum(int(looks.stood_still_ns(begin_ns, end_ns).sum()) for looks in result.looks)
     return still_ns / length_ns if length_ns > 0 else 0.0
 
 
 def reasons(result: LoadResult, times: Times) -> list[Reason]:
     """Return what the client's stalls and its lateness on the whole say against a load."""
     found = {}
-    lengths_ms = np.concatenate([np.diff(looks.stalls).ravel() for looks in result.looks]) / 1e6
+    lengths_ns = [np.diff(looks.stalls).ravel() for looks in result.judged_looks]
+    lengths_ms = np.concatenate(lengths_ns) / 1e6
     still = f"the client stood still {len(lengths_ms)} times"
     still += f", up to {lengths_ms.max(initial=0):.0f} ms"
     moved = [

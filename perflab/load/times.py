@@ -151,7 +151,7 @@ def times_of(
         name: np.concatenate(pieces) if pieces else np.zeros(0, dtype=np.int64)
         for name, pieces in parts.items()
     }
-    return Times(**joined, short_ms=short_delays_ms(result.looks))
+    return Times(**joined, short_ms=short_delays_ms(result.judged_looks))
 
 
 def of_rows(looks: Looks, rows: np.ndarray, since: str, until: str) -> dict[str, np.ndarray]:

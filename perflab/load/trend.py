@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from perflab.load.result import LoadResult
+from perflab.load.windows import time_before
 from perflab.recordings.steadiness import GROSS_TREND, MAX_TREND
 
 WINDOWS = 10
@@ -96,7 +97,11 @@ def response_trend(result: LoadResult) -> Trend:
     """
     kept = [_but_the_last(rows[rows["error"] == 0]) for _, rows in result.measured_by_worker()]
     good = np.concatenate(kept) if kept else result.measured(lambda rows: rows)
-    return trend_of(good["planned_ns"], good["done_ns"] - good["planned_ns"])
+    planned_ns = good["planned_ns"]
+    if result.windows is not None:
+        # By the time that was measured: else a tenth of the load could hold no window.
+        planned_ns = time_before(planned_ns, result.counted)
+    return trend_of(planned_ns, good["done_ns"] - good["planned_ns"])
 
 
 def _but_the_last(rows: np.ndarray) -> np.ndarray:

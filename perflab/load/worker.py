@@ -25,6 +25,7 @@ from perflab.host.processes import peak_memory_bytes
 from perflab.load.client import DEFAULT_CONNECTIONS, Client, LeanClient
 from perflab.load.closed_driver import ClosedDriver
 from perflab.load.columns import Recorder
+from perflab.load.cpu_in_windows import CpuInWindows, run_delay_ns
 from perflab.load.driver import Driver
 from perflab.load.exchange import Exchange
 from perflab.load.looks import Probe
@@ -139,11 +140,16 @@ class Load:
         try:
             # Before anything is planned: a stall at the very begin is seen as well.
             self.probe = Probe(time.monotonic_ns())
-            self.start_ns = start_ns = max(self.order.start_ns, self.probe.began_ns)
+            start_ns = self.order.start_ns
+            if workload.windows is None:  # windows lie where they lie, by a clock others have too
+                start_ns = max(start_ns, self.probe.began_ns)
+            self.start_ns = start_ns
+            ahead_s = max(0, start_ns - self.probe.began_ns) / 1e9
             async with _company(self._watch(), self._tell()):
                 async with asyncio.timeout(None) as bound:
                     bound.reschedule(
                         asyncio.get_running_loop().time()
+                        + ahead_s
                         + workload.bound_s
                         + workload.timeout_s
                         + 5
@@ -224,18 +230,6 @@ async def _company(*coroutines: Coroutine[Any, Any, None]) -> AsyncIterator[None
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def run_delay_ns() -> int:
-    """Return how long this process's main thread was ready to run but had no core.
-
-    Source: Linux, Documentation/scheduler/sched-stats.rst, /proc/<pid>/schedstat; 0 where the
-    kernel does not say.
-    """
-    try:
-        return int(Path("/proc/self/schedstat").read_text().split()[1])
-    except (OSError, IndexError, ValueError):
-        return 0
-
-
 def _realtime_ahead_ns() -> int:
     """Return real time minus monotonic time: it moves when a clock is set, or a machine sleeps."""
     return time.time_ns() - time.monotonic_ns()
@@ -253,6 +247,9 @@ async def carry_out(load: Load) -> dict[str, Any]:
     finally:
         gc.enable()
         gc.unfreeze()
+    delayed_ns, wall_ns = run_delay_ns() - delayed_ns, time.monotonic_ns() - began_ns
+    if isinstance(load.driver.cpu, CpuInWindows):
+        delayed_ns, wall_ns = load.driver.cpu.delayed_ns, load.driver.cpu.wall_ns
     return {
         "unsent": load.driver.unsent,
         "start_ns": load.start_ns,
@@ -260,8 +257,8 @@ async def carry_out(load: Load) -> dict[str, Any]:
         "first_errors": load.client.first_errors.found(),
         "cpu_ns": load.driver.cpu.used_ns,
         "looks": load.probe.report(),
-        "run_delay_ns": run_delay_ns() - delayed_ns,
-        "wall_ns": time.monotonic_ns() - began_ns,
+        "run_delay_ns": delayed_ns,
+        "wall_ns": wall_ns,
         "real_time": real_time,
         "clock_step_ms": (_realtime_ahead_ns() - ahead_ns) / 1e6,
         "capped": load.client.capped,

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from perflab.load.life_cycle import Connections, with_word
 from perflab.load.payload import Payload, checksum
 from perflab.load.streamed import Format, Streaming, check_marker
+from perflab.load.windows import Windows, check_windows
 
 ClientName = Literal["lean", "aiohttp", "httpx"]
 TOKEN = r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"
@@ -138,6 +139,9 @@ class ClosedLoop(_Model):
     With ``keep_up`` users go on until the last of the ``requests`` that count is answered; what
     they send meanwhile is recorded as stage ``after``. Without it the last ``users`` requests meet
     ever fewer others, and a load that is steady seems to get faster.
+
+    With ``windows`` a request that would be planned outside of them is planned for the begin of the
+    next: all users are there again at once.
     """
 
     kind: Literal["closed"] = "closed"
@@ -151,6 +155,7 @@ class ClosedLoop(_Model):
     ramp_s: float = Field(default=0.0, ge=0)
     stages: tuple[UserStage, ...] = ()
     keep_up: bool = False
+    windows: Windows | None = None
     max_duration_s: float = Field(default=120.0, gt=0, le=172_800)
 
     @model_validator(mode="after")
@@ -165,7 +170,17 @@ class ClosedLoop(_Model):
             raise ValueError("give warmup_requests or warmup_s, not both")
         if self.stages:
             self._has_fitting_stages()
+        if self.windows is not None:
+            self._has_fitting_windows()
         return self
+
+    def _has_fitting_windows(self) -> None:
+        if self.requests or self.warmup_requests or self.ramp_s or self.stages:
+            raise ValueError(
+                "windows go with duration_s; not with numbers of requests, ramp_s or stages"
+            )
+        length_s = self.warmup_s + self.duration_s
+        check_windows(self.windows, self.warmup_s, min(length_s, self.max_duration_s))
 
     def _has_fitting_stages(self) -> None:
         if self.requests or self.warmup_requests or self.ramp_s:
@@ -195,7 +210,8 @@ class OpenLoop(_Model):
 
     Constant gaps or a Poisson process (``seed``), in stages. The first ``warmup_s`` of the
     schedule are recorded as stage ``warmup``. ``requests`` ends the schedule after as many requests
-    of the measure stage (0: it is carried out whole).
+    of the measure stage (0: it is carried out whole). With ``windows`` only those arrivals of the
+    schedule are kept that lie in one: within windows it is the same process.
     """
 
     kind: Literal["open"] = "open"
@@ -204,11 +220,15 @@ class OpenLoop(_Model):
     seed: int = Field(default=0, ge=0)
     requests: int = Field(default=0, ge=0)
     warmup_s: float = Field(default=0.0, ge=0)
+    windows: Windows | None = None
 
     @model_validator(mode="after")
     def _has_arrivals(self) -> Self:
         if not any(stage.rate + stage.end_rate for stage in self.stages):
             raise ValueError("every stage has rate 0: nothing would be sent")
+        if self.windows is not None and self.requests:
+            raise ValueError("windows go with the length of the stages, not with requests")
+        check_windows(self.windows, self.warmup_s, self.duration_s)
         return self
 
     @property
@@ -334,6 +354,17 @@ class Workload(_Model):
                 "aiohttp and the lean client close it in time"
             )
         return self
+
+    @model_validator(mode="after")
+    def _streams_without_windows(self) -> Self:
+        if self.request.stream and self.windows is not None:
+            raise ValueError("windows go without streams: chunks come after a window's end, too")
+        return self
+
+    @property
+    def windows(self) -> Windows | None:
+        """Return the only times in which this load sends; None where it always may."""
+        return getattr(self.arrivals, "windows", None)
 
     @property
     def bound_s(self) -> float:

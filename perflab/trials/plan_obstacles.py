@@ -98,6 +98,11 @@ def _loads(plan: RunPlan) -> Iterator[str]:
 
 def _load(workload: Workload) -> Iterator[str]:
     arrivals = workload.arrivals
+    if workload.windows is not None:
+        yield (
+            "a trial's load has no windows: its block pairs whole trials, and readers of runs take "
+            "throughput from its first to its last request"
+        )
     if not isinstance(arrivals, OpenLoop):
         return
     measured_s = arrivals.duration_s - arrivals.warmup_s

@@ -1,0 +1,141 @@
+"""Windows of a load: the only times in which it sends, so that loads can take turns."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+if TYPE_CHECKING:
+    from perflab.load.workload import ClosedLoop, OpenLoop
+
+MOST_WINDOWS = 100_000
+BEGIN, COUNTED, END = range(3)
+
+
+class Window(BaseModel):
+    """A time in which a load sends, in seconds from its planned start; its end is not of it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    start_s: float = Field(ge=0, le=86_400)
+    end_s: float = Field(gt=0, le=86_400)
+
+
+class Windows(BaseModel):
+    """When a load sends; outside nothing is planned, and users keep their connections.
+
+    The first ``settle_ms`` of each window are sent and not counted (stage ``warmup``): in them
+    queues fill, and caches that somebody else has used meanwhile. At the end of a window what is
+    under way is let finish, and what was planned within it is sent, also by a client that is late.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    spans: tuple[Window, ...] = Field(min_length=1, max_length=MOST_WINDOWS)
+    settle_ms: float = Field(default=0.0, ge=0)
+
+    @model_validator(mode="after")
+    def _are_in_order(self) -> Self:
+        for window in self.spans:
+            if window.end_s - window.start_s <= self.settle_ms / 1e3:
+                raise ValueError(
+                    f"the window from {window.start_s:g} to {window.end_s:g} s is not longer than "
+                    f"settle_ms={self.settle_ms:g}: nothing of it would count"
+                )
+        for before, after in pairwise(self.spans):
+            if after.start_s < before.end_s:
+                raise ValueError(
+                    f"the window that begins at {after.start_s:g} s begins before the one before "
+                    f"it ends, at {before.end_s:g} s: give windows in order, none within another"
+                )
+        return self
+
+
+def check_windows(windows: Windows | None, warmup_s: float, length_s: float) -> None:
+    """Raise ValueError where windows do not fit into a load of this length, in seconds."""
+    if windows is None:
+        return
+    if windows.spans[-1].end_s > length_s + 1e-9:
+        raise ValueError(
+            f"the last window ends at {windows.spans[-1].end_s:g} s, the load at {length_s:g} s: "
+            "make the load longer (duration_s and max_duration_s) or give fewer windows"
+        )
+    if windows.spans[-1].end_s <= warmup_s:
+        raise ValueError("every window lies in warmup_s: nothing would count")
+    for window in windows.spans:
+        if window.start_s < warmup_s < window.end_s:
+            raise ValueError(
+                f"the warm-up ends within the window from {window.start_s:g} to {window.end_s:g} "
+                "s: let it end between two windows"
+            )
+
+
+def instants_of(arrivals: ClosedLoop | OpenLoop, start_ns: int = 0) -> np.ndarray:
+    """Return begin, begin of the counted part, and end of each window.
+
+    Returns
+    -------
+    array of int64, shape (windows, 3)
+        In ns, ``start_ns`` being the load's planned start. Where a window lies in the warm-up its
+        counted part begins at its end: it has no length.
+    """
+    assert arrivals.windows is not None
+    begin, end = np.array([(each.start_s, each.end_s) for each in arrivals.windows.spans]).T
+    counted = np.where(end <= arrivals.warmup_s, end, begin + arrivals.windows.settle_ms / 1e3)
+    return np.rint(np.stack([begin, counted, end], axis=1) * 1e9).astype(np.int64) + start_ns
+
+
+def window_of(instants_ns: np.ndarray, windows: np.ndarray) -> np.ndarray:
+    """Return the number of the window that each instant lies in; -1 where in none.
+
+    Parameters
+    ----------
+    windows : array, shape (windows, 3)
+        As of :func:`instants_of`.
+    """
+    which = np.searchsorted(windows[:, BEGIN], instants_ns, side="right") - 1
+    inside = (which >= 0) & (instants_ns < windows[which, END])
+    found: np.ndarray = np.where(inside, which, -1)
+    return found
+
+
+def within(instants_ns: np.ndarray, windows: np.ndarray) -> np.ndarray:
+    """Return those of the instants that lie in a window."""
+    chosen: np.ndarray = instants_ns[window_of(instants_ns, windows) >= 0]
+    return chosen
+
+
+def cut_at(windows: np.ndarray, end_ns: int) -> np.ndarray:
+    """Return what of the windows had come when a load ended; the first stays, without a length."""
+    come = windows[:, BEGIN] < end_ns
+    come[0] = True
+    kept: np.ndarray = np.minimum(windows[come], end_ns)
+    return kept
+
+
+def time_before(instants_ns: np.ndarray, spans: np.ndarray) -> np.ndarray:
+    """Return how much of some spans lies before each instant, in ns.
+
+    Parameters
+    ----------
+    spans : array, shape (spans, 2)
+        Begins and ends, in order, none within another.
+    """
+    # Seen from the first begin: as floats, instants since the machine's start are too coarse.
+    origin = spans[0, 0]
+    lengths = np.cumsum(spans[:, 1] - spans[:, 0])
+    heights = np.stack([np.concatenate([[0], lengths[:-1]]), lengths], axis=1)
+    before = np.interp(instants_ns - origin, (spans - origin).ravel(), heights.ravel())
+    found: np.ndarray = np.rint(before).astype(np.int64)
+    return found
+
+
+def overlapping(since_ns: np.ndarray, until_ns: np.ndarray, spans: np.ndarray) -> np.ndarray:
+    """Return which of some times, both ends included, share an instant with one of the spans."""
+    which = np.searchsorted(spans[:, 1], since_ns)
+    known = which < len(spans)
+    found: np.ndarray = known & (spans[np.where(known, which, 0), 0] <= until_ns)
+    return found

@@ -1,0 +1,151 @@
+"""Services that take turns: resumed and paused by the clock that their loads go by."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import zip_longest
+
+import pandas as pd
+
+from perflab.sampling.meters import ProcessTable
+from perflab.stacks.backend import Instance
+from perflab.trials.rounds import Rounds, Turn
+
+clock = time.monotonic_ns
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What became of a treatment's turn.
+
+    ``cpu_ns`` is what its own services used since the end of its turn before, in it and after it;
+    ``awake_ns`` for how long of that they were not paused, and ``late_ns`` how long after the begin
+    of its window the last of them was resumed (0: before it).
+    """
+
+    round: int
+    treatment: str
+    cpu_ns: int
+    awake_ns: int
+    late_ns: int
+
+
+def take_turns(
+    rounds: Rounds, services: Mapping[str, Sequence[Instance]], start_ns: int
+) -> pd.DataFrame:
+    """Keep the services of one treatment awake at a time, those whose turn it is; return when over.
+
+    Half a gap after a window's end its services are paused and the next are resumed: until then
+    what was under way can end. In a duet nobody is paused, and what is read is read in the gaps.
+    Afterwards all are awake.
+
+    Parameters
+    ----------
+    services : mapping
+        Treatment to the services that it alone has. What several share is never paused, and its
+        CPU time is nobody's.
+    start_ns : int
+        The planned start of the loads (CLOCK_MONOTONIC).
+
+    Returns
+    -------
+    DataFrame
+        A row per treatment and round, with the columns of :class:`Taken`, in the order of time. A
+        turn that came late by more than is discarded of its window is to be left out.
+    """
+    turns = rounds.turns()
+    accounts = {name: _Account(services[name]) for name in rounds.treatments}
+    taken: list[Taken] = []
+    half_gap_ns = round(rounds.gap_ms * 5e5)
+    with _all_awake_afterwards(accounts.values(), pause=not rounds.together):
+        late_ns = 0 if rounds.together else _resume(accounts, turns[0], start_ns)
+        for turn, after in zip_longest(turns, turns[1:]):
+            _sleep_until(start_ns + round(turn.end_s * 1e9) + half_gap_ns)
+            was_late_ns = late_ns
+            if not rounds.together:
+                accounts[turn.treatments[0]].pause()
+                late_ns = _resume(accounts, after, start_ns) if after else 0
+            # Read when the next is awake: the CPU time of who is paused stands still.
+            table = ProcessTable()
+            taken += [
+                Taken(turn.round, name, *accounts[name].since_last(table), was_late_ns)
+                for name in turn.treatments
+            ]
+    return pd.DataFrame(taken)
+
+
+def idle_share(services: Sequence[Instance], seconds: float) -> float:
+    """Return the CPU that services use without load, as a share of a core."""
+    account = _Account(services)
+    account.since_last(ProcessTable())
+    time.sleep(seconds)
+    cpu_ns, awake_ns = account.since_last(ProcessTable())
+    return cpu_ns / awake_ns
+
+
+class _Account:
+    """The CPU time of a treatment's own services, and for how long they are awake."""
+
+    def __init__(self, services: Sequence[Instance]) -> None:
+        self._services = services
+        self._meters = [each.meter() for each in services]
+        self._awake_since_ns = clock()
+        self._awake_ns = 0
+        self.paused = False
+        self._cpu_ns = self._read(ProcessTable())
+
+    def pause(self) -> None:
+        for each in self._services:
+            each.pause()
+        if not self.paused:
+            self._awake_ns += clock() - self._awake_since_ns
+        self.paused = True
+
+    def resume(self) -> None:
+        for each in self._services:
+            each.resume()
+        if self.paused:
+            self._awake_since_ns = clock()
+        self.paused = False
+
+    def since_last(self, table: ProcessTable) -> tuple[int, int]:
+        """Return CPU and waking time since the last call, or since the begin."""
+        now_ns, before_ns = clock(), self._cpu_ns
+        if not self.paused:
+            self._awake_ns += now_ns - self._awake_since_ns
+            self._awake_since_ns = now_ns
+        self._cpu_ns = self._read(table)
+        awake_ns, self._awake_ns = self._awake_ns, 0
+        return self._cpu_ns - before_ns, awake_ns
+
+    def _read(self, table: ProcessTable) -> int:
+        readings = (meter.read(table) for meter in self._meters)
+        return sum(reading.cpu_ns for reading in readings if reading is not None)
+
+
+@contextmanager
+def _all_awake_afterwards(accounts: Collection[_Account], pause: bool) -> Iterator[None]:
+    try:
+        for account in accounts:
+            if pause:
+                account.pause()
+            account.since_last(ProcessTable())
+        yield
+    finally:
+        for account in accounts:
+            account.resume()
+
+
+def _resume(accounts: Mapping[str, _Account], turn: Turn, start_ns: int) -> int:
+    """Resume whose turn it is; return how late they are for its window, in ns."""
+    for name in turn.treatments:
+        accounts[name].resume()
+    return max(0, clock() - start_ns - round(turn.start_s * 1e9))
+
+
+def _sleep_until(instant_ns: int) -> None:
+    while (left_ns := instant_ns - clock()) > 0:
+        time.sleep(left_ns / 1e9)

@@ -1,0 +1,286 @@
+"""A load that sends only within windows: what is planned, counted, and left over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from perflab.load import closed_driver, open_driver
+from perflab.load.by_window import window_table
+from perflab.load.closed_driver import ClosedDriver
+from perflab.load.littles_law import ratio
+from perflab.load.looks import Looks
+from perflab.load.open_driver import OpenDriver
+from perflab.load.outcome import MEASURE, WARMUP
+from perflab.load.prepared import Prepared
+from perflab.load.report import summary
+from perflab.load.result import LoadResult
+from perflab.load.schedule import instants, planned_count
+from perflab.load.selfcheck import check
+from perflab.load.stalls import stalled_share
+from perflab.load.targets import split
+from perflab.load.windows import Windows, cut_at, instants_of, time_before, window_of
+from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, Workload
+from tests.load.planted import BEGIN_NS, load_result
+from tests.load.virtual import MS, START_NS, S, Sent, World
+
+ORIGIN, _ = split("http://127.0.0.1:80")
+NOTHING = Prepared(Request(), ORIGIN)
+TURNS = [(0.1, 0.4), (0.4, 0.5), (1.0, 1.4)]
+SETTLE_MS = 50
+
+
+def of(turns: list[tuple[float, float]], settle_ms: float = SETTLE_MS) -> Windows:
+    spans = [{"start_s": begin, "end_s": end} for begin, end in turns]
+    return Windows.model_validate({"spans": spans, "settle_ms": settle_ms})
+
+
+def closed(world: World, **words: object) -> list[Sent]:
+    closed_driver.clock = world.clock
+    arrivals = ClosedLoop.model_validate(
+        {"users": 3, "duration_s": 1.5, "windows": of(TURNS), **words}
+    )
+    users = range(arrivals.users)
+    driver = ClosedDriver(arrivals, users, (0, 0), world, NOTHING, world, world.record)
+    return world.live(driver.run(START_NS))
+
+
+def opened(world: World, arrivals: OpenLoop) -> list[Sent]:
+    open_driver.clock = world.clock
+    driver = OpenDriver(arrivals, 0, 1, world, NOTHING, world, world.record)
+    return sorted(world.live(driver.run(START_NS)), key=lambda each: each.planned_ns)
+
+
+@pytest.fixture(autouse=True)
+def _clocks_are_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(open_driver, "clock", open_driver.clock)
+    monkeypatch.setattr(closed_driver, "clock", closed_driver.clock)
+
+
+def place(planned_ns: int) -> tuple[int, bool]:
+    """Return the window of an instant (-1: none), and whether it is in its counted part."""
+    for number, (begin_s, end_s) in enumerate(TURNS):
+        if round(begin_s * S) <= planned_ns < round(end_s * S):
+            return number, planned_ns >= round(begin_s * S) + SETTLE_MS * MS
+    return -1, False
+
+
+WORLDS = st.builds(
+    World,
+    service_ns=st.integers(1 * MS, 300 * MS),
+    late_ns=st.integers(0, 30 * MS),
+    handling_ns=st.integers(0, 30 * MS),
+)
+
+
+@settings(max_examples=20, deadline=None)
+@given(WORLDS, st.sampled_from([{}, {"think_time_s": 0.02}, {"pacing_s": 0.05}]))
+def test_users_plan_nothing_outside_of_the_windows_and_count_after_they_have_settled(
+    world: World, words: dict[str, float]
+) -> None:
+    found = closed(world, **words)
+    assert {each.user for each in found} == {0, 1, 2}
+    for each in found:
+        window, counts = place(each.planned_ns)
+        assert window >= 0
+        assert each.stage == (MEASURE if counts else WARMUP)
+
+
+def test_users_wait_for_the_next_window_and_are_there_when_it_begins() -> None:
+    found = closed(World(service_ns=30 * MS))
+    for user in range(3):
+        own = [each.planned_ns for each in found if each.user == user]
+        # Ten in the first 300 ms, and without a pause on in the window that follows at once.
+        assert own[0] == 100 * MS
+        assert next(at for at in own if 400 * MS <= at < 500 * MS) == 400 * MS
+        assert next(at for at in own if at >= 500 * MS) == 1000 * MS
+
+
+def test_what_is_under_way_at_the_end_of_a_window_is_let_finish() -> None:
+    found = closed(World(service_ns=70 * MS))
+    over = [each for each in found if each.planned_ns < 500 * MS < each.done_ns]
+    assert len(over) == 3
+    assert {each.done_ns - each.planned_ns for each in over} == {70 * MS}
+
+
+@pytest.mark.parametrize("kind", ["constant", "poisson"])
+def test_an_open_load_keeps_of_its_schedule_what_lies_in_windows(kind: str) -> None:
+    whole = OpenLoop(stages=(Stage(rate=200, duration_s=1.5),), arrivals=kind, seed=4)
+    some = whole.model_copy(update={"windows": of(TURNS)})
+    every = np.concatenate(list(instants(whole))).tolist()
+    kept = [at for at in every if place(at)[0] >= 0]
+    assert 0 < len(kept) < len(every)
+    assert planned_count(some) == len(kept)
+    assert (
+        sorted(at for worker in range(3) for part in instants(some, worker, 3) for at in part)
+        == kept
+    )
+    found = opened(World(service_ns=20 * MS, late_ns=3 * MS), some)
+    assert [each.planned_ns for each in found] == kept
+    assert [each.stage == MEASURE for each in found] == [place(at)[1] for at in kept]
+
+
+def test_windows_in_the_warm_up_are_sent_and_do_not_count() -> None:
+    stages = {
+        each.planned_ns >= S: each.stage for each in closed(World(), duration_s=0.8, warmup_s=0.7)
+    }
+    # The counted part of the third window does count.
+    assert stages == {False: WARMUP, True: MEASURE}
+    arrivals = ClosedLoop(users=1, duration_s=0.8, warmup_s=0.7, windows=of(TURNS))
+    lengths = np.diff(instants_of(arrivals)[:, 1:])[:, 0]
+    assert lengths.tolist() == [0, 0, 350 * MS]
+
+
+@pytest.mark.parametrize(
+    ("turns", "told"),
+    [
+        ([(0.0, 0.05)], "nothing of it would count"),
+        ([(0.0, 0.4), (0.3, 0.6)], "begins before the one before"),
+    ],
+)
+def test_windows_that_are_none_are_refused(turns: list[tuple[float, float]], told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        of(turns)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ({"duration_s": 1.2}, "make the load longer"),
+        ({"max_duration_s": 1.2}, "make the load longer"),
+        ({"warmup_s": 0.2}, "end between two windows"),
+        ({"warmup_s": 1.4}, "nothing would count"),
+        ({"requests": 100}, "windows go with duration_s"),
+    ],
+)
+def test_windows_that_do_not_fit_their_load_are_refused(words: dict[str, float], told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        ClosedLoop.model_validate({"users": 1, "duration_s": 1.5, "windows": of(TURNS)} | words)
+
+
+def test_a_stream_is_not_cut_into_windows() -> None:
+    arrivals = ClosedLoop(users=1, duration_s=1.5, windows=of(TURNS))
+    with pytest.raises(ValueError, match="windows go without streams"):
+        Workload(request=Request(stream="sse"), arrivals=arrivals)
+
+
+def test_an_instant_lies_in_the_window_that_begins_with_it() -> None:
+    windows = np.array([[10, 12, 20], [20, 22, 30], [50, 52, 60]])
+    at = np.array([9, 10, 19, 20, 29, 30, 49, 50, 59, 60])
+    assert window_of(at, windows).tolist() == [-1, 0, 0, 1, 1, -1, -1, 2, 2, -1]
+
+
+def test_a_load_that_was_ended_early_has_the_windows_until_then() -> None:
+    windows = np.array([[10, 12, 20], [20, 22, 30], [50, 52, 60]])
+    assert cut_at(windows, 25).tolist() == [[10, 12, 20], [20, 22, 25]]
+    assert cut_at(windows, 5).tolist() == [[5, 5, 5]]
+
+
+def test_time_before_an_instant_is_counted_within_spans_alone() -> None:
+    spans = np.array([[10, 20], [50, 60]]) + 10**15
+    at = np.array([0, 10, 15, 30, 55, 70]) + 10**15
+    assert time_before(at, spans).tolist() == [0, 0, 5, 10, 15, 20]
+
+
+# ---- a finished load with a planted truth: two windows of a second, apart by eight -------------
+WINDOWS = BEGIN_NS + np.array([[0, 100 * MS, S], [9 * S, 9 * S + 100 * MS, 10 * S]])
+PLANTED = ClosedLoop(
+    users=2, duration_s=10, windows=of([(0, 1), (9, 10)], settle_ms=100), max_duration_s=20
+)
+WORK = Workload(request=Request(), arrivals=PLANTED)
+
+
+def planted(
+    folder: Path, change: Callable[[np.ndarray], object] = lambda _: None, **facts: object
+) -> LoadResult:
+    """Two users with requests of 100 ms, one after the other, in both windows."""
+    done_s = np.repeat(np.concatenate([np.arange(1, 11), np.arange(91, 101)]) / 10, 2)
+
+    def settle(rows: np.ndarray) -> None:
+        rows["user"] = np.arange(len(rows)) % 2
+        own = WINDOWS[window_of(rows["planned_ns"], WINDOWS)]
+        rows["stage"] = np.where(rows["planned_ns"] < own[:, 1], WARMUP, MEASURE)
+        change(rows)
+
+    given: dict[str, Any] = {"windows": WINDOWS, "cpu_ns": 18 * 10**8, "lasted_s": 10.0, **facts}
+    return load_result(folder, done_s, latency_s=0.1, change=settle, **given)
+
+
+def test_throughput_is_what_was_completed_in_counted_parts_over_their_length(
+    tmp_path: Path,
+) -> None:
+    result = planted(tmp_path)
+    assert result.throughput_rps == pytest.approx(20)
+    assert result.counted_ns == 1_800_000_000
+    found = window_table(result)
+    assert found["completed"].tolist() == [18, 18]
+    assert found["throughput_rps"].tolist() == pytest.approx([20, 20])
+    assert found["finished"].tolist() == [20, 20]
+    assert found["mean_ms"].tolist() == pytest.approx([100, 100])
+
+
+def test_requests_carry_the_window_in_which_they_were_planned(tmp_path: Path) -> None:
+    assert planted(tmp_path).requests["window"].tolist() == [0] * 20 + [1] * 20
+
+
+def test_in_flight_at_the_end_of_a_window_and_carried_over_are_counted(tmp_path: Path) -> None:
+    def delayed(rows: np.ndarray) -> None:
+        last = np.flatnonzero(rows["planned_ns"] < BEGIN_NS + S)[-3:]
+        rows["done_ns"][last[0]] = BEGIN_NS + S + MS  # ends in the gap
+        rows["done_ns"][last[1:]] = BEGIN_NS + 9 * S + MS  # ends in the next window
+        rows["sent_ns"][last[2]] = BEGIN_NS + S + MS
+
+    found = window_table(planted(tmp_path, delayed))
+    assert found["in_flight"].tolist() == [3, 0]
+    assert found["carried_over"].tolist() == [2, 0]
+    assert found["sent_after"].tolist() == [1, 0]
+
+
+def test_littles_law_holds_within_windows_and_not_between_them(tmp_path: Path) -> None:
+    assert ratio(planted(tmp_path), WORK) == pytest.approx(1)
+
+
+def test_the_client_is_judged_within_counted_parts_alone(tmp_path: Path) -> None:
+    every_s = np.arange(1, 2001) / 200
+    inside = (every_s > 0.15) & (every_s < 0.95) | (every_s > 9.15) & (every_s < 9.95)
+    late_outside = planted(tmp_path / "a", looks=looks(every_s, np.where(inside, 0.01, 4.0)))
+    late_inside = planted(tmp_path / "b", looks=looks(every_s, np.where(inside, 4.0, 0.01)))
+    assert check(late_outside, WORK).loop_delay_p50_ms == pytest.approx(0.01)
+    assert check(late_inside, WORK).loop_delay_p50_ms == pytest.approx(4.0)
+
+
+def looks(woken_s: np.ndarray, late_ms: np.ndarray) -> list[Looks]:
+    return [Looks(BEGIN_NS + (woken_s * S).astype("int64"), late_ms)]
+
+
+def test_the_clients_cpu_and_stalls_are_shares_of_the_counted_time(tmp_path: Path) -> None:
+    # One stall of half a second between the windows, one of 90 ms (and a tick) within.
+    result = planted(tmp_path, looks=looks(np.array([0.5, 5.0]), np.array([85.0, 500.0])))
+    assert check(result, WORK).cpu_share == pytest.approx(1)
+    assert stalled_share(result) == pytest.approx(0.09 / 1.8)
+
+
+def test_a_summary_tells_of_windows_what_they_left_behind(tmp_path: Path) -> None:
+    result = planted(tmp_path)
+    found = summary(result, WORK, check(result, WORK))
+    assert found["windows"] == {
+        "counted": 2, "counted_s": 1.8, "in_flight_at_ends": 0, "carried_over": 0,
+        "sent_after_ends": 0,
+    }  # fmt: skip
+    assert found["throughput_rps"] == pytest.approx(20)
+
+
+def test_rates_of_what_was_sent_and_received_are_over_the_counted_parts(tmp_path: Path) -> None:
+    result = planted(tmp_path, lambda rows: rows.__setitem__("bytes", 1000))
+    some = OpenLoop(stages=(Stage(rate=20, duration_s=10),), windows=PLANTED.windows)
+    load = Workload(request=Request(), arrivals=some)
+    found = summary(result, load, check(result, load))
+    assert found["requests"] == 36
+    assert found["offered_rps"] == pytest.approx(20)
+    assert found["bytes_per_s"] == pytest.approx(20_000)

@@ -1,0 +1,90 @@
+"""Designs that pair within rounds: who has which window, in which order."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import chain, pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from perflab.errors import ParameterError
+from perflab.load.workload import ClosedLoop
+from perflab.trials.plan_obstacles import obstacles
+from perflab.trials.rounds import Rounds
+from tests.trials.fakes import plan
+
+NAMES = ("a", "b", "c")
+
+
+@given(seed=st.integers(0, 2**63), rounds=st.integers(1, 30))
+def test_every_treatment_has_one_window_in_every_round_and_the_seed_decides_when(
+    seed: int, rounds: int
+) -> None:
+    made = Rounds(NAMES, rounds, seed=seed)
+    assert all(sorted(order) == list(NAMES) for order in made.order())
+    assert made.order() == Rounds(NAMES, rounds + 3, seed=seed).order()[:rounds]
+    assert [turn.treatments[0] for turn in made.turns()] == [*chain(*made.order())]
+    assert all(len(made.windows(name).spans) == rounds for name in NAMES)
+
+
+def test_every_order_of_a_round_is_as_likely_as_any_other() -> None:
+    orders = [tuple(order) for seed in range(30) for order in Rounds(NAMES, 40, seed=seed).order()]
+    counts = Counter(orders)
+    assert len(counts) == 6
+    assert stats.chisquare(list(counts.values())).pvalue > 0.001
+
+
+def test_slices_never_overlap_and_leave_a_gap_before_each() -> None:
+    turns = Rounds(NAMES, 5, slice_ms=300, gap_ms=40).turns()
+    assert turns[0].start_s == pytest.approx(0.04)
+    for before, after in pairwise(turns):
+        assert after.start_s - before.end_s == pytest.approx(0.04)
+
+
+def test_a_duet_has_both_in_the_same_windows() -> None:
+    duet = Rounds(("a", "b"), 5, together=True)
+    assert duet.windows("a") == duet.windows("b")
+    assert duet.length_s == pytest.approx(5 * 0.34 + 0.04)
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_a_load_as_long_as_all_rounds_takes_their_windows(together: bool) -> None:
+    made = Rounds(("a", "b"), 500, together=together)
+    for name in made.treatments:
+        ClosedLoop(
+            users=1, duration_s=made.length_s, max_duration_s=1000, windows=made.windows(name)
+        )
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ({"treatments": ("a",)}, "give two at least"),
+        ({"treatments": ("a", "a")}, "each with its own name"),
+        ({"treatments": NAMES, "together": True}, "a duet is of two treatments"),
+        ({"rounds": 0}, "there must be one"),
+        ({"settle_ms": 300}, "must be shorter than a slice"),
+        ({"gap_ms": 0}, "take turns in the gaps"),
+    ],
+)
+def test_rounds_that_cannot_be_are_refused(words: dict[str, object], told: str) -> None:
+    with pytest.raises(ParameterError, match=told):
+        Rounds(**{"treatments": ("a", "b"), "rounds": 3, **words})
+
+
+def test_a_run_whose_loads_have_windows_is_refused() -> None:
+    of_whole = plan()
+    before = obstacles(of_whole)
+    arrivals = ClosedLoop(users=1, duration_s=10, windows=Rounds(("a", "b"), 3).windows("a"))
+    treatments = tuple(
+        each.model_copy(
+            update={"workload": each.workload.model_copy(update={"arrivals": arrivals})}
+        )
+        for each in of_whole.treatments
+    )
+    after = obstacles(of_whole.model_copy(update={"treatments": treatments}))
+    (problem,) = set(after) - set(before)
+    assert "has no windows" in problem

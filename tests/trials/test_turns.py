@@ -1,0 +1,127 @@
+"""Services take turns: whose turn it is has the core, and its CPU time is its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from itertools import chain
+
+import psutil
+import pytest
+
+from perflab.sampling.meters import ProcessTreeMeter
+from perflab.trials.rounds import Rounds
+from perflab.trials.turns import idle_share, take_turns
+
+pytestmark = pytest.mark.slow
+SLICE_MS, GAP_MS, ROUNDS = 150, 100, 3
+
+
+class Busy:
+    """A process that works whenever it may, or sleeps for ever."""
+
+    def __init__(self, program: str) -> None:
+        self.child = subprocess.Popen(
+            [sys.executable, "-c", f"import time; print(flush=True); {program}"],
+            stdout=subprocess.PIPE,
+        )
+        # Before, it is busy with starting.
+        assert self.child.stdout is not None
+        self.child.stdout.readline()
+        self.paused_ns: list[int] = []
+        self.resumed_ns: list[int] = []
+
+    def pause(self) -> None:
+        os.kill(self.child.pid, signal.SIGSTOP)
+        self.paused_ns.append(time.monotonic_ns())
+
+    def resume(self) -> None:
+        self.resumed_ns.append(time.monotonic_ns())
+        os.kill(self.child.pid, signal.SIGCONT)
+
+    def meter(self) -> ProcessTreeMeter:
+        return ProcessTreeMeter(self.child.pid)
+
+    def end(self) -> None:
+        self.child.kill()
+        self.child.wait()
+        if self.child.stdout is not None:
+            self.child.stdout.close()
+
+
+@pytest.fixture
+def two() -> Iterator[dict[str, list[Busy]]]:
+    made = {name: [Busy("exec('while True: pass')")] for name in ("a", "b")}
+    yield made
+    for own in made.values():
+        own[0].end()
+
+
+def rounds(together: bool = False) -> Rounds:
+    return Rounds(
+        ("a", "b"), ROUNDS, slice_ms=SLICE_MS, settle_ms=20, gap_ms=GAP_MS, together=together
+    )
+
+
+def taken(made: Rounds, services: dict[str, list[Busy]]):
+    return take_turns(made, services, time.monotonic_ns() + 100_000_000)
+
+
+def test_one_treatment_is_awake_at_a_time_and_all_are_afterwards(
+    two: dict[str, list[Busy]],
+) -> None:
+    found = taken(rounds(), two)
+    assert found["treatment"].tolist() == [*chain(*rounds().order())]
+    # Nobody is resumed for a turn before who had the one before was paused.
+    events = sorted(
+        [(at, "resumed", name) for name in two for at in two[name][0].resumed_ns[:ROUNDS]]
+        + [(at, "paused", name) for name in two for at in two[name][0].paused_ns[1:]]
+    )
+    assert [word for _, word, _ in events] == ["resumed", "paused"] * 2 * ROUNDS
+    assert all(a[2] == b[2] for a, b in zip(events[::2], events[1::2], strict=True))
+    states = {psutil.Process(own[0].child.pid).status() for own in two.values()}
+    assert psutil.STATUS_STOPPED not in states
+
+
+def test_the_cpu_time_of_a_turn_is_that_of_whose_turn_it_was(two: dict[str, list[Busy]]) -> None:
+    sleeper = Busy("time.sleep(1000)")
+    try:
+        found = taken(rounds(), {"a": two["a"], "b": [sleeper]})
+    finally:
+        sleeper.end()
+    by_name = found.groupby("treatment")["cpu_ns"].sum()
+    assert by_name["a"] > 30 * by_name["b"]
+    # Awake from half a gap before the window to half a gap after, each time.
+    assert (found["cpu_ns"] <= found["awake_ns"] * 1.2).all()
+    assert (found["awake_ns"] >= SLICE_MS * 1_000_000).all()
+
+
+def test_in_a_duet_nobody_is_paused(two: dict[str, list[Busy]]) -> None:
+    found = taken(rounds(together=True), two)
+    assert not any(own[0].paused_ns for own in two.values())
+    assert len(found) == 2 * ROUNDS
+    assert (found["cpu_ns"] > 0).all()
+
+
+def test_a_turn_that_comes_late_for_its_window_says_by_how_much(
+    two: dict[str, list[Busy]],
+) -> None:
+    # The first window began 200 ms ago.
+    start_ns = time.monotonic_ns() - (200 + GAP_MS) * 1_000_000
+    found = take_turns(rounds(), two, start_ns)
+    assert found["late_ns"][0] >= 200_000_000
+    assert (found["late_ns"] >= 0).all()
+
+
+def test_the_share_of_a_core_that_is_used_without_load_is_measured(
+    two: dict[str, list[Busy]],
+) -> None:
+    sleeper = Busy("time.sleep(1000)")
+    try:
+        assert idle_share(two["a"], 0.3) > 3 * idle_share([sleeper], 0.3)
+    finally:
+        sleeper.end()
