@@ -52,7 +52,7 @@ DOWNLOADS = {
     "timeout_s": 5.0, "models": 2,
 }  # fmt: skip
 CONNECTIONS = {
-    **QUICK, "blocks": 1, "sets": ["parts"], "target_rate": 200.0, "duration_s": 0.4,
+    **QUICK, "blocks": 1, "sets": ["parts", "naive"], "target_rate": 200.0, "duration_s": 0.4,
     "warmup_s": 0.1,
 }  # fmt: skip
 STREAMS = {

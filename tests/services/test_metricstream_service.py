@@ -349,6 +349,27 @@ def test_the_last_answer_is_whole_though_the_client_has_sent_on(
         assert speaker.is_closed(), "who sends nothing more is not waited for"
 
 
+@pytest.mark.parametrize("threading", THREADINGS)
+def test_a_server_that_was_held_up_answers_what_came_in_time(
+    started: Start, threading: str
+) -> None:
+    limited = started(
+        "metricstream", threading=threading, threads=2, keep_alive="limited",
+        keep_alive_idle_ms=1000,
+    )  # fmt: skip
+    child = limited.instance._child
+    with speaking(limited.port, get("/health")) as speaker:
+        assert speaker.reply().status == 200
+        child.send_signal(signal.SIGSTOP)
+        try:
+            speaker.say(post(batch("a", 1)))
+            # The pause that is allowed ends while nobody can look whether it was one.
+            time.sleep(2)
+        finally:
+            child.send_signal(signal.SIGCONT)
+        assert speaker.reply().status == 202
+
+
 def test_a_wrong_setting_is_refused_by_its_name(started: Start) -> None:
     program = started("metricstream", keep_alive="off").instance._child.args[0]  # type: ignore[index]
     for word in ("threads=0", "threading=many", "parser", "port=99999", "unknown=1"):

@@ -35,6 +35,7 @@ import pandas as pd
 from perflab.analysis.methods.comparison import effect_of
 from perflab.analysis.treatments.evaluation import Finding
 from perflab.analysis.treatments.joint import JointClaim, joined
+from perflab.analysis.treatments.noise import noise_flags
 from perflab.analysis.treatments.verdict import SMALLEST_N, Limit, Outcome, Verdict, Way, judge
 from perflab.numerals import counted
 from perflab.recordings import Contrast, Response, Run
@@ -171,6 +172,7 @@ def finding_of(run: Run, pair: Pair) -> Finding:
         verdict,
         blocks=tuple(int(block) for block in known.index),
         left_out=len(by_block) - len(known),
+        noise=noise_flags(run),
     )
 
 

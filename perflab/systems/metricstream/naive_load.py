@@ -18,7 +18,7 @@ from perflab.stacks.plan import Node
 NODE = "naive_client"
 START = "/workload"
 PROBED = "/health"
-PROBES_PER_S = 20.0
+PROBES_PER_S, FEWEST_PROBES = 20.0, 12
 # What the service takes at most, by its own settings.
 MOST_REQUESTS, SHORTEST_TIMEOUT_MS = 1_000_000, 10
 # Threads, connections and the answer with the results need a moment beside the load.
@@ -78,7 +78,8 @@ def probes(asked: Asked, warmup_s: float) -> Workload:
     warmup_s : float
         Recorded apart: of what comes after it, the server's CPU is told.
     """
-    stage = Stage(rate=PROBES_PER_S, duration_s=asked.length_s)
+    rate = max(PROBES_PER_S, FEWEST_PROBES / (asked.length_s - warmup_s))
+    stage = Stage(rate=rate, duration_s=asked.length_s)
     return Workload(
         request=Request(node=asked.server, path=PROBED),
         arrivals=OpenLoop(stages=(stage,), warmup_s=warmup_s),

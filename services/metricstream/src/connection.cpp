@@ -164,14 +164,22 @@ Connection::Wants Connection::linger() {
 
 Connection::Wants Connection::look_at_clock(Instant now) {
   const bool has_nothing_in_hand = !request_under_way_ && unsent_.empty() && !lingers_;
-  if (shared_.stop.asked() && has_nothing_in_hand) return close();
-  if (now < deadline_) return is_blocked_ ? Wants::Write : Wants::Read;
+  const bool stops = shared_.stop.asked() && has_nothing_in_hand;
+  if (!stops && now < deadline_) return is_blocked_ ? Wants::Write : Wants::Read;
+  // Who was held up looks late: a request may be there that came in time.
+  const bool has_read_nothing = unsent_.empty() && !reader_.has_begun() && !lingers_;
+  if (has_read_nothing && has_unread()) return Wants::Read;
   if (lingers_ || has_nothing_in_hand) return close();
   ++shared_.counters.timeouts;
   // Who does not read is told nothing; nor is who has said nothing.
   if (!unsent_.empty() || !reader_.has_begun()) return close();
   refuse({408, "the request took too long"});
   return flush() ? finish() : close();
+}
+
+bool Connection::has_unread() const {
+  char first = 0;
+  return ::recv(socket_.number(), &first, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
 Connection::Wants Connection::turn_away() {

@@ -58,6 +58,7 @@ class Connection {
   void answer();
   void refuse(const Refusal& refusal);
   void send_later(const Response& response, const std::string& timing, bool with_body = true);
+  [[nodiscard]] bool has_unread() const;
   [[nodiscard]] bool may_go_on(const Request& request) const;
 
   FileDescriptor socket_;

@@ -11,6 +11,7 @@ import pytest
 
 from perflab.errors import ParameterError
 from perflab.instruments import OtherLoad, Requests
+from perflab.load.workload import OpenLoop
 from perflab.recordings import Run
 from perflab.stacks.plan import Node
 from perflab.systems.metricstream.connection_cost import ConnectionCost
@@ -149,6 +150,15 @@ def test_the_labs_looks_pass_for_no_posts_and_the_servers_count_is_held_to_none_
         (requests,) = [own for own in each.instruments if isinstance(own, Requests)]
         assert requests.prefix == ("" if posts else "probe_")
         assert each.workload.request.path == ("/metrics" if posts else "/health")
+
+
+def test_a_short_load_is_looked_at_often_enough() -> None:
+    for duration_s in (0.1, 0.6, 10.0):
+        looks = plan(sets=["naive"], duration_s=duration_s).treatments[-1].workload.arrivals
+        assert isinstance(looks, OpenLoop)
+        (stage,) = looks.stages
+        assert stage.rate * duration_s >= 10
+        assert stage.rate <= max(20.0, 12.001 / duration_s), "they are few"
 
 
 def test_a_load_beyond_what_the_naive_client_sends_is_refused_before_the_run() -> None:
