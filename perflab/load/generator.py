@@ -9,7 +9,6 @@ import selectors
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +22,7 @@ from perflab.load.live import Live
 from perflab.load.machine_counts import MachineCounts
 from perflab.load.merging import merged
 from perflab.load.payload import FileBody
+from perflab.load.raw_folders import raw_folder
 from perflab.load.result import LoadResult
 from perflab.load.stopping import Progress, StopLoad, Watch
 from perflab.load.targets import refuse_foreign
@@ -158,7 +158,7 @@ class Generator:
         if isinstance(workload.request.body, FileBody):
             workload.request.body.check()
         # Workers run elsewhere: a relative path would be another place to them.
-        place = folder.resolve() if folder else Path(tempfile.mkdtemp(prefix="perflab-load-"))
+        place = folder.resolve() if folder else raw_folder()
         watch = Watch(workload.stop)
         machine = MachineCounts.now(self._cores)
         try:

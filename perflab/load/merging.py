@@ -38,7 +38,7 @@ def merged(
         for kind, status, text in report["first_errors"]:
             first_errors.setdefault((kind, status), text)
     stopped = next((r["stopped"] for r in reports if r["stopped"]), watch.reason)
-    failure_stop = _failure_stop(folder, reports, workload, stopped)
+    failure_stop = found_stop(folder, reports, workload, stopped)
     found = LoadResult(
         folder=folder,
         workers=len(reports),
@@ -63,7 +63,7 @@ def merged(
     return found if found.end_ns > found.begin_ns else replace(found, cpu_ns=0)
 
 
-def _failure_stop(
+def found_stop(
     folder: Path, reports: list[dict[str, Any]], workload: Workload, stopped: str
 ) -> FailureStop | None:
     """Return the end of a load by its number of failures, with the record cut there.

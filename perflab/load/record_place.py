@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perflab.errors import LoadError, ParameterError
+from perflab.load.raw_folders import keep, raw_folder
 from perflab.load.schedule import planned_count
 from perflab.load.workload import Workload
 
@@ -96,7 +97,7 @@ def place(folder: Path | None, workload: Workload) -> Iterator[Place]:
     made: list[Path] = []
     try:
         if folder is None:
-            own = Path(tempfile.mkdtemp(prefix="perflab-load-"))
+            own = raw_folder()
             made = [own]
         else:
             own = folder.resolve()
@@ -110,7 +111,9 @@ def place(folder: Path | None, workload: Workload) -> Iterator[Place]:
         check_space(own, workload)
         yield found
     finally:
-        if folder is None and not found.keep:
+        if folder is None and found.keep:
+            keep(own)
+        elif folder is None:
             shutil.rmtree(own, ignore_errors=True)
         _remove_empty(made)
 

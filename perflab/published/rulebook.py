@@ -16,7 +16,7 @@ RULES: Mapping[str, Rule] = {
         arithmetic.shares_fit, arithmetic.same, arithmetic.ascending, arithmetic.room,
         queues.in_flight, queues.in_flight_at_most, queues.cost_share, queues.most_of_time,
         queues.time_each,
-        queues.omitted_pings, queues.failures_over_threshold,
+        queues.omitted_pings, queues.failures_over_threshold, queues.failures_with_broken_off,
         samples.percentile_support, samples.censored, samples.single_run, samples.few_each,
         samples.as_large_as, samples.near_limit,
         designs.two_changes, designs.missing_row, designs.two_estimands, designs.circular,

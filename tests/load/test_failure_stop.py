@@ -18,6 +18,7 @@ from perflab.instruments.failure_threshold import FailureThreshold, stop_columns
 from perflab.load import columns
 from perflab.load.failure_stop import FailureStop, mark
 from perflab.load.generator import Generator
+from perflab.load.merging import found_stop
 from perflab.load.outcome import AFTER, AFTER_STOP, CODES, MEASURE, WARMUP
 from perflab.load.report import summary
 from perflab.load.result import LoadResult
@@ -69,6 +70,20 @@ def test_what_keeps_a_load_up_keeps_its_stage(tmp_path: Path) -> None:
     assert stages_of(tmp_path / "0") == [MEASURE, AFTER, AFTER_STOP]
 
 
+@pytest.mark.parametrize("stopped", ["interrupted", "a service died"])
+def test_failures_in_the_end_of_a_load_that_another_reason_ended_do_not_end_it(
+    tmp_path: Path, stopped: str
+) -> None:
+    rows = [BEGIN_NS + second * S for second in range(1, 9)]
+    written(tmp_path / "0", rows, ["reset"] * 8, [MEASURE] * 8)
+    reports = [{"start_ns": BEGIN_NS}]
+    assert found_stop(tmp_path, reports, WORK, stopped) is None
+    assert stages_of(tmp_path / "0") == [MEASURE] * 8
+    found = found_stop(tmp_path, reports, WORK, WORK.stop.failures_reached)
+    # Of 50 users one joins every second.
+    assert found == FailureStop(5, BEGIN_NS + 5 * S, 5.0, users=6)
+
+
 WORK = Workload(
     request=Request(),
     arrivals=ClosedLoop(users=50, duration_s=60, ramp_s=50, pacing_s=2),
@@ -101,7 +116,7 @@ def test_times_and_throughput_hold_only_what_ended_until_the_stop(tmp_path: Path
     assert (shown["requests"], shown["errors"]) == (400, 5)
     assert shown["response_time_ms"]["max"] == pytest.approx(300)
     # 395 of 400 at 100 a second; the window begins with the first planned instant.
-    assert shown["throughput_rps"] == pytest.approx(395 / (0.3 + 399 / 100), rel=0.01)
+    assert shown["throughput_rps"] == pytest.approx(395 / (0.3 + 399 / 100))
 
 
 def test_a_load_that_failures_end_is_valid_and_its_failures_are_its_answer(

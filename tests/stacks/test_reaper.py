@@ -38,7 +38,7 @@ def reapers_of(pid: int) -> list[psutil.Process]:
 
 
 def both_reapers_of(pid: int) -> list[psutil.Process]:
-    """Return both, once they are: until its program starts, a child has its parent's command line."""
+    """Return both, once they are: a child has its parent's command line at first."""
     wait_until(lambda: len(reapers_of(pid)) == COUNT)
     return reapers_of(pid)
 

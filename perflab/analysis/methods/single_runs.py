@@ -43,8 +43,10 @@ class Scatter:
     next_high: float
     smallest_difference: float
 
-    def is_usual(self, value: float) -> bool:
-        """Say whether one run more of the same kind could well have this value."""
+    def is_usual(self, value: float) -> bool | None:
+        """Say whether one run more of the same kind could well have this value; None: unknown."""
+        if math.isnan(self.next_low):
+            return None
         return self.next_low <= value <= self.next_high
 
 

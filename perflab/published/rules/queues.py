@@ -92,6 +92,22 @@ def omitted_pings(parts: Parts) -> Result:
     return Result(Word.CONSISTENT, f"{latency} s is within the interval of {interval} s")
 
 
+def failures_with_broken_off(parts: Parts) -> Result:
+    """Say whether ``rate`` of ``requests`` can be the ``threshold`` and what the stop broke off.
+
+    Of ``users`` who wait for their answers each has at most one request under way at the stop.
+    Where the failures fit only so, they tell of the stop itself, and their share is none of the
+    service's.
+    """
+    failures = parts.value("requests") * parts.value("rate")
+    most = parts.value("threshold") + parts.value("users")
+    word = Word.CONSISTENT if failures.low <= most.high else Word.INCONSISTENT
+    return Result(
+        word,
+        f"{failures.middle:.0f} failures; with every user's request broken off at most {most}",
+    )
+
+
 def failures_over_threshold(parts: Parts) -> Result:
     """Say whether a run that stops at ``threshold`` failures can have ``rate`` of ``requests``."""
     failures, threshold = parts.value("requests") * parts.value("rate"), parts.value("threshold")

@@ -1,0 +1,81 @@
+"""Load workers that are short of descriptors: a cap on connections, or failures of their own."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from perflab.load.client import SPARE_FILES
+from perflab.load.generator import Generator
+from perflab.load.selfcheck import check
+from perflab.load.stopping import Progress
+from perflab.load.workload import ClosedLoop, Request, Workload
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    child = subprocess.Popen(
+        [sys.executable, str(Path(__file__).with_name("server.py")), "0.02", "good"],
+        stdout=subprocess.PIPE,
+    )
+    assert child.stdout is not None
+    yield f"http://127.0.0.1:{int(child.stdout.readline())}"
+    child.kill()
+    child.wait()
+    child.stdout.close()
+
+
+@pytest.fixture
+def generator() -> Iterator[Generator]:
+    made = Generator([max(os.sched_getaffinity(0))], {}, real_time=False)
+    made.start()
+    yield made
+    made.close()
+
+
+def test_users_beyond_the_limit_of_files_wait_for_a_connection_and_none_fails(
+    generator: Generator, url: str, tmp_path: Path
+) -> None:
+    (pid,) = generator.pids
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (SPARE_FILES + 5, SPARE_FILES + 5))
+    work = Workload(request=Request(), arrivals=ClosedLoop(users=20, requests=100))
+    result = generator.run(work, url, folder=tmp_path)
+    assert (result.requests["error"] == "").all()
+    assert len(result.requests) == 100
+    assert result.connections_opened == 5
+    assert result.capped >= 15
+
+
+def test_a_client_that_runs_out_of_files_refuses_its_load_and_not_the_server(
+    generator: Generator, url: str, tmp_path: Path
+) -> None:
+    (pid,) = generator.pids
+    limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    reports = 0
+
+    def short_for_a_while(_: Progress) -> None:
+        nonlocal reports
+        reports += 1
+        if reports == 1:
+            # What is open stays open; a new connection finds no number that it may have.
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, limits[1]))
+        elif reports == 2:
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
+
+    work = Workload(
+        request=Request(), connections="per_request",
+        arrivals=ClosedLoop(users=3, duration_s=1.5, pacing_s=0.05),
+    )  # fmt: skip
+    result = generator.run(work, url, on_progress=short_for_a_while, folder=tmp_path)
+    kinds = result.requests["error"].value_counts()
+    assert set(kinds.index) == {"", "files"}
+    assert kinds["files"] >= 3
+    (reason,) = (each for each in check(result, work).reasons if each.code == "client.failures")
+    assert reason.side == "client"
+    assert "Too many open files" in reason.text
