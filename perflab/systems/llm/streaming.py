@@ -1,13 +1,9 @@
-"""Loads of streams on the proxy: their parameters, treatments and factors."""
+"""Loads of streams on the proxy: their treatments and factors."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
-
-from perflab.experiments.experiment import RunParameters
 from perflab.instruments import STANDARD, Chunks, FailureThreshold, Instrument, Requests
 from perflab.load.workload import ClosedLoop, StopRules, UserStage, Workload
 from perflab.recordings import Remark
@@ -15,8 +11,8 @@ from perflab.stacks.hooks import HttpHook
 from perflab.stacks.plan import StackPlan
 from perflab.systems.llm.asking import request
 from perflab.systems.llm.broken_off import BrokenOff
-from perflab.systems.llm.preset import published_settings
-from perflab.systems.llm.rungs import MODES, Rung, Set
+from perflab.systems.llm.parameters import StreamingParameters
+from perflab.systems.llm.rungs import MODES, Rung
 from perflab.systems.llm.service import stack
 from perflab.systems.llm.stream_cost import StreamCost
 from perflab.trials.plan import Treatment
@@ -24,103 +20,6 @@ from perflab.trials.plan import Treatment
 PROXY = "proxy"
 # Two descriptors for a stream, and as many again for what is idle or about to close.
 FILES_OF_A_USER, SPARE_FILES = 4, 256
-Limit = Annotated[int, Field(ge=64, le=1_000_000)]
-
-
-class StreamingParameters(RunParameters):
-    """Parameters of the experiment on streams."""
-
-    preset: Literal["quick", "published"] = Field(
-        default="quick",
-        description="published: the study's users, cycle, length and threshold for whatever is not "
-        "given; the model's speed and the answers' length it does not state",
-    )
-    sets: tuple[Set, ...] = Field(
-        default=("kinds",),
-        min_length=1,
-        description="which rungs: kinds (stream, batch and tools requests at a fixed paced load), "
-        "unpaced (the same two versions with and without a constant cycle), limits (users ramp up "
-        "while the proxy has few descriptors), wire (server-sent events against JSON lines)",
-    )
-    users: int = Field(default=60, ge=1, le=10_000, description="users of the fixed load")
-    interval_s: float = Field(
-        default=1.0,
-        gt=0,
-        le=3600,
-        description="constant cycle of every user: the wait is the interval without the time taken",
-    )
-    duration_s: float = Field(
-        default=7.0, ge=0.5, le=86_400, description="seconds of each trial that count"
-    )
-    warmup_s: float = Field(
-        default=1.0,
-        ge=0,
-        le=86_400,
-        description="seconds before them, in which users join; recorded apart",
-    )
-    tokens: int = Field(default=30, ge=3, le=100_000, description="tokens of every answer")
-    token_rate: float = Field(
-        default=100.0, gt=0, le=1e6, description="tokens a second of every answer"
-    )
-    fast_token_rate: float = Field(
-        default=2000.0,
-        gt=0,
-        le=1e6,
-        description="tokens a second in the set 'unpaced': the proxy shall be what takes time",
-    )
-    first_token_ms: float = Field(
-        default=50.0, ge=0, le=600_000, description="when the first token is due"
-    )
-    tool_calls: int = Field(
-        default=2, ge=0, le=10, description="tools that the model calls before it answers"
-    )
-    chunks_for_success: int = Field(
-        default=2, ge=0, le=100_000, description="a stream succeeds with more chunks than this"
-    )
-    limits: tuple[Limit, ...] = Field(
-        default=(128, 256),
-        min_length=1,
-        description="levels of the set 'limits': descriptors that the proxy may have",
-    )
-    stress_users: int = Field(
-        default=250, ge=1, le=10_000, description="most users of the set 'limits'"
-    )
-    ramp_s: float = Field(
-        default=8.0,
-        ge=1,
-        le=86_400,
-        description="seconds in which they join, evenly, one after the other",
-    )
-    failures: int = Field(
-        default=5,
-        ge=1,
-        le=1_000_000,
-        description="failures that end a trial of the set 'limits'",
-    )
-    timeout_s: float = Field(
-        default=5.0, gt=0, le=3600, description="seconds after which an answer has failed"
-    )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _take_preset(cls, values: Any) -> Any:
-        if isinstance(values, dict) and values.get("preset") == "published":
-            return {**published_settings(), **values}
-        return values
-
-    @model_validator(mode="after")
-    def _leaves_room_in_the_cycle(self) -> StreamingParameters:
-        if self.answer_s >= self.interval_s:
-            raise ValueError(
-                f"an answer takes {self.answer_s:g} s, the cycle is {self.interval_s:g} s: no user "
-                "could keep it; make interval_s longer or tokens fewer"
-            )
-        return self
-
-    @property
-    def answer_s(self) -> float:
-        """Return when the last token of an answer is due, in seconds."""
-        return self.first_token_ms / 1e3 + (self.tokens - 1) / self.token_rate
 
 
 def treatments(parameters: StreamingParameters, rungs: Mapping[str, Rung]) -> list[Treatment]:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from perflab.experiments.experiment import Experiment
 from perflab.recordings import Contrast, Remark
 from perflab.systems.llm import claims, streaming
+from perflab.systems.llm.parameters import StreamingParameters
 from perflab.systems.llm.preset import published_settings
 from perflab.systems.llm.rungs import Rung, chosen
-from perflab.systems.llm.streaming import StreamingParameters
 from perflab.trials.plan import Treatment
 
 # What of the published stress test is stated.
