@@ -108,7 +108,7 @@ def test_runs_are_chosen_by_experiment_reference_backend_and_day(runs: Path) -> 
     [
         (
             {"which": "sync_vs_asynk"},
-            "no experiment or run 'sync_vs_asynk'; did you mean 'sync_vs_async'",
+            "no experiment or run 'sync_vs_asynk' .did you mean 'sync_vs_async'",
         ),
         ({"backend": "podman"}, "not docker or process"),
         ({"since": "yesterday"}, "write 2026-11-21"),
