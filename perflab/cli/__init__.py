@@ -27,6 +27,7 @@ from perflab.cli import (
     sweep,
     up,
     verdicts,
+    worker,
 )
 from perflab.errors import PerflabError, RunInterrupted
 
@@ -53,6 +54,7 @@ for module in (
     ps,
     logs,
     down,
+    worker,
     completion,
 ):
     app.command(name=module.__name__.rpartition(".")[2])(module.command)
