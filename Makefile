@@ -45,7 +45,7 @@ slow: setup ## all other tests: of runs, stacks, notebooks and kills, of Docker 
 	exit $$failed
 
 lock: setup ## pin again what pyproject.toml and services/*/requirements.in ask for
-	@$(LOCK) --extra test pyproject.toml -o requirements.lock
+	@$(LOCK) --all-extras pyproject.toml -o requirements.lock
 	@$(LOCK) --group compiler -o compiler.lock
 	@for asked in services/*/requirements.in tests/services/*/requirements.in; do \
 	  $(LOCK) "$$asked" -o "$${asked%.in}.txt" || exit 1; done

@@ -23,6 +23,9 @@ PerflabError
  +-- ConductorLost          the process that runs the trials died
  +-- NotebookFailed         a cell of a notebook raised, or its kernel died
  +-- UnknownEvent           a run and who follows it are of different versions
+ +-- ClusterError           a sweep cannot be carried out by the workers that there are
+ |    +-- HostsDiffer          they differ in what must be equal; lists host and difference
+ +-- StoreError             results cannot be published; they are still where they were made
 """
 
 from __future__ import annotations
@@ -170,3 +173,15 @@ class NotebookFailed(PerflabError):
 
 class UnknownEvent(PerflabError):
     """A run tells what this side does not understand: the two are of different versions."""
+
+
+class ClusterError(PerflabError):
+    """A sweep cannot be carried out by the workers that there are."""
+
+
+class HostsDiffer(ClusterError):
+    """Hosts differ in what must be equal on all of them: which one, and in what."""
+
+
+class StoreError(PerflabError):
+    """Results cannot be published; they are still where they were made."""

@@ -104,3 +104,6 @@ def _execute(name: str, output: Path, parameters: Mapping[str, Any]) -> None:
         raise NotebookFailed(name, error.ename, error.evalue, log) from None
     except DeadKernelError as error:
         raise NotebookFailed(name, type(error).__name__, str(error)) from None
+    except RuntimeError as error:
+        # So Jupyter tells of a kernel that died, or never answered, before its first cell.
+        raise NotebookFailed(name, DeadKernelError.__name__, str(error)) from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import tomllib
+from itertools import chain
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -31,9 +32,9 @@ dependencies:
 
 
 def direct_dependencies() -> list[str]:
-    """Return the names of all direct dependencies, those of the tests included."""
+    """Return the names of all direct dependencies, those of all extras included."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    wanted = [*project["dependencies"], *project["optional-dependencies"]["test"]]
+    wanted = [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
     return sorted({re.split(r"[><=!~;\[ ]", text, maxsplit=1)[0] for text in wanted})
 
 

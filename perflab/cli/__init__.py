@@ -28,6 +28,7 @@ from perflab.cli import (
     trend,
     up,
     verdicts,
+    worker,
 )
 from perflab.errors import PerflabError, RunInterrupted
 
@@ -55,6 +56,7 @@ for module in (
     ps,
     logs,
     down,
+    worker,
     completion,
 ):
     app.command(name=module.__name__.rpartition(".")[2])(module.command)

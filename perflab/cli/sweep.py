@@ -43,6 +43,16 @@ def command(
     wait: Annotated[
         float, typer.Option(min=0, help="seconds to wait for another measurement to end")
     ] = 0.0,
+    scheduler: Annotated[
+        str,
+        typer.Option(metavar="ADDRESS", help="execute cells on the workers of this Dask scheduler"),
+    ] = "",
+    store: Annotated[
+        str,
+        typer.Option(
+            metavar="URL", help="with --scheduler: where hosts publish, a folder or s3://..."
+        ),
+    ] = "",
 ) -> None:
     """Execute notebooks over grids, lists, ranges and samples of parameters.
 
@@ -59,6 +69,11 @@ def command(
         raise ParameterError(
             "perflab sweep", ["--new begins anew, --resume and --retry go on; give one of them"]
         )
+    if bool(scheduler) != bool(store):
+        raise ParameterError(
+            "perflab sweep",
+            ["--scheduler and --store belong together: hosts publish what their cells leave there"],
+        )
     sweep = open_sweep(file)
     cells = chosen_cells(sweep, only)
     if not cells:
@@ -68,7 +83,12 @@ def command(
     if dry_run:
         return
     how = How(resume=resume, retry=retry, anew=new, mixed=mixed, only=only, wait_s=wait)
-    outcome = carry_out_sweep(sweep, how)
+    if scheduler:
+        from perflab.cluster.execution import carry_out_on
+
+        outcome = carry_out_on(sweep, how, scheduler, store)
+    else:
+        outcome = carry_out_sweep(sweep, how)
     told = ", ".join(f"{count} {state}" for state, count in outcome.states.items())
     print(f"{len(sweep.cells)} cells: {told}")
     print(outcome.folder / "index.html")

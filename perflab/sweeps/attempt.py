@@ -15,7 +15,7 @@ from perflab.progress_bar import Narrator
 from perflab.recordings import Run, open_run
 from perflab.reports.verdicts import verdict_table
 from perflab.sweeps.cells import Cell
-from perflab.sweeps.journal import AttemptEnded, CellState
+from perflab.sweeps.journal import INTERRUPTED, AttemptEnded, CellState
 from perflab.trials.events import Event, RunBegun
 
 # What can go well when it is tried again: services, images, the host, the lab's own processes.
@@ -32,7 +32,7 @@ INFRASTRUCTURE = frozenset(
         "StackError",
     }
 )
-INTERRUPTED = frozenset({"KeyboardInterrupt", "RunInterrupted"})
+BY_THE_USER = frozenset({"KeyboardInterrupt", INTERRUPTED})
 # A run that cannot be gone on with: the next attempt measures anew.
 NOT_TO_BE_RESUMED = frozenset({"ResumeRefused", "RunNotFound", "RecordingError"})
 # Whoever was killed a moment ago may still be ending: the load, the services, the host's lock.
@@ -90,7 +90,7 @@ def carry_out(
         raise RunInterrupted(f"cell '{cell.label}' was interrupted") from None
     except PerflabError as error:
         kind = error.kind if isinstance(error, NotebookFailed) else type(error).__name__
-        if kind in INTERRUPTED:
+        if kind in BY_THE_USER:
             raise RunInterrupted(f"cell '{cell.label}' was interrupted") from None
         ended = {
             "done": False,
@@ -103,6 +103,19 @@ def carry_out(
     run_id = log.run_id or next(iter(again.values()), "")
     return AttemptEnded(
         cell=cell.id, attempt=number, seconds=seconds, **{"run_id": run_id, **ended}
+    )
+
+
+def interrupted(cell: Cell, number: int, seconds: float, run_id: str, by: str = "") -> AttemptEnded:
+    """Return how an attempt ended that somebody ended in order; ``by`` names the signal."""
+    return AttemptEnded(
+        cell=cell.id,
+        attempt=number,
+        done=False,
+        seconds=seconds,
+        run_id=run_id,
+        kind=INTERRUPTED,
+        error=f"cell '{cell.label}' was interrupted{f' by {by}' if by else ''}",
     )
 
 

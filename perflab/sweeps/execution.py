@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from perflab.errors import RunInterrupted
 from perflab.paths import runs_dir
 from perflab.progress_bar import minutes, progress
 from perflab.recordings import list_runs
-from perflab.sweeps.attempt import NOT_TO_BE_RESUMED, carry_out, goes_on_with
+from perflab.sweeps.attempt import NOT_TO_BE_RESUMED, carry_out, goes_on_with, interrupted
 from perflab.sweeps.cells import Cell, Sweep
 from perflab.sweeps.estimate import estimated, past_runs
 from perflab.sweeps.folder import changes, held, new_folder, newest_folder, session_now
 from perflab.sweeps.index import write_index
-from perflab.sweeps.journal import BROKEN_OFF, AttemptBegun, AttemptEnded, Journal, RunMade
-from perflab.trials.events import Event, Note, RunBegun
+from perflab.sweeps.journal import (
+    INTERRUPTED,
+    UNFINISHED,
+    AttemptBegun,
+    AttemptEnded,
+    Journal,
+    RunMade,
+)
+from perflab.sweeps.signals import AskedToEnd, heard
+from perflab.trials.events import Event, Note, RunBegun, TrialBegun
 
 Show = Callable[[Event], None]
 
@@ -68,40 +79,78 @@ def carry_out_sweep(sweep: Sweep, how: How) -> Outcome:
     ResumeRefused
         Code or machine changed since it began.
     """
+    with under_way(sweep, how) as begun:
+        return _Carrier(begun).run()
+
+
+@dataclass(frozen=True)
+class UnderWay:
+    """A sweep that is held: nobody else goes on with it."""
+
+    sweep: Sweep
+    how: How
+    folder: Path
+    journal: Journal
+    show: Show
+    asked: AskedToEnd
+
+
+@contextlib.contextmanager
+def under_way(
+    sweep: Sweep, how: How, machine: Mapping[str, Any] | None = None
+) -> Iterator[UnderWay]:
+    """Make or find the folder of a sweep, hold it, and write down that it is gone on with.
+
+    Parameters
+    ----------
+    machine : mapping, optional
+        What its cells are measured on; this host where it is left out.
+    """
     goes_on = how.resume or how.retry
     folder = newest_folder(sweep) if goes_on else new_folder(sweep, how.anew)
-    with held(folder, how.wait_s), progress() as show:
+    with heard() as asked, held(folder, how.wait_s), progress() as show:
         journal = Journal(folder)
-        now = session_now(sweep)
+        now = session_now(sweep, machine)
         show(Note(text=f"sweep {folder}"))
         for each in changes(journal, now, how.mixed):
             show(Note(text=f"changed: {each}"))
         journal.add(now)
-        return _Carrier(sweep, how, folder, journal, show).run()
+        yield UnderWay(sweep, how, folder, journal, show, asked)
+
+
+def cells_to_do(begun: UnderWay) -> list[Cell]:
+    """Return the cells that are left to do, in the order of the file."""
+    wanted = (*UNFINISHED, "failed") if begun.how.retry else UNFINISHED
+    cells = chosen_cells(begun.sweep, begun.how.only)
+    return [cell for cell in cells if begun.journal.cell(cell.id).state in wanted]
+
+
+def states(begun: UnderWay) -> dict[str, int]:
+    """Return how many cells are in each state."""
+    found = [begun.journal.cell(cell.id).state for cell in begun.sweep.cells]
+    return {state: found.count(state) for state in dict.fromkeys(found)}
 
 
 class _Carrier:
-    def __init__(self, sweep: Sweep, how: How, folder: Path, journal: Journal, show: Show) -> None:
-        self._sweep = sweep
-        self._how = how
-        self._folder = folder
-        self._journal = journal
-        self._show = show
+    def __init__(self, begun: UnderWay) -> None:
+        self._begun = begun
+        self._sweep = begun.sweep
+        self._how = begun.how
+        self._folder = begun.folder
+        self._journal = begun.journal
+        self._show = begun.show
+        self._asked = begun.asked
 
     def run(self) -> Outcome:
         """Execute what is left to do, one cell after the other."""
-        todo = [cell for cell in chosen_cells(self._sweep, self._how.only) if self._wanted(cell)]
+        todo = cells_to_do(self._begun)
         write_index(self._folder, self._sweep, self._journal)
         for number, cell in enumerate(todo, 1):
             left = self._left(todo[number - 1 :])
             self._show(Note(text=f"cell {number}/{len(todo)}{left}: {cell.label}"))
             self._cell(cell)
             write_index(self._folder, self._sweep, self._journal)
-        return Outcome(self._folder, self._states())
-
-    def _wanted(self, cell: Cell) -> bool:
-        state = self._journal.cell(cell.id).state
-        return state in ("waiting", BROKEN_OFF) or (self._how.retry and state == "failed")
+        return Outcome(self._folder, states(self._begun))
 
     def _left(self, cells: Sequence[Cell]) -> str:
         """Return in words how long the cells will take, by the runs that there are by now."""
@@ -143,21 +192,25 @@ class _Carrier:
             if isinstance(event, RunBegun):
                 # At once: whoever goes on after a kill must know which run it was.
                 self._journal.add(RunMade(cell=cell.id, run_id=event.run_id))
+            elif isinstance(event, TrialBegun):
+                self._asked.ask_again()
             self._show(event)
 
         kept = self._folder / "cells" / cell.id
-        try:
+        began = time.monotonic()
+        ended: AttemptEnded | None = None
+        with contextlib.suppress(RunInterrupted):
             ended = carry_out(cell, number, again, kept, self._how.wait_s, hear)
-        except RunInterrupted as error:
-            raise RunInterrupted(
-                f"{error}; go on with 'perflab sweep {self._sweep.file} --resume'"
-            ) from None
+        if ended is None or (self._asked.by and not ended.done):
+            # A kernel that was interrupted while it started failed for no other reason.
+            seconds = round(time.monotonic() - began, 1)
+            ended = interrupted(cell, number, seconds, state.run_id, self._asked.by)
         self._journal.add(ended)
+        if ended.kind == INTERRUPTED or self._asked.by:
+            write_index(self._folder, self._sweep, self._journal)
+            way_on = f"go on with 'perflab sweep {self._sweep.file} --resume'"
+            raise RunInterrupted(f"{ended.error or 'the sweep was interrupted'}; {way_on}")
         return ended
-
-    def _states(self) -> dict[str, int]:
-        states = [self._journal.cell(cell.id).state for cell in self._sweep.cells]
-        return {state: states.count(state) for state in dict.fromkeys(states)}
 
 
 def _first_line(text: str) -> str:

@@ -8,9 +8,10 @@ import hashlib
 import os
 import secrets
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from perflab.durable import replace_file
 from perflab.errors import HostBusy, ParameterError, ResumeRefused
@@ -18,7 +19,7 @@ from perflab.host import facts
 from perflab.host.fingerprint import LENGTH, sources
 from perflab.paths import notebooks_dir, sweeps_dir
 from perflab.recordings.differing import differences
-from perflab.sweeps.cells import Sweep
+from perflab.sweeps.cells import Cell, Sweep
 from perflab.sweeps.journal import Journal, SessionBegun, unfinished
 
 COPY = "sweep.yaml"
@@ -106,16 +107,23 @@ def held(folder: Path, wait_s: float) -> Iterator[None]:
         os.close(descriptor)
 
 
-def session_now(sweep: Sweep) -> SessionBegun:
-    """Return what a session that begins now measures: cells, code, notebooks and machine."""
-    notebooks = sorted({cell.notebook for cell in sweep.cells})
-    digests = {f"notebook {name}": _digest_of_notebook(name) for name in notebooks}
+def session_now(sweep: Sweep, machine: Mapping[str, Any] | None = None) -> SessionBegun:
+    """Return what a session that begins now measures: cells, code, notebooks and machine.
+
+    ``machine`` is what it measures on, where that is not this host.
+    """
     return SessionBegun(
         cells=tuple(cell.id for cell in sweep.cells),
         file_sha256=hashlib.sha256(sweep.content).hexdigest(),
-        sources={**sources(), **digests},
-        machine=facts.machine(),
+        sources={**sources(), **digests_of_notebooks(sweep.cells)},
+        machine=dict(facts.machine() if machine is None else machine),
     )
+
+
+def digests_of_notebooks(cells: Iterable[Cell]) -> dict[str, str]:
+    """Return a SHA-256 of each notebook that cells execute."""
+    names = sorted({cell.notebook for cell in cells})
+    return {f"notebook {name}": _digest_of_notebook(name) for name in names}
 
 
 def _digest_of_notebook(name: str) -> str:

@@ -10,16 +10,16 @@ from typing import Any
 import pandas as pd
 
 from perflab.durable import replace_file
-from perflab.paths import figures_dir, runs_dir
+from perflab.paths import runs_dir
 from perflab.sweeps.cells import Cell, Sweep
-from perflab.sweeps.journal import Journal
+from perflab.sweeps.journal import AttemptEnded, CellState, Journal
 from perflab.sweeps.page import page_of
 
 TABLE = "index.parquet"
 PAGE = "index.html"
 COLUMNS = {
     "cell": "string", "notebook": "string", "label": "string", "parameters": "string",
-    "state": "string", "attempts": "int64", "run_id": "string", "run": "string",
+    "state": "string", "attempts": "int64", "host": "string", "run_id": "string", "run": "string",
     "executed": "string", "figures": "string", "log": "string", "kind": "string",
     "error": "string", "seconds": "float64", "trials": "int64", "valid_trials": "int64",
     "verdicts": "string", "began_at": "string", "ended_at": "string",
@@ -63,10 +63,11 @@ def _row(cell: Cell, journal: Journal) -> dict[str, Any]:
         "state": known.state,
         "attempts": len(known.attempts),
         "run_id": known.run_id,
-        "run": str(runs_dir() / known.run_id) if known.run_id else "",
+        "host": last.begun.host if last else "",
+        "run": _place_of_run(known, ended),
         "executed": ended.notebook if ended else "",
         "figures": list(ended.figures) if ended else [],
-        "section": str(figures_dir() / known.run_id) if ended and ended.done else "",
+        "section": str(Path(ended.notebook).parent) if ended and ended.done else "",
         "log": ended.log if ended else "",
         "kind": ended.kind if ended else "",
         "error": ended.error if ended else "",
@@ -77,7 +78,21 @@ def _row(cell: Cell, journal: Journal) -> dict[str, Any]:
         "began_at": last.begun.at if last else "",
         "ended_at": ended.at if ended else "",
         "history": [
-            (attempt.begun.attempt, attempt.outcome, attempt.ended.kind if attempt.ended else "")
+            (
+                attempt.begun.attempt,
+                attempt.outcome,
+                f"({attempt.ended.kind})" if attempt.ended and attempt.ended.kind else "",
+                attempt.begun.host and f"on {attempt.begun.host}",
+                attempt.run_id and f"run {attempt.run_id}",
+            )
             for attempt in known.attempts
         ],
     }
+
+
+def _place_of_run(known: CellState, ended: AttemptEnded | None) -> str:
+    """Return where the run can be read; a run of another host only once it was published."""
+    if ended and ended.published:
+        return ended.published
+    elsewhere = bool(known.attempts) and known.attempts[-1].begun.host
+    return "" if elsewhere or not known.run_id else str(runs_dir() / known.run_id)

@@ -20,6 +20,9 @@ from perflab.errors import RecordingError
 
 FILE = "journal.jsonl"
 BROKEN_OFF = "broken off"
+# The error's class where the user, or a signal, ended a cell in order.
+INTERRUPTED = "RunInterrupted"
+UNFINISHED = ("waiting", BROKEN_OFF, "interrupted")
 
 
 def _now() -> str:
@@ -43,13 +46,17 @@ class SessionBegun(_Entry):
 
 
 class AttemptBegun(_Entry):
-    """A cell is executed; ``goes_on_with`` is the run that it finishes or shows."""
+    """A cell is executed; ``goes_on_with`` is the run that it finishes or shows.
+
+    ``host`` is which one executes it, where that need not be the one of the journal.
+    """
 
     event: Literal["begun"] = "begun"
     cell: str
     attempt: int = Field(ge=1)
     label: str
     goes_on_with: str = ""
+    host: str = ""
 
 
 class RunMade(_Entry):
@@ -63,7 +70,8 @@ class RunMade(_Entry):
 class AttemptEnded(_Entry):
     """A cell's notebook came to its end, or failed; ``kind`` is the class of the error.
 
-    ``verdicts`` are claim, verdict and what was measured; paths are absolute.
+    ``verdicts`` are claim, verdict and what was measured; paths are absolute. ``published`` is the
+    address of its run in a store, to which paths then lead too.
     """
 
     event: Literal["ended"] = "ended"
@@ -81,6 +89,8 @@ class AttemptEnded(_Entry):
     valid_trials: int = 0
     trials: int = 0
     verdicts: tuple[tuple[str, str, str], ...] = ()
+    host: str = ""
+    published: str = ""
 
 
 Line = SessionBegun | AttemptBegun | RunMade | AttemptEnded
@@ -89,16 +99,22 @@ _LINE: TypeAdapter[Line] = TypeAdapter(Annotated[Line, Field(discriminator="even
 
 @dataclass
 class Attempt:
-    """One execution of a cell; one without an end was broken off, or is under way."""
+    """One execution of a cell; one without an end was broken off, or is under way.
+
+    ``run_id`` is the run that it made.
+    """
 
     begun: AttemptBegun
     ended: AttemptEnded | None = None
+    run_id: str = ""
 
     @property
     def outcome(self) -> str:
         """Return how it ended, in a word."""
         if self.ended is None:
             return BROKEN_OFF
+        if self.ended.kind == INTERRUPTED:
+            return "interrupted"
         return "done" if self.ended.done else "failed"
 
 
@@ -111,8 +127,13 @@ class CellState:
 
     @property
     def state(self) -> str:
-        """Return waiting, broken off, done or failed."""
+        """Return waiting, broken off, interrupted, done or failed."""
         return self.attempts[-1].outcome if self.attempts else "waiting"
+
+
+def parse_end(line: str) -> AttemptEnded:
+    """Return the end of an attempt that another process wrote down."""
+    return AttemptEnded.model_validate_json(line)
 
 
 class Journal:
@@ -159,6 +180,7 @@ class Journal:
                 self.cell(line.cell).attempts.append(Attempt(line))
             case RunMade():
                 self.cell(line.cell).run_id = line.run_id
+                self.cell(line.cell).attempts[-1].run_id = line.run_id
             case AttemptEnded():
                 state = self.cell(line.cell)
                 state.attempts[-1].ended = line
@@ -167,7 +189,7 @@ class Journal:
 
 def unfinished(journal: Journal, cells: Iterable[str]) -> list[str]:
     """Return the cells that never came to an end."""
-    return [name for name in cells if journal.cell(name).state in ("waiting", BROKEN_OFF)]
+    return [name for name in cells if journal.cell(name).state in UNFINISHED]
 
 
 def _read(path: Path) -> list[Line]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,8 @@ table { border-collapse: collapse; width: 100%; }
 th, td { text-align: left; vertical-align: top; padding: .5em .8em; border-bottom: 1px solid #ccc; }
 img { width: 15em; border: 1px solid #ddd; margin: 0 .4em .4em 0; background: #fff; }
 ul { margin: 0; padding-left: 1.2em; } code { overflow-wrap: anywhere; }
-.done { color: #1d6b3c; } .failed { color: #a3221a; } .waiting, .broken { color: #555; }
+.done { color: #1d6b3c; } .failed { color: #a3221a; }
+.waiting, .broken, .interrupted { color: #555; }
 """
 
 
@@ -58,17 +60,18 @@ def _row(row: Mapping[str, Any], folder: Path) -> str:
 
 
 def _counts(row: Mapping[str, Any]) -> str:
+    host = f"<br>on {_text(row['host'])}" if row["host"] else ""
     if not row["trials"]:
-        return ""
-    return f"<br>{row['valid_trials']} of {row['trials']} trials valid"
+        return host
+    return f"{host}<br>{row['valid_trials']} of {row['trials']} trials valid"
 
 
 def _history(row: Mapping[str, Any]) -> str:
     if len(row["history"]) < 2:
         return ""
     items = (
-        f"<li>attempt {number}: {_text(outcome)}{_text(f' ({kind})' if kind else '')}</li>"
-        for number, outcome, kind in row["history"]
+        f"<li>attempt {number}: {_text(' '.join(filter(None, words)))}</li>"
+        for number, *words in row["history"]
     )
     return f"<ul>{''.join(items)}</ul>"
 
@@ -97,7 +100,9 @@ def _link(words: str, path: str, folder: Path) -> str:
 
 
 def _address(path: Path, folder: Path) -> str:
-    return html.escape(quote(os.path.relpath(path, folder)))
+    # A store's address, of which a path has made one slash of two.
+    address = re.sub(r"^(\w+):/(?=\w)", r"\1://", str(path))
+    return html.escape(address if "://" in address else quote(os.path.relpath(path, folder)))
 
 
 def _text(value: object) -> str:

@@ -6,6 +6,7 @@ import ast
 import re
 import sys
 import tomllib
+from itertools import chain
 
 import pytest
 import yaml
@@ -28,7 +29,7 @@ def requirements() -> list[Requirement]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     return [
         Requirement(text)
-        for text in [*project["dependencies"], *project["optional-dependencies"]["test"]]
+        for text in [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
     ]
 
 
@@ -91,8 +92,8 @@ def test_the_users_packages_are_all_there() -> None:
 # Programs that the lab or its users start, and what builds it; no module of it imports them.
 STARTED = {"jupyterlab", "nbformat", "py-spy", "setuptools"}
 MODULES = {"IPython": "ipykernel", "PIL": "pillow", "psycopg2": "psycopg2-binary", "yaml": "pyyaml"}
-# It comes with ipykernel and papermill, which hand its objects to the lab.
-BROUGHT = {"nbclient", "traitlets", "pydantic-core"}
+# It comes with ipykernel, papermill and distributed, which hand its objects to the lab.
+BROUGHT = {"dask", "nbclient", "traitlets", "pydantic-core"}
 
 
 def imported() -> set[str]:
@@ -110,5 +111,6 @@ def imported() -> set[str]:
 
 def test_the_lab_depends_on_what_it_imports_and_on_nothing_of_its_specimens() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    named = {Requirement(text).name for text in project["dependencies"]}
+    asked = [*project["dependencies"], *project["optional-dependencies"]["cluster"]]
+    named = {Requirement(text).name for text in asked}
     assert imported() - BROUGHT == named - STARTED

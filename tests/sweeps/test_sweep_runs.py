@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
-import nbformat
-import pandas as pd
 import psutil
 import pytest
 
@@ -17,88 +13,7 @@ from perflab.host.lock import holder
 from perflab.recordings import Run, list_runs
 from perflab.stacks import leftovers
 from perflab.sweeps.journal import Journal
-
-PERFLAB = str(Path(sys.executable).with_name("perflab"))
-# As the notebook that is shipped, without tables and figures; two lengths of answers plant faults.
-CELLS = (
-    "import os\nif body_bytes == 13: raise RuntimeError('planted')\n"
-    "if body_bytes == 14: os._exit(1)",
-    "import perflab\nrun = perflab.run('client_overhead', "
-    "perflab.notebook_parameters('client_overhead', globals()))\nperflab.verdict(run)",
-)
-TO_BE_KILLED = 30
-SWEEP = """
-retries: 1
-parameters: {{backend: process, blocks: 3, fresh_blocks: 0, client: [lean], rate: [50]}}
-cells:
-  - notebook: client_overhead
-    parameters: {{warmup_s: 0}}
-    zip: {{body_bytes: {lengths}, duration_s: {seconds}}}
-"""
-
-
-class Swept:
-    """A folder with a sweep file, and the command that is typed for it."""
-
-    def __init__(self, folder: Path, lengths: list[int]) -> None:
-        self.file = folder / "some.yaml"
-        # A kernel looks once a second whether its parent is there: what is killed must last longer.
-        seconds = [3.0 if length == TO_BE_KILLED else 0.3 for length in lengths]
-        self.file.write_text(SWEEP.format(lengths=lengths, seconds=seconds))
-        self.runs = folder / "runs"
-        self._sweeps = folder / "sweeps"
-        notebooks = folder / "notebooks"
-        notebooks.mkdir()
-        notebook = nbformat.v4.new_notebook(
-            cells=[nbformat.v4.new_code_cell(source) for source in ("body_bytes = 1", *CELLS)],
-            metadata={
-                "kernelspec": {"name": "python3", "display_name": "Python 3"},
-                "language_info": {"name": "python"},
-            },
-        )
-        notebook.cells[0].metadata["tags"] = ["parameters"]
-        nbformat.write(notebook, notebooks / "client_overhead.ipynb")
-        self._environment = {
-            **os.environ,
-            "PERFLAB_NOTEBOOKS": str(notebooks),
-            "PERFLAB_RUNS": str(self.runs),
-            "PERFLAB_FIGURES": str(folder / "figures"),
-            "PERFLAB_SWEEPS": str(self._sweeps),
-        }
-
-    def begun(self, *words: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [PERFLAB, "sweep", str(self.file), *words],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=self._environment,
-        )  # fmt: skip
-
-    def done(self, *words: str, code: int) -> str:
-        asked = self.begun(*words)
-        told, _ = asked.communicate(timeout=280)
-        assert asked.returncode == code, told
-        return told
-
-    @property
-    def folder(self) -> Path:
-        (found,) = self._sweeps.iterdir()
-        return found
-
-    def index(self) -> pd.DataFrame:
-        return pd.read_parquet(self.folder / "index.parquet")
-
-
-def read_until(child: subprocess.Popen[str], *texts: str) -> str:
-    """Read what a child says until each of the texts came, one after the other."""
-    assert child.stdout is not None
-    told = ""
-    for text in texts:
-        for line in child.stdout:
-            told += line
-            if text in line:
-                break
-        else:
-            raise AssertionError(told)
-    return told
+from tests.sweeps.swept import TO_BE_KILLED, Swept, read_until
 
 
 @pytest.mark.slow
@@ -140,6 +55,40 @@ def test_a_sweep_goes_on_after_a_cell_that_raised_and_after_a_kill(tmp_path: Pat
     for executed in index["executed"]:
         assert f'href="{os.path.relpath(executed, swept.folder)}"' in page
     assert "1 failed, 2 done" in told
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_ends_the_run_in_order_and_the_sweep_goes_on_from_there(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    swept = Swept(tmp_path, [TO_BE_KILLED])
+    child = swept.begun()
+    read_until(child, "1/3")
+    family = psutil.Process(child.pid).children(recursive=True)
+    child.send_signal(number)
+    told, _ = child.communicate(timeout=90)
+    # Nothing outlives the sweep: what it started had ended when it said so.
+    assert child.returncode == 130, told
+    assert [each for each in family if each.is_running()] == []
+    assert (holder(), leftovers.everything()) == (None, [])
+    assert "--resume" in told
+    assert "Traceback" not in told
+    (made,) = list_runs(swept.runs)
+    assert made.record.state == "interrupted"
+    index = swept.index()
+    (cell,) = index["cell"]
+    (attempt,) = Journal(swept.folder).cell(cell).attempts
+    assert attempt.outcome == "interrupted"
+    assert attempt.ended is not None
+    assert (attempt.ended.kind, attempt.ended.run_id) == ("RunInterrupted", made.run_id)
+    assert list(index["state"]) == ["interrupted"]
+
+    swept.done("--resume", code=0)
+    assert list(swept.index()["run_id"]) == [made.run_id]
+    record = Run(made.path).record
+    assert (record.state, len(record.sessions)) == ("finished", 2)
 
 
 @pytest.mark.slow

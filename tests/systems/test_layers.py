@@ -13,6 +13,7 @@ PACKAGE = Path(__file__).parents[2] / "perflab"
 # From the top down: a room imports from those in the lines below it, never from above.
 LAYERS = (
     ("cli",),
+    ("cluster",),
     ("sweeps",),
     ("papermill_engine", "papermill_job"),
     ("following",),

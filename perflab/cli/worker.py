@@ -1,0 +1,28 @@
+"""``perflab worker``: this host measures for sweeps of others."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+
+def command(
+    scheduler: Annotated[
+        str, typer.Argument(help="address of the Dask scheduler, such as tcp://10.0.0.1:8786")
+    ],
+    listen: Annotated[
+        str,
+        typer.Option(help="address of this host on which scheduler and workers reach it"),
+    ] = "127.0.0.1",
+) -> None:
+    """Be this host's worker for 'perflab sweep --scheduler': one measurement at a time.
+
+    Whoever reaches the scheduler can execute anything here: a network of your own, or TLS as Dask
+    has it. SIGTERM ends the cell under way in order.
+
+    Example: perflab worker tcp://10.0.0.1:8786 --listen 10.0.0.2
+    """
+    from perflab.cluster.worker import serve
+
+    serve(scheduler, listen)

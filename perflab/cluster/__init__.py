@@ -1,0 +1,6 @@
+"""Sweeps over several hosts: cells are executed by workers of Dask distributed, one per host.
+
+``hosts`` compares what must be equal on all of them, ``worker`` is a host's worker, ``order`` what
+it is told to do, ``store`` where its results go, ``dispatch`` hands cells out and takes them up
+again. The packages are those of the extra ``perflab[cluster]``.
+"""

@@ -1,0 +1,217 @@
+"""Cells handed to the workers of a Dask scheduler, and taken up again by the journal's rules."""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import secrets
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from perflab.cluster.hosts import BENCH, host_facts, unfit, unlike, worker_facts
+from perflab.cluster.needed import check_installed
+from perflab.cluster.order import Order, execute
+from perflab.errors import ClusterError, HostsDiffer
+from perflab.sweeps.cells import Cell
+from perflab.trials.client import ORDERLY_END_S
+
+CONNECT_S = 30
+LOOK_S = 1.0
+LOST = "WorkerLost"
+# Dask's setting of the scheduler, and the variable that sets it.
+FAILURES = "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES=0"
+
+
+@dataclass(frozen=True)
+class News:
+    """What a cell under way tells: it began, its run, a line of progress."""
+
+    what: str
+    text: str
+    cell: str
+    attempt: int
+    host: str
+
+
+@dataclass(frozen=True)
+class Came:
+    """An order came to its end: ``line`` is that of the journal; a lost worker left none."""
+
+    order: Order
+    line: str = ""
+    lost: str = ""
+
+
+class Dispatch:
+    """Orders on their way to the workers that were there at the start.
+
+    Dask chooses the worker; ``bench`` lets each have one order at a time. Workers that come later
+    are not given any: nobody compared their hosts.
+    """
+
+    def __init__(self, client: Any, hosts: Mapping[str, str], topic: str) -> None:
+        self._client = client
+        self._hosts = hosts
+        self.topic = topic
+        self._came: queue.Queue[News | Any] = queue.Queue()
+        self._orders: dict[Any, Order] = {}
+        client.subscribe_topic(topic, self._take)
+
+    def _take(self, event: tuple[float, Mapping[str, Any]]) -> None:
+        _, told = event
+        self._came.put(News(**{each.name: told[each.name] for each in fields(News)}))
+
+    @property
+    def under_way(self) -> list[Order]:
+        """Return the orders that did not come to an end yet."""
+        return list(self._orders.values())
+
+    def knows(self, host: str) -> bool:
+        """Return whether a host can be given an order."""
+        return host in self._hosts.values()
+
+    def submit(self, order: Order, host: str = "") -> None:
+        """Hand an order to a worker that is free, or to the one of a host."""
+        future = self._client.submit(
+            execute,
+            order,
+            key=f"perflab-{order.sweep}-{order.cell.id}-{order.attempt}-{secrets.token_hex(4)}",
+            workers=[each for each, name in self._hosts.items() if host in ("", name)],
+            resources={BENCH: 1},
+            retries=0,
+            pure=False,
+        )
+        self._orders[future] = order
+        future.add_done_callback(self._came.put)
+
+    def news(self) -> Iterator[News | Came]:
+        """Yield what comes, until no order is under way.
+
+        Raises
+        ------
+        ClusterError
+            No worker is left, or the scheduler is gone.
+        """
+        while self._orders:
+            try:
+                came = self._came.get(timeout=LOOK_S)
+            except queue.Empty:
+                self._check_alive()
+                continue
+            if isinstance(came, News):
+                yield came
+                continue
+            # What it told before it ended is told before its end.
+            time.sleep(LOOK_S / 10)
+            while not self._came.empty():
+                yield from self._other(self._came.get())
+            yield from self._ended(came)
+
+    def _other(self, came: News | Any) -> Iterator[News | Came]:
+        if isinstance(came, News):
+            yield came
+        else:
+            yield from self._ended(came)
+
+    def _ended(self, future: Any) -> Iterator[Came]:
+        order = self._orders.pop(future)
+        if future.status == "finished":
+            yield Came(order, line=future.result())
+            return
+        error: Any = future.exception() if future.status == "error" else None
+        if type(error).__name__ == "KilledWorker":
+            address = error.last_worker.address
+            yield Came(order, lost=self._hosts.get(address, address))
+            return
+        raise ClusterError(
+            f"cell '{order.cell.label}': Dask could not have it executed ({error or future.status})"
+        )
+
+    def _check_alive(self) -> None:
+        try:
+            # Not scheduler_info(): the client itself empties its list of workers now and then.
+            there = self._client.run_on_scheduler(_workers)
+        except (OSError, TimeoutError) as error:
+            raise ClusterError(f"the scheduler does not answer any more: {error}") from error
+        if not self._hosts.keys() & set(there):
+            raise ClusterError("no worker is left of those that were there at the start")
+
+    def end(self) -> None:
+        """Have every cell under way end in order, and wait for that."""
+        self._client.cancel(list(self._orders), force=True)
+        deadline = time.monotonic() + ORDERLY_END_S
+        with contextlib.suppress(OSError, TimeoutError):
+            while any(self._busy().values()) and time.monotonic() < deadline:
+                time.sleep(LOOK_S / 5)
+
+    def _busy(self) -> dict[str, Any]:
+        found: dict[str, Any] = self._client.run(_executes, on_error="ignore")
+        return found
+
+
+def _workers(dask_scheduler: Any) -> list[str]:
+    """Return the addresses of the workers that there are; runs on the scheduler."""
+    return list(dask_scheduler.workers)
+
+
+def _executes(dask_worker: Any) -> bool:
+    """Return whether a worker's thread still has something to do, wanted or not."""
+    return bool(dask_worker.state.executing or dask_worker.active_threads)
+
+
+@contextlib.contextmanager
+def connected(scheduler: str) -> Iterator[Any]:
+    """Give a client of a scheduler that re-runs nothing by itself.
+
+    Raises
+    ------
+    ClusterError
+        It cannot be reached, has no worker, or would re-run a cell whose worker is lost.
+    """
+    check_installed()
+    from distributed import Client
+
+    try:
+        client = Client(scheduler, timeout=CONNECT_S, set_as_default=False)
+    except (OSError, ValueError, TimeoutError) as error:
+        raise ClusterError(
+            f"--scheduler {scheduler}: cannot be reached ({error}); start one with "
+            f"'{FAILURES} dask scheduler', and give its address, such as tcp://10.0.0.1:8786"
+        ) from error
+    try:
+        allowed = client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.allowed_failures)
+        if allowed != 0:
+            raise ClusterError(
+                f"the scheduler would measure a cell again, silently, when its worker is lost "
+                f"(allowed-failures {allowed}); start it with {FAILURES}"
+            )
+        yield client
+    finally:
+        client.close(timeout=CONNECT_S)
+
+
+def compared(client: Any, cells: Sequence[Cell], mixed: bool) -> tuple[dict[str, str], list[Any]]:
+    """Return the workers' hosts by their addresses, and the facts of each.
+
+    Raises
+    ------
+    ClusterError
+        There is no worker that could measure.
+    HostsDiffer
+        They differ in what must be equal, or, without ``mixed``, are unlike machines.
+    """
+    found = client.run(worker_facts, cells)
+    if not found:
+        raise ClusterError(
+            "the scheduler has no worker; start one on each host with 'perflab worker ADDRESS'"
+        )
+    facts = list(found.values())
+    problems = unfit(host_facts(cells), facts)
+    if not mixed:
+        problems += [f"{each} (--mixed measures on unlike machines)" for each in unlike(facts)]
+    if problems:
+        listed = "\n".join(f"  - {each}" for each in problems)
+        raise HostsDiffer(f"nothing was started, because of\n{listed}")
+    return {address: each["host"] for address, each in found.items()}, facts

@@ -1,0 +1,165 @@
+"""What a worker is told to do: one attempt at a cell, its results published, its end told."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from perflab.cluster.hosts import host_name
+from perflab.cluster.store import Store
+from perflab.errors import PerflabError, RunInterrupted
+from perflab.paths import figures_dir, runs_dir
+from perflab.progress_bar import Narrator
+from perflab.sweeps.attempt import carry_out, goes_on_with, interrupted
+from perflab.sweeps.cells import Cell
+from perflab.sweeps.journal import AttemptEnded, CellState
+from perflab.sweeps.signals import interrupt_kernels
+from perflab.trials.events import Event, RunBegun
+
+LOOK_S = 0.5
+AGAIN_S = 3.0
+BEGUN, RUN, LINE = "begun", "run", "line"
+
+
+@dataclass(frozen=True)
+class Order:
+    """One attempt at a cell.
+
+    ``goes_on`` is a run of an earlier attempt; it is gone on with where this host has it. ``topic``
+    is where its news are told.
+    """
+
+    sweep: str
+    cell: Cell
+    attempt: int
+    goes_on: str
+    store: str
+    wait_s: float
+    topic: str
+
+
+def execute(order: Order) -> str:
+    """Carry an order out on a worker, and return its end as a line of the journal."""
+    from distributed import get_worker
+
+    worker = get_worker()
+    teller = _Teller(worker, order)
+    state = CellState(run_id=order.goes_on)
+    again = goes_on_with(state)
+    teller.tell(BEGUN, next(iter(again.values()), ""))
+    began = time.monotonic()
+    with (
+        tempfile.TemporaryDirectory(prefix="perflab-cell-") as folder,
+        _ended_with_its_task(worker, str(worker.get_current_task())),
+    ):
+        kept = Path(folder)
+        try:
+            ended = carry_out(order.cell, order.attempt, again, kept, order.wait_s, teller.hear)
+        except RunInterrupted:
+            seconds = round(time.monotonic() - began, 1)
+            ended = interrupted(order.cell, order.attempt, seconds, teller.run_id)
+        ended = _published(order, ended, kept)
+    return ended.model_copy(update={"host": host_name()}).model_dump_json()
+
+
+class _Teller:
+    """Tells the sweep's own process what the cell under way does."""
+
+    def __init__(self, worker: Any, order: Order) -> None:
+        self._worker = worker
+        self._order = order
+        self._narrator = Narrator()
+        self.run_id = order.goes_on
+
+    def tell(self, what: str, text: str) -> None:
+        news = {
+            "what": what,
+            "text": text,
+            "cell": self._order.cell.id,
+            "attempt": self._order.attempt,
+            "host": host_name(),
+        }
+        # The thread that follows a run tells too; only the loop's own thread may write.
+        self._worker.loop.add_callback(self._worker.log_event, self._order.topic, news)
+
+    def hear(self, event: Event) -> None:
+        if isinstance(event, RunBegun):
+            self.run_id = event.run_id
+            self.tell(RUN, event.run_id)
+        text, stays = self._narrator.line(event)
+        if stays:
+            self.tell(LINE, text)
+
+
+@contextlib.contextmanager
+def _ended_with_its_task(worker: Any, key: str) -> Iterator[None]:
+    """Interrupt the kernel once nobody waits for the task: the sweep was ended, or is gone.
+
+    Dask forgets a task that is cancelled, but leaves the thread that executes it to its end.
+    """
+    over = threading.Event()
+
+    def watch() -> None:
+        while not over.wait(LOOK_S):
+            task = worker.state.tasks.get(key)
+            if task is None or task.state in ("cancelled", "released", "forgotten"):
+                interrupt_kernels()
+                # A kernel that was starting, or between two cells, did not notice.
+                over.wait(AGAIN_S)
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def _published(order: Order, ended: AttemptEnded, kept: Path) -> AttemptEnded:
+    """Publish what an attempt left; its paths are then those of the store."""
+    try:
+        store = Store(order.store)
+        return _success(store, ended) if ended.done else _failure(store, order, ended, kept)
+    except PerflabError as error:
+        return ended.model_copy(
+            update={
+                "done": False, "kind": type(error).__name__, "error": str(error),
+                "infrastructure": True, "notebook": "", "log": "", "figures": (), "verdicts": (),
+            }
+        )  # fmt: skip
+
+
+def _success(store: Store, ended: AttemptEnded) -> AttemptEnded:
+    run = store.publish(runs_dir() / ended.run_id, f"runs/{ended.run_id}")
+    here = figures_dir() / ended.run_id
+    figures = store.publish(here, f"figures/{ended.run_id}")
+    there = {path: f"{figures}/{Path(path).relative_to(here)}" for path in _paths(ended)}
+    return ended.model_copy(
+        update={
+            "published": run,
+            "notebook": there[ended.notebook],
+            "figures": tuple(there[path] for path in ended.figures),
+        }
+    )
+
+
+def _paths(ended: AttemptEnded) -> list[str]:
+    return [ended.notebook, *ended.figures]
+
+
+def _failure(store: Store, order: Order, ended: AttemptEnded, kept: Path) -> AttemptEnded:
+    if not any(kept.iterdir()):
+        return ended
+    # Two attempts never share a place, also where a sweep's journal was lost.
+    place = f"failed/{order.sweep}/{order.cell.id}-{order.attempt}-{time.time_ns()}"
+    there = store.publish(kept, place)
+    names = {name: getattr(ended, name) for name in ("notebook", "log")}
+    moved = {name: f"{there}/{Path(path).name}" for name, path in names.items() if path}
+    return ended.model_copy(update=moved)

@@ -1,0 +1,92 @@
+"""A host's worker: one thread, one measurement at a time, and an orderly end."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import tempfile
+from typing import Any
+
+from perflab.cluster.hosts import BENCH, host_name
+from perflab.cluster.needed import check_installed
+from perflab.errors import ClusterError
+from perflab.sweeps.signals import ASK_TO_END, interrupt_kernels
+from perflab.trials.client import ORDERLY_END_S
+
+# No profiler: it stops the worker's thread every 10 ms, also while it measures. No limits of
+# memory: a nanny or a pause would end or hold up a measurement; a worker that dies is lost, and the
+# sweep takes its cell up elsewhere.
+SETTINGS = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.worker.memory.target": False,
+    "distributed.worker.memory.spill": False,
+    "distributed.worker.memory.pause": False,
+    "distributed.worker.memory.terminate": False,
+}
+CONNECT_S = 30
+LOOK_S = 0.1
+
+
+def serve(scheduler: str, listen: str = "127.0.0.1") -> None:
+    """Be this host's worker until the scheduler ends, or a signal asks to.
+
+    Parameters
+    ----------
+    scheduler : str
+        Its address, such as ``tcp://10.0.0.1:8786``.
+    listen : str
+        The address of this host on which scheduler and other workers reach it.
+
+    Raises
+    ------
+    ClusterError
+        The scheduler cannot be reached, or Dask is not installed.
+    """
+    check_installed()
+    import dask
+
+    with dask.config.set(SETTINGS), tempfile.TemporaryDirectory(prefix="perflab-worker-") as folder:
+        asyncio.run(_serve(scheduler, listen, folder))
+
+
+async def _serve(scheduler: str, listen: str, folder: str) -> None:
+    from distributed import Worker
+
+    try:
+        worker = await Worker(
+            scheduler,
+            nthreads=1,
+            name=host_name(),
+            resources={BENCH: 1},
+            host=listen,
+            memory_limit=0,
+            dashboard=False,
+            local_directory=folder,
+            death_timeout=CONNECT_S,
+        )
+    except (OSError, ValueError, RuntimeError) as error:
+        raise ClusterError(
+            f"no worker of {scheduler}: {error}; start 'dask scheduler' there, and check address "
+            "and --listen"
+        ) from error
+    print(f"worker {worker.name} at {worker.address}, for {scheduler}", flush=True)
+    asked = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in ASK_TO_END:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            loop.add_signal_handler(number, asked.set)
+    ended = asyncio.ensure_future(worker.finished())
+    told = asyncio.ensure_future(asked.wait())
+    await asyncio.wait((ended, told), return_when=asyncio.FIRST_COMPLETED)
+    # The cell under way ends in order and its result is told, before the worker leaves.
+    await _end_cell(worker)
+    await worker.close()
+    told.cancel()
+
+
+async def _end_cell(worker: Any) -> None:
+    deadline = asyncio.get_running_loop().time() + ORDERLY_END_S
+    if worker.state.executing:
+        interrupt_kernels()
+    while worker.state.executing and asyncio.get_running_loop().time() < deadline:
+        await asyncio.sleep(LOOK_S)

@@ -1,0 +1,106 @@
+"""Processes that pose as hosts: a scheduler of Dask, and workers with places of their own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from perflab.recordings import Run, list_runs
+from tests.sweeps.swept import PERFLAB, Swept, read_until
+
+DASK = str(Path(sys.executable).with_name("dask"))
+
+
+class Host:
+    """A worker with runs, state and host lock of its own."""
+
+    def __init__(self, cluster: Cluster, name: str, **environment: str) -> None:
+        self.folder = cluster.folder / name
+        self.folder.mkdir()
+        places = {
+            "PERFLAB_HOST": name,
+            "PERFLAB_RUNS": str(self.folder / "runs"),
+            "PERFLAB_FIGURES": str(self.folder / "figures"),
+            "PERFLAB_STATE": str(self.folder / "state"),
+            "PERFLAB_LOCK": str(self.folder / "lock"),
+        }
+        self.worker = cluster.started(
+            [PERFLAB, "worker", cluster.address], {**places, **environment}, f"worker {name} at"
+        )
+
+    def runs(self) -> list[Run]:
+        return list_runs(self.folder / "runs")
+
+
+class Cluster:
+    """A scheduler that a test ends, with all that it started beside it."""
+
+    def __init__(self, folder: Path, lengths: list[int], allowed_failures: int = 0) -> None:
+        self.folder = folder
+        self.swept = Swept(folder, lengths)
+        self.store = folder / "store"
+        self._children: list[subprocess.Popen[str]] = []
+        self._log = (folder / "log").open("w")
+        file = folder / "scheduler.json"
+        words = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file"]
+        self._child(
+            [DASK, "scheduler", *words, str(file)],
+            {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": str(allowed_failures)},
+            subprocess.DEVNULL,
+        )
+        self.address = self._address(file)
+
+    def _address(self, file: Path) -> str:
+        from json import loads
+
+        deadline = time.monotonic() + 120
+        while not file.exists() or not file.read_text().endswith("}"):
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        return str(loads(file.read_text())["address"])
+
+    def _child(
+        self, command: list[str], environment: dict[str, str], stdout: int
+    ) -> subprocess.Popen[str]:
+        child = subprocess.Popen(
+            command, stdout=stdout, stderr=self._log, text=True,
+            env={**self.swept.environment, **environment},
+        )  # fmt: skip
+        self._children.append(child)
+        return child
+
+    def started(
+        self, command: list[str], environment: dict[str, str], text: str
+    ) -> subprocess.Popen[str]:
+        child = self._child(command, environment, subprocess.PIPE)
+        read_until(child, text)
+        return child
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        return ("--scheduler", self.address, "--store", str(self.store))
+
+    def end(self) -> None:
+        for child in reversed(self._children):
+            if child.poll() is None:
+                os.kill(child.pid, signal.SIGTERM)
+        for child in self._children:
+            child.wait(timeout=120)
+            if child.stdout is not None:
+                child.stdout.close()
+        self._log.close()
+
+
+@contextmanager
+def cluster(folder: Path, lengths: list[int], allowed_failures: int = 0) -> Iterator[Cluster]:
+    made = Cluster(folder, lengths, allowed_failures)
+    try:
+        yield made
+    finally:
+        made.end()
