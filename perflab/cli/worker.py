@@ -9,7 +9,7 @@ import typer
 
 def command(
     scheduler: Annotated[
-        str, typer.Argument(help="address of the Dask scheduler, such as tcp://10.0.0.1:8786")
+        str, typer.Argument(help="address of the Dask scheduler, such as tcp://head:8786")
     ],
     listen: Annotated[
         str,
@@ -21,7 +21,7 @@ def command(
     Whoever reaches the scheduler can execute anything here: a network of your own, or TLS as Dask
     has it. SIGTERM ends the cell under way in order.
 
-    Example: perflab worker tcp://10.0.0.1:8786 --listen 10.0.0.2
+    Example: perflab worker tcp://head:8786 --listen node1
     """
     from perflab.cluster.worker import serve
 

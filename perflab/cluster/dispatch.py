@@ -178,7 +178,7 @@ def connected(scheduler: str) -> Iterator[Any]:
     except (OSError, ValueError, TimeoutError) as error:
         raise ClusterError(
             f"--scheduler {scheduler}: cannot be reached ({error}); start one with "
-            f"'{FAILURES} dask scheduler', and give its address, such as tcp://10.0.0.1:8786"
+            f"'{FAILURES} dask scheduler', and give its address, such as tcp://head:8786"
         ) from error
     try:
         allowed = client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.allowed_failures)

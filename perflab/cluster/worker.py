@@ -33,7 +33,7 @@ def serve(scheduler: str, listen: str = "127.0.0.1") -> None:
     Parameters
     ----------
     scheduler : str
-        Its address, such as ``tcp://10.0.0.1:8786``.
+        Its address, such as ``tcp://head:8786``.
     listen : str
         The address of this host on which scheduler and other workers reach it.
 
