@@ -53,6 +53,9 @@ class _Residents:
 
 
 class _Writer:
+    # Its blocks are not added until all is decided.
+    record = SimpleNamespace(until_decided=None)
+
     def commit_trial(self, row: dict[str, Any], *_tables: object) -> Path:
         time.sleep(TRIAL_S)
         return Path(str(row["trial_id"]))
