@@ -95,7 +95,9 @@ def ended(folder: Path, status: int, tests: str) -> subprocess.CompletedProcess[
     (folder / "test_it.py").write_text(tests)
     python = folder / ".venv" / "bin" / "python"
     python.parent.mkdir(parents=True)
-    python.symlink_to(sys.executable)
+    # No link: some interpreters take the folder of a link for that of their packages.
+    python.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} "$@"\n')
+    python.chmod(0o755)
     first = f"{shlex.quote(sys.executable)} -m pytest -q test_it.py" if tests else f"exit {status}"
     script = f"set -euo pipefail\nstep() {{ :; }}\n{once_more}\n({first}) || once_more\necho on\n"
     environment = {key: value for key, value in os.environ.items() if "PYTEST" not in key}
