@@ -63,8 +63,10 @@ class Swept:
         return dict(self._environment)
 
     def begun(self, *words: str) -> subprocess.Popen[str]:
+        # Whoever started the tests in the background had them ignore what a user's terminal sends.
+        heard = ["env", "--default-signal=HUP,INT,TERM"]
         return subprocess.Popen(
-            [PERFLAB, "sweep", str(self.file), *words],
+            [*heard, PERFLAB, "sweep", str(self.file), *words],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=self._environment,
         )  # fmt: skip
 
