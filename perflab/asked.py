@@ -1,4 +1,7 @@
-"""What is asked for: the parameters given, or those of the run that is shown or finished."""
+"""What is asked for: the parameters given, or those of the run that is shown or finished.
+
+And the order that a conductor gets for it.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from perflab.experiments.experiment import OF_THE_CALL, Experiment, RunParameter
 from perflab.parameters import check
 from perflab.paths import runs_dir
 from perflab.recordings import Run, open_run
+from perflab.trials.conductor import Order
 
 # These leave a choice open: they contradict nothing that was chosen.
 OPEN: Mapping[str, Any] = {"backend": "auto", "seed": None}
@@ -126,3 +130,31 @@ def _different(own: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, An
 def _as_list(value: Any) -> Any:
     """Return lists as a record holds them."""
     return list(value) if isinstance(value, tuple) else value
+
+
+def order_of(chosen: Experiment, checked: RunParameters, pause_after: int | None = None) -> Order:
+    """Return the order for a run with these parameters, new or gone on with.
+
+    Parameters
+    ----------
+    pause_after : int, optional
+        Rest once the run has so many blocks and is not decided.
+    """
+    if not checked.resume:
+        return Order(
+            plan=chosen.plan(checked),
+            backend=checked.backend,
+            runs=runs_dir(),
+            pause_after=pause_after,
+            wait_s=checked.wait_s,
+        )
+    found = existing(checked.resume, chosen.name, "resume")
+    return Order(
+        # Its own parameters, seed included.
+        plan=chosen.plan(chosen.check(found.record.parameters)),
+        backend=found.record.backend,
+        runs=runs_dir(),
+        resume=found.path,
+        pause_after=pause_after,
+        wait_s=checked.wait_s,
+    )

@@ -26,6 +26,7 @@ PerflabError
  +-- ClusterError           a sweep cannot be carried out by the workers that there are
  |    +-- HostsDiffer          they differ in what must be equal; lists host and difference
  +-- StoreError             results cannot be published; they are still where they were made
+ +-- RunPaused              a run rests after as many blocks as it was to make for now
 """
 
 from __future__ import annotations
@@ -185,3 +186,7 @@ class HostsDiffer(ClusterError):
 
 class StoreError(PerflabError):
     """Results cannot be published; they are still where they were made."""
+
+
+class RunPaused(PerflabError):
+    """A run has as many blocks as it was to make for now, and is not decided; it can go on."""

@@ -10,11 +10,11 @@ import pandas as pd
 
 from perflab import recordings, systems
 from perflab.across import effects, trend, trials_of
-from perflab.asked import asked_for, existing
+from perflab.asked import asked_for, existing, order_of
 from perflab.chosen_runs import judged, judged_runs, overview
 from perflab.display import Lines, Shown
 from perflab.errors import ParameterError
-from perflab.experiments import Experiment, RunParameters
+from perflab.experiments import RunParameters
 from perflab.load import once
 from perflab.notebook import assigned_names, given_values
 from perflab.parameters import did_you_mean
@@ -30,8 +30,6 @@ from perflab.reports.shown import (
     shown_table,
 )
 from perflab.trials.client import conduct
-from perflab.trials.conductor import Order
-from perflab.trials.plan import RunPlan
 
 if TYPE_CHECKING:
     from perflab.figures import Drawing
@@ -67,32 +65,9 @@ def run(experiment: str, parameters: Mapping[str, Any] | RunParameters | None = 
     checked = asked_for(chosen, parameters or {})
     if checked.from_run:
         return existing(checked.from_run, experiment, "from_run")
-    order = _order(chosen, checked)
+    order = order_of(chosen, checked)
     with progress() as show:
         return Run(conduct(order, show))
-
-
-def _order(chosen: Experiment, checked: RunParameters) -> Order:
-    if not checked.resume:
-        return Order(
-            plan=chosen.plan(checked),
-            backend=checked.backend,
-            runs=runs_dir(),
-            wait_s=checked.wait_s,
-        )
-    found = existing(checked.resume, chosen.name, "resume")
-    return Order(
-        plan=_plan_of(found, chosen),
-        backend=found.record.backend,
-        runs=runs_dir(),
-        resume=found.path,
-        wait_s=checked.wait_s,
-    )
-
-
-def _plan_of(found: Run, chosen: Experiment) -> RunPlan:
-    """Return the plan of a recorded run: its own parameters, seed included."""
-    return chosen.plan(chosen.check(found.record.parameters))
 
 
 def notebook_parameters(experiment: str, namespace: Mapping[str, Any]) -> RunParameters:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from perflab.sweeps.estimate import Estimate
 
 SOME_FAILED = 3
+TIME_WAS_UP = 4
 
 
 def command(
@@ -43,6 +44,14 @@ def command(
     wait: Annotated[
         float, typer.Option(min=0, help="seconds to wait for another measurement to end")
     ] = 0.0,
+    minutes: Annotated[
+        float | None,
+        typer.Option(
+            min=0.1,
+            help="measure no longer than this; with blocks=until_decided the next block goes to "
+            "the cell that needs it most",
+        ),
+    ] = None,
     scheduler: Annotated[
         str,
         typer.Option(metavar="ADDRESS", help="execute cells on the workers of this Dask scheduler"),
@@ -57,7 +66,8 @@ def command(
     """Execute notebooks over grids, lists, ranges and samples of parameters.
 
     Every cell is checked before anything starts. Ends with exit status 0 when all cells are done,
-    3 when some failed, 1 when nothing could be started, 130 when it was interrupted.
+    3 when some failed, 4 when time was up before (--resume --minutes goes on), 1 when nothing could
+    be started, 130 when it was interrupted.
 
     Example: perflab sweep notebooks/sweeps/quick.yaml --dry-run
     """
@@ -74,6 +84,10 @@ def command(
             "perflab sweep",
             ["--scheduler and --store belong together: hosts publish what their cells leave there"],
         )
+    if minutes is not None and scheduler:
+        raise ParameterError(
+            "perflab sweep", ["--minutes is for one host: with --scheduler hosts take whole cells"]
+        )
     sweep = open_sweep(file)
     cells = chosen_cells(sweep, only)
     if not cells:
@@ -82,7 +96,9 @@ def command(
     _print_plan(sweep, cells, whole=dry_run)
     if dry_run:
         return
-    how = How(resume=resume, retry=retry, anew=new, mixed=mixed, only=only, wait_s=wait)
+    how = How(
+        resume=resume, retry=retry, anew=new, mixed=mixed, only=only, wait_s=wait, minutes=minutes
+    )
     if scheduler:
         from perflab.cluster.execution import carry_out_on
 
@@ -99,6 +115,8 @@ def command(
             file=sys.stderr,
         )
         raise typer.Exit(SOME_FAILED)
+    if minutes is not None and outcome.unfinished:
+        raise typer.Exit(TIME_WAS_UP)
 
 
 def _print_plan(sweep: Sweep, cells: Sequence[Cell], whole: bool) -> None:

@@ -7,15 +7,18 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from perflab import systems
+from perflab.asked import asked_for, order_of
 from perflab.durable import replace_file
-from perflab.errors import NotebookFailed, PerflabError, RecordingError, RunInterrupted
+from perflab.errors import NotebookFailed, PerflabError, RecordingError, RunInterrupted, RunPaused
 from perflab.papermill_job import Executed, execute
 from perflab.paths import runs_dir
 from perflab.progress_bar import Narrator
 from perflab.recordings import Run, open_run
 from perflab.reports.verdicts import verdict_table
 from perflab.sweeps.cells import Cell
-from perflab.sweeps.journal import INTERRUPTED, AttemptEnded, CellState
+from perflab.sweeps.journal import INTERRUPTED, PAUSED, AttemptEnded, CellState
+from perflab.trials.client import conduct
 from perflab.trials.events import Event, RunBegun
 
 # What can go well when it is tried again: services, images, the host, the lab's own processes.
@@ -61,6 +64,7 @@ def carry_out(
     folder: Path,
     wait_s: float,
     on_event: Callable[[Event], None],
+    pause_after: int | None = None,
 ) -> AttemptEnded:
     """Execute a cell's notebook once.
 
@@ -72,6 +76,9 @@ def carry_out(
         Of :func:`goes_on_with`.
     folder : Path
         Where a notebook that failed, and its log, are kept.
+    pause_after : int, optional
+        Measure first, without the notebook, until the run has so many blocks. It is executed only
+        where the run is finished by then, to show it; else the cell is paused.
 
     Raises
     ------
@@ -80,14 +87,19 @@ def carry_out(
     """
     log = _Log(on_event)
     wait_s = max(wait_s, AFTER_A_KILL_S) if again else wait_s
-    parameters: dict[str, Any] = {**cell.parameters, **again, "wait_s": wait_s}
     kept = folder / f"{cell.notebook}-attempt-{number}"
     began = time.monotonic()
+    ended: dict[str, Any]
     try:
+        if pause_after is not None and "from_run" not in again:
+            again = {"from_run": _measured(cell, {**again, "wait_s": wait_s}, log, pause_after)}
+        parameters: dict[str, Any] = {**cell.parameters, **again, "wait_s": wait_s}
         done = execute(cell.notebook, parameters, log, kept.with_suffix(".ipynb"))
         ended = {"done": True, "notebook": str(done.notebook), **_result(done)}
     except KeyboardInterrupt:
         raise RunInterrupted(f"cell '{cell.label}' was interrupted") from None
+    except RunPaused:
+        ended = {"done": False, "kind": PAUSED, **_so_far(log.run_id)}
     except PerflabError as error:
         kind = error.kind if isinstance(error, NotebookFailed) else type(error).__name__
         if kind in BY_THE_USER:
@@ -104,6 +116,15 @@ def carry_out(
     return AttemptEnded(
         cell=cell.id, attempt=number, seconds=seconds, **{"run_id": run_id, **ended}
     )
+
+
+def _measured(
+    cell: Cell, again: Mapping[str, Any], on_event: Callable[[Event], None], pause_after: int
+) -> str:
+    """Measure until the run is finished, and return its id; RunPaused where it is not by then."""
+    chosen = systems.experiment(cell.notebook)
+    checked = asked_for(chosen, {**cell.parameters, **again})
+    return conduct(order_of(chosen, checked, pause_after), on_event).name
 
 
 def interrupted(cell: Cell, number: int, seconds: float, run_id: str, by: str = "") -> AttemptEnded:
@@ -149,12 +170,16 @@ def _kept(kept: Path, log: _Log, error: PerflabError) -> dict[str, str]:
 
 def _result(done: Executed) -> dict[str, Any]:
     """Return what a finished run says, so that the index need not open every run again."""
-    run = Run(runs_dir() / done.run_id)
+    figures = tuple(str(path) for path in done.saved(".svg"))
+    return {"run_id": done.run_id, "figures": figures, **_so_far(done.run_id)}
+
+
+def _so_far(run_id: str) -> dict[str, Any]:
+    """Return what the trials of a run say, which may be unfinished."""
+    run = Run(runs_dir() / run_id)
     trials = run.trials()
     rows = verdict_table([run])[["claim", "verdict", "measured [95%]"]]
     return {
-        "run_id": done.run_id,
-        "figures": tuple(str(path) for path in done.saved(".svg")),
         "valid_trials": len(run.valid_trials()),
         "trials": int((~trials["superseded"].astype(bool)).sum()),
         "verdicts": tuple(tuple(map(str, row)) for row in rows.to_numpy()),

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from perflab.errors import RunInterrupted
+from perflab.numerals import counted
 from perflab.paths import runs_dir
 from perflab.progress_bar import minutes, progress
 from perflab.recordings import list_runs
@@ -20,6 +21,7 @@ from perflab.sweeps.folder import changes, held, new_folder, newest_folder, sess
 from perflab.sweeps.index import write_index
 from perflab.sweeps.journal import (
     INTERRUPTED,
+    PAUSED,
     UNFINISHED,
     AttemptBegun,
     AttemptEnded,
@@ -27,6 +29,7 @@ from perflab.sweeps.journal import (
     RunMade,
 )
 from perflab.sweeps.signals import AskedToEnd, heard
+from perflab.sweeps.turns import next_turn
 from perflab.trials.events import Event, Note, RunBegun, TrialBegun
 
 Show = Callable[[Event], None]
@@ -38,7 +41,8 @@ class How:
 
     ``resume`` goes on with the newest sweep of the file, ``retry`` with its failed cells too;
     ``anew`` leaves an unfinished one; ``mixed`` goes on though code or machine changed. ``only``
-    keeps cells whose id begins so, or whose label has it in it.
+    keeps cells whose id begins so, or whose label has it in it. ``minutes`` is how long may be
+    measured: blocks then go to the cells that need them most (:mod:`perflab.sweeps.turns`).
     """
 
     resume: bool = False
@@ -47,6 +51,7 @@ class How:
     mixed: bool = False
     only: str = ""
     wait_s: float = 0.0
+    minutes: float | None = None
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,11 @@ class Outcome:
     def failed(self) -> bool:
         """Return whether a cell failed."""
         return bool(self.states.get("failed"))
+
+    @property
+    def unfinished(self) -> bool:
+        """Return whether a cell can be gone on with."""
+        return any(self.states.get(each) for each in UNFINISHED)
 
 
 def chosen_cells(sweep: Sweep, only: str) -> list[Cell]:
@@ -145,12 +155,24 @@ class _Carrier:
         """Execute what is left to do, one cell after the other."""
         todo = cells_to_do(self._begun)
         write_index(self._folder, self._sweep, self._journal)
-        for number, cell in enumerate(todo, 1):
-            left = self._left(todo[number - 1 :])
-            self._show(Note(text=f"cell {number}/{len(todo)}{left}: {cell.label}"))
-            self._cell(cell)
-            write_index(self._folder, self._sweep, self._journal)
+        if self._how.minutes is None:
+            for number, cell in enumerate(todo, 1):
+                left = self._left(todo[number - 1 :])
+                self._show(Note(text=f"cell {number}/{len(todo)}{left}: {cell.label}"))
+                self._cell(cell)
+        else:
+            self._by_turns(todo, time.monotonic() + 60 * self._how.minutes)
         return Outcome(self._folder, states(self._begun))
+
+    def _by_turns(self, todo: list[Cell], until: float) -> None:
+        """Give the next block to the cell that needs it most, as long as there is time."""
+        while turn := next_turn(todo, self._journal, until - time.monotonic()):
+            self._show(Note(text=turn.text))
+            self._cell(turn.cell, turn.pause_after)
+            if self._journal.cell(turn.cell.id).state not in UNFINISHED:
+                todo.remove(turn.cell)
+        if todo:
+            self._show(Note(text=f"time is up; {counted(len(todo), 'cell')} can go on with more"))
 
     def _left(self, cells: Sequence[Cell]) -> str:
         """Return in words how long the cells will take, by the runs that there are by now."""
@@ -162,12 +184,16 @@ class _Carrier:
         more = f" and {len(known) - len(told)} cells nobody knows" if len(told) < len(known) else ""
         return f", about {minutes(sum(told))}{more} of measuring left in all"
 
-    def _cell(self, cell: Cell) -> None:
+    def _cell(self, cell: Cell, pause_after: int | None = None) -> None:
         """Execute a cell, again where its services, its kernel or the host failed."""
+        self._tried(cell, pause_after)
+        write_index(self._folder, self._sweep, self._journal)
+
+    def _tried(self, cell: Cell, pause_after: int | None) -> None:
         failures = 0
         while True:
-            ended = self._attempt(cell)
-            if ended.done:
+            ended = self._attempt(cell, pause_after)
+            if ended.done or ended.kind == PAUSED:
                 return
             self._show(Note(text=f"cell failed: {ended.kind}: {_first_line(ended.error)}"))
             went_on = bool(self._journal.cell(cell.id).attempts[-1].begun.goes_on_with)
@@ -179,7 +205,7 @@ class _Carrier:
                 return
             self._show(Note(text=f"trying again ({failures} of {self._sweep.retries})"))
 
-    def _attempt(self, cell: Cell) -> AttemptEnded:
+    def _attempt(self, cell: Cell, pause_after: int | None) -> AttemptEnded:
         state = self._journal.cell(cell.id)
         again = goes_on_with(state)
         number = len(state.attempts) + 1
@@ -200,7 +226,7 @@ class _Carrier:
         began = time.monotonic()
         ended: AttemptEnded | None = None
         with contextlib.suppress(RunInterrupted):
-            ended = carry_out(cell, number, again, kept, self._how.wait_s, hear)
+            ended = carry_out(cell, number, again, kept, self._how.wait_s, hear, pause_after)
         if ended is None or (self._asked.by and not ended.done):
             # A kernel that was interrupted while it started failed for no other reason.
             seconds = round(time.monotonic() - began, 1)

@@ -22,7 +22,9 @@ FILE = "journal.jsonl"
 BROKEN_OFF = "broken off"
 # The error's class where the user, or a signal, ended a cell in order.
 INTERRUPTED = "RunInterrupted"
-UNFINISHED = ("waiting", BROKEN_OFF, "interrupted")
+# The same where its run rests, for another cell needs the next block more.
+PAUSED = "RunPaused"
+UNFINISHED = ("waiting", BROKEN_OFF, "interrupted", "paused")
 
 
 def _now() -> str:
@@ -113,8 +115,8 @@ class Attempt:
         """Return how it ended, in a word."""
         if self.ended is None:
             return BROKEN_OFF
-        if self.ended.kind == INTERRUPTED:
-            return "interrupted"
+        if self.ended.kind in (INTERRUPTED, PAUSED):
+            return "interrupted" if self.ended.kind == INTERRUPTED else "paused"
         return "done" if self.ended.done else "failed"
 
 
@@ -127,7 +129,7 @@ class CellState:
 
     @property
     def state(self) -> str:
-        """Return waiting, broken off, interrupted, done or failed."""
+        """Return waiting, broken off, interrupted, paused, done or failed."""
         return self.attempts[-1].outcome if self.attempts else "waiting"
 
 

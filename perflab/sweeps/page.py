@@ -19,7 +19,7 @@ th, td { text-align: left; vertical-align: top; padding: .5em .8em; border-botto
 img { width: 15em; border: 1px solid #ddd; margin: 0 .4em .4em 0; background: #fff; }
 ul { margin: 0; padding-left: 1.2em; } code { overflow-wrap: anywhere; }
 .done { color: #1d6b3c; } .failed { color: #a3221a; }
-.waiting, .broken, .interrupted { color: #555; }
+.waiting, .broken, .interrupted, .paused { color: #555; }
 """
 
 

@@ -47,12 +47,16 @@ ASKER_GONE = "the program that asked for it is gone"
 
 
 class Order(BaseModel):
-    """What the conductor is asked to do: a new run of ``plan``, or the rest of ``resume``."""
+    """What the conductor is asked to do: a new run of ``plan``, or the rest of ``resume``.
+
+    With ``pause_after`` the run rests once it has so many blocks and is not decided.
+    """
 
     plan: RunPlan
     backend: str = "auto"
     runs: Path
     resume: Path | None = None
+    pause_after: int | None = None
     wait_s: float = 0.0
 
 
@@ -152,7 +156,8 @@ class Conductor:
         error: BaseException | None = None
         try:
             bench = self._bench(ending, backend, places, writer)
-            Session(self._order.plan, writer, bench, self.emit).run(remaining)
+            session = Session(self._order.plan, writer, bench, self.emit)
+            session.run(remaining, self._order.pause_after)
         except BaseException as caught:
             error = caught
             raise

@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from perflab.errors import PerflabError, RunInterrupted, StackError
+from perflab.errors import PerflabError, RunInterrupted, RunPaused, StackError
 from perflab.load.schedule import planned_count
 from perflab.load.stopping import Progress
+from perflab.numerals import counted
 from perflab.recordings import Run, RunWriter, steadiness, trial_id
 from perflab.stacks.patience import go_on
 from perflab.trials import deciding, summary
@@ -49,13 +50,20 @@ class Session:
         self._time_left = TimeLeft()
         self._failed = 0
 
-    def run(self, remaining: Remaining) -> None:
+    def run(self, remaining: Remaining, pause_after: int | None = None) -> None:
         """Measure every trial of the remaining blocks.
+
+        Parameters
+        ----------
+        pause_after : int, optional
+            Rest once the run has so many blocks, where something is left to do.
 
         Raises
         ------
         RunInterrupted
             The user ended the run.
+        RunPaused
+            It rests: it can be gone on with at any time.
         StackError
             Services failed more often than they may be restarted.
         """
@@ -83,8 +91,10 @@ class Session:
             self._tell(tables.row, self._left_s(todo[number + 1 :], after=block))
             if not tables.services_whole:
                 self._mend(tables, last=number == len(todo) - 1)
-            if position == len(order[block]) - 1 and self._is_decided(todo[number + 1 :]):
-                break
+            if position == len(order[block]) - 1:
+                if self._is_decided(todo[number + 1 :]):
+                    break
+                self._rest(todo[number + 1 :], pause_after)
         self._note_unsteady()
 
     def _is_decided(self, ahead: Sequence[tuple[int, int, str]]) -> bool:
@@ -97,6 +107,13 @@ class Session:
         if blocks != list(range(done, self._plan.blocks)):
             return False
         return deciding.has_ended(self._writer, done, self._emit)
+
+    def _rest(self, ahead: Sequence[tuple[int, int, str]], pause_after: int | None) -> None:
+        """Pause where the run has the blocks that it was to have for now."""
+        done = self._plan.blocks - len({block for block, _, _ in ahead})
+        if ahead and pause_after is not None and done >= pause_after:
+            self._note_unsteady()
+            raise RunPaused(f"paused after {counted(done, 'block')}, as it was asked to")
 
     def _note_unsteady(self) -> None:
         """Write into the record which treatments are compared with nothing: their loads drift."""
@@ -202,7 +219,7 @@ def state_of(error: BaseException | None) -> tuple[str, str]:
     """Return the run's final state and reason."""
     if error is None:
         return "finished", ""
-    if isinstance(error, RunInterrupted):
+    if isinstance(error, (RunInterrupted, RunPaused)):
         return "interrupted", str(error)
     if isinstance(error, PerflabError):
         return "failed", str(error)

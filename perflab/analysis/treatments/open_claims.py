@@ -19,7 +19,12 @@ def undecided_contrasts(run: Run) -> tuple[str, ...]:
     difference in a unit of which nothing was published, and what cannot be tested or is set by the
     load, have nothing to decide.
     """
-    return tuple(found.contrast.name for found in evaluate(run) if _is_open(found))
+    return tuple(found.contrast.name for found in undecided_findings(run))
+
+
+def undecided_findings(run: Run) -> list[Finding]:
+    """Return the findings of a run that one more block could tell something of."""
+    return [found for found in evaluate(run) if _is_open(found)]
 
 
 def can_be_decided(contrast: Contrast) -> bool:
