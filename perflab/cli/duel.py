@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,6 +12,9 @@ from perflab.cli.completing import run_references
 from perflab.cli.duel_file import VARIANTS, read_duel
 from perflab.cli.terminal import console as make_console
 from perflab.errors import ParameterError
+
+if TYPE_CHECKING:
+    from perflab.analysis.treatments.thresholds import Threshold
 
 EXPERIMENT = "own_service"
 WORSE = 3
@@ -99,7 +101,7 @@ def command(
 
     Exit status: 0 no bound of --fail-on is certainly crossed; 1 an error, told on stderr; 2 words
     that cannot be read; 3 a bound is crossed by the whole 95% interval; 4 a bound could not be
-    judged, for want of valid trials; 5 with --strict, a bound lies within an interval; 130
+    judged, or nothing was compared, for want of valid trials; 5 with --strict, a bound lies within an interval; 130
     interrupted. Of several the first of 3, 4, 5.
     """
     given: dict[str, Any] = {
@@ -120,7 +122,7 @@ def command(
     elif VARIANTS not in values:
         raise ParameterError("perflab duel", ["give two --variant NAME=KIND:WHAT, or a file"])
     else:
-        values.setdefault("folder", os.getcwd())
+        values.setdefault("folder", str(Path.cwd()))
     _carry_out(values | ({"wait_s": wait} if wait else {}), bounds, strict)
 
 
@@ -134,19 +136,37 @@ def _text(body: str) -> str:
         raise ParameterError("perflab duel", [f"--body {body}: {error}"]) from None
 
 
+def _checked(values: dict[str, Any], bounds: list[str]) -> list[Threshold]:
+    """Return the bounds; where one is wrong, what is wrong with the parameters is told as well."""
+    from perflab import systems
+    from perflab.analysis.treatments.thresholds import thresholds_of
+
+    try:
+        return thresholds_of(bounds)
+    except ParameterError as error:
+        problems = [f"--fail-on: {each}" for each in error.problems]
+        if "resume" not in values:
+            try:
+                systems.experiment(EXPERIMENT).check(values)
+            except ParameterError as other:
+                problems += other.problems
+        raise ParameterError("perflab duel", problems) from None
+
+
 def _carry_out(values: dict[str, Any], bounds: list[str], strict: bool) -> None:
     """Run, print the verdict, save the figures; end with the status of the gate."""
     from perflab import laboratory
     from perflab.analysis.treatments.evaluation import evaluate
-    from perflab.analysis.treatments.thresholds import Crossed, judged, thresholds_of
+    from perflab.analysis.treatments.thresholds import Crossed, judged
     from perflab.reports.side_by_side import compared, gate_lines
 
-    asked = thresholds_of(bounds)
+    asked = _checked(values, bounds)
     found = laboratory.run(EXPERIMENT, values)
     console = make_console()
     for line in compared(found):
         console.print(line, markup=False, highlight=False)
-    gate = judged(asked, evaluate(found))
+    findings = evaluate(found)
+    gate = judged(asked, findings)
     for line in gate_lines(gate):
         console.print(line, markup=False, highlight=False)
     for path in laboratory.save(found):
@@ -158,7 +178,7 @@ def _carry_out(values: dict[str, Any], bounds: list[str], strict: bool) -> None:
     sys.stdout.flush()
     if Crossed.YES in crossed:
         raise typer.Exit(WORSE)
-    if Crossed.UNKNOWN in crossed or unjudged:
+    if Crossed.UNKNOWN in crossed or unjudged or not any(each.effect for each in findings):
         raise typer.Exit(NOT_COMPARED)
     if strict and Crossed.UNDECIDED in crossed:
         raise typer.Exit(UNDECIDED)

@@ -84,17 +84,16 @@ def _sides(each: Judged) -> str:
 
 def _sentence(finding: Finding) -> str:
     contrast = finding.contrast
-    new, old = ("/".join(levels.values()) for levels in (contrast.numerator, contrast.denominator))
+    new, old = _names(finding)
     what = SHARES.get(contrast.response, finding.response.title)
     if contrast.response in TIMES:
         what = f"response time {TIMES[contrast.response]}"
-    begin = f"{what}, {new} against {old}"
+    begin = f"{what}, {_both(finding)}"
     if contrast.set_by_load:
         return f"{begin}: not compared, {contrast.set_by_load}."
     effect = finding.effect
     if effect is None:
-        why = finding.absent or " ".join(finding.warnings)
-        return f"{begin}: not compared. {why.rstrip('.')}."
+        return f"{begin}: not compared. {_why_not(finding)}."
     blocks = counted(effect.n, "block")
     if contrast.scale == "difference":
         return f"{begin}: {_difference(effect)} ({blocks})."

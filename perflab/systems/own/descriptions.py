@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -50,7 +51,9 @@ def described(variant: Variant, start: Start) -> str:
     """Write the description of a variant's service, once; return the service's name."""
     words, script = _words(variant, start)
     digest = hashlib.sha256(json.dumps([words, script, variant.text]).encode()).hexdigest()
-    name = f"{VARIANT}{digest[:16]}"
+    # An engine's names have small letters alone.
+    spoken = re.sub("[^a-z0-9]+", "-", variant.name.lower()).strip("-")
+    name = f"{VARIANT}{spoken}-{digest[:12]}"
 
     def make(folder: Path) -> None:
         if script:

@@ -206,7 +206,7 @@ class OwnServiceParameters(RunParameters):
                 expect_body=self.expect_body,
             ),
             arrivals=self._loop(),
-            connections=self.connection.replace("-", "_"),  # type: ignore[arg-type]
+            connections=self.connection.replace("-", "_"),
             timeout_s=self.timeout_s,
         )
 

@@ -35,7 +35,8 @@ def _treatments(parameters: OwnServiceParameters) -> list[Treatment]:
 
 
 def _treatment(variant: Variant, parameters: OwnServiceParameters) -> Treatment:
-    target, nodes = None, ()
+    target: Target | None = None
+    nodes: tuple[Node, ...] = ()
     if variant.kind == "url":
         target = Target(address=variant.place, allowed=parameters.allow_targets)
     else:
