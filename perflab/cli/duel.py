@@ -101,8 +101,8 @@ def command(
 
     Exit status: 0 no bound of --fail-on is certainly crossed; 1 an error, told on stderr; 2 words
     that cannot be read; 3 a bound is crossed by the whole 95% interval; 4 a bound could not be
-    judged, or nothing was compared, for want of valid trials; 5 with --strict, a bound lies within an interval; 130
-    interrupted. Of several the first of 3, 4, 5.
+    judged, or nothing was compared, for want of valid trials; 5 with --strict, a bound lies within
+    an interval; 130 interrupted. Of several the first of 3, 4, 5.
     """
     given: dict[str, Any] = {
         "command": start, "prepare": prepare, "health": health, "start_timeout_s": start_timeout,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, ValidationInfo, field_validator, model_validator
 
 from perflab.errors import TargetRefused
 from perflab.experiments.experiment import RunParameters
@@ -20,6 +20,11 @@ USERS = 4
 SERVER = "command:python3 server.py --port {port}"
 
 
+def begins_in(folder: str) -> Path:
+    """Return where relative places and commands begin: a folder, or the lab's own example."""
+    return Path(folder) if folder else services_dir() / "duel_example"
+
+
 class OwnServiceParameters(RunParameters):
     """Parameters of a comparison of one's own variants; the first is what others are held against.
 
@@ -27,16 +32,16 @@ class OwnServiceParameters(RunParameters):
     whatever a branch has come to be called since.
     """
 
+    folder: str = Field(
+        default="",
+        description="where relative places and command variants begin; empty: the example that "
+        "comes with the lab",
+    )
     variants: tuple[str, ...] = Field(
         default=(f"old={SERVER} --rounds 1000", f"new={SERVER} --rounds 1500"),
         min_length=2,
         description="NAME=KIND:WHAT, the first is the baseline; kinds: git:REPOSITORY@REVISION, "
         "command:WORDS, url:http://HOST:PORT, image:NAME:TAG, dockerfile:FOLDER",
-    )
-    folder: str = Field(
-        default="",
-        description="where relative places and command variants begin; empty: the example that "
-        "comes with the lab",
     )
     command: str = Field(
         default="",
@@ -103,24 +108,26 @@ class OwnServiceParameters(RunParameters):
             raise ValueError("a brace in its path would be taken for a placeholder")
         return str(place)
 
+    @field_validator("variants")
+    @classmethod
+    def _are_there(cls, variants: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        # The folder comes before: where it is wrong, that is what is told.
+        place = begins_in(str(info.data.get("folder", "")))
+        return tuple(each.text for each in all_variants(variants, place))
+
     @model_validator(mode="after")
     def _can_be_carried_out(self) -> OwnServiceParameters:
-        try:
-            found = all_variants(self.variants, self.begins_in)
-        except ValueError as error:
-            problems = str(error).split("; ")
-            raise ValueError("variants: " + "; ".join([*problems, *self._of_load()])) from None
+        found = self.found
         problems = [*self._of_targets(found), *self._of_starts(found), *self._of_load()]
         backend, wrong = self._backend(found)
         if problems or wrong:
             raise ValueError("; ".join([*problems, *wrong]))
-        texts = tuple(each.text for each in found)
-        return self.model_copy(update={"variants": texts, "backend": backend})
+        return self.model_copy(update={"backend": backend})
 
     @property
     def begins_in(self) -> Path:
         """Return the folder of relative places, and of commands."""
-        return Path(self.folder) if self.folder else services_dir() / "duel_example"
+        return begins_in(self.folder)
 
     @property
     def found(self) -> tuple[Variant, ...]:
