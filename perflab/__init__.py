@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "bottlenecks", "claim_counts", "claim_ledger", "compared", "draw", "effects", "findings",
-    "judged",
+    "bottlenecks", "claim_counts", "claim_ledger", "draw", "effects", "findings", "judged",
     "notebook_parameters", "open_run", "overview", "run", "runs", "save", "send_load", "show",
     "study_check", "summary", "trend", "trials_of", "verdict",
 ]  # fmt: skip

@@ -22,7 +22,6 @@ from perflab.paths import figures_dir, runs_dir
 from perflab.progress_bar import progress
 from perflab.recordings import Run
 from perflab.reports import findings as findings_in_words
-from perflab.reports import side_by_side
 from perflab.reports.shown import (
     Saved,
     shown_findings,
@@ -38,8 +37,7 @@ if TYPE_CHECKING:
     from perflab.figures import Drawing
 
 __all__ = [
-    "bottlenecks", "claim_counts", "claim_ledger", "compared", "draw", "effects", "findings",
-    "judged",
+    "bottlenecks", "claim_counts", "claim_ledger", "draw", "effects", "findings", "judged",
     "judged_runs", "notebook_parameters", "open_run", "overview", "run", "runs", "save",
     "send_load", "study_check", "summary", "trend", "trials_of", "verdict",
 ]  # fmt: skip
@@ -143,11 +141,6 @@ def summary(run: Run) -> Shown:
 def verdict(run: Run) -> Lines:
     """Return the verdicts in sentences that the data wrote; ``str`` gives a line each."""
     return Lines(findings_in_words.sentences(run))
-
-
-def compared(run: Run) -> Lines:
-    """Return each comparison of a run in a sentence, whatever was published; for variants."""
-    return Lines(side_by_side.compared(run))
 
 
 def bottlenecks(run: Run) -> Lines:

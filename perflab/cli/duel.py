@@ -158,13 +158,12 @@ def _carry_out(values: dict[str, Any], bounds: list[str], strict: bool) -> None:
     from perflab import laboratory
     from perflab.analysis.treatments.evaluation import evaluate
     from perflab.analysis.treatments.thresholds import Crossed, judged
-    from perflab.reports.side_by_side import compared, gate_lines
+    from perflab.reports.side_by_side import gate_lines
 
     asked = _checked(values, bounds)
     found = laboratory.run(EXPERIMENT, values)
     console = make_console()
-    for line in compared(found):
-        console.print(line, markup=False, highlight=False)
+    console.print(str(laboratory.verdict(found)), markup=False, highlight=False)
     findings = evaluate(found)
     gate = judged(asked, findings)
     for line in gate_lines(gate):

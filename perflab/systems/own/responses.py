@@ -16,7 +16,7 @@ RESPONSES = (
         noun="memory", better="less", typical=True,
     ),
     Response(
-        name="failure_share", title="share of requests that failed", heading="failed",
+        name="failure_share", title="share of requests that failed", heading="failure share",
         noun="failures", better="less", typical=True,
     ),
     *(each.model_copy(update={"typical": False}) for each in CPU),
