@@ -163,6 +163,8 @@ def test_a_file_says_what_options_say_and_the_gate_ends_with_its_status(
 
 @pytest.mark.slow
 @pytest.mark.docker
+@pytest.mark.parametrize("backend_name", ["docker"], indirect=True, scope="module")
+@pytest.mark.usefixtures("backend_name")
 def test_folders_with_dockerfiles_are_built_and_measured(tmp_path: Path) -> None:
     folders = []
     for name in ("a", "b"):
