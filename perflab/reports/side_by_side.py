@@ -18,7 +18,16 @@ SHARES = {
     "service_cpu_us_per_request": "CPU per request",
     "service_memory_bytes": "memory",
 }
+OF_SERVICE = ("service_cpu_us_per_request", "service_memory_bytes")
+FACTOR = "variant"
 PERCENT = 100.0
+
+
+def are_variants(run: Run) -> bool:
+    """Return whether a run compares variants (its one factor) of which nothing was published."""
+    contrasts = run.record.contrasts
+    only = list(run.record.factors) == [FACTOR]
+    return only and bool(contrasts) and not any(each.source for each in contrasts)
 
 
 def compared(run: Run) -> list[str]:
@@ -84,7 +93,6 @@ def _sides(each: Judged) -> str:
 
 def _sentence(finding: Finding) -> str:
     contrast = finding.contrast
-    new, old = _names(finding)
     what = SHARES.get(contrast.response, finding.response.title)
     if contrast.response in TIMES:
         what = f"response time {TIMES[contrast.response]}"
@@ -105,7 +113,7 @@ def _sentence(finding: Finding) -> str:
             return f"{begin}: no difference larger than {MARGIN:.0%} ({shown}, {blocks})."
         case Kind.UNDECIDED:
             return f"{begin}: undecided ({shown}, {blocks}); {_way_out(finding)}."
-    return f"{_difference_of(contrast.response, effect, new, old)} ({blocks})."
+    return f"{_difference_of(finding, effect)} ({blocks})."
 
 
 def _way_out(finding: Finding) -> str:
@@ -122,8 +130,9 @@ def _difference(effect: Effect) -> str:
     return f"{middle} [{low}, {high}] percentage points more"
 
 
-def _difference_of(response: str, effect: Effect, new: str, old: str) -> str:
+def _difference_of(finding: Finding, effect: Effect) -> str:
     """Return a difference that is certain: as a factor of time, or as a share more or less."""
+    response, (new, old) = finding.contrast.response, _names(finding)
     if response in TIMES:
         slower = effect.estimate > 1
         shown = _shown(effect, (lambda ratio: ratio) if slower else (lambda ratio: 1 / ratio))
@@ -131,8 +140,8 @@ def _difference_of(response: str, effect: Effect, new: str, old: str) -> str:
         return f"{new} is {shown} times as {word} {TIMES[response]} as {old}"
     more = effect.estimate > 1
     shown = _shown(effect, lambda ratio: abs(ratio - 1) * PERCENT, "%")
-    noun = SHARES.get(response, response)
-    verb = "has" if response == "throughput_rps" else "takes"
+    noun = SHARES.get(response, finding.response.title)
+    verb = "takes" if response in OF_SERVICE else "has"
     return f"{new} {verb} {shown} {'more' if more else 'less'} {noun} than {old}"
 
 
