@@ -87,6 +87,11 @@ def state_dir() -> Path:
     return Path(override or f"/var/tmp/perflab-{os.getuid()}").absolute()
 
 
+def variants_dir() -> Path:
+    """Return the folder of services that parameters of a run describe, named by their content."""
+    return state_dir() / "variants"
+
+
 def environments_dir() -> Path:
     """Return the folder of the services' environments (``PERFLAB_ENVIRONMENTS`` overrides it).
 

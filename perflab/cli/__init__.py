@@ -14,6 +14,7 @@ from perflab.cli import (
     compare,
     completion,
     down,
+    duel,
     experiments,
     lab,
     load,
@@ -42,6 +43,7 @@ app = typer.Typer(
 for module in (
     lab,
     run,
+    duel,
     sweep,
     runs,
     show,

@@ -21,6 +21,7 @@ from perflab.analysis.trials.summary import measured_responses, measures, summar
 from perflab.errors import AnalysisError
 from perflab.recordings import Response, Run
 from perflab.reports.numbers import MISSING, count, effect_text, measured, missing, number, p_value
+from perflab.reports.side_by_side import are_variants, compared
 
 # "p, adjusted ..." says for how many claims: see :func:`columns`.
 ADJUSTED = "p, adjusted"
@@ -107,7 +108,12 @@ def _summary(row: Mapping[Any, Any], declared: Mapping[str, Response]) -> dict[s
 
 
 def sentences(run: Run) -> list[str]:
-    """Return the run's verdicts, written from the data, and what was not asked of it."""
+    """Return the run's verdicts, written from the data, and what was not asked of it.
+
+    Variants of which nothing was published have no claim to judge: they stand side by side.
+    """
+    if are_variants(run):
+        return compared(run)
     return [*(sentence(finding) for finding in evaluate(run)), *filter(None, [not_asked(run)])]
 
 

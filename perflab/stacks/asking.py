@@ -29,11 +29,15 @@ TOKENS_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}), _No
 ANSWER_BYTES = 16 * 1024 * 1024
 
 
-def answers(port: int, path: str, timeout_s: float = 2.0) -> bool:
-    """Tell whether a GET is answered with 200 now."""
+def answers(port: int, path: str, timeout_s: float = 2.0, any_status: bool = False) -> bool:
+    """Tell whether a GET is answered with 200 now; or, where that will do, with any below 500."""
+    opener = TOKENS_OPENER if any_status else OPENER
     try:
-        with OPENER.open(f"http://{HOST}:{port}{path}", timeout=timeout_s) as answer:
-            return bool(answer.status == 200)
+        with opener.open(f"http://{HOST}:{port}{path}", timeout=timeout_s) as answer:
+            return any_status or bool(answer.status == 200)
+    except urllib.error.HTTPError as error:
+        with error:
+            return any_status and error.code < 500
     except (OSError, HTTPException):
         return False
 

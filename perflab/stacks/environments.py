@@ -61,7 +61,9 @@ class Environment:
 
 
 def is_needed(spec: ServiceSpec) -> bool:
-    """Whether the service needs an environment: a compiled one that pins nothing does not."""
+    """Whether it needs one: what is compiled and pins nothing does not, nor what brings its own."""
+    if spec.of_user:
+        return False
     return spec.compile is None or bool(_requirements(spec))
 
 

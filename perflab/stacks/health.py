@@ -88,4 +88,5 @@ def is_healthy(instance: Instance) -> bool:
         except StackError:
             return False
         return True
-    return answers(instance.launch.control_port, health.http)
+    port = instance.launch.control_port
+    return answers(port, health.http, any_status=health.any_status)

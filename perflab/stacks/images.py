@@ -53,6 +53,8 @@ def ensure(
     RunInterrupted
         The user wants to end; the engine gives a build up when this process ends.
     """
+    if spec.docker.image:
+        return spec.docker.image, _there(client, spec)
     tag = f"perflab/{spec.name}:{content_hash(spec.folder)}"
     try:
         return tag, str(client.images.get(tag).id)
@@ -64,7 +66,8 @@ def ensure(
             "backend 'process'"
         )
     during = f"while the image of {spec.name} was built"
-    _ensure_base(client, tell, interrupted, environment)
+    if not spec.of_user:
+        _ensure_base(client, tell, interrupted, environment)
 
     def build() -> Any:
         return client.images.build(
@@ -87,6 +90,18 @@ def ensure(
     except APIError as error:
         raise ImageError(f"the image of '{spec.name}' cannot be built: {error}") from None
     return tag, str(image.id)
+
+
+def _there(client: Any, spec: ServiceSpec) -> str:
+    """Return the id of an image that the service names."""
+    name = spec.docker.image
+    try:
+        return str(client.images.get(name).id)
+    except (ImageNotFound, APIError) as error:
+        raise ImageError(
+            f"service '{spec.name}': the engine has no image '{name}' ({error.explanation}); build "
+            f"it, or 'docker pull {name}'"
+        ) from None
 
 
 def versions(client: Any, tag: str, python: str, labels: Mapping[str, str]) -> dict[str, str]:

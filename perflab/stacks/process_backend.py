@@ -159,6 +159,8 @@ class ProcessBackend:
     def _variables(self, launch: Launch, values: dict[str, object]) -> dict[str, str]:
         kept = {name: os.environ[name] for name in ("PATH", "LANG", "TZ") if name in os.environ}
         own = {name: render(text, values) for name, text in launch.spec.environment.items()}
+        if launch.spec.of_user:
+            return kept | {"HOME": str(Path.home())} | own
         return kept | {"HOME": "/"} | self._environment(launch.spec).variables() | own
 
     def _placeholders(self, launch: Launch, data: Path) -> dict[str, object]:

@@ -12,11 +12,14 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from perflab.errors import StackError
+from perflab.host.own_folders import own_folder
 from perflab.parameters import did_you_mean
-from perflab.paths import parts_of_systems, services_dir
+from perflab.paths import parts_of_systems, services_dir, variants_dir
 
 Scope = Literal["image", "start", "reload", "request"]
 Value = str | int | float
+# What the name of a service begins with that parameters of a run describe.
+VARIANT = "variant-"
 
 
 class _Frozen(BaseModel):
@@ -106,6 +109,8 @@ class DockerPart(_Frozen):
 
     stop_signal: str = "SIGTERM"
     data: str = ""
+    # An image that is there already; nothing is built then.
+    image: str = ""
     # Debian's nobody: without any capability, a service can be only whom it is started as.
     user: int = 65534
 
@@ -125,9 +130,14 @@ class ProcessPart(_Frozen):
 
 
 class Health(_Frozen):
-    """How to learn that the service can be used."""
+    """How to learn that the service can be used.
+
+    A GET of ``http`` is answered with 200; with ``any_status``, with anything that is no fault of
+    the server's (below 500).
+    """
 
     http: str = ""
+    any_status: bool = False
     command: tuple[str, ...] = ()
     timeout_s: float = 60.0
 
@@ -188,6 +198,8 @@ class ServiceSpec(_Frozen):
 
     ``credentials`` names variables of the user's environment that the service is to have: those
     that are set are in the file ``{credentials_file}``, a JSON object, and nowhere else.
+    ``of_user`` says that it is somebody's own: it brings its packages and its base image along, and
+    as a process has the home folder of whoever starts it.
     """
 
     name: str
@@ -195,6 +207,7 @@ class ServiceSpec(_Frozen):
     command: tuple[str, ...]
     needs: tuple[str, ...] = ()
     control: bool = False
+    of_user: bool = False
     credentials: tuple[str, ...] = ()
     environment: Mapping[str, str] = Field(default_factory=dict)
     compile: Compile | None = None
@@ -270,13 +283,15 @@ def load_service(name: str, root: Path | None = None) -> ServiceSpec:
         No such service, or its description is wrong; the message names the file and the place.
     """
     known = _described(root)
+    if root is None and name not in known:
+        known |= _variant(name)
     if name not in known:
         listed = ", ".join(sorted(known)) or "none"
         raise StackError(f"no service '{name}'{did_you_mean(name, known)}; services: {listed}")
     path = known[name]
     try:
         described = tomllib.loads(path.read_text())
-        return ServiceSpec.model_validate({**described, "folder": path.parent})
+        return ServiceSpec.model_validate({"folder": path.parent, **described})
     except (tomllib.TOMLDecodeError, ValidationError) as error:
         raise StackError(f"{path}: {error}") from None
 
@@ -291,6 +306,15 @@ def _described(root: Path | None) -> dict[str, Path]:
     roots = [root] if root else [services_dir(), *parts_of_systems("services")]
     paths = [path for each in reversed(roots) for path in sorted(each.glob("*/service.toml"))]
     return {path.parent.name: path for path in paths}
+
+
+def _variant(name: str) -> dict[str, Path]:
+    """Return the description of a service that a run's own parameters describe, if it is there."""
+    path = variants_dir() / name / "service.toml"
+    if not (name.startswith(VARIANT) and name.isascii() and path.is_file()):
+        return {}
+    # It says what is started: nobody else may have written it.
+    return {name: own_folder(variants_dir()) / name / path.name}
 
 
 _PLACEHOLDER = re.compile(r"\{([a-z_]+(?:\.[a-z_]+)?)\}")

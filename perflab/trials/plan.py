@@ -16,11 +16,21 @@ from perflab.recordings.responses import COMMON
 from perflab.stacks.plan import StackPlan
 
 
+class Target(BaseModel):
+    """What runs already: ``http://host:port``, and the hosts that the user has allowed by name."""
+
+    model_config = ConfigDict(frozen=True)
+
+    address: str
+    allowed: tuple[str, ...] = ()
+
+
 class Treatment(BaseModel):
     """One combination of levels, the stack it needs, the load it gets, and what looks at it.
 
     What is measured is said by the ``instruments`` alone: nothing else is in the trials' rows but
-    what every trial has (its states, the client's lateness, the CPU of services).
+    what every trial has (its states, the client's lateness, the CPU of services). With a ``target``
+    the load goes there and to no node of the stack.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -31,6 +41,7 @@ class Treatment(BaseModel):
     stack: StackPlan
     workload: Workload
     instruments: tuple[NamedInstrument, ...] = STANDARD
+    target: Target | None = None
 
 
 class RunPlan(BaseModel):

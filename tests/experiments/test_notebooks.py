@@ -83,6 +83,7 @@ SMALL = {
     "registry_downloads": DOWNLOADS,
     "connection_lifecycle": CONNECTIONS,
     "llm_streaming": STREAMS,
+    "own_service": {"blocks": 2, "duration_s": 0.5, "warmup_s": 0.1, "users": 1},
 }
 
 

@@ -1,0 +1,183 @@
+"""``perflab duel``: variants of one's own service under one load, and a verdict."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from perflab.cli.completing import run_references
+from perflab.cli.duel_file import VARIANTS, read_duel
+from perflab.cli.terminal import console as make_console
+from perflab.errors import ParameterError
+
+if TYPE_CHECKING:
+    from perflab.analysis.treatments.thresholds import Threshold
+
+EXPERIMENT = "own_service"
+WORSE = 3
+NOT_COMPARED = 4
+UNDECIDED = 5
+START, LOAD, VERDICT = "Variants and their start", "Load", "Verdict"
+
+
+def _option(help: str, panel: str, *names: str) -> Any:
+    return typer.Option(*names, help=help, rich_help_panel=panel)
+
+
+def command(
+    file: Annotated[
+        str, typer.Argument(help="duel.toml; options go before it", metavar="[FILE]")
+    ] = "",
+    variant: Annotated[
+        list[str] | None,
+        _option("NAME=KIND:WHAT; repeatable, the first is the baseline", START),
+    ] = None,
+    start: Annotated[
+        str, _option("starts a git variant, with {port} (else: its Dockerfile)", START, "--command")
+    ] = "",
+    prepare: Annotated[str, _option("shell words, run once per git variant", START)] = "",
+    health: Annotated[str, _option("path that answers 200 when a variant is ready", START)] = "",
+    start_timeout: Annotated[float | None, _option("seconds to become ready (60)", START)] = None,
+    allow_target: Annotated[
+        list[str] | None, _option("a host other than loopback you may load; repeatable", START)
+    ] = None,
+    users: Annotated[int | None, _option("closed loop of users (4)", LOAD)] = None,
+    think_time: Annotated[float | None, _option("seconds a user waits", LOAD)] = None,
+    rate: Annotated[float | None, _option("open loop: requests a second", LOAD)] = None,
+    arrivals: Annotated[str, _option("constant or poisson", LOAD)] = "",
+    path: Annotated[str, _option("path and query of the request", LOAD)] = "",
+    method: Annotated[str, _option("GET, POST...", LOAD, "--method", "-X")] = "",
+    header: Annotated[
+        list[str] | None, _option("'Name: value'; repeatable", LOAD, "--header", "-H")
+    ] = None,
+    body: Annotated[str, _option("body, or @FILE of text", LOAD)] = "",
+    connection: Annotated[str, _option("keep-alive or per-request", LOAD)] = "",
+    timeout: Annotated[float | None, _option("seconds a request may take (10)", LOAD)] = None,
+    expect_status: Annotated[int | None, _option("other statuses are failures", LOAD)] = None,
+    expect_body: Annotated[str, _option("must occur in every body", LOAD)] = "",
+    duration: Annotated[
+        float | None, _option("seconds of each trial (3)", LOAD, "--duration", "-d")
+    ] = None,
+    warmup: Annotated[float | None, _option("seconds before them (1)", LOAD)] = None,
+    blocks: Annotated[
+        str, _option("one trial of each variant per block (8), or until_decided", VERDICT)
+    ] = "",
+    seed: Annotated[int | None, _option("decides the order of trials", VERDICT)] = None,
+    fail_on: Annotated[
+        list[str] | None,
+        _option(
+            "status 3 where certainly worse: 'p99>1.05'; throughput<, mean>, p50>, p99>, cpu>, "
+            "memory>, failures>; repeatable",
+            VERDICT,
+        ),
+    ] = None,
+    strict: Annotated[
+        bool, _option("status 5 where a bound is undecided", VERDICT, "--strict")
+    ] = False,
+    resume: Annotated[
+        str,
+        typer.Option(
+            help="finish this run", rich_help_panel=VERDICT, autocompletion=run_references
+        ),
+    ] = "",
+    wait: Annotated[float, _option("seconds to wait for another measurement", VERDICT)] = 0.0,
+) -> None:
+    """Compare variants of a service of your own; how much slower is which, and how sure is that?
+
+    KIND:WHAT is git:REPOSITORY@REVISION, command:WORDS, url:http://HOST:PORT, image:NAME:TAG or
+    dockerfile:FOLDER. Variants are started afresh for every block of trials, in random order. They
+    listen on 127.0.0.1, at {port} of their command, which is also PORT in the environment.
+
+    Two revisions: perflab duel --variant old=git:.@v1.2 --variant new=git:.@HEAD
+    --command 'python app.py --port {port}' --path /items --users 8
+
+    For CI: perflab duel duel.toml --fail-on 'p99>1.05' --fail-on 'cpu>1.1' --strict
+
+    What runs already: perflab duel --variant a=url:http://127.0.0.1:8001
+    --variant b=url:http://127.0.0.1:8002 --rate 200
+
+    Exit status: 0 no bound of --fail-on is certainly crossed; 1 an error, told on stderr; 2 words
+    that cannot be read; 3 a bound is crossed by the whole 95% interval; 4 a bound could not be
+    judged, or nothing was compared, for want of valid trials; 5 with --strict, a bound lies within
+    an interval; 130 interrupted. Of several the first of 3, 4, 5.
+    """
+    given: dict[str, Any] = {
+        "command": start, "prepare": prepare, "health": health, "start_timeout_s": start_timeout,
+        "allow_targets": allow_target, "users": users, "think_time_s": think_time, "rate": rate,
+        "arrivals": arrivals, "path": path, "method": method, "headers": header,
+        "body": _text(body), "connection": connection, "timeout_s": timeout,
+        "expect_status": expect_status, "expect_body": expect_body, "duration_s": duration,
+        "warmup_s": warmup, "blocks": blocks, "seed": seed, VARIANTS: variant,
+    }  # fmt: skip
+    given = {name: value for name, value in given.items() if value not in (None, "", [])}
+    values = {**(read_duel(Path(file)) if file else {}), **given}
+    bounds = [*values.pop("fail_on", []), *(fail_on or [])]
+    strict = bool(values.pop("strict", False)) or strict
+    if resume:
+        values.pop("folder", None)
+        values["resume"] = resume
+    elif VARIANTS not in values:
+        raise ParameterError("perflab duel", ["give two --variant NAME=KIND:WHAT, or a file"])
+    else:
+        values.setdefault("folder", str(Path.cwd()))
+    _carry_out(values | ({"wait_s": wait} if wait else {}), bounds, strict)
+
+
+def _text(body: str) -> str:
+    """Return a body; of ``@FILE`` what is in it."""
+    if not body.startswith("@"):
+        return body
+    try:
+        return Path(body[1:]).read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ParameterError("perflab duel", [f"--body {body}: {error}"]) from None
+
+
+def _checked(values: dict[str, Any], bounds: list[str]) -> list[Threshold]:
+    """Return the bounds; where one is wrong, what is wrong with the parameters is told as well."""
+    from perflab import systems
+    from perflab.analysis.treatments.thresholds import thresholds_of
+
+    try:
+        return thresholds_of(bounds)
+    except ParameterError as error:
+        problems = [f"--fail-on: {each}" for each in error.problems]
+        if "resume" not in values:
+            try:
+                systems.experiment(EXPERIMENT).check(values)
+            except ParameterError as other:
+                problems += other.problems
+        raise ParameterError("perflab duel", problems) from None
+
+
+def _carry_out(values: dict[str, Any], bounds: list[str], strict: bool) -> None:
+    """Run, print the verdict, save the figures; end with the status of the gate."""
+    from perflab import laboratory
+    from perflab.analysis.treatments.evaluation import evaluate
+    from perflab.analysis.treatments.thresholds import Crossed, judged
+    from perflab.reports.side_by_side import gate_lines
+
+    asked = _checked(values, bounds)
+    found = laboratory.run(EXPERIMENT, values)
+    console = make_console()
+    console.print(str(laboratory.verdict(found)), markup=False, highlight=False)
+    findings = evaluate(found)
+    gate = judged(asked, findings)
+    for line in gate_lines(gate):
+        console.print(line, markup=False, highlight=False)
+    for path in laboratory.save(found):
+        if path.suffix in (".svg", ".png", ".md"):
+            console.print(str(path), markup=False, highlight=False, soft_wrap=True)
+    console.print(found.run_id, markup=False, highlight=False)
+    crossed = {each.crossed for each in gate}
+    unjudged = len(asked) > len({each.threshold.text for each in gate})
+    sys.stdout.flush()
+    if Crossed.YES in crossed:
+        raise typer.Exit(WORSE)
+    if Crossed.UNKNOWN in crossed or unjudged or not any(each.effect for each in findings):
+        raise typer.Exit(NOT_COMPARED)
+    if strict and Crossed.UNDECIDED in crossed:
+        raise typer.Exit(UNDECIDED)

@@ -1,0 +1,1 @@
+"""The experiments of this system, one module each."""

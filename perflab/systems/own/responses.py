@@ -1,0 +1,25 @@
+"""The numbers of its trials that can be compared; CPU and memory whatever a variant is called."""
+
+from __future__ import annotations
+
+from perflab.recordings import Response
+from perflab.recordings.responses import CLIENT, CPU, MEMORY, REQUESTS
+
+RESPONSES = (
+    *REQUESTS,
+    Response(
+        name="service_cpu_us_per_request", title="CPU time per request", unit="us",
+        heading="CPU us/request", noun="CPU per request", better="less", typical=True,
+    ),
+    Response(
+        name="service_memory_bytes", title="largest memory", unit="bytes", heading="memory, bytes",
+        noun="memory", better="less", typical=True,
+    ),
+    Response(
+        name="failure_share", title="share of requests that failed", heading="failure share",
+        noun="failures", better="less", typical=True,
+    ),
+    *(each.model_copy(update={"typical": False}) for each in CPU),
+    *MEMORY,
+    *CLIENT,
+)  # fmt: skip

@@ -1,0 +1,84 @@
+"""One request before every load: a variant that answers something else is not compared."""
+
+from __future__ import annotations
+
+import http.client
+import urllib.error
+import urllib.request
+
+from perflab.errors import LoadError, ServiceFailed
+from perflab.instruments import Instrument, Load, Look, Observation, Scene
+from perflab.load.targets import refuse_foreign
+from perflab.stacks.asking import TOKENS_OPENER
+from perflab.stacks.backend import HOST
+
+SHOWN = 200
+
+
+class RightAnswer(Instrument):
+    """Sends the workload's request once, and fails the trial whose answer is not as expected.
+
+    ``target`` is where the variant runs; empty for one that the lab started.
+    """
+
+    variant: str
+    target: str = ""
+    allowed: tuple[str, ...] = ()
+
+    def look(self, scene: Scene) -> Look:
+        """Return the look at one trial."""
+        return _RightAnswer(self, scene)
+
+
+class _RightAnswer(Look):
+    def __init__(self, asked: RightAnswer, scene: Scene) -> None:
+        self._asked = asked
+        self._scene = scene
+
+    def before(self) -> None:
+        """Ask once."""
+        address = self._asked.target or self._own()
+        refuse_foreign(address, self._asked.allowed)
+        wanted = self._scene.workload.request
+        body = str(wanted.body).encode() if wanted.body else None
+        request = urllib.request.Request(
+            address + wanted.path, body, dict(wanted.headers), method=wanted.method
+        )
+        what = f"{wanted.method} {wanted.path}"
+        try:
+            status, text = _answer(request, self._scene.workload.timeout_s)
+        except (OSError, http.client.HTTPException) as error:
+            raise self._refusal(f"{what} has no answer: {error}") from None
+        if status != wanted.expect_status:
+            raise self._refusal(
+                f"{what} is answered with {status}, and {wanted.expect_status} was expected: "
+                f"{text[:SHOWN]}"
+            )
+        if wanted.expect_body not in text:
+            raise self._refusal(
+                f"the answer to {what} holds no '{wanted.expect_body}': {text[:SHOWN]}"
+            )
+
+    def _own(self) -> str:
+        running = self._scene.residents.instance(self._scene.treatment, self._asked.variant)
+        return f"http://{HOST}:{running.launch.port}"
+
+    def _refusal(self, why: str) -> Exception:
+        reason = f"it is not compared with the others: {why}"
+        if self._asked.target:
+            return LoadError(f"variant '{self._asked.variant}': {reason}")
+        running = self._scene.residents.instance(self._scene.treatment, self._asked.variant)
+        return ServiceFailed(self._asked.variant, reason, running.log())
+
+    def observe(self, load: Load) -> Observation:  # noqa: ARG002
+        """Return nothing: the load checks every answer itself."""
+        return Observation()
+
+
+def _answer(request: urllib.request.Request, timeout_s: float) -> tuple[int, str]:
+    try:
+        with TOKENS_OPENER.open(request, timeout=timeout_s) as answer:
+            return int(answer.status), answer.read().decode(errors="replace")
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode(errors="replace")

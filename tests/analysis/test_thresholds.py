@@ -1,0 +1,64 @@
+"""Bounds of a gate: crossed only where the whole interval is beyond; refused where senseless."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import pytest
+
+from perflab.analysis.methods.comparison import effect_of
+from perflab.analysis.treatments.evaluation import Finding
+from perflab.analysis.treatments.thresholds import Crossed, thresholds_of
+from perflab.analysis.treatments.verdict import judge
+from perflab.errors import ParameterError
+from perflab.recordings import Contrast, Response
+
+
+def finding(*ratios: float) -> Finding:
+    """Return what was found where the blocks have these ratios."""
+    contrast = Contrast(
+        name="new against old: p99_ms", claim="p99", response="p99_ms",
+        numerator={"variant": "new"}, denominator={"variant": "old"},
+    )  # fmt: skip
+    effect = effect_of(pd.Series([math.log(each) for each in ratios])) if ratios else None
+    return Finding(contrast, Response(name="p99_ms", title="p99"), effect, judge(effect, contrast))
+
+
+def crossed(text: str, *ratios: float) -> Crossed:
+    (threshold,) = thresholds_of([text])
+    return threshold.crossed_by(finding(*ratios))
+
+
+def test_a_bound_is_crossed_only_by_the_whole_interval() -> None:
+    around = (1.08, 1.09, 1.10, 1.11, 1.12, 1.13, 1.14, 1.15)
+    assert crossed("p99>1.05", *around) is Crossed.YES
+    assert crossed("p99>1.10", *around) is Crossed.UNDECIDED
+    assert crossed("p99>1.30", *around) is Crossed.NO
+
+
+def test_throughput_is_worse_below_its_bound() -> None:
+    around = (0.88, 0.89, 0.90, 0.91, 0.92, 0.90, 0.91, 0.89)
+    assert crossed("throughput<0.95", *around) is Crossed.YES
+    assert crossed("throughput<0.90", *around) is Crossed.UNDECIDED
+    assert crossed("throughput<0.80", *around) is Crossed.NO
+
+
+def test_what_was_not_compared_crosses_nothing_and_holds_nothing() -> None:
+    assert crossed("p99>1.05") is Crossed.UNKNOWN
+    assert crossed("p99>1.05", 1.2) is Crossed.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["p99<1.05", "throughput>1.05", "p99>0.9", "throughput<1.1", "p98>2", "p99", "failures>1"],
+)
+def test_a_bound_that_cannot_be_meant_is_refused(text: str) -> None:
+    with pytest.raises(ParameterError, match="--fail-on"):
+        thresholds_of([text])
+
+
+def test_all_wrong_bounds_are_told_at_once() -> None:
+    with pytest.raises(ParameterError) as caught:
+        thresholds_of(["p99<2", "p1>3", "cpu>1.1"])
+    assert len(caught.value.problems) == 2

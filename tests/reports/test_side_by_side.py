@@ -1,0 +1,66 @@
+"""Variants side by side, in sentences that say how much, how sure, and what would decide it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from perflab import laboratory
+from perflab.recordings import Run
+from tests.synthetic import Planted, contrast_of, write_run
+
+UNPUBLISHED = {"published_ratio": None, "published_direction": None, "source": ""}
+
+
+def told(root: Path, ratio: float, response: str = "throughput_rps", **planted: object) -> str:
+    """Return the first sentence on a variant of so much throughput."""
+    old, new = Planted({"variant": "old"}), Planted({"variant": "new"}, ratio)
+    contrast = contrast_of(
+        new, old, name=f"new against old: {response}", response=response, **UNPUBLISHED
+    )
+    run: Run = write_run(root, treatments=(old, new), contrasts=[contrast], **planted)  # type: ignore[arg-type]
+    return next(iter(laboratory.verdict(run)))
+
+
+def test_a_slower_variant_is_so_many_times_as_slow(tmp_path: Path) -> None:
+    line = told(tmp_path, 1 / 1.5, "mean_ms", blocks=8)
+    assert line.startswith("new is 1.")
+    assert "times as slow on the mean as old (8 blocks)." in line
+
+
+def test_a_faster_variant_is_so_many_times_as_fast(tmp_path: Path) -> None:
+    line = told(tmp_path, 1.5, "mean_ms", blocks=8)
+    assert line.startswith("new is 1.")
+    assert "times as fast on the mean as old" in line
+
+
+def test_a_share_is_told_with_its_interval(tmp_path: Path) -> None:
+    line = told(tmp_path, 0.8, blocks=10, noise=0.01)
+    assert line.startswith("new has ")
+    assert "%] less throughput than old (10 blocks)." in line
+
+
+def test_variants_that_are_alike_have_no_difference_that_matters(tmp_path: Path) -> None:
+    line = told(tmp_path, 1.0, blocks=10, noise=0.003)
+    assert "no difference larger than 3%" in line
+
+
+def test_what_is_undecided_says_how_many_blocks_would_decide_it(tmp_path: Path) -> None:
+    line = told(tmp_path, 1.0, blocks=8, noise=0.1)
+    assert "undecided" in line
+    assert "a fresh run of" in line
+
+
+def test_what_has_no_valid_trials_is_not_compared_and_says_why(tmp_path: Path) -> None:
+    line = told(tmp_path, 1.2, blocks=3, invalid=[(0, 1), (1, 1), (2, 1)])
+    assert line.startswith("new against old: not compared.")
+    assert "the client used 97% of its cores" in line
+
+
+@pytest.mark.parametrize("ratio", [1.0, 1.6])
+def test_a_published_claim_is_judged_as_ever(tmp_path: Path, ratio: float) -> None:
+    old, new = Planted({"variant": "old"}), Planted({"variant": "new"}, ratio)
+    run = write_run(tmp_path, treatments=(old, new), contrasts=[contrast_of(new, old)])
+    assert "side by side" not in str(laboratory.verdict(run))
+    assert "published" in str(laboratory.verdict(run)).lower()
