@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from perflab.errors import LoadError
 from perflab.load.completeness import MAX_ERROR_SHARE
-from perflab.load.workload import ClosedLoop, Objective, OpenLoop, Stage, Workload
+from perflab.load.workload import ClosedLoop, Measured, Objective, OpenLoop, Stage, Workload
 from perflab.percentiles import needed_n
 from perflab.recordings.reasons import Reason
 
@@ -23,6 +23,12 @@ MIN_GROWN_MS = 1.0
 MAX_GROWN_SHARE = 0.5
 # A stall of the machine spoils one probe of a level, a limit of the client spoils all.
 MOST_SPOILT = 3
+# Where the summary of a load has the times that an objective may be about.
+TIMES: Mapping[Measured, str] = {
+    "response": "response_time_ms",
+    "ttft": "first_chunk_ms",
+    "gap": "chunk_gap_ms",
+}
 
 
 @dataclass(frozen=True)
@@ -217,8 +223,9 @@ def judged(level: float, shown: Mapping[str, Any], objectives: Sequence[Objectiv
     """
     missed: list[str] = []
     for objective in objectives:
-        name = f"p{objective.percentile:g}"
-        found = shown["response_time_ms"].get(name)
+        share = f"p{objective.percentile:g}"
+        name = share if objective.is_watched else f"{objective.of}_{share}"
+        found = shown.get(TIMES[objective.of], {}).get(share)
         if found is None and not missed and not shown["errors"]:
             raise LoadError(
                 f"{shown['requests']} answers at a level of {level:g} are too few to know {name}: "

@@ -25,6 +25,7 @@ from perflab.load.generator import Generator
 from perflab.load.result import LoadResult
 from perflab.load.selfcheck import check
 from perflab.load.stopping import Progress, StopLoad
+from perflab.load.workload import Workload
 from perflab.recordings import Reason
 from perflab.sampling.meters import Meter
 from perflab.sampling.sampler import Sampler
@@ -173,8 +174,9 @@ def _measured(bench: Bench, treatment: Treatment, row: dict[str, Any], kept: _Ke
     residents.reset(name)
     pids = bench.generator.pids
     scene = Scene(
-        residents, name, treatment.workload, bench.placement, bench.labels, pids, bench.interrupted
-    )
+        residents, name, treatment.workload, bench.placement, bench.labels, pids,
+        bench.interrupted, send=lambda load: _sent(bench, name, load),
+    )  # fmt: skip
     kept.looks = looks = [GuardedLook(each, scene) for each in treatment.instruments]
     for look in looks:
         look.before()
@@ -241,19 +243,36 @@ def _load(bench: Bench, treatment: Treatment, kept: _Kept) -> tuple[Load, list[s
     residents, name = bench.residents, treatment.name
     active = residents.active(name)
     meters: dict[str, Meter] = {node: instance.meter() for node, instance in active.items()}
-    port = active[treatment.workload.request.node].launch.port
     watch = _Watch(bench, name)
     with _begun(kept.looks) as own:
         kept.sampler = sampler = Sampler({**meters, **own}, bench.generator.pids)
         sampler.start()
         try:
             kept.result = result = bench.generator.run(
-                treatment.workload, f"http://{HOST}:{port}", bench.on_progress, watch
-            )
+                treatment.workload, _address(bench, name, treatment.workload), bench.on_progress,
+                watch,
+            )  # fmt: skip
         finally:
             sampler.stop()
         watch.raise_death()
     return Load(result, sampler.samples(), (*active, CLIENT, LAB)), list(own)
+
+
+def _address(bench: Bench, name: str, load: Workload) -> str:
+    port = bench.residents.active(name)[load.request.node].launch.port
+    return f"http://{HOST}:{port}"
+
+
+def _sent(bench: Bench, name: str, load: Workload) -> LoadResult:
+    """Send a load that an instrument asks for; it ends as the trial's own would."""
+    watch = _Watch(bench, name)
+    result = bench.generator.run(load, _address(bench, name, load), check=watch)
+    try:
+        watch.raise_death()
+    except StackError:
+        result.discard()
+        raise
+    return result
 
 
 class _Watch:

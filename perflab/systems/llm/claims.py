@@ -11,11 +11,12 @@ from collections.abc import Collection, Iterable, Iterator
 from perflab.recordings import Contrast, ContrastPair, published_value
 from perflab.recordings.contrasts import Direction
 from perflab.systems.llm.preset import RESULTS, STUDY
-from perflab.systems.llm.rungs import KINDS, few_files
+from perflab.systems.llm.rungs import CAPACITY, KINDS, VERSIONS, few_files
 
 CPU, CHUNK_CPU, CORES = "server_cpu_us_per_answer", "server_cpu_us_per_chunk", "cpu_share_proxy"
 FIRST, GAP, MEAN, RATE = "first_chunk_p50_ms", "chunk_gap_p99_ms", "mean_ms", "throughput_rps"
 USERS, REQUESTS, SUCCESSES = "users_at_stop", "requests_begun", "successes_until_stop"
+HELD = "users_held"
 WORDS = {
     CPU: "proxy CPU per answer",
     CHUNK_CPU: "proxy CPU per chunk",
@@ -25,6 +26,7 @@ WORDS = {
     MEAN: "mean",
     RATE: "answers per second",
     USERS: "users at failure",
+    HELD: "users held",
     REQUESTS: "requests at failure",
     SUCCESSES: "successes at failure",
 }
@@ -44,7 +46,7 @@ def contrasts(have: Collection[str], limits: Iterable[int], as_published: bool) 
     as_published : bool
         Whether the stress test is the published one, as far as that is stated.
     """
-    wanted = [*_kinds(), *_pacing(), *_wires()]
+    wanted = [*_kinds(), *_pacing(), *_wires(), *_capacity()]
     levels = sorted(set(limits))
     for limit in levels:
         wanted += _limit(limit, as_published)
@@ -152,6 +154,16 @@ def _misled(
         published_direction=direction,
         source="llm_proxy study, claim 2" if direction else "",
     )
+
+
+def _capacity() -> Iterator[Contrast]:
+    """Yield claim 1 by search. Users at failure are another estimand: no size is compared."""
+    old, new, raw = (f"{CAPACITY}_{version}" for version in VERSIONS)
+    yield _between(
+        (new, old), HELD, "the new version has more capacity: users within the objectives",
+        "greater", "llm_proxy study, claim 1",
+    )  # fmt: skip
+    yield _between((raw, old), HELD, "beyond the study: users within the objectives, raw bytes")
 
 
 def _limit(limit: int, as_published: bool) -> Iterator[Contrast]:

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from perflab.instruments import STANDARD, Chunks, FailureThreshold, Instrument, Requests
+from perflab.instruments import (
+    STANDARD,
+    Chunks,
+    FailureThreshold,
+    Instrument,
+    Requests,
+    UsersHeld,
+)
 from perflab.load.workload import ClosedLoop, StopRules, UserStage, Workload
 from perflab.recordings import Remark
 from perflab.stacks.hooks import HttpHook
@@ -31,7 +38,7 @@ def treatments(parameters: StreamingParameters, rungs: Mapping[str, Rung]) -> li
             levels=levels(parameters, name, rung),
             stack=_stack(parameters, rung),
             workload=workload(parameters, rung),
-            instruments=instruments(rung),
+            instruments=instruments(parameters, rung),
         )
         for name, rung in rungs.items()
     ]
@@ -61,8 +68,14 @@ def factors(
 
 
 def users(parameters: StreamingParameters, rung: Rung) -> int:
-    """Return the most users that a rung has at a time."""
+    """Return the most users that a rung's own load has at a time."""
     return parameters.stress_users if rung.is_ramp else parameters.users
+
+
+def _most_users(parameters: StreamingParameters, rung: Rung) -> int:
+    """Return the most users that the proxy may ever see, those of a search included."""
+    searched = parameters.search_most if rung.is_search else 0
+    return max(users(parameters, rung), searched)
 
 
 def _token_rate(parameters: StreamingParameters, rung: Rung) -> float:
@@ -71,7 +84,7 @@ def _token_rate(parameters: StreamingParameters, rung: Rung) -> float:
 
 def _stack(parameters: StreamingParameters, rung: Rung) -> StackPlan:
     """Return the proxy before a model that has room for all."""
-    enough = SPARE_FILES + FILES_OF_A_USER * users(parameters, rung)
+    enough = SPARE_FILES + FILES_OF_A_USER * _most_users(parameters, rung)
     planned = stack(
         {"mode": MODES[rung.version], "max_files": rung.max_files or enough},
         upstream={
@@ -86,17 +99,31 @@ def _stack(parameters: StreamingParameters, rung: Rung) -> StackPlan:
     return StackPlan(nodes=planned.nodes, count=(count,))
 
 
-def instruments(rung: Rung) -> tuple[Instrument, ...]:
+def instruments(parameters: StreamingParameters, rung: Rung) -> tuple[Instrument, ...]:
     """Return what looks at a rung: a ramp is not steady, and a batch has no chunks."""
     looks: list[Instrument] = [StreamCost(node=PROXY)]
     if rung.kind != "batch":
         looks.append(Chunks())
+    if rung.is_search:
+        # First of all, so that the probe of the CPU's speed comes right before the load.
+        return (_search(parameters), *STANDARD, *looks)
     if not rung.is_ramp:
         return (*STANDARD, *looks)
     steady = [each for each in STANDARD if not isinstance(each, Requests)]
     return (
         Requests(steady=False), *steady, *looks, FailureThreshold(), BrokenOff()
     )  # fmt: skip
+
+
+def _search(parameters: StreamingParameters) -> UsersHeld:
+    return UsersHeld(
+        objectives=parameters.wanted,
+        start=parameters.search_start,
+        most=parameters.search_most,
+        tolerance=parameters.search_tolerance,
+        probe_s=parameters.probe_s,
+        warmup_s=parameters.interval_s,
+    )
 
 
 def workload(parameters: StreamingParameters, rung: Rung) -> Workload:
@@ -150,4 +177,10 @@ def remarks(parameters: StreamingParameters, rungs: Mapping[str, Rung]) -> Seque
             " goes on to its end and is in no time and no throughput"
         )
         found.append(Remark(code="llm.threshold", text=text))
+    if any(rung.is_search for rung in rungs.values()):
+        text = (
+            f"capacity is the most users that hold {' and '.join(parameters.objectives)}; versions"
+            f" that are less than {parameters.search_tolerance:.3g} apart may get the same number"
+        )
+        found.append(Remark(code="llm.capacity", text=text))
     return found
