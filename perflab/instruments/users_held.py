@@ -25,9 +25,9 @@ COLUMNS = {
     "users": "int64",
     "outcome": "string",
     "words": "string",
-    "first_chunk_p95_ms": "float64",
-    "chunk_gap_p99_ms": "float64",
-    "p95_ms": "float64",
+    "first_chunk_p95_ms": "double",
+    "chunk_gap_p99_ms": "double",
+    "p95_ms": "double",
 }
 # How a step ended: its numbers say that objectives were held, or missed, or may not be used.
 HELD, MISSED_WORD, REFUSED = "held", "missed", "refused"
