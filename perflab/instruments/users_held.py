@@ -1,4 +1,4 @@
-"""The users that a service holds within objectives: searched by loads of their own in each trial."""
+"""The users that a service holds within objectives, searched by loads of their own."""
 
 from __future__ import annotations
 

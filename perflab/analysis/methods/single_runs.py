@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy import stats
@@ -122,9 +123,7 @@ class Apart:
     high: float
 
 
-def apart(
-    groups: Sequence[Sequence[float]], ratio: float, confidence: float = CONFIDENCE
-) -> Apart:
+def apart(groups: Sequence[Sequence[float]], ratio: float, confidence: float = CONFIDENCE) -> Apart:
     """Return how often single runs of one kind differ by more than ``ratio``.
 
     Parameters
@@ -160,12 +159,15 @@ def apart(
     ]
     beyond = sum(bool(each > math.log(ratio)) for each in differences)
     freedom = sum(len(own) - 1 for own in logs)
-    counts = (sum(map(len, known)), len(logs), unreached, len(differences), beyond)
+    counted = partial(
+        Apart, ratio, sum(map(len, known)), len(logs), unreached, len(differences), beyond
+    )
     if freedom < FEWEST - 1 or unreached:
-        return Apart(ratio, *counts, math.nan, math.nan, math.nan)
+        return counted(math.nan, math.nan, math.nan)
     squares = sum(float(((own - own.mean()) ** 2).sum()) for own in logs)
     tails = stats.chi2.ppf([(1 + confidence) / 2, (1 - confidence) / 2], freedom)
-    spreads = np.sqrt(squares / np.array([freedom, *tails]))
+    spreads = np.sqrt(squares / np.append(tails, freedom))
     with np.errstate(divide="ignore"):
         shares = 2 * stats.norm.sf(math.log(ratio) / (spreads * math.sqrt(2)))
-    return Apart(ratio, *counts, *map(float, shares))
+    low, high, share = map(float, shares)
+    return counted(share, low, high)

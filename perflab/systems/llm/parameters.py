@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field, field_validator, model_validator
 
-from perflab.experiments.experiment import RunParameters
+from perflab.experiments.preset import Preset, PresetParameters
 from perflab.load.objective_words import objective
 from perflab.load.workload import Objective
 from perflab.systems.llm.preset import published_settings
@@ -15,10 +15,10 @@ from perflab.systems.llm.rungs import Set
 Limit = Annotated[int, Field(ge=64, le=1_000_000)]
 
 
-class StreamingParameters(RunParameters):
+class StreamingParameters(PresetParameters):
     """Parameters of the experiment on streams."""
 
-    preset: Literal["quick", "published"] = Field(
+    preset: Preset = Field(
         default="quick",
         description="published: the study's users, cycle, length and threshold for whatever is not "
         "given; the model's speed and the answers' length it does not state",
@@ -115,12 +115,10 @@ class StreamingParameters(RunParameters):
         default=5.0, gt=0, le=3600, description="seconds after which an answer has failed"
     )
 
-    @model_validator(mode="before")
     @classmethod
-    def _take_preset(cls, values: Any) -> Any:
-        if isinstance(values, dict) and values.get("preset") == "published":
-            return {**published_settings(), **values}
-        return values
+    def published_values(cls) -> dict[str, Any]:
+        """Return what the preset sets."""
+        return published_settings()
 
     @model_validator(mode="after")
     def _leaves_room_in_the_cycle(self) -> StreamingParameters:

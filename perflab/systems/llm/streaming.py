@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from perflab.experiments.ladders import Ladder
 from perflab.instruments import (
     STANDARD,
     Chunks,
@@ -22,32 +23,15 @@ from perflab.systems.llm.parameters import StreamingParameters
 from perflab.systems.llm.rungs import MODES, Rung
 from perflab.systems.llm.service import stack
 from perflab.systems.llm.stream_cost import StreamCost
-from perflab.trials.plan import Treatment
 
 PROXY = "proxy"
 # Two descriptors for a stream, and as many again for what is idle or about to close.
 FILES_OF_A_USER, SPARE_FILES = 4, 256
 
 
-def treatments(parameters: StreamingParameters, rungs: Mapping[str, Rung]) -> list[Treatment]:
-    """Return a treatment for every rung, named as the mapping names it."""
-    return [
-        Treatment(
-            name=f"rung={name}",
-            label=rung.label,
-            levels=levels(parameters, name, rung),
-            stack=_stack(parameters, rung),
-            workload=workload(parameters, rung),
-            instruments=instruments(parameters, rung),
-        )
-        for name, rung in rungs.items()
-    ]
-
-
-def levels(parameters: StreamingParameters, name: str, rung: Rung) -> dict[str, str]:
-    """Return a rung's levels, its own name first."""
-    named = {
-        "rung": name,
+def levels(parameters: StreamingParameters, rung: Rung) -> Mapping[str, object]:
+    """Return a rung\'s levels beside its name."""
+    return {
         "version": rung.version,
         "kind": rung.kind,
         "wire": rung.wire,
@@ -56,15 +40,6 @@ def levels(parameters: StreamingParameters, name: str, rung: Rung) -> dict[str, 
         "max_files": rung.max_files or "enough",
         "users": users(parameters, rung),
     }
-    return {factor: str(level) for factor, level in named.items()}
-
-
-def factors(
-    parameters: StreamingParameters, rungs: Mapping[str, Rung]
-) -> dict[str, tuple[str, ...]]:
-    """Return the levels of every factor, in the order in which rungs first have them."""
-    rows = [levels(parameters, name, rung) for name, rung in rungs.items()]
-    return {factor: tuple(dict.fromkeys(row[factor] for row in rows)) for factor in rows[0]}
 
 
 def users(parameters: StreamingParameters, rung: Rung) -> int:
@@ -160,6 +135,9 @@ def _ramp(parameters: StreamingParameters) -> ClosedLoop:
         pacing_s=parameters.interval_s,
         max_duration_s=parameters.ramp_s + parameters.timeout_s,
     )
+
+
+LADDER = Ladder(levels, _stack, workload, instruments)
 
 
 def remarks(parameters: StreamingParameters, rungs: Mapping[str, Rung]) -> Sequence[Remark]:
