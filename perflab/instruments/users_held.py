@@ -10,11 +10,18 @@ import pandas as pd
 from pydantic import Field
 
 from perflab.instruments.instrument import Instrument, Load, Look, Observation, Scene
-from perflab.load.capacity import Capacity, Probe, search
+from perflab.load.capacity import (
+    LONGEST_PROBE_S,
+    Capacity,
+    Probe,
+    needed_s,
+    rate_of,
+    search,
+)
 from perflab.load.probing import probed
 from perflab.load.workload import ClosedLoop, Objective, Workload
 from perflab.percentiles import needed_n
-from perflab.recordings import Remark
+from perflab.recordings import Reason, Remark
 from perflab.recordings.responses import at_least_column
 from perflab.stacks.plan import StackPlan
 
@@ -36,8 +43,8 @@ HELD, MISSED_WORD, REFUSED = "held", "missed", "refused"
 class UsersHeld(Instrument):
     """Searches the most users that the trial's load may have before it misses an objective.
 
-    It does so before the trial's own load, by loads of ``probe_s`` (after ``warmup_s``) that differ
-    from that in their users alone: doubling from ``start`` up to ``most``, then halving until the
+    It does so before the trial's own load, by loads of ``probe_s`` and more (after ``warmup_s``)
+    that differ from that in their users alone: doubling from ``start`` up to ``most``, then halving until the
     bounds are ``tolerance`` apart (:func:`perflab.load.capacity.search`). Each is a load like any
     other: the generator checks itself, and a step in which it was the limit, or which nobody can be
     blamed for, is refused and made again. A trial has the search once; how sure its number is, the
@@ -79,11 +86,12 @@ class UsersHeld(Instrument):
         """Yield that a constant cycle gives too few answers; gaps are many in each of them."""
         if not arrivals.pacing_s or objective.of == "gap":
             return
-        answers = math.floor(self.start * self.probe_s / arrivals.pacing_s)
+        longest_s = max(self.probe_s, LONGEST_PROBE_S)
+        answers = math.floor(self.start * longest_s / arrivals.pacing_s)
         if answers < (needed := needed_n(objective.percentile)):
             yield (
                 f"users held: {objective.text} needs {needed} answers, and {self.start} users give "
-                f"{answers} in {self.probe_s:g} s: begin with more users, or make probes longer"
+                f"{answers} in {longest_s:g} s: begin with more users, or make probes longer"
             )
 
 
@@ -101,7 +109,9 @@ class _UsersHeld(Look):
         made = self._scene.workload.model_copy(update={"stop": stop})
 
         def probe(level: float) -> Probe:
-            found = probed(self._scene.send, made, level, asked.probe_s, asked.warmup_s)
+            found = self._too_small(made, level) or probed(
+                self._scene.send, made, level, asked.probe_s, asked.warmup_s
+            )
             self._steps.append(found)
             return found
 
@@ -109,6 +119,14 @@ class _UsersHeld(Look):
             probe, asked.start, asked.most, asked.tolerance, asked.repeats, whole=True
         )
         self._scene.residents.reset(self._scene.treatment)
+
+    def _too_small(self, made: Workload, level: float) -> Probe | None:
+        """Return that no load of this level would have the answers to be judged; None if it has."""
+        rate = rate_of(made, level)
+        if not rate or needed_s(made, rate) <= max(LONGEST_PROBE_S, self._asked.probe_s):
+            return None
+        text = f"{level:g} users are too few to judge the objectives; begin with more"
+        return Probe(level, unclear=(Reason(code="capacity.too_few", text=text),))
 
     def left(self) -> Mapping[str, pd.DataFrame]:
         """Return the steps so far."""

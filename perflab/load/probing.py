@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from perflab.load import report
-from perflab.load.capacity import Probe, at_level, judged
+from perflab.load.capacity import Probe, at_level, judged, rate_of
 from perflab.load.result import LoadResult
 from perflab.load.selfcheck import check
-from perflab.load.workload import Workload
+from perflab.load.workload import ClosedLoop, Workload
 
 
 def probed(
@@ -35,4 +35,6 @@ def probed(
         shown = report.summary(result, load, check(result, load))
     finally:
         result.discard()
+    if isinstance(load.arrivals, ClosedLoop) and load.arrivals.pacing_s:
+        shown["paced_rps"] = rate_of(load, level)
     return judged(level, shown, made.stop.objectives)
