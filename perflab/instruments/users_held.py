@@ -44,11 +44,11 @@ class UsersHeld(Instrument):
     """Searches the most users that the trial's load may have before it misses an objective.
 
     It does so before the trial's own load, by loads of ``probe_s`` and more (after ``warmup_s``)
-    that differ from that in their users alone: doubling from ``start`` up to ``most``, then halving until the
-    bounds are ``tolerance`` apart (:func:`perflab.load.capacity.search`). Each is a load like any
-    other: the generator checks itself, and a step in which it was the limit, or which nobody can be
-    blamed for, is refused and made again. A trial has the search once; how sure its number is, the
-    blocks say.
+    that differ from that in their users alone: doubling from ``start`` up to ``most``, then halving
+    until the bounds are ``tolerance`` apart (:func:`perflab.load.capacity.search`). Each is a load
+    like any other: the generator checks itself, and a step in which it was the limit, or which
+    nobody can be blamed for, is refused and made again. A trial has the search once; how sure its
+    number is, the blocks say.
 
     ``users_held``: the most users that held; ``users_missed``: the least that did not. Where no
     number of users was surely too many (the end of the range, the client's own limit),

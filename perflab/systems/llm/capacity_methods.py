@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from perflab.analysis.methods.comparison import Effect
 from perflab.analysis.treatments.evaluation import evaluate
+from perflab.analysis.treatments.verdict import SMALLEST_N
 from perflab.numerals import number
 from perflab.recordings import Run
 from perflab.systems.llm.claims import HELD, USERS
@@ -41,7 +42,9 @@ class Winner:
     @property
     def name(self) -> str:
         """Return ``new``, ``old``, neither (the interval includes 1), or that it is not known."""
-        if self.effect is None or math.isnan(self.effect.low) or math.isnan(self.effect.high):
+        if self.effect is None or self.effect.n < SMALLEST_N:
+            return UNKNOWN
+        if math.isnan(self.effect.low) and math.isnan(self.effect.high):
             return UNKNOWN
         if self.effect.low > 1:
             return "new"

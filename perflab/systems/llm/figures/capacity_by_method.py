@@ -19,7 +19,6 @@ from perflab.figures.page import Page
 from perflab.figures.points import draw_points
 from perflab.figures.theme import FAINT, MUTED
 from perflab.figures.view import View
-from perflab.numerals import number
 from perflab.recordings import Run
 from perflab.recordings.responses import at_least_column
 from perflab.systems.llm.capacity_methods import Method, agreement, methods, winners
@@ -127,9 +126,9 @@ def _draw(axes: Axes, own: pd.DataFrame) -> None:
 def _number(row: Mapping[Hashable, Any]) -> str:
     n = f"n = {row['n']:.0f}"
     if np.isnan(row["users"]):
-        return f"{AT_LEAST} {number(row['low'])}\n{n}" if row["low"] > 0 else f"none known\n{n}"
-    between = f"[{number(row['low'])}, {number(row['high'])}]"
-    return f"{number(row['users'])} {'' if np.isnan(row['low']) else between}\n{n}"
+        return f"{AT_LEAST} {row['low']:,.0f}\n{n}" if row["low"] > 0 else f"none known\n{n}"
+    between = "" if np.isnan(row["low"]) else f" [{row['low']:,.0f}, {row['high']:,.0f}]"
+    return f"{row['users']:,.0f}{between}\n{n}"
 
 
 def has_search(run: Run) -> bool:

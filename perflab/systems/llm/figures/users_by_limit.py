@@ -78,7 +78,7 @@ def _scatters(points: pd.DataFrame) -> Iterator[dict[str, Any]]:
 def _claim(run: Run) -> dict[str, Any]:
     """Return the verdict on claim 3 in words."""
     verdict = verdict_on(single_runs(run))
-    return {"what": SAID, "words": f"{CLAIM} {verdict}: {verdict.reason}"}
+    return {"what": SAID, "words": f"{CLAIM.capitalize()} {verdict}: {verdict.reason}"}
 
 
 def _others(points: pd.DataFrame) -> list[dict[str, Any]]:
