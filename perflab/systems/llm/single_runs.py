@@ -46,9 +46,7 @@ def single_runs(run: Run) -> Apart:
     if USERS not in trials:
         return apart([], published_ratio())
     own = trials[trials["factor_max_files"] != "enough"].merge(rungs_of(run), on="treatment")
-    # A run that ended before a user had joined has no ratio to any other.
-    users = own[USERS].astype(float).where(own[USERS] != 0)
-    groups = [each.tolist() for _, each in users.groupby(own["treatment"])]
+    groups = [each[USERS].astype(float).tolist() for _, each in own.groupby("treatment")]
     return apart(groups, published_ratio())
 
 
@@ -85,8 +83,8 @@ def in_words(found: Apart) -> str:
     runs = counted(found.n, "run")
     if found.unreached:
         return (
-            f"{found.unreached} of {counted(found.n + found.unreached, 'run')} held all users, or"
-            " ended before one had joined: how far runs lie apart is not known; let more users join"
+            f"{found.unreached} of {counted(found.n + found.unreached, 'run')} held all users"
+            " until the ramp's end: how far runs lie apart is not known; let more users join"
             " (stress_users)"
         )
     if not math.isfinite(found.share):
