@@ -40,7 +40,7 @@ def published_ratio() -> float:
     return new / old
 
 
-def single_runs(run: Run) -> Apart:
+def runs_apart(run: Run) -> Apart:
     """Return how far valid trials of one version under one limit lie apart, as single runs."""
     trials = run.valid_trials()
     if USERS not in trials:
@@ -52,7 +52,7 @@ def single_runs(run: Run) -> Apart:
 
 def judged_claims(run: Run) -> Mapping[str, JointClaim]:
     """Return the verdict on claim 3 by the rule of this module."""
-    found = single_runs(run)
+    found = runs_apart(run)
     verdict = verdict_on(found)
     effect = None
     if math.isfinite(found.share):

@@ -23,7 +23,7 @@ from perflab.recordings import Run, published_value
 from perflab.recordings.responses import at_least_column
 from perflab.systems.llm.figures.versions import LOOKS, key, rungs_of
 from perflab.systems.llm.preset import RESULTS, STUDY
-from perflab.systems.llm.single_runs import CLAIM, judged_claims, single_runs, verdict_on
+from perflab.systems.llm.single_runs import CLAIM, judged_claims, runs_apart, verdict_on
 
 TITLE = "users when failures ended the load, over descriptors"
 TRIAL, AT_LEAST, PUBLISHED, NEEDED = "trial", "at least", "published", "needed"
@@ -77,7 +77,7 @@ def _scatters(points: pd.DataFrame) -> Iterator[dict[str, Any]]:
 
 def _claim(run: Run) -> dict[str, Any]:
     """Return the verdict on claim 3 in words."""
-    verdict = verdict_on(single_runs(run))
+    verdict = verdict_on(runs_apart(run))
     return {"what": SAID, "words": f"{CLAIM.capitalize()} {verdict}: {verdict.reason}"}
 
 
