@@ -104,7 +104,11 @@ def command(
     stop_failure_share: Annotated[float, _option("end above this share", ENDING)] = 0.0,
     objective: Annotated[
         list[str] | None,
-        _option("end when missed: 'p99<1000ms/5s' (over 5 s); repeatable", ENDING),
+        _option(
+            "end when missed: 'p99<1000ms/5s' (over 5 s); of streams, judged at the end: "
+            "'ttft_p95<500ms', 'gap_p99<100ms'; repeatable",
+            ENDING,
+        ),
     ] = None,
     find_capacity: Annotated[
         bool,

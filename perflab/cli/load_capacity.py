@@ -13,6 +13,7 @@ from perflab.errors import ParameterError
 
 if TYPE_CHECKING:
     from perflab.load.options import Options
+    from perflab.load.result import LoadResult
     from perflab.load.workload import Workload
 
 
@@ -30,7 +31,7 @@ def check(options: Options) -> None:
 
 def search(made: Workload, options: Options, workers: int, wait: float, as_json: bool) -> None:
     """Search the highest level, tell of every probe, and say where the limit lies."""
-    from perflab.load import capacity, once, report, selfcheck
+    from perflab.load import capacity, once, probing
     from perflab.load.command import DEFAULT_PROBE_S, HIGHEST_RATE, HIGHEST_USERS
     from perflab.load.record_place import place
     from perflab.load.status import Status
@@ -50,19 +51,17 @@ def search(made: Workload, options: Options, workers: int, wait: float, as_json:
         interruptible() as look,
     ):
 
-        def probe(level: float) -> capacity.Probe:
-            load = capacity.at_level(made, level, length_s, options.warmup or 0.2 * length_s)
+        def sent(load: Workload) -> LoadResult:
             result = generator.run(
                 load, options.url, check=look, allowed=options.allow_targets, folder=here.raw
             )
-            found = capacity.judged(
-                level,
-                report.summary(result, load, selfcheck.check(result, load)),
-                made.stop.objectives,
-            )
-            result.discard()
             if result.stopped:
+                result.discard()
                 raise KeyboardInterrupt
+            return result
+
+        def probe(level: float) -> capacity.Probe:
+            found = probing.probed(sent, made, level, length_s, options.warmup or 0.2 * length_s)
             state = "; ".join(map(str, found.faults or found.unclear or found.missed)) or "held"
             print(f"{level:12.5g}  {state}", file=sys.stderr, flush=True)
             return found

@@ -11,6 +11,7 @@ from perflab.instruments.profiler import Profiler
 from perflab.instruments.requests import Requests
 from perflab.instruments.schedules import SchedulerAccounts
 from perflab.instruments.server_count import ServerCount
+from perflab.instruments.users_held import UsersHeld
 from perflab.instruments.waits import DatabaseWaits
 
 # What looks at every trial, unless its treatment says otherwise.
@@ -39,4 +40,5 @@ __all__ = [
     "Scene",
     "SchedulerAccounts",
     "ServerCount",
+    "UsersHeld",
 ]

@@ -9,6 +9,7 @@ from perflab.instruments.instrument import Instrument, Load, Look, Observation, 
 from perflab.load.result import LoadResult
 from perflab.load.stop_report import around_stop
 from perflab.load.workload import Workload
+from perflab.recordings.responses import at_least_column
 from perflab.stacks.plan import StackPlan
 
 
@@ -38,20 +39,28 @@ class _FailureThreshold(Look):
 def stop_columns(result: LoadResult) -> dict[str, float]:
     """Return what ended before a load's end by failures and after it.
 
-    ``users_at_stop`` (NaN without users), ``stop_after_s``, ``under_way_at_stop``; requests,
-    successes and failures that ended until it (``_until_stop``, warm-up included), and those that
+    ``users_at_stop`` (NaN without users, and where the number was reached only after the last of
+    them had left: ``users_at_stop_at_least`` is then all of them), ``stop_after_s``,
+    ``under_way_at_stop``; requests, successes and failures that ended until it (``_until_stop``,
+    warm-up included), and those that
     ended later (``_after_stop``; ``given_up_after_stop``: cut off by the load's own end).
     """
     found = around_stop(result)
     if found is None:
         return {"reached_failures": 0.0, **dict.fromkeys(COLUMNS, math.nan)}
     users = math.nan if found.stop.users is None else float(found.stop.users)
+    bound = {}
+    if users == 0:
+        # The plan was over, and all of its users had joined: what failed then failed with all.
+        users = math.nan
+        bound = {at_least_column("users_at_stop"): float(result.requests["user"].nunique())}
     until, after = found.until, found.after
     values = (
         users, found.stop.after_s, found.under_way, until.requests, until.successes,
         until.failures, after.requests, after.successes, after.failures, after.given_up,
     )  # fmt: skip
-    return {"reached_failures": 1.0, **dict(zip(COLUMNS, map(float, values), strict=True))}
+    known = dict(zip(COLUMNS, map(float, values), strict=True))
+    return {"reached_failures": 1.0, **known, **bound}
 
 
 COLUMNS = (

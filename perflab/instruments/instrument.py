@@ -7,13 +7,14 @@ which does the work.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
 
+from perflab.errors import LoadError
 from perflab.host.placing import Placement
 from perflab.load.result import LoadResult
 from perflab.load.workload import Workload
@@ -27,13 +28,18 @@ from perflab.stacks.residents import Residents
 KIND = "kind"
 
 
+def _cannot_send(workload: Workload) -> LoadResult:  # noqa: ARG001
+    raise LoadError("nothing here sends a load of an instrument's own")
+
+
 @dataclass(frozen=True)
 class Scene:
     """Where a look is taken: the services of a treatment, the load they get, and the machine.
 
     ``labels`` belong into the environment of whatever a look starts, so that clean-up finds it;
     ``client_pids`` are the processes that send the load; ``interrupted`` is asked by looks that
-    take long: why the run is to end, or an empty string.
+    take long: why the run is to end, or an empty string. ``send`` sends a load besides the trial's
+    own, while no other is under way, and returns its record.
     """
 
     residents: Residents
@@ -43,6 +49,7 @@ class Scene:
     labels: Mapping[str, str] = field(default_factory=dict)
     client_pids: Sequence[int] = ()
     interrupted: Interrupted = never
+    send: Callable[[Workload], LoadResult] = _cannot_send
 
     def instance(self, node: str) -> Instance:
         """Return what serves a node of the stack."""

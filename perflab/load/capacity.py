@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from perflab.errors import LoadError
 from perflab.load.completeness import MAX_ERROR_SHARE
-from perflab.load.workload import ClosedLoop, Objective, OpenLoop, Stage, Workload
+from perflab.load.workload import ClosedLoop, Measured, Objective, OpenLoop, Stage, Workload
 from perflab.percentiles import needed_n
 from perflab.recordings.reasons import Reason
 
@@ -23,6 +23,12 @@ MIN_GROWN_MS = 1.0
 MAX_GROWN_SHARE = 0.5
 # A stall of the machine spoils one probe of a level, a limit of the client spoils all.
 MOST_SPOILT = 3
+# Where the summary of a load has the times that an objective may be about.
+TIMES: Mapping[Measured, str] = {
+    "response": "response_time_ms",
+    "ttft": "first_chunk_ms",
+    "gap": "chunk_gap_ms",
+}
 
 
 @dataclass(frozen=True)
@@ -171,10 +177,14 @@ class _Refused(Exception):
 def at_level(workload: Workload, level: float, duration_s: float, warmup_s: float) -> Workload:
     """Return the workload with another rate or number of users, and without stop rules.
 
-    A probe at a low rate is made longer, up to a minute, until its sample can support the
-    percentiles of the objectives.
+    A probe at a low rate, or with few users who keep a constant cycle, is made longer, up to a
+    minute, until its sample can support the percentiles of the objectives.
     """
     arrivals = workload.arrivals
+    rate = rate_of(workload, level)
+    duration_s = (
+        max(duration_s, min(needed_s(workload, rate), LONGEST_PROBE_S)) if rate else duration_s
+    )
     changed: ClosedLoop | OpenLoop
     if isinstance(arrivals, ClosedLoop):
         changed = arrivals.model_copy(
@@ -188,9 +198,6 @@ def at_level(workload: Workload, level: float, duration_s: float, warmup_s: floa
             }
         )
     else:
-        wanted = (needed_n(each.percentile) for each in workload.stop.objectives)
-        needed_s = 1.1 * max(wanted, default=0) / level
-        duration_s = max(duration_s, min(needed_s, LONGEST_PROBE_S))
         seed = arrivals.seed if isinstance(arrivals, OpenLoop) else 0
         kind = arrivals.arrivals if isinstance(arrivals, OpenLoop) else "constant"
         changed = OpenLoop(
@@ -203,12 +210,27 @@ def at_level(workload: Workload, level: float, duration_s: float, warmup_s: floa
     return workload.model_copy(update={"arrivals": changed, "stop": rules})
 
 
+def rate_of(workload: Workload, level: float) -> float:
+    """Return how many requests a second a level plans; 0 where users set that themselves."""
+    if not isinstance(workload.arrivals, ClosedLoop):
+        return level
+    return level / workload.arrivals.pacing_s if workload.arrivals.pacing_s else 0.0
+
+
+def needed_s(workload: Workload, rate: float) -> float:
+    """Return how long a probe must be for its objectives, in s; gaps are many in each answer."""
+    wanted = (needed_n(each.percentile) for each in workload.stop.objectives if each.of != "gap")
+    return 1.1 * max(wanted, default=0) / rate
+
+
 def judged(level: float, shown: Mapping[str, Any], objectives: Sequence[Objective]) -> Probe:
     """Turn a load's summary into a probe.
 
     The client's faults are those of its self-check; errors are the server's, and what may be of
     either leaves the probe unclear. When the objectives are missed and the client was late as well,
-    the fault is the client's: the server's share cannot be told.
+    the fault is the client's: the server's share cannot be told. ``paced_rps`` in the summary is
+    what users of a constant cycle would ask: where they fell behind it, too few answers to judge an
+    objective are the server's miss.
 
     Raises
     ------
@@ -216,10 +238,13 @@ def judged(level: float, shown: Mapping[str, Any], objectives: Sequence[Objectiv
         Too few answers to judge an objective, although none failed.
     """
     missed: list[str] = []
+    offered, reached = shown.get("offered_rps"), shown.get("throughput_rps") or 0.0
     for objective in objectives:
-        name = f"p{objective.percentile:g}"
-        found = shown["response_time_ms"].get(name)
-        if found is None and not missed and not shown["errors"]:
+        share = f"p{objective.percentile:g}"
+        name = share if objective.is_watched else f"{objective.of}_{share}"
+        found = shown.get(TIMES[objective.of], {}).get(share)
+        is_slow = reached < MIN_SHARE_OF_OFFERED * shown.get("paced_rps", 0.0)
+        if found is None and not missed and not shown["errors"] and not is_slow:
             raise LoadError(
                 f"{shown['requests']} answers at a level of {level:g} are too few to know {name}: "
                 "make the probes longer (--duration), or begin higher"
@@ -234,7 +259,6 @@ def judged(level: float, shown: Mapping[str, Any], objectives: Sequence[Objectiv
     grown_ms = growth * shown["duration_s"]
     if grown_ms > max(MIN_GROWN_MS, MAX_GROWN_SHARE * middle):
         missed.append(f"response time grows by {growth:.3g} ms per second: a queue builds up")
-    offered, reached = shown.get("offered_rps"), shown.get("throughput_rps") or 0.0
     if offered and reached < MIN_SHARE_OF_OFFERED * offered:
         missed.append(f"{reached:.4g}/s answered of {offered:.4g}/s offered")
     reasons = [Reason.model_validate(each) for each in shown["reasons"]]

@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from perflab.errors import ParameterError, TargetRefused
+from perflab.load.objective_words import objectives
 from perflab.load.options import Options
 from perflab.load.prepared import Prepared
 from perflab.load.record_place import file_problems, folder_problems
@@ -23,7 +24,6 @@ DEFAULT_DURATION_S = 10.0
 DEFAULT_PROBE_S = 3.0
 HIGHEST_RATE = 200_000.0
 HIGHEST_USERS = 20_000
-OBJECTIVE = re.compile(r"p(\d+(?:\.\d+)?)\s*<=?\s*(\d+(?:\.\d+)?)\s*(ms|s)?(?:/(\d+(?:\.\d+)?)s?)?")
 STAGE = re.compile(r"(\d+(?:\.\d+)?)(?:-(\d+(?:\.\d+)?))?:(\d+(?:\.\d+)?)s?")
 
 
@@ -54,7 +54,7 @@ def workload(options: Options) -> Workload:
         "stop": {
             "failures": options.stop_after_failures,
             "failure_share": options.stop_failure_share,
-            "objectives": [_objective(text, problems) for text in options.objectives],
+            "objectives": objectives(options),
         },
     }
     if options.out:
@@ -213,20 +213,6 @@ def _stages(option: str, what: str, text: str, problems: list[str]) -> list[dict
         stage = {what: float(start), "duration_s": float(duration)}
         stages.append(stage | ({f"to_{what}": float(end)} if end else {}))
     return stages
-
-
-def _objective(text: str, problems: list[str]) -> dict[str, float]:
-    match = OBJECTIVE.fullmatch(text.strip())
-    if match is None:
-        problems.append(f"--objective '{text}' is not like 'p99<1000ms' or 'p95<500ms/5s'")
-        return {}
-    percentile, bound, unit, window = match.groups()
-    scale = 1000.0 if unit == "s" else 1.0
-    return {
-        "percentile": float(percentile),
-        "below_ms": float(bound) * scale,
-        **({"window_s": float(window)} if window else {}),
-    }
 
 
 def _readable(error: ValidationError) -> list[str]:

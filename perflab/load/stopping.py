@@ -91,14 +91,15 @@ class Watch:
             share = progress.failed / progress.finished
             if share > rules.failure_share:
                 return f"{share:.1%} of requests failed (the limit is {rules.failure_share:.1%})"
-        if not rules.objectives:
+        watched = [each for each in rules.objectives if each.is_watched]
+        if not watched:
             return ""
         now = self._clock()
         self._recent.append((now, progress.counts))
-        longest = max(objective.window_s for objective in rules.objectives)
+        longest = max(objective.window_s for objective in watched)
         while self._recent and self._recent[0][0] <= now - longest:
             self._recent.popleft()
-        return next((text for item in rules.objectives if (text := self._missed(item, now))), "")
+        return next((text for item in watched if (text := self._missed(item, now))), "")
 
     def _missed(self, objective: Objective, now: float) -> str:
         if now - self._began < objective.window_s:

@@ -14,6 +14,7 @@ from perflab.load.streamed import Format, Streaming, check_marker
 from perflab.load.windows import Windows, check_windows
 
 ClientName = Literal["lean", "aiohttp", "httpx"]
+Measured = Literal["response", "ttft", "gap"]
 TOKEN = r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"
 NO_CONTROLS = r"^[^\x00-\x08\x0a-\x1f\x7f]*$"
 HeaderName = Annotated[str, Field(pattern=TOKEN)]
@@ -268,16 +269,28 @@ class Scripted(_Model):
 
 
 class Objective(_Model):
-    """A bound on a percentile of response time over a window, in ms."""
+    """A bound on a percentile of a time, in ms.
+
+    ``of`` is that time: the response time; of streams also the time to the first chunk (``ttft``)
+    or the gaps between chunks (``gap``). A response time is looked at over a window while the load
+    goes on, and ends it when missed; times of streams are judged when the load is over.
+    """
 
     percentile: float = Field(gt=0, le=100)
     below_ms: float = Field(gt=0)
     window_s: float = Field(default=5.0, gt=0)
+    of: Measured = "response"
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether a miss ends the load."""
+        return self.of == "response"
 
     @property
     def text(self) -> str:
         """Return it as the command line has it."""
-        return f"p{self.percentile:g}<{self.below_ms:g}ms/{self.window_s:g}s"
+        bound = f"p{self.percentile:g}<{self.below_ms:g}ms"
+        return f"{bound}/{self.window_s:g}s" if self.is_watched else f"{self.of}_{bound}"
 
 
 class StopRules(_Model):

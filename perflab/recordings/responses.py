@@ -101,6 +101,22 @@ STOPS = (
         noun="time until the stop", better="more",
     ),
 )  # fmt: skip
+# Of trials that search a capacity; see :mod:`perflab.instruments.users_held`.
+CAPACITY = (
+    Response(
+        name="users_held", title="most users that held the objectives, by search", unit="users",
+        heading="users held", noun="users held", better="more", typical=True,
+    ),
+    Response(
+        name="users_missed", title="fewest users that missed an objective, by search",
+        unit="users", noun="users that missed", better="more",
+    ),
+    Response(name="capacity_steps", title="steps of the search", unit="steps", noun="steps"),
+    Response(
+        name="capacity_steps_refused", title="steps of the search that were refused",
+        unit="steps", noun="refused steps",
+    ),
+)  # fmt: skip
 # The median of every phase that a service reports of itself.
 PHASES = (
     Response(

@@ -25,10 +25,11 @@ from perflab.load.generator import Generator
 from perflab.load.result import LoadResult
 from perflab.load.selfcheck import check
 from perflab.load.stopping import Progress, StopLoad
+from perflab.load.workload import Workload
 from perflab.recordings import Reason
 from perflab.sampling.meters import Meter
 from perflab.sampling.sampler import Sampler
-from perflab.stacks.backend import HOST, Instance
+from perflab.stacks.backend import HOST
 from perflab.stacks.patience import Interrupted, go_on, never
 from perflab.stacks.residents import Residents
 from perflab.trials import summary
@@ -173,8 +174,9 @@ def _measured(bench: Bench, treatment: Treatment, row: dict[str, Any], kept: _Ke
     residents.reset(name)
     pids = bench.generator.pids
     scene = Scene(
-        residents, name, treatment.workload, bench.placement, bench.labels, pids, bench.interrupted
-    )
+        residents, name, treatment.workload, bench.placement, bench.labels, pids,
+        bench.interrupted, send=lambda load: _sent(bench, treatment, load),
+    )  # fmt: skip
     kept.looks = looks = [GuardedLook(each, scene) for each in treatment.instruments]
     for look in looks:
         look.before()
@@ -241,7 +243,7 @@ def _load(bench: Bench, treatment: Treatment, kept: _Kept) -> tuple[Load, list[s
     residents, name = bench.residents, treatment.name
     active = residents.active(name)
     meters: dict[str, Meter] = {node: instance.meter() for node, instance in active.items()}
-    address, allowed = _address(treatment, active)
+    address, allowed = _address(bench, treatment, treatment.workload)
     watch = _Watch(bench, name)
     with _begun(kept.looks) as own:
         kept.sampler = sampler = Sampler({**meters, **own}, bench.generator.pids)
@@ -256,12 +258,25 @@ def _load(bench: Bench, treatment: Treatment, kept: _Kept) -> tuple[Load, list[s
     return Load(result, sampler.samples(), (*active, CLIENT, LAB)), list(own)
 
 
-def _address(treatment: Treatment, active: Mapping[str, Instance]) -> tuple[str, tuple[str, ...]]:
+def _address(bench: Bench, treatment: Treatment, load: Workload) -> tuple[str, tuple[str, ...]]:
     """Return where a treatment's load goes, and which hosts besides loopback it may go to."""
     if treatment.target is not None:
-        return treatment.target.address, treatment.target.allowed
-    port = active[treatment.workload.request.node].launch.port
+        return treatment.target.url, treatment.target.allowed
+    port = bench.residents.active(treatment.name)[load.request.node].launch.port
     return f"http://{HOST}:{port}", ()
+
+
+def _sent(bench: Bench, treatment: Treatment, load: Workload) -> LoadResult:
+    """Send a load that an instrument asks for; it ends as the trial's own would."""
+    watch = _Watch(bench, treatment.name)
+    address, allowed = _address(bench, treatment, load)
+    result = bench.generator.run(load, address, check=watch, allowed=allowed)
+    try:
+        watch.raise_death()
+    except StackError:
+        result.discard()
+        raise
+    return result
 
 
 class _Watch:

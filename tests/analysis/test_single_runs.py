@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
-from perflab.analysis.methods.single_runs import scatter
+from perflab.analysis.methods.single_runs import apart, scatter
 
 
 def test_intervals_are_those_of_students_t() -> None:
@@ -65,3 +66,34 @@ def test_runs_that_held_out_are_counted_and_leave_no_mean_behind() -> None:
 def test_a_confidence_is_a_share(confidence: float) -> None:
     with pytest.raises(ValueError, match="not between 0 and 1"):
         scatter([1, 2, 3], confidence)
+
+
+def test_the_share_of_pairs_beyond_a_ratio_is_that_of_the_truth_in_95_of_100_cases() -> None:
+    random = np.random.default_rng(11)
+    spread, ratio, cases = 0.08, 305 / 270, 2000
+    true = 2 * stats.norm.sf(math.log(ratio) / (spread * math.sqrt(2)))
+    held = 0
+    for _ in range(cases):
+        groups = np.exp(random.normal([[5.0], [5.6]], spread, (2, 6)))
+        found = apart(groups.tolist(), ratio)
+        held += found.low <= true <= found.high
+    assert held / cases == pytest.approx(0.95, abs=0.02)
+
+
+def test_pairs_are_counted_within_a_kind_and_not_between_kinds() -> None:
+    found = apart([[100, 100, 200], [1000, 1010]], 1.13)
+    assert (found.n, found.kinds, found.pairs, found.beyond) == (5, 2, 4, 2)
+    assert found.low < found.share < found.high
+
+
+def test_runs_that_held_out_leave_no_share_behind() -> None:
+    found = apart([[100, math.nan, 120, 90]], 1.13)
+    assert found.unreached == 1
+    assert math.isnan(found.share)
+    assert math.isnan(apart([[100, 120]], 1.13).share)
+
+
+@pytest.mark.parametrize(("groups", "ratio"), [([[1.0, 0.0]], 1.13), ([[1.0, 2.0]], 1.0)])
+def test_what_has_no_ratio_is_refused(groups: list[list[float]], ratio: float) -> None:
+    with pytest.raises(ValueError, match="not"):
+        apart(groups, ratio)

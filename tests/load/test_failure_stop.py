@@ -168,6 +168,15 @@ def test_a_trial_has_what_ended_on_both_sides_as_columns_that_are_declared(
     assert math.isnan(held["users_at_stop"])
 
 
+def test_a_stop_after_the_last_user_s_end_is_a_bound_and_not_no_users(tmp_path: Path) -> None:
+    load = stopped(tmp_path)
+    assert load.failure_stop is not None
+    over = replace(load, failure_stop=replace(load.failure_stop, users=0))
+    found = stop_columns(over)
+    assert math.isnan(found["users_at_stop"])
+    assert found["users_at_stop_at_least"] == over.requests["user"].nunique() > 0
+
+
 def test_the_instrument_says_where_no_number_of_failures_ends_the_load() -> None:
     stack = StackPlan.model_construct(nodes=())
     assert list(FailureThreshold().obstacles(stack, WORK)) == []

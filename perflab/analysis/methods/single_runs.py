@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy import stats
@@ -93,3 +94,80 @@ def scatter(values: Sequence[float], confidence: float = CONFIDENCE) -> Scatter:
         n, unreached, mean, sd, mean - of_mean, mean + of_mean, mean - of_next, mean + of_next,
         factor * math.sqrt(2),
     )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Apart:
+    """How often two single runs of one and the same kind lie further apart than a ratio.
+
+    Attributes
+    ----------
+    n, kinds : int
+        Runs, and kinds of which there are several; ``unreached`` runs did not reach their end.
+    pairs, beyond : int
+        Pairs of runs of one kind, and those of them whose larger number is more than ``ratio``
+        times the smaller. Pairs share runs: they are told, and are no sample.
+    share, low, high : float
+        The share of all pairs that could ever be made, with its confidence interval; NaN with too
+        few runs, or unreached ones.
+    """
+
+    ratio: float
+    n: int
+    kinds: int
+    unreached: int
+    pairs: int
+    beyond: int
+    share: float
+    low: float
+    high: float
+
+
+def apart(groups: Sequence[Sequence[float]], ratio: float, confidence: float = CONFIDENCE) -> Apart:
+    """Return how often single runs of one kind differ by more than ``ratio``.
+
+    Parameters
+    ----------
+    groups : sequence of sequences of float
+        A positive number of each run, by kind; NaN for runs that never came to their end.
+    ratio : float
+        Above 1.
+
+    Notes
+    -----
+    Logs of the numbers are taken as independent and normal with one spread for all kinds, s, from
+    the pooled variance with as many degrees of freedom as runs beyond the first of each kind. Two
+    runs then lie beyond the ratio with probability 2 (1 - Phi(log(ratio) / (s sqrt(2)))), which
+    rises with s: its interval is that of s, from the chi-squared distribution. As with
+    :func:`scatter`, runs that held out would make the spread too small, and there is no number.
+
+    Raises
+    ------
+    ValueError
+        The ratio is not above 1, or a number is not positive.
+    """
+    if not ratio > 1:
+        raise ValueError(f"ratio {ratio:g} is not above 1")
+    every = [np.asarray(own, dtype=float) for own in groups]
+    unreached = sum(int(np.isnan(own).sum()) for own in every)
+    known = [own[~np.isnan(own)] for own in every]
+    if any((own <= 0).any() for own in known):
+        raise ValueError("numbers of runs are not all positive: they have no ratio")
+    logs = [np.log(own) for own in known if len(own) > 1]
+    differences = [
+        abs(a - b) for own in logs for place, a in enumerate(own) for b in own[place + 1 :]
+    ]
+    beyond = sum(bool(each > math.log(ratio)) for each in differences)
+    freedom = sum(len(own) - 1 for own in logs)
+    counted = partial(
+        Apart, ratio, sum(map(len, known)), len(logs), unreached, len(differences), beyond
+    )
+    if freedom < FEWEST - 1 or unreached:
+        return counted(math.nan, math.nan, math.nan)
+    squares = sum(float(((own - own.mean()) ** 2).sum()) for own in logs)
+    tails = stats.chi2.ppf([(1 + confidence) / 2, (1 - confidence) / 2], freedom)
+    spreads = np.sqrt(squares / np.append(tails, freedom))
+    with np.errstate(divide="ignore"):
+        shares = 2 * stats.norm.sf(math.log(ratio) / (spreads * math.sqrt(2)))
+    low, high, share = map(float, shares)
+    return counted(share, low, high)

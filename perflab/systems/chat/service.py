@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from perflab.experiments.experiment import RunParameters
+from perflab.experiments.preset import Preset, PresetParameters
 from perflab.instruments import CpuSpeed, Requests, SchedulerAccounts
 from perflab.load.workload import Request, Scripted, Workload
 from perflab.parameters import Parameters
@@ -38,14 +38,14 @@ FirstDelay = Literal["action", "scheduled", "staggered", "scaled", "together", "
 Codec = Literal["json", "orjson", "msgspec", "protobuf", "msgpack"]
 
 
-class ChatParameters(RunParameters):
+class ChatParameters(PresetParameters):
     """Parameters of every experiment on the chat service.
 
     Intervals are as published. What may be cut is the number of ``actions``. With ``preset``
     ``published`` that is as published too, and a ping waits for its answer.
     """
 
-    preset: Literal["quick", "published"] = Field(
+    preset: Preset = Field(
         default="quick",
         description="published: take the published study's load for whatever is not given; trials "
         "then take minutes",
@@ -91,13 +91,6 @@ class ChatParameters(RunParameters):
     def published_values(cls) -> dict[str, Any]:
         """Return what the preset sets."""
         return published_settings()
-
-    @model_validator(mode="before")
-    @classmethod
-    def _take_preset(cls, values: Any) -> Any:
-        if isinstance(values, dict) and values.get("preset") == "published":
-            return {**cls.published_values(), **values}
-        return values
 
     @model_validator(mode="after")
     def _has_a_plateau(self) -> ChatParameters:

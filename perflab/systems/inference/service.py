@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from perflab.experiments.experiment import RunParameters
+from perflab.experiments.preset import Preset, PresetParameters
 from perflab.instruments import STANDARD, DatabaseWaits, FlushProbe, ServerCount
 from perflab.load.life_cycle import Connections
 from perflab.load.workload import ClosedLoop, Request, Workload
@@ -53,10 +53,10 @@ INSTRUMENTS = (
 POOLS, OTHER_CONNECTIONS = 2, 20
 
 
-class LoadParameters(RunParameters):
+class LoadParameters(PresetParameters):
     """What every experiment on the inference service has: its load, pool and transactions."""
 
-    preset: Literal["quick", "published"] = Field(
+    preset: Preset = Field(
         default="quick",
         description="published: take the published study's settings for whatever is not given",
     )
@@ -87,17 +87,10 @@ class LoadParameters(RunParameters):
         description="BEGIN and COMMIT around an insert, or the insert on its own",
     )
 
-    @model_validator(mode="before")
     @classmethod
-    def _take_preset(cls, values: Any) -> Any:
-        if isinstance(values, dict) and values.get("preset") == "published":
-            known = {
-                name: value
-                for name, value in published_settings().items()
-                if name in cls.model_fields
-            }
-            return {**known, **values}
-        return values
+    def published_values(cls) -> dict[str, Any]:
+        """Return what the preset sets."""
+        return published_settings()
 
     @model_validator(mode="after")
     def _check_users(self) -> LoadParameters:

@@ -7,15 +7,18 @@ compared only of ratios between the versions, under the published stress test.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from functools import partial
 
+from perflab.experiments.ladders import between, having
 from perflab.recordings import Contrast, ContrastPair, published_value
 from perflab.recordings.contrasts import Direction
 from perflab.systems.llm.preset import RESULTS, STUDY
-from perflab.systems.llm.rungs import KINDS, few_files
+from perflab.systems.llm.rungs import CAPACITY, KINDS, VERSIONS, few_files
 
 CPU, CHUNK_CPU, CORES = "server_cpu_us_per_answer", "server_cpu_us_per_chunk", "cpu_share_proxy"
 FIRST, GAP, MEAN, RATE = "first_chunk_p50_ms", "chunk_gap_p99_ms", "mean_ms", "throughput_rps"
 USERS, REQUESTS, SUCCESSES = "users_at_stop", "requests_begun", "successes_until_stop"
+HELD = "users_held"
 WORDS = {
     CPU: "proxy CPU per answer",
     CHUNK_CPU: "proxy CPU per chunk",
@@ -25,11 +28,13 @@ WORDS = {
     MEAN: "mean",
     RATE: "answers per second",
     USERS: "users at failure",
+    HELD: "users held",
     REQUESTS: "requests at failure",
     SUCCESSES: "successes at failure",
 }
 TABLE = "llm_proxy study, results table"
 CYCLE = "the cycle gives every user one request per interval, whatever the version"
+_between = partial(between, words=WORDS)
 
 
 def contrasts(have: Collection[str], limits: Iterable[int], as_published: bool) -> list[Contrast]:
@@ -44,54 +49,28 @@ def contrasts(have: Collection[str], limits: Iterable[int], as_published: bool) 
     as_published : bool
         Whether the stress test is the published one, as far as that is stated.
     """
-    wanted = [*_kinds(), *_pacing(), *_wires()]
+    wanted = [*_kinds(), *_pacing(), *_wires(), *_capacity()]
     levels = sorted(set(limits))
     for limit in levels:
         wanted += _limit(limit, as_published)
     wanted += _more_files(levels)
-    return [each for each in wanted if _rungs(each) <= set(have)]
-
-
-def _rungs(contrast: Contrast) -> set[str]:
-    pairs = [contrast, *([contrast.interaction] if contrast.interaction else [])]
-    return {side["rung"] for pair in pairs for side in (pair.numerator, pair.denominator)}
-
-
-def _between(
-    rungs: tuple[str, str],
-    response: str,
-    claim: str,
-    direction: Direction | None = None,
-    source: str = "",
-    ratio: float | None = None,
-    set_by_load: str = "",
-) -> Contrast:
-    above, below = rungs
-    return Contrast(
-        name=f"{above} against {below}, {WORDS[response]}",
-        claim=claim,
-        response=response,
-        numerator={"rung": above},
-        denominator={"rung": below},
-        published_direction=direction,
-        published_ratio=ratio,
-        source=source if direction else "",
-        set_by_load=set_by_load,
-    )
+    return having(wanted, have)
 
 
 def _kinds() -> Iterator[Contrast]:
     for kind in KINDS:
         old, new, raw = (f"{kind}_{version}" for version in ("old", "new", "raw"))
         yield _between(
-            (new, old), MEAN, f"the new version answers faster ({kind})", "smaller",
+            (new, old), MEAN, "smaller", f"the new version answers faster ({kind})",
             "llm_proxy study, effect speed (1 s; of which load is not stated)",
         )  # fmt: skip
         beyond = f"beyond the study: CPU of the proxy for an answer ({kind})"
-        yield _between((new, old), CPU, f"{beyond}, new")
-        yield _between((raw, old), CPU, f"{beyond}, raw bytes")
+        yield _between((new, old), CPU, None, f"{beyond}, new")
+        yield _between((raw, old), CPU, None, f"{beyond}, raw bytes")
         if kind != "batch":
-            yield _between((new, old), FIRST, f"beyond the study: time to first chunk ({kind})")
+            yield _between(
+                (new, old), FIRST, None, f"beyond the study: time to first chunk ({kind})"
+            )
     yield from _chunks("stream")
 
 
@@ -99,14 +78,14 @@ def _chunks(rungs: str) -> Iterator[Contrast]:
     """Yield what else changes of streams."""
     old, new = f"{rungs}_old", f"{rungs}_new"
     for response in (CHUNK_CPU, GAP):
-        yield _between((new, old), response, f"beyond the study: {WORDS[response]} ({rungs})")
+        yield _between((new, old), response, None, f"beyond the study: {WORDS[response]} ({rungs})")
 
 
 def _wires() -> Iterator[Contrast]:
     yield from _chunks("ndjson")
     for version in ("old", "new", "raw"):
         yield _between(
-            (f"ndjson_{version}", f"stream_{version}"), CHUNK_CPU,
+            (f"ndjson_{version}", f"stream_{version}"), CHUNK_CPU, None,
             f"beyond the study: JSON lines against server-sent events ({version})",
         )  # fmt: skip
 
@@ -116,17 +95,20 @@ def _pacing() -> Iterator[Contrast]:
     paced, unpaced = (("paced_new", "paced_old"), ("unpaced_new", "unpaced_old"))
     second = "llm_proxy study, claim 2"
     yield _between(
-        paced, RATE, "with a constant cycle both versions get the same requests", "none", second,
+        paced, RATE, "none", "with a constant cycle both versions get the same requests", second,
         set_by_load=CYCLE,
     )  # fmt: skip
     yield _between(
-        unpaced, RATE, "without pacing the faster version gets more requests", "greater", second
+        unpaced, RATE, "greater", "without pacing the faster version gets more requests", second
     )
     directions: dict[str, Direction | None] = {CORES: "greater", MEAN: None}
     for response, direction in directions.items():
         for pair, words in ((paced, "with"), (unpaced, "without")):
             yield _between(
-                pair, response, f"beyond the study: {WORDS[response]} {words} a constant cycle"
+                pair,
+                response,
+                None,
+                f"beyond the study: {WORDS[response]} {words} a constant cycle",
             )
         yield _misled(response, unpaced, paced, direction)
 
@@ -154,17 +136,33 @@ def _misled(
     )
 
 
+def _capacity() -> Iterator[Contrast]:
+    """Yield claim 1 by search. Users at failure are another estimand: no size is compared."""
+    old, new, raw = (f"{CAPACITY}_{version}" for version in VERSIONS)
+    yield _between(
+        (new, old), HELD, "greater",
+        "the new version has more capacity: users within the objectives",
+        "llm_proxy study, claim 1",
+    )  # fmt: skip
+    yield _between(
+        (raw, old), HELD, None, "beyond the study: users within the objectives, raw bytes"
+    )
+
+
 def _limit(limit: int, as_published: bool) -> Iterator[Contrast]:
     rungs = (few_files("new", limit), few_files("old", limit))
     published = {USERS: "users_at_failure", REQUESTS: "requests"}
     for response, measure in published.items():
         new, old = (published_value(STUDY, RESULTS, each, measure) for each in ("new", "old"))
         yield _between(
-            rungs, response, f"the new version has more {WORDS[response]} ({limit} descriptors)",
-            "greater", f"{TABLE} ({old:g} to {new:g}, one run each)",
+            rungs, response, "greater",
+            f"the new version has more {WORDS[response]} ({limit} descriptors)",
+            f"{TABLE} ({old:g} to {new:g}, one run each)",
             new / old if as_published else None,
         )  # fmt: skip
-    yield _between(rungs, SUCCESSES, f"beyond the study: {WORDS[SUCCESSES]} ({limit} descriptors)")
+    yield _between(
+        rungs, SUCCESSES, None, f"beyond the study: {WORDS[SUCCESSES]} ({limit} descriptors)"
+    )
 
 
 def _more_files(levels: list[int]) -> Iterator[Contrast]:
@@ -173,7 +171,7 @@ def _more_files(levels: list[int]) -> Iterator[Contrast]:
         return
     for version in ("old", "new"):
         yield _between(
-            (few_files(version, levels[-1]), few_files(version, levels[0])), USERS,
-            f"servers failed because of limits on descriptors ({version})", "greater",
+            (few_files(version, levels[-1]), few_files(version, levels[0])), USERS, "greater",
+            f"servers failed because of limits on descriptors ({version})",
             "llm_proxy study, Windows limits",
         )  # fmt: skip

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from perflab.experiments.experiment import RunParameters
+from perflab.experiments.preset import Preset, PresetParameters
+from perflab.load.objective_words import objective
+from perflab.load.workload import Objective
 from perflab.systems.llm.preset import published_settings
 from perflab.systems.llm.rungs import Set
 
 Limit = Annotated[int, Field(ge=64, le=1_000_000)]
 
 
-class StreamingParameters(RunParameters):
+class StreamingParameters(PresetParameters):
     """Parameters of the experiment on streams."""
 
-    preset: Literal["quick", "published"] = Field(
+    preset: Preset = Field(
         default="quick",
         description="published: the study's users, cycle, length and threshold for whatever is not "
         "given; the model's speed and the answers' length it does not state",
@@ -26,7 +28,8 @@ class StreamingParameters(RunParameters):
         min_length=1,
         description="which rungs: kinds (stream, batch and tools requests at a fixed paced load), "
         "unpaced (the same two versions with and without a constant cycle), limits (users ramp up "
-        "while the proxy has few descriptors), wire (server-sent events against JSON lines)",
+        "while the proxy has few descriptors), wire (server-sent events against JSON lines), "
+        "capacity (the most users that hold the objectives, by search)",
     )
     users: int = Field(default=60, ge=1, le=10_000, description="users of the fixed load")
     interval_s: float = Field(
@@ -83,16 +86,39 @@ class StreamingParameters(RunParameters):
         le=1_000_000,
         description="failures that end a trial of the set 'limits'",
     )
+    objectives: tuple[str, ...] = Field(
+        default=("ttft_p95<250ms", "gap_p99<100ms"),
+        min_length=1,
+        description="of the set 'capacity': what a number of users must hold, on the time to the "
+        "first chunk (ttft), gaps between chunks (gap) or the whole answer (p95<2s)",
+    )
+    search_start: int = Field(
+        default=40, ge=1, le=10_000, description="users with which the search begins"
+    )
+    search_most: int = Field(
+        default=1000, ge=1, le=10_000, description="most users that it may try"
+    )
+    search_tolerance: float = Field(
+        default=0.05,
+        ge=0.005,
+        le=1,
+        description="how close, as a share, users that hold and users that do not must be",
+    )
+    probe_s: float = Field(
+        default=4.0,
+        ge=0.5,
+        le=3600,
+        description="seconds of each of its steps that count; a cycle goes ahead, in which users "
+        "join",
+    )
     timeout_s: float = Field(
         default=5.0, gt=0, le=3600, description="seconds after which an answer has failed"
     )
 
-    @model_validator(mode="before")
     @classmethod
-    def _take_preset(cls, values: Any) -> Any:
-        if isinstance(values, dict) and values.get("preset") == "published":
-            return {**published_settings(), **values}
-        return values
+    def published_values(cls) -> dict[str, Any]:
+        """Return what the preset sets."""
+        return published_settings()
 
     @model_validator(mode="after")
     def _leaves_room_in_the_cycle(self) -> StreamingParameters:
@@ -102,6 +128,18 @@ class StreamingParameters(RunParameters):
                 "could keep it; make interval_s longer or tokens fewer"
             )
         return self
+
+    @field_validator("objectives")
+    @classmethod
+    def _are_objectives(cls, texts: tuple[str, ...]) -> tuple[str, ...]:
+        for text in texts:
+            objective(text)
+        return texts
+
+    @property
+    def wanted(self) -> tuple[Objective, ...]:
+        """Return the objectives as a load has them."""
+        return tuple(map(objective, self.objectives))
 
     @property
     def answer_s(self) -> float:

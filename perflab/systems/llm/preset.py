@@ -39,4 +39,7 @@ def published_settings() -> dict[str, Any]:
         "ramp_s": length_s,
         "limits": (512,),
         "timeout_s": 60.0,
+        # Three cycles of every user; the first token is due after 300 ms.
+        "probe_s": 3 * found["interval_s"],
+        "objectives": ("ttft_p95<600ms", "gap_p99<200ms"),
     }

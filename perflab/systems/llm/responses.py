@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from perflab.recordings import Response
 from perflab.recordings.responses import (
+    CAPACITY,
     CLIENT,
     CPU,
     MEMORY,
@@ -48,6 +49,7 @@ BROKEN_OFF = (
 )  # fmt: skip
 RESPONSES = (
     *COST,
+    *CAPACITY,
     *STOPS,
     *BROKEN_OFF,
     *STREAMS,

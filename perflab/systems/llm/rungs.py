@@ -11,7 +11,7 @@ from perflab.parameters import Parameters
 Version = Literal["old", "new", "raw"]
 Kind = Literal["stream", "batch", "tools"]
 Wire = Literal["sse", "ndjson"]
-Set = Literal["kinds", "unpaced", "limits", "wire"]
+Set = Literal["kinds", "unpaced", "limits", "wire", "capacity"]
 # What the study calls old and new, as the proxy's setting; raw is beyond it.
 MODES: dict[str, str] = {"old": "rebuild", "new": "pass", "raw": "raw"}
 VERSIONS: tuple[Version, ...] = ("old", "new", "raw")
@@ -27,7 +27,8 @@ class Rung(Parameters):
     ``wire`` is what the model speaks and the client reads. ``is_paced`` keeps every user to a
     constant cycle; ``is_fast`` lets the model answer so fast that the proxy sets the pace. With
     ``max_files`` users ramp up to the stress test's number while the proxy has so many descriptors
-    (0: enough for all).
+    (0: enough for all). With ``is_search`` the most users that hold the objectives are searched
+    first.
     """
 
     label: str
@@ -37,6 +38,7 @@ class Rung(Parameters):
     is_paced: bool = True
     is_fast: bool = False
     max_files: int = 0
+    is_search: bool = False
 
     @property
     def is_ramp(self) -> bool:
@@ -63,11 +65,14 @@ WIRE_RUNGS = {
     **_rungs("stream", "stream", VERSIONS),
     **_rungs("ndjson", "stream of JSON lines", VERSIONS, wire="ndjson"),
 }
+CAPACITY = "capacity"
+CAPACITY_RUNGS = _rungs(CAPACITY, "capacity by search", VERSIONS, is_search=True)
 SETS: dict[str, dict[str, Rung]] = {
     "kinds": KIND_RUNGS,
     "unpaced": PACING_RUNGS,
     "limits": {},
     "wire": WIRE_RUNGS,
+    CAPACITY: CAPACITY_RUNGS,
 }
 
 

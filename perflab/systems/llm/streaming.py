@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from perflab.instruments import STANDARD, Chunks, FailureThreshold, Instrument, Requests
+from perflab.experiments.ladders import Ladder
+from perflab.instruments import (
+    STANDARD,
+    Chunks,
+    FailureThreshold,
+    Instrument,
+    Requests,
+    UsersHeld,
+)
 from perflab.load.workload import ClosedLoop, StopRules, UserStage, Workload
 from perflab.recordings import Remark
 from perflab.stacks.hooks import HttpHook
@@ -15,32 +23,15 @@ from perflab.systems.llm.parameters import StreamingParameters
 from perflab.systems.llm.rungs import MODES, Rung
 from perflab.systems.llm.service import stack
 from perflab.systems.llm.stream_cost import StreamCost
-from perflab.trials.plan import Treatment
 
 PROXY = "proxy"
 # Two descriptors for a stream, and as many again for what is idle or about to close.
 FILES_OF_A_USER, SPARE_FILES = 4, 256
 
 
-def treatments(parameters: StreamingParameters, rungs: Mapping[str, Rung]) -> list[Treatment]:
-    """Return a treatment for every rung, named as the mapping names it."""
-    return [
-        Treatment(
-            name=f"rung={name}",
-            label=rung.label,
-            levels=levels(parameters, name, rung),
-            stack=_stack(parameters, rung),
-            workload=workload(parameters, rung),
-            instruments=instruments(rung),
-        )
-        for name, rung in rungs.items()
-    ]
-
-
-def levels(parameters: StreamingParameters, name: str, rung: Rung) -> dict[str, str]:
-    """Return a rung's levels, its own name first."""
-    named = {
-        "rung": name,
+def levels(parameters: StreamingParameters, rung: Rung) -> Mapping[str, object]:
+    """Return a rung\'s levels beside its name."""
+    return {
         "version": rung.version,
         "kind": rung.kind,
         "wire": rung.wire,
@@ -49,20 +40,17 @@ def levels(parameters: StreamingParameters, name: str, rung: Rung) -> dict[str, 
         "max_files": rung.max_files or "enough",
         "users": users(parameters, rung),
     }
-    return {factor: str(level) for factor, level in named.items()}
-
-
-def factors(
-    parameters: StreamingParameters, rungs: Mapping[str, Rung]
-) -> dict[str, tuple[str, ...]]:
-    """Return the levels of every factor, in the order in which rungs first have them."""
-    rows = [levels(parameters, name, rung) for name, rung in rungs.items()]
-    return {factor: tuple(dict.fromkeys(row[factor] for row in rows)) for factor in rows[0]}
 
 
 def users(parameters: StreamingParameters, rung: Rung) -> int:
-    """Return the most users that a rung has at a time."""
+    """Return the most users that a rung's own load has at a time."""
     return parameters.stress_users if rung.is_ramp else parameters.users
+
+
+def _most_users(parameters: StreamingParameters, rung: Rung) -> int:
+    """Return the most users that the proxy may ever see, those of a search included."""
+    searched = parameters.search_most if rung.is_search else 0
+    return max(users(parameters, rung), searched)
 
 
 def _token_rate(parameters: StreamingParameters, rung: Rung) -> float:
@@ -71,7 +59,7 @@ def _token_rate(parameters: StreamingParameters, rung: Rung) -> float:
 
 def _stack(parameters: StreamingParameters, rung: Rung) -> StackPlan:
     """Return the proxy before a model that has room for all."""
-    enough = SPARE_FILES + FILES_OF_A_USER * users(parameters, rung)
+    enough = SPARE_FILES + FILES_OF_A_USER * _most_users(parameters, rung)
     planned = stack(
         {"mode": MODES[rung.version], "max_files": rung.max_files or enough},
         upstream={
@@ -86,17 +74,31 @@ def _stack(parameters: StreamingParameters, rung: Rung) -> StackPlan:
     return StackPlan(nodes=planned.nodes, count=(count,))
 
 
-def instruments(rung: Rung) -> tuple[Instrument, ...]:
+def instruments(parameters: StreamingParameters, rung: Rung) -> tuple[Instrument, ...]:
     """Return what looks at a rung: a ramp is not steady, and a batch has no chunks."""
     looks: list[Instrument] = [StreamCost(node=PROXY)]
     if rung.kind != "batch":
         looks.append(Chunks())
+    if rung.is_search:
+        # First of all, so that the probe of the CPU's speed comes right before the load.
+        return (_search(parameters), *STANDARD, *looks)
     if not rung.is_ramp:
         return (*STANDARD, *looks)
     steady = [each for each in STANDARD if not isinstance(each, Requests)]
     return (
         Requests(steady=False), *steady, *looks, FailureThreshold(), BrokenOff()
     )  # fmt: skip
+
+
+def _search(parameters: StreamingParameters) -> UsersHeld:
+    return UsersHeld(
+        objectives=parameters.wanted,
+        start=parameters.search_start,
+        most=parameters.search_most,
+        tolerance=parameters.search_tolerance,
+        probe_s=parameters.probe_s,
+        warmup_s=parameters.interval_s,
+    )
 
 
 def workload(parameters: StreamingParameters, rung: Rung) -> Workload:
@@ -135,6 +137,9 @@ def _ramp(parameters: StreamingParameters) -> ClosedLoop:
     )
 
 
+LADDER = Ladder(levels, _stack, workload, instruments)
+
+
 def remarks(parameters: StreamingParameters, rungs: Mapping[str, Rung]) -> Sequence[Remark]:
     """Return what a reader of the plan must know: what success is, and what has no length."""
     least = parameters.chunks_for_success
@@ -150,4 +155,10 @@ def remarks(parameters: StreamingParameters, rungs: Mapping[str, Rung]) -> Seque
             " goes on to its end and is in no time and no throughput"
         )
         found.append(Remark(code="llm.threshold", text=text))
+    if any(rung.is_search for rung in rungs.values()):
+        text = (
+            f"capacity is the most users that hold {' and '.join(parameters.objectives)}; versions"
+            f" that are less than {parameters.search_tolerance:.3g} apart may get the same number"
+        )
+        found.append(Remark(code="llm.capacity", text=text))
     return found

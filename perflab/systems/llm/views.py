@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from perflab.figures import EFFECT, IN_FLIGHT, LATENCY_ECDF, TIME_BREAKDOWN, flame_views
+from perflab.systems.llm.figures.capacity_by_method import CAPACITY_BY_METHOD
 from perflab.systems.llm.figures.cost_rows import STREAM_COSTS
 from perflab.systems.llm.figures.pacing_ratios import PACING_RATIOS
 from perflab.systems.llm.figures.stream_times import STREAM_TIMES
@@ -16,6 +17,7 @@ VIEWS = (
     STREAMS_OVER_TIME,
     PACING_RATIOS,
     USERS_BY_LIMIT,
+    CAPACITY_BY_METHOD,
     LATENCY_ECDF,
     IN_FLIGHT,
     TIME_BREAKDOWN,

@@ -7,7 +7,9 @@ it never measured: no size is compared.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from functools import partial
 
+from perflab.experiments.ladders import between, having
 from perflab.recordings import Contrast, ContrastPair
 from perflab.recordings.contrasts import Direction
 from perflab.systems.metricstream.rungs import BEFORE, OF_THE_LAB, THREADINGS
@@ -37,6 +39,7 @@ SUCCEEDED: dict[str, tuple[Direction | None, str]] = {
     "phase_6": ("none", "a pool of 16 leaves success as it is (50.69% to 51.34%)"),
     "phase_7": ("greater", "keep-alive raises success above 95% at the target rate"),
 }
+_between = partial(between, words=WORDS)
 
 
 def contrasts(have: Collection[str]) -> list[Contrast]:
@@ -49,31 +52,7 @@ def contrasts(have: Collection[str]) -> list[Contrast]:
     """
     wanted = [*_phases(), *_costs(), *_interactions(), *_saturated(), *_parts(), *_backlogs()]
     wanted += _naive()
-    return [each for each in wanted if _rungs(each) <= set(have)]
-
-
-def _rungs(contrast: Contrast) -> set[str]:
-    pairs = [contrast, *([contrast.interaction] if contrast.interaction else [])]
-    return {side["rung"] for pair in pairs for side in (pair.numerator, pair.denominator)}
-
-
-def _between(
-    rungs: tuple[str, str],
-    response: str,
-    direction: Direction | None,
-    claim: str,
-    source: str = "",
-) -> Contrast:
-    after, before = rungs
-    return Contrast(
-        name=f"{after} against {before}, {WORDS[response]}",
-        claim=claim,
-        response=response,
-        numerator={"rung": after},
-        denominator={"rung": before},
-        published_direction=direction,
-        source=source if direction else "",
-    )
+    return having(wanted, have)
 
 
 def _phases() -> Iterator[Contrast]:

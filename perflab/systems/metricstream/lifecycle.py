@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
-from perflab.experiments.experiment import RunParameters
+from perflab.experiments.ladders import Ladder
+from perflab.experiments.preset import Preset, PresetParameters
 from perflab.instruments import STANDARD, Instrument
 from perflab.load.life_cycle import Connections
 from perflab.load.workload import Arrivals, ClosedLoop, OpenLoop, Request, Stage, Workload
@@ -19,7 +20,6 @@ from perflab.systems.metricstream import naive_load
 from perflab.systems.metricstream.connection_cost import ConnectionCost
 from perflab.systems.metricstream.preset import published_settings
 from perflab.systems.metricstream.rungs import Rung, Set
-from perflab.trials.plan import Treatment
 
 NODE = "metricstream"
 # Beyond these the server would turn connections away by its own limit.
@@ -29,10 +29,10 @@ SLOWEST_S = 120.0
 Users = Annotated[int, Field(ge=1, le=1000)]
 
 
-class LifeCycleParameters(RunParameters):
+class LifeCycleParameters(PresetParameters):
     """Parameters of the experiment on connections."""
 
-    preset: Literal["quick", "published"] = Field(
+    preset: Preset = Field(
         default="quick",
         description="published: trials of 10 s with the study's clients and target rate, for "
         "whatever is not given; the study does not say how long its own were",
@@ -85,12 +85,10 @@ class LifeCycleParameters(RunParameters):
         description="levels of the set 'clients': users of a closed loop without think time",
     )
 
-    @model_validator(mode="before")
     @classmethod
-    def _take_preset(cls, values: Any) -> Any:
-        if isinstance(values, dict) and values.get("preset") == "published":
-            return {**published_settings(), **values}
-        return values
+    def published_values(cls) -> dict[str, Any]:
+        """Return what the preset sets."""
+        return published_settings()
 
     @model_validator(mode="after")
     def _is_not_too_long_for_the_naive_client(self) -> LifeCycleParameters:
@@ -104,40 +102,15 @@ class LifeCycleParameters(RunParameters):
         return self
 
 
-def treatments(parameters: LifeCycleParameters, rungs: Mapping[str, Rung]) -> list[Treatment]:
-    """Return a treatment for every rung, named as the mapping names it."""
-    return [
-        Treatment(
-            name=f"rung={name}",
-            label=rung.label,
-            levels=levels(parameters, name, rung),
-            stack=stack(parameters, rung),
-            workload=workload(parameters, rung),
-            instruments=instruments(parameters, rung),
-        )
-        for name, rung in rungs.items()
-    ]
-
-
-def levels(parameters: LifeCycleParameters, name: str, rung: Rung) -> dict[str, str]:
-    """Return a rung's levels, its own name first."""
-    named = {
-        "rung": name,
+def levels(parameters: LifeCycleParameters, rung: Rung) -> Mapping[str, object]:
+    """Return a rung\'s levels beside its name."""
+    return {
         **rung.settings,
         "connection": rung.connection,
         "metrics": metrics(parameters, rung),
         "load": _load_words(parameters, rung),
         "load_from": rung.load_from,
     }
-    return {factor: str(level) for factor, level in named.items()}
-
-
-def factors(
-    parameters: LifeCycleParameters, rungs: Mapping[str, Rung]
-) -> dict[str, tuple[str, ...]]:
-    """Return the levels of every factor, in the order in which rungs first have them."""
-    rows = [levels(parameters, name, rung) for name, rung in rungs.items()]
-    return {factor: tuple(dict.fromkeys(row[factor] for row in rows)) for factor in rows[0]}
 
 
 def metrics(parameters: LifeCycleParameters, rung: Rung) -> int:
@@ -239,6 +212,9 @@ def _arrivals(parameters: LifeCycleParameters, rung: Rung) -> Arrivals:
 
 def _length_s(parameters: LifeCycleParameters) -> float:
     return parameters.warmup_s + parameters.duration_s
+
+
+LADDER = Ladder(levels, stack, workload, instruments)
 
 
 def remarks(parameters: LifeCycleParameters, rungs: Mapping[str, Rung]) -> Sequence[Remark]:

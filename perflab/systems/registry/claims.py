@@ -7,9 +7,10 @@ and so is what is measured against such a baseline.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 
+from perflab.experiments.ladders import between, having
 from perflab.recordings import Contrast, published_value
-from perflab.recordings.contrasts import Direction
 from perflab.systems.registry.preset import STUDY
 from perflab.systems.registry.rungs import INSIDE, LAST, inside
 
@@ -33,6 +34,7 @@ WORDS = {
     "memory_registry_bytes": "memory",
     "told_total_duration_s": "total duration as told",
 }
+_between = partial(between, words=WORDS)
 
 
 def contrasts(have: Collection[str], as_published: bool) -> list[Contrast]:
@@ -46,11 +48,7 @@ def contrasts(have: Collection[str], as_published: bool) -> list[Contrast]:
         Whether load and link are such that published sizes may be compared.
     """
     wanted = [*_ladder(as_published), *_claims(), *_beyond(), *_load_from(as_published)]
-    return [each for each in wanted if _rungs(each) <= set(have)]
-
-
-def _rungs(contrast: Contrast) -> set[str]:
-    return {contrast.numerator["rung"], contrast.denominator["rung"]}
+    return having(wanted, have)
 
 
 def _ladder(as_published: bool) -> list[Contrast]:
@@ -205,19 +203,4 @@ def _successes_inside(name: str) -> Contrast:
         scale="difference",
         numerator={"rung": inside(name)},
         denominator={"rung": name},
-    )
-
-
-def _between(
-    rungs: tuple[str, str], response: str, direction: Direction | None, claim: str, source: str = ""
-) -> Contrast:
-    above, below = rungs
-    return Contrast(
-        name=f"{above} against {below}, {WORDS[response]}",
-        claim=claim,
-        response=response,
-        numerator={"rung": above},
-        denominator={"rung": below},
-        published_direction=direction,
-        source=source,
     )

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import Field, model_validator
 
-from perflab.experiments.experiment import RunParameters
+from perflab.experiments.ladders import Ladder
+from perflab.experiments.preset import Preset, PresetParameters
 from perflab.instruments import STANDARD, Instrument, Requests
 from perflab.load.workload import Burst, Request, Workload
 from perflab.numerals import counted
@@ -22,7 +23,6 @@ from perflab.systems.registry.preset import BYTES_PER_S, differences, published_
 from perflab.systems.registry.registry_counts import RegistryCounts
 from perflab.systems.registry.rungs import Rung, Set, lanes
 from perflab.systems.registry.service import PATH, stack
-from perflab.trials.plan import Treatment
 
 NODE = "registry"
 # Between two points of a waterfall lies at most so small a part of a body.
@@ -39,14 +39,14 @@ INSTRUMENTS = (
 )
 
 
-class DownloadParameters(RunParameters):
+class DownloadParameters(PresetParameters):
     """Parameters of the experiments on downloads.
 
     A tenth of the published size and time-out at the published bytes per second of a connection:
     downloads keep their place in the ladder, and take a tenth of the time.
     """
 
-    preset: Literal["quick", "published"] = Field(
+    preset: Preset = Field(
         default="quick",
         description="published: take the published study's load for whatever is not given; a "
         "block of the ladder then takes a quarter of an hour",
@@ -82,12 +82,10 @@ class DownloadParameters(RunParameters):
         default=20, ge=1, le=10_000, description="models in the registry; one is of full size"
     )
 
-    @model_validator(mode="before")
     @classmethod
-    def _take_preset(cls, values: Any) -> Any:
-        if isinstance(values, dict) and values.get("preset") == "published":
-            return {**published_settings(), **values}
-        return values
+    def published_values(cls) -> dict[str, Any]:
+        """Return what the preset sets."""
+        return published_settings()
 
     @model_validator(mode="after")
     def _starts_afresh(self) -> DownloadParameters:
@@ -109,25 +107,9 @@ class DownloadParameters(RunParameters):
         return self
 
 
-def treatments(parameters: DownloadParameters, rungs: Mapping[str, Rung]) -> list[Treatment]:
-    """Return a treatment for every rung, named as the mapping names it."""
-    return [
-        Treatment(
-            name=f"rung={name}",
-            label=rung.label,
-            levels=levels(parameters, name, rung),
-            stack=stack_of(parameters, rung),
-            workload=workload(parameters, rung),
-            instruments=instruments(parameters, rung),
-        )
-        for name, rung in rungs.items()
-    ]
-
-
-def levels(parameters: DownloadParameters, name: str, rung: Rung) -> dict[str, str]:
-    """Return a rung's levels, its own name first."""
-    named = {
-        "rung": name,
+def levels(parameters: DownloadParameters, rung: Rung) -> Mapping[str, object]:
+    """Return a rung\'s levels beside its name."""
+    return {
         "handler": rung.handler,
         "body": rung.body,
         "executor_threads": rung.executor_threads,
@@ -136,15 +118,6 @@ def levels(parameters: DownloadParameters, name: str, rung: Rung) -> dict[str, s
         "clients": clients(parameters, rung),
         "load_from": rung.load_from,
     }
-    return {factor: str(level) for factor, level in named.items()}
-
-
-def factors(
-    parameters: DownloadParameters, rungs: Mapping[str, Rung]
-) -> dict[str, tuple[str, ...]]:
-    """Return the levels of every factor, in the order in which rungs first have them."""
-    rows = [levels(parameters, name, rung) for name, rung in rungs.items()]
-    return {factor: tuple(dict.fromkeys(row[factor] for row in rows)) for factor in rows[0]}
 
 
 def clients(parameters: DownloadParameters, rung: Rung) -> int:
@@ -231,6 +204,9 @@ def expected_s(parameters: DownloadParameters, rung: Rung) -> float:
         # Nobody gives up before the loop that is held up comes round to it.
         return max(whole_s, parameters.timeout_s)
     return min(parameters.timeout_s, whole_s)
+
+
+LADDER = Ladder(levels, stack_of, workload, instruments)
 
 
 def remarks(parameters: DownloadParameters, rungs: Mapping[str, Rung]) -> list[Remark]:

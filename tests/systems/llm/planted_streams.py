@@ -21,6 +21,7 @@ NUMBER, CHUNKS = 40, 5
 # When the first chunk comes after the planned instant, and the gaps after it, by version.
 FIRST_MS = {"old": 60.0, "new": 50.0, "raw": 45.0}
 GAP_MS = {"old": 12.0, "new": 10.0, "raw": 9.0}
+USERS_HELD = {"old": 100, "new": 140, "raw": 150}
 CPU_US = {"old": 4000.0, "new": 3000.0, "raw": 2500.0}
 
 
@@ -69,8 +70,14 @@ def answers(version: str = "old", failed: int = 0) -> tuple[pd.DataFrame, pd.Dat
 
 # A planted run need not survive a crash of the machine.
 @patch("os.fsync", new=lambda _: None)
-def write_streams(root: Path, sets: tuple[str, ...], blocks: int = 3, **parameters: Any) -> Run:
-    """Write a run; users at the stop follow the descriptors, and no version."""
+def write_streams(
+    root: Path, sets: tuple[str, ...], blocks: int = 3, scatter: float = 1.0, **parameters: Any
+) -> Run:
+    """Write a run; users at the stop follow the descriptors, and no version.
+
+    Each block has ``scatter`` users more at the stop than the one before. The users of a search
+    follow the version.
+    """
     own = experiment("llm_streaming")
     plan = own.plan(own.check({"sets": sets, "blocks": blocks, "seed": 1, **parameters}))
     writer = RunWriter.create(root, new_record(plan, choose("process"), placement()))
@@ -92,11 +99,13 @@ def write_streams(root: Path, sets: tuple[str, ...], blocks: int = 3, **paramete
             }  # fmt: skip
             if files != "enough":
                 row |= {
-                    "users_at_stop": int(files) * 0.75 + block,
+                    "users_at_stop": int(files) * 0.75 + scatter * block,
                     "requests_begun": int(files) * 2.0,
                     "successes_until_stop": int(files) * 1.0,
                     "failure_share_broken_off": 0.3,
                 }
+            if treatment.levels["rung"].startswith("capacity_"):
+                row["users_held"] = USERS_HELD[version] + float(block)
             own_chunks = chunks if treatment.levels["kind"] != "batch" else None
             writer.commit_trial(row, requests, None, chunks=own_chunks)
     writer.update(state="finished", finished_at="2026-01-02T03:14:05Z")

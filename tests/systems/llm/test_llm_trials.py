@@ -54,3 +54,23 @@ def test_a_proxy_with_few_descriptors_fails_and_ends_the_load(run: Run) -> None:
     # The proxy says itself what it lacks, or cannot even take the connection.
     assert set(failed["error"]) <= {"status", "timeout", "unsent", "reset", "closed"}
     assert (failed.query("error == 'status'")["status"] == 503).all()
+
+
+def test_a_trial_searches_the_users_that_hold_and_its_own_load_is_counted_apart(
+    backend_name: str,
+) -> None:
+    wide = {"objectives": ["ttft_p95<30s"], "search_start": 40, "search_most": 45, "probe_s": 1.0}
+    parameters = {**SMALL, **wide, "backend": backend_name, "sets": ["capacity"]}
+    run = laboratory.run("llm_streaming", parameters)
+    trials = run.trials()
+    assert set(trials["state"]) <= {"valid", "invalid"}
+    steps = run.table("capacity_steps")
+    assert set(steps["outcome"]) <= {"held", "refused", "missed"}
+    assert set(steps["users"]) <= set(range(1, 46))
+    # An objective that nothing misses: what was held is a bound, by the range or by the client.
+    held = steps[steps["outcome"] == "held"].groupby("trial_id")["users"].max()
+    told = trials.set_index("trial_id")["users_held_at_least"].dropna()
+    assert (told == held.reindex(told.index)).all()
+    # The proxy's count is that of the trial's own load: it forgot the steps.
+    own = run.requests()
+    assert (trials["server_count"] <= own.groupby("trial_id").size().max()).all()

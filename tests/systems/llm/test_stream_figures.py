@@ -20,6 +20,7 @@ OWN = {
     "kinds": ["stream_times", "stream_costs", "streams_over_time"],
     "unpaced": ["stream_times", "stream_costs", "streams_over_time", "pacing_ratios"],
     "limits": ["stream_times", "stream_costs", "streams_over_time", "users_by_limit"],
+    "capacity": ["stream_times", "stream_costs", "streams_over_time", "capacity_by_method"],
 }
 
 

@@ -10,7 +10,6 @@ from perflab.systems.llm import claims, streaming
 from perflab.systems.llm.parameters import StreamingParameters
 from perflab.systems.llm.preset import published_settings
 from perflab.systems.llm.rungs import Rung, chosen
-from perflab.trials.plan import Treatment
 
 # What of the published stress test is stated.
 OF_STRESS = ("stress_users", "interval_s", "failures", "ramp_s", "chunks_for_success")
@@ -18,10 +17,6 @@ OF_STRESS = ("stress_users", "interval_s", "failures", "ramp_s", "chunks_for_suc
 
 def _rungs(parameters: StreamingParameters) -> dict[str, Rung]:
     return chosen(parameters.sets, parameters.limits)
-
-
-def _treatments(parameters: StreamingParameters) -> list[Treatment]:
-    return streaming.treatments(parameters, _rungs(parameters))
 
 
 def _contrasts(parameters: StreamingParameters) -> list[Contrast]:
@@ -40,8 +35,8 @@ EXPERIMENT = Experiment(
     question="Does a streaming proxy get better when it passes chunks through instead of making "
     "them anew, and what do pacing and a failure threshold do to the answer?",
     parameters=StreamingParameters,
-    treatments=_treatments,
-    factors=lambda parameters: streaming.factors(parameters, _rungs(parameters)),
+    treatments=lambda parameters: streaming.LADDER.treatments(parameters, _rungs(parameters)),
+    factors=lambda parameters: streaming.LADDER.factors(parameters, _rungs(parameters)),
     contrasts=_contrasts,
     warnings=_warnings,
 )

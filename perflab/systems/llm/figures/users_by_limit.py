@@ -17,12 +17,13 @@ from perflab.figures.evidence import trials_shown
 from perflab.figures.page import Page
 from perflab.figures.points import draw_points
 from perflab.figures.theme import MUTED
-from perflab.figures.view import View
+from perflab.figures.view import Judging, View
 from perflab.numerals import number
 from perflab.recordings import Run, published_value
 from perflab.recordings.responses import at_least_column
 from perflab.systems.llm.figures.versions import LOOKS, key, rungs_of
 from perflab.systems.llm.preset import RESULTS, STUDY
+from perflab.systems.llm.single_runs import CLAIM, judged_claims, runs_apart, verdict_on
 
 TITLE = "users when failures ended the load, over descriptors"
 TRIAL, AT_LEAST, PUBLISHED, NEEDED = "trial", "at least", "published", "needed"
@@ -56,7 +57,7 @@ def limits_table(run: Run) -> pd.DataFrame:
             "share": 100 * own["failure_share_broken_off"].astype(float),
         }
     )
-    others = pd.DataFrame([*_others(points), *_scatters(points)])
+    others = pd.DataFrame([*_others(points), *_scatters(points), _claim(run)])
     return pd.concat([points, others], ignore_index=True).reindex(columns=COLUMNS)
 
 
@@ -72,6 +73,12 @@ def _scatters(points: pd.DataFrame) -> Iterator[dict[str, Any]]:
                 f" n = {found.n})"
             )
             yield {"what": SAID, "version": version, "limit": limit, "words": words}
+
+
+def _claim(run: Run) -> dict[str, Any]:
+    """Return the verdict on claim 3 in words."""
+    verdict = verdict_on(runs_apart(run))
+    return {"what": SAID, "words": f"{CLAIM.capitalize()} {verdict}: {verdict.reason}"}
 
 
 def _others(points: pd.DataFrame) -> list[dict[str, Any]]:
@@ -144,4 +151,7 @@ def has_limits(run: Run) -> bool:
     return set(run.record.factors.get("max_files", ())) - {"enough"} != set()
 
 
-USERS_BY_LIMIT = View("users_by_limit", TITLE, limits_table, draw_limits, suits=has_limits)
+USERS_BY_LIMIT = View(
+    "users_by_limit", TITLE, limits_table, draw_limits, suits=has_limits,
+    judging=Judging((CLAIM,), judged_claims),
+)  # fmt: skip

@@ -9,15 +9,10 @@ from perflab.recordings import Contrast, Remark
 from perflab.systems.metricstream import claims, lifecycle
 from perflab.systems.metricstream.lifecycle import LifeCycleParameters
 from perflab.systems.metricstream.rungs import Rung, chosen
-from perflab.trials.plan import Treatment
 
 
 def _rungs(parameters: LifeCycleParameters) -> dict[str, Rung]:
     return chosen(parameters.sets, parameters.users)
-
-
-def _treatments(parameters: LifeCycleParameters) -> list[Treatment]:
-    return lifecycle.treatments(parameters, _rungs(parameters))
 
 
 def _contrasts(parameters: LifeCycleParameters) -> list[Contrast]:
@@ -34,8 +29,8 @@ EXPERIMENT = Experiment(
     question="What does a connection for every request cost, and which of the published phases "
     "changes anything while connections are made anew?",
     parameters=LifeCycleParameters,
-    treatments=_treatments,
-    factors=lambda parameters: lifecycle.factors(parameters, _rungs(parameters)),
+    treatments=lambda parameters: lifecycle.LADDER.treatments(parameters, _rungs(parameters)),
+    factors=lambda parameters: lifecycle.LADDER.factors(parameters, _rungs(parameters)),
     contrasts=_contrasts,
     warnings=_warnings,
 )

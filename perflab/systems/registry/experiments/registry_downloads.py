@@ -10,11 +10,6 @@ from perflab.systems.registry import claims, downloads
 from perflab.systems.registry.downloads import DownloadParameters
 from perflab.systems.registry.preset import differences
 from perflab.systems.registry.rungs import chosen
-from perflab.trials.plan import Treatment
-
-
-def _treatments(parameters: DownloadParameters) -> list[Treatment]:
-    return downloads.treatments(parameters, chosen(parameters.sets))
 
 
 def _contrasts(parameters: DownloadParameters) -> list[Contrast]:
@@ -31,8 +26,8 @@ EXPERIMENT = Experiment(
     question="Which step of the published ladder lets 100 downloads at one instant come through, "
     "and what limits each?",
     parameters=DownloadParameters,
-    treatments=_treatments,
-    factors=lambda parameters: downloads.factors(parameters, chosen(parameters.sets)),
+    treatments=lambda parameters: downloads.LADDER.treatments(parameters, chosen(parameters.sets)),
+    factors=lambda parameters: downloads.LADDER.factors(parameters, chosen(parameters.sets)),
     contrasts=_contrasts,
     warnings=_warnings,
 )

@@ -1,0 +1,91 @@
+"""Objectives in words, of answers and of streams."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from perflab.errors import ParameterError
+from perflab.load.capacity import judged
+from perflab.load.columns import latency_counts
+from perflab.load.command import workload
+from perflab.load.objective_words import objective
+from perflab.load.options import Options
+from perflab.load.stopping import Progress, Watch
+from perflab.load.workload import ClosedLoop, Objective, Request, StopRules, Workload
+from tests.load.test_capacity import shown
+
+URL = "http://127.0.0.1:1/"
+
+
+@pytest.mark.parametrize(
+    ("text", "of", "percentile", "below_ms"),
+    [
+        ("p99<1000ms", "response", 99, 1000),
+        ("p95 <= 0.5s/2s", "response", 95, 500),
+        ("ttft_p95<500ms", "ttft", 95, 500),
+        ("gap_p99<0.1s", "gap", 99, 100),
+    ],
+)
+def test_an_objective_is_read_and_said_again(
+    text: str, of: str, percentile: float, below_ms: float
+) -> None:
+    found = objective(text)
+    assert (found.of, found.percentile, found.below_ms) == (of, percentile, below_ms)
+    assert objective(found.text) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("first<3ms", "is not like"),
+        ("ttft_p95", "is not like"),
+        ("gap_p99<100ms/5s", "over the whole load; leave /5s out"),
+        ("p0<1ms", "percentiles are above 0"),
+        ("ttft_p101<1ms", "percentiles are above 0"),
+    ],
+)
+def test_what_is_no_objective_is_told_how_one_looks(text: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        objective(text)
+
+
+def test_times_of_streams_are_asked_of_streams_alone() -> None:
+    with pytest.raises(ParameterError, match="give --stream sse or ndjson"):
+        workload(Options(url=URL, users=1, objectives=["ttft_p95<500ms"]))
+    made = workload(Options(url=URL, users=1, stream="sse", objectives=["ttft_p95<500ms"]))
+    assert [each.of for each in made.stop.objectives] == ["ttft"]
+
+
+def test_only_an_objective_on_response_times_ends_a_load() -> None:
+    slow = Progress(finished=1000, counts=Counter(latency_counts(np.full(1000, 10**9))))
+
+    def ends(text: str) -> bool:
+        rules = StopRules(objectives=(objective(text),))
+        watch = Watch(rules, clock=iter(range(0, 300, 3)).__next__)
+        return any(watch.see(slow) for _ in range(5))
+
+    assert ends("p95<1ms")
+    assert not ends("ttft_p95<1ms")
+
+
+def test_a_step_is_judged_by_the_times_that_its_objective_is_about() -> None:
+    first = {"first_chunk_ms": {"p95": 600.0}, "chunk_gap_ms": {"p99": 90.0}}
+    streamed = shown(**first)
+    assert judged(100, streamed, [objective("ttft_p95<700ms")]).missed == ()
+    assert "ttft_p95" in judged(100, streamed, [objective("ttft_p95<500ms")]).missed[0]
+    assert "gap_p99" in judged(100, streamed, [objective("gap_p99<80ms")]).missed[0]
+    assert judged(100, streamed, [objective("p99<45ms")]).missed == ()
+
+
+def test_users_who_fell_behind_their_cycle_have_missed_an_objective_that_cannot_be_known() -> None:
+    few = shown(first_chunk_ms={"p95": None}, offered_rps=None, throughput_rps=10.0, paced_rps=40.0)
+    assert judged(40, few, [objective("ttft_p95<500ms")]).missed == ("ttft_p95 unknown",)
+
+
+def test_an_objective_on_streams_is_no_part_of_what_is_sent() -> None:
+    plain = Workload(request=Request(), arrivals=ClosedLoop(users=1, duration_s=1))
+    assert Objective(percentile=99, below_ms=1).text == "p99<1ms/5s"
+    assert plain.stop.objectives == ()

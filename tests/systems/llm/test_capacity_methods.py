@@ -1,0 +1,110 @@
+"""Capacity by search and by failures: who wins, and what a single run is worth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from perflab.errors import ParameterError
+from perflab.instruments import UsersHeld
+from perflab.instruments.users_held import held_columns, steps_table
+from perflab.load.capacity import Probe, search
+from perflab.recordings import Reason, Run
+from perflab.systems import experiment
+from perflab.systems.llm.capacity_methods import agreement, winners
+from perflab.systems.llm.figures.capacity_by_method import capacity_table
+from perflab.systems.llm.single_runs import judged_claims
+from tests.systems.llm.planted_streams import write_streams
+
+LATE = Reason(code="generator.lag", side="client", text="the client was late")
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return write_streams(tmp_path_factory.mktemp("both"), ("capacity", "limits"), blocks=8)
+
+
+def test_a_trial_has_the_most_users_that_held_and_every_step() -> None:
+    steps: list[Probe] = []
+
+    def probe(level: float) -> Probe:
+        steps.append(Probe(level, ("ttft_p95",) if level > 333 else ()))
+        return steps[-1]
+
+    found = held_columns(search(probe, 40, 1000, repeats=1, whole=True))
+    assert 333 / 1.06 < found["users_held"] <= 333 < found["users_missed"]
+    table = steps_table(steps)
+    assert len(table) == found["capacity_steps"]
+    assert set(table["outcome"]) == {"held", "missed"}
+
+
+def test_where_the_client_is_the_limit_users_held_are_a_bound() -> None:
+    made: list[Probe] = []
+
+    def probe(level: float) -> Probe:
+        made.append(Probe(level, faults=(LATE,) if level > 100 else ()))
+        return made[-1]
+
+    found = held_columns(search(probe, 40, 1000, repeats=1, whole=True))
+    assert found["users_held_at_least"] == 80
+    assert found["users_held"] != found["users_held"]
+    assert found["capacity_steps_refused"] == 3
+    assert list(steps_table(made)["outcome"])[-1] == "refused"
+
+
+def test_versions_are_searched_with_the_same_load_and_room_for_all_users() -> None:
+    own = experiment("llm_streaming")
+    plan = own.plan(own.check({"sets": ["capacity"], "search_most": 900}))
+    assert [each.levels["rung"] for each in plan.treatments] == [
+        "capacity_old", "capacity_new", "capacity_raw",
+    ]  # fmt: skip
+    assert len({each.workload.model_dump_json() for each in plan.treatments}) == 1
+    for each in plan.treatments:
+        # First of all: what is probed right before the load comes after it.
+        assert isinstance(each.instruments[0], UsersHeld)
+        assert int(each.stack.nodes[1].settings["max_files"]) > 2 * 900
+    contrast = next(each for each in plan.contrasts if each.name.startswith("capacity_new"))
+    assert (contrast.response, contrast.published_direction) == ("users_held", "greater")
+    assert contrast.published_ratio is None
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"objectives": ["ttft_p95"]}, "is not like"),
+        ({"search_start": 500, "search_most": 100}, "begins at 500 users"),
+        ({"search_start": 1}, "needs 72 answers"),
+    ],
+)
+def test_a_search_that_can_find_nothing_is_refused(wrong: dict[str, object], words: str) -> None:
+    with pytest.raises(ParameterError, match=words):
+        experiment("llm_streaming").check({"sets": ["capacity"], **wrong})
+
+
+def test_each_method_has_its_winner_and_they_are_held_against_each_other(planted: Run) -> None:
+    found = winners(planted)
+    assert [each.name for each in found] == ["new", "neither", "neither"]
+    assert agreement(found).startswith("search names another winner than by failures, 128")
+    table = capacity_table(planted)
+    typical = table[(table["what"] == "typical value") & (table["method"] == "by search")]
+    assert list(typical["n"]) == [8, 8, 8]
+    assert (typical["low"] < typical["users"]).all()
+    assert "winner new" in " ".join(table["words"].dropna())
+
+
+def test_too_few_blocks_name_no_winner(tmp_path: Path) -> None:
+    found = winners(write_streams(tmp_path, ("capacity", "limits"), blocks=2))
+    assert {each.name for each in found} == {"not known"}
+
+
+@pytest.mark.parametrize(
+    ("scatter", "verdict"), [(1.0, "reproduced"), (40.0, "not reproduced"), (3.0, "undecided")]
+)
+def test_a_threshold_makes_runs_comparable_where_single_runs_seldom_lie_apart(
+    scatter: float, verdict: str, tmp_path: Path
+) -> None:
+    run = write_streams(tmp_path, ("limits",), blocks=6, scatter=scatter)
+    found = judged_claims(run)["claim 3"]
+    assert str(found.verdict) == verdict
+    assert "of pairs (the rule: 5% at most; 24 runs of 4 kinds" in found.verdict.reason
