@@ -19,6 +19,7 @@ from perflab.cli import (
     load,
     logs,
     outputs,
+    own_folder,
     ps,
     requests,
     run,
@@ -39,6 +40,9 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+FIND_EXPERIMENTS = (
+    lab, run, sweep, show, verdicts, claims, compare, trend, experiments, up, worker
+)  # fmt: skip
 for module in (
     lab,
     run,
@@ -59,7 +63,10 @@ for module in (
     worker,
     completion,
 ):
-    app.command(name=module.__name__.rpartition(".")[2])(module.command)
+    found = module.command
+    if module in FIND_EXPERIMENTS:
+        found = own_folder.finding_experiments(found)
+    app.command(name=module.__name__.rpartition(".")[2])(found)
 
 
 def _print_version(wanted: bool) -> None:
@@ -84,6 +91,7 @@ def main() -> None:
     if completion.VARIABLE in os.environ:
         completion.prepare()
     try:
+        own_folder.hand_on()
         with outputs.usable():
             app(prog_name="perflab")
     except RunInterrupted as error:

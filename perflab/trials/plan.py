@@ -16,11 +16,26 @@ from perflab.recordings.responses import COMMON
 from perflab.stacks.plan import StackPlan
 
 
+class Target(BaseModel):
+    """A service that runs already, outside of the lab: ``http://host:port``.
+
+    Load goes to loopback, and to hosts that ``allowed`` names; nothing else of it is touched, and
+    its CPU and memory are not known.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    url: str
+    allowed: tuple[str, ...] = ()
+
+
 class Treatment(BaseModel):
     """One combination of levels, the stack it needs, the load it gets, and what looks at it.
 
     What is measured is said by the ``instruments`` alone: nothing else is in the trials' rows but
     what every trial has (its states, the client's lateness, the CPU of services).
+
+    With a ``target`` the load goes there, and not to a node of the stack (which may be empty).
     """
 
     model_config = ConfigDict(frozen=True)
@@ -31,6 +46,7 @@ class Treatment(BaseModel):
     stack: StackPlan
     workload: Workload
     instruments: tuple[NamedInstrument, ...] = STANDARD
+    target: Target | None = None
 
 
 class RunPlan(BaseModel):

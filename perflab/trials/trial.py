@@ -28,7 +28,7 @@ from perflab.load.stopping import Progress, StopLoad
 from perflab.recordings import Reason
 from perflab.sampling.meters import Meter
 from perflab.sampling.sampler import Sampler
-from perflab.stacks.backend import HOST
+from perflab.stacks.backend import HOST, Instance
 from perflab.stacks.patience import Interrupted, go_on, never
 from perflab.stacks.residents import Residents
 from perflab.trials import summary
@@ -241,19 +241,29 @@ def _load(bench: Bench, treatment: Treatment, kept: _Kept) -> tuple[Load, list[s
     residents, name = bench.residents, treatment.name
     active = residents.active(name)
     meters: dict[str, Meter] = {node: instance.meter() for node, instance in active.items()}
-    port = active[treatment.workload.request.node].launch.port
     watch = _Watch(bench, name)
     with _begun(kept.looks) as own:
         kept.sampler = sampler = Sampler({**meters, **own}, bench.generator.pids)
         sampler.start()
         try:
             kept.result = result = bench.generator.run(
-                treatment.workload, f"http://{HOST}:{port}", bench.on_progress, watch
+                treatment.workload,
+                _address(treatment, active),
+                bench.on_progress,
+                watch,
+                treatment.target.allowed if treatment.target else (),
             )
         finally:
             sampler.stop()
         watch.raise_death()
     return Load(result, sampler.samples(), (*active, CLIENT, LAB)), list(own)
+
+
+def _address(treatment: Treatment, active: Mapping[str, Instance]) -> str:
+    """Return where the load goes: to what runs outside of the lab, else to a node of the stack."""
+    if treatment.target is not None:
+        return treatment.target.url
+    return f"http://{HOST}:{active[treatment.workload.request.node].launch.port}"
 
 
 class _Watch:
