@@ -18,6 +18,7 @@ from perflab.cli import (
     lab,
     load,
     logs,
+    new,
     outputs,
     own_folder,
     ps,
@@ -67,6 +68,9 @@ for module in (
     if module in FIND_EXPERIMENTS:
         found = own_folder.finding_experiments(found)
     app.command(name=module.__name__.rpartition(".")[2])(found)
+
+
+app.add_typer(new.app, name="new")
 
 
 def _print_version(wanted: bool) -> None:
