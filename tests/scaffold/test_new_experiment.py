@@ -85,7 +85,8 @@ def check_style(home: Path) -> None:
         assert done.returncode == 0, done.stdout
 
 
-def test_the_example_s_server_is_clean_and_typed(here: Path) -> None:
+@pytest.mark.usefixtures("here")
+def test_the_example_s_server_is_clean_and_typed() -> None:
     home = lay_out("cart_speed").home
     server = home / "services" / "cart_speed" / "server.py"
     for words in (["ruff", "check"], ["ruff", "format", "--check"], ["mypy", "--strict"]):
@@ -94,7 +95,8 @@ def test_the_example_s_server_is_clean_and_typed(here: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_example_runs_to_a_verdict_by_command_and_by_its_own_test(here: Path) -> None:
+@pytest.mark.usefixtures("here")
+def test_the_example_runs_to_a_verdict_by_command_and_by_its_own_test() -> None:
     home = lay_out("cart_speed").home
     shown = told(
         "-c", CLI, "run", "cart_speed", "--backend", "process",
@@ -149,7 +151,8 @@ def test_what_is_wrong_is_said_and_nothing_is_written(
     assert written(here) == before
 
 
-def test_all_problems_are_told_at_once(here: Path) -> None:
+@pytest.mark.usefixtures("here")
+def test_all_problems_are_told_at_once() -> None:
     with pytest.raises(ParameterError) as caught:
         lay_out("Cart", service="no_such_program", path="x")
     assert len(caught.value.problems) == 3
