@@ -13,6 +13,7 @@ from perflab.cli import (
     claims,
     compare,
     completion,
+    doctor,
     down,
     experiments,
     lab,
@@ -62,6 +63,7 @@ for module in (
     logs,
     down,
     worker,
+    doctor,
     completion,
 ):
     found = module.command

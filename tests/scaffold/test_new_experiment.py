@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -67,31 +65,22 @@ def test_every_kind_is_found_agrees_with_its_notebook_and_is_clean(kind: str, he
     assert laid.made == here / "perflab.toml"
     assert all(file.is_file() for file in laid.files)
     assert "@" not in "".join(file.read_text() for file in laid.files if file.suffix != ".py")
-    shown = json.loads(told("-c", CLI, "experiments", "cart_speed", "--json"))
-    assert shown["system"] == "cart_speed"
     told("-m", "pytest", "-q", "-p", "no:cacheprovider", str(laid.home / "tests"), "-k", "notebook")
-    told("-c", "from perflab.systems import experiment; experiment('cart_speed').check({})")
     check_style(laid.home)
 
 
 def check_style(home: Path) -> None:
-    """The files of an experiment are clean by the rules of the lab; mypy knows their types."""
+    """The files of an experiment are clean by the rules of the lab."""
     ruff = [sys.executable, "-m", "ruff"]
-    shutil.rmtree(home / "services" / home.name, ignore_errors=True)
+    (home / "services" / home.name / "app.py").unlink(missing_ok=True)
     own = ["--config", str(project_root() / "pyproject.toml"), "--no-cache"]
     third = ["--config", 'lint.isort.known-third-party=["perflab"]']
     for words in (["check", *own, *third], ["format", "--check", *own]):
         done = subprocess.run([*ruff, *words, str(home)], capture_output=True, text=True)
         assert done.returncode == 0, done.stdout
-
-
-@pytest.mark.usefixtures("here")
-def test_the_example_s_server_is_clean_and_typed() -> None:
-    home = lay_out("cart_speed").home
-    server = home / "services" / "cart_speed" / "server.py"
-    for words in (["ruff", "check"], ["ruff", "format", "--check"], ["mypy", "--strict"]):
-        own = "--config-file" if words[0] == "mypy" else "--config"
-        told("-m", *words, own, str(project_root() / "pyproject.toml"), str(server))
+    server = home / "services" / home.name / "server.py"
+    if server.exists():
+        told("-m", "mypy", "--strict", "--config-file", own[1], str(server))
 
 
 @pytest.mark.slow
