@@ -22,7 +22,7 @@ def command(
 ) -> None:
     """Start a stack and leave it running; 'perflab down' ends it.
 
-    Example: perflab up chat --backend process
+    Example: perflab up metricstream --backend process
     """
     from perflab.errors import ParameterError
     from perflab.host.placing import placement

@@ -21,44 +21,53 @@ from perflab.stacks.process_backend import ProcessBackend
 from perflab.systems import experiment
 from perflab.trials.conductor import new_record
 
-CLI = "from perflab.cli import main; main()"
+# As a command does, without all that a command imports.
+FIND = """
+import sys
+from perflab.cli.own_folder import look_in
+look_in("".join(sys.argv[1:]))
+from perflab.systems import folder_of
+print(folder_of("mine"))
+"""
 
 
-def listed(*words: str, folder: Path, **variables: str) -> dict[str, str]:
-    """Return the question of every experiment as a process in a folder lists them."""
+def found(option: Path | None = None, *, folder: Path, **variables: str) -> Path:
+    """Return the folder in which a process finds the system `mine`."""
     done = subprocess.run(
-        [sys.executable, "-c", CLI, "experiments", *words, "--json"], cwd=folder,
-        capture_output=True, text=True, timeout=120, env={**os.environ, **variables},
+        [sys.executable, "-c", FIND, *([str(option)] if option else [])], cwd=folder,
+        capture_output=True, text=True, timeout=60, env={**os.environ, **variables},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    return {each["name"]: each["question"] for each in json.loads(done.stdout)}
+    return Path(done.stdout.strip()).parent
 
 
-def planted(folder: Path, question: str) -> Path:
-    """Lay out the experiment `mine` in a folder, with a question that tells it from others."""
+def planted(folder: Path) -> Path:
+    """Lay out an experiment `mine` beside a perflab.toml; return the folder that this names."""
     folder.mkdir()
     before = Path.cwd()
     os.chdir(folder)
     try:
-        home = lay_out("mine", to="own").home
+        return lay_out("mine", to="own").home.parent
     finally:
         os.chdir(before)
-    file = home / "experiments" / "mine.py"
-    text = file.read_text()
-    file.write_text(text.replace("How much longer do answers take where the service takes longer?",
-                                 question))  # fmt: skip
-    return folder / "own"
 
 
 def test_the_option_goes_before_the_variable_and_that_before_the_file(tmp_path: Path) -> None:
-    first, second, third = (planted(tmp_path / name, name) for name in ("a", "b", "c"))
+    first, second, third = (planted(tmp_path / name) for name in ("a", "b", "c"))
     below = third.parent / "deep"
     below.mkdir()
-    assert listed(folder=below)["mine"] == "c"
-    assert listed(folder=below, PERFLAB_SYSTEMS=str(second))["mine"] == "b"
-    given = ("--experiments", str(first))
-    assert listed(*given, folder=below, PERFLAB_SYSTEMS=str(second))["mine"] == "a"
-    assert "mine" not in listed(folder=tmp_path)
+    assert found(folder=below) == third
+    assert found(folder=below, PERFLAB_SYSTEMS=str(second)) == second
+    assert found(first, folder=below, PERFLAB_SYSTEMS=str(second)) == first
+
+
+def test_commands_take_the_option_and_list_what_is_there(tmp_path: Path) -> None:
+    words = ["-c", "from perflab.cli import main; main()", "experiments", "mine", "--json"]
+    own = ["--experiments", str(planted(tmp_path / "a"))]
+    done = subprocess.run(
+        [sys.executable, *words, *own], cwd=tmp_path, capture_output=True, text=True, timeout=120
+    )
+    assert json.loads(done.stdout)["system"] == "mine", done.stderr
 
 
 def test_another_s_run_may_be_resumed_after_an_experiment_was_added(
