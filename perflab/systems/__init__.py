@@ -17,7 +17,8 @@ What a system's folder may hold, each part found by its name:
     The notebooks of its experiments, where they are not among the lab's.
 
 Systems from elsewhere lie in folders that ``PERFLAB_SYSTEMS`` names (several are separated as in
-``PATH``), or ``perflab.toml``; they are imported as ``perflab.systems.<name>`` like those that are here.
+``PATH``), or ``perflab.toml``; they are imported as ``perflab.systems.<name>`` like those that are
+here.
 
 Load workers import scripts of users from here: what they need not is imported by who asks for it.
 """
