@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -58,13 +59,18 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param(kind, marks=[] if kind == "example" else [pytest.mark.slow]) for kind in KINDS],
+)
 def test_every_kind_is_found_agrees_with_its_notebook_and_is_clean(kind: str, here: Path) -> None:
     folder_of_service(here / "svc")
     laid = lay_out("cart_speed", **KINDS[kind])
     assert laid.made == here / "perflab.toml"
     assert all(file.is_file() for file in laid.files)
-    assert "@" not in "".join(file.read_text() for file in laid.files if file.suffix != ".py")
+    text = "".join(file.read_text() for file in laid.files)
+    assert not re.search(r"@[A-Z_]+@", text)
+    assert (kind == "remote") == ("example.org" in text and '("example.org",)' in text)
     told("-m", "pytest", "-q", "-p", "no:cacheprovider", str(laid.home / "tests"), "-k", "notebook")
     check_style(laid.home)
 

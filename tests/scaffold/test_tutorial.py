@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,9 @@ from perflab.stacks.backend import free_port
 
 TEXT = (project_root() / "docs" / "own-experiment.md").read_text()
 PORT = "8123"
+PATIENCE_S = 800
+
+pytestmark = pytest.mark.timeout(PATIENCE_S + 60)
 
 
 def section(title: str) -> str:
@@ -49,12 +53,19 @@ def executed(title: str, here: Path) -> str:
         "PORT": port,
         "COLUMNS": "200",
     }
-    done = subprocess.run(
-        ["bash", "-euc", script.replace(PORT, port)], cwd=here, capture_output=True, text=True,
-        timeout=280, env={**os.environ, **own},
+    child = subprocess.Popen(
+        ["bash", "-euc", script.replace(PORT, port)], cwd=here, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True, start_new_session=True, env={**os.environ, **own},
     )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    try:
+        told, _ = child.communicate(timeout=PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        # The service of the tutorial, too, which nobody else would end.
+        os.killpg(child.pid, signal.SIGKILL)
+        told, _ = child.communicate()
+        pytest.fail(f"not done in {PATIENCE_S} s:\n{told}")
+    assert child.returncode == 0, told
+    return told
 
 
 @pytest.mark.slow
