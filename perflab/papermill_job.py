@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import tempfile
@@ -17,7 +18,7 @@ from papermill.exceptions import PapermillExecutionError
 from perflab.durable import replace_file
 from perflab.errors import NotebookFailed
 from perflab.following import followed
-from perflab.paths import figures_dir, notebooks_dir, project_root
+from perflab.paths import figures_dir, foreign_environment, notebook_file, project_root
 from perflab.progress_bar import Terminal
 from perflab.systems import experiment
 from perflab.trials.events import Event, RunBegun
@@ -89,9 +90,11 @@ def execute(
 
 
 def _execute(name: str, output: Path, parameters: Mapping[str, Any]) -> None:
+    # The kernel works in another folder, where another perflab.toml would be found, or none.
+    os.environ.update(foreign_environment())
     try:
         papermill.execute_notebook(
-            str(notebooks_dir() / f"{name}.ipynb"),
+            str(notebook_file(name)),
             str(output),
             parameters=dict(parameters),
             cwd=str(project_root()),

@@ -6,6 +6,8 @@ import os
 import stat
 from pathlib import Path
 
+from perflab import user_file
+
 # Several folders are separated as in PATH.
 FOREIGN = "PERFLAB_SYSTEMS"
 
@@ -40,9 +42,14 @@ def services_dir() -> Path:
 
 
 def foreign_dirs() -> list[Path]:
-    """Return the folders with systems from elsewhere (``PERFLAB_SYSTEMS``, separated as PATH)."""
+    """Return the folders with systems from elsewhere; of two systems of one name the first counts.
+
+    First those of ``PERFLAB_SYSTEMS`` (separated as PATH; ``--experiments`` puts its own before
+    them), then those of the nearest ``perflab.toml``.
+    """
     named = os.environ.get(FOREIGN, "").split(os.pathsep)
-    return [Path(folder).resolve() for folder in named if folder]
+    told = [Path(folder).resolve() for folder in named if folder]
+    return list(dict.fromkeys([*told, *user_file.folders()]))
 
 
 def foreign_environment() -> dict[str, str]:
@@ -66,6 +73,23 @@ def system_folder(file: Path) -> Path:
     return file.parent
 
 
+def foreign_system(file: Path) -> str:
+    """Return the system from elsewhere that a file or folder belongs to; empty for the lab's."""
+    for home in foreign_dirs():
+        if file.is_relative_to(home) and file != home:
+            return file.relative_to(home).parts[0]
+    return ""
+
+
+def foreign_systems() -> dict[str, Path]:
+    """Return the folder of every system from elsewhere, by name."""
+    found: dict[str, Path] = {}
+    for home in foreign_dirs():
+        for place in sorted(home.glob("*/__init__.py")):
+            found.setdefault(place.parent.name, place.parent)
+    return found
+
+
 def _homes() -> list[Path]:
     """Return the folders in which there are systems."""
     return [Path(__file__).parent / "systems", *foreign_dirs()]
@@ -75,6 +99,13 @@ def notebooks_dir() -> Path:
     """Return the folder of the notebooks (``PERFLAB_NOTEBOOKS`` overrides it)."""
     override = os.environ.get("PERFLAB_NOTEBOOKS")
     return Path(override).resolve() if override else project_root() / "notebooks"
+
+
+def notebook_file(experiment: str) -> Path:
+    """Return an experiment's notebook: the lab's, else the one in its system's ``notebooks/``."""
+    places = [notebooks_dir(), *parts_of_systems("notebooks")]
+    files = [folder / f"{experiment}.ipynb" for folder in places]
+    return next((file for file in files if file.is_file()), files[0])
 
 
 def state_dir() -> Path:

@@ -13,13 +13,16 @@ from perflab.cli import (
     claims,
     compare,
     completion,
+    doctor,
     down,
     duel,
     experiments,
     lab,
     load,
     logs,
+    new,
     outputs,
+    own_folder,
     ps,
     requests,
     run,
@@ -40,6 +43,9 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+FIND_EXPERIMENTS = (
+    lab, run, sweep, show, verdicts, claims, compare, trend, experiments, up, worker
+)  # fmt: skip
 for module in (
     lab,
     run,
@@ -59,9 +65,16 @@ for module in (
     logs,
     down,
     worker,
+    doctor,
     completion,
 ):
-    app.command(name=module.__name__.rpartition(".")[2])(module.command)
+    found = module.command
+    if module in FIND_EXPERIMENTS:
+        found = own_folder.finding_experiments(found)
+    app.command(name=module.__name__.rpartition(".")[2])(found)
+
+
+app.add_typer(new.app, name="new")
 
 
 def _print_version(wanted: bool) -> None:
@@ -86,6 +99,7 @@ def main() -> None:
     if completion.VARIABLE in os.environ:
         completion.prepare()
     try:
+        own_folder.hand_on()
         with outputs.usable():
             app(prog_name="perflab")
     except RunInterrupted as error:

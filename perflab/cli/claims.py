@@ -32,6 +32,10 @@ def command(
     Verdicts are those of 'perflab verdicts', from the same runs. A number of another estimand or
     load than what was measured has none. With --check nothing is looked up: rules such as Little's
     law say which published numbers agree with one another.
+
+    Example: perflab claims --study registry --answer judged
+
+    Example: perflab claims --check
     """
     if check:
         _check(study, as_json)

@@ -65,6 +65,8 @@ def command(
     Exit status 3 with --fail-on when a response is worse: its interval excludes 1 and its ratio
     reaches the factor. Exit status 4 when the runs are not comparable (other parameters, machine
     or backend). Exit status 5 with --fail-on and fewer than three runs a side.
+
+    Example: perflab compare latest latest:synchronous_commit
     """
     from perflab import laboratory
     from perflab.analysis.treatments.between_runs import compare_runs

@@ -16,7 +16,10 @@ VARIABLE = "_PERFLAB_COMPLETE"
 def command(
     shell: Annotated[str, typer.Argument(help="bash, zsh or fish; yours unless given")] = "",
 ) -> None:
-    """Print a completion script: eval "$(perflab completion bash)" in ~/.bashrc."""
+    """Print a completion script: eval "$(perflab completion bash)" in ~/.bashrc.
+
+    Example: perflab completion zsh
+    """
     from typer._completion_shared import get_completion_script
 
     from perflab.errors import ParameterError

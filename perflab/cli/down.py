@@ -12,7 +12,10 @@ def command(
         bool, typer.Option("--all", help="also the services of a measurement under way")
     ] = False,
 ) -> None:
-    """Stop and remove services of the lab, whatever a crash left behind included."""
+    """Stop and remove services of the lab, whatever a crash left behind included.
+
+    Example: perflab down --all
+    """
     from perflab.host.lock import Holder
     from perflab.stacks import leftovers
     from perflab.stacks.surveying import survey

@@ -36,7 +36,10 @@ def command(
         bool, typer.Option("--json", help="print JSON, with all parameters")
     ] = False,
 ) -> None:
-    """List the experiments and their questions, or the parameters of one."""
+    """List the experiments and their questions, or the parameters of one.
+
+    Example: perflab experiments synchronous_commit
+    """
     from perflab.errors import ExperimentError
     from perflab.systems import experiment, names
 

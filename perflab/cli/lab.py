@@ -31,6 +31,8 @@ def command(
 
     They run shorter than by themselves where that takes long: see which parameters in the
     notebooks, and give longer ones with -p.
+
+    Example: perflab lab -p blocks=6 --backend process
     """
     from perflab import laboratory
     from perflab.numerals import counted

@@ -142,6 +142,10 @@ def command(
     2 words that cannot be read; 3 INVALID numbers, or too few for an objective; 4 every request
     failed; 99 an objective was missed or --stop-after-failures was reached; 130 interrupted. Of
     several the first of 130, 4, 3, 99.
+
+    Example: perflab load http://127.0.0.1:8000/ --users 20 --duration 10
+
+    Example: perflab load http://127.0.0.1:8000/ --rate 500 --objective 'p99<100ms'
     """
     from perflab.load.command import workload
     from perflab.load.options import Options

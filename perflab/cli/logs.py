@@ -13,7 +13,10 @@ def command(
     service: Annotated[str, typer.Argument(help="service, as 'perflab ps' names it")],
     lines: Annotated[int, typer.Option("-n", "--lines", min=1)] = 50,
 ) -> None:
-    """Print the last log lines of a service that is up."""
+    """Print the last log lines of a service that is up.
+
+    Example: perflab logs postgres
+    """
     from perflab.parameters import did_you_mean
     from perflab.stacks.leftovers import everything, log_of
 

@@ -8,7 +8,10 @@ from perflab.cli.terminal import print_table
 
 
 def command() -> None:
-    """List services the lab has running, and who measures."""
+    """List services the lab has running, and who measures.
+
+    Example: perflab ps
+    """
     from perflab.host.lock import holder, problem
     from perflab.stacks.surveying import survey
 

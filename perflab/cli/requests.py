@@ -25,6 +25,8 @@ def command(
 
     Successes of the measured stage only. Percentiles that the sample cannot support are left out;
     those that requests without an end could move are bounds (>=).
+
+    Example: perflab requests measured --windows 20
     """
     import pandas as pd
 

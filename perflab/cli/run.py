@@ -41,7 +41,12 @@ def command(
         float, typer.Option(help="seconds to wait for another measurement to end")
     ] = 0.0,
 ) -> None:
-    """Run an experiment: verdicts, figures and a report section at the end."""
+    """Run an experiment: verdicts, figures and a report section at the end.
+
+    Example: perflab run synchronous_commit -p blocks=6 -p workers=1,4
+
+    Example: perflab run --resume latest
+    """
     from perflab import laboratory
     from perflab.parameters import parse_assignments
     from perflab.reports.verdicts import to_terminal, verdict_table

@@ -43,7 +43,10 @@ def command(
         bool, typer.Option("--json", help="print JSON, with parameters and paths")
     ] = False,
 ) -> None:
-    """List recorded runs, oldest first."""
+    """List recorded runs, oldest first.
+
+    Example: perflab runs --json
+    """
     from perflab.paths import runs_dir
     from perflab.recordings import list_runs
 

@@ -29,7 +29,10 @@ def command(
         ),
     ] = "latest",
 ) -> None:
-    """Show one run: set-up, every trial, the kernel's part where it moved, verdicts."""
+    """Show one run: set-up, every trial, the kernel's part where it moved, verdicts.
+
+    Example: perflab show latest:synchronous_commit
+    """
     from perflab import laboratory
     from perflab.analysis.treatments.noise import noise_report
     from perflab.reports.verdicts import to_terminal, verdict_table

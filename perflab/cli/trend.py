@@ -48,6 +48,8 @@ def command(
 
     Exit status 3 with --fail-on when a level changed by the factor or more, either way; 5 with
     --fail-on when no change was found but a series has too few runs to test.
+
+    Example: perflab trend synchronous_commit --since 2026-11-21 --fail-on 1.1
     """
     from perflab import laboratory
     from perflab.errors import ParameterError

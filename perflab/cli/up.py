@@ -20,7 +20,10 @@ def command(
     ],
     backend: Annotated[str, typer.Option(help="auto, docker or process")] = "auto",
 ) -> None:
-    """Start a stack and leave it running; 'perflab down' ends it."""
+    """Start a stack and leave it running; 'perflab down' ends it.
+
+    Example: perflab up metricstream --backend process
+    """
     from perflab.errors import ParameterError
     from perflab.host.placing import placement
     from perflab.parameters import did_you_mean

@@ -19,6 +19,8 @@ def command(
 
     Of runs with the same parameters the one with most complete blocks is taken; below the table
     stands which ones that left out. Runs are never pooled.
+
+    Example: perflab verdicts --backend docker --markdown
     """
     from perflab.chosen_runs import changed_parameters, judged_runs, verdicts_of
     from perflab.reports.markdown import to_markdown

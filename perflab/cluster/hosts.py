@@ -15,7 +15,7 @@ from perflab.host import facts
 from perflab.host.fingerprint import sources
 from perflab.paths import lock_path
 from perflab.recordings.differing import differences
-from perflab.sweeps.cells import Cell
+from perflab.sweeps.cells import Cell, systems_of
 from perflab.sweeps.folder import digests_of_notebooks
 from perflab.systems import experiment
 
@@ -42,7 +42,7 @@ def host_facts(cells: Sequence[Cell]) -> dict[str, Any]:
     return {
         "host": host_name(),
         "place": [facts.session()["boot_id"], str(lock_path())],
-        "code": sources(),
+        "code": sources(systems_of(cells)),
         "notebooks": digests_of_notebooks(cells),
         "parameters": {"digest": _parameters(cells)},
         "python": sys.version.split()[0],

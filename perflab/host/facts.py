@@ -7,6 +7,7 @@ import platform
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -87,12 +88,13 @@ def session() -> dict[str, Any]:
     }
 
 
-def code() -> dict[str, Any]:
+def code(systems: Iterable[str] | None = None) -> dict[str, Any]:
     """Return commit, whether the checkout is dirty, and a fingerprint of what measures.
 
-    ``sources`` has a fingerprint for each place of it; see :mod:`perflab.host.fingerprint`.
+    ``systems`` are those whose own sources count (all unless given). ``sources`` has a fingerprint
+    for each place of it; see :mod:`perflab.host.fingerprint`.
     """
-    places = sources()
+    places = sources(systems)
     return {
         "commit": _git("rev-parse", "HEAD") or "no commit",
         "dirty": bool(_git("status", "--porcelain", "--", "perflab", "services")),

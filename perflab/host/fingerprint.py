@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from perflab.paths import FOREIGN, foreign_dirs, project_root
+from perflab.paths import FOREIGN, foreign_dirs, foreign_systems, project_root
 
 # What measures, and what is measured; the locks say what both were installed from. Notebooks and
 # figures may change between two halves of a run.
@@ -15,16 +16,47 @@ PLACES = ("perflab", "services")
 LOCKS = "*.lock"
 NO_SOURCES = {"__pycache__", ".git", ".venv", ".ipynb_checkpoints"}
 LENGTH = 16
+# What follows the name of the package, to the end of the line or of a list in parentheses.
+IMPORTS = re.compile(r"\bperflab\.systems\b((?:[^\n(]*\([^)]*\))|[^\n]*)")
 
 
-def sources() -> dict[str, str]:
-    """Return a SHA-256 of each place: the package, the services, each lock, foreign systems."""
+def sources(systems: Iterable[str] | None = None) -> dict[str, str]:
+    """Return a SHA-256 of each place: the package, the services, each lock, foreign systems.
+
+    Parameters
+    ----------
+    systems : iterable of str, optional
+        Of the systems from elsewhere only these and those that they import: what a run does not
+        use cannot change what it measures. All of them unless given.
+    """
     root = project_root()
     places = {place: root / place for place in PLACES}
     places |= {path.name: path for path in sorted(root.glob(LOCKS))}
     # Where they lie is no matter of what they do.
-    places |= {f"{FOREIGN} {number}": path for number, path in enumerate(foreign_dirs(), 1)}
+    if systems is None:
+        places |= {f"{FOREIGN} {number}": path for number, path in enumerate(foreign_dirs(), 1)}
+    else:
+        places |= {f"system {name}": folder for name, folder in used_by(systems).items()}
     return {name: _of(path) for name, path in places.items()}
+
+
+def used_by(systems: Iterable[str]) -> dict[str, Path]:
+    """Return the folders of foreign systems among ``systems``, and of those that they import."""
+    known = foreign_systems()
+    waiting, found = [name for name in systems if name in known], dict[str, Path]()
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found[name] = known[name]
+            waiting += _imported_by(known[name], known)
+    return dict(sorted(found.items()))
+
+
+def _imported_by(folder: Path, known: Iterable[str]) -> list[str]:
+    modules = [path for path in _files(folder) if path.suffix == ".py"]
+    text = "\n".join(path.read_text(encoding="utf-8", errors="replace") for path in modules)
+    words = {word for line in IMPORTS.findall(text) for word in re.findall(r"\w+", line)}
+    return [name for name in known if name in words]
 
 
 def of_all(places: Mapping[str, str]) -> str:

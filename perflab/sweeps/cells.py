@@ -6,7 +6,7 @@ import hashlib
 import itertools
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -84,6 +84,11 @@ def open_sweep(file: Path) -> Sweep:
     if problems.found:
         raise ParameterError(f"sweep {file}", problems.sentences())
     return Sweep(file, read.title or file.stem, read.retries, cells, content)
+
+
+def systems_of(cells: Iterable[Cell]) -> set[str]:
+    """Return the systems whose experiments cells execute."""
+    return {systems.system_of(cell.notebook) for cell in cells}
 
 
 def identity(notebook: str, parameters: Mapping[str, Any]) -> str:

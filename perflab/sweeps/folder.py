@@ -17,9 +17,9 @@ from perflab.durable import replace_file
 from perflab.errors import HostBusy, ParameterError, ResumeRefused
 from perflab.host import facts
 from perflab.host.fingerprint import LENGTH, sources
-from perflab.paths import notebooks_dir, sweeps_dir
+from perflab.paths import notebook_file, sweeps_dir
 from perflab.recordings.differing import differences
-from perflab.sweeps.cells import Cell, Sweep
+from perflab.sweeps.cells import Cell, Sweep, systems_of
 from perflab.sweeps.journal import Journal, SessionBegun, unfinished
 
 COPY = "sweep.yaml"
@@ -115,7 +115,7 @@ def session_now(sweep: Sweep, machine: Mapping[str, Any] | None = None) -> Sessi
     return SessionBegun(
         cells=tuple(cell.id for cell in sweep.cells),
         file_sha256=hashlib.sha256(sweep.content).hexdigest(),
-        sources={**sources(), **digests_of_notebooks(sweep.cells)},
+        sources={**sources(systems_of(sweep.cells)), **digests_of_notebooks(sweep.cells)},
         machine=dict(facts.machine() if machine is None else machine),
     )
 
@@ -127,7 +127,7 @@ def digests_of_notebooks(cells: Iterable[Cell]) -> dict[str, str]:
 
 
 def _digest_of_notebook(name: str) -> str:
-    content = (notebooks_dir() / f"{name}.ipynb").read_bytes()
+    content = notebook_file(name).read_bytes()
     return hashlib.sha256(content).hexdigest()[:LENGTH]
 
 

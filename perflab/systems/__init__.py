@@ -13,8 +13,12 @@ What a system's folder may hold, each part found by its name:
 ``services/``, ``published/``
     As at the top of the checkout: specimens and published results that belong to this system alone.
 
+``notebooks/``
+    The notebooks of its experiments, where they are not among the lab's.
+
 Systems from elsewhere lie in folders that ``PERFLAB_SYSTEMS`` names (several are separated as in
-``PATH``); they are imported as ``perflab.systems.<name>`` like those that are here.
+``PATH``), or ``perflab.toml``; they are imported as ``perflab.systems.<name>`` like those that are
+here.
 
 Load workers import scripts of users from here: what they need not is imported by who asks for it.
 """

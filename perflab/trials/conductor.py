@@ -21,6 +21,7 @@ from perflab.host import facts
 from perflab.host.lock import measurement_lock
 from perflab.host.placing import Placement, placement
 from perflab.load.generator import Generator
+from perflab.paths import foreign_system
 from perflab.recordings import (
     Remark,
     RunRecord,
@@ -37,6 +38,7 @@ from perflab.stacks.labels import Labels
 from perflab.stacks.patience import go_on
 from perflab.stacks.reaper import Reapers
 from perflab.stacks.residents import Residents
+from perflab.stacks.spec import load_service
 from perflab.trials.events import Event, Failed, Finished, Note, RunBegun
 from perflab.trials.plan import RunPlan
 from perflab.trials.protocol import treatment_records
@@ -238,13 +240,19 @@ def new_record(plan: RunPlan, backend: Backend, places: Placement) -> RunRecord:
         placement=places.model_dump(mode="json"),
         contrasts=list(plan.contrasts),
         environment=facts.environment(),
-        code=facts.code(),
+        code=facts.code(_systems(plan)),
         sessions=[session],
         warnings=[*plan.warnings, *_bystanders()],
         responses=list(plan.responses),
         steady=plan.steady,
         tables=plan.tables,
     )
+
+
+def _systems(plan: RunPlan) -> set[str]:
+    """Return the systems that a run is made of: its own, and those whose services it starts."""
+    services = {node.service for each in plan.treatments for node in each.stack.nodes}
+    return {plan.system, *(foreign_system(load_service(name).folder) for name in services)}
 
 
 def _bystanders() -> list[Remark]:

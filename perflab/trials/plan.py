@@ -17,11 +17,15 @@ from perflab.stacks.plan import StackPlan
 
 
 class Target(BaseModel):
-    """What runs already: ``http://host:port``, and the hosts that the user has allowed by name."""
+    """A service that runs already, outside of the lab: ``http://host:port``.
+
+    Load goes to loopback, and to hosts that ``allowed`` names; nothing else of it is touched, and
+    its CPU and memory are not known.
+    """
 
     model_config = ConfigDict(frozen=True)
 
-    address: str
+    url: str
     allowed: tuple[str, ...] = ()
 
 
@@ -29,8 +33,9 @@ class Treatment(BaseModel):
     """One combination of levels, the stack it needs, the load it gets, and what looks at it.
 
     What is measured is said by the ``instruments`` alone: nothing else is in the trials' rows but
-    what every trial has (its states, the client's lateness, the CPU of services). With a ``target``
-    the load goes there and to no node of the stack.
+    what every trial has (its states, the client's lateness, the CPU of services).
+
+    With a ``target`` the load goes there, and not to a node of the stack (which may be empty).
     """
 
     model_config = ConfigDict(frozen=True)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from perflab.errors import RecordingError, StackError
+from perflab.errors import RecordingError, StackError, TargetRefused
 from perflab.instruments.instrument import kind_of
+from perflab.load.targets import refuse_foreign
 from perflab.load.workload import OpenLoop, Workload
 from perflab.parameters import did_you_mean
 from perflab.recordings import named
@@ -27,7 +28,7 @@ def obstacles(plan: RunPlan) -> list[str]:
     every instrument must be able to look; every claim must be about a declared response.
     """
     found = [*_treatments(plan), *dict.fromkeys(_settings(plan)), *dict.fromkeys(_loads(plan))]
-    found += [*dict.fromkeys(_instruments(plan)), *dict.fromkeys(_tables(plan))]
+    found += [*_targets(plan), *dict.fromkeys(_instruments(plan)), *dict.fromkeys(_tables(plan))]
     found += dict.fromkeys(_claims(plan))
     if not found:
         try:
@@ -65,6 +66,14 @@ def _instruments(plan: RunPlan) -> Iterator[str]:
                 yield from instrument.obstacles(treatment.stack, treatment.workload)
             except StackError as error:
                 yield str(error)
+
+
+def _targets(plan: RunPlan) -> Iterator[str]:
+    for target in {each.target for each in plan.treatments if each.target is not None}:
+        try:
+            refuse_foreign(target.url, target.allowed)
+        except TargetRefused as error:
+            yield str(error)
 
 
 def _tables(plan: RunPlan) -> Iterator[str]:

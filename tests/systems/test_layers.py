@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).parents[2] / "perflab"
 # From the top down: a room imports from those in the lines below it, never from above.
 LAYERS = (
     ("cli",),
-    ("cluster",),
+    ("cluster", "scaffold", "doctor"),
     ("sweeps",),
     ("papermill_engine", "papermill_job"),
     ("following",),
@@ -30,7 +30,9 @@ LAYERS = (
     ("host", "recordings", "throughput"),
     ("durable",),
     ("parameters", "percentiles"),
-    ("display", "numerals", "errors", "paths"),
+    ("paths",),
+    ("user_file",),
+    ("display", "numerals", "errors"),
 )
 DEPTH = {room: depth for depth, rooms in enumerate(LAYERS) for room in rooms}
 # What these know besides is asked of nobody else.

@@ -38,12 +38,12 @@ def _treatment(variant: Variant, parameters: OwnServiceParameters) -> Treatment:
     target: Target | None = None
     nodes: tuple[Node, ...] = ()
     if variant.kind == "url":
-        target = Target(address=variant.place, allowed=parameters.allow_targets)
+        target = Target(url=variant.place, allowed=parameters.allow_targets)
     else:
         nodes = (Node(name=variant.name, service=described(variant, _start(parameters))),)
     asking = RightAnswer(
         variant=variant.name,
-        target=target.address if target else "",
+        target=target.url if target else "",
         allowed=parameters.allow_targets,
     )
     return Treatment(

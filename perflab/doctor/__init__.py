@@ -1,0 +1,1 @@
+"""What of this machine bears on measurements: a finding for each thing looked at."""

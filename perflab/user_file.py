@@ -1,0 +1,75 @@
+"""``perflab.toml``: what a user's own project tells the lab; today where its experiments are."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from perflab.errors import ParameterError
+
+NAME = "perflab.toml"
+TABLE, KEY = "experiments", "folders"
+DEFAULT = "perflab_experiments"
+
+
+def found(start: Path | None = None) -> Path | None:
+    """Return the file in a folder (the working one unless given) or the nearest one above it."""
+    try:
+        begin = (start or Path.cwd()).resolve()
+    except FileNotFoundError:  # the working folder was deleted: nothing is above it
+        return None
+    for folder in (begin, *begin.parents):
+        if (folder / NAME).is_file():
+            return folder / NAME
+    return None
+
+
+def folders(start: Path | None = None) -> list[Path]:
+    """Return the folders with experiments that the file names, relative ones as seen from it.
+
+    Raises
+    ------
+    ParameterError
+        The file cannot be read, or says what is not understood.
+    """
+    file = found(start)
+    return [] if file is None else _folders_of(file)
+
+
+def text(folder: str = DEFAULT) -> str:
+    """Return a file that names one folder."""
+    quoted = folder.replace("\\", "\\\\").replace('"', '\\"')
+    return f'[{TABLE}]\n{KEY} = ["{quoted}"]\n'
+
+
+def _folders_of(file: Path) -> list[Path]:
+    try:
+        content = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ParameterError(str(file), [f"cannot be read: {error}"]) from None
+    named = _named(content)
+    if named is None:
+        raise ParameterError(
+            str(file), [f'holds more, or something else, than [{TABLE}] and {KEY} = ["{DEFAULT}"]']
+        )
+    places = [(file.parent / Path(each).expanduser()).resolve() for each in named]
+    problems = [
+        f"{KEY}: {place} is no folder; make it, or take it off the list"
+        for place in places
+        if not place.is_dir()
+    ]
+    if problems:
+        raise ParameterError(str(file), problems)
+    return places
+
+
+def _named(content: dict[str, Any]) -> list[str] | None:
+    """Return what the file names; None where it holds anything else."""
+    table = content.get(TABLE, {KEY: []})
+    if set(content) - {TABLE} or not isinstance(table, dict) or set(table) != {KEY}:
+        return None
+    named = table[KEY]
+    if not isinstance(named, list) or not all(isinstance(each, str) and each for each in named):
+        return None
+    return named

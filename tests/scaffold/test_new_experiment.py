@@ -1,0 +1,171 @@
+"""`perflab new experiment`: what it lays out runs at once, and what is wrong writes nothing."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from perflab.errors import ParameterError
+from perflab.paths import project_root
+from perflab.scaffold.layout import lay_out
+
+CLI = "from perflab.cli import main; main()"
+DOCKERFILE = (
+    'FROM debian:bookworm-slim\nWORKDIR /srv\nCOPY app.py /srv/\nCMD ["python3", "app.py"]\n'
+)
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder of a user's own, that services may pass through."""
+    for folder in (tmp_path, *tmp_path.parents[:2]):
+        folder.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PERFLAB_RUNS", str(tmp_path / "runs"))
+    monkeypatch.setenv("PERFLAB_FIGURES", str(tmp_path / "figures"))
+    return tmp_path
+
+
+def folder_of_service(place: Path, dockerfile: str = DOCKERFILE) -> Path:
+    """Return a folder as a user has it."""
+    place.mkdir()
+    (place / "app.py").write_text("print('hello')\n")
+    (place / "Dockerfile").write_text(dockerfile)
+    return place
+
+
+def told(*words: str) -> str:
+    """Run Python in the working folder, as a process that knows nothing of this one."""
+    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=250)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def written(place: Path) -> set[str]:
+    return {str(path.relative_to(place)) for path in place.rglob("*")}
+
+
+KINDS = {
+    "example": {},
+    "url": {"service": "http://127.0.0.1:8000/a?b=1"},
+    "remote": {"service": "https://example.org/"},
+    "command": {"service": "python3 -m http.server {port}"},
+    "folder": {"service": "svc"},
+}
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param(kind, marks=[] if kind == "example" else [pytest.mark.slow]) for kind in KINDS],
+)
+def test_every_kind_is_found_agrees_with_its_notebook_and_is_clean(kind: str, here: Path) -> None:
+    folder_of_service(here / "svc")
+    laid = lay_out("cart_speed", **KINDS[kind])
+    assert laid.made == here / "perflab.toml"
+    assert all(file.is_file() for file in laid.files)
+    text = "".join(file.read_text() for file in laid.files)
+    assert not re.search(r"@[A-Z_]+@", text)
+    assert (kind == "remote") == ("example.org" in text and '("example.org",)' in text)
+    told("-m", "pytest", "-q", "-p", "no:cacheprovider", str(laid.home / "tests"), "-k", "notebook")
+    check_style(laid.home)
+
+
+def check_style(home: Path) -> None:
+    """The files of an experiment are clean by the rules of the lab."""
+    ruff = [sys.executable, "-m", "ruff"]
+    (home / "services" / home.name / "app.py").unlink(missing_ok=True)
+    own = ["--config", str(project_root() / "pyproject.toml"), "--no-cache"]
+    third = ["--config", 'lint.isort.known-third-party=["perflab"]']
+    for words in (["check", *own, *third], ["format", "--check", *own]):
+        done = subprocess.run([*ruff, *words, str(home)], capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout
+    server = home / "services" / home.name / "server.py"
+    if server.exists():
+        told("-m", "mypy", "--strict", "--config-file", own[1], str(server))
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("here")
+def test_the_example_runs_to_a_verdict_by_command_and_by_its_own_test() -> None:
+    home = lay_out("cart_speed").home
+    shown = told(
+        "-c", CLI, "run", "cart_speed", "--backend", "process",
+        "-p", "blocks=3", "-p", "duration_s=0.4", "-p", "warmup_s=0.1",
+    )  # fmt: skip
+    assert "with a delay of 4 ms" in " ".join(shown.split())
+    assert "effect.svg" in shown
+    told("-m", "pytest", "-q", "-p", "no:cacheprovider", str(home / "tests"))
+
+
+@pytest.mark.slow
+def test_its_notebook_runs_by_papermill_from_the_user_s_folder(here: Path) -> None:
+    home = lay_out("cart_speed").home
+    told("-m", "papermill", str(home / "notebooks" / "cart_speed.ipynb"), "done.ipynb",
+         "-p", "blocks", "1", "-p", "duration_s", "0.4", "-p", "backend", "process")  # fmt: skip
+    assert "of 2 trials valid" in (here / "done.ipynb").read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "expected"),
+    [
+        ("Cart", {}, "cannot be the name of a module"),
+        ("class", {}, "cannot be the name of a module"),
+        ("../cart", {}, "cannot be the name of a module"),
+        ("synchronous_commit", {}, "taken by an experiment"),
+        ("chat", {}, "taken by a system"),
+        ("echo", {}, "taken by a service"),
+        ("responses", {}, "perflab.systems itself"),
+        ("cart", {"service": "ftp://x"}, "not an absolute URL"),
+        ("cart", {"service": "no_such_program --x"}, "'no_such_program' is no program"),
+        ("cart", {"service": "python3 app.py {prot}"}, "{prot} is none of"),
+        ("cart", {"service": "empty"}, "holds neither"),
+        ("cart", {"service": "entry"}, "has no CMD of the form"),
+        ("cart", {"service": "."}, "copied into itself"),
+        ("cart", {"command": "python3 app.py"}, "name that with --service"),
+        ("cart", {"path": "x"}, "begin it with a /"),
+        ("there", {}, "is there already"),
+        ("cart", {"to": "file"}, "is no folder"),
+    ],
+)
+def test_what_is_wrong_is_said_and_nothing_is_written(
+    name: str, options: dict[str, str], expected: str, here: Path
+) -> None:
+    folder_of_service(here / "entry", DOCKERFILE + 'ENTRYPOINT ["python3"]\n')
+    for folder in ("empty", "perflab_experiments/there"):
+        (here / folder).mkdir(parents=True)
+    (here / "file").touch()
+    before = written(here)
+    with pytest.raises(ParameterError) as caught:
+        lay_out(name, **options)
+    assert expected in str(caught.value)
+    assert written(here) == before
+
+
+@pytest.mark.usefixtures("here")
+def test_all_problems_are_told_at_once() -> None:
+    with pytest.raises(ParameterError) as caught:
+        lay_out("Cart", service="no_such_program", path="x")
+    assert len(caught.value.problems) == 3
+
+
+def test_a_second_one_goes_where_the_file_says_and_elsewhere_is_refused(here: Path) -> None:
+    lay_out("one")
+    (here / "deep").mkdir()
+    os.chdir(here / "deep")
+    second = lay_out("two")
+    assert second.made is None
+    assert second.home == here / "perflab_experiments" / "two"
+    with pytest.raises(ParameterError, match="does not name it"):
+        lay_out("three", to="elsewhere")
+    assert not (here / "deep" / "elsewhere").exists()
+
+
+def test_with_to_the_new_file_names_that_folder(here: Path) -> None:
+    laid = lay_out("one", to="mine")
+    assert laid.home == here / "mine" / "one"
+    assert 'folders = ["mine"]' in (here / "perflab.toml").read_text()

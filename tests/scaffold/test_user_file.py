@@ -1,0 +1,143 @@
+"""Where experiments of one's own are found, in which order, and whom they do not disturb."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from perflab import user_file
+from perflab.errors import ParameterError
+from perflab.host import facts
+from perflab.host.placing import placement
+from perflab.paths import FOREIGN, foreign_dirs, foreign_system, notebook_file
+from perflab.recordings import check_same
+from perflab.scaffold.layout import lay_out
+from perflab.stacks.process_backend import ProcessBackend
+from perflab.systems import experiment
+from perflab.trials.conductor import new_record
+
+# As a command does, without all that a command imports.
+FIND = """
+import sys
+from perflab.cli.own_folder import look_in
+look_in("".join(sys.argv[1:]))
+from perflab.systems import folder_of
+print(folder_of("mine"))
+"""
+
+
+def found(option: Path | None = None, *, folder: Path, **variables: str) -> Path:
+    """Return the folder in which a process finds the system `mine`."""
+    done = subprocess.run(
+        [sys.executable, "-c", FIND, *([str(option)] if option else [])], cwd=folder,
+        capture_output=True, text=True, timeout=60, env={**os.environ, **variables},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return Path(done.stdout.strip()).parent
+
+
+def planted(folder: Path) -> Path:
+    """Lay out an experiment `mine` beside a perflab.toml; return the folder that this names."""
+    folder.mkdir()
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        return lay_out("mine", to="own").home.parent
+    finally:
+        os.chdir(before)
+
+
+def test_the_option_goes_before_the_variable_and_that_before_the_file(tmp_path: Path) -> None:
+    first, second, third = (planted(tmp_path / name) for name in ("a", "b", "c"))
+    below = third.parent / "deep"
+    below.mkdir()
+    assert found(folder=below) == third
+    assert found(folder=below, PERFLAB_SYSTEMS=str(second)) == second
+    assert found(first, folder=below, PERFLAB_SYSTEMS=str(second)) == first
+
+
+def test_commands_take_the_option_and_list_what_is_there(tmp_path: Path) -> None:
+    words = ["-c", "from perflab.cli import main; main()", "experiments", "mine", "--json"]
+    own = ["--experiments", str(planted(tmp_path / "a"))]
+    done = subprocess.run(
+        [sys.executable, *words, *own], cwd=tmp_path, capture_output=True, text=True, timeout=120
+    )
+    assert json.loads(done.stdout)["system"] == "mine", done.stderr
+
+
+def test_another_s_run_may_be_resumed_after_an_experiment_was_added(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    chosen = experiment("client_overhead")
+    plan = chosen.plan(chosen.check({"seed": 1}))
+    backend = ProcessBackend()
+    before = new_record(plan, backend, placement())
+    every = facts.code()["fingerprint"]
+    lay_out("mine")
+    assert facts.code()["fingerprint"] != every
+    now = new_record(plan, backend, placement())
+    assert now.code["fingerprint"] == before.code["fingerprint"]
+    name = plan.treatments[0].name
+    assert now.whole(name) == before.whole(name)
+    check_same(before, now)
+
+
+def test_an_own_run_depends_on_its_system_and_on_those_that_it_imports(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("one", "two", "three"):
+        lay_out(name)
+    home = tmp_path / "perflab_experiments"
+    (home / "one" / "more.py").write_text("from perflab.systems import (\n    two,\n)\n")
+    assert {"system one", "system two"} == {
+        place for place in facts.code({"one"})["sources"] if place.startswith("system ")
+    }
+    before = facts.code({"one"})["fingerprint"]
+    (home / "three" / "more.py").write_text("x = 1\n")
+    assert facts.code({"one"})["fingerprint"] == before
+    (home / "two" / "more.py").write_text("x = 1\n")
+    assert facts.code({"one"})["fingerprint"] != before
+
+
+def test_files_know_their_system_and_notebooks_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    home = lay_out("mine").home
+    assert foreign_system(home / "services" / "mine") == "mine"
+    assert foreign_system(Path(facts.__file__)) == ""
+    assert notebook_file("mine") == home / "notebooks" / "mine.ipynb"
+    assert notebook_file("flush_map").is_file()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[experiments", "cannot be read"),
+        ("[experiment]\nfolders = []\n", "something else"),
+        ('[experiments]\nfolders = "x"\n', "something else"),
+        ("[experiments]\nfolders = [1]\n", "something else"),
+        ('[experiments]\nfolders = ["nowhere"]\n', "is no folder; make it"),
+    ],
+)
+def test_a_faulty_file_is_named_with_its_fault(text: str, expected: str, tmp_path: Path) -> None:
+    (tmp_path / user_file.NAME).write_text(text)
+    with pytest.raises(ParameterError, match=expected) as caught:
+        user_file.folders(tmp_path)
+    assert str(tmp_path / user_file.NAME) in str(caught.value)
+
+
+def test_a_folder_that_is_named_twice_counts_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    home = lay_out("mine").home.parent
+    monkeypatch.setenv(FOREIGN, f"{home}{os.pathsep}{home}")
+    assert foreign_dirs() == [home]
