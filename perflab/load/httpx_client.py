@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 
 from perflab.load.exchange import Exchange
-from perflab.load.library_client import LibraryClient, causes, clock, tls
+from perflab.load.library_client import LibraryClient, causes, clock
 from perflab.load.library_request import body_of, headers_of
 from perflab.load.prepared import Prepared
 from perflab.load.workload import Request, Workload
@@ -24,7 +24,7 @@ class HttpxClient(LibraryClient):
         self._origin = f"{prepared.origin.scheme}://{prepared.origin.authority}"
         keep_alive = 0 if workload.connections.requests else connections
         self._client = httpx.AsyncClient(
-            verify=tls(workload),
+            verify=workload.trust.context(),
             timeout=None,
             limits=httpx.Limits(
                 max_connections=None,

@@ -10,7 +10,6 @@ no cookie is kept.
 from __future__ import annotations
 
 import asyncio
-import ssl
 import time
 from collections.abc import AsyncIterable, Iterator, Mapping
 from itertools import cycle
@@ -22,9 +21,9 @@ from perflab.load.first_errors import FirstErrors
 from perflab.load.outcome import CODES, ERRORS
 from perflab.load.payload import OpenFiles
 from perflab.load.prepared import fill
-from perflab.load.response import parse_server_timing
 from perflab.load.room import Room
 from perflab.load.sending import FileChanged
+from perflab.load.server_timing import parse_server_timing
 from perflab.load.workload import Request, Scripted, Workload
 
 clock = time.monotonic_ns
@@ -139,12 +138,3 @@ def causes(error: BaseException) -> Iterator[BaseException]:
     while cause is not None:
         yield cause
         cause = cause.__cause__ or cause.__context__
-
-
-def tls(workload: Workload) -> ssl.SSLContext:
-    """Return the TLS context that a workload asks for."""
-    context = ssl.create_default_context(cafile=workload.ca_file or None)
-    if not workload.verify_tls:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    return context

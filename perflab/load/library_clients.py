@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from perflab.load.aiohttp_client import AiohttpClient
-from perflab.load.client import Client
+from perflab.load.clients import Client
 from perflab.load.httpx_client import HttpxClient
 from perflab.load.prepared import Prepared
 from perflab.load.workload import Workload

@@ -11,7 +11,7 @@ from typing import Any
 
 from perflab.load.action_marks import actions
 from perflab.load.answer import NotServed
-from perflab.load.client import Client
+from perflab.load.clients import Client
 from perflab.load.cpu_window import CpuWindow
 from perflab.load.exchange import Exchange
 from perflab.load.life_cycle import Connections

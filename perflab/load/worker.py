@@ -22,7 +22,8 @@ import uvloop
 
 from perflab.host.priority import go_first
 from perflab.host.processes import peak_memory_bytes
-from perflab.load.client import DEFAULT_CONNECTIONS, Client, LeanClient
+from perflab.load.client import DEFAULT_CONNECTIONS, LeanClient
+from perflab.load.clients import Client
 from perflab.load.closed_driver import ClosedDriver
 from perflab.load.columns import Recorder
 from perflab.load.cpu_in_windows import CpuInWindows, run_delay_ns
@@ -208,6 +209,7 @@ def make_client(order: Order, loop: asyncio.AbstractEventLoop, prepared: Prepare
             allowed=order.allowed,
             verify_tls=workload.verify_tls,
             ca_file=workload.ca_file,
+            certificate=workload.certificate,
             # A user's WebSocket is open while its connection for requests is kept alive.
             beside=share(users, order.worker, order.workers) if is_scripted else 0,
         )

@@ -19,6 +19,7 @@ from perflab.load.frozen import FrozenModel
 from perflab.load.life_cycle import Connections, with_word
 from perflab.load.request import Request
 from perflab.load.stop_rules import Objective, StopRules
+from perflab.load.trust import Certificate, Trust
 from perflab.load.windows import Windows
 
 ClientName = Literal["lean", "aiohttp", "httpx"]
@@ -50,6 +51,7 @@ class Workload(FrozenModel):
     stop: StopRules = StopRules()
     verify_tls: bool = True
     ca_file: str = ""
+    certificate: Certificate | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -86,6 +88,11 @@ class Workload(FrozenModel):
         if self.request.stream and self.windows is not None:
             raise ValueError("windows go without streams: chunks come after a window's end, too")
         return self
+
+    @property
+    def trust(self) -> Trust:
+        """Return whom TLS trusts, and what it shows of itself."""
+        return Trust(self.verify_tls, self.ca_file, self.certificate)
 
     @property
     def windows(self) -> Windows | None:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from perflab.errors import ParameterError
-from perflab.load.client import SPARE_FILES
+from perflab.load.files_allowed import SPARE_FILES
 from perflab.load.generator import Generator
 from perflab.load.prepared import Prepared
 from perflab.load.result import LoadResult
