@@ -49,10 +49,21 @@ class Options:
     client: str = "lean"
     insecure: bool = False
     ca_file: str = ""
+    cert: str = ""
+    key: str = ""
+    key_password_env: str = ""
+    cookies: bool = False
+    fixed_cookies: Sequence[str] = ()
+    http2: bool = False
+    har: str = ""
+    har_filter: str = ""
+    har_pauses: bool = False
+    har_keep_secrets: bool = False
     stop_after_failures: int = 0
     stop_failure_share: float = 0.0
     objectives: Sequence[str] = ()
     allow_targets: Sequence[str] = ()
     out: str = ""
     csv: str = ""
+    report: str = ""
     problems: list[str] = field(default_factory=list)

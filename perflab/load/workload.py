@@ -40,6 +40,9 @@ class Workload(FrozenModel):
     ``may_time_out`` says that time-outs are answers of the study, as of a server that is to be
     shown to fail: a load in which requests, or all of them, time out is then valid. They count as
     failures like any other, and times that they could move are bounds.
+
+    ``certificate`` is what the client shows of itself over TLS. With ``cookies`` every user keeps
+    those that servers set, by their domain, path and time; without, none is kept.
     """
 
     request: Request
@@ -52,6 +55,7 @@ class Workload(FrozenModel):
     verify_tls: bool = True
     ca_file: str = ""
     certificate: Certificate | None = None
+    cookies: bool = False
 
     @model_validator(mode="before")
     @classmethod
@@ -80,6 +84,19 @@ class Workload(FrozenModel):
             raise ValueError(
                 "the httpx client closes an idle connection only when it sends the next request; "
                 "aiohttp and the lean client close it in time"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _has_users_for_its_cookies(self) -> Self:
+        if self.cookies and self.client != "lean":
+            raise ValueError(
+                f"the {self.client} client keeps no cookies; the lean one does (client='lean')"
+            )
+        if self.cookies and not isinstance(self.arrivals, ClosedLoop | Scripted):
+            raise ValueError(
+                "cookies are kept by users: give users, user stages or a script; a cookie that "
+                "every request has is a header"
             )
         return self
 
