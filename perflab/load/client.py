@@ -64,7 +64,7 @@ class LeanClient:
         beside: int = 0,
     ) -> None:
         self.loop = loop
-        self.capped = 0
+        self.capped = self.most_streams = 0
         self.first_errors = FirstErrors()
         self.room = Room()
         self.landing = Landing()

@@ -24,6 +24,7 @@ from perflab.load.prepared import fill
 from perflab.load.room import Room
 from perflab.load.sending import FileChanged
 from perflab.load.server_timing import parse_server_timing
+from perflab.load.targets import Origin
 from perflab.load.workload import Request, Scripted, Workload
 
 clock = time.monotonic_ns
@@ -41,7 +42,7 @@ class LibraryClient:
             raise ParameterError(
                 "workload", [f"scripted users have the lean client, not {workload.client}"]
             )
-        self.capped = 0
+        self.capped = self.most_streams = 0
         self.first_errors = FirstErrors()
         self._room = Room()
         self.files = OpenFiles()
@@ -49,6 +50,9 @@ class LibraryClient:
         self._rows = cycle(fill(workload.request, workload.request.data))
         self._free = asyncio.Semaphore(connections)
         self._tasks: dict[asyncio.Task[None], Exchange] = {}
+
+    def resolve(self, origin: Origin) -> None:
+        """Leave it to the library."""
 
     def submit(self, exchange: Exchange) -> None:
         """Start a task that sends the request; see ``client.Client``."""

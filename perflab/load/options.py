@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass
 class Options:
     """The options as they were given; 0, empty or None means not given."""
 
-    url: str
+    url: str = ""
     users: int = 0
     rate: float = 0.0
     stages: str = ""
@@ -66,4 +67,6 @@ class Options:
     out: str = ""
     csv: str = ""
     report: str = ""
+    # What is taken of a HAR, once it was read.
+    chosen: Mapping[str, Any] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)

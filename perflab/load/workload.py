@@ -22,7 +22,7 @@ from perflab.load.stop_rules import Objective, StopRules
 from perflab.load.trust import Certificate, Trust
 from perflab.load.windows import Windows
 
-ClientName = Literal["lean", "aiohttp", "httpx"]
+ClientName = Literal["lean", "aiohttp", "httpx", "http2"]
 # A description is one thing to whoever makes it, whatever module its parts are in.
 __all__ = [
     "Arrivals", "Burst", "ClientName", "ClosedLoop", "Objective", "OpenLoop", "Request", "Scripted",
@@ -80,10 +80,14 @@ class Workload(FrozenModel):
                 f"the {self.client} client records no chunks of a stream; the lean one does "
                 "(client='lean')"
             )
-        if self.client == "httpx" and life.idle_s:
+        if self.client in ("httpx", "http2") and life.idle_s:
             raise ValueError(
-                "the httpx client closes an idle connection only when it sends the next request; "
-                "aiohttp and the lean client close it in time"
+                f"the {self.client} client closes an idle connection only when it sends the next "
+                "request; aiohttp and the lean client close it in time"
+            )
+        if self.client == "http2" and life.requests:
+            raise ValueError(
+                "over HTTP/2 requests share connections, which are not closed after each of them"
             )
         return self
 
