@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +15,7 @@ from perflab.errors import LoadError
 
 if TYPE_CHECKING:
     from perflab.load.options import Options
+    from perflab.load.result import LoadResult
     from perflab.load.workload import Workload
 
 ARRIVALS, REQUEST, ENDING, OUTPUT = "Arrivals", "Request", "Ending", "Output"
@@ -225,6 +227,7 @@ def _send(made: Workload, options: Options, workers: int, wait: float, as_json: 
             out=folder,
             on_progress=show,
             look=look,
+            page=_page(options),
         )
     show.end()
     for text in carried.failures:
@@ -234,6 +237,20 @@ def _send(made: Workload, options: Options, workers: int, wait: float, as_json: 
         print(f"perflab: {carried.unwritten}", file=sys.stderr)
         raise typer.Exit(Status.ERROR)
     raise typer.Exit(status_of(carried.shown))
+
+
+def _page(options: Options) -> Callable[[LoadResult, dict[str, Any]], None]:
+    """Return what writes the page that ``--report`` asks for."""
+
+    def write(result: LoadResult, shown: dict[str, Any]) -> None:
+        if options.report:
+            from perflab.durable import replace_file
+            from perflab.reports.load_page import page_of_load
+
+            page = page_of_load(result, shown, options.url, ["perflab", *sys.argv[1:]])
+            replace_file(Path(options.report), page.encode())
+
+    return write
 
 
 def _print(shown: dict[str, Any], options: Options, as_json: bool) -> None:
@@ -254,5 +271,7 @@ def _print(shown: dict[str, Any], options: Options, as_json: bool) -> None:
                 f"the summary could not be written to {file}: {error.strerror}"
             ) from None
         written.append(file)
+    if options.report and Path(options.report).exists():
+        written.append(Path(options.report))
     if written and not as_json and options.csv != "-":
         print("\n" + "\n".join(map(str, written)))

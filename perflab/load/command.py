@@ -61,6 +61,8 @@ def workload(options: Options) -> Workload:
         problems.extend(folder_problems("--out", Path(options.out)))
     if options.csv and options.csv != "-":
         problems.extend(file_problems("--csv", Path(options.csv)))
+    if options.report:
+        problems.extend(file_problems("--report", Path(options.report)))
     made = None
     if not problems:
         try:
