@@ -18,7 +18,8 @@ class _Policy(DefaultCookiePolicy):
     """The usual rules, and no more cookies than a user keeps."""
 
     def __init__(self, kept: UserCookies) -> None:
-        super().__init__()
+        # A cookie without a domain is its host's alone (RFC 6265, 5.4).
+        super().__init__(strict_ns_domain=DefaultCookiePolicy.DomainStrictNonDomain)
         self._kept = kept
 
     def set_ok(self, cookie: Cookie, request: Asked) -> bool:

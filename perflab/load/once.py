@@ -141,6 +141,6 @@ def send(
     made = workload(given)
     folder = Path(out) if out else None
     carried = carry_out(
-        made, url, allowed=given.allow_targets, workers=workers, wait_s=wait_s, out=folder
+        made, given.url, allowed=given.allow_targets, workers=workers, wait_s=wait_s, out=folder
     )
     return {**carried.shown, "failures": carried.failures, "unwritten": carried.unwritten}

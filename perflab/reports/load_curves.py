@@ -13,7 +13,7 @@ from perflab.load.result import LoadResult
 from perflab.load.times import times_of
 from perflab.percentiles import needed_n, percentile
 
-MOST_PARTS = 60
+LEAST_PARTS, MOST_PARTS = 10, 60
 LEAST_PART_S = 0.1
 BINS = 40
 SHARES = (50, 95, 99)
@@ -30,7 +30,9 @@ def over_time(result: LoadResult) -> pd.DataFrame:
     length_s = (end_ns - begin_ns) / 1e9
     if length_s <= 0:
         return pd.DataFrame()
-    parts = int(np.clip(length_s // LEAST_PART_S, 1, MOST_PARTS))
+    # So few that each can have a p95, if there are enough requests for that.
+    supported_parts = max(LEAST_PARTS, len(result.measured(_planned)) // needed_n(95))
+    parts = int(np.clip(length_s // LEAST_PART_S, 1, min(MOST_PARTS, supported_parts)))
     edges = np.linspace(begin_ns, end_ns, parts + 1)
     good = [rows[rows["error"] == 0] for _, rows in result.measured_by_worker()]
     bad = [rows["done_ns"][rows["error"] != 0] for _, rows in result.measured_by_worker()]
@@ -62,6 +64,11 @@ def supported(n: int) -> str:
     if not known:
         return f"{n} successes: too few for any percentile (the median needs {needed_n(50)})"
     return f"{n} successes: enough for {', '.join(known)}"
+
+
+def _planned(rows: np.ndarray) -> np.ndarray:
+    planned: np.ndarray = rows["planned_ns"]
+    return planned
 
 
 def _joined(parts: list[np.ndarray]) -> np.ndarray:
