@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +15,7 @@ from perflab.errors import LoadError
 
 if TYPE_CHECKING:
     from perflab.load.options import Options
+    from perflab.load.result import LoadResult
     from perflab.load.workload import Workload
 
 ARRIVALS, REQUEST, ENDING, OUTPUT = "Arrivals", "Request", "Ending", "Output"
@@ -25,7 +27,9 @@ def _option(text: str, panel: str, *names: str) -> typer.models.OptionInfo:
 
 
 def command(
-    url: Annotated[str, typer.Argument(help="address, like http://127.0.0.1:8000/path")],
+    url: Annotated[
+        str, typer.Argument(help="address, like http://127.0.0.1:8000/path; --har brings its own")
+    ] = "",
     users: Annotated[int, _option("closed loop: users who wait for answers", ARRIVALS)] = 0,
     rate: Annotated[float, _option("open loop: requests per second", ARRIVALS)] = 0.0,
     stages: Annotated[str, _option("open loop in stages: 100:10,100-500:30", ARRIVALS)] = "",
@@ -39,6 +43,17 @@ def command(
     script_parameter: Annotated[
         list[str] | None, _option("key=value for the script; repeatable", ARRIVALS)
     ] = None,
+    har: Annotated[
+        str, _option("users who send what a browser recorded, in its order (HAR file)", ARRIVALS)
+    ] = "",
+    har_filter: Annotated[str, _option("of the HAR: addresses that match this", ARRIVALS)] = "",
+    har_pauses: Annotated[
+        bool, _option("keep the pauses between its requests", ARRIVALS, "--har-pauses")
+    ] = False,
+    har_keep_secrets: Annotated[
+        bool,
+        _option("send its Cookie, Authorization and the like", ARRIVALS, "--har-keep-secrets"),
+    ] = False,
     arrivals: Annotated[str, _option("gaps: constant or poisson", ARRIVALS)] = "constant",
     seed: Annotated[int, _option("of Poisson arrivals", ARRIVALS)] = 0,
     think_time: Annotated[float, _option("seconds between answer and request", ARRIVALS)] = 0.0,
@@ -85,9 +100,23 @@ def command(
     end_marker: Annotated[
         str, _option("last event of a stream: [DONE]; of ndjson a member: '\"done\":true'", REQUEST)
     ] = "",
-    client: Annotated[str, _option("lean, aiohttp or httpx", REQUEST)] = "lean",
+    cookies: Annotated[
+        bool, _option("every user keeps the cookies that servers set", REQUEST, "--cookies")
+    ] = False,
+    cookie: Annotated[
+        list[str] | None, _option("name=value with every request; repeatable", REQUEST)
+    ] = None,
+    client: Annotated[str, _option("lean, aiohttp, httpx or http2", REQUEST)] = "lean",
+    http2: Annotated[
+        bool, _option("HTTP/2, by httpx (perflab[http2])", REQUEST, "--http2")
+    ] = False,
     insecure: Annotated[bool, _option("do not verify TLS", REQUEST, "--insecure")] = False,
-    ca_file: Annotated[str, _option("trust this CA bundle", REQUEST)] = "",
+    ca_file: Annotated[str, _option("trust this CA bundle", REQUEST, "--ca-file", "--ca")] = "",
+    cert: Annotated[str, _option("client certificate to show (PEM)", REQUEST)] = "",
+    key: Annotated[str, _option("its private key (PEM)", REQUEST)] = "",
+    key_password_env: Annotated[
+        str, _option("environment variable with the password of the key", REQUEST)
+    ] = "",
     allow_target: Annotated[
         list[str] | None, _option("a host other than loopback you may load; repeatable", REQUEST)
     ] = None,
@@ -123,6 +152,9 @@ def command(
     as_json: Annotated[bool, _option("print one JSON object", OUTPUT, "--json")] = False,
     csv: Annotated[
         str, _option("new file for the summary as CSV, a row per name; - prints it", OUTPUT)
+    ] = "",
+    report: Annotated[
+        str, _option("new file for one HTML page of the load, whole in itself", OUTPUT)
     ] = "",
     wait: Annotated[float, _option("seconds to wait for another measurement", OUTPUT)] = 0.0,
 ) -> None:
@@ -163,7 +195,10 @@ def command(
         stream=stream, min_chunks=min_chunks, end_marker=end_marker, client=client,
         insecure=insecure, ca_file=ca_file, stop_after_failures=stop_after_failures,
         stop_failure_share=stop_failure_share, objectives=objective or (),
-        allow_targets=allow_target or (), out=out, csv=csv,
+        allow_targets=allow_target or (), out=out, csv=csv, report=report, har=har,
+        har_filter=har_filter, har_pauses=har_pauses, har_keep_secrets=har_keep_secrets,
+        cookies=cookies, fixed_cookies=cookie or (), http2=http2, cert=cert, key=key,
+        key_password_env=key_password_env,
     )  # fmt: skip
     for name in ("users", "rate", "requests", "duration", "burst"):
         value = getattr(options, name)
@@ -200,6 +235,7 @@ def _send(made: Workload, options: Options, workers: int, wait: float, as_json: 
             out=folder,
             on_progress=show,
             look=look,
+            page=_page(options),
         )
     show.end()
     for text in carried.failures:
@@ -209,6 +245,20 @@ def _send(made: Workload, options: Options, workers: int, wait: float, as_json: 
         print(f"perflab: {carried.unwritten}", file=sys.stderr)
         raise typer.Exit(Status.ERROR)
     raise typer.Exit(status_of(carried.shown))
+
+
+def _page(options: Options) -> Callable[[LoadResult, dict[str, Any]], None]:
+    """Return what writes the page that ``--report`` asks for."""
+
+    def write(result: LoadResult, shown: dict[str, Any]) -> None:
+        if options.report:
+            from perflab.durable import replace_file
+            from perflab.reports.load_page import page_of_load
+
+            page = page_of_load(result, shown, options.url, ["perflab", *sys.argv[1:]])
+            replace_file(Path(options.report), page.encode())
+
+    return write
 
 
 def _print(shown: dict[str, Any], options: Options, as_json: bool) -> None:
@@ -229,5 +279,7 @@ def _print(shown: dict[str, Any], options: Options, as_json: bool) -> None:
                 f"the summary could not be written to {file}: {error.strerror}"
             ) from None
         written.append(file)
+    if options.report and Path(options.report).exists():
+        written.append(Path(options.report))
     if written and not as_json and options.csv != "-":
         print("\n" + "\n".join(map(str, written)))

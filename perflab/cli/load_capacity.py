@@ -32,8 +32,8 @@ def check(options: Options) -> None:
 def search(made: Workload, options: Options, workers: int, wait: float, as_json: bool) -> None:
     """Search the highest level, tell of every probe, and say where the limit lies."""
     from perflab.load import capacity, once, probing
-    from perflab.load.command import DEFAULT_PROBE_S, HIGHEST_RATE, HIGHEST_USERS
     from perflab.load.record_place import place
+    from perflab.load.requested_arrivals import DEFAULT_PROBE_S, HIGHEST_RATE, HIGHEST_USERS
     from perflab.load.status import Status
     from perflab.percentiles import OF_LOADS
 

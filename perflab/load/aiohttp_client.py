@@ -15,7 +15,7 @@ from aiohttp.http_exceptions import HttpProcessingError, LineTooLong
 from aiohttp.streams import StreamReader
 
 from perflab.load.exchange import Exchange
-from perflab.load.library_client import LibraryClient, causes, clock, tls
+from perflab.load.library_client import LibraryClient, causes, clock
 from perflab.load.library_request import body_of, headers_of
 from perflab.load.prepared import Prepared
 from perflab.load.response import MAX_INTERIMS
@@ -54,7 +54,7 @@ class AiohttpClient(LibraryClient):
             force_close=closing,
             # Its own default, 15 s, would be another life cycle than was asked for.
             keepalive_timeout=None if closing else life.idle_s or NEVER_S,
-            ssl=tls(workload),
+            ssl=workload.trust.context(),
         )
         connector._factory = cast(Any, partial(_OneAnswer, asyncio.get_running_loop()))
         self._session = aiohttp.ClientSession(

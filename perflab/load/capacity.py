@@ -12,7 +12,8 @@ from typing import Any, Literal
 
 from perflab.errors import LoadError
 from perflab.load.completeness import MAX_ERROR_SHARE
-from perflab.load.workload import ClosedLoop, Measured, Objective, OpenLoop, Stage, Workload
+from perflab.load.stop_rules import Measured
+from perflab.load.workload import ClosedLoop, Objective, OpenLoop, Stage, Workload
 from perflab.percentiles import needed_n
 from perflab.recordings.reasons import Reason
 

@@ -3,68 +3,34 @@
 from __future__ import annotations
 
 import asyncio
-import resource
-import socket
-import ssl
 import time
 from collections import deque
 from collections.abc import Sequence
-from typing import Protocol
-from urllib.parse import urljoin
+from functools import cache
 
 from perflab.errors import TargetRefused
+from perflab.load.address_book import AddressBook
 from perflab.load.connection import Connection
 from perflab.load.exchange import Exchange
+from perflab.load.files_allowed import allow_files
 from perflab.load.first_errors import FirstErrors
 from perflab.load.life_cycle import Connections
 from perflab.load.long_body import Landing
 from perflab.load.outcome import CODES
 from perflab.load.payload import OpenFiles
-from perflab.load.prepared import Prepared
+from perflab.load.redirects import REDIRECTS, WHOLE, followed
 from perflab.load.room import Room
-from perflab.load.targets import Origin, addresses, refuse_foreign, split
+from perflab.load.targets import Origin
+from perflab.load.trust import Certificate, Trust
 from perflab.load.upkeep import Upkeep
 from perflab.load.workload import Request
 
 DEFAULT_CONNECTIONS = 2_000
 ENDLESS = Connections()
-SPARE_FILES = 64
-MAX_ORIGINS = 1_000
 # Opening costs ten times as much as sending: after a stall, answers that have come are read, and
 # their connections used again, before yet more connections are opened.
 OPENED_PER_TURN = 16
-# A whole answer, as expected or not: it may be a redirect.
-WHOLE = {CODES[name] for name in ("", "status", "body", "length", "checksum")}
-REDIRECTS = (301, 302, 303, 307, 308)
-# Headers that a redirect leaves behind: with the body, and with the origin (secrets, above all).
-OF_BODIES = frozenset(
-    f"content-{name}" for name in ("encoding", "language", "length", "location", "type")
-) | {"transfer-encoding", "expect"}
-OF_ORIGINS = frozenset({"authorization", "cookie", "host", "proxy-authorization"})
 clock = time.monotonic_ns
-
-
-class Client(Protocol):
-    """What every client does: take an exchange, fill it in, call its ``finish``."""
-
-    first_errors: FirstErrors
-    timeout_s: float
-
-    def submit(self, exchange: Exchange) -> None:
-        """Send the request of an exchange whose ``planned_ns`` and ``started_ns`` are set."""
-
-    def give_up_waiting(self) -> None:
-        """Give up what waits for a connection (``unsent``)."""
-
-    def abort(self) -> None:
-        """Give up what is under way (``aborted``) and what waits (``unsent``)."""
-
-    async def close(self) -> None:
-        """Close every connection."""
-
-    @property
-    def capped(self) -> int:
-        """Return how many requests waited because of the cap on connections."""
 
 
 class LeanClient:
@@ -94,10 +60,11 @@ class LeanClient:
         allowed: Sequence[str] = (),
         verify_tls: bool = True,
         ca_file: str = "",
+        certificate: Certificate | None = None,
         beside: int = 0,
     ) -> None:
         self.loop = loop
-        self.capped = 0
+        self.capped = self.most_streams = 0
         self.first_errors = FirstErrors()
         self.room = Room()
         self.landing = Landing()
@@ -111,52 +78,17 @@ class LeanClient:
         self.timeout_s = timeout_s
         self._timeout_ns = round(timeout_s * 1e9)
         self._allowed = allowed
-        self._tls: ssl.SSLContext | None = None
-        self._verify, self._ca_file = verify_tls, ca_file
+        self.tls = cache(Trust(verify_tls, ca_file, certificate).context)
         # Last in, first out; a dictionary, because any of them may close.
         self._idle: dict[Origin, dict[Connection, None]] = {}
         # The oldest first.
         self._open: dict[Connection, None] = {}
         self._upkeep = None if life.is_endless else Upkeep(loop, life, self._open)
         self._waiting: deque[Exchange] = deque()
-        self._addresses: dict[Origin, OSError | tuple[socket.AddressFamily, tuple[str, int]]] = {}
+        book = self._book = AddressBook()
+        self.resolve, self.address = book.resolve, book.address
         self._sweep_s = min(0.1, max(0.001, timeout_s / 50))
         self._sweeper = loop.call_later(self._sweep_s, self._sweep)
-
-    def resolve(self, origin: Origin) -> None:
-        """Look the origin's address up before the start; a failure becomes each request's."""
-        if len(self._addresses) >= MAX_ORIGINS:
-            # Only redirects lead to so many, each to another port.
-            self._addresses.clear()
-            self._idle = {known: kept for known, kept in self._idle.items() if kept}
-        try:
-            self._addresses[origin] = addresses(origin)[0]
-        except OSError as error:
-            self._addresses[origin] = error
-
-    def address(self, origin: Origin) -> tuple[socket.AddressFamily, tuple[str, int]]:
-        """Return where to connect to.
-
-        Raises
-        ------
-        OSError
-            The name could not be resolved.
-        """
-        if origin not in self._addresses:
-            self.resolve(origin)
-        found = self._addresses[origin]
-        if isinstance(found, OSError):
-            raise found
-        return found
-
-    def tls(self) -> ssl.SSLContext:
-        """Return the TLS context, made at first use."""
-        if self._tls is None:
-            self._tls = ssl.create_default_context(cafile=self._ca_file or None)
-            if not self._verify:
-                self._tls.check_hostname = False
-                self._tls.verify_mode = ssl.CERT_NONE
-        return self._tls
 
     # Sending.
 
@@ -261,8 +193,10 @@ class LeanClient:
         """A connection has closed; one that waits may open its own."""
         self._open.pop(connection, None)
         idle = self._idle.get(connection.origin)
-        if idle:
+        if idle is not None:
             idle.pop(connection, None)
+            if not idle:  # redirects may lead to ever other origins
+                del self._idle[connection.origin]
         if self._waiting:
             self._serve_waiting()
 
@@ -277,17 +211,15 @@ class LeanClient:
             exchange.chain = (base, exchange.sent_ns, exchange.connect_ns)
         exchange.redirects += 1
         try:
-            if exchange.redirects > base.redirects:
-                raise TargetRefused("too many redirects")
-            if not location:
-                raise TargetRefused("a redirect to nowhere")
-            here = f"{base.origin.scheme}://{base.origin.authority}{request.path}"
-            url = urljoin(here, location)
-            refuse_foreign(url, self._allowed)
-            origin, path = split(url)
-            if origin.scheme not in ("http", "https"):
-                raise TargetRefused(f"a redirect to {origin.scheme}")
-            exchange.prepared = _followed(base, request, exchange.status, origin, path, self._life)
+            exchange.prepared = followed(
+                base,
+                request,
+                exchange.status,
+                location,
+                exchange.redirects,
+                self._life,
+                self._allowed,
+            )
         except (TargetRefused, ValueError) as error:
             self.first_errors.note("redirect", str(error))
             self._give_up(exchange, "redirect")
@@ -341,37 +273,3 @@ class LeanClient:
             connection.exchange = None
             connection.close()
         self.files.close()
-
-
-def _followed(
-    base: Prepared, request: Request, status: int, origin: Origin, path: str, life: Connections
-) -> Prepared:
-    """Return the request that follows a redirect (RFC 9110, 15.4)."""
-    changed: dict[str, object] = {"path": path, "data": ()}
-    dropped: frozenset[str] = frozenset()
-    to_get = status == 303 and request.method != "HEAD"
-    if to_get or (status in (301, 302) and request.method == "POST"):
-        changed |= {"method": "GET", "body": ""}
-        dropped |= OF_BODIES
-    if origin != base.origin:
-        dropped |= OF_ORIGINS
-    changed["headers"] = {
-        name: value for name, value in request.headers.items() if name.lower() not in dropped
-    }
-    followed = Prepared(request.model_validate(request.model_dump() | changed), origin, life)
-    followed.wants_answer, followed.repeats = base.wants_answer, base.repeats
-    followed.wanted = base.wanted
-    return followed
-
-
-def allow_files(wanted: int) -> int:
-    """Raise this process's limit on open files if need be; return how many more it allows."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    needed = wanted + SPARE_FILES
-    if soft < needed:
-        soft = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
-        try:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-        except (OSError, ValueError):
-            soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    return max(1, soft - SPARE_FILES)

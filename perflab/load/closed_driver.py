@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from perflab.load.client import Client
+from perflab.load.clients import Client
 from perflab.load.cpu_in_windows import CpuInWindows
 from perflab.load.cpu_window import CpuWindow, is_at_once
 from perflab.load.exchange import Exchange

@@ -8,56 +8,25 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
-import os
 import socket
 import ssl
-import time
-from typing import Protocol
 
+from perflab.load.dialled import WOULD_BLOCK, Dialled, Owner, clock
 from perflab.load.exchange import Exchange
-from perflab.load.first_errors import FirstErrors
-from perflab.load.long_body import Landing
+from perflab.load.head import BadResponse, header, server_phases
 from perflab.load.outcome import CODES, ERRORS
-from perflab.load.payload import OpenFiles
 from perflab.load.prepared import Prepared
 from perflab.load.progress import Progress
-from perflab.load.response import BadResponse, ResponseReader
-from perflab.load.room import Room
+from perflab.load.response import ResponseReader
 from perflab.load.sending import Rest
-from perflab.load.socket_errors import kind_of
 from perflab.load.targets import Origin
 from perflab.load.workload import Request
 
 READ_BYTES = 128 * 1024
 LONGEST_REMEMBERED = 32 * 1024
-WOULD_BLOCK = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
-clock = time.monotonic_ns
 
 
-class Owner(Protocol):
-    """The client whose connection it is: what a connection asks of it, and tells it."""
-
-    loop: asyncio.AbstractEventLoop
-    room: Room
-    landing: Landing
-    files: OpenFiles
-    first_errors: FirstErrors
-
-    def address(self, origin: Origin) -> tuple[socket.AddressFamily, tuple[str, int]]:
-        """Return where to connect to; raises OSError."""
-
-    def tls(self) -> ssl.SSLContext:
-        """Return the TLS context."""
-
-    def finished(self, connection: Connection, exchange: Exchange, keep: bool) -> None:
-        """The exchange has ended; ``keep`` says that the connection may be used again."""
-
-    def forget(self, connection: Connection) -> None:
-        """The connection has closed."""
-
-
-class Connection:
+class Connection(Dialled):
     """A connection; at most one exchange is under way on it.
 
     ``answers``, ``leaving``, ``rests_since_ns`` and ``alarm`` are the notes of whoever keeps it to
@@ -65,87 +34,16 @@ class Connection:
     """
 
     def __init__(self, client: Owner, origin: Origin) -> None:
-        self.origin = origin
-        self.usable = True
-        self.exchange: Exchange | None = None
+        super().__init__(client, origin)
         self.answers = self.rests_since_ns = 0
         self.leaving = False
         self.alarm: asyncio.TimerHandle | None = None
-        self._client = client
-        self._loop = client.loop
         self._reader: ResponseReader | None = None
         self._unsent: Rest | None = None
         self._sent = b""
         self._broken = 0
-        self._began_ns = 0
-        self._socket: socket.socket | None = None
 
     # Opening and closing.
-
-    def open(self, exchange: Exchange) -> None:
-        """Connect, then send the exchange's request."""
-        self.exchange = exchange
-        self._began_ns = clock()
-        try:
-            family, address = self._client.address(self.origin)
-            self._socket = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
-            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            code = self._socket.connect_ex(address)
-            if code not in (0, errno.EINPROGRESS):
-                raise OSError(code, os.strerror(code))
-        except OSError as error:
-            self._fail_soon(self._why(error, "connect"))
-            return
-        self._fd = self._socket.fileno()
-        if self.origin.encrypted or not self._is_connected(self._socket):
-            self._loop.add_writer(self._fd, self._connected)
-        else:
-            self._ready(exchange, self._socket)
-
-    @staticmethod
-    def _is_connected(opened: socket.socket) -> bool:
-        # Over loopback the handshake is over when connect returns: no need to wait a turn.
-        try:
-            opened.getpeername()
-        except OSError:
-            return False
-        return True
-
-    def _connected(self) -> None:
-        assert self._socket is not None
-        code = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-        if code:
-            self._fail(self._why(OSError(code, os.strerror(code)), "connect"))
-            return
-        self._loop.remove_writer(self._fd)
-        assert self.exchange is not None
-        if not self.origin.encrypted:
-            self._ready(self.exchange, self._socket)
-            return
-        try:
-            # Not before it is connected: wrapping reads from the socket.
-            self._socket = encrypted = self._client.tls().wrap_socket(
-                self._socket, do_handshake_on_connect=False, server_hostname=self.origin.host
-            )
-        except (OSError, ValueError) as error:
-            self._fail(self._why(error, "tls"))
-            return
-        self._shake_hands(encrypted)
-
-    def _shake_hands(self, encrypted: ssl.SSLSocket) -> None:
-        self._loop.remove_writer(self._fd)
-        self._loop.remove_reader(self._fd)
-        try:
-            encrypted.do_handshake()
-        except ssl.SSLWantReadError:
-            self._loop.add_reader(self._fd, self._shake_hands, encrypted)
-        except ssl.SSLWantWriteError:
-            self._loop.add_writer(self._fd, self._shake_hands, encrypted)
-        except OSError as error:
-            self._fail(self._why(error, "tls"))
-        else:
-            assert self.exchange is not None
-            self._ready(self.exchange, encrypted)
 
     def _ready(self, exchange: Exchange, opened: socket.socket) -> None:
         self._recv = opened.recv
@@ -161,12 +59,7 @@ class Connection:
         self.usable = False
         if self.alarm is not None:
             self.alarm.cancel()
-        if self._socket is not None:
-            # A socket that could not be wrapped has no descriptor any more.
-            if self._socket.fileno() >= 0:
-                self._loop.remove_reader(self._socket.fileno())
-                self._loop.remove_writer(self._socket.fileno())
-            self._socket.close()
+        self._hang_up()
         if self._reader is not None:
             self._reader.release()
         self._client.forget(self)
@@ -341,7 +234,7 @@ class Connection:
         exchange.done_ns = now_ns
         exchange.status, exchange.bytes = reader.status, reader.size
         exchange.error = exchange.prepared.judge(reader.status, reader.size, reader.body)
-        exchange.phases = reader.phases()
+        exchange.phases = server_phases(reader.head)
         if exchange.error:
             line = reader.head.partition(b"\r")[0].decode("latin-1")
             text = f"{line}, {reader.size} bytes"
@@ -360,9 +253,17 @@ class Connection:
         self.exchange = None
         self._client.finished(self, exchange, False)
 
+    def head(self) -> bytes:
+        """Return status line and headers of the last response, as far as they came."""
+        return self._reader.head if self._reader else b""
+
+    def note_sent(self, data: bytes) -> None:
+        """Say what the bytes that were sent last would be without what a client put in."""
+        self._sent = data
+
     def location(self) -> str:
         """Return where the last response points to."""
-        return self._reader.header("location") if self._reader else ""
+        return header(self._reader.head, "location") if self._reader else ""
 
     def sent(self, prepared: Prepared) -> Request:
         """Return the request that was sent last."""
@@ -374,20 +275,9 @@ class Connection:
         """Give up the exchange under way, if any, with an error class."""
         self._fail(CODES[kind], self._reader)
 
-    def _why(self, error: OSError | ValueError, otherwise: str) -> int:
-        """Return the error code of what a socket raised, and keep its words."""
-        code = kind_of(error, otherwise)
-        text = (error.strerror if isinstance(error, OSError) else "") or str(error)
-        self._client.first_errors.note(ERRORS[code], text)
-        return code
-
     def _refuse(self, error: BadResponse, reader: ResponseReader) -> None:
         self._client.first_errors.note(error.kind, str(error))
         self._fail(CODES[error.kind], reader)
-
-    def _fail_soon(self, code: int) -> None:
-        # Whoever submits a request must not get its end before submit has returned.
-        self._loop.call_soon(self._fail, code)
 
     def _fail(self, code: int, reader: ResponseReader | None = None) -> None:
         exchange, self.exchange = self.exchange, None

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
 import selectors
 import shutil
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from perflab.errors import LoadError
-from perflab.host.endings import how_it_ended
 from perflab.host.priority import give_way
+from perflab.load.http2_asked import ask_for_http2
 from perflab.load.live import Live
 from perflab.load.machine_counts import MachineCounts
 from perflab.load.merging import merged
@@ -26,62 +21,12 @@ from perflab.load.raw_folders import raw_folder
 from perflab.load.result import LoadResult
 from perflab.load.stopping import Progress, StopLoad, Watch
 from perflab.load.targets import refuse_foreign
+from perflab.load.worker_process import WorkerProcess
 from perflab.load.workload import Workload
-from perflab.paths import project_root
 
 START_DELAY_NS = 50_000_000
 # The end of a load whose requests were given up: scripts and connections end, rows are written.
 ENDING_S = 30.0
-
-
-class _Worker:
-    def __init__(self, core: int, environment: dict[str, str]) -> None:
-        before = os.sched_getaffinity(0)
-        os.sched_setaffinity(0, {core})
-        try:
-            self.child = subprocess.Popen(
-                [sys.executable, "-m", "perflab.load.worker"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                start_new_session=True,
-                cwd=project_root(),
-                env={**os.environ, **environment},
-                bufsize=0,
-            )
-        finally:
-            os.sched_setaffinity(0, before)
-        self._pending = b""
-        self.progress = Progress()
-        self.live: Live | None = None
-
-    def order(self, words: dict[str, Any]) -> None:
-        assert self.child.stdin is not None
-        try:
-            self.child.stdin.write(json.dumps(words).encode() + b"\n")
-        except BrokenPipeError:
-            raise LoadError(f"a load worker has died (pid {self.child.pid})") from None
-
-    def messages(self) -> list[dict[str, Any]]:
-        """Return the complete messages that have arrived; an empty read means it died."""
-        assert self.child.stdout is not None
-        arrived = os.read(self.child.stdout.fileno(), 1 << 20)
-        if not arrived:
-            ended = how_it_ended(self.child.wait())
-            raise LoadError(f"a load worker died (pid {self.child.pid}): it {ended}")
-        *lines, self._pending = (self._pending + arrived).split(b"\n")
-        return [json.loads(line) for line in lines]
-
-    def close(self) -> None:
-        """Close its pipe, and end it if that is not enough."""
-        for pipe in (self.child.stdin, self.child.stdout):
-            if pipe is not None:
-                with contextlib.suppress(OSError):
-                    pipe.close()
-        try:
-            self.child.wait(timeout=3)
-        except subprocess.TimeoutExpired:
-            self.child.kill()
-            self.child.wait()
 
 
 class Generator:
@@ -104,7 +49,7 @@ class Generator:
         self._cores = tuple(cores)
         self._real_time = real_time
         self._environment = environment
-        self._workers: list[_Worker] = []
+        self._workers: list[WorkerProcess] = []
 
     @property
     def pids(self) -> list[int]:
@@ -113,7 +58,7 @@ class Generator:
 
     def start(self) -> None:
         """Start the workers and wait until they are ready."""
-        self._workers = [_Worker(core, self._environment) for core in self._cores]
+        self._workers = [WorkerProcess(core, self._environment) for core in self._cores]
         self._collect("ready", time.monotonic() + 60)
 
     def close(self) -> None:
@@ -162,6 +107,8 @@ class Generator:
         refuse_foreign(address, allowed)
         if isinstance(workload.request.body, FileBody):
             workload.request.body.check()
+        if workload.client == "http2":
+            ask_for_http2(address, workload)
         # Workers run elsewhere: a relative path would be another place to them.
         place = folder.resolve() if folder else raw_folder()
         watch = Watch(workload.stop)
@@ -255,7 +202,7 @@ class Generator:
     def _take(
         message: dict[str, Any],
         number: int,
-        worker: _Worker,
+        worker: WorkerProcess,
         wanted: str,
         reports: dict[int, dict[str, Any]],
     ) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 
 from perflab.load.exchange import Exchange
-from perflab.load.library_client import LibraryClient, causes, clock, tls
+from perflab.load.library_client import LibraryClient, causes, clock
 from perflab.load.library_request import body_of, headers_of
 from perflab.load.prepared import Prepared
 from perflab.load.workload import Request, Workload
@@ -22,9 +22,12 @@ class HttpxClient(LibraryClient):
     def __init__(self, workload: Workload, connections: int, prepared: Prepared) -> None:
         super().__init__(workload, connections)
         self._origin = f"{prepared.origin.scheme}://{prepared.origin.authority}"
+        self._client = self._made(workload, connections)
+
+    def _made(self, workload: Workload, connections: int) -> httpx.AsyncClient:
         keep_alive = 0 if workload.connections.requests else connections
-        self._client = httpx.AsyncClient(
-            verify=tls(workload),
+        return httpx.AsyncClient(
+            verify=workload.trust.context(),
             timeout=None,
             limits=httpx.Limits(
                 max_connections=None,
@@ -36,19 +39,15 @@ class HttpxClient(LibraryClient):
         )
 
     async def _send(self, exchange: Exchange, request: Request) -> None:
+        await self._over(self._client, exchange, request)
+
+    async def _over(self, client: httpx.AsyncClient, exchange: Exchange, request: Request) -> None:
         began: list[int] = [0]
 
         async def trace(event: str, _information: Any) -> None:
-            if event == "http11.send_request_headers.complete":
-                exchange.sent_ns = clock()
-            elif event == "http11.receive_response_headers.complete":
-                exchange.first_byte_ns = clock()
-            elif event == "connection.connect_tcp.started":
-                began[0] = clock()
-            elif event == "connection.connect_tcp.complete":
-                exchange.connect_ns = clock() - began[0]
+            self._note(event, exchange, began)
 
-        async with self._client.stream(
+        async with client.stream(
             request.method,
             self._origin + request.path,
             content=body_of(request, self.files),
@@ -56,6 +55,17 @@ class HttpxClient(LibraryClient):
             extensions={"trace": trace},
         ) as response:
             await self._take(exchange, response.status_code, response.headers, response.aiter_raw())
+
+    def _note(self, event: str, exchange: Exchange, began: list[int]) -> None:
+        """Note the instant of an event that the library tells of."""
+        if event == "http11.send_request_headers.complete":
+            exchange.sent_ns = clock()
+        elif event == "http11.receive_response_headers.complete":
+            exchange.first_byte_ns = clock()
+        elif event == "connection.connect_tcp.started":
+            began[0] = clock()
+        elif event == "connection.connect_tcp.complete":
+            exchange.connect_ns = clock() - began[0]
 
     @staticmethod
     def _class_of(error: Exception) -> str:

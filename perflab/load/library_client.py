@@ -10,7 +10,6 @@ no cookie is kept.
 from __future__ import annotations
 
 import asyncio
-import ssl
 import time
 from collections.abc import AsyncIterable, Iterator, Mapping
 from itertools import cycle
@@ -22,9 +21,10 @@ from perflab.load.first_errors import FirstErrors
 from perflab.load.outcome import CODES, ERRORS
 from perflab.load.payload import OpenFiles
 from perflab.load.prepared import fill
-from perflab.load.response import parse_server_timing
 from perflab.load.room import Room
 from perflab.load.sending import FileChanged
+from perflab.load.server_timing import parse_server_timing
+from perflab.load.targets import Origin
 from perflab.load.workload import Request, Scripted, Workload
 
 clock = time.monotonic_ns
@@ -42,7 +42,7 @@ class LibraryClient:
             raise ParameterError(
                 "workload", [f"scripted users have the lean client, not {workload.client}"]
             )
-        self.capped = 0
+        self.capped = self.most_streams = 0
         self.first_errors = FirstErrors()
         self._room = Room()
         self.files = OpenFiles()
@@ -50,6 +50,9 @@ class LibraryClient:
         self._rows = cycle(fill(workload.request, workload.request.data))
         self._free = asyncio.Semaphore(connections)
         self._tasks: dict[asyncio.Task[None], Exchange] = {}
+
+    def resolve(self, origin: Origin) -> None:
+        """Leave it to the library."""
 
     def submit(self, exchange: Exchange) -> None:
         """Start a task that sends the request; see ``client.Client``."""
@@ -139,12 +142,3 @@ def causes(error: BaseException) -> Iterator[BaseException]:
     while cause is not None:
         yield cause
         cause = cause.__cause__ or cause.__context__
-
-
-def tls(workload: Workload) -> ssl.SSLContext:
-    """Return the TLS context that a workload asks for."""
-    context = ssl.create_default_context(cafile=workload.ca_file or None)
-    if not workload.verify_tls:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    return context

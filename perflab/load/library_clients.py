@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from perflab.load.aiohttp_client import AiohttpClient
-from perflab.load.client import Client
+from perflab.load.clients import Client
+from perflab.load.http2_client import Http2Client
 from perflab.load.httpx_client import HttpxClient
 from perflab.load.prepared import Prepared
 from perflab.load.workload import Workload
 
-CLIENTS = {"aiohttp": AiohttpClient, "httpx": HttpxClient}
+CLIENTS = {"aiohttp": AiohttpClient, "httpx": HttpxClient, "http2": Http2Client}
 
 
 def make(workload: Workload, connections: int, prepared: Prepared) -> Client:

@@ -18,6 +18,7 @@ from perflab.load.command import workload
 from perflab.load.generator import Generator
 from perflab.load.options import Options
 from perflab.load.record_place import Place, place
+from perflab.load.result import LoadResult
 from perflab.load.selfcheck import check
 from perflab.load.stopping import Progress
 from perflab.load.workload import Workload
@@ -63,8 +64,9 @@ def carry_out(
     out: Path | None = None,
     on_progress: Callable[[Progress], None] = lambda _: None,
     look: Callable[[], None] = lambda: None,
+    page: Callable[[LoadResult, dict[str, Any]], None] = lambda _, __: None,
 ) -> Carried:
-    """Send a workload, sum it up and write the record.
+    """Send a workload, sum it up and write the record; ``page`` may make a page of both.
 
     Raises
     ------
@@ -81,6 +83,10 @@ def carry_out(
             here.keep = True
             raise LoadError(f"{_told(error)}; {_kept(here)}") from error
         failures, unwritten = result.failures, ""
+        try:
+            page(result, shown)
+        except OSError as error:
+            unwritten = f"the page could not be written ({_told(error)})"
         if out is not None:
             try:
                 record.write(here.folder, result, made, shown, url)
@@ -135,6 +141,6 @@ def send(
     made = workload(given)
     folder = Path(out) if out else None
     carried = carry_out(
-        made, url, allowed=given.allow_targets, workers=workers, wait_s=wait_s, out=folder
+        made, given.url, allowed=given.allow_targets, workers=workers, wait_s=wait_s, out=folder
     )
     return {**carried.shown, "failures": carried.failures, "unwritten": carried.unwritten}

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator
 
-from perflab.load.client import Client
+from perflab.load.clients import Client
 from perflab.load.cpu_in_windows import CpuInWindows
 from perflab.load.cpu_window import CpuWindow, is_at_once
 from perflab.load.exchange import Exchange

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass
 class Options:
     """The options as they were given; 0, empty or None means not given."""
 
-    url: str
+    url: str = ""
     users: int = 0
     rate: float = 0.0
     stages: str = ""
@@ -49,10 +50,23 @@ class Options:
     client: str = "lean"
     insecure: bool = False
     ca_file: str = ""
+    cert: str = ""
+    key: str = ""
+    key_password_env: str = ""
+    cookies: bool = False
+    fixed_cookies: Sequence[str] = ()
+    http2: bool = False
+    har: str = ""
+    har_filter: str = ""
+    har_pauses: bool = False
+    har_keep_secrets: bool = False
     stop_after_failures: int = 0
     stop_failure_share: float = 0.0
     objectives: Sequence[str] = ()
     allow_targets: Sequence[str] = ()
     out: str = ""
     csv: str = ""
+    report: str = ""
+    # What is taken of a HAR, once it was read.
+    chosen: Mapping[str, Any] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)

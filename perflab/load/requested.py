@@ -9,9 +9,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from perflab.errors import ParameterError
 from perflab.load.life_cycle import WORDS
 from perflab.load.options import Options
 from perflab.load.payload import FileBody, Payload, checksum
+from perflab.load.trust import Certificate
+
+# A cookie's name and value (RFC 6265, 4.1.1); quotes around the value are part of it.
+COOKIE = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+=[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e\"]*")
 
 
 def connections(options: Options) -> dict[str, float]:
@@ -88,6 +93,10 @@ def request(options: Options, path: str) -> dict[str, Any]:
         if not colon:
             options.problems.append(f"--header '{text}' is not 'Name: value'")
         headers[name.strip()] = value.strip()
+    if line := fixed_cookies(options):
+        if any(name.lower() == "cookie" for name in headers):
+            options.problems.append("give --cookie or --header 'Cookie: ...', not both")
+        headers["Cookie"] = line
     if rows and not body and "$" not in path + "".join(headers.values()):
         # Rows without a template are the bodies themselves.
         rows, body = [{"row": json.dumps(row)} for row in rows], "${row}"
@@ -142,3 +151,53 @@ def _rows(name: str, problems: list[str]) -> list[dict[str, Any]]:
     if not rows and not problems:
         problems.append(f"--data {name}: no rows")
     return rows
+
+
+def transport(options: Options) -> dict[str, Any]:
+    """Return what carries the requests: client, TLS, certificate and cookies, as data."""
+    client = options.client
+    if options.http2:
+        if client not in ("lean", "http2"):
+            options.problems.append(f"--http2 does not go with --client {client}")
+        client = "http2"
+    ca_file = _found("--ca-file", options.ca_file, options.problems)
+    return {
+        "client": client,
+        "verify_tls": not options.insecure,
+        "ca_file": ca_file,
+        "certificate": _certificate(options),
+        "cookies": options.cookies,
+    }
+
+
+def _found(option: str, name: str, problems: list[str]) -> str:
+    """Return a file's whole path: the workers run elsewhere, a relative one would be another."""
+    if name and not Path(name).is_file():
+        problems.append(f"{option} {name}: no such file")
+    return str(Path(name).resolve()) if name else ""
+
+
+def _certificate(options: Options) -> dict[str, str] | None:
+    if not options.cert:
+        for name in ("key", "key_password_env"):
+            if getattr(options, name):
+                options.problems.append(f"--{name.replace('_', '-')} needs --cert")
+        return None
+    words = {
+        "cert_file": str(Path(options.cert).resolve()),
+        "key_file": str(Path(options.key).resolve()) if options.key else "",
+        "password_env": options.key_password_env,
+    }
+    try:
+        Certificate.model_validate(words).check()
+    except ParameterError as error:
+        options.problems.extend(error.problems)
+    return words
+
+
+def fixed_cookies(options: Options) -> str:
+    """Return what ``--cookie name=value`` puts into every request's ``Cookie``."""
+    for text in options.fixed_cookies:
+        if not COOKIE.fullmatch(text):
+            options.problems.append(f"--cookie '{text.partition('=')[0]}' is not like name=value")
+    return "; ".join(options.fixed_cookies)

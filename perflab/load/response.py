@@ -5,61 +5,29 @@ No sockets here: bytes go in, what they mean comes out. Lenient parsing is off.
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import httptools
 
 from perflab.load.body import Body, Kept, Wanted
+from perflab.load.head import (
+    BadResponse,
+    announces_length,
+    coding_problem,
+    in_coding,
+    length_alone,
+    may_stay,
+    not_a_head,
+)
 from perflab.load.room import Room
 from perflab.load.streamed import Streamed
 
 MAX_HEAD_BYTES = 64 * 1024
 MAX_PIECES = 64
 MAX_INTERIMS = 20
-MAX_PHASES = 64
-LONGEST_PHASE_MS = 1e9
 LINE_ENDS = b"\r\n"
-CODING = b"\r\ntransfer-encoding:"
-_LENGTH = re.compile(rb"\r\ncontent-length:", re.IGNORECASE)
-# The number, where its line is as simple as can be; the parser has refused a second one.
-_LENGTH_ALONE = re.compile(rb"\r\ncontent-length:[ \t]*([0-9]{1,18})(?:\r\n[!-~]|$)", re.IGNORECASE)
 # What is still to come of a body that makes it a long one.
 LONG_BYTES = 64 * 1024
-_CONNECTION = re.compile(rb"\r\nconnection:([^\r]*)", re.IGNORECASE)
-_TIMING = re.compile(rb"\r\nserver-timing:[ \t]*([^\r]*)", re.IGNORECASE)
-
-
-class BadResponse(Exception):
-    """What arrived is not a response; ``kind`` is its error class."""
-
-    def __init__(self, kind: str, reason: str) -> None:
-        super().__init__(reason)
-        self.kind = kind
-
-
-def parse_server_timing(header: str) -> dict[str, float]:
-    """Read a ``Server-Timing`` header: metric name to duration in ms.
-
-    Source: W3C Server Timing, the header field. Left out are entries without ``dur``, names beyond
-    printable ASCII, durations that are none (negative, infinite, above 11 days), and all phases
-    after the first 64.
-    """
-    phases: dict[str, float] = {}
-    for entry in header.split(","):
-        if len(phases) == MAX_PHASES:
-            break
-        name, *parameters = (part.strip() for part in entry.split(";"))
-        for parameter in parameters:
-            key, _, value = parameter.partition("=")
-            if key.strip().lower() == "dur" and name and name.isascii() and name.isprintable():
-                try:
-                    duration_ms = float(value.strip().strip('"'))
-                except ValueError:
-                    continue
-                if 0 <= duration_ms <= LONGEST_PHASE_MS:
-                    phases[name] = duration_ms
-    return phases
 
 
 class ResponseReader:
@@ -171,8 +139,7 @@ class ResponseReader:
         wanted = self.wanted
         if self._chunked or self._bodiless or (wanted and (wanted.kept or wanted.stream)):
             return
-        found = _LENGTH_ALONE.search(self.head)
-        left = int(found[1]) - self.size if found else 0
+        left = length_alone(self.head) - self.size
         if left >= LONG_BYTES:
             self.left = left
             self._stays = bool(self._parser.should_keep_alive())
@@ -205,23 +172,16 @@ class ResponseReader:
         head = self.head
         if len(head) > MAX_HEAD_BYTES:
             raise BadResponse("head_too_large", f"headers of more than {MAX_HEAD_BYTES} bytes")
-        # The parser also reads RTSP and ICE, and empty lines before the status line.
-        if head[:5] != b"HTTP/":
-            raise BadResponse("protocol", "the response does not begin with HTTP/")
-        if 0 in head:
-            raise BadResponse("protocol", "a NUL in the head")
-        if not (self.complete or self._chunked or self._bodiless) and CODING in head.lower():
+        if problem := not_a_head(head):
+            raise BadResponse("protocol", problem)
+        if not (self.complete or self._chunked or self._bodiless) and in_coding(head):
             self._begin_chunks()
             if self._refused:
                 raise BadResponse("protocol", self._refused)
 
     def _begin_chunks(self) -> None:
-        # We send no TE, so no other coding may come (RFC 9112, 7.4). The parser would take a body
-        # in another one, or with a tab after the name, for one that ends with the stream.
         self._chunked = True
-        codings = self.head.lower().split(CODING)[1:]
-        if len(codings) != 1 or codings[0].partition(b"\r")[0].strip(b" ") != b"chunked":
-            self._refused = "a transfer coding other than chunked"
+        self._refused = coding_problem(self.head)
 
     def _check_end(self, data: bytes) -> None:
         if self._chunked:
@@ -237,14 +197,9 @@ class ResponseReader:
         if self._received != self._interim + len(self.head) + 4:
             raise BadResponse("protocol", "a body came in answer to HEAD")
         self.complete = True
-        self.keep_alive = bool(self._parser.should_keep_alive()) or self._may_stay()
+        self.keep_alive = bool(self._parser.should_keep_alive()) or may_stay(self.head)
         # The parser waits for the body that the headers announce; a new one takes its place.
         self._parser = None
-
-    def _may_stay(self) -> bool:
-        # Without a length the parser expects a body up to the end of the stream; HEAD has none.
-        options = b",".join(_CONNECTION.findall(self.head)).lower().split(b",")
-        return self.head.startswith(b"HTTP/1.1") and b"close" not in map(bytes.strip, options)
 
     def end(self) -> str:
         """The peer closed: return the error class, or '' when the response ends with it."""
@@ -252,7 +207,7 @@ class ResponseReader:
             return "closed"
         if not self._head_done:
             return "truncated"
-        if self._chunked or _LENGTH.search(self.head):
+        if self._chunked or announces_length(self.head):
             return "truncated"
         self.complete, self.keep_alive = True, False
         return ""
@@ -266,25 +221,6 @@ class ResponseReader:
             end = data.find(b"\r\n\r\n")
             self._head = data[:end] if end >= 0 else data
         return self._head
-
-    def header(self, name: str) -> str:
-        """Return a header's first value, or an empty string."""
-        found = re.search(
-            rb"\r\n" + re.escape(name.encode()) + rb"[ \t]*:[ \t]*([^\r]*)",
-            self.head,
-            re.IGNORECASE,
-        )
-        return found[1].decode("latin-1").strip() if found else ""
-
-    def phases(self) -> dict[str, float] | None:
-        """Return the phases of ``Server-Timing``, or None without the header."""
-        head = self.head
-        if b"erver-" not in head and b"erver-" not in head.lower():
-            return None
-        values = _TIMING.findall(head)
-        if not values:
-            return None
-        return parse_server_timing(b",".join(values).decode("latin-1"))
 
     # What the parser calls.
 

@@ -39,7 +39,8 @@ class LoadResult:
     had nothing more to do; ``failure_stop`` the end by a number of failures, if it was that;
     ``first_errors`` the text of the first failure by error class and
     status; ``missed`` the objectives whose miss ended the load; ``windows`` when it sent, if not
-    always (ns, shape (windows, 3): begin, begin of what counts, end).
+    always (ns, shape (windows, 3): begin, begin of what counts, end); ``most_streams`` the most
+    requests that were under way at a time on one connection, over HTTP/2.
     """
 
     folder: Path
@@ -61,6 +62,7 @@ class LoadResult:
     kernel: Mapping[str, int] = field(default_factory=dict)
     failure_stop: FailureStop | None = None
     windows: np.ndarray | None = None
+    most_streams: int = 0
 
     @cached_property
     def rows(self) -> list[np.ndarray]:

@@ -32,7 +32,7 @@ import json
 import random
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -137,6 +137,10 @@ class User:
         """Return the present instant, by the clock of every record."""
         return time.monotonic_ns()
 
+    def origins(self) -> Sequence[Origin]:
+        """Return where this user sends to besides the load's target."""
+        return ()
+
     def first_due_ns(self) -> int:
         """Return when the first action is due, asked after ``on_start``; 0: one wait later."""
         return 0
@@ -212,6 +216,11 @@ class User:
         driver = self._driver
         prepared = Prepared(request, driver.origin, driver.life)
         prepared.want_answer(keep_body)
+        return await self.perform(prepared, name or f"{method} {path}")
+
+    async def perform(self, prepared: Prepared, name: str) -> Answer:
+        """Send a request that was prepared before, and record it under ``name``."""
+        driver = self._driver
         over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
         def finished(_: Exchange) -> None:
@@ -220,7 +229,7 @@ class User:
 
         exchange = Exchange(prepared, self.number, finished)
         exchange.connection, self._connection = self._connection, None
-        driver.send(exchange, name or f"{method} {path}", self._due_ns)
+        driver.send(exchange, name, self._due_ns)
         try:
             await over
         finally:

@@ -14,11 +14,12 @@ from typing import Any
 
 import uvloop
 
+from perflab.load.client_choice import make_client
 from perflab.load.exchange import Exchange
+from perflab.load.order import Order
 from perflab.load.outcome import ERRORS
 from perflab.load.prepared import Prepared
 from perflab.load.targets import split
-from perflab.load.worker import Order, make_client
 from perflab.load.workload import Workload
 
 PIECE = bytes(range(256)) * 256

@@ -15,8 +15,8 @@ import pytest
 
 from perflab.errors import LoadError, TargetRefused
 from perflab.load.generator import Generator
-from perflab.load.response import parse_server_timing
 from perflab.load.selfcheck import check
+from perflab.load.server_timing import parse_server_timing
 from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, Workload
 
 Serve = Callable[[float, str], tuple[str, int]]

@@ -15,17 +15,12 @@ from hypothesis import strategies as st
 from perflab.load.body import Body, Wanted
 from perflab.load.columns import Recorder, phases
 from perflab.load.exchange import Exchange
+from perflab.load.head import BadResponse, server_phases
 from perflab.load.outcome import CODES
 from perflab.load.prepared import Prepared
-from perflab.load.response import (
-    MAX_HEAD_BYTES,
-    MAX_INTERIMS,
-    MAX_PHASES,
-    BadResponse,
-    ResponseReader,
-    parse_server_timing,
-)
+from perflab.load.response import MAX_HEAD_BYTES, MAX_INTERIMS, ResponseReader
 from perflab.load.room import Room
+from perflab.load.server_timing import MAX_PHASES, parse_server_timing
 from perflab.load.targets import Origin
 from perflab.load.workload import Request
 from tests.examples import examples
@@ -126,7 +121,7 @@ def test_a_valid_response_is_the_same_however_it_is_cut(sample: Sample, cuts: li
     assert reader.complete
     assert reader.keep_alive == sample.keep_alive
     timing = {"app": 2.5} if b"Server-Timing" in sample.raw else None
-    assert reader.phases() == timing
+    assert server_phases(reader.head) == timing
 
 
 @settings(max_examples=examples(300), deadline=None)

@@ -15,15 +15,16 @@ from pathlib import Path
 import pytest
 
 from perflab.errors import ParameterError
-from perflab.load.client import SPARE_FILES
+from perflab.load.client_choice import make_client
+from perflab.load.files_allowed import SPARE_FILES
 from perflab.load.generator import Generator
+from perflab.load.order import Order
 from perflab.load.prepared import Prepared
 from perflab.load.result import LoadResult
 from perflab.load.selfcheck import check
 from perflab.load.stopping import StopLoad
 from perflab.load.targets import split
 from perflab.load.users import Answer, User, action, actions, find
-from perflab.load.worker import Order, make_client
 from perflab.load.workload import Request, Scripted, Workload
 from tests.load.hostile import Hostile, Part, Script, beside
 

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from perflab.experiments.experiment import Experiment, RunParameters
-from perflab.load.workload import ClientName, OpenLoop, Request, Stage, Workload
+from perflab.load.workload import OpenLoop, Request, Stage, Workload
 from perflab.recordings import Contrast
 from perflab.stacks.plan import Node, StackPlan
 from perflab.trials.plan import Treatment
 
 SOURCE = "metricstream study, claim 4 (the load generator's own design was the bottleneck)"
 
+# The echo service speaks HTTP/1.1 alone.
+HttpClient = Literal["lean", "aiohttp", "httpx"]
 Rate = Annotated[float, Field(gt=0, le=1e6)]
 
 
 class ClientOverheadParameters(RunParameters):
     """Parameters of the client study; ``client`` and ``rate`` are factors."""
 
-    client: tuple[ClientName, ...] = Field(
+    client: tuple[HttpClient, ...] = Field(
         default=("lean", "aiohttp", "httpx"),
         min_length=1,
         description="levels to compare: the lab's own client, and two libraries",

@@ -1,0 +1,169 @@
+"""One order under way in a load worker."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Coroutine
+from typing import Any
+
+from perflab.load.client_choice import make_client
+from perflab.load.closed_driver import ClosedDriver
+from perflab.load.columns import Recorder
+from perflab.load.driver import Driver
+from perflab.load.exchange import Exchange
+from perflab.load.looks import Probe
+from perflab.load.open_driver import OpenDriver
+from perflab.load.order import Order, share
+from perflab.load.outcome import CUT_OFF_CODES
+from perflab.load.prepared import Prepared
+from perflab.load.saying import say
+from perflab.load.targets import refuse_foreign, split
+from perflab.load.timer import Timer
+from perflab.load.workload import ClosedLoop, Scripted
+
+REPORT_S = 0.25
+# After a failure, where their number ends the load; in a storm of them one report does for many.
+FAILURE_REPORT_S = 0.001
+
+
+class Load:
+    """One order under way."""
+
+    def __init__(self, order: Order, loop: asyncio.AbstractEventLoop) -> None:
+        workload = order.workload
+        origin, _ = split(order.url)
+        refuse_foreign(order.url, order.allowed)
+        self.order = order
+        self.recorder = Recorder(order.folder)
+        self.timer = Timer(loop)
+        self.probe = Probe(time.monotonic_ns())
+        prepared = Prepared(workload.request, origin, workload.connections)
+        self.client = make_client(order, loop, prepared)
+        self.driver = self._driver(prepared)
+        self._failures_left = workload.stop.failures
+        self._telling: asyncio.TimerHandle | None = None
+        self.stopped = ""
+        self.start_ns = order.start_ns
+        self.lasted_ns = 0
+
+    def _driver(self, prepared: Prepared) -> Driver:
+        order, arrivals = self.order, self.order.workload.arrivals
+        record = self._record if order.workload.stop.failures else self.recorder.add
+        if isinstance(arrivals, ClosedLoop):
+            # A worker without users could not send its part.
+            busy = min(order.workers, arrivals.users)
+            quota = (
+                share(arrivals.warmup_requests, order.worker, busy),
+                share(arrivals.requests, order.worker, busy),
+            )
+            users = range(order.worker, arrivals.users, order.workers)
+            return ClosedDriver(arrivals, users, quota, self.client, prepared, self.timer, record)
+        if isinstance(arrivals, Scripted):
+            from perflab.load.scripted import ScriptedDriver
+
+            users = range(order.worker, arrivals.users, order.workers)
+            return ScriptedDriver(
+                arrivals,
+                users,
+                self.client,
+                prepared.origin,
+                order.workload.connections,
+                self.timer,
+                record,
+                order.folder,
+                order.allowed,
+            )
+        return OpenDriver(
+            arrivals, order.worker, order.workers, self.client, prepared, self.timer, record
+        )
+
+    def _record(self, exchange: Exchange) -> None:
+        self.recorder.add(exchange)
+        if not exchange.error or exchange.error in CUT_OFF_CODES:
+            return
+        self._failures_left -= 1
+        if self._failures_left == 0:
+            self.stop(self.order.workload.stop.failures_reached)
+        elif self._telling is None and self.order.workers > 1:
+            # The number is that of all workers: who adds them up must not wait for the next report.
+            self._telling = asyncio.get_running_loop().call_later(FAILURE_REPORT_S, self._report)
+
+    def stop(self, reason: str, within_s: float | None = None) -> None:
+        """End the load: what is under way may end within its timeout, or within a time.
+
+        What waits for a connection is given up.
+        """
+        self.stopped = self.stopped or reason
+        self.driver.stop()
+        # Not at once: this may be called from the end of a request.
+        asyncio.get_running_loop().call_soon(self.client.give_up_waiting)
+        if within_s is not None:
+            asyncio.get_running_loop().call_later(within_s, self.client.abort)
+
+    async def run(self) -> None:
+        """Send everything, then close the connections and write the record."""
+        workload = self.order.workload
+        try:
+            # Before anything is planned: a stall at the very begin is seen as well.
+            self.probe = Probe(time.monotonic_ns())
+            start_ns = self.order.start_ns
+            if workload.windows is None:  # windows lie where they lie, by a clock others have too
+                start_ns = max(start_ns, self.probe.began_ns)
+            self.start_ns = start_ns
+            ahead_s = max(0, start_ns - self.probe.began_ns) / 1e9
+            async with _company(self._watch(), self._tell()):
+                async with asyncio.timeout(None) as bound:
+                    bound.reschedule(
+                        asyncio.get_running_loop().time()
+                        + ahead_s
+                        + workload.bound_s
+                        + workload.timeout_s
+                        + 5
+                    )
+                    await self.driver.run(start_ns)
+        except TimeoutError:
+            self.client.abort()
+        finally:
+            ended_ns = time.monotonic_ns()
+            self.lasted_ns = ended_ns - start_ns
+            self.probe.end(ended_ns)
+            self.driver.stop()
+            self.client.abort()
+            await self.client.close()
+            self.timer.close()
+            if self._telling is not None:
+                self._telling.cancel()
+            self.recorder.close()
+
+    async def _watch(self) -> None:
+        """Note how late the event loop wakes a timer: its delay is the generator's own fault."""
+        woken = asyncio.Event()
+        while True:
+            self.timer.at(self.probe.due_ns, woken.set)
+            await woken.wait()
+            woken.clear()
+            self.probe.look(time.monotonic_ns())
+
+    async def _tell(self) -> None:
+        while True:
+            await asyncio.sleep(REPORT_S)
+            self._report()
+
+    def _report(self) -> None:
+        self._telling = None
+        self.recorder.hand_over()
+        say({"event": "progress", "in_flight": self.driver.in_flight})
+
+
+@contextlib.asynccontextmanager
+async def _company(*coroutines: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Run coroutines beside the block and end them with it."""
+    tasks = [asyncio.create_task(coroutine) for coroutine in coroutines]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
