@@ -26,6 +26,7 @@ PerflabError
  +-- ClusterError           a sweep cannot be carried out by the workers that there are
  |    +-- HostsDiffer          they differ in what must be equal; lists host and difference
  +-- StoreError             results cannot be published; they are still where they were made
+ +-- ImportRefused          a file of another tool cannot be taken over; names file and line
 """
 
 from __future__ import annotations
@@ -185,3 +186,7 @@ class HostsDiffer(ClusterError):
 
 class StoreError(PerflabError):
     """Results cannot be published; they are still where they were made."""
+
+
+class ImportRefused(PerflabError):
+    """A file of another load tool cannot be taken over: which file, which line, and why."""

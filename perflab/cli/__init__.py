@@ -15,6 +15,7 @@ from perflab.cli import (
     completion,
     down,
     experiments,
+    importing,
     lab,
     load,
     logs,
@@ -60,6 +61,8 @@ for module in (
     completion,
 ):
     app.command(name=module.__name__.rpartition(".")[2])(module.command)
+# No module can be called as this command is.
+app.command(name="import", cls=importing.GroupedFiles)(importing.command)
 
 
 def _print_version(wanted: bool) -> None:

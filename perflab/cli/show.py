@@ -32,6 +32,7 @@ def command(
     """Show one run: set-up, every trial, the kernel's part where it moved, verdicts."""
     from perflab import laboratory
     from perflab.analysis.treatments.noise import noise_report
+    from perflab.recordings.imported import is_imported
     from perflab.reports.verdicts import to_terminal, verdict_table
 
     run = laboratory.open_run(reference)
@@ -42,6 +43,9 @@ def command(
     for row in run.trials().to_dict("records"):
         for reason in row["reasons"]:
             console.print(Text(f"{row['trial_id']}: {reason}"))
+    if is_imported(run.record):
+        _print_imported(run)
+        return
     _print_kernel(run)
     noise = Table("noise", "value", "flag")
     for fact in noise_report(run).to_dict("records"):
@@ -79,6 +83,21 @@ def _print_record(run: Run) -> None:
         "",
     ):
         console.print(Text(line))
+
+
+def _print_imported(run: Run) -> None:
+    """Print what is known of loads that another tool made, and treatments against the first."""
+    from perflab.analysis.treatments.imported_sides import against_first
+    from perflab.cli.compare import comparison_table
+
+    console = make_console()
+    for row in run.trials().to_dict("records"):
+        for remark in row["warnings"]:
+            console.print(Text(f"{row['trial_id']}: {remark}"))
+    found = against_first(run)
+    if len(found):
+        console.print()
+        print_table(comparison_table(found))
 
 
 def _print_kernel(run: Run) -> None:
