@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from perflab.figures import Drawing
 
 __all__ = [
-    "bottlenecks", "claim_counts", "claim_ledger", "draw", "effects", "findings", "import_results", "judged",
-    "judged_runs", "notebook_parameters", "open_run", "overview", "run", "runs", "save",
-    "send_load", "study_check", "summary", "trend", "trials_of", "verdict",
+    "bottlenecks", "claim_counts", "claim_ledger", "draw", "effects", "findings",
+    "import_results", "judged", "judged_runs", "notebook_parameters", "open_run", "overview",
+    "run", "runs", "save", "send_load", "study_check", "summary", "trend", "trials_of", "verdict",
 ]  # fmt: skip
 
 

@@ -57,7 +57,7 @@ def _named(args: list[str], valued: set[str]) -> Iterator[tuple[str | None, str]
 def command(
     context: typer.Context,
     files: Annotated[  # noqa: ARG001
-        list[Path], typer.Argument(metavar="FILE...", help="what the tool wrote, a file per load")
+        list[Path], typer.Argument(metavar="FILE", help="what the tool wrote, a file per load")
     ],
     tool: Annotated[
         str,

@@ -40,12 +40,12 @@ def command(
     _print_record(run)
     print_table(_trials(run))
     console = make_console()
-    for row in run.trials().to_dict("records"):
-        for reason in row["reasons"]:
-            console.print(Text(f"{row['trial_id']}: {reason}"))
     if is_imported(run.record):
         _print_imported(run)
         return
+    for row in run.trials().to_dict("records"):
+        for reason in row["reasons"]:
+            console.print(Text(f"{row['trial_id']}: {reason}"))
     _print_kernel(run)
     noise = Table("noise", "value", "flag")
     for fact in noise_report(run).to_dict("records"):
@@ -91,9 +91,14 @@ def _print_imported(run: Run) -> None:
     from perflab.cli.compare import comparison_table
 
     console = make_console()
-    for row in run.trials().to_dict("records"):
-        for remark in row["warnings"]:
-            console.print(Text(f"{row['trial_id']}: {remark}"))
+    said: dict[str, list[str]] = {}
+    trials = run.trials().to_dict("records")
+    for row in trials:
+        for remark in [*row["reasons"], *row["warnings"]]:
+            said.setdefault(str(remark), []).append(row["trial_id"])
+    for text, own in said.items():
+        of = "all trials" if len(own) == len(trials) else ", ".join(own)
+        console.print(Text(f"{of}: {text}"))
     found = against_first(run)
     if len(found):
         console.print()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,24 @@ from perflab.imports.reading import head_of, refused
 from perflab.imports.told import Told
 from perflab.parameters import did_you_mean
 
-OMITS = "Coordinated omission is not corrected: a request that waits for its turn counts from its sending."
+OMITS = (
+    "Coordinated omission is not corrected: a request that waits for its turn counts from its "
+    "sending."
+)
+# Outputs of the tools that hold too little, by how they begin, and what to import in their place.
+ELSEWHERE = {
+    r"Bucket +# +%": "vegeta's histogram has no percentiles; import vegeta report -type=json",
+    r"Requests +\[total, rate": "this is vegeta's text; import vegeta report -type=json",
+    r"Value\(ms\) +Percentile": "this is vegeta's hdrplot; import vegeta report -type=json",
+    r"\d{19},\d+,\d+,": "this is vegeta's CSV; import vegeta encode -to json",
+    r"[\s\S]{0,4000}(█ TOTAL RESULTS|http_req_duration\.{2,}:)": "this is what k6 prints; import "
+    "the file of --out json=FILE or --summary-export FILE",
+    r"[\s\S]{0,200}\bSuccess rate:\s": "this is oha's text; import that of --output-format json",
+    r"request-start,DNS,": "this is oha's CSV; import what --output-format json writes",
+    r"[\s\S]{0,200}\bValue +Percentile +TotalCount": "a spectrum alone does not say what was "
+    "measured; import the whole text of wrk2 --latency",
+    r"#\[(Histogram log|StartTime)": "this is a log of HdrHistogram; import what the tool prints",
+}
 
 
 @dataclass(frozen=True)
@@ -101,11 +119,18 @@ def format_of(path: Path, tool: str = "") -> Format:
     head = head_of(path)
     found = next((each for each in FORMATS if each.fits(head)), None)
     if found is None:
-        of = f"no output of {tool}" if tool else f"no output of {', '.join(TOOLS)}"
-        raise refused(path, 1, f"it is {of} that can be taken over (docs/import.md lists them)")
+        raise refused(path, 1, _unknown(head, tool))
     if tool and found.tool != tool:
         raise refused(path, 1, f"it looks like {found.tool}'s {found.name}, not {tool}'s")
     return found
+
+
+def _unknown(head: str, tool: str) -> str:
+    for begin, way_out in ELSEWHERE.items():
+        if re.match(begin, head.lstrip()):
+            return way_out
+    tools = tool or ", ".join(TOOLS)
+    return f"it is no output of {tools} that can be taken over (docs/import.md lists them)"
 
 
 def common_format(paths: Sequence[Path], tool: str = "") -> Format:
@@ -121,7 +146,7 @@ def common_format(paths: Sequence[Path], tool: str = "") -> Format:
         if found is not first[1]:
             here, there = (f"{each.tool}'s {each.name}" for each in (found, first[1]))
             raise ImportRefused(
-                f"{path}: it is {here}, and {first[0]} is {there}; what is compared must be told in "
-                "the same way: import them one by one"
+                f"{path}: it is {here}, and {first[0]} is {there}; what is compared must be told "
+                "in the same way: import them one by one"
             )
     return first[1]

@@ -42,9 +42,7 @@ def read_text(path: Path) -> Told:
         bad += int(match[2]) * (int(match[1]) >= 400)
     errors = sum(
         int(match[1])
-        for _, match in report.all(
-            r"\s+\[(\d+)\]\s+(?!\d+ responses\s*$).*", r"Error distribution:\s*"
-        )
+        for _, match in report.all(r"\s+\[(\d+)\]\s+.*", after=r"Error distribution:\s*")
     )
     names = {"mean": "Average", "min": "Fastest", "max": "Slowest"}
     times = {
@@ -75,8 +73,8 @@ def read_csv(path: Path) -> Told:
             raise refused(path, line, "a time is missing or below 0")
         status = row.whole("status-code")
         first = start + dialled + written + waited
-        instants = (each * MS_PER_S for each in (start, first, start + took))
-        rows.add(*instants, math.nan, str(status), failed=status >= 400)
+        begin_ms, first_ms, end_ms = (each * MS_PER_S for each in (start, first, start + took))
+        rows.add(begin_ms, first_ms, end_ms, math.nan, str(status), failed=status >= 400)
     if not len(rows):
         raise refused(path, 0, "it has no request: none was answered, or it is cut off")
     return rows.told({})

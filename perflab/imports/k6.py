@@ -18,6 +18,8 @@ from perflab.imports.told import NS_PER_MS, RequestRows, Told, share_name
 from perflab.recordings import Remark
 
 POINT = re.compile(r'\s*\{.*"(?:type|metric)"\s*:\s*"')
+KIND = re.compile(r'"type"\s*:\s*"(Metric|Point)"')
+OF_SUMMARY = re.compile(r'"(root_group|http_reqs|http_req_\w+|iteration_duration)"\s*:')
 DURATION, DROPPED = "http_req_duration", "dropped_iterations"
 _NAMES = {"avg": "mean", "min": "min", "med": "p50", "max": "max"}
 _SHARE = re.compile(r"p\((\d{1,2}(?:\.\d+)?|100)\)")
@@ -26,9 +28,7 @@ _SHARE = re.compile(r"p\((\d{1,2}(?:\.\d+)?|100)\)")
 def fits_points(head: str) -> bool:
     """Say whether a file begins with a line of k6's JSON output."""
     first = head.lstrip().partition("\n")[0]
-    return (
-        bool(POINT.match(first)) and re.search(r'"type"\s*:\s*"(Metric|Point)"', first) is not None
-    )
+    return POINT.match(first) is not None and KIND.search(first) is not None
 
 
 def fits_summary(head: str) -> bool:
@@ -36,8 +36,7 @@ def fits_summary(head: str) -> bool:
     return (
         head.lstrip().startswith("{")
         and not fits_points(head)
-        and re.search(r'"(metrics|root_group)"\s*:', head) is not None
-        and '"latencies"' not in head
+        and OF_SUMMARY.search(head) is not None
     )
 
 
@@ -80,8 +79,8 @@ class _Points:
         end_ms = (end_ns - self.base_ns) / NS_PER_MS
         status = str(tags.get("status", ""))
         failed = not _succeeded(tags, status)
-        error = tags.get("error_code")
-        outcome = f"error {error}" if error and status in ("", "0") else status
+        code = tags.get("error_code")
+        outcome = f"error {code}" if code and status in ("", "0") else status
         rows.add(end_ms - took_ms, math.nan, end_ms, math.nan, outcome, failed)
 
     def value(self, number: int, line: str) -> float:

@@ -13,6 +13,8 @@ from perflab.imports.reading import document_of
 from perflab.imports.told import Told, share_name
 
 MS_PER_S = 1e3
+# What was under way at the end of the load; oha does not count it either.
+CUT_OFF = "aborted due to deadline"
 _SHARE = re.compile(r"p(\d{1,2}(?:\.\d+)?)")
 
 
@@ -28,7 +30,11 @@ def fits_json(head: str) -> bool:
 def read_json(path: Path) -> Told:
     """Read the JSON of one load; seconds become milliseconds."""
     told = Numbers(path, document_of(path))
-    errors = told.sum_of("errorDistribution")
+    errors = sum(
+        told.count("errorDistribution", name)
+        for name in told.inside("errorDistribution")
+        if name != CUT_OFF
+    )
     answers = told.sum_of("statusCodeDistribution")
     bad = sum(
         told.count("statusCodeDistribution", status)

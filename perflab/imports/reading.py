@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from perflab.errors import ImportRefused, RecordingError
-from perflab.imports.units import number
+from perflab.imports import units
 from perflab.recordings.opening import open_plain, read_plain
 
 HEAD_BYTES = 64 * 1024
@@ -153,7 +153,7 @@ class Row(dict[str, str]):
         if text in ("N/A", ""):
             return math.nan
         try:
-            return number(text)
+            return units.number(text)
         except ValueError as error:
             raise refused(*self._place, f"column '{name}': {error}") from None
 

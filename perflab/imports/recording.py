@@ -38,8 +38,8 @@ from perflab.recordings.tables import NOT_JUDGED
 
 EXPERIMENT = "imported"
 MISSING = (
-    "planned instants", "generator lag", "the client's CPU and stalls", "CPU and memory of services",
-    "what the server counted", "facts of the machine",
+    "planned instants", "generator lag", "the client's CPU and stalls",
+    "CPU and memory of services", "what the server counted", "facts of the machine",
 )  # fmt: skip
 
 

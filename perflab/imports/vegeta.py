@@ -76,9 +76,9 @@ def read_results(path: Path) -> Told:
             raise refused(path, number, str(error)) from None
         base_ns = base_ns or start_ns
         start_ms = (start_ns - base_ns) / NS_PER_MS
-        code, error = told.count("code"), str(record.get("error") or "")
-        failed = bool(error) or not 200 <= code < 400
-        outcome = str(code) if code else error
+        code, words = told.count("code"), str(record.get("error") or "")
+        failed = bool(words) or not 200 <= code < 400
+        outcome = str(code) if code else words
         end_ms = start_ms + told.number("latency") / NS_PER_MS
         rows.add(start_ms, math.nan, end_ms, told.told("bytes_in"), outcome, failed)
     if not len(rows):

@@ -19,7 +19,6 @@ from perflab.analysis.treatments.between_runs import COLUMNS, DIFFERS, UNCLEAR, 
 from perflab.analysis.trials.summary import measured_responses
 from perflab.errors import ParameterError
 from perflab.numerals import counted
-from perflab.parameters import did_you_mean
 from perflab.recordings import Response, Run
 from perflab.recordings.imported import is_imported, is_paired
 
@@ -60,8 +59,7 @@ def against_first(run: Run) -> pd.DataFrame:
 def _check(run: Run, a: str, b: str) -> None:
     known = [each.name for each in run.record.treatments]
     problems = [
-        f"run {run.run_id} has no treatment '{name}'{did_you_mean(name, known)}; there are: "
-        f"{', '.join(known)}"
+        f"run {run.run_id} has no treatment '{name}'; there are: {', '.join(known)}"
         for name in (a, b)
         if name not in known
     ]
