@@ -17,6 +17,7 @@ from perflab.imports.units import number
 from perflab.recordings import Remark
 
 BEGIN = r"This is ApacheBench, Version .*"
+_LONGEST = r"\s*100%\s+\d+ \(longest request\)\s*"
 SHARES = ("Percentage served", "Time in ms")
 REQUESTS = ("starttime", "seconds", "ctime", "dtime", "ttime", "wait")
 # Percentiles of ab's CSV that the lab has columns for; it has all from 0 to 100.
@@ -51,6 +52,8 @@ def read_text(path: Path) -> Told:
         name = "max" if share == 100 else share_name(share)
         times[name] = report.value(line, match[2], number)
     requests = report.count(r"Complete requests:\s+(\d+)\s*", "'Complete requests'")
+    if requests > 1 and report.first(_LONGEST) is None:
+        raise refused(path, 0, "it ends before the percentage 100%: it is cut off")
     failed = report.count(r"Failed requests:\s+(\d+)\s*", "'Failed requests'")
     bad = report.count_or(r"Non-2xx responses:\s+(\d+)\s*", 0)
     return Told(

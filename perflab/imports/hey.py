@@ -51,7 +51,9 @@ def read_text(path: Path) -> Told:
     }
     for line, match in report.all(r"\s+(\d+(?:\.\d+)?)%+ in (\S+) secs\s*"):
         share, took_s = (report.value(line, text, number) for text in match.groups())
-        times[share_name(share)] = took_s * MS_PER_S
+        # Of too few requests hey prints 0% in place of the last ones.
+        if share:
+            times[share_name(share)] = took_s * MS_PER_S
     if not answers + errors:
         raise refused(path, 0, "it counts no answer and no error: it is cut off")
     return Told(

@@ -43,8 +43,8 @@ def head_of(path: Path) -> str:
     return found.decode("utf-8-sig", "replace")
 
 
-def lines_of(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield every line with its number, from 1, without its end.
+def lines_of(path: Path, all_end: bool = False) -> Iterator[tuple[int, str]]:
+    """Yield every line with its number, from 1, without its end, which ``all_end`` demands.
 
     Raises
     ------
@@ -58,6 +58,8 @@ def lines_of(path: Path) -> Iterator[tuple[int, str]]:
                 number += 1
                 if len(line) > LONGEST_LINE_BYTES:
                     raise refused(path, number, f"it is longer than {LONGEST_LINE_BYTES:,} bytes")
+                if all_end and not line.endswith(b"\n"):
+                    raise refused(path, number, "it ends within a line: it is cut off")
                 yield number, _decoded(path, number, line)
     except (OSError, RecordingError) as error:
         raise refused(path, 0, _why(error)) from None
@@ -114,9 +116,11 @@ def rows_of(path: Path, header: Sequence[str], delimiter: str = ",") -> Iterator
     ImportRefused
         A column is missing, or a row has more or fewer cells than the header.
     """
-    source = lines_of(path)
+    # A number that is cut off is a number still.
+    source = lines_of(path, all_end=True)
     _, first = next(source, (0, ""))
-    names = next(csv.reader([first], delimiter=delimiter), [])
+    # No tool has quotes or commas within its names.
+    names = [name.strip('"') for name in first.split(delimiter)]
     if missing := [name for name in header if name not in names]:
         raise refused(path, 1, f"the header lacks {', '.join(missing)}")
     # The lines of a table: a cell in quotes may hold several.
