@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
+from perflab.errors import ImportRefused
 from perflab.instruments.other_results import REQUEST
 from perflab.percentiles import OF_LOADS, percentiles_of
 from perflab.recordings import Remark
@@ -69,7 +70,17 @@ class RequestRows:
         outcome: str,
         failed: bool,
     ) -> None:
-        """Note a request; its instants count from any one instant, NaN stands for unknown."""
+        """Note a request; its instants count from any one instant, NaN stands for unknown.
+
+        Raises
+        ------
+        ImportRefused
+            There are more than a recording can hold.
+        """
+        if len(self._start) >= MOST_REQUESTS:
+            raise ImportRefused(
+                f"a load has more than {MOST_REQUESTS:,} requests; import a summary"
+            )
         self._start.append(start_ms)
         self._first.append(first_byte_ms)
         self._end.append(end_ms)
