@@ -11,6 +11,7 @@ from perflab import systems
 from perflab.errors import ParameterError, PerflabError
 from perflab.paths import runs_dir
 from perflab.recordings import FREE_PARAMETERS, Run, Selected, list_runs, select
+from perflab.recordings.imported import is_imported
 from perflab.reports.verdicts import verdict_table
 
 BACKENDS = ("docker", "process")
@@ -34,7 +35,8 @@ def judged_runs(backend: str = "") -> list[Selected]:
     """
     if backend not in ("", *BACKENDS):
         raise ParameterError("backend", [f"'{backend}' is not {' or '.join(BACKENDS)}"])
-    return select(run for run in list_runs(runs_dir()) if backend in ("", run.record.backend))
+    own = (run for run in list_runs(runs_dir()) if not is_imported(run.record))
+    return select(run for run in own if backend in ("", run.record.backend))
 
 
 def overview(backend: str = "") -> pd.DataFrame:

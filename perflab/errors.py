@@ -27,6 +27,7 @@ PerflabError
  |    +-- HostsDiffer          they differ in what must be equal; lists host and difference
  +-- StoreError             results cannot be published; they are still where they were made
  +-- RunPaused              a run rests after as many blocks as it was to make for now
+ +-- ImportRefused          a file of another tool cannot be taken over; names file and line
 """
 
 from __future__ import annotations
@@ -190,3 +191,7 @@ class StoreError(PerflabError):
 
 class RunPaused(PerflabError):
     """A run has as many blocks as it was to make for now, and is not decided; it can go on."""
+
+
+class ImportRefused(PerflabError):
+    """A file of another load tool cannot be taken over: which file, which line, and why."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from perflab.chosen_runs import judged, judged_runs, overview
 from perflab.display import Lines, Shown
 from perflab.errors import ParameterError
 from perflab.experiments import RunParameters
+from perflab.imports import EXPERIMENT, Wanted, import_files
 from perflab.load import once
 from perflab.notebook import assigned_names, given_values
 from perflab.parameters import did_you_mean
@@ -35,9 +36,9 @@ if TYPE_CHECKING:
     from perflab.figures import Drawing
 
 __all__ = [
-    "bottlenecks", "claim_counts", "claim_ledger", "draw", "effects", "findings", "judged",
-    "judged_runs", "notebook_parameters", "open_run", "overview", "run", "runs", "save",
-    "send_load", "study_check", "summary", "trend", "trials_of", "verdict",
+    "bottlenecks", "claim_counts", "claim_ledger", "draw", "effects", "findings",
+    "import_results", "judged", "judged_runs", "notebook_parameters", "open_run", "overview",
+    "run", "runs", "save", "send_load", "study_check", "summary", "trend", "trials_of", "verdict",
 ]  # fmt: skip
 
 
@@ -101,6 +102,43 @@ def open_run(reference: str | Path) -> Run:
 def runs() -> list[Run]:
     """Return all recorded runs, oldest first."""
     return recordings.list_runs(runs_dir())
+
+
+def import_results(
+    groups: Mapping[str, Sequence[str | Path]],
+    *,
+    tool: str = "",
+    experiment: str = EXPERIMENT,
+    paired: bool = False,
+    corrected: bool = False,
+) -> Run:
+    """Take results of another load tool over as a run; what it cannot tell is marked as missing.
+
+    Parameters
+    ----------
+    groups : mapping of str to sequence of str or Path
+        The files of every treatment: one per load (of Locust up to three), all in one format.
+    tool : str
+        Which tool wrote them; by default that is guessed from how they begin.
+    experiment : str
+        What the run is called; no experiment of the lab's, with whose runs it could be mixed up.
+    paired : bool
+        The k-th loads of all treatments belong together.
+    corrected : bool
+        oha counted from its plan (``--latency-correction``), which its file does not say.
+
+    Raises
+    ------
+    ParameterError
+        What was asked for cannot be.
+    ImportRefused
+        A file is damaged, or of another tool; the message names file and line. Nothing was written.
+    """
+    if experiment in systems.names():
+        said = f"'{experiment}' is an experiment of the lab's; name its imported results otherwise"
+        raise ParameterError("--experiment", [said])
+    own = {name: [*map(Path, files)] for name, files in groups.items()}
+    return import_files(Wanted(own, tool, experiment, paired, corrected), runs_dir())
 
 
 def findings(run: Run) -> Shown:

@@ -17,6 +17,7 @@ from perflab.cli import (
     down,
     duel,
     experiments,
+    importing,
     lab,
     load,
     logs,
@@ -75,6 +76,8 @@ for module in (
 
 
 app.add_typer(new.app, name="new")
+# No module can be called as this command is.
+app.command(name="import", cls=importing.GroupedFiles)(importing.command)
 
 
 def _print_version(wanted: bool) -> None:

@@ -15,6 +15,8 @@ from perflab.cli.terminal import console as make_console
 from perflab.cli.terminal import print_table
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from perflab.analysis.treatments.between_runs import RunComparison
     from perflab.recordings import Run
 
@@ -62,6 +64,8 @@ def command(
     the run is the unit. Two runs of the same code differ by more than the trials in them show, so
     with fewer a response only differs.
 
+    RUN@A RUN@B compares two treatments of one run of imported results (perflab import).
+
     Exit status 3 with --fail-on when a response is worse: its interval excludes 1 and its ratio
     reaches the factor. Exit status 4 when the runs are not comparable (other parameters, machine
     or backend). Exit status 5 with --fail-on and fewer than three runs a side.
@@ -74,11 +78,14 @@ def command(
 
     if fail_on and not fail_on >= 1:
         raise ParameterError("--fail-on", [f"{fail_on:g} is below 1; 1.1 means 10% worse"])
-    a, b = (
-        [laboratory.open_run(reference) for reference in _references(side)]
-        for side in (runs_a, runs_b)
-    )
-    found = compare_runs(a, b)
+    if "@" in runs_a + runs_b:
+        a, b, found = _treatments(runs_a, runs_b)
+    else:
+        a, b = (
+            [laboratory.open_run(reference) for reference in _references(side)]
+            for side in (runs_a, runs_b)
+        )
+        found = compare_runs(a, b)
     worse = found.worse(fail_on, one_run_each) if fail_on else found.table.head(0)
     refused = bool(fail_on) and not (found.enough or one_run_each or found.obstacles)
     if as_json:
@@ -96,6 +103,20 @@ def command(
         raise typer.Exit(WORSE)
 
 
+def _treatments(side_a: str, side_b: str) -> tuple[list[Run], list[Run], RunComparison]:
+    """Compare ``RUN@TREATMENT`` with another treatment of the same imported run."""
+    from perflab import laboratory
+    from perflab.analysis.treatments.imported_sides import compare_treatments
+    from perflab.errors import ParameterError
+
+    (run_a, _, a), (run_b, _, b) = side_a.rpartition("@"), side_b.rpartition("@")
+    opened = [laboratory.open_run(each) for each in (run_a, run_b) if each]
+    if len(opened) < 2 or opened[0].run_id != opened[1].run_id:
+        problem = "RUN@A RUN@B compares two treatments of one imported run; name it on both sides"
+        raise ParameterError("perflab compare", [problem])
+    return opened[:1], opened[:1], compare_treatments(opened[0], a, b)
+
+
 def _references(side: str) -> list[str]:
     from perflab.errors import ParameterError
 
@@ -108,8 +129,15 @@ def _references(side: str) -> list[str]:
 
 def _way_out(a: list[Run], b: list[Run], fail_on: float) -> str:
     from perflab.analysis.treatments.between_runs import ENOUGH_RUNS
+    from perflab.recordings.imported import is_imported
 
     here = f"here are {len(a)} and {len(b)}"
+    if is_imported(a[0].record):
+        return (
+            f"--fail-on {fail_on:g} judged nothing: these are imported results, of which nobody "
+            "knows what differs from one start of the services to the next.\n"
+            "With --one-run-each it judges by these loads alone, and alarms may be false."
+        )
     return (
         f"--fail-on {fail_on:g} judged nothing: it needs {ENOUGH_RUNS} runs a side, {here}. Two "
         "runs of the same code differ by more than their trials show.\n"
@@ -142,17 +170,18 @@ def _print(a: list[Run], b: list[Run], found: RunComparison) -> None:
         for text in found.obstacles:
             console.print(f"  {text}", markup=False, highlight=False)
         return
-    print_table(_table(found))
+    print_table(comparison_table(found.table))
     for text in found.notes:
         console.print(f"note: {text}", markup=False, highlight=False)
 
 
-def _table(found: RunComparison) -> Table:
+def comparison_table(found: pd.DataFrame) -> Table:
+    """Return a comparison as a table to print."""
     from perflab.reports.numbers import estimate, p_value
 
     heads = ("treatment", "response", "B / A [95%]", "runs", "trials", "p, adjusted", "verdict")
     table = Table(*heads)
-    for row in found.table.to_dict("records"):
+    for row in found.to_dict("records"):
         table.add_row(
             Text(row["treatment"]),
             row["response"],

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 State = Literal["", "finished", "running", "interrupted", "failed", "killed"]
 STATES = ("valid", "invalid", "failed")
+NOT_JUDGED = "not judged"
 
 
 def state_of(run: Run) -> str:
@@ -33,7 +34,9 @@ def command(
     experiment: Annotated[
         str, typer.Option(help="only runs of this one", autocompletion=experiment_names)
     ] = "",
-    backend: Annotated[Literal["", "docker", "process"], typer.Option(help="only runs on it")] = "",
+    backend: Annotated[
+        Literal["", "docker", "process", "imported"], typer.Option(help="only runs on it")
+    ] = "",
     state: Annotated[State, typer.Option(help="only runs in this state")] = "",
     since: Annotated[
         str, typer.Option(metavar="TIME", help="only runs from then on: 2026-11-21 (UTC)")
@@ -126,7 +129,10 @@ def _counts(run: Run) -> dict[str, int]:
     """Return the trials by state; those that were measured again do not count."""
     trials = run.trials()
     states = trials.loc[~trials["superseded"], "state"]
-    return {state: int((states == state).sum()) for state in STATES}
+    counts = {state: int((states == state).sum()) for state in STATES}
+    # Only imported results are in a further state.
+    unjudged = int((states == NOT_JUDGED).sum())
+    return {**counts, NOT_JUDGED: unjudged} if unjudged else counts
 
 
 def _as_words(run: Run) -> dict[str, Any]:

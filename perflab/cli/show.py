@@ -35,6 +35,7 @@ def command(
     """
     from perflab import laboratory
     from perflab.analysis.treatments.noise import noise_report
+    from perflab.recordings.imported import is_imported
     from perflab.reports.verdicts import to_terminal, verdict_table
 
     run = laboratory.open_run(reference)
@@ -42,6 +43,9 @@ def command(
     _print_record(run)
     print_table(_trials(run))
     console = make_console()
+    if is_imported(run.record):
+        _print_imported(run)
+        return
     for row in run.trials().to_dict("records"):
         for reason in row["reasons"]:
             console.print(Text(f"{row['trial_id']}: {reason}"))
@@ -82,6 +86,26 @@ def _print_record(run: Run) -> None:
         "",
     ):
         console.print(Text(line))
+
+
+def _print_imported(run: Run) -> None:
+    """Print what is known of loads that another tool made, and treatments against the first."""
+    from perflab.analysis.treatments.imported_sides import against_first
+    from perflab.cli.compare import comparison_table
+
+    console = make_console()
+    said: dict[str, list[str]] = {}
+    trials = run.trials().to_dict("records")
+    for row in trials:
+        for remark in [*row["reasons"], *row["warnings"]]:
+            said.setdefault(str(remark), []).append(row["trial_id"])
+    for text, own in said.items():
+        of = "all trials" if len(own) == len(trials) else ", ".join(own)
+        console.print(Text(f"{of}: {text}"))
+    found = against_first(run)
+    if len(found):
+        console.print()
+        print_table(comparison_table(found))
 
 
 def _print_kernel(run: Run) -> None:

@@ -14,10 +14,11 @@ from perflab.display import named_values
 from perflab.errors import RecordingError
 from perflab.parameters import did_you_mean
 from perflab.recordings.columns import ALWAYS, schemas
+from perflab.recordings.imported import is_imported
 from perflab.recordings.opening import check_folder
 from perflab.recordings.record import read_record
 from perflab.recordings.steadiness import judged
-from perflab.recordings.tables import KINDS_OF_REMARK, TRIAL, remarks
+from perflab.recordings.tables import KINDS_OF_REMARK, NOT_JUDGED, TRIAL, remarks
 from perflab.recordings.trial_tables import read_row, read_table
 
 IDENTITY = ("trial_id", "treatment", "block")
@@ -60,9 +61,14 @@ class Run:
             ("state", f"{record.state}{because}"),
             ("backend", record.backend),
             ("blocks", record.blocks_text()),
-            ("trials", f"{len(self.valid_trials())} of {own} valid"),
+            ("trials", self._counted(own)),
             ("folder", str(self.path)),
         ]
+
+    def _counted(self, own: int) -> str:
+        if is_imported(self.record):
+            return f"{own}, not judged"
+        return f"{len(self.valid_trials())} of {own} valid"
 
     @property
     def run_id(self) -> str:
@@ -89,6 +95,15 @@ class Run:
         """Return the trials that may enter a comparison: valid and not superseded."""
         trials = self.trials()
         chosen = (trials["state"] == "valid") & ~trials["superseded"]
+        return trials[chosen].reset_index(drop=True)
+
+    def compared_trials(self) -> pd.DataFrame:
+        """Return what comparisons are made of: the valid trials, and where results of another tool
+        were imported those that nobody can judge (``not judged``): a run has only one kind.
+        """
+        trials = self.trials()
+        state = NOT_JUDGED if is_imported(self.record) else "valid"
+        chosen = (trials["state"] == state) & ~trials["superseded"]
         return trials[chosen].reset_index(drop=True)
 
     def requests(

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from perflab.recordings.reader import Run
 from perflab.recordings.schema import RunRecord
 from perflab.recordings.selection import complete_blocks, question_of
+from perflab.recordings.tables import NOT_JUDGED
 
 STATES = ("valid", "invalid", "failed")
 ID_LENGTH = 8
@@ -107,7 +108,9 @@ def trials_by_state(run: Run) -> dict[str, int]:
     """Return the number of trials in each state; those that were measured again do not count."""
     trials = run.trials()
     states = trials.loc[~trials["superseded"], "state"]
-    return {state: int((states == state).sum()) for state in STATES}
+    counts = {state: int((states == state).sum()) for state in STATES}
+    unjudged = int((states == NOT_JUDGED).sum())
+    return {**counts, NOT_JUDGED: unjudged} if unjudged else counts
 
 
 def _digest(text: str) -> str:

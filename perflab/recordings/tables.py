@@ -16,7 +16,9 @@ from perflab.recordings.reasons import Reason, Remark
 from perflab.recordings.trial_ids import trial_id
 
 REQUIRED = ("trial_id", "block", "position", "attempt", "treatment", "state")
-STATES = ("valid", "invalid", "failed")
+# Of results of other tools, which the lab neither measured nor can judge.
+NOT_JUDGED = "not judged"
+STATES = ("valid", "invalid", "failed", NOT_JUDGED)
 KINDS_OF_REMARK: Mapping[str, type[Remark]] = {"reasons": Reason, "warnings": Remark}
 
 _TEXT = ("trial_id", "treatment", "state", "started_at", "stopped")

@@ -20,6 +20,7 @@ from perflab.analysis.trials.decomposition import change, change_sentence, decom
 from perflab.analysis.trials.summary import measured_responses, measures, summary_table
 from perflab.errors import AnalysisError
 from perflab.recordings import Response, Run
+from perflab.recordings.tables import NOT_JUDGED
 from perflab.reports.numbers import MISSING, count, effect_text, measured, missing, number, p_value
 from perflab.reports.side_by_side import are_variants, compared
 
@@ -95,7 +96,7 @@ def readable_summary(run: Run) -> pd.DataFrame:
 
 
 def _summary(row: Mapping[Any, Any], declared: Mapping[str, Response]) -> dict[str, str]:
-    states = {name: count(row[name]) for name in COUNTS}
+    states = {name: count(row[name]) for name in (*COUNTS, NOT_JUDGED) if name in row}
     responses = {
         response.heading or name: measured(row[name], row[f"{name}_low"], row[f"{name}_high"])
         for name, response in declared.items()

@@ -14,6 +14,7 @@ from perflab.display import plain
 from perflab.figures.export import write_whole
 from perflab.figures.origin import commit, n_text, perflab_version, shared_note
 from perflab.recordings import Run
+from perflab.recordings.imported import is_imported
 from perflab.reports.findings import (
     bottlenecks,
     readable_findings,
@@ -123,7 +124,7 @@ def _set_up(run: Run) -> str:
     record = run.record
     facts = {
         "run": f"`{run.run_id}`",
-        "measured at": record.created_at,
+        "imported at" if is_imported(record) else "measured at": record.created_at,
         "backend": record.backend,
         "network path": record.network_path,
         "placement": _placement(dict(record.placement)),

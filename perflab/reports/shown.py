@@ -11,6 +11,7 @@ import pandas as pd
 from perflab.analysis.treatments.evaluation import not_asked
 from perflab.display import Shown, html_list
 from perflab.recordings import Run
+from perflab.recordings.tables import NOT_JUDGED
 from perflab.reports.findings import readable_findings, readable_summary
 from perflab.reports.numbers import MISSING, cell_text, is_numeric
 from perflab.reports.verdicts import broken, shown_verdicts
@@ -30,7 +31,13 @@ def shown_summary(run: Run) -> Shown:
     """Return what each treatment did; a few treatments stand side by side."""
     table = readable_summary(run)
     counted = table.assign(trials=[_trials(row) for row in table.to_dict("records")])
-    text = counted[[TREATMENT, "trials", *table.columns.drop([TREATMENT, *STATES])]]
+    text = counted[
+        [
+            TREATMENT,
+            "trials",
+            *table.columns.drop([TREATMENT, *STATES, NOT_JUDGED], errors="ignore"),
+        ]
+    ]
     # What nothing was measured of has no column.
     text = text.loc[:, ~(text == MISSING).all()]
     notes = [f"In brackets: 95% intervals. {MISSING}: too few trials or requests to say."]
@@ -57,6 +64,8 @@ def _narrow(text: pd.DataFrame) -> pd.DataFrame:
 
 
 def _trials(row: Mapping[Any, Any]) -> str:
+    if NOT_JUDGED in row:
+        return f"{row[NOT_JUDGED]}, {NOT_JUDGED}"
     counts = [int(str(row[state]).replace(",", "")) for state in STATES]
     return f"{counts[0]} of {sum(counts)} valid"
 

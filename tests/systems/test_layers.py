@@ -23,7 +23,7 @@ LAYERS = (
     ("reports",),
     ("systems",),
     ("experiments",),
-    ("trials", "figures"),
+    ("trials", "figures", "imports"),
     ("instruments", "analysis", "published"),
     ("stacks", "load"),
     ("sampling",),

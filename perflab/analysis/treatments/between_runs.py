@@ -61,11 +61,14 @@ class RunComparison:
 
 
 def compare_runs(a: Sequence[Run], b: Sequence[Run]) -> RunComparison:
-    """Compare runs of two sides, treatment by treatment, on their valid trials."""
+    """Compare runs of two sides, treatment by treatment, on their valid trials.
+
+    Of imported results, which nobody can judge, on all of them.
+    """
     enough = min(len(a), len(b)) >= ENOUGH_RUNS
     if found := obstacles(a, b):
         return RunComparison(found, (), enough, pd.DataFrame(columns=COLUMNS))
-    trials = [[run.valid_trials() for run in side] for side in (a, b)]
+    trials = [[run.compared_trials() for run in side] for side in (a, b)]
     rows = [
         _row(treatment.name, response, *trials)
         for treatment in a[0].record.treatments

@@ -10,7 +10,9 @@ import pandas as pd
 
 from perflab.analysis.methods.quantiles import across_trials
 from perflab.recordings import Response, Run, typical
+from perflab.recordings.imported import is_imported
 from perflab.recordings.responses import at_least_column
+from perflab.recordings.tables import NOT_JUDGED
 
 
 def summary_table(run: Run) -> pd.DataFrame:
@@ -21,14 +23,17 @@ def summary_table(run: Run) -> pd.DataFrame:
     has (see :func:`measured_responses`) its typical value over valid trials with ``_low``,
     ``_high`` (95%, NaN where n is too small) and ``_n`` (trials that have it);
     ``flush_p50_us_min`` and ``_max`` (range of the trials' median flushes).
+    Of imported results all trials stand in the place of valid ones, and ``not judged`` counts them;
+    requests and errors are None where the tool does not tell them.
     """
     trials = run.trials()
     trials = trials[~trials["superseded"]]
     responses = measured_responses(run)
+    imported = is_imported(run.record)
     rows = []
     for treatment in run.record.treatments:
         own = trials[trials["treatment"] == treatment.name]
-        valid = own[own["state"] == "valid"]
+        valid = own[own["state"] == (NOT_JUDGED if imported else "valid")]
         rows.append(
             {
                 "treatment": treatment.name,
@@ -37,13 +42,19 @@ def summary_table(run: Run) -> pd.DataFrame:
                     state: int((own["state"] == state).sum())
                     for state in ("valid", "invalid", "failed")
                 },
-                "requests": int(valid["requests"].sum()),
-                "errors": int(valid["errors"].sum()),
+                **({NOT_JUDGED: len(valid)} if imported else {}),
+                "requests": _total(valid["requests"]),
+                "errors": _total(valid["errors"]),
                 **typical_values(valid, responses),
                 **_flush_range(valid),
             }
         )
     return pd.DataFrame(rows)
+
+
+def _total(counts: pd.Series[Any]) -> int | None:
+    """Return the sum of what was counted; None where a tool did not tell it (-1)."""
+    return None if (counts < 0).any() else int(counts.sum())
 
 
 def measured_responses(run: Run) -> dict[str, Response]:

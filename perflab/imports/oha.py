@@ -1,0 +1,57 @@
+"""oha's JSON (``--output-format json``, before version 1.9 ``-j``).
+
+Source: ``schema.json`` of oha; where nothing was answered, its numbers are null.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from perflab.imports.json_numbers import Numbers
+from perflab.imports.reading import document_of
+from perflab.imports.told import Told, share_name
+
+MS_PER_S = 1e3
+# What was under way at the end of the load; oha does not count it either.
+CUT_OFF = "aborted due to deadline"
+_SHARE = re.compile(r"p(\d{1,2}(?:\.\d+)?)")
+
+
+def fits_json(head: str) -> bool:
+    """Say whether a file begins as oha's JSON."""
+    return (
+        head.lstrip().startswith("{")
+        and '"summary"' in head
+        and re.search(r'"(successRate|requestsPerSec)"', head) is not None
+    )
+
+
+def read_json(path: Path) -> Told:
+    """Read the JSON of one load; seconds become milliseconds."""
+    told = Numbers(path, document_of(path))
+    errors = sum(
+        told.count("errorDistribution", name)
+        for name in told.inside("errorDistribution")
+        if name != CUT_OFF
+    )
+    answers = told.sum_of("statusCodeDistribution")
+    bad = sum(
+        told.count("statusCodeDistribution", status)
+        for status in told.inside("statusCodeDistribution")
+        if not status.startswith(("1", "2", "3"))
+    )
+    times = {
+        ours: told.told("summary", name) * MS_PER_S
+        for ours, name in {"mean": "average", "min": "fastest", "max": "slowest"}.items()
+    }
+    for name in told.inside("latencyPercentiles"):
+        if share := _SHARE.fullmatch(name):
+            times[share_name(float(share[1]))] = told.told("latencyPercentiles", name) * MS_PER_S
+    return Told(
+        requests=answers + errors,
+        failures=bad + errors,
+        duration_s=told.number("summary", "total"),
+        throughput_rps=told.number("summary", "requestsPerSec"),
+        times_ms=times,
+    )

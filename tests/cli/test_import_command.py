@@ -1,0 +1,104 @@
+"""``perflab import`` as it is typed: which file belongs to which treatment, and what is said."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from perflab.recordings import Run, list_runs
+from tests.cli.conftest import Tell
+
+DATA = Path(__file__).parents[1] / "imports" / "data"
+
+
+@pytest.fixture(autouse=True)
+def _among_the_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(DATA)
+
+
+def newest(runs: Path) -> Run:
+    return list_runs(runs)[-1]
+
+
+def by_treatment(run: Run) -> dict[str, list[str]]:
+    trials = run.trials()
+    return {
+        str(name): list(own["told_by"]) for name, own in trials.groupby("treatment", sort=False)
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        ("wrk-1.txt wrk-2.txt", {"imported": ["wrk-1.txt", "wrk-2.txt"]}),
+        ("wrk-1.txt wrk-2.txt --tool wrk --treatment a", {"a": ["wrk-1.txt", "wrk-2.txt"]}),
+        (
+            "--tool wrk --treatment a wrk-1.txt wrk-2.txt --treatment b wrk-3.txt",
+            {"a": ["wrk-1.txt", "wrk-2.txt"], "b": ["wrk-3.txt"]},
+        ),
+        (
+            "--treatment=a wrk-1.txt --treatment b wrk-3.txt --tool=wrk --treatment a -- wrk-2.txt",
+            {"a": ["wrk-1.txt", "wrk-2.txt"], "b": ["wrk-3.txt"]},
+        ),
+    ],
+)
+def test_a_treatment_names_the_files_after_it(
+    perflab: Tell, tmp_path: Path, words: str, wanted: dict[str, list[str]]
+) -> None:
+    perflab(tmp_path, "import", *words.split())
+    assert by_treatment(newest(tmp_path)) == wanted
+
+
+def test_a_file_before_the_first_of_several_treatments_is_refused(
+    perflab: Tell, tmp_path: Path
+) -> None:
+    words = "wrk-1.txt --treatment a wrk-2.txt --treatment b wrk-3.txt"
+    _, said = perflab(tmp_path, "import", *words.split(), code=1)
+    assert "wrk-1.txt stands before the first --treatment" in said
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_it_says_what_it_guessed_what_is_missing_and_who_corrects(
+    perflab: Tell, tmp_path: Path
+) -> None:
+    told, _ = perflab(tmp_path, "import", "hey-1.txt", COLUMNS="300")
+    assert "hey, text (guessed; --tool says otherwise)" in told
+    assert "missing: planned instants, generator lag" in told
+    assert "Coordinated omission is not corrected" in told
+    assert "vouches for none of these numbers" in told
+    told, _ = perflab(tmp_path, "import", "--tool", "hey", "hey-1.txt", COLUMNS="300")
+    assert "guessed" not in told
+
+
+def test_the_name_of_an_experiment_of_the_lab_is_refused(perflab: Tell, tmp_path: Path) -> None:
+    words = ("import", "wrk-1.txt", "--experiment", "lab_check")
+    _, said = perflab(tmp_path, *words, code=1)
+    assert "is an experiment of the lab's" in said
+
+
+def test_treatments_are_shown_and_compared_with_n(perflab: Tell, tmp_path: Path) -> None:
+    words = "--treatment a wrk-1.txt wrk-2.txt --treatment b wrk-3.txt wrk-4.txt"
+    perflab(tmp_path, "import", *words.split())
+    told, _ = perflab(tmp_path, "show", COLUMNS="300")
+    assert "not judged" in told
+    assert "all trials: no planned instants" in told
+    assert "b / a" in told
+    assert "2, 2" in told
+    ref = newest(tmp_path).run_id
+    told, _ = perflab(tmp_path, "compare", f"{ref}@a", f"{ref}@b", COLUMNS="300")
+    assert "nothing pairs these loads" in told
+    words = ("compare", f"{ref}@a", f"{ref}@b", "--json")
+    rows = json.loads(perflab(tmp_path, *words)[0])["rows"]
+    assert {(row["trials_a"], row["trials_b"]) for row in rows} == {(2, 2)}
+    _, said = perflab(tmp_path, *words, "--fail-on", "1.1", code=5)
+    assert "these are imported results" in said
+    perflab(tmp_path, "compare", f"{ref}@a", f"{ref}@c", code=1)
+    perflab(tmp_path, "compare", f"{ref}@a", ref, code=1)
+
+
+def test_runs_lists_imported_ones_without_a_valid_trial(perflab: Tell, tmp_path: Path) -> None:
+    perflab(tmp_path, "import", "wrk-1.txt", "wrk-2.txt")
+    (run,) = json.loads(perflab(tmp_path, "runs", "--backend", "imported", "--json")[0])
+    assert run["trials"] == {"valid": 0, "invalid": 0, "failed": 0, "not judged": 2}

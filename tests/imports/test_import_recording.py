@@ -1,0 +1,167 @@
+"""Imported loads as a run: what is missing is missing, nothing is valid, comparisons say n."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from perflab.analysis.methods.two_samples import unpaired
+from perflab.analysis.treatments.between_runs import compare_runs
+from perflab.analysis.treatments.imported_sides import against_first, compare_treatments
+from perflab.analysis.trials.summary import summary_table
+from perflab.chosen_runs import judged_runs
+from perflab.errors import ParameterError
+from perflab.imports import Wanted, import_files
+from perflab.recordings import Run, open_run
+from tests.synthetic import write_run
+
+DATA = Path(__file__).parent / "data"
+
+
+def imported(root: Path, paired: bool = False, **groups: str) -> Run:
+    """Import files, given as words by treatment."""
+    files = {name: [DATA / each for each in own.split()] for name, own in groups.items()}
+    return import_files(Wanted(files, paired=paired), root)
+
+
+def hey(folder: Path, name: str, mean_s: float) -> Path:
+    """Write a report of hey's whose average is planted."""
+    text = (DATA / "hey-1.txt").read_text()
+    (line,) = [each for each in text.splitlines() if "Average:" in each]
+    path = folder / f"{name}.txt"
+    path.write_text(text.replace(line, f"  Average:\t{mean_s:.4f} secs"))
+    return path
+
+
+def test_a_trial_is_not_judged_and_never_valid(tmp_path: Path) -> None:
+    run = imported(tmp_path, a="wrk-1.txt wrk-2.txt")
+    assert set(run.trials()["state"]) == {"not judged"}
+    assert len(run.valid_trials()) == 0
+    assert len(run.compared_trials()) == 2
+    assert run.problems == []
+    for reasons in run.trials()["reasons"]:
+        assert [each.code for each in reasons] == ["import.not_judged"]
+    assert "2, not judged" in repr(run)
+
+
+def test_what_the_tool_does_not_tell_is_missing_and_no_zero(tmp_path: Path) -> None:
+    run = imported(tmp_path, a="ab-percentiles-1.csv ab-percentiles-2.csv")
+    for row in run.trials().to_dict("records"):
+        # The lab's own columns stay empty: response time is not computed from service times.
+        for name in ("mean_ms", "p50_ms", "p99_ms", "throughput_rps", "service_p99_ms",
+                     "generator_lag_p99_ms", "client_cpu_share", "littles_law_ratio"):  # fmt: skip
+            assert math.isnan(row[name]), name
+        for name in ("requests", "errors", "unsent", "capped", "server_count"):
+            assert row[name] == -1, name
+        assert math.isnan(row["told_throughput_rps"])
+        assert row["told_service_p99_ms"] > 0
+        assert any("response time is not computed" in each.text for each in row["warnings"])
+    assert run.requests(None, list(run.trials()["trial_id"])).empty
+    assert summary_table(run)["requests"].isna().all()
+    assert "planned instants" in run.record.notes["import"]["missing"]
+
+
+def test_requests_of_another_tool_are_a_table_of_their_own(tmp_path: Path) -> None:
+    run = imported(tmp_path, a="vegeta-requests-1.jsonl vegeta-requests-2.jsonl")
+    rows = run.table("other_load", list(run.trials()["trial_id"]))
+    assert len(rows) == 24
+    assert rows.groupby("trial_id")["start_ms"].min().eq(0).all()
+    # Nobody planned them, as far as is told: the lab's table of requests has instants that do.
+    assert "planned_ns" not in rows
+    with_summary_only = imported(tmp_path, a="vegeta-report-1.json")
+    assert with_summary_only.table("other_load", ["b000-p00-a0"]).empty
+
+
+def test_times_are_named_after_what_they_count_from(tmp_path: Path) -> None:
+    assert "told_service_p99_ms" in imported(tmp_path, a="wrk-1.txt").trials()
+    corrected = imported(tmp_path, a="wrk2-1.txt")
+    assert "told_response_p99_ms" in corrected.trials()
+    assert "told_service_p99_ms" not in corrected.trials()
+    assert any("Corrected: wrk2" in str(each) for each in corrected.record.warnings)
+    oha = Wanted({"a": [DATA / "oha-corrected.json"]}, corrected=True)
+    assert "told_response_p99_ms" in import_files(oha, tmp_path).trials()
+
+
+def test_a_percentile_of_too_few_requests_is_kept_and_said(tmp_path: Path) -> None:
+    run = imported(tmp_path, a="ab-1.txt")
+    (row,) = run.trials().to_dict("records")
+    assert row["told_service_p99_ms"] > 0
+    assert any("80 requests are too few for" in str(each) for each in row["warnings"])
+
+
+def test_treatments_are_compared_unpaired_with_n_loads_a_side(tmp_path: Path) -> None:
+    a = [hey(tmp_path, f"a{n}", 0.010 + n / 10_000) for n in range(5)]
+    b = [hey(tmp_path, f"b{n}", 0.020 + n / 5_000) for n in range(6)]
+    run = import_files(Wanted({"a": a, "b": b}), tmp_path / "runs")
+    found = compare_treatments(run, "a", "b").table.set_index("response")
+    row = found.loc["told_service_mean_ms"]
+    assert (row["trials_a"], row["trials_b"]) == (5, 6)
+    sides = [[s + n / d for n in range(k)] for s, d, k in ((0.02, 5_000, 6), (0.01, 10_000, 5))]
+    assert [row["ratio"], row["low"], row["high"]] == pytest.approx(unpaired(*sides)[:3])
+    # Better and worse are never said of them.
+    assert row["verdict"] == "differs, 5 against 6 loads"
+    assert set(found["verdict"]) <= {"differs, 5 against 6 loads", "unclear"}
+    assert against_first(run)["treatment"].eq("b / a").all()
+
+
+def test_pairs_are_compared_only_where_it_was_said_so(tmp_path: Path) -> None:
+    drift = [1.0, 1.6, 2.4, 3.1, 4.4, 6.0, 8.0, 9.5, 11.0]
+    a = [hey(tmp_path, f"a{n}", 0.010 * each) for n, each in enumerate(drift)]
+    b = [hey(tmp_path, f"b{n}", 0.012 * each + n * 1e-4) for n, each in enumerate(drift)]
+    runs = tmp_path / "runs"
+    one, other = (
+        compare_treatments(
+            import_files(Wanted({"a": a, "b": b}, paired=paired), runs), "a", "b"
+        ).table.set_index("response")
+        for paired in (True, False)
+    )
+    assert one.at["told_service_mean_ms", "verdict"] == "differs, 9 pairs"
+    assert np.isclose(one.at["told_service_mean_ms", "ratio"], 1.2, atol=0.05)
+    assert other.at["told_service_mean_ms", "verdict"] == "unclear"
+
+
+def test_the_labs_own_treatments_are_not_compared_unpaired(tmp_path: Path) -> None:
+    run = write_run(tmp_path, blocks=2, requests=60)
+    names = [each.name for each in run.record.treatments]
+    with pytest.raises(ParameterError, match="compared within blocks"):
+        compare_treatments(run, *names)
+    mine = imported(tmp_path, a="wrk-1.txt", b="wrk-2.txt")
+    with pytest.raises(ParameterError, match="no treatment 'c'"):
+        compare_treatments(mine, "a", "c")
+    with pytest.raises(ParameterError, match="with itself"):
+        compare_treatments(mine, "a", "a")
+
+
+def test_runs_of_imports_are_compared_with_each_other_and_not_with_the_labs(tmp_path: Path) -> None:
+    before, after = (imported(tmp_path, a=f"wrk-{n}.txt wrk-{n + 1}.txt") for n in (1, 3))
+    found = compare_runs([before], [after])
+    assert found.obstacles == ()
+    assert set(found.table["trials_a"]) == set(found.table["trials_b"]) == {2}
+    other = imported(tmp_path, a="hey-1.txt")
+    assert any("parameter tool" in each for each in compare_runs([before], [other]).obstacles)
+    own = write_run(tmp_path, blocks=2, requests=60, experiment="imported")
+    said = compare_runs([own], [before]).obstacles
+    assert any("B on imported" in each or "on imported" in each for each in said)
+
+
+def test_verdicts_are_taken_from_no_imported_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PERFLAB_RUNS", str(tmp_path))
+    imported(tmp_path, a="wrk-1.txt")
+    own = write_run(tmp_path, blocks=2, requests=60)
+    assert [each.run.run_id for each in judged_runs()] == [own.run_id]
+
+
+def test_the_record_says_which_files_it_is_of(tmp_path: Path) -> None:
+    run = imported(tmp_path, a="locust-1_stats.csv locust-1_failures.csv locust-2_stats.csv")
+    assert len(run.trials()) == 2
+    files = run.record.notes["import"]["files"]
+    assert [each["name"] for each in files["b000-p00-a0"]] == [
+        "locust-1_stats.csv", "locust-1_failures.csv",
+    ]  # fmt: skip
+    assert all(len(each["sha256"]) == 64 for each in files["b001-p00-a0"])
+    assert open_run(run.run_id, tmp_path).record == run.record
