@@ -15,6 +15,7 @@ from perflab.cli import (
     completion,
     down,
     experiments,
+    figures,
     lab,
     load,
     logs,
@@ -28,6 +29,7 @@ from perflab.cli import (
     trend,
     up,
     verdicts,
+    verify,
     worker,
 )
 from perflab.errors import PerflabError, RunInterrupted
@@ -49,6 +51,8 @@ for module in (
     claims,
     compare,
     trend,
+    figures,
+    verify,
     experiments,
     load,
     requests,
