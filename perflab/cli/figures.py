@@ -61,7 +61,7 @@ def command(
         _list(chosen)
     if show_list:
         return
-    folder = figures_dir() / run.run_id if to is None else to
+    folder = _from_here(figures_dir() / run.run_id) if to is None else to
     for view in chosen:
         _tell(view, run, save_view(view, run, folder, wanted, style))
 
@@ -96,6 +96,12 @@ def _chosen(run: Run, names: list[str]) -> list[View]:
     if wrong:
         raise ParameterError("view", wrong)
     return [views[name] for name in dict.fromkeys(names)] if names else list(views.values())
+
+
+def _from_here(folder: Path) -> Path:
+    """Return a path as a document in the working directory would name it."""
+    here = Path.cwd()
+    return folder.relative_to(here) if folder.is_relative_to(here) else folder
 
 
 def _list(views: list[View]) -> None:

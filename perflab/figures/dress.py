@@ -37,10 +37,13 @@ def dress(figure: Figure, theme: Theme, *, transparent: bool = False) -> None:
         figure.draw_without_rendering()
         for axes in figure.axes:
             _dress_words_in_bars(axes, theme)
-        for artist in figure.findobj(lambda each: isinstance(each, (Line2D, Text))):
-            (_line if isinstance(artist, Line2D) else _text)(artist, change)
-        for artist in figure.findobj(lambda each: isinstance(each, (Patch, Collection))):
-            _area(artist, change, theme)
+        for artist in dict.fromkeys(figure.findobj()):
+            if isinstance(artist, Line2D):
+                _line(artist, change)
+            elif isinstance(artist, Text):
+                _text(artist, change)
+            elif isinstance(artist, Patch | Collection):
+                _area(artist, change, theme)
     if transparent:
         for patch in (figure.patch, *(axes.patch for axes in figure.axes)):
             patch.set_alpha(0.0)
@@ -73,10 +76,10 @@ def _changer(theme: Theme) -> Change:
 
 
 def _line(line: Any, change: Change) -> None:
-    line.set_color(change(line.get_color()))
-    for part in ("markerfacecolor", "markeredgecolor"):
-        color = getattr(line, f"get_{part}")()
-        if not isinstance(color, str) or color not in ("none", "auto"):
+    # Asked for all before one is set: a marker has its line's colour unless told otherwise.
+    parts = ("color", "markerfacecolor", "markeredgecolor")
+    for part, color in [(part, getattr(line, f"get_{part}")()) for part in parts]:
+        if not (isinstance(color, str) and color == "none"):
             getattr(line, f"set_{part}")(change(color))
 
 
