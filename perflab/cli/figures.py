@@ -120,4 +120,4 @@ def _tell(view: View, run: Run, paths: list[Path]) -> None:
     print()
     for path in paths:
         print(path)
-    print(f"\n{snippets.markdown(view, run, links)}\n\n{snippets.latex(view, run, links)}")
+    print(f"\n{snippets.in_markdown(view, run, links)}\n\n{snippets.in_latex(view, run, links)}")

@@ -22,13 +22,13 @@ from PIL.PngImagePlugin import PngInfo
 from perflab.durable import explained, replace_file
 from perflab.errors import PerflabError
 from perflab.figures.canvas import LabFigure
-from perflab.figures.dress import dress
 from perflab.figures.flame_graphs import FlameGraph
+from perflab.figures.inks import dress
+from perflab.figures.inscribed import PDF_ORIGIN
+from perflab.figures.inscribed import ProvenanceError as ProvenanceError
+from perflab.figures.inscribed import provenance as provenance
 from perflab.figures.origin import perflab_version
 from perflab.figures.page import Page, page_of
-from perflab.figures.provenance import PDF_ORIGIN
-from perflab.figures.provenance import ProvenanceError as ProvenanceError
-from perflab.figures.provenance import provenance as provenance
 from perflab.figures.stamp import stamped, table_digest
 from perflab.figures.style import PLAIN, Style
 from perflab.figures.tables import read_csv, to_csv

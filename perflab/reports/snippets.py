@@ -27,7 +27,7 @@ def alternative_text(view: View, run: Run) -> str:
     return f"{run.record.experiment}: {view.title}"
 
 
-def markdown(view: View, run: Run, links: Mapping[str, Sequence[Path]]) -> str:
+def in_markdown(view: View, run: Run, links: Mapping[str, Sequence[Path]]) -> str:
     """Return Markdown that shows a figure with its caption and a link to its table.
 
     Parameters
@@ -45,7 +45,7 @@ def markdown(view: View, run: Run, links: Mapping[str, Sequence[Path]]) -> str:
     return f"{image}\n\n*{cell(caption(view, run))}*{table}"
 
 
-def latex(view: View, run: Run, links: Mapping[str, Sequence[Path]]) -> str:
+def in_latex(view: View, run: Run, links: Mapping[str, Sequence[Path]]) -> str:
     """Return LaTeX that shows a figure over both columns: PDF first, else PNG.
 
     A SVG alone is named as it is: package ``svg`` has another command for it.

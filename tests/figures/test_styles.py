@@ -13,8 +13,8 @@ from PIL import Image
 
 from perflab.errors import ParameterError
 from perflab.figures import THROUGHPUT, draw_view, provenance, save_view
-from perflab.figures.dress import READABLE, contrast, dress
 from perflab.figures.flame_graphs import FlameGraph
+from perflab.figures.inks import READABLE, contrast, dress
 from perflab.figures.looks import MARKERS, luminance
 from perflab.figures.style import PLAIN, Style
 from perflab.figures.theme import DARK, THEMES
