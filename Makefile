@@ -24,11 +24,12 @@ setup: ## make the environment in .venv (quick when it is there)
 lab: setup ## run the core experiments; figures, notebooks and verdicts at the end
 	@$(BIN)/perflab lab $(ARGS)
 
-check: setup ## lint, format and types
+check: setup ## lint, format, types, and that no committed figure was edited
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/nbstripout --verify --keep-id notebooks/*.ipynb
+	@$(BIN)/perflab verify figures/readme figures/studies docs README.md
 
 # Tests start hundreds of processes: what they import is compiled once, also where that is off.
 test slow: export PYTHONDONTWRITEBYTECODE :=

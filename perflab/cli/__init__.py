@@ -17,6 +17,7 @@ from perflab.cli import (
     down,
     duel,
     experiments,
+    figures,
     importing,
     lab,
     load,
@@ -33,6 +34,7 @@ from perflab.cli import (
     trend,
     up,
     verdicts,
+    verify,
     worker,
 )
 from perflab.errors import PerflabError, RunInterrupted
@@ -58,6 +60,8 @@ for module in (
     claims,
     compare,
     trend,
+    figures,
+    verify,
     experiments,
     load,
     requests,

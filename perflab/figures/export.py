@@ -1,17 +1,17 @@
 """Figures as files that say where they come from and are rebuilt byte for byte.
 
 Same record, same bytes: no dates, identifiers salted with run and name, glyphs as paths. Files
-appear whole or not at all (temporary file, fsync, rename).
+appear whole or not at all (temporary file, fsync, rename). Each ends in a digest of itself and of
+the table that it was drawn from (:mod:`perflab.figures.stamp`).
 """
 
 from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
-from xml.etree import ElementTree
 
 import numpy as np
 from matplotlib.colors import to_rgb
@@ -23,11 +23,16 @@ from perflab.durable import explained, replace_file
 from perflab.errors import PerflabError
 from perflab.figures.canvas import LabFigure
 from perflab.figures.flame_graphs import FlameGraph
-from perflab.figures.looks import PALETTE
+from perflab.figures.inks import dress
+from perflab.figures.inscribed import PDF_ORIGIN
+from perflab.figures.inscribed import ProvenanceError as ProvenanceError
+from perflab.figures.inscribed import provenance as provenance
 from perflab.figures.origin import perflab_version
 from perflab.figures.page import Page, page_of
+from perflab.figures.stamp import stamped, table_digest
+from perflab.figures.style import PLAIN, Style
 from perflab.figures.tables import read_csv, to_csv
-from perflab.figures.theme import INK, applied
+from perflab.figures.theme import applied
 from perflab.figures.view import Drawing, View, draw_table
 from perflab.recordings import Run
 
@@ -35,19 +40,18 @@ PRINT_DPI = 200
 COLORS = 256
 ELSEWHERE = "point PERFLAB_FIGURES at another folder"
 FORMATS = ("svg", "png")
-DESCRIPTION = "{http://purl.org/dc/elements/1.1/}description"
 
 
 class FigureNotSaved(PerflabError):
     """The folder of figures cannot be written, or is full."""
 
 
-class ProvenanceError(PerflabError):
-    """A figure file says nothing about its origin, or cannot be read."""
-
-
 def save_view(
-    view: View, run: Run, directory: Path, formats: Sequence[str] = FORMATS
+    view: View,
+    run: Run,
+    directory: Path,
+    formats: Sequence[str] = FORMATS,
+    style: Style = PLAIN,
 ) -> list[Path]:
     """Write the table of a view as ``<name>.csv``, read it back, and save what is drawn from it.
 
@@ -58,86 +62,150 @@ def save_view(
     formats : sequence of str
         Of "svg", "png" and "pdf", which is not promised to be byte-identical across matplotlib's
         versions. A flame graph is always an SVG.
+    style : Style
+        Background and width; files for a dark one are called ``<name>-dark``.
 
     Returns
     -------
     list of Path
         The pictures, then the table.
     """
-    page, path = page_of(run), directory / f"{view.name}.csv"
-    write_whole(path, to_csv(view.table(run)).encode())
-    drawing = draw_table(view, read_csv(path.read_text(encoding="utf-8")), page)
-    return [*save_drawing(drawing, view.name, page, directory, formats), path]
+    files = {directory / name: content for name, content in rendered(view, run, formats, style)}
+    for path, content in sorted(files.items(), key=lambda item: item[0].suffix != ".csv"):
+        write_whole(path, content)
+    return list(files)
+
+
+def rendered(
+    view: View, run: Run, formats: Sequence[str] = FORMATS, style: Style = PLAIN
+) -> list[tuple[str, bytes]]:
+    """Return name and content of each file that :func:`save_view` writes, the table last."""
+    page, table = page_of(run), to_csv(view.table(run)).encode()
+    drawing = draw_table(view, read_csv(table.decode()), page)
+    pictures = _files(drawing, view.name, page, formats, style, table)
+    return [*pictures, (f"{view.name}.csv", table)]
 
 
 def save_drawing(
-    drawing: Drawing, name: str, page: Page, directory: Path, formats: Sequence[str] = FORMATS
+    drawing: Drawing,
+    name: str,
+    page: Page,
+    directory: Path,
+    formats: Sequence[str] = FORMATS,
+    *,
+    style: Style = PLAIN,
+    table: bytes | None = None,
 ) -> list[Path]:
-    """Write what was drawn on ``page`` with its origin inside; ``name`` has no suffix."""
-    origin = {**page.origin, "figure": name}
-    if isinstance(drawing, FlameGraph):
-        path = directory / f"{name}.svg"
-        write_whole(path, drawing.svg(origin).encode())
-        return [path]
-    named = {"Title": f"{page.title}: {name}", "Creator": f"perflab {perflab_version()}"}
-    text = json.dumps(origin, sort_keys=True, default=str)
-    paths = [directory / f"{name}.{suffix}" for suffix in formats]
-    # Identifiers in an SVG are salted with run and name.
-    with applied(**{"svg.hashsalt": f"{page.origin['runs'][0]}/{name}"}):
-        for path, suffix in zip(paths, formats, strict=True):
-            write_whole(path, _RENDERERS[suffix](drawing, named, text))
+    """Write what was drawn on ``page`` with its origin inside; ``name`` has no suffix.
+
+    ``table`` is the file that it was drawn from, where it is to lie beside it. A figure that is
+    saved in another style is put into it for good.
+    """
+    paths = []
+    for file, content in _files(drawing, name, page, formats, style, table):
+        paths.append(directory / file)
+        write_whole(paths[-1], content)
     return paths
 
 
-def _svg(figure: LabFigure, named: dict[str, str], text: str) -> bytes:
-    return _rendered(figure, "svg", {**named, "Description": text, "Date": None})
+def _files(
+    drawing: Drawing,
+    name: str,
+    page: Page,
+    formats: Sequence[str],
+    style: Style,
+    table: bytes | None,
+) -> list[tuple[str, bytes]]:
+    origin = {**page.origin, "figure": name}
+    if told := style.told():
+        origin["style"] = told
+    stem, digest = f"{name}{style.suffix()}", table_digest(table)
+    if isinstance(drawing, FlameGraph):
+        content = drawing.svg(origin, style.colors, transparent=style.transparent).encode()
+        return [(f"{stem}.svg", stamped(content, "svg", digest))]
+    named = {"Title": f"{page.title}: {name}", "Creator": f"perflab {perflab_version()}"}
+    text = json.dumps(origin, sort_keys=True, default=str)
+    # Identifiers in an SVG are salted with run and name.
+    salt = {"svg.hashsalt": f"{page.origin['runs'][0]}/{name}"}
+    with applied(**salt, **{"savefig.facecolor": style.background}):
+        dress(drawing, style.colors, transparent=style.transparent)
+        contents = [_RENDERERS[suffix](drawing, named, text, style) for suffix in formats]
+    return [
+        (f"{stem}.{suffix}", stamped(content, suffix, digest))
+        for content, suffix in zip(contents, formats, strict=True)
+    ]
 
 
-def _png(figure: LabFigure, named: dict[str, str], text: str) -> bytes:
+def _svg(figure: LabFigure, named: dict[str, str], text: str, style: Style) -> bytes:
+    content = _rendered(figure, "svg", {**named, "Description": text, "Date": None})
+    return content if style.scale == 1 else _enlarged(content, style.scale)
+
+
+def _png(figure: LabFigure, named: dict[str, str], text: str, style: Style) -> bytes:
     written = {"Title": named["Title"], "Software": named["Creator"], "Description": text}
-    return _in_few_colors(_painted(figure), written)
+    picture = _painted(figure, PRINT_DPI * style.scale)
+    if style.transparent:
+        return _as_png(picture, written)
+    return _in_few_colors(picture.convert("RGB"), written, style)
 
 
-def _pdf(figure: LabFigure, named: dict[str, str], text: str) -> bytes:
-    return _rendered(figure, "pdf", {**named, "Subject": text, "CreationDate": None})
+def _pdf(figure: LabFigure, named: dict[str, str], text: str, _: Style) -> bytes:
+    content = _rendered(figure, "pdf", {**named, "Subject": text, "CreationDate": None})
+    return content + PDF_ORIGIN + text.encode() + b"\n"
 
 
-_RENDERERS: dict[str, Callable[[LabFigure, dict[str, str], str], bytes]] = {
-    "svg": _svg, "png": _png, "pdf": _pdf,
-}  # fmt: skip
+Renderer = Callable[[LabFigure, dict[str, str], str, Style], bytes]
+_RENDERERS: dict[str, Renderer] = {"svg": _svg, "png": _png, "pdf": _pdf}
 
 
-def _rendered(figure: Figure, kind: str, metadata: dict[str, str | None] | None) -> bytes:
+def _rendered(
+    figure: Figure, kind: str, metadata: dict[str, str | None] | None, dpi: float = PRINT_DPI
+) -> bytes:
     target = io.BytesIO()
-    figure.savefig(target, format=kind, dpi=PRINT_DPI, metadata=metadata, bbox_inches=None)
+    figure.savefig(target, format=kind, dpi=dpi, metadata=metadata, bbox_inches=None)
     return target.getvalue()
 
 
-def _painted(figure: Figure) -> Image.Image:
+def _enlarged(content: bytes, scale: float) -> bytes:
+    """Return an SVG of another size; what is in it is drawn by its view box."""
+
+    def larger(found: re.Match[bytes]) -> bytes:
+        return b'%s="%gpt"' % (found[1], float(found[2]) * scale)
+
+    return re.sub(rb'\b(width|height)="([0-9.]+)pt"', larger, content, count=2)
+
+
+def _painted(figure: Figure, dpi: float) -> Image.Image:
     """Return a figure's pixels at the resolution of print."""
-    pixels = _rendered(figure, "rgba", None)
-    width = int(figure.get_figwidth() * PRINT_DPI)
-    return Image.frombytes("RGBA", (width, len(pixels) // (4 * width)), pixels).convert("RGB")
+    pixels = _rendered(figure, "rgba", None, dpi)
+    width = int(figure.get_figwidth() * dpi)
+    return Image.frombytes("RGBA", (width, len(pixels) // (4 * width)), pixels)
 
 
-def _in_few_colors(picture: Image.Image, metadata: Mapping[str, str]) -> bytes:
-    """Return a PNG with a palette, a third of the bytes; the treatments' colours stay exact."""
+def _as_png(picture: Image.Image, metadata: Mapping[str, str]) -> bytes:
     info = PngInfo()
     for key, value in metadata.items():
         info.add_text(key, value)
-    few = picture.quantize(COLORS, dither=Image.Dither.NONE)
-    few.putpalette(_kept_exact(picture, np.asarray(few), few.getpalette() or []))
     target = io.BytesIO()
-    few.save(target, "png", pnginfo=info, dpi=(PRINT_DPI, PRINT_DPI))
+    picture.save(target, "png", pnginfo=info, dpi=(PRINT_DPI, PRINT_DPI))
     return target.getvalue()
 
 
-def _kept_exact(picture: Image.Image, places: np.ndarray, palette: Sequence[int]) -> list[int]:
+def _in_few_colors(picture: Image.Image, metadata: Mapping[str, str], style: Style) -> bytes:
+    """Return a PNG with a palette, a third of the bytes; the treatments' colours stay exact."""
+    few = picture.quantize(COLORS, dither=Image.Dither.NONE)
+    few.putpalette(_kept_exact(picture, np.asarray(few), few.getpalette() or [], style))
+    return _as_png(few, metadata)
+
+
+def _kept_exact(
+    picture: Image.Image, places: np.ndarray, palette: Sequence[int], style: Style
+) -> list[int]:
     """Return ``palette`` with the figures' own colours where their pixels were put, unblended."""
     exact = np.array(palette).reshape(-1, 3)
     # One number per pixel: comparing three takes five times as long.
     pixels = np.asarray(picture.convert("RGBA")).view(np.uint32)[..., 0]
-    for name in (*PALETTE, INK, "white"):
+    for name in (*style.colors.palette, style.colors.ink, style.colors.background):
         color = np.round(255 * np.array(to_rgb(name)))
         here = places[pixels == np.append(color, 255).astype(np.uint8).view(np.uint32)]
         if here.size:
@@ -156,36 +224,3 @@ def write_whole(path: Path, content: bytes) -> None:
     with explained(path, "the run is kept", ELSEWHERE, FigureNotSaved):
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, content)
-
-
-def provenance(path: Path) -> dict[str, Any]:
-    """Read back what a saved SVG or PNG says about its origin.
-
-    Raises
-    ------
-    ProvenanceError
-        The file is no SVG or PNG, cannot be read, or carries no provenance.
-    """
-    readers: dict[str, Callable[[Path], str | None]] = {".svg": _from_svg, ".png": _from_png}
-    reader = readers.get(path.suffix.lower())
-    if reader is None:
-        raise ProvenanceError(f"{path}: provenance is read from .svg and .png files")
-    try:
-        text = reader(path)
-        found = json.loads(text) if text else None
-    except (OSError, ValueError, SyntaxError) as error:
-        raise ProvenanceError(f"{path}: cannot be read as a figure of perflab: {error}") from error
-    if not isinstance(found, dict) or "runs" not in found:
-        raise ProvenanceError(f"{path}: says nothing about its origin; was it saved by perflab?")
-    return found
-
-
-def _from_svg(path: Path) -> str | None:
-    element = next(ElementTree.parse(path).iter(DESCRIPTION), None)
-    return None if element is None else element.text
-
-
-def _from_png(path: Path) -> str | None:
-    with Image.open(path) as image:
-        image.load()
-        return image.info.get("Description")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from html import escape
 
 from perflab.figures.calls import Frame, Placed, layout, package, packages
-from perflab.figures.theme import INK, MUTED
+from perflab.figures.theme import INK, LIGHT, MUTED, Theme
 
 WIDTH_PX, MARGIN_PX, ROW_PX = 1200.0, 10.0, 17.0
 INNER_PX = WIDTH_PX - 2 * MARGIN_PX
@@ -44,10 +44,18 @@ class FlameGraph:
     height_px: float
     shapes: tuple[str, ...]
 
-    def svg(self, origin: Mapping[str, object] | None = None) -> str:
+    def svg(
+        self,
+        origin: Mapping[str, object] | None = None,
+        theme: Theme = LIGHT,
+        *,
+        transparent: bool = False,
+    ) -> str:
         """Return the whole file; :func:`perflab.figures.provenance` reads ``origin`` back."""
-        head = _opening(self.height_px, self.title, origin or {})
-        return "\n".join([head, *self.shapes, "</svg>"]) + "\n"
+        background = "none" if transparent else theme.background
+        head = _opening(self.height_px, self.title, origin or {}, background)
+        shapes = [_inked(shape, theme) for shape in self.shapes]
+        return "\n".join([head, *shapes, "</svg>"]) + "\n"
 
     def _repr_svg_(self) -> str:
         return self.svg()
@@ -142,7 +150,7 @@ def _drawn(
     return FlameGraph(words.title, y + MARGIN_PX, (*parts, *drawn_key, *frames, *foot))
 
 
-def _opening(height: float, title: str, origin: Mapping[str, object]) -> str:
+def _opening(height: float, title: str, origin: Mapping[str, object], background: str) -> str:
     described = escape(json.dumps(origin, sort_keys=True, default=str), quote=False)
     return f"""<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH_PX:g}" height="{height:.0f}" \
 viewBox="0 0 {WIDTH_PX:g} {height:.0f}" font-family="{FONT}" style="max-width:100%;height:auto">
@@ -150,7 +158,14 @@ viewBox="0 0 {WIDTH_PX:g} {height:.0f}" font-family="{FONT}" style="max-width:10
 <metadata><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" \
 xmlns:dc="http://purl.org/dc/elements/1.1/"><rdf:Description>\
 <dc:description>{described}</dc:description></rdf:Description></rdf:RDF></metadata>
-<rect width="100%" height="100%" fill="white"/>"""
+<rect width="100%" height="100%" fill="{background}"/>"""
+
+
+def _inked(shape: str, theme: Theme) -> str:
+    """Return a shape in the theme's ink; names in frames stay dark, as frames stay light."""
+    if theme is LIGHT or not shape.startswith("<text"):
+        return shape
+    return shape.replace(INK, theme.ink).replace(MUTED, theme.muted)
 
 
 def _key(key: Key, y: float) -> tuple[float, list[str]]:

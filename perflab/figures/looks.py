@@ -7,19 +7,9 @@ from dataclasses import dataclass
 from matplotlib.colors import to_rgb
 
 from perflab.figures.pairs import side_by_side
+from perflab.figures.theme import PALETTE as PALETTE
 from perflab.recordings import RunRecord
 
-# Okabe and Ito's colours that keep their contrast on white, darkest first, and two neutrals.
-PALETTE = (
-    "#0072B2",
-    "#D55E00",
-    "#009E73",
-    "#CC79A7",
-    "#E69F00",
-    "#56B4E9",
-    "#3B3B3B",
-    "#8B6B2E",
-)
 MARKERS = ("o", "s", "D", "^", "v", "P", "X", "h")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache, wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -13,6 +14,52 @@ import seaborn as sns
 INK = "#222222"
 MUTED = "#767676"
 FAINT = "#D9D9D9"
+
+# Colours that stay apart for those who do not see red or green, each a step lighter or darker in
+# greyscale than the one before and the one after, and at least 3:1 against white.
+PALETTE = (
+    "#0072B2",
+    "#D55E00",
+    "#CC79A7",
+    "#3B3B3B",
+    "#C98500",
+    "#00805D",
+    "#3A93C9",
+    "#6B4E1E",
+)
+
+
+@dataclass(frozen=True)
+class Theme:
+    """The inks for one background; ``palette`` holds the same hues in the same order."""
+
+    name: str
+    background: str
+    ink: str
+    muted: str
+    faint: str
+    palette: tuple[str, ...]
+
+
+LIGHT = Theme("light", "#FFFFFF", INK, MUTED, FAINT, PALETTE)
+DARK = Theme(
+    "dark",
+    "#16191D",
+    "#E8E8E8",
+    "#A3A3A3",
+    "#3A3F45",
+    (
+        "#2F86D1",
+        "#F07F3C",
+        "#E3A0C8",
+        "#F2F2F2",
+        "#D9A21B",
+        "#2FA884",
+        "#8CCBF2",
+        "#A98A55",
+    ),
+)
+THEMES = {theme.name: theme for theme in (LIGHT, DARK)}
 
 P = ParamSpec("P")
 T = TypeVar("T")

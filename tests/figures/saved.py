@@ -25,7 +25,9 @@ def check_drawn_from_files(run: Run, names: Sequence[str], folder: Path) -> None
     for view in (view for view in views_of(run) if view.name in names):
         svg, table = save_view(view, run, folder / "saved", ["svg"])
         drawn = draw_table(view, read_csv(table.read_text()), page)
-        (again,) = save_drawing(drawn, view.name, page, folder / "again", ["svg"])
+        (again,) = save_drawing(
+            drawn, view.name, page, folder / "again", ["svg"], table=table.read_bytes()
+        )
         assert again.read_bytes() == svg.read_bytes(), view.name
 
 

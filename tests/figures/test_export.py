@@ -82,8 +82,9 @@ def test_having_been_shown_in_a_notebook_does_not_change_the_bytes(normal, tmp_p
         shown = draw_view(view, normal)
         picture, _ = shown._repr_png_()
         assert picture.startswith(b"\x89PNG")
-        *first, _ = save_view(view, normal, tmp_path / "a", formats)
-        second = save_drawing(shown, view.name, page_of(normal), tmp_path / "b", formats)
+        *first, table = save_view(view, normal, tmp_path / "a", formats)
+        page, drawn_from = page_of(normal), table.read_bytes()
+        second = save_drawing(shown, view.name, page, tmp_path / "b", formats, table=drawn_from)
         assert [p.read_bytes() for p in first] == [p.read_bytes() for p in second]
 
 

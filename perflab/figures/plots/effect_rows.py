@@ -23,7 +23,7 @@ PAD_IN = 0.09
 LEAST_IN = 0.62
 # Heights within a row's picture: blocks from the first to the last, estimate, published value.
 BLOCKS, ESTIMATE, PUBLISHED = (0.08, 0.46), 0.66, 0.88
-POINT, MEASURED, CLAIMED = PALETTE[5], INK, PALETTE[1]
+POINT, MEASURED, CLAIMED = PALETTE[6], INK, PALETTE[1]
 GAP_IN = 0.09
 
 Line = tuple[str, float, str, str]

@@ -31,7 +31,7 @@ from perflab.numerals import number
 from perflab.recordings import Run
 
 TITLE = "requests in flight over time, and where the other users are"
-COLORS = {SERVER: PALETTE[0], CONNECTION: PALETTE[1], CLIENT: PALETTE[3], ELSEWHERE: PALETTE[2]}
+COLORS = {SERVER: PALETTE[0], CONNECTION: PALETTE[1], CLIENT: PALETTE[2], ELSEWHERE: PALETTE[5]}
 ACROSS = 2
 PANEL_IN, LABEL_IN = 2.0, 2.9
 BAND_ALPHA = 0.2

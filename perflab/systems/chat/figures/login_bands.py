@@ -27,7 +27,7 @@ LOOKS = {
         Look(PALETTE[1], "^", f"joining, {LOGINS[0]}"),
         Look(PALETTE[4], "v", f"all joined, {LOGINS[0]}"),
         Look(PALETTE[0], "o", f"joining, {LOGINS[1]}"),
-        Look(PALETTE[5], "s", f"all joined, {LOGINS[1]}"),
+        Look(PALETTE[6], "s", f"all joined, {LOGINS[1]}"),
     )
 }
 

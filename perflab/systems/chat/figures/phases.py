@@ -24,7 +24,7 @@ SHADES = {"ramp": 0.22, "plateau": 0.05, "tail": 0.14}
 LOOKS = {
     "ramp": Look("#D55E00", "^", "ramp: users join and begin"),
     "plateau": Look("#0072B2", "o", "plateau: all users act"),
-    "tail": Look("#009E73", "s", "tail: users leave"),
+    "tail": Look("#00805D", "s", "tail: users leave"),
 }
 MOST_PANELS = 4
 _known: WeakKeyDictionary[Run, pd.DataFrame] = WeakKeyDictionary()

@@ -34,7 +34,7 @@ LEFT_IN, RIGHT_IN = 2.35, 1.75
 ROW_IN = 0.9
 # A line of a verdict, in rows.
 LINE = 0.16
-POINT, CLAIMED = PALETTE[5], PALETTE[1]
+POINT, CLAIMED = PALETTE[6], PALETTE[1]
 COLUMNS = [
     "name", "claim", "what", "limit", "side", "published", "share", "low", "high", "n", "left_out",
     "of_blocks", "verdict", "why",

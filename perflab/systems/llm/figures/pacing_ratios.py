@@ -27,7 +27,7 @@ PACED, UNPACED, FACTOR = "constant cycle", "no pacing", "factor between them"
 LOOKS = {
     PACED: Look(PALETTE[0], "o", PACED),
     UNPACED: Look(PALETTE[1], "s", UNPACED),
-    FACTOR: Look(PALETTE[6], "D", FACTOR),
+    FACTOR: Look(PALETTE[3], "D", FACTOR),
 }
 RESPONSES = (RATE, CORES, MEAN)
 COLUMNS = ["response", "what", "ratio", "low", "high", "n", "verdict"]

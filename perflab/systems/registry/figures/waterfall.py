@@ -24,7 +24,7 @@ from perflab.systems.registry.rungs import INSIDE, inside
 TITLE = "all downloads of a trial, one line each"
 WAITS, WORKED_ON, COMES = "waits", "the service reads it", "the body comes"
 GIVEN_UP = "waits, and times out"
-COLORS = {WAITS: "#CBD3D9", WORKED_ON: PALETTE[5], COMES: PALETTE[0], GIVEN_UP: "#E9A887"}
+COLORS = {WAITS: "#CBD3D9", WORKED_ON: PALETTE[6], COMES: PALETTE[0], GIVEN_UP: "#E9A887"}
 # What the service says of the time in which it worked on a download.
 WORK = ("phase_metadata_ms", "phase_first_byte_ms", "phase_get_ms")
 KEY = ["worker", "user", "planned_ns"]

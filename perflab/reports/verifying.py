@@ -1,0 +1,182 @@
+"""Figures that lie somewhere, held against what the lab wrote: edited, stale, orphaned.
+
+Edited: the digest in the file is no longer that of the file. Stale: the run is here, and drawing it
+again gives something else; or the table beside is not the one that was drawn. Orphaned: a figure
+without its table, a table without a figure, an image that a document names and that is not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from perflab.errors import PerflabError
+from perflab.figures.export import ProvenanceError, provenance, rendered, write_whole
+from perflab.figures.stamp import NO_TABLE, stamp_of, stamped, table_digest
+from perflab.figures.style import style_of
+from perflab.paths import runs_dir
+from perflab.recordings import Run, open_run
+from perflab.reports.linked import links_of
+from perflab.reports.pictures import views_of
+
+EDITED, STALE, ORPHANED = "edited", "stale", "orphaned"
+WHOLE, ONLY_EDITS, FOREIGN = "as drawn", "not edited", "not the lab's"
+FINDINGS = (EDITED, STALE, ORPHANED)
+PICTURES = (".svg", ".png", ".pdf")
+NOT_HERE = "run not here: only checked for edits"
+
+
+class NothingToVerify(PerflabError):
+    """A path that was to be verified does not exist."""
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What was found of one file; ``state`` is one of ``FINDINGS`` where it is not in order."""
+
+    path: Path
+    state: str
+    told: str = ""
+
+    @property
+    def finding(self) -> bool:
+        """Whether something must be done."""
+        return self.state in FINDINGS
+
+
+def verify(paths: Sequence[Path], documents: Sequence[Path] = ()) -> list[Verified]:
+    """Check every figure, table and document under ``paths``.
+
+    Parameters
+    ----------
+    documents : sequence of path
+        Further documents whose links tell that a table stands for itself.
+
+    Raises
+    ------
+    NothingToVerify
+        A path is not there; the message names all of them.
+    """
+    files = _files(paths)
+    figures = [path for path in files if path.suffix in PICTURES]
+    texts = [path for path in files if path.suffix == ".md"]
+    drawn = {figure: _table_of(figure) for figure in figures}
+    links = {link for text in (*texts, *documents) for link in links_of(text)}
+    own = [_figure(figure, drawn[figure]) for figure in figures]
+    ours = {each.path.parent for each in own if each.state != FOREIGN}
+    tables = {path for path in files if path.suffix == ".csv" and path.parent in ours}
+    return [*own, *_lonely(tables, drawn.values(), links), *_broken(texts)]
+
+
+def stamp_unstamped(paths: Sequence[Path]) -> list[Path]:
+    """Give figures of the lab that have no digest one, and change nothing that they show.
+
+    For files that were written before the lab wrote digests. One that has a digest keeps it: what
+    was edited is not made whole by this.
+    """
+    done = []
+    for path in _files(paths):
+        if path.suffix not in PICTURES or _origin(path) is None:
+            continue
+        content, suffix, table = path.read_bytes(), path.suffix[1:], _table_of(path)
+        if stamp_of(content, suffix) is None and table.exists():
+            write_whole(path, stamped(content, suffix, table_digest(table.read_bytes())))
+            done.append(path)
+    return done
+
+
+def _files(paths: Sequence[Path]) -> list[Path]:
+    missing = [str(path) for path in paths if not path.exists()]
+    if missing:
+        raise NothingToVerify(
+            f"there is no {', '.join(missing)}; name a folder, figure, table or document"
+        )
+    every = [each for path in paths for each in ([path] if path.is_file() else path.rglob("*"))]
+    seen = dict.fromkeys(each for each in every if each.is_file() and not _hidden(each))
+    return sorted(seen)
+
+
+def _hidden(path: Path) -> bool:
+    return path.name.startswith(".")
+
+
+def _origin(path: Path) -> dict[str, Any] | None:
+    try:
+        return provenance(path)
+    except ProvenanceError:
+        return None
+
+
+def _table_of(figure: Path) -> Path:
+    """Return where a figure's table should lie: called as the file, or as the view."""
+    beside = figure.with_suffix(".csv")
+    name = str((_origin(figure) or {}).get("figure", ""))
+    return beside if beside.exists() or not name else figure.with_name(f"{name}.csv")
+
+
+def _figure(path: Path, table: Path) -> Verified:
+    content, origin = path.read_bytes(), _origin(path)
+    stamp = stamp_of(content, path.suffix[1:])
+    if stamp is None or origin is None:
+        return _without_digest(path, table, stamped_once=stamp is not None or origin is not None)
+    if not stamp.whole:
+        return Verified(path, EDITED, "the file is not the one that was written; save it anew")
+    if stamp.table != NO_TABLE and not table.exists():
+        return Verified(path, ORPHANED, f"its table {table.name} is not beside it")
+    if stamp.table != NO_TABLE and table_digest(table.read_bytes()) != stamp.table:
+        return Verified(path, STALE, f"it was drawn from another {table.name}; save both anew")
+    return _redrawn(path, origin, content)
+
+
+def _without_digest(path: Path, table: Path, stamped_once: bool) -> Verified:
+    if stamped_once:
+        told = "its digest or its origin is gone or damaged; save it anew, or, where an older lab "
+        return Verified(path, EDITED, f"{told}wrote it, perflab verify --stamp")
+    if table.exists():
+        return Verified(path, EDITED, f"it says nothing of its origin, and {table.name} is there")
+    return Verified(path, FOREIGN)
+
+
+def _redrawn(path: Path, origin: dict[str, Any], content: bytes) -> Verified:
+    names = [str(name) for name in origin["runs"]]
+    if len(names) != 1:
+        return Verified(path, ONLY_EDITS, f"of {len(names)} runs: only checked for edits")
+    run = _run(names[0])
+    if run is None:
+        return Verified(path, ONLY_EDITS, NOT_HERE)
+    view = next((view for view in views_of(run) if view.name == origin["figure"]), None)
+    if view is None:
+        return Verified(path, STALE, f"the run has no view '{origin['figure']}' any more")
+    (_, again), *_ = rendered(view, run, [path.suffix[1:]], style_of(origin))
+    if again == content:
+        return Verified(path, WHOLE)
+    by = f"perflab {origin.get('perflab', 'unknown')}"
+    return Verified(path, STALE, f"drawn anew the run gives other bytes (it was drawn by {by})")
+
+
+def _run(name: str) -> Run | None:
+    # A name comes from a file: it may lead nowhere else.
+    return _opened(name, runs_dir()) if Path(name).name == name else None
+
+
+@cache
+def _opened(name: str, root: Path) -> Run | None:
+    return open_run(name, root) if (root / name / "run.json").exists() else None
+
+
+def _lonely(tables: set[Path], drawn: Iterable[Path], linked: set[Path]) -> Iterator[Verified]:
+    for table in sorted(tables - set(drawn)):
+        if table.resolve() in linked:
+            yield Verified(table, ONLY_EDITS, "a table that a document links; no figure is of it")
+        else:
+            yield Verified(table, ORPHANED, "no figure beside it is drawn from it")
+
+
+def _broken(texts: Sequence[Path]) -> Iterator[Verified]:
+    for text in texts:
+        for link in links_of(text):
+            if link.suffix in (*PICTURES, ".csv") and not link.exists():
+                yield Verified(text, ORPHANED, f"it names {link.name}, which is not there")

@@ -1,0 +1,69 @@
+"""``perflab figures`` and ``perflab verify`` as their users type them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Tell
+from tests.synthetic import write_run
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("runs")
+    write_run(root, run_id="first", blocks=2, requests=60)
+    return root
+
+
+def test_figures_have_the_names_of_their_views_and_say_what_to_paste(
+    perflab: Tell, runs, tmp_path, monkeypatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ("--to", "doc/img", "--format", "svg,pdf", "--theme", "dark")
+    text, _ = perflab(runs, "figures", "first", "throughput", "effect", *words)
+    names = ["effect", "throughput"]
+    files = [f"{name}{end}" for name in names for end in ("-dark.pdf", "-dark.svg", ".csv")]
+    assert sorted(path.name for path in Path("doc/img").iterdir()) == files
+    assert "](<doc/img/throughput-dark.svg>)" in text
+    assert r"\includegraphics[width=\textwidth]{doc/img/throughput-dark.pdf}" in text
+    assert "n = 2 valid trials per treatment" in text
+    text, _ = perflab(runs, "verify", "doc")
+    assert "4 checked: 4 as drawn" in text
+
+
+def test_without_a_view_all_are_listed_and_written(perflab: Tell, runs, tmp_path) -> None:
+    text, _ = perflab(runs, "figures", "first", "--list", PERFLAB_FIGURES=str(tmp_path))
+    assert list(tmp_path.iterdir()) == []
+    listed = [line.split()[0] for line in text.splitlines()[1:] if line[:1].isalpha()]
+    perflab(runs, "figures", "first", "--format", "svg", PERFLAB_FIGURES=str(tmp_path))
+    written = {path.stem for path in (tmp_path / "first").glob("*.svg")}
+    assert {"throughput", "effect"} <= written <= set(listed)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("throuput",), "did you mean 'throughput'"),
+        (("--format", "jpg"), "there are: svg, png, pdf"),
+        (("--width", "column"), "span both columns"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_is_written(
+    perflab: Tell, runs, tmp_path, words, told
+) -> None:
+    _, errors = perflab(runs, "figures", "first", *words, "--to", str(tmp_path / "x"), code=1)
+    assert told in " ".join(errors.split())
+    assert not (tmp_path / "x").exists()
+
+
+def test_verify_ends_with_a_status_of_its_own_where_something_was_edited(
+    perflab: Tell, runs, tmp_path
+) -> None:
+    perflab(runs, "figures", "first", "throughput", "--to", str(tmp_path / "x"))
+    table = tmp_path / "x" / "throughput.csv"
+    table.write_text(table.read_text() + "\n")
+    text, _ = perflab(runs, "verify", str(tmp_path / "x"), code=3)
+    assert "2 checked: 2 stale" in text
+    perflab(runs, "verify", str(tmp_path / "y"), code=1)

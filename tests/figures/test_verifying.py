@@ -1,0 +1,204 @@
+"""What was edited, is stale, or lost its table is found; what the lab wrote is not."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from perflab.figures import View, provenance, save_view
+from perflab.figures.stamp import NO_TABLE, stamp_of, stamped, table_digest, unstamped
+from perflab.figures.style import Style
+from perflab.paths import project_root
+from perflab.recordings import Run
+from perflab.reports.linked import links_of
+from perflab.reports.pictures import views_of
+from perflab.reports.verifying import (
+    NOT_HERE,
+    NothingToVerify,
+    Verified,
+    stamp_unstamped,
+    verify,
+)
+from tests.figures.studies import VIEWS
+from tests.figures.test_styles import save_everything
+
+REBUILD = """
+import sys, time
+from pathlib import Path
+from perflab.recordings import Run
+from tests.figures.test_styles import save_everything
+# Another day: nothing of a file may come from the clock.
+time.time = lambda now=time.time: now() + 86400 * 40
+save_everything(Run(Path(sys.argv[1])), Path(sys.argv[2]))
+"""
+
+
+def own_view(run: Run, name: str) -> View:
+    """Return a view as the run's system declares it: with what was published."""
+    return next(view for view in views_of(run) if view.name == name)
+
+
+@pytest.fixture(scope="module")
+def written(normal, tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("written")
+    save_view(own_view(normal, "throughput"), normal, folder, ["svg", "png", "pdf"])
+    return folder
+
+
+@pytest.fixture
+def saved(written, tmp_path, monkeypatch) -> Path:
+    """A figure with its table in a folder, without its run."""
+    monkeypatch.setenv("PERFLAB_RUNS", str(tmp_path / "none"))
+    return Path(shutil.copytree(written, tmp_path / "img"))
+
+
+@pytest.fixture
+def at_home(saved, normal, monkeypatch) -> Path:
+    """The same where its run is."""
+    monkeypatch.setenv("PERFLAB_RUNS", str(normal.path.parent))
+    return saved
+
+
+def findings(folder: Path) -> dict[str, str]:
+    return {each.path.name: each.state for each in verify([folder]) if each.finding}
+
+
+def told(found: list[Verified]) -> set[tuple[str, str]]:
+    return {(each.state, each.told) for each in found}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", ["normal", "codecs", "copies"])
+def test_another_process_on_another_day_rebuilds_every_picture(case, request, tmp_path) -> None:
+    run: Run = request.getfixturevalue(case)
+    save_everything(run, tmp_path / "here")
+    environment = {**os.environ, "PYTHONHASHSEED": "11", "TZ": "Asia/Tokyo"}
+    subprocess.run(
+        [sys.executable, "-c", REBUILD, str(run.path), str(tmp_path / "there")],
+        check=True, env=environment, cwd=project_root(),
+    )  # fmt: skip
+    here = {path.name: path.read_bytes() for path in (tmp_path / "here").iterdir()}
+    assert len(here) == 5 * len(VIEWS[case])
+    for name, content in here.items():
+        assert (tmp_path / "there" / name).read_bytes() == content, name
+
+
+def test_what_was_just_saved_is_as_drawn(at_home, normal) -> None:
+    saved = at_home
+    save_view(
+        own_view(normal, "effect"),
+        normal,
+        saved,
+        style=Style("dark", transparent=True, width="slide"),
+    )
+    found = verify([saved])
+    assert told(found) == {("as drawn", "")}
+    assert len(found) == 5
+
+
+@pytest.mark.parametrize("suffix", ["svg", "png", "pdf"])
+def test_one_changed_byte_anywhere_is_found(saved, suffix) -> None:
+    path = saved / f"throughput.{suffix}"
+    whole = path.read_bytes()
+    for place in [*range(0, len(whole), len(whole) // 40), *range(len(whole) - 200, len(whole), 7)]:
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        assert findings(saved) == {path.name: "edited"}, place
+    for other in (whole[:-1], whole + b"\n", unstamped(whole, suffix)):
+        path.write_bytes(other)
+        assert findings(saved) == {path.name: "edited"}
+
+
+def test_a_png_that_was_saved_again_by_another_program_is_edited(saved) -> None:
+    path = saved / "throughput.png"
+    with Image.open(path) as picture:
+        picture.convert("RGB").save(path)
+    assert findings(saved) == {path.name: "edited"}
+
+
+def test_a_table_changed_beside_its_figure_is_found(saved) -> None:
+    table = saved / "throughput.csv"
+    table.write_text(table.read_text().replace("3", "4", 1))
+    assert findings(saved) == {f"throughput.{each}": "stale" for each in ("svg", "png", "pdf")}
+
+
+def test_a_figure_that_its_run_would_not_give_is_stale(at_home) -> None:
+    saved = at_home
+    plain = unstamped((saved / "throughput.svg").read_bytes(), "svg")
+    table = (saved / "throughput.csv").read_bytes()
+    other = plain.replace(b"stroke-width: 1.6", b"stroke-width: 1.7")
+    assert other != plain
+    (saved / "throughput.svg").write_bytes(stamped(other, "svg", table_digest(table)))
+    assert findings(saved) == {"throughput.svg": "stale"}
+
+
+def test_without_its_run_a_figure_is_said_to_be_checked_for_edits_only(saved) -> None:
+    assert told(verify([saved])) == {("not edited", NOT_HERE)}
+
+
+def test_figures_without_tables_tables_without_figures_and_broken_links_are_found(saved) -> None:
+    (saved / "throughput.csv").rename(saved / "lonely.csv")
+    (saved / "page.md").write_text("![x](<throughput.svg>)\n![y](gone.png)\n`![z](code.png)`\n")
+    found = {(each.path.name, each.state) for each in verify([saved]) if each.finding}
+    names = ["throughput.svg", "throughput.png", "throughput.pdf", "lonely.csv", "page.md"]
+    assert found == {(name, "orphaned") for name in names}
+    (saved / "page.md").write_text("[data](lonely.csv)")
+    assert "lonely.csv" not in findings(saved)
+
+
+def test_an_image_of_somebody_else_is_left_alone(saved) -> None:
+    (saved / "logo.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
+    states = {each.path.name: each.state for each in verify([saved])}
+    assert states["logo.svg"] == "not the lab's"
+
+
+def test_stamping_gives_old_figures_a_digest_and_never_makes_an_edited_one_whole(saved) -> None:
+    old, edited = saved / "throughput.svg", saved / "throughput.png"
+    before = old.read_bytes()
+    old.write_bytes(unstamped(before, "svg"))
+    broken = edited.read_bytes().replace(b"perflab", b"perflob", 1)
+    edited.write_bytes(broken)
+    assert stamp_unstamped([saved]) == [old]
+    assert old.read_bytes() == before
+    assert edited.read_bytes() == broken
+    assert findings(saved) == {"throughput.png": "edited"}
+
+
+def test_a_digest_changes_nothing_but_the_end_and_is_replaced(saved) -> None:
+    for path in (saved / f"throughput.{suffix}" for suffix in ("svg", "png", "pdf")):
+        content, suffix = path.read_bytes(), path.suffix[1:]
+        again = stamped(content, suffix, NO_TABLE)
+        assert unstamped(again, suffix) == unstamped(content, suffix)
+        stamp = stamp_of(again, suffix)
+        assert stamp is not None
+        assert stamp.whole
+        assert provenance(path)["figure"] == "throughput"
+
+
+def test_a_place_that_is_not_there_is_named(tmp_path) -> None:
+    with pytest.raises(NothingToVerify, match="nowhere"):
+        verify([tmp_path / "nowhere"])
+
+
+def test_every_committed_figure_is_as_it_was_written() -> None:
+    root = project_root()
+    documents = [*root.glob("*.md"), *(root / "docs").rglob("*.md")]
+    places = [root / "figures" / "readme", root / "figures" / "studies", root / "docs"]
+    found = verify([*places, root / "README.md"], documents)
+    assert len(found) >= 12
+    assert [each for each in found if each.finding] == []
+
+
+def test_links_are_read_as_browsers_read_them(tmp_path) -> None:
+    (tmp_path / "d.md").write_text(
+        '[a](b.svg#x) ![c](<d e.png>) <img src="f.png"> [g]: h%20i.csv\n'
+        "[j](https://example.org/k.png)\n\n[l]: m.pdf\n```\n![n](o.png)\n```\n"
+    )
+    assert [link.name for link in links_of(tmp_path / "d.md")] == [
+        "b.svg", "d e.png", "f.png", "m.pdf",
+    ]  # fmt: skip
