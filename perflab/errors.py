@@ -26,6 +26,7 @@ PerflabError
  +-- ClusterError           a sweep cannot be carried out by the workers that there are
  |    +-- HostsDiffer          they differ in what must be equal; lists host and difference
  +-- StoreError             results cannot be published; they are still where they were made
+ +-- ExportRefused          a section cannot be put where it was asked for; nothing was written
 """
 
 from __future__ import annotations
@@ -185,3 +186,7 @@ class HostsDiffer(ClusterError):
 
 class StoreError(PerflabError):
     """Results cannot be published; they are still where they were made."""
+
+
+class ExportRefused(PerflabError):
+    """A section cannot be put where it was asked for; what is there was not changed."""

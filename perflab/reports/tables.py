@@ -1,0 +1,31 @@
+"""Tables that a page is wide enough for."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from perflab.recordings import Run
+from perflab.reports.findings import ADJUSTED, COUNTS, readable_summary
+from perflab.reports.numbers import MISSING
+
+MOST_ACROSS = 4
+BRIEF = ("claim", "response", "published", "measured [95%]", "n", ADJUSTED, "verdict")
+
+
+def brief(findings: pd.DataFrame) -> pd.DataFrame:
+    """Return the columns of a table of findings that fit a page; sentences tell the others."""
+    names = [name for name in findings.columns if str(name).startswith(BRIEF)]
+    return findings[[name for name in names if name in BRIEF or str(name).startswith(ADJUSTED)]]
+
+
+def measured_tables(run: Run) -> list[pd.DataFrame]:
+    """Return what each treatment did: treatments side by side, a few in each table."""
+    table = readable_summary(run)
+    counts = [name for name in COUNTS if name in table]
+    measured = [name for name in table.columns if name not in ("treatment", *counts)]
+    # What nothing was measured of has no row.
+    rows = [*counts, *(name for name in measured if (table[name] != MISSING).any())]
+    across = table.set_index("treatment")[rows].T
+    across.index.name = "typical [95%]"
+    groups = range(0, across.shape[1], MOST_ACROSS)
+    return [across.iloc[:, n : n + MOST_ACROSS].reset_index() for n in groups]
