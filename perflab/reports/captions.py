@@ -21,7 +21,18 @@ LABEL = "treatment"
 TRIAL_ID = r"b\d+-p\d+-a\d+"
 COUNTS = ("n", "trials")
 # Ends of intervals, and what they are about where the column of the value has no such name.
-VALUES = ("value", "estimate", "measured", "mean_ms", "median", "share", "points", "ratio", "ms", "us")
+VALUES = (
+    "value",
+    "estimate",
+    "measured",
+    "mean_ms",
+    "median",
+    "share",
+    "points",
+    "ratio",
+    "ms",
+    "us",
+)
 UNITS = {
     "rps": "requests/s", "ms": "ms", "us": "us", "s": "s", "bytes": "bytes", "cores": "cores",
     "percent": "%",
@@ -165,7 +176,9 @@ def _who(row: Mapping[Any, Any], skip: tuple[str, ...] = ()) -> str:
         for name, value in row.items()
         if isinstance(value, str) and value and name not in (*skip, "unit", "words", "of_blocks")
     ]
-    places = [f"{name} {number(row[name])}" for name in ("users", "rate") if not missing(row.get(name))]
+    places = [
+        f"{name} {number(row[name])}" for name in ("users", "rate") if not missing(row.get(name))
+    ]
     return ", ".join([*dict.fromkeys(texts), *places])
 
 

@@ -9,7 +9,6 @@ import pandas as pd
 
 from perflab.reports.numbers import cell_text, is_numeric
 
-
 # What would become an element of HTML.
 TAG = re.compile(r"<(?=[A-Za-z/!?])")
 

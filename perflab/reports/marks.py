@@ -85,7 +85,9 @@ def regions(text: str, comment: Comment) -> list[Region]:
         kind, *rest = comment.words(lines[place]) or [""]
         if kind == "begin" and 1 <= len(rest) <= 2 and NAME.fullmatch(rest[0]):
             if begun:
-                raise _refused(begun[0], f"begins '{begun[1][0]}' and another begins before its end")
+                raise _refused(
+                    begun[0], f"begins '{begun[1][0]}' and another begins before its end"
+                )
             begun = place, rest
         elif kind == "end" and not rest:
             if not begun:
@@ -133,9 +135,10 @@ def filled(
     found = {region.name: region for region in regions(text, comment)}
     missing = [name for name in bodies if name not in found]
     if missing and not append:
+        begin, end = comment.begin(missing[0], ""), comment.end()
         raise ExportRefused(
-            f"there are no marks for '{missing[0]}'; put the lines '{comment.begin(missing[0], '')}' "
-            f"and '{comment.end()}' where it shall stand, or append it with --into"
+            f"there are no marks for '{missing[0]}'; put the lines '{begin}' and '{end}' where it "
+            "shall stand, or append it to a Markdown file with --into FILE"
         )
     for name in bodies:
         if name in found and not overwrite:

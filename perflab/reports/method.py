@@ -122,7 +122,7 @@ def environment(record: RunRecord) -> dict[str, str]:
 
 
 def _services(record: RunRecord) -> str:
-    """Return the services, with what is told by its version in each: its namesake or interpreter."""
+    """Return the services, with the versions of what each is named after."""
     told = []
     for name, versions in record.versions.items():
         own = [f"{each} {text}" for each, text in versions.items() if each != "python"]

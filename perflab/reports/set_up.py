@@ -22,7 +22,9 @@ def first_said(run: Run) -> list[str]:
     record, trials, told = run.record, run.trials(), []
     if record.state != "finished":
         because = f" ({record.reason})" if record.reason else ""
-        told.append(f"This run is {record.state}{because}: what follows rests on the trials it has.")
+        told.append(
+            f"This run is {record.state}{because}: what follows rests on the trials it has."
+        )
     if not len(trials):
         return [*told, "The run has no trial: nothing was measured."]
     states = trials.loc[~trials["superseded"].astype(bool), "state"]
