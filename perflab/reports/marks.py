@@ -96,7 +96,7 @@ def regions(text: str, comment: Comment) -> list[Region]:
             found.append(Region(begun[1][0], "".join(begun[1][1:]), body, begun[0], place))
             begun = None
         else:
-            raise _refused(place, "is no mark that can be read")
+            raise _refused(place, "cannot be read")
     if begun:
         raise _refused(begun[0], f"begins '{begun[1][0]}', which does not end")
     for number, region in enumerate(found):

@@ -23,6 +23,7 @@ TYPST = """\
 #set par(justify: false)
 #set table(inset: 4pt, stroke: (x: none, y: 0.4pt + luma(180)))
 #show table: set text(size: 8pt)
+#show table: set align(left)
 #show table: set par(leading: 0.45em)
 #show figure: set block(breakable: true)
 #show heading: set block(above: 1.4em, below: 0.7em)
