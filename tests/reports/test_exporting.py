@@ -1,11 +1,14 @@
-"""Runs as documents: stable names, the author's text, one page that holds all, nothing by halves."""
+"""Runs as documents: stable names, the author's text, one page that holds all, or nothing."""
 
 from __future__ import annotations
 
 import re
+import shutil
 import sys
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from typer.testing import CliRunner
@@ -13,7 +16,9 @@ from typer.testing import CliRunner
 from perflab.cli import app
 from perflab.errors import ExportRefused, ParameterError
 from perflab.recordings import Run
+from perflab.reports import exporting
 from perflab.reports.exporting import Target, export, stale
+from perflab.reports.pictures import save_all
 from tests.synthetic import write_run
 
 
@@ -29,6 +34,23 @@ def other(tmp_path_factory) -> Run:
     return write_run(
         root, blocks=1, requests=100, state="interrupted", failed=bad, run_id="other-1"
     )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def drawn_once(tmp_path_factory) -> Iterator[None]:
+    """Draw each run once: what is drawn again from the same record is the same."""
+    kept: dict[str, Path] = {}
+
+    def copied(run: Run, directory: Path) -> list[Path]:
+        if run.run_id not in kept:
+            kept[run.run_id] = tmp_path_factory.mktemp("drawn")
+            names[run.run_id] = [path.name for path in save_all(run, kept[run.run_id])]
+        shutil.copytree(kept[run.run_id], directory)
+        return [directory / name for name in names[run.run_id]]
+
+    names: dict[str, list[str]] = {}
+    with patch.object(exporting, "save_all", copied):
+        yield
 
 
 @pytest.fixture(scope="module")

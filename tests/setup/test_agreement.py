@@ -94,7 +94,7 @@ STARTED = {"jupyterlab", "nbformat", "py-spy", "setuptools"}
 # Asked for by others; named to keep it below a version.
 BOUNDED = {"importlib-metadata"}
 MODULES = {"IPython": "ipykernel", "PIL": "pillow", "psycopg2": "psycopg2-binary", "yaml": "pyyaml",
-           "pypandoc": "pypandoc-binary"}  # fmt: skip
+           "markdown_it": "markdown-it-py", "pypandoc": "pypandoc-binary"}  # fmt: skip
 # It comes with ipykernel, papermill and distributed, which hand its objects to the lab.
 BROUGHT = {"dask", "nbclient", "traitlets", "pydantic-core"}
 
