@@ -13,9 +13,15 @@ BRIEF = ("claim", "response", "published", "measured [95%]", "n", ADJUSTED, "ver
 
 
 def brief(findings: pd.DataFrame) -> pd.DataFrame:
-    """Return the columns of a table of findings that fit a page; sentences tell the others."""
-    names = [name for name in findings.columns if str(name).startswith(BRIEF)]
-    return findings[[name for name in names if name in BRIEF or str(name).startswith(ADJUSTED)]]
+    """Return the columns of a table of findings that fit a page; sentences tell the others.
+
+    Why there is no number, or none of some blocks, stands with them where there is such a reason.
+    """
+    wanted = [*BRIEF]
+    if (findings["left out"] != MISSING).any():
+        wanted.append("left out")
+    names = list(map(str, findings.columns))
+    return findings[[name for name in names if name in wanted or name.startswith(ADJUSTED)]]
 
 
 def measured_tables(run: Run) -> list[pd.DataFrame]:
