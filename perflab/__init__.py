@@ -11,6 +11,7 @@ if TYPE_CHECKING:
         claim_ledger,
         draw,
         effects,
+        export,
         findings,
         notebook_parameters,
         open_run,
@@ -27,9 +28,9 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "bottlenecks", "claim_counts", "claim_ledger", "draw", "effects", "findings", "judged",
-    "notebook_parameters", "open_run", "overview", "run", "runs", "save", "send_load", "show",
-    "study_check", "summary", "trend", "trials_of", "verdict",
+    "bottlenecks", "claim_counts", "claim_ledger", "draw", "effects", "export", "findings",
+    "judged", "notebook_parameters", "open_run", "overview", "run", "runs", "save", "send_load",
+    "show", "study_check", "summary", "trend", "trials_of", "verdict",
 ]  # fmt: skip
 
 

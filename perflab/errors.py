@@ -28,6 +28,7 @@ PerflabError
  +-- StoreError             results cannot be published; they are still where they were made
  +-- RunPaused              a run rests after as many blocks as it was to make for now
  +-- ImportRefused          a file of another tool cannot be taken over; names file and line
+ +-- ExportRefused          a section cannot be put where it was asked for; nothing was written
 """
 
 from __future__ import annotations
@@ -195,3 +196,7 @@ class RunPaused(PerflabError):
 
 class ImportRefused(PerflabError):
     """A file of another load tool cannot be taken over: which file, which line, and why."""
+
+
+class ExportRefused(PerflabError):
+    """A section cannot be put where it was asked for; what is there was not changed."""

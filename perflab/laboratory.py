@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from perflab.figures import Drawing
 
 __all__ = [
-    "bottlenecks", "claim_counts", "claim_ledger", "draw", "effects", "findings",
+    "bottlenecks", "claim_counts", "claim_ledger", "draw", "effects", "export", "findings",
     "import_results", "judged", "judged_runs", "notebook_parameters", "open_run", "overview",
     "run", "runs", "save", "send_load", "study_check", "summary", "trend", "trials_of", "verdict",
 ]  # fmt: skip
@@ -225,6 +225,24 @@ def save(run: Run) -> Saved:
     folder = figures_dir() / run.run_id
     paths = list(pictures.save_all(run, folder))
     return Saved([*paths, write_section(run, folder, paths)])
+
+
+def export(
+    what: Run | Iterable[Run],
+    to: str | Path,
+    formats: Iterable[str] = ("md",),
+    overwrite: bool = False,
+) -> Saved:
+    """Write runs as sections of a document (md, html, pdf, docx, tex); return all paths.
+
+    Again: what stands between the marks is written anew, all else is left as it is; what was edited
+    between them is refused, unless ``overwrite``.
+    """
+    from perflab.reports import exporting
+
+    every = [what] if isinstance(what, Run) else list(what)
+    target = exporting.Target(Path(to), overwrite=overwrite)
+    return Saved(exporting.export(every, target, list(formats)))
 
 
 def send_load(url: str, **options: Any) -> dict[str, Any]:

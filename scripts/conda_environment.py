@@ -17,7 +17,7 @@ CONDA_NAMES = {
 }
 # Not on conda-forge, or without its Python module: taken from the Python package index, as the same
 # pinned versions.
-PIP_ONLY = ("scipy-stubs", "types-docker", "uv")
+PIP_ONLY = ("pypandoc-binary", "scipy-stubs", "types-docker", "typst", "uv")
 HEAD = """\
 # The set of requirements.lock for conda users. Made by scripts/conda_environment.py.
 # It has been parsed strictly, not solved: the development machines reach no conda channel.

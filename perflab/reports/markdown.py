@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pandas as pd
 
 from perflab.reports.numbers import cell_text, is_numeric
+
+# What would become an element of HTML.
+TAG = re.compile(r"<(?=[A-Za-z/!?])")
 
 
 def to_markdown(table: pd.DataFrame) -> str:
@@ -24,5 +28,6 @@ def to_markdown(table: pd.DataFrame) -> str:
 
 
 def cell(value: Any) -> str:
-    """Return one cell's text."""
-    return " ".join(cell_text(value).split()).replace("\\", "\\\\").replace("|", "\\|")
+    """Return one cell's text in a line; no link, picture or element of HTML can come of it."""
+    text = " ".join(cell_text(value).split()).replace("\\", "\\\\").replace("|", "\\|")
+    return TAG.sub(r"\\<", text.replace("](", "]\\("))

@@ -2,70 +2,70 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from perflab.analysis.treatments.noise import noise_report
-from perflab.display import plain
 from perflab.figures.export import write_whole
-from perflab.figures.origin import commit, n_text, perflab_version, shared_note
 from perflab.recordings import Run
-from perflab.recordings.imported import is_imported
-from perflab.reports.findings import (
-    bottlenecks,
-    readable_findings,
-    readable_summary,
-    reading_notes,
-    sentences,
-)
+from perflab.reports.figures import Figure, figures_of
+from perflab.reports.findings import bottlenecks, readable_findings, reading_notes, sentences
 from perflab.reports.kernel import NOTE, readable_kernel
 from perflab.reports.markdown import cell, to_markdown
-from perflab.reports.pictures import save_all, views_of
+from perflab.reports.method import method, reproduce
+from perflab.reports.pictures import save_all
+from perflab.reports.set_up import first_said, set_up
+from perflab.reports.tables import brief, measured_tables
 
-NOT_PLACES = ("shared",)
 
+def section_text(run: Run, figures: Sequence[Figure] = (), level: int = 1) -> str:
+    """Return the Markdown of ``run``: what it asks, how, and what came of it.
 
-def section_text(run: Run, figure_paths: Iterable[Path | str]) -> str:
-    """Return the Markdown of ``run``: question, set-up, verdict, tables, figures, warnings.
+    What a reader must know before any number stands first: a run that did not finish, trials that
+    do not count.
 
     Parameters
     ----------
     run : Run
         The recording.
-    figure_paths : iterable of path
-        Links to the figures as they shall stand in the text; SVG is preferred where a figure is
-        given in several formats, and other files (CSV) are left out.
+    figures : sequence of Figure
+        As :func:`perflab.reports.figures.figures_of` gives them, with links as they shall stand in
+        the text.
+    level : int
+        Of the section's heading; those of its parts are one deeper.
     """
     record, found = run.record, readable_findings(run)
     parts = [
-        f"# {record.title}\n",
-        f"**Question.** {record.question}\n",
-        _state(run),
+        f"# {cell(record.title)}\n",
+        "".join(f"> **{cell(line)}**\n>\n" for line in first_said(run)).removesuffix(">\n"),
+        f"**Question.** {cell(record.question)}\n",
         "## Verdict\n",
         _bullets(sentences(run)) or "No claim is attached to this run.\n",
-        "## Findings\n",
-        to_markdown(found),
+        "## Method\n",
+        f"{cell(method(run))}\n",
+        "## Published and measured\n",
+        to_markdown(brief(found)),
         _bullets(reading_notes(found)),
         "## Measured\n",
-        to_markdown(readable_summary(run)),
+        "\n".join(map(to_markdown, measured_tables(run))),
         "## Where the time goes\n",
         _bullets(bottlenecks(run)) or _no_bottleneck(run),
-        _figures(run, figure_paths),
+        _figures(figures),
         _kernel(run),
         "## Set-up\n",
-        _set_up(run),
+        set_up(run),
         "## Noise\n",
         to_markdown(noise_report(run)),
         "## Warnings\n",
-        _bullets(map(str, record.warnings)) or "There are none.\n",
+        _bullets([*map(str, record.warnings), *run.problems]) or "There are none.\n",
         "## Trials that do not count\n",
         _not_counted(run),
+        "## Measured again\n",
+        f"```sh\n{reproduce(record)}\n```\n",
     ]
-    return "\n".join(part for part in parts if part)
+    return "\n".join(_deeper(part, level - 1) for part in parts if part)
 
 
 def write_section(run: Run, directory: Path, saved: Sequence[Path] | None = None) -> Path:
@@ -80,17 +80,12 @@ def write_section(run: Run, directory: Path, saved: Sequence[Path] | None = None
         own = directory if directory.name == run.run_id else directory / run.run_id
         saved = save_all(run, own)
     path = directory / f"{run.run_id}.md"
-    links = [Path(os.path.relpath(figure, directory)) for figure in saved]
-    write_whole(path, section_text(run, links).encode())
+    write_whole(path, section_text(run, figures_of(run, saved, directory)).encode())
     return path
 
 
-def _state(run: Run) -> str:
-    record = run.record
-    if record.state == "finished":
-        return ""
-    because = f" ({record.reason})" if record.reason else ""
-    return f"**This run is {record.state}{because}: what follows rests on the trials it has.**\n"
+def _deeper(part: str, levels: int) -> str:
+    return "#" * levels + part if part.startswith("#") else part
 
 
 def _no_bottleneck(run: Run) -> str:
@@ -100,58 +95,38 @@ def _no_bottleneck(run: Run) -> str:
     return "No request succeeded.\n"
 
 
-def _figures(run: Run, paths: Iterable[Path | str]) -> str:
-    chosen: dict[str, Path] = {}
-    for path in map(Path, paths):
-        if path.suffix == ".svg" or (path.suffix == ".png" and path.stem not in chosen):
-            chosen[path.stem] = path
-    if not chosen:
+def _figures(figures: Sequence[Figure]) -> str:
+    if not figures:
         return ""
-    titles = {view.name: cell(view.title[:1].upper() + view.title[1:]) for view in views_of(run)}
-    images = [
-        f"![{titles.get(stem, stem)}](<{path.as_posix()}>)\n" for stem, path in chosen.items()
+    told = [
+        f"![{alt_text(each)}](<{each.image}>)\n\n"
+        f"*Figure {place}. {cell(each.words.caption).replace('*', '∗')}*"
+        + (f" {_files(each)}" if each.files else "")
+        + "\n"
+        for place, each in enumerate(figures, start=1)
     ]
-    return "## Figures\n\n" + "\n".join(images)
+    return "## Figures\n\n" + "\n".join(told)
+
+
+def alt_text(figure: Figure) -> str:
+    """Return what stands in the place of a figure; brackets would end it."""
+    return cell(figure.words.alt).replace("[", "\\[").replace("]", "\\]")
+
+
+def _files(figure: Figure) -> str:
+    named = {".svg": "SVG", ".png": "PNG", ".csv": "table"}
+    links = [
+        f"[{named[suffix]}](<{link}>)"
+        for link in figure.files
+        if (suffix := Path(link).suffix) in named
+    ]
+    return f"({', '.join(links)})" if links else ""
 
 
 def _kernel(run: Run) -> str:
     """Return the kernel's part; nothing where nothing moved, or none of it was recorded."""
     table = readable_kernel(run)
     return "" if table.empty else f"## The kernel's part\n\n{NOTE}\n\n{to_markdown(table)}"
-
-
-def _set_up(run: Run) -> str:
-    record = run.record
-    facts = {
-        "run": f"`{run.run_id}`",
-        "imported at" if is_imported(record) else "measured at": record.created_at,
-        "backend": record.backend,
-        "network path": record.network_path,
-        "placement": _placement(dict(record.placement)),
-        "not separated on this machine": shared_note(record),
-        "blocks, seed": f"{record.blocks_text()}, {record.seed}",
-        "valid trials": n_text(run),
-        "code": f"commit {commit(record)}, perflab {perflab_version()}",
-    }
-    listed = pd.DataFrame([(k, str(v)) for k, v in facts.items() if v], columns=["what", "value"])
-    parameters = pd.DataFrame(
-        [(f"`{name}`", plain(value)) for name, value in record.parameters.items()],
-        columns=["parameter", "value"],
-    )
-    return to_markdown(listed) + "\n" + to_markdown(parameters)
-
-
-def _placement(placement: dict[str, Any]) -> str:
-    places = [
-        f"{role}: core{'s' if _many(cores) else ''} {plain(cores)}"
-        for role, cores in placement.items()
-        if role not in NOT_PLACES and cores not in (None, "", [], ())
-    ]
-    return "; ".join(places)
-
-
-def _many(value: Any) -> bool:
-    return isinstance(value, Sequence) and not isinstance(value, str) and len(value) > 1
 
 
 def _not_counted(run: Run) -> str:

@@ -84,7 +84,7 @@ def test_the_reason_is_told_wherever_the_claim_is(drifted: Run) -> None:
     assert WHY in plain(console.file.getvalue())
     assert WHY in plain(shown_findings(drifted)._repr_html_())
     # Beside the claim, and beside each trial that is not used.
-    assert section_text(drifted, []).count(WHY) == 2 + 6
+    assert section_text(drifted).count(WHY) == 2 + 6
     assert WHY in validity_table(drifted)["reason"].tolist()[1]
 
 

@@ -45,7 +45,7 @@ def test_what_moved_is_told_by_treatment_and_by_whom(tmp_path: Path) -> None:
 
 def test_a_section_has_it_with_the_words_for_whose_it_is(tmp_path: Path) -> None:
     run = counted(tmp_path)
-    text = section_text(run, [])
+    text = section_text(run)
     assert "## The kernel's part" in text
     assert NOTE in text
     assert "| overflows of a listen backlog | 10 (0 to 20) | 4 |" in text
@@ -58,4 +58,4 @@ def test_a_recording_without_it_says_nothing(tmp_path: Path) -> None:
     told = run.valid_trials()[known]
     run.valid_trials = lambda: told  # type: ignore[method-assign]
     assert readable_kernel(run).empty
-    assert "kernel's part" not in section_text(run, [])
+    assert "kernel's part" not in section_text(run)

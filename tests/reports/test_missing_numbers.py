@@ -57,7 +57,7 @@ def test_the_terminal_says_why(run: Run) -> None:
 
 def test_the_notebook_and_the_section_say_why(run: Run) -> None:
     assert WHY in plain(shown_findings(run)._repr_html_())
-    text = section_text(run, [])
+    text = section_text(run)
     assert text.count(WHY.removeprefix("no ")) == 2
 
 

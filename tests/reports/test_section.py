@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
+import shlex
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from perflab.parameters import parse_assignments
 from perflab.recordings import Remark, Run, RunWriter
+from perflab.reports.figures import figures_of
 from perflab.reports.findings import bottlenecks, readable_summary
-from perflab.reports.pictures import views_of
+from perflab.reports.method import command
 from perflab.reports.section import section_text, write_section
+from perflab.reports.web import section_html
 from tests.synthetic import ON_AND_OFF, write_run
 from tests.systems.chat.synthetic_streams import write_stream_run
 
@@ -31,17 +36,18 @@ def written(run, tmp_path_factory) -> Path:
 
 
 def test_a_section_holds_question_verdict_tables_set_up_and_warnings(run) -> None:
-    text = section_text(run, [])
+    text = section_text(run)
     for part in (
-        run.record.title, run.record.question, "## Verdict", "## Findings", "## Measured",
-        "## Set-up", run.run_id, "process", "loopback", run.record.placement["shared"],
+        run.record.title, run.record.question, "## Verdict", "## Method",
+        "## Published and measured", "## Measured", "## Set-up", "## Measured again", run.run_id,
+        "process", "loopback", run.record.placement["shared"],
         "`concurrency`", "## Warnings\n\n- the disk's flush cost changed",
     ):  # fmt: skip
         assert part in text
 
 
 def test_failed_and_invalid_trials_stand_with_their_reasons(run) -> None:
-    text = section_text(run, [])
+    text = section_text(run)
     assert re.search(r"\| failed \| service 'postgres': died \(planted\) \|", text)
     assert re.search(r"\| invalid \| the client used 97% of its cores \|", text)
 
@@ -64,12 +70,10 @@ def test_a_section_is_the_same_when_written_again(run, written, tmp_path) -> Non
     assert written.read_bytes() == write_section(run, tmp_path / "b").read_bytes()
 
 
-def test_a_png_is_linked_only_where_there_is_no_svg(run) -> None:
-    text = section_text(run, ["f/a.png", "f/a.svg", "f/b.png", "f/b.csv"])
-    assert "<f/a.svg>" in text
-    assert "<f/b.png>" in text
-    assert "a.png" not in text
-    assert "csv" not in text
+def test_a_png_is_shown_only_where_there_is_no_svg(run) -> None:
+    saved = [Path("f/a.png"), Path("f/a.svg"), Path("f/b.png"), Path("f/c.csv")]
+    shown = figures_of(run, saved, Path("f"))
+    assert [each.image for each in shown] == ["a.svg", "b.png"]
 
 
 def test_a_run_whose_every_trial_failed_still_makes_a_section(tmp_path) -> None:
@@ -83,15 +87,41 @@ def test_a_run_whose_every_trial_failed_still_makes_a_section(tmp_path) -> None:
 
 def test_a_single_trial_without_claims_still_makes_a_section(tmp_path) -> None:
     single = write_run(tmp_path / "runs", treatments=ON_AND_OFF[:1], blocks=1)
-    assert "No claim is attached" in section_text(single, [])
-    assert "Every trial is valid." in section_text(single, [])
+    assert "No claim is attached" in section_text(single)
+    assert "Every trial is valid." in section_text(single)
 
 
-def test_figures_are_called_as_their_views_are(run) -> None:
-    text = section_text(run, ["f/throughput.svg", "f/from_elsewhere.svg"])
-    titles = {view.name: view.title for view in views_of(run)}
-    assert f"![{titles['throughput'].capitalize()}](<f/throughput.svg>)" in text
-    assert "![from_elsewhere](<f/from_elsewhere.svg>)" in text
+def test_captions_tell_the_numbers_with_interval_and_n_and_never_the_file(written) -> None:
+    text = written.read_text()
+    caption = re.search(r"\*Figure \d+\. Throughput per treatment.*?\*", text)[0]
+    assert re.search(
+        r"synchronous_commit=off: [\d.]+ \[[\d.]+, [\d.]+\] requests/s, n = 5", caption
+    )
+    assert "throughput.svg" not in caption
+    alts = re.findall(r"!\[(.*?)\]\(<", text)
+    assert all(len(alt) > 60 and "svg" not in alt for alt in alts)
+
+
+def test_what_does_not_count_is_said_before_any_number(run) -> None:
+    text = section_text(run)
+    assert text.index("2 of 12 trials do not count") < text.index("## Verdict")
+
+
+def test_the_command_asks_for_the_parameters_that_were_measured(run) -> None:
+    words = shlex.split(command(run.record))
+    given = [word for before, word in pairwise(words) if before == "-p"]
+    assert parse_assignments(given) == run.record.parameters
+    assert words[:5] == ["perflab", "run", "synchronous_commit", "--backend", "process"]
+
+
+def test_a_hostile_title_makes_no_picture_no_mark_and_no_element(tmp_path) -> None:
+    hostile = write_run(tmp_path, blocks=1)
+    title = "a\n<!-- perflab:end -->\n![x](http://example.org/x.png) <img src=x>"
+    RunWriter.reopen(hostile.path).update(title=title)
+    text = section_text(Run(hostile.path))
+    page = section_html(text, {})
+    assert "<img" not in page
+    assert not any(line.startswith("<!--") for line in text.splitlines())
 
 
 def test_logins_are_not_taken_for_the_work_of_a_run_of_streams(run, tmp_path) -> None:
@@ -99,9 +129,9 @@ def test_logins_are_not_taken_for_the_work_of_a_run_of_streams(run, tmp_path) ->
     logins = run.requests().assign(treatment=streams.record.treatments[0].name)
     streams.requests = lambda *_, **__: logins
     assert bottlenecks(streams) == []
-    assert "This run does not measure requests" in section_text(streams, [])
+    assert "This run does not measure requests" in section_text(streams)
     assert bottlenecks(run)
-    assert "logins only" not in section_text(run, [])
+    assert "logins only" not in section_text(run)
 
 
 def test_the_cpu_of_a_service_stands_with_its_interval(run, tmp_path) -> None:

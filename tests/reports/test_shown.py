@@ -102,7 +102,7 @@ def rendered(request, tmp_path_factory) -> Rendered:
     }
     pages = {name: words_of(each) for name, each in shown.items()}
     plain = {f"{name} as text": repr(each) for name, each in shown.items()}
-    return Rendered(run, {**pages, **plain, "section": section_text(run, [])}, findings, verdict)
+    return Rendered(run, {**pages, **plain, "section": section_text(run)}, findings, verdict)
 
 
 def test_nothing_of_an_experiment_is_cut_or_shown_as_python_writes_it(rendered) -> None:
@@ -230,7 +230,7 @@ def test_what_was_not_asked_and_cannot_be_tested_is_one_line(tmp_path) -> None:
     line = "Not asked: binding to a core lowers latency (one core only)."
     assert laboratory.verdict(run)[1:] == (line,)
     assert line in words_of(laboratory.findings(run))
-    assert line in section_text(run, [])
+    assert line in section_text(run)
 
 
 def test_below_the_fewest_blocks_only_what_is_needed_first_is_said(tmp_path) -> None:

@@ -93,7 +93,8 @@ def test_the_users_packages_are_all_there() -> None:
 STARTED = {"jupyterlab", "nbformat", "py-spy", "setuptools"}
 # Asked for by others; named to keep it below a version.
 BOUNDED = {"importlib-metadata"}
-MODULES = {"IPython": "ipykernel", "PIL": "pillow", "psycopg2": "psycopg2-binary", "yaml": "pyyaml"}
+MODULES = {"IPython": "ipykernel", "PIL": "pillow", "psycopg2": "psycopg2-binary", "yaml": "pyyaml",
+           "markdown_it": "markdown-it-py", "pypandoc": "pypandoc-binary"}  # fmt: skip
 # It comes with ipykernel, papermill and distributed, which hand its objects to the lab.
 BROUGHT = {"dask", "nbclient", "traitlets", "pydantic-core"}
 
@@ -113,6 +114,7 @@ def imported() -> set[str]:
 
 def test_the_lab_depends_on_what_it_imports_and_on_nothing_of_its_specimens() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    asked = [*project["dependencies"], *project["optional-dependencies"]["cluster"]]
+    extras = project["optional-dependencies"]
+    asked = [*project["dependencies"], *extras["cluster"], *extras["documents"]]
     named = {Requirement(text).name for text in asked}
     assert imported() - BROUGHT == named - STARTED - BOUNDED

@@ -1,0 +1,74 @@
+"""``perflab export``: runs as sections of a design document."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from perflab.cli.completing import run_references
+from perflab.cli.show import hint_at_newer
+
+STALE = 3
+
+
+def command(
+    references: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="RUN...",
+            help="id, prefix, path; latest or latest:EXPERIMENT that finished; one section each",
+            autocompletion=run_references,
+        ),
+    ],
+    to: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="folder of the documents and their figures"),
+    ] = None,
+    formats: Annotated[
+        str,
+        typer.Option("--format", help="md, html, pdf, docx, tex; several: md,html"),
+    ] = "md",
+    into: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.md",
+            help="put the sections into this document: between its marks, or at its end",
+        ),
+    ] = None,
+    name: Annotated[
+        str, typer.Option(help="of the documents; otherwise the experiment's, or report")
+    ] = "",
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="also what was edited by hand between the marks")
+    ] = False,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help=f"write nothing; list what is stale, and end with {STALE}"),
+    ] = False,
+) -> None:
+    """Write runs as sections of a document; again: the marked regions anew, your text untouched."""
+    from perflab import laboratory
+    from perflab.errors import ParameterError
+    from perflab.reports.exporting import Target, export, stale
+
+    if to is None and into is None:
+        raise ParameterError("perflab export", ["say where to: --to DIR, or --into FILE.md"])
+    runs = [laboratory.open_run(reference) for reference in references]
+    for reference, run in zip(references, runs, strict=True):
+        hint_at_newer(reference, run)
+    folder = to if to is not None else (into or Path()).resolve().parent
+    target = Target(folder, into, name, overwrite)
+    wanted = list(dict.fromkeys(each.strip() for each in formats.split(",") if each.strip()))
+    if not check:
+        for path in export(runs, target, wanted):
+            print(path)
+        return
+    found = stale(runs, target, wanted)
+    for text in found:
+        print(f"stale: {text}")
+    if found:
+        print("perflab: the same command without --check writes them anew", file=sys.stderr)
+        raise typer.Exit(STALE)

@@ -1,0 +1,129 @@
+"""What an export would write, worked out before anything is written, and how it is written."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from perflab.durable import explained, whole_file
+from perflab.errors import ExportRefused
+from perflab.reports.marks import Comment, digest, filled, regions
+from perflab.reports.seals import seal_of, sealed
+
+KINDS = {".csv": "table"}
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A file as it was found (None: not there), as it shall be, and what of it is stale."""
+
+    path: Path
+    before: bytes | None
+    after: bytes
+    stale: tuple[str, ...]
+
+
+def read(path: Path) -> bytes | None:
+    """Return the bytes of a file; None where there is none."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ExportRefused(
+            f"{path}: cannot be read ({error.strerror}); nothing was written"
+        ) from error
+
+
+def copied(path: Path, content: bytes) -> Draft:
+    """Return the draft of a figure or table, which nobody edits."""
+    before = read(path)
+    told = f"{KINDS.get(path.suffix, 'figure')} {path}"
+    return Draft(path, before, content, () if before == content else (told,))
+
+
+def marked(
+    path: Path,
+    bodies: Mapping[str, str],
+    comment: Comment,
+    around: tuple[str, str] = ("", ""),
+    *,
+    append: bool = False,
+    overwrite: bool = False,
+) -> Draft:
+    """Return the draft of a text with marked regions; a new one has ``around`` around them.
+
+    Raises
+    ------
+    ExportRefused
+        As :func:`perflab.reports.marks.filled`; the file is named.
+    """
+    before = read(path)
+    # What is no UTF-8 comes back as it was.
+    text = None if before is None else before.decode("utf-8", "surrogateescape")
+    try:
+        if text is None:
+            after = filled(around[0], bodies, comment, append=True) + around[1]
+        else:
+            after = filled(text, bodies, comment, append=append, overwrite=overwrite)
+        stale = tuple(_stale(path, text or "", bodies, comment))
+    except ExportRefused as error:
+        raise ExportRefused(f"{path}: {error}") from None
+    return Draft(path, before, after.encode("utf-8", "surrogateescape"), stale)
+
+
+def _stale(path: Path, text: str, bodies: Mapping[str, str], comment: Comment) -> list[str]:
+    found = {region.name: region for region in regions(text, comment)}
+    told = []
+    for name, body in bodies.items():
+        if name not in found:
+            told.append(f"region {name}: is not in {path}")
+        elif digest(found[name].body) != digest(body):
+            edited = found[name].is_edited()
+            told.append(f"region {name} of {path}" + (": edited by hand" if edited else ""))
+    return told
+
+
+def whole(path: Path, source: str, make: Callable[[], bytes], overwrite: bool = False) -> Draft:
+    """Return the draft of a file that is written whole, which is made only where it is stale.
+
+    Raises
+    ------
+    ExportRefused
+        What is there was made or changed by another program.
+    """
+    before = read(path)
+    seal = None if before is None else seal_of(before)
+    if before is not None and not (seal and seal.holds) and not overwrite:
+        raise ExportRefused(
+            f"{path}: was changed since, or not written by perflab export; move it away, or give "
+            "--overwrite to lose it"
+        )
+    if before is not None and seal and seal.holds and seal.source == source:
+        return Draft(path, before, before, ())
+    return Draft(path, before, sealed(make(), source), (f"document {path}",))
+
+
+def write(draft: Draft) -> None:
+    """Put a draft in its place, whole or not at all; a file keeps its mode.
+
+    Raises
+    ------
+    ExportRefused
+        The file cannot be written, or has changed since it was read.
+    """
+    if draft.after == draft.before:
+        return
+    path = draft.path
+    if read(path) != draft.before:
+        raise ExportRefused(f"{path}: was changed by somebody else meanwhile; export again")
+    elsewhere = "give --to another folder"
+    with explained(path, "the run is kept", elsewhere, ExportRefused):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with whole_file(path) as file:
+            if draft.before is not None:
+                os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode))
+            file.write(draft.after)

@@ -1,0 +1,160 @@
+"""How a run was made, in one plain paragraph, on what, and by which command it is made again."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from perflab.figures.origin import commit
+from perflab.numerals import counted, number
+from perflab.recordings import Run, RunRecord
+
+STATISTICS = (
+    "The unit of statistics is the trial, never the request. Treatments are compared within "
+    "blocks; an effect is the Hodges-Lehmann estimate of the differences of blocks (on logs, so a "
+    "ratio, unless it is called a difference), with the 95% interval that inverts the signed-rank "
+    "test; below 6 blocks it is Student's t interval. P-values are adjusted for the claims about "
+    "one response. Trials that are not valid enter no comparison."
+)
+MOST_NAMED = 8
+# What is left out of the command: it says where recordings are, not what is measured.
+NOT_ASKED = ("from_run", "resume", "wait_s", "backend")
+
+
+def method(run: Run) -> str:
+    """Return design, n, load and statistics of a run as a paragraph."""
+    return " ".join([_design(run), _load(run.record), STATISTICS])
+
+
+def _design(run: Run) -> str:
+    record = run.record
+    labels = [item.label or item.name for item in record.treatments]
+    named = "; ".join(labels[:MOST_NAMED])
+    if len(labels) > MOST_NAMED:
+        named += f"; and {len(labels) - MOST_NAMED} more"
+    trials = run.trials()
+    made = len(trials[~trials["superseded"].astype(bool)]) if len(trials) else 0
+    planned = len(labels) * record.blocks
+    done = counted(made, "trial") if made == planned else f"{made} of {planned} planned trials"
+    rule = f" ({record.until_decided.text()})" if record.until_decided else ""
+    return (
+        f"Randomised blocks: {counted(record.blocks, 'block')}{rule}, each with one trial of every "
+        f"treatment in random order (seed {record.seed}), {done} in all, of "
+        f"{counted(len(labels), 'treatment')}: {named}."
+    )
+
+
+def _load(record: RunRecord) -> str:
+    """Return what was sent, once where all treatments have one load."""
+    told: dict[str, list[str]] = {}
+    for item in record.treatments:
+        try:
+            words = load_words(record.whole(item.name)["workload"]["arrivals"])
+        except (KeyError, TypeError, ValueError):
+            continue
+        told.setdefault(words, []).append(item.label or item.name)
+    if len(told) > MOST_NAMED:
+        return f"The load differs between treatments: {len(told)} loads, as in the record."
+    whole = len(told) == 1 and sum(map(len, told.values())) == len(record.treatments)
+    if whole:
+        return f"Load of every trial: {next(iter(told))}."
+    return " ".join(f"Load of {', '.join(labels)}: {words}." for words, labels in told.items())
+
+
+def load_words(arrivals: Mapping[str, Any]) -> str:
+    """Return how requests arrive, in words, from the record of a load."""
+    kind = arrivals["kind"]
+    amounts = {
+        "measured": _amount(arrivals.get("requests"), arrivals.get("duration_s")),
+        "of warm-up before": _amount(arrivals.get("warmup_requests"), arrivals.get("warmup_s")),
+    }
+    parts = [f"{amount} {what}" for what, amount in amounts.items() if amount]
+    if arrivals.get("stages"):
+        parts.append(f"in {counted(len(arrivals['stages']), 'stage')}")
+    for name, word in (("think_time_s", "think time"), ("pacing_s", "constant pacing")):
+        if arrivals.get(name):
+            parts.append(f"{word} {number(arrivals[name])} s")
+    return ", ".join([_source(kind, arrivals), *parts])
+
+
+def _source(kind: str, arrivals: Mapping[str, Any]) -> str:
+    users = arrivals.get("users")
+    if kind == "closed":
+        return f"closed loop of {counted(int(users or 0), 'user')}"
+    if kind == "open":
+        rate = arrivals.get("rate_rps")
+        how = f", {arrivals['arrivals']} arrivals" if arrivals.get("arrivals") else ""
+        return f"open loop{f' at {number(rate)} requests/s' if rate else ''}{how}"
+    return f"{kind} users" + (f" ({users})" if users else "")
+
+
+def _amount(requests: Any, seconds: Any) -> str:
+    if requests:
+        return counted(int(requests), "request")
+    return f"{number(seconds)} s" if seconds else ""
+
+
+def environment(record: RunRecord) -> dict[str, str]:
+    """Return what the run was measured on: machine, system, interpreter and services."""
+    facts, machine = record.environment, record.environment.get("machine", {})
+    memory = machine.get("memory_bytes")
+    return {
+        "machine": ", ".join(
+            filter(
+                None,
+                [
+                    str(machine.get("cpu", "")),
+                    counted(int(machine.get("cores", 0)), "core") if machine.get("cores") else "",
+                    f"{number(memory / 2**30)} GiB" if memory else "",
+                ],
+            )
+        ),
+        "system": str(facts.get("system", "")),
+        "CPU clock": f"governor {facts['governor']}, turbo {facts.get('turbo', 'unknown')}"
+        if facts.get("governor", "unknown") != "unknown"
+        else "",
+        "interpreter": f"Python {facts['python']}" if facts.get("python") else "",
+        "services": _services(record),
+        "images": ", ".join(f"{name} {image[:19]}" for name, image in record.images.items()),
+    }
+
+
+def _services(record: RunRecord) -> str:
+    """Return the services, with the versions of what each is named after."""
+    told = []
+    for name, versions in record.versions.items():
+        own = [f"{each} {text}" for each, text in versions.items() if each != "python"]
+        near = [each for each in own if name.split("_")[0] in each]
+        few = near or own if len(own) <= MOST_NAMED else near
+        told.append(f"{name} ({', '.join(few)})" if few else name)
+    return "; ".join(told)
+
+
+def command(record: RunRecord) -> str:
+    """Return the words for a shell that run the experiment again, with all its parameters."""
+    words = ["perflab", "run", record.experiment, "--backend", record.backend]
+    for name, value in record.parameters.items():
+        if name not in NOT_ASKED and value is not None:
+            words += ["-p", f"{name}={_typed(value)}"]
+    return shlex.join(words)
+
+
+def _typed(value: Any) -> str:
+    """Return a value as it is given on a command line."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Sequence) and all(isinstance(each, str | int | float) for each in value):
+        return ",".join(_typed(each) for each in value)
+    return json.dumps(value)
+
+
+def reproduce(record: RunRecord) -> str:
+    """Return the lines of a shell that measure the run again."""
+    dirty = "+changes" in commit(record)
+    code = str(record.code.get("commit") or "")
+    lines = [f"git checkout {shlex.quote(code)}"] if code else []
+    if dirty:
+        lines[-1:] = [f"{lines[-1]}  # the run was measured with changes on top of it"]
+    return "\n".join([*lines, command(record)])

@@ -1,0 +1,178 @@
+"""Runs as documents: stable names, the author's text, one page that holds all, or nothing."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+from typer.testing import CliRunner
+
+from perflab.cli import app
+from perflab.errors import ExportRefused, ParameterError
+from perflab.recordings import Run
+from perflab.reports import exporting
+from perflab.reports.exporting import Target, export, stale
+from perflab.reports.pictures import save_all
+from tests.synthetic import write_run
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory) -> Run:
+    return write_run(tmp_path_factory.mktemp("runs"), blocks=3, requests=100)
+
+
+@pytest.fixture(scope="module")
+def other(tmp_path_factory) -> Run:
+    root = tmp_path_factory.mktemp("others")
+    bad = {(0, 0), (0, 1)}
+    return write_run(
+        root, blocks=1, requests=100, state="interrupted", failed=bad, run_id="other-1"
+    )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def drawn_once(tmp_path_factory) -> Iterator[None]:
+    """Draw each run once: what is drawn again from the same record is the same."""
+    kept: dict[str, Path] = {}
+
+    def copied(run: Run, directory: Path) -> list[Path]:
+        if run.run_id not in kept:
+            kept[run.run_id] = tmp_path_factory.mktemp("drawn")
+            names[run.run_id] = [path.name for path in save_all(run, kept[run.run_id])]
+        shutil.copytree(kept[run.run_id], directory)
+        return [directory / name for name in names[run.run_id]]
+
+    names: dict[str, list[str]] = {}
+    with patch.object(exporting, "save_all", copied):
+        yield
+
+
+@pytest.fixture(scope="module")
+def exported(run, tmp_path_factory) -> Path:
+    """A folder with every format of one run."""
+    folder = tmp_path_factory.mktemp("documents")
+    export([run], Target(folder), ["md", "html", "pdf", "docx", "tex"])
+    return folder
+
+
+def test_names_are_of_experiment_and_view_and_the_run_is_named_inside(run, exported) -> None:
+    names = [path.relative_to(exported).as_posix() for path in exported.rglob("*.*")]
+    assert not [name for name in names if run.run_id in name]
+    assert {"synchronous_commit.md", "synchronous_commit/throughput.csv"} <= set(names)
+    assert run.run_id in (exported / "synchronous_commit.md").read_text()
+
+
+def test_every_link_of_the_markdown_is_there(exported) -> None:
+    links = re.findall(r"\]\(<(.*?)>\)", (exported / "synchronous_commit.md").read_text())
+    assert len(links) > 20
+    assert all((exported / link).is_file() for link in links)
+
+
+def test_the_page_holds_its_pictures_and_fetches_nothing(exported) -> None:
+    page = (exported / "synchronous_commit.html").read_text()
+    sources = re.findall(r'<[^>]*\b(?:src|href)="([^"]*)"', page)
+    assert len(sources) == 9
+    assert all(source.startswith("data:image/svg+xml;base64,") for source in sources)
+
+
+def test_pdf_word_and_latex_are_what_their_names_say(exported) -> None:
+    assert (exported / "synchronous_commit.pdf").read_bytes().startswith(b"%PDF")
+    with zipfile.ZipFile(exported / "synchronous_commit.docx") as archive:
+        assert archive.testzip() is None
+        assert len([name for name in archive.namelist() if name.startswith("word/media/")]) == 9
+    tex = (exported / "synchronous_commit.tex").read_text()
+    assert tex.index(r"\begin{document}") < tex.index("% perflab:begin synchronous_commit ")
+    assert tex.count(r"\includegraphics") >= 9
+
+
+def test_nothing_is_stale_after_an_export_and_what_was_touched_is_named(run, tmp_path) -> None:
+    formats = ["md", "pdf"]
+    export([run], Target(tmp_path), formats)
+    assert stale([run], Target(tmp_path), formats) == []
+    (tmp_path / "synchronous_commit/throughput.csv").write_text("edited")
+    (tmp_path / "synchronous_commit/throughput.svg").unlink()
+    document = tmp_path / "synchronous_commit.md"
+    document.write_text(document.read_text().replace("## Verdict", "## My verdict"))
+    told = "\n".join(stale([run], Target(tmp_path), formats))
+    assert re.search("table .*throughput.csv", told)
+    assert re.search("figure .*throughput.svg", told)
+    assert re.search("region synchronous_commit of .*edited by hand", told)
+
+
+def test_a_document_saved_by_another_program_is_refused(run, tmp_path) -> None:
+    export([run], Target(tmp_path), ["docx"])
+    path = tmp_path / "synchronous_commit.docx"
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("mine.txt", "my words")
+    edited = path.read_bytes()
+    with pytest.raises(ExportRefused, match="--overwrite"):
+        export([run], Target(tmp_path), ["docx"])
+    assert path.read_bytes() == edited
+
+
+def test_a_section_goes_into_an_existing_document(run, tmp_path) -> None:
+    document = tmp_path / "docs" / "design.md"
+    document.parent.mkdir()
+    document.write_bytes(b"# Design\r\n\r\nmine \xff\r\n")
+    before = document.read_bytes()
+    target = Target(tmp_path / "pictures", document)
+    export([run], target, ["md"])
+    assert document.read_bytes().startswith(before)
+    assert b"](<../pictures/synchronous_commit/throughput.svg>)" in document.read_bytes()
+    once = document.read_bytes()
+    export([run], target, ["md"])
+    assert document.read_bytes() == once
+
+
+def test_damaged_marks_leave_everything_as_it_was(run, tmp_path) -> None:
+    (tmp_path / "synchronous_commit.md").write_text("<!-- perflab:end -->\n")
+    with pytest.raises(ExportRefused, match="nothing was written"):
+        export([run], Target(tmp_path), ["md"])
+    assert [path.name for path in tmp_path.iterdir()] == ["synchronous_commit.md"]
+
+
+def test_several_runs_are_sections_in_the_order_given(run, other, tmp_path) -> None:
+    export([other, run], Target(tmp_path), ["md"])
+    text = (tmp_path / "synchronous_commit.md").read_text()
+    assert re.findall("perflab:begin ([^ ]+)", text) == [
+        "synchronous_commit",
+        "synchronous_commit-2",
+    ]
+    assert text.index(other.run_id) < text.index(run.run_id)
+
+
+def test_a_run_without_a_valid_trial_says_so_first(other, tmp_path) -> None:
+    export([other], Target(tmp_path), ["md"])
+    text = (tmp_path / "synchronous_commit.md").read_text()
+    assert text.index("This run is interrupted") < text.index("## Verdict")
+    assert text.index("No trial of this run is valid") < text.index("## Verdict")
+
+
+def test_what_cannot_be_meant_is_refused_with_every_problem(run, tmp_path) -> None:
+    with pytest.raises(ParameterError) as caught:
+        export([run, run], Target(tmp_path, tmp_path / "a.md", "../x"), ["pfd"])
+    for words in ("did you mean 'pdf'", "named twice", "--into takes Markdown", "--name"):
+        assert words in str(caught.value)
+
+
+def test_a_format_that_is_not_installed_names_the_extra(run, tmp_path, monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "typst", None)
+    with pytest.raises(ExportRefused, match=r"pip install 'perflab\[documents\]'"):
+        export([run], Target(tmp_path), ["md", "pdf"])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_command_checks_without_writing_and_has_a_status_for_it(run, tmp_path) -> None:
+    words = ["export", str(run.path), "--to", str(tmp_path / "d"), "--format", "html"]
+    told = CliRunner().invoke(app, [*words, "--check"])
+    assert told.exit_code == 3
+    assert "stale: region synchronous_commit" in told.output
+    assert not (tmp_path / "d").exists()
+    assert CliRunner().invoke(app, words).exit_code == 0
+    assert CliRunner().invoke(app, [*words, "--check"]).exit_code == 0

@@ -1,0 +1,112 @@
+"""Marked regions of a text: written anew any number of times, and the author's text never lost."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perflab.errors import ExportRefused
+from perflab.reports.marks import HTML, MARKDOWN, TEX, filled, regions
+
+BEGIN, END = "<!-- perflab:begin a -->\n", "<!-- perflab:end -->\n"
+# Any letters, and the pieces of what matters; no whole marks.
+PIECES = [
+    "\n",
+    "\r\n",
+    "~~~\n",
+    "```\n",
+    "<!-- ",
+    "perflab",
+    " -->",
+    "# x\n",
+    "\ufeff",
+    "\u2028",
+    "é",
+]
+TEXTS = st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=5)), max_size=12).map("".join)
+BODIES = st.lists(st.sampled_from(["one\n", "two\r\n", "\n", "| a |\n", "é"]), max_size=6).map(
+    "".join
+)
+
+
+def outside(text: str) -> list[str]:
+    """Return what is not in the region, nor its marks."""
+    (region,) = regions(text, HTML)
+    lines = text.split("\n")
+    return [*lines[: region.first], "|", *lines[region.last + 1 :]]
+
+
+@given(TEXTS, TEXTS, st.lists(BODIES, min_size=1, max_size=4))
+def test_the_authors_text_stays_byte_for_byte_however_often_it_is_exported(
+    before: str, after: str, bodies: list[str]
+) -> None:
+    before = before + "\n" if before else before
+    text = f"{before}{BEGIN}{END}{after}"
+    for body in bodies:
+        text = filled(text, {"a": body}, HTML)
+        assert text.startswith(before)
+        assert text.endswith(after)
+        assert outside(text) == [*before.split("\n")[:-1], "|", *after.split("\n")]
+    assert filled(text, {"a": bodies[-1]}, HTML) == text
+
+
+@given(TEXTS, BODIES, BODIES)
+def test_what_is_appended_once_is_found_again(text: str, first: str, second: str) -> None:
+    try:
+        appended = filled(text, {"a": first}, MARKDOWN, append=True)
+    except ExportRefused as error:
+        assert "code block" in str(error)  # noqa: PT017  (the text ends within one)
+        return
+    assert appended.startswith(text)
+    again = filled(appended, {"a": second}, MARKDOWN, append=True)
+    assert again.startswith(text)
+    assert len(regions(again, MARKDOWN)) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (BEGIN, "does not end"),
+        (END, "does not begin"),
+        (BEGIN + BEGIN.replace(" a ", " b ") + END, "another begins"),
+        ((BEGIN + END) * 2, "a second time"),
+        ("<!-- perflab:begin -->\n" + END, "cannot be read"),
+        ("<!-- perflab:begin a\n" + END, "cannot be read"),
+        ("<!-- perflab:ende -->\n", "cannot be read"),
+    ],
+)
+def test_damaged_nested_and_double_marks_are_refused(text: str, words: str) -> None:
+    with pytest.raises(ExportRefused, match=words):
+        filled(text, {"a": "new"}, MARKDOWN, append=True)
+
+
+def test_missing_marks_are_refused_unless_the_section_shall_be_appended() -> None:
+    with pytest.raises(ExportRefused, match="there are no marks for 'a'"):
+        filled("my text\n", {"a": "new"}, MARKDOWN)
+
+
+def test_a_region_edited_by_hand_is_refused_unless_it_may_be_lost() -> None:
+    text = filled("", {"a": "one\n"}, MARKDOWN, append=True)
+    edited = text.replace("one", "mine")
+    with pytest.raises(ExportRefused, match="edited by hand"):
+        filled(edited, {"a": "two\n"}, MARKDOWN)
+    assert "two" in filled(edited, {"a": "two\n"}, MARKDOWN, overwrite=True)
+    assert "two" in filled(text.replace("\n", "\r\n"), {"a": "two\n"}, MARKDOWN)
+
+
+def test_marks_in_a_code_block_are_text() -> None:
+    text = f"```\n{BEGIN}mine\n{END}```\n"
+    assert regions(text, MARKDOWN) == []
+    assert filled(text, {"a": "new"}, MARKDOWN, append=True).startswith(text)
+
+
+def test_a_body_with_a_mark_in_it_is_refused() -> None:
+    with pytest.raises(ExportRefused, match="looks like a mark"):
+        filled("", {"a": f"x\n{END}"}, MARKDOWN, append=True)
+
+
+def test_latex_has_comments_of_its_own() -> None:
+    text = filled("", {"a": "one\n"}, TEX, append=True)
+    assert text.startswith("% perflab:begin a ")
+    assert text.endswith("one\n% perflab:end\n")
