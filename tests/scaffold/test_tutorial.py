@@ -44,7 +44,9 @@ def here(tmp_path: Path) -> Path:
 
 def executed(title: str, here: Path) -> str:
     """Execute the commands of a section, on a port that is free; return what they print."""
-    script = "\n".join(["trap 'kill $(jobs -p) 2>/dev/null' EXIT", *blocks("sh", section(title))])
+    script = "\n".join(
+        ["trap 'kill $(jobs -p) 2>/dev/null || true' EXIT", *blocks("sh", section(title))]
+    )
     port = str(free_port())
     own = {
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
@@ -65,7 +67,7 @@ def executed(title: str, here: Path) -> str:
         told, _ = child.communicate()
         pytest.fail(f"not done in {PATIENCE_S} s:\n{told}")
     assert child.returncode == 0, told
-    return told
+    return " ".join(told.split())
 
 
 @pytest.mark.slow
