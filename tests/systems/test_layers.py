@@ -20,6 +20,8 @@ LAYERS = (
     ("laboratory",),
     ("ledger",),
     ("across", "chosen_runs", "progress_bar", "asked", "notebook"),
+    ("live_cell",),
+    ("narration",),
     ("reports",),
     ("systems",),
     ("experiments",),
