@@ -3,7 +3,7 @@
 # PROCESSES share the tests: one more than there are cores, as tests also wait for their services.
 # Tests are either QUICK or SLOW; of both, those that measure (`alone`) run one by one, at the end.
 .DEFAULT_GOAL := help
-.PHONY: help setup lab test slow check lock clean
+.PHONY: help setup lab notebook test slow check lock clean
 ARGS ?=
 PROCESSES ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 BIN := .venv/bin
@@ -23,6 +23,11 @@ setup: ## make the environment in .venv (quick when it is there)
 
 lab: setup ## run the core experiments; figures, notebooks and verdicts at the end
 	@$(BIN)/perflab lab $(ARGS)
+
+# The first free port of those from 8888 on; a random token; loopback only. Root must say so.
+notebook: setup ## open JupyterLab, in which the notebooks are run by hand
+	@$(BIN)/jupyter lab --ServerApp.ip=127.0.0.1 $(if $(filter 0,$(shell id -u)),--allow-root) \
+	  --ServerApp.root_dir=notebooks notebooks/00_start.ipynb $(ARGS)
 
 check: setup ## lint, format and types
 	@$(BIN)/ruff check .

@@ -64,7 +64,7 @@ ELSEWHERE = {"serialization": "below", "synchronous_commit": "tests/cli/test_lab
 # Quick enough for `make test`; all others are run by `make slow`.
 SMALLEST = "client_overhead"
 # Notebooks that read what is there, and measure nothing.
-WITHOUT_LOAD = ("overview", "published_numbers")
+WITHOUT_LOAD = ("00_start", "overview", "published_numbers")
 SMALL = {
     "client_overhead": CLIENTS,
     "lab_check": CHECK,
