@@ -5,6 +5,7 @@
 .DEFAULT_GOAL := help
 .PHONY: help setup lab notebook test slow check lock clean
 ARGS ?=
+NOTEBOOKS ?= notebooks
 PROCESSES ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 BIN := .venv/bin
 SLOW := slow or docker or browser
@@ -24,10 +25,11 @@ setup: ## make the environment in .venv (quick when it is there)
 lab: setup ## run the core experiments; figures, notebooks and verdicts at the end
 	@$(BIN)/perflab lab $(ARGS)
 
-# The first free port of those from 8888 on; a random token; loopback only. Root must say so.
+# The first free port from 8888 on; a random token; loopback only; it asks nobody for updates.
 notebook: setup ## open JupyterLab, in which the notebooks are run by hand
 	@$(BIN)/jupyter lab --ServerApp.ip=127.0.0.1 $(if $(filter 0,$(shell id -u)),--allow-root) \
-	  --ServerApp.root_dir=notebooks notebooks/00_start.ipynb $(ARGS)
+	  --LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate \
+	  --ServerApp.root_dir=$(abspath $(NOTEBOOKS)) $(abspath $(NOTEBOOKS))/00_start.ipynb $(ARGS)
 
 check: setup ## lint, format and types
 	@$(BIN)/ruff check .
