@@ -23,11 +23,7 @@ from selenium.webdriver.common.by import By
 from perflab.paths import notebooks_dir, project_root
 
 PATIENCE_S = 90.0
-# A cell that has not been run yet, waits or is under way has no number at its prompt.
-LEFT = """
-return [...document.querySelectorAll(".jp-CodeCell .jp-InputPrompt")]
-    .filter((each) => !/^\\[\\d+\\]:$/.test(each.textContent.trim())).length
-"""
+# A cell that waits, or is under way, has a star at its prompt.
 UNDER_WAY = """
 return [...document.querySelectorAll(".jp-CodeCell .jp-InputPrompt")]
     .filter((each) => each.textContent.trim() === "[*]:").length
@@ -109,8 +105,8 @@ class Person:
         driver.set_window_size(1300, 1000)
         driver.get(f"{lab.url}lab/tree/{name}.ipynb?token={lab.token}&reset")
         self.wait(lambda: self.find(".jp-NotebookPanel .jp-Cell"))
-        # Its kernel is there when the name stands in the toolbar and nothing is starting.
-        self.wait(lambda: self.find('.jp-Notebook-ExecutionIndicator[data-status="idle"]'))
+        # What is asked of a kernel that is still being connected is answered with a dialog.
+        self.wait(self._is_idle)
 
     def find(self, selector: str) -> list[Any]:
         return self._driver.find_elements(By.CSS_SELECTOR, selector)
@@ -140,12 +136,19 @@ class Person:
                   'jp-button[data-command="notebook:interrupt-kernel"]')[0].click()  # fmt: skip
 
     def wait_done(self) -> None:
-        """Wait until every cell has been run."""
-        self.wait(lambda: self.script(LEFT) == 0, 150.0)
+        """Wait until no cell is under way, nor waits."""
+        self.wait(self._is_at_rest, 150.0)
 
-    def wait_stopped(self) -> None:
-        """Wait until no cell is under way."""
-        self.wait(lambda: self.script(UNDER_WAY) == 0)
+    def _is_idle(self) -> bool:
+        return bool(self.script("return document.body.textContent.includes('| Idle')"))
+
+    def _is_at_rest(self) -> bool:
+        # Between two cells a kernel is idle, too.
+        for _ in range(4):
+            if self.script(UNDER_WAY) or not self._is_idle():
+                return False
+            time.sleep(0.25)
+        return True
 
     def save(self) -> list[Any]:
         """Save; return the outputs as they are on disk."""
@@ -167,6 +170,6 @@ class Person:
     def leave(self) -> None:
         """Close the window, and end the kernel."""
         self.choose("Kernel", "Shut Down Kernel")
-        time.sleep(1)
+        self.wait(lambda: not self._is_idle())
         self._driver.close()
         self._driver.switch_to.window(self._driver.window_handles[0])
