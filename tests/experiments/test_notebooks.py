@@ -158,6 +158,19 @@ def test_the_overview_is_made_from_the_runs_that_are_there(
         assert selected.run.run_id in shown
 
 
+def test_the_first_page_is_made_where_nothing_was_measured_yet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PERFLAB_RUNS", str(tmp_path / "none"))
+    done = tmp_path / "start.ipynb"
+    # In a kernel of its own, which has this folder of runs.
+    execute("00_start", done, {})
+    shown = done.read_text()
+    assert "There are no runs yet" in shown
+    for name in names():
+        assert f'href=\\"{name}.ipynb\\"' in shown
+
+
 def test_published_numbers_are_checked_without_any_run(tmp_path: Path, engine: str) -> None:
     done = tmp_path / "published_numbers.ipynb"
     execute("published_numbers", done, {"study": "metricstream"}, engine)

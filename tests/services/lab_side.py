@@ -30,6 +30,10 @@ return [...document.querySelectorAll(".jp-CodeCell .jp-InputPrompt")]
 """
 
 
+IDLE = """
+return document.querySelector('.jp-Notebook-ExecutionIndicator[data-status="idle"]') !== null
+    && !/Connecting|Starting|Initializing|Busy/.test(document.body.innerText)
+"""
 SHOWN = """
 return [...document.querySelectorAll(".jp-OutputArea-output")]
     .map((each) => each.innerText).join("\\n")
@@ -140,7 +144,7 @@ class Person:
         self.wait(self._is_at_rest, 150.0)
 
     def _is_idle(self) -> bool:
-        return bool(self.script("return document.body.textContent.includes('| Idle')"))
+        return bool(self.script(IDLE))
 
     def _is_at_rest(self) -> bool:
         # Between two cells a kernel is idle, too.
@@ -170,6 +174,6 @@ class Person:
     def leave(self) -> None:
         """Close the window, and end the kernel."""
         self.choose("Kernel", "Shut Down Kernel")
-        self.wait(lambda: not self._is_idle())
+        time.sleep(1)
         self._driver.close()
         self._driver.switch_to.window(self._driver.window_handles[0])
