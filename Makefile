@@ -3,8 +3,9 @@
 # PROCESSES share the tests: one more than there are cores, as tests also wait for their services.
 # Tests are either QUICK or SLOW; of both, those that measure (`alone`) run one by one, at the end.
 .DEFAULT_GOAL := help
-.PHONY: help setup lab test slow check lock clean
+.PHONY: help setup lab notebook test slow check lock clean
 ARGS ?=
+NOTEBOOKS ?= notebooks
 PROCESSES ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 BIN := .venv/bin
 SLOW := slow or docker or browser
@@ -23,6 +24,12 @@ setup: ## make the environment in .venv (quick when it is there)
 
 lab: setup ## run the core experiments; figures, notebooks and verdicts at the end
 	@$(BIN)/perflab lab $(ARGS)
+
+# The first free port from 8888 on; a random token; loopback only; it asks nobody for updates.
+notebook: setup ## open JupyterLab, in which the notebooks are run by hand
+	@$(BIN)/jupyter lab --ServerApp.ip=127.0.0.1 $(if $(filter 0,$(shell id -u)),--allow-root) \
+	  --LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate \
+	  --ServerApp.root_dir=$(abspath $(NOTEBOOKS)) $(abspath $(NOTEBOOKS))/00_start.ipynb $(ARGS)
 
 check: setup ## lint, format, types, and that no committed figure was edited
 	@$(BIN)/ruff check .

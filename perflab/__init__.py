@@ -9,12 +9,15 @@ if TYPE_CHECKING:
     from perflab.laboratory import (
         claim_counts,
         claim_ledger,
+        compare,
         draw,
         effects,
         export,
         findings,
+        latest_runs,
         notebook_parameters,
         open_run,
+        questions,
         run,
         runs,
         save,
@@ -28,9 +31,10 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "bottlenecks", "claim_counts", "claim_ledger", "draw", "effects", "export", "findings",
-    "judged", "notebook_parameters", "open_run", "overview", "run", "runs", "save", "send_load",
-    "show", "study_check", "summary", "trend", "trials_of", "verdict",
+    "bottlenecks", "claim_counts", "claim_ledger", "compare", "draw", "effects", "export",
+    "findings", "judged", "latest_runs", "notebook_parameters", "open_run", "overview", "questions",
+    "run", "runs", "save", "send_load", "show", "study_check", "summary", "trend", "trials_of",
+    "verdict",
 ]  # fmt: skip
 
 

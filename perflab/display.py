@@ -41,6 +41,8 @@ class Shown:
         Stand below it.
     marks : mapping
         Colours (CSS) of a bar before a cell, by the first line of its text.
+    links : mapping
+        Where a cell leads to, by its whole text: addresses beside the notebook.
     """
 
     table: pd.DataFrame
@@ -49,6 +51,7 @@ class Shown:
     heading: str = ""
     notes: Sequence[str] = ()
     marks: Mapping[str, str] = field(default_factory=dict)
+    links: Mapping[str, str] = field(default_factory=dict)
 
     def _repr_html_(self) -> str:
         head = "".join(self._head_cell(str(name)) for name in self.text.columns)
@@ -103,7 +106,10 @@ class Shown:
             style += LONG_WIDTH
         if color := self.marks.get(text.partition("\n")[0]):
             style += f"border-left: 5px solid {color};"
-        return f'<td style="{style}">{escaped(text)}</td>'
+        shown = escaped(text)
+        if address := self.links.get(text):
+            shown = f'<a href="{html.escape(address)}">{shown}</a>'
+        return f'<td style="{style}">{shown}</td>'
 
     def _side(self, name: str) -> str:
         return "right" if name in self.right else "left"

@@ -17,12 +17,14 @@ from perflab.errors import ParameterError
 from perflab.experiments import RunParameters
 from perflab.imports import EXPERIMENT, Wanted, import_files
 from perflab.load import once
+from perflab.load.shown import LoadSummary
 from perflab.notebook import assigned_names, given_values
 from perflab.parameters import did_you_mean
 from perflab.paths import figures_dir, runs_dir
 from perflab.progress_bar import progress
 from perflab.recordings import Run
 from perflab.reports import findings as findings_in_words
+from perflab.reports.comparison_shown import shown_comparison
 from perflab.reports.shown import (
     Saved,
     shown_findings,
@@ -30,15 +32,19 @@ from perflab.reports.shown import (
     shown_summary,
     shown_table,
 )
+from perflab.starting import left_unfinished, shown_newest, shown_questions
 from perflab.trials.client import conduct
+from perflab.trials.events import Note
 
 if TYPE_CHECKING:
     from perflab.figures import Drawing
 
+Compared = Run | str | Path | Iterable[Run | str | Path]
 __all__ = [
-    "bottlenecks", "claim_counts", "claim_ledger", "draw", "effects", "export", "findings",
-    "import_results", "judged", "judged_runs", "notebook_parameters", "open_run", "overview",
-    "run", "runs", "save", "send_load", "study_check", "summary", "trend", "trials_of", "verdict",
+    "bottlenecks", "claim_counts", "claim_ledger", "compare", "draw", "effects", "export",
+    "findings", "import_results", "judged", "judged_runs", "latest_runs", "notebook_parameters",
+    "open_run", "overview", "questions", "run", "runs", "save", "send_load", "study_check",
+    "summary", "trend", "trials_of", "verdict",
 ]  # fmt: skip
 
 
@@ -67,7 +73,10 @@ def run(experiment: str, parameters: Mapping[str, Any] | RunParameters | None = 
     if checked.from_run:
         return existing(checked.from_run, experiment, "from_run")
     order = order_of(chosen, checked)
+    before = "" if checked.resume else left_unfinished(experiment, checked)
     with progress() as show:
+        if before:
+            show(Note(text=before))
         return Run(conduct(order, show))
 
 
@@ -139,6 +148,34 @@ def import_results(
         raise ParameterError("--experiment", [said])
     own = {name: [*map(Path, files)] for name, files in groups.items()}
     return import_files(Wanted(own, tool, experiment, paired, corrected), runs_dir())
+
+
+def questions() -> Shown:
+    """Show what can be asked: every experiment with its question and its notebook."""
+    return shown_questions()
+
+
+def latest_runs(most: int = 10) -> Shown:
+    """Show the newest runs, and how to see each or go on with it; no others are read."""
+    return shown_newest(most)
+
+
+def compare(a: Compared, b: Compared) -> Shown:
+    """Show what changed from runs A to runs B of one experiment, per treatment and response.
+
+    Parameters
+    ----------
+    a, b : Run or reference (see :func:`open_run`), or several of them
+        From three a side on the run is the unit, and better and worse are said.
+    """
+    return shown_comparison(_opened(a), _opened(b))
+
+
+def _opened(side: Compared) -> list[Run]:
+    several = [side] if isinstance(side, str | Path | Run) else list(side)
+    if not several:
+        raise ParameterError("compare", ["a side has no runs; name at least one"])
+    return [each if isinstance(each, Run) else open_run(each) for each in several]
 
 
 def findings(run: Run) -> Shown:
@@ -245,6 +282,6 @@ def export(
     return Saved(exporting.export(every, target, list(formats)))
 
 
-def send_load(url: str, **options: Any) -> dict[str, Any]:
+def send_load(url: str, **options: Any) -> LoadSummary:
     """Send load to an address without an experiment; see :func:`perflab.load.once.send`."""
-    return once.send(url, **options)
+    return LoadSummary(once.send(url, **options))

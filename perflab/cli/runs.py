@@ -23,11 +23,9 @@ NOT_JUDGED = "not judged"
 
 def state_of(run: Run) -> str:
     """Return a run's state; one that says running while nobody measures was killed."""
-    from perflab.host.lock import holder
+    from perflab import starting
 
-    if run.record.state == "running" and holder() is None:
-        return "killed"
-    return run.record.state
+    return starting.state_of(run)
 
 
 def command(

@@ -24,11 +24,11 @@ class Selected:
 
     run: Run
     complete_blocks: int
-    superseded: tuple[tuple[Run, int], ...] = ()
+    superseded: tuple[Run, ...] = ()
 
     def reasons(self) -> list[str]:
-        """Return a sentence for every run whose place this one takes."""
-        return [self._reason(run, blocks) for run, blocks in self.superseded]
+        """Return a sentence for every run whose place this one takes; all their trials are read."""
+        return [self._reason(run, complete_blocks(run)) for run in self.superseded]
 
     def _reason(self, other: Run, blocks: int) -> str:
         found = f"{blocks} complete block{'' if blocks == 1 else 's'}"
@@ -67,11 +67,17 @@ def select(runs: Iterable[Run]) -> list[Selected]:
 
 
 def _best(group: list[Run]) -> Selected:
-    counted = [(run, complete_blocks(run)) for run in reversed(group)]
-    # The first of equals is the newest.
-    best = max(range(len(counted)), key=lambda place: (counted[place][1], -place))
-    run, blocks = counted.pop(best)
-    return Selected(run, blocks, tuple(counted))
+    """Return the choice among runs that asked the same, oldest first.
+
+    Counting a run's complete blocks reads all its trials; one that could not have more than the
+    best so far is left unread.
+    """
+    best, most = group[-1], complete_blocks(group[-1])
+    for run in reversed(group[:-1]):
+        if run.record.blocks > most and (found := complete_blocks(run)) > most:
+            best, most = run, found
+    others = tuple(run for run in reversed(group) if run is not best)
+    return Selected(best, most, others)
 
 
 def question_of(record: RunRecord) -> str:

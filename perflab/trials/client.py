@@ -140,6 +140,10 @@ def conduct(order: Order, show: Callable[[Event], None]) -> Path:
                 conducted.ask_to_stop()
                 show(Note(text="interrupted: ending the trial in order"))
             interrupted = True
+        except BaseException:
+            # What shows the events failed. Its traceback may keep the pipes open for long.
+            conducted.ask_to_stop()
+            raise
     path, failure = news.path, news.failure
     code = conducted.wait()
     if interrupted:

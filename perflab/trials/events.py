@@ -53,12 +53,21 @@ class TrialBegun(_Event):
 
 
 class LoadProgress(_Event):
-    """Requests that are finished, ``of`` so many (-1: time ends the load), after ``seconds``."""
+    """Requests that are finished, ``of`` so many (-1: time ends the load), after ``seconds``.
+
+    What is live is for the eye, and never a result: nothing has judged it yet. ``percentiles_ms``
+    are of what was measured so far, those that its number supports; ``cores`` says how many cores
+    each service, and the client, kept busy lately.
+    """
 
     event: Literal["load"] = "load"
     finished: int
     of: int
     seconds: float
+    failed: int = 0
+    warming_up: bool = False
+    percentiles_ms: dict[str, float] = {}
+    cores: dict[str, float] = {}
 
 
 class TrialDone(_Event):

@@ -14,7 +14,8 @@ from perflab.numerals import counted
 from perflab.recordings import Run, RunWriter, steadiness, trial_id
 from perflab.stacks.patience import go_on
 from perflab.trials import deciding, summary
-from perflab.trials.events import Event, LoadProgress, Note, TrialBegun, TrialDone
+from perflab.trials.events import Event, Note, TrialBegun, TrialDone
+from perflab.trials.live_numbers import LiveNumbers
 from perflab.trials.plan import RunPlan
 from perflab.trials.reported import confirm
 from perflab.trials.time_left import TimeLeft
@@ -144,11 +145,10 @@ class Session:
         )
         began = time.monotonic()
 
-        planned = planned_count(treatment.workload.arrivals)
+        live = LiveNumbers(planned_count(treatment.workload.arrivals))
 
-        def progress(so_far: Progress) -> None:
-            seconds = time.monotonic() - began
-            self._emit(LoadProgress(finished=so_far.finished, of=planned, seconds=seconds))
+        def progress(so_far: Progress, cores: Mapping[str, float]) -> None:
+            self._emit(live.event(so_far, cores, time.monotonic() - began))
 
         self._bench.on_progress = progress
         return measure(self._bench, treatment, identity)

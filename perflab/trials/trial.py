@@ -63,8 +63,8 @@ class Bench:
     """What a trial is made with: services, load workers, cores, and ears for progress.
 
     ``interrupted`` is asked during the load; ``before_trial`` is called before each;
-    ``on_progress`` gets what is known so far; ``labels`` go into the environment of whatever a
-    trial itself starts.
+    ``on_progress`` gets what is known so far, and how many cores each service keeps busy;
+    ``labels`` go into the environment of whatever a trial itself starts.
     """
 
     residents: Residents
@@ -72,7 +72,7 @@ class Bench:
     placement: Placement
     interrupted: Interrupted = never
     before_trial: Callable[[], None] = lambda: None
-    on_progress: Callable[[Progress], None] = lambda _: None
+    on_progress: Callable[[Progress, Mapping[str, float]], None] = lambda _, __: None
     cooldown_s: float = 0.1
     labels: Mapping[str, str] = field(default_factory=dict)
 
@@ -250,7 +250,11 @@ def _load(bench: Bench, treatment: Treatment, kept: _Kept) -> tuple[Load, list[s
         sampler.start()
         try:
             kept.result = result = bench.generator.run(
-                treatment.workload, address, bench.on_progress, watch, allowed
+                treatment.workload,
+                address,
+                lambda so_far: bench.on_progress(so_far, sampler.cores_in_use()),
+                watch,
+                allowed,
             )
         finally:
             sampler.stop()

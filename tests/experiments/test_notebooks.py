@@ -64,7 +64,7 @@ ELSEWHERE = {"serialization": "below", "synchronous_commit": "tests/cli/test_lab
 # Quick enough for `make test`; all others are run by `make slow`.
 SMALLEST = "client_overhead"
 # Notebooks that read what is there, and measure nothing.
-WITHOUT_LOAD = ("overview", "published_numbers")
+WITHOUT_LOAD = ("00_start", "overview", "published_numbers")
 SMALL = {
     "client_overhead": CLIENTS,
     "lab_check": CHECK,
@@ -157,6 +157,19 @@ def test_the_overview_is_made_from_the_runs_that_are_there(
     assert len(judged) == 3
     for selected in judged:
         assert selected.run.run_id in shown
+
+
+def test_the_first_page_is_made_where_nothing_was_measured_yet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PERFLAB_RUNS", str(tmp_path / "none"))
+    done = tmp_path / "start.ipynb"
+    # In a kernel of its own, which has this folder of runs.
+    execute("00_start", done, {})
+    shown = done.read_text()
+    assert "There are no runs yet" in shown
+    for name in names():
+        assert f'href=\\"{name}.ipynb\\"' in shown
 
 
 def test_published_numbers_are_checked_without_any_run(tmp_path: Path, engine: str) -> None:

@@ -1,0 +1,136 @@
+"""What the page that JupyterLab opens on shows: questions, the newest runs, how to go on."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import perflab
+from perflab import laboratory, starting
+from perflab.display import Shown
+from perflab.errors import ParameterError
+from perflab.load.shown import INVALID, VALID, LoadSummary
+from perflab.paths import notebooks_dir
+from perflab.recordings import Run, RunWriter
+from perflab.systems import experiment, names
+from tests.synthetic import write_run
+
+
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PERFLAB_RUNS", str(tmp_path / "runs"))
+    monkeypatch.setenv("PERFLAB_LOCK", str(tmp_path / "lock"))
+    return tmp_path / "runs"
+
+
+def test_every_experiment_is_there_with_its_question_and_a_link_that_leads_somewhere() -> None:
+    shown = perflab.questions()
+    page = shown._repr_html_()
+    assert set(shown.table["question"]) >= {experiment(name).question for name in names()}
+    addresses = re.findall(r'href="([^"]+)"', page)
+    assert len(addresses) == len(names())
+    for address in addresses:
+        assert (notebooks_dir() / address).is_file()
+
+
+def test_an_address_is_escaped() -> None:
+    table = perflab.questions().table.head(1).assign(notebook='"><script>')
+    shown = Shown(table, table, links={'"><script>': '"><script>'})
+    assert "<script>" not in shown._repr_html_()
+
+
+def test_without_runs_the_page_says_how_to_make_one(runs: Path) -> None:
+    assert not runs.exists()
+    assert starting.NO_RUNS in perflab.latest_runs()._repr_html_()
+
+
+def test_the_newest_runs_stand_first_with_what_to_type(runs: Path) -> None:
+    for number, state in enumerate(("finished", "interrupted", "running", "finished")):
+        write_run(runs, blocks=1, requests=40, run_id=f"2026010{number}T0Z-e-{number}", state=state)
+    table = perflab.latest_runs(3).table
+    assert list(table["state"]) == ["finished", "killed", "interrupted"]
+    assert list(table["next"]) == [
+        'from_run = "20260103T0Z-e-3"', 'resume = "20260102T0Z-e-2"', 'resume = "20260101T0Z-e-1"',
+    ]  # fmt: skip
+
+
+def test_of_many_runs_only_those_that_are_shown_are_read(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(9):
+        write_run(runs, blocks=1, requests=40, run_id=f"2026010{number}T0Z-e-{number}")
+    read = Run.__init__
+    seen: list[Path] = []
+
+    def counted(self: Run, path: Path) -> None:
+        seen.append(path)
+        read(self, path)
+
+    monkeypatch.setattr(Run, "__init__", counted)
+    perflab.latest_runs(2)
+    assert len(seen) == 2
+
+
+def test_the_last_run_that_was_not_finished_is_told_before_another_one(runs: Path) -> None:
+    chosen = experiment("synchronous_commit")
+    assert starting.left_unfinished("synchronous_commit", chosen.check({})) == ""
+    name = "20260101T0Z-synchronous_commit-1"
+    run = write_run(runs, blocks=1, requests=40, run_id=name, state="interrupted")
+    own = {"requests": 400, "blocks": 3}
+    RunWriter.reopen(run.path).update(parameters=chosen.check(own).model_dump(mode="json"))
+    told = starting.left_unfinished("synchronous_commit", chosen.check(own))
+    assert f"resume='{name}'" in told
+    other = starting.left_unfinished("synchronous_commit", chosen.check({"requests": 77}))
+    assert other == ""
+    write_run(runs, blocks=1, requests=40, run_id=name.replace("0101", "0102"))
+    assert starting.left_unfinished("synchronous_commit", chosen.check(own)) == ""
+
+
+def test_runs_are_compared_by_name_and_shown_as_a_table(runs: Path) -> None:
+    for name in ("a", "b"):
+        write_run(runs, blocks=6, requests=40, run_id=f"20260101T0Z-e-{name}")
+    shown = perflab.compare("20260101T0Z-e-a", perflab.open_run("20260101T0Z-e-b"))
+    assert len(shown.table) > 0
+    page = shown._repr_html_()
+    assert "B / A [95%]" in page
+    assert "A: 20260101T0Z-e-a" in page
+    with pytest.raises(ParameterError, match="at least one"):
+        perflab.compare([], "20260101T0Z-e-a")
+
+
+def test_runs_that_are_not_comparable_say_why(runs: Path) -> None:
+    write_run(runs, blocks=2, requests=40, run_id="20260101T0Z-e-a")
+    write_run(runs, blocks=2, requests=40, run_id="20260101T0Z-e-b", experiment="sync_vs_async")
+    assert "not comparable" in perflab.compare("20260101T0Z-e-a", "20260101T0Z-e-b")._repr_html_()
+
+
+@pytest.mark.parametrize(("valid", "color"), [(True, VALID), (False, INVALID)])
+def test_a_load_shows_itself_as_the_command_prints_it_and_stays_a_dict(
+    valid: bool, color: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("perflab.load.shown.table", lambda shown: f"<{shown['requests']}>\nline 2")
+    shown = LoadSummary(valid=valid, requests=7)
+    assert shown["requests"] == 7
+    page = shown._repr_html_()
+    assert "&lt;7&gt;\nline 2" in page
+    assert color in page
+
+
+def test_of_runs_that_asked_the_same_only_those_that_could_be_chosen_are_read(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number, blocks in enumerate((3, 1, 2, 2)):
+        write_run(runs, blocks=blocks, requests=40, run_id=f"2026010{number}T0Z-e-{number}")
+    read: list[str] = []
+    trials = Run.trials
+
+    def counted(self: Run) -> object:
+        read.append(self.run_id)
+        return trials(self)
+
+    monkeypatch.setattr(Run, "trials", counted)
+    (chosen,) = laboratory.judged_runs()
+    assert chosen.run.run_id.endswith("-0")
+    assert set(read) == {"20260103T0Z-e-3", "20260100T0Z-e-0"}

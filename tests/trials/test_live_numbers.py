@@ -1,0 +1,137 @@
+"""What is shown of a trial under way: live numbers, said to be live, and nothing of them stays."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from perflab.live_cell import MOST_LINES, NOT_THE_RESULT, LiveCell, live_html
+from perflab.load.columns import latency_counts
+from perflab.load.stopping import Progress
+from perflab.narration import Narrator
+from perflab.sampling.sampler import Sampler
+from perflab.trials.events import LoadProgress, Note, TrialBegun, TrialDone
+from perflab.trials.live_numbers import LiveNumbers
+
+TRIAL = TrialBegun(
+    number=2, of=6, block=1, blocks=3, treatment="on", label="commit <on>", left_s=80.0
+)
+LOAD = LoadProgress(
+    finished=400, of=1000, seconds=20.0, failed=3, percentiles_ms={"p50": 12.5},
+    cores={"inference": 0.75},
+)  # fmt: skip
+DONE = TrialDone(trial_id="b000-p01-a0", state="valid", throughput_rps=320.0)
+
+
+def times(ms: float, number: int) -> Counter[int]:
+    return Counter(latency_counts(np.full(number, int(ms * 1e6))))
+
+
+def test_percentiles_so_far_are_of_what_is_measured_and_not_of_the_warm_up() -> None:
+    live = LiveNumbers(1000)
+    cold = live.event(Progress(finished=50, counts=times(900, 50)), {}, 0.2)
+    assert (cold.warming_up, cold.percentiles_ms) == (True, {})
+    # In this report the warm-up ends: its times are of both.
+    mixed = live.event(Progress(finished=90, measured=10, counts=times(900, 40)), {}, 0.4)
+    assert (mixed.warming_up, mixed.percentiles_ms) == (False, {})
+    warm = live.event(Progress(finished=390, measured=310, counts=times(10, 300)), {}, 0.6)
+    assert warm.percentiles_ms["p95"] == pytest.approx(10, rel=0.01)
+
+
+def test_a_percentile_that_its_number_does_not_support_is_left_out() -> None:
+    live = LiveNumbers(-1)
+    few = live.event(Progress(finished=300, measured=300, counts=times(10, 300)), {}, 1.0)
+    assert list(few.percentiles_ms) == ["p50", "p95"]
+    many = live.event(Progress(finished=600, measured=600, counts=times(10, 300)), {}, 2.0)
+    assert list(many.percentiles_ms) == ["p50", "p95", "p99"]
+
+
+def test_busy_cores_are_those_of_the_last_second() -> None:
+    sampler = Sampler({}, [])
+    second = 1_000_000_000
+    for at in range(41):
+        # Idle for a second, then half a core.
+        used = max(0, at - 20) * 25_000_000
+        now = at * second // 20
+        sampler._samples += [(now, "service", used, 0), (now, "core 0", 9 * now, 0)]
+    assert sampler.cores_in_use() == {"service": pytest.approx(0.5)}
+    assert Sampler({}, []).cores_in_use() == {}
+
+
+def test_a_terminals_line_says_live_and_counts_the_time_left_down() -> None:
+    narrator = Narrator()
+    narrator.line(TRIAL)
+    text, stays = narrator.line(LOAD)
+    assert not stays
+    assert "trial 2/6, block 1/3: commit <on>, about 1:00 left  live: 400/1000 at" in text
+    assert "3 failed, p50 12.5 ms, inference 0.8 cores" in text
+
+
+def test_the_cell_shows_live_numbers_as_such_escaped_and_with_the_time_left() -> None:
+    shown = live_html(TRIAL, 1, LOAD, 312.4, "  1/6 off: <b> requests/s")
+    assert NOT_THE_RESULT in shown
+    assert "commit &lt;on&gt;" in shown
+    assert "off: &lt;b&gt;" in shown
+    assert "<on>" not in shown
+    for told in ("trial 2 of 6, block 1 of 3, about 1:00 left", "400 of 1,000", "312", "12.5 ms",
+                 "inference, cores", "0.75", "width: 23.3%"):  # fmt: skip
+        assert told in shown, told
+    # The page may be dark: no colour of a text or of the page is set.
+    assert "color:" not in shown.replace("background:", "")
+
+
+class Display:
+    """What a cell's output was changed to."""
+
+    def __init__(self) -> None:
+        self.shown: list[dict[str, str]] = []
+
+    def display(self, data: dict[str, str], **_: Any) -> None:
+        self.shown.append(data)
+
+    update = display
+
+
+@pytest.fixture
+def display(monkeypatch: pytest.MonkeyPatch) -> Display:
+    import IPython.display
+
+    made = Display()
+    monkeypatch.setattr(IPython.display, "DisplayHandle", lambda: made)
+    return made
+
+
+def test_nothing_live_stays_in_the_cell_when_the_run_ends_whatever_way(display: Display) -> None:
+    with contextlib.suppress(KeyboardInterrupt), LiveCell(redraw_s=0.0) as cell:
+        cell(Note(text="starting echo"))
+        cell(TRIAL)
+        cell(LOAD)
+        assert "live: 400/1000" in display.shown[-1]["text/plain"]
+        assert "so far" in display.shown[-1]["text/html"]
+        raise KeyboardInterrupt
+    assert display.shown[-1] == {"text/plain": "  starting echo"}
+
+
+def test_live_numbers_are_drawn_seldom_and_what_stays_at_once(display: Display) -> None:
+    with LiveCell(redraw_s=3600.0) as cell:
+        cell(TRIAL)
+        before = len(display.shown)
+        for _ in range(9):
+            cell(LOAD)
+        assert len(display.shown) == before
+        cell(DONE)
+        assert len(display.shown) == before + 1
+
+
+def test_of_many_lines_the_first_and_the_newest_stay(display: Display) -> None:
+    with LiveCell() as cell:
+        for number in range(50):
+            cell(Note(text=f"step {number}."))
+    lines = display.shown[-1]["text/plain"].splitlines()
+    assert len(lines) == MOST_LINES
+    assert lines[0].strip() == "step 0."
+    assert lines[-1].strip() == "step 49."
