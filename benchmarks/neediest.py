@@ -137,9 +137,7 @@ def main() -> None:
     for each in (9, 10, 11, 12, 14, 16, 20):
         found = []
         for way in WAYS.values():
-            shares = [
-                way([cell.anew() for cell in cells], each * len(cells)) for cells in sweeps
-            ]
+            shares = [way([cell.anew() for cell in cells], each * len(cells)) for cells in sweeps]
             half = 1.96 * np.std(shares, ddof=1) / math.sqrt(len(shares))
             found.append(f"{np.mean(shares):.0%} [{np.mean(shares) - half:.0%}, "
                          f"{np.mean(shares) + half:.0%}]")  # fmt: skip
