@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -14,15 +16,36 @@ DEFAULT = "perflab_experiments"
 
 
 def found(start: Path | None = None) -> Path | None:
-    """Return the file in a folder (the working one unless given) or the nearest one above it."""
+    """Return the file in a folder (the working one unless given) or the nearest one above it.
+
+    It names folders whose modules are executed, so only one's own is believed, or root's: what a
+    stranger laid into ``/tmp`` is passed over.
+
+    Raises
+    ------
+    ParameterError
+        It is one's own, and others can change it.
+    """
     try:
         begin = (start or Path.cwd()).resolve()
     except FileNotFoundError:  # the working folder was deleted: nothing is above it
         return None
     for folder in (begin, *begin.parents):
-        if (folder / NAME).is_file():
+        if (folder / NAME).is_file() and _is_believed(folder / NAME):
             return folder / NAME
     return None
+
+
+def _is_believed(file: Path) -> bool:
+    facts = file.stat()
+    if facts.st_uid not in (0, os.getuid()):
+        return False
+    # Of many users the own group has nobody else in it, and files are made so that it may write.
+    strange = stat.S_IWOTH if facts.st_gid in (0, os.getgid()) else stat.S_IWOTH | stat.S_IWGRP
+    if facts.st_mode & strange:
+        way_out = f"it names modules that are executed; 'chmod go-w {file}' keeps it yours"
+        raise ParameterError(str(file), [f"others can write to it: {way_out}"])
+    return True
 
 
 def folders(start: Path | None = None) -> list[Path]:
