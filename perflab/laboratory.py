@@ -279,7 +279,7 @@ def export(
 
     every = [what] if isinstance(what, Run) else list(what)
     target = exporting.Target(Path(to), overwrite=overwrite)
-    return Saved(exporting.export(every, target, list(formats)))
+    return Saved(exporting.export_runs(every, target, list(formats)))
 
 
 def send_load(url: str, **options: Any) -> LoadSummary:

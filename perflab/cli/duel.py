@@ -91,12 +91,12 @@ def command(
     dockerfile:FOLDER. Variants are started afresh for every block of trials, in random order. They
     listen on 127.0.0.1, at {port} of their command, which is also PORT in the environment.
 
-    Two revisions: perflab duel --variant old=git:.@v1.2 --variant new=git:.@HEAD
+    Example: perflab duel --variant old=git:.@v1.2 --variant new=git:.@HEAD
     --command 'python app.py --port {port}' --path /items --users 8
 
-    For CI: perflab duel duel.toml --fail-on 'p99>1.05' --fail-on 'cpu>1.1' --strict
+    Example: perflab duel --fail-on 'p99>1.05' --fail-on 'cpu>1.1' --strict duel.toml
 
-    What runs already: perflab duel --variant a=url:http://127.0.0.1:8001
+    Example: perflab duel --variant a=url:http://127.0.0.1:8001
     --variant b=url:http://127.0.0.1:8002 --rate 200
 
     Exit status: 0 no bound of --fail-on is certainly crossed; 1 an error, told on stderr; 2 words
@@ -158,7 +158,7 @@ def _carry_out(values: dict[str, Any], bounds: list[str], strict: bool) -> None:
     from perflab import laboratory
     from perflab.analysis.treatments.evaluation import evaluate
     from perflab.analysis.treatments.thresholds import Crossed, judged
-    from perflab.reports.side_by_side import gate_lines
+    from perflab.reports.variant_sentences import gate_lines
 
     asked = _checked(values, bounds)
     found = laboratory.run(EXPERIMENT, values)

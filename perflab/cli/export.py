@@ -49,10 +49,15 @@ def command(
         typer.Option("--check", help=f"write nothing; list what is stale, and end with {STALE}"),
     ] = False,
 ) -> None:
-    """Write runs as sections of a document; again: the marked regions anew, your text untouched."""
+    """Write runs as sections of a document; again: the marked regions anew, your text untouched.
+
+    Example: perflab export latest:synchronous_commit --to design --format md,html
+
+    Example: perflab export latest --to design --check
+    """
     from perflab import laboratory
     from perflab.errors import ParameterError
-    from perflab.reports.exporting import Target, export, stale
+    from perflab.reports.exporting import Target, export_runs, stale
 
     if to is None and into is None:
         raise ParameterError("perflab export", ["say where to: --to DIR, or --into FILE.md"])
@@ -63,7 +68,7 @@ def command(
     target = Target(folder, into, name, overwrite)
     wanted = list(dict.fromkeys(each.strip() for each in formats.split(",") if each.strip()))
     if not check:
-        for path in export(runs, target, wanted):
+        for path in export_runs(runs, target, wanted):
             print(path)
         return
     found = stale(runs, target, wanted)

@@ -48,6 +48,8 @@ def command(
 
     Files are called after their view, VIEW.svg beside VIEW.csv, whatever the run is: a document's
     links hold when they are written anew. Those for a dark background are called VIEW-dark.
+
+    Example: perflab figures latest effect --to doc/img --format svg,pdf
     """
     from perflab import laboratory
     from perflab.figures import save_view

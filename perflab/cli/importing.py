@@ -93,6 +93,10 @@ def command(
 
     Every file is one load and becomes a trial that is "not judged": the tool tells neither planned
     instants nor its own lag, stalls and CPU. docs/import.md says what each tool tells.
+
+    Example: perflab import k6.json
+
+    Example: perflab import --tool hey --treatment a A1.txt A2.txt --treatment b B1.txt B2.txt
     """
     from perflab import laboratory
 

@@ -33,6 +33,8 @@ def command(
 
     Exit status 3 when a figure was edited, is stale, or is without its table, when a table is
     without figure, or when a document names an image that is not there (docs/figures.md).
+
+    Example: perflab verify figures docs
     """
     from perflab.paths import project_root
     from perflab.reports.verifying import stamp_unstamped, verify

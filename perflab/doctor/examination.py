@@ -11,12 +11,12 @@ from pathlib import Path
 from perflab.doctor import (
     cores,
     disk,
-    engine,
+    docker_engine,
     limits,
     neighbours,
     programs,
     remains,
-    settings,
+    variables,
 )
 from perflab.doctor.finding import Finding, Machine
 from perflab.host.facts import installed
@@ -31,7 +31,7 @@ def examine(machine: Machine | None = None) -> list[Finding]:
     return [
         # First: what comes after it would be seen as another program.
         *neighbours.looked(machine),
-        engine.engine(engine.asked()),
+        docker_engine.engine(docker_engine.asked()),
         disk.room("room for runs", runs, _free_bytes(runs)),
         disk.room("room for services", state, _free_bytes(state)),
         disk.database_disk(machine, state),
@@ -50,7 +50,7 @@ def examine(machine: Machine | None = None) -> list[Finding]:
         programs.browser(),
         programs.compiler(),
         *remains.looked(),
-        settings.settings(os.environ),
+        variables.settings(os.environ),
     ]
 
 

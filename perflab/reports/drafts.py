@@ -10,7 +10,7 @@ from pathlib import Path
 
 from perflab.durable import explained, whole_file
 from perflab.errors import ExportRefused
-from perflab.reports.marks import Comment, digest, filled, regions
+from perflab.reports.marked_regions import Comment, digest, filled, regions
 from perflab.reports.seals import seal_of, sealed
 
 KINDS = {".csv": "table"}
@@ -59,7 +59,7 @@ def marked(
     Raises
     ------
     ExportRefused
-        As :func:`perflab.reports.marks.filled`; the file is named.
+        As :func:`perflab.reports.marked_regions.filled`; the file is named.
     """
     before = read(path)
     # What is no UTF-8 comes back as it was.

@@ -14,7 +14,7 @@ from perflab.recordings import Run
 from perflab.reports import drafts, pandoc, web
 from perflab.reports.drafts import Draft
 from perflab.reports.figures import Figure, figures_of
-from perflab.reports.marks import HTML, MARKDOWN, NAME, TEX
+from perflab.reports.marked_regions import HTML, MARKDOWN, NAME, TEX
 from perflab.reports.pictures import save_all
 from perflab.reports.seals import digest_of
 from perflab.reports.section import section_text
@@ -45,7 +45,7 @@ class Part:
     saved: tuple[Path, ...]
 
 
-def export(runs: Sequence[Run], target: Target, formats: Sequence[str]) -> list[Path]:
+def export_runs(runs: Sequence[Run], target: Target, formats: Sequence[str]) -> list[Path]:
     """Write the documents of runs; return their paths and those of figures and tables.
 
     Raises
@@ -145,7 +145,8 @@ def _documents(
                 part.name: web.section_html(_text(part, workshop), _pictures(part, workshop))
                 for part in parts
             }
-            yield drafts.marked(path, bodies, HTML, web.page(title), overwrite=target.overwrite)
+            around = web.whole_page(title)
+            yield drafts.marked(path, bodies, HTML, around, overwrite=target.overwrite)
         elif each == "tex":
             texts = {part.name: _text(part, workshop, PRINTED) for part in parts}
             bodies = {name: pandoc.tex(text) for name, text in texts.items()}

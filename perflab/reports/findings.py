@@ -22,7 +22,7 @@ from perflab.errors import AnalysisError
 from perflab.recordings import Response, Run
 from perflab.recordings.tables import NOT_JUDGED
 from perflab.reports.numbers import MISSING, count, effect_text, measured, missing, number, p_value
-from perflab.reports.side_by_side import are_variants, compared
+from perflab.reports.variant_sentences import are_variants, compared
 
 # "p, adjusted ..." says for how many claims: see :func:`columns`.
 ADJUSTED = "p, adjusted"

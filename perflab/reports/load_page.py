@@ -151,7 +151,7 @@ def _pictures(result: LoadResult) -> Iterator[str]:
         words = "A part of the load without a point has too few successes for that percentile."
         yield _picture("Response time over the load", load_pictures.response_times, table, words)
         words = "Failures are drawn where there were any."
-        yield _picture("Throughput over the load", load_pictures.throughput, table, words)
+        yield _picture("Throughput over the load", load_pictures.answers_per_second, table, words)
     if len(bins):
         words = "Bins of equal ratio: the scale of time is logarithmic."
         yield _picture("Response times", load_pictures.response_histogram, bins, words)

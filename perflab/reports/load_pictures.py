@@ -41,7 +41,7 @@ def response_times(table: pd.DataFrame, width_in: float) -> Figure:
     return figure
 
 
-def throughput(table: pd.DataFrame, width_in: float) -> Figure:
+def answers_per_second(table: pd.DataFrame, width_in: float) -> Figure:
     """Draw successes and failures per second over the load."""
     figure, axes = _blank(width_in)
     edges = [*table["at_s"], table["until_s"].iloc[-1]]

@@ -10,13 +10,13 @@ import pandas as pd
 from perflab.analysis.treatments.noise import noise_report
 from perflab.figures.export import write_whole
 from perflab.recordings import Run
+from perflab.reports.circumstances import first_said, set_up
 from perflab.reports.figures import Figure, figures_of
 from perflab.reports.findings import bottlenecks, readable_findings, reading_notes, sentences
 from perflab.reports.kernel import NOTE, readable_kernel
 from perflab.reports.markdown import cell, to_markdown
-from perflab.reports.method import method, reproduce
+from perflab.reports.methods import method, reproduce
 from perflab.reports.pictures import save_all
-from perflab.reports.set_up import first_said, set_up
 from perflab.reports.tables import brief, measured_tables
 
 

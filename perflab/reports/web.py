@@ -51,7 +51,7 @@ def section_html(text: str, pictures: Mapping[str, bytes]) -> str:
     return f"<section>\n{parser.render(text)}</section>\n"
 
 
-def page(title: str) -> tuple[str, str]:
+def whole_page(title: str) -> tuple[str, str]:
     """Return what stands before and after the sections of a page."""
     head = (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'

@@ -25,6 +25,7 @@ from perflab.errors import AnalysisError
 from perflab.figures.plots.effects import effect_table
 from perflab.numerals import at_least, at_most
 from perflab.recordings import Contrast, Run
+from perflab.reports.figures import figures_of
 from perflab.reports.findings import readable_findings, readable_summary
 from perflab.reports.pictures import save_all
 from perflab.reports.section import section_text
@@ -235,7 +236,7 @@ def test_tables_sentences_and_documents_show_the_bound_and_no_ratio(
     assert math.isnan(drawn["measured"])
     saved = save_all(run, tmp_path / "figures")
     assert any(path.name == "effect.svg" for path in saved)
-    text = section_text(run, saved)
+    text = section_text(run, figures_of(run, saved, tmp_path / "figures"))
     assert ">= 300" in text
     assert "<= 0." in text
     assert not re.search(r"\b(inf|nan)\b|\N{INFINITY}", text)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from perflab.doctor import cores, disk, engine, limits, neighbours, programs, remains, settings
+from perflab.doctor import cores, disk, limits, neighbours, programs, remains, variables
+from perflab.doctor.docker_engine import engine
 from perflab.doctor.examination import examine
 from perflab.doctor.finding import Finding, Machine
 from perflab.stacks import compilers
@@ -126,10 +127,10 @@ def test_load_beside_and_stolen_time_are_told(tmp_path: Path) -> None:
 
 
 def test_engines_are_judged_by_their_network() -> None:
-    said(engine.engine(HOST_ENGINE), "ok", "27.1", "cgroup v2 by systemd", "host network")
-    said(engine.engine({**HOST_ENGINE, "OperatingSystem": "Docker Desktop"}), "beware", "proxy")
-    said(engine.engine({**HOST_ENGINE, "Plugins": {"Network": ["bridge"]}}), "beware", "proxy")
-    said(engine.engine(None), "beware", "--backend process")
+    said(engine(HOST_ENGINE), "ok", "27.1", "cgroup v2 by systemd", "host network")
+    said(engine({**HOST_ENGINE, "OperatingSystem": "Docker Desktop"}), "beware", "proxy")
+    said(engine({**HOST_ENGINE, "Plugins": {"Network": ["bridge"]}}), "beware", "proxy")
+    said(engine(None), "beware", "--backend process")
 
 
 def test_an_old_python_and_packages_other_than_pinned_are_told() -> None:
@@ -165,17 +166,18 @@ def test_what_the_lab_left_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_settings_that_nobody_reads_are_told() -> None:
-    said(settings.settings({"PERFLAB_RUN": "x"}), "beware", "did you mean 'PERFLAB_RUNS'")
-    said(settings.settings({"PERFLAB_RUNS": "x", "HOME": "y"}), "ok", "PERFLAB_RUNS=x")
+    said(variables.settings({"PERFLAB_RUN": "x"}), "beware", "did you mean 'PERFLAB_RUNS'")
+    said(variables.settings({"PERFLAB_RUNS": "x", "HOME": "y"}), "ok", "PERFLAB_RUNS=x")
 
 
 def test_every_setting_that_the_lab_reads_is_known() -> None:
     """Labels of services begin alike, and are no settings."""
     labels = {"PERFLAB_PROJECT", "PERFLAB_SERVICE", "PERFLAB_TOKEN"}
-    places = Path(settings.__file__).parents[1]
+    places = Path(variables.__file__).parents[1]
     text = (places / "paths.py").read_text() + (places / "progress_bar.py").read_text()
     words = {word.strip('"`') for word in text.split() if word.strip('"`,').startswith("PERFLAB_")}
-    assert {word for word in words if word.replace("_", "").isalpha()} <= {*settings.KNOWN, *labels}
+    whole = {word for word in words if word.replace("_", "").isalpha()}
+    assert whole <= {*variables.KNOWN, *labels}
 
 
 def test_the_command_shows_all_and_fails_only_for_what_is_wrong(

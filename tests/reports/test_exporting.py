@@ -17,7 +17,7 @@ from perflab.cli import app
 from perflab.errors import ExportRefused, ParameterError
 from perflab.recordings import Run
 from perflab.reports import exporting
-from perflab.reports.exporting import Target, export, stale
+from perflab.reports.exporting import Target, export_runs, stale
 from perflab.reports.pictures import save_all
 from tests.synthetic import write_run
 
@@ -57,7 +57,7 @@ def drawn_once(tmp_path_factory) -> Iterator[None]:
 def exported(run, tmp_path_factory) -> Path:
     """A folder with every format of one run."""
     folder = tmp_path_factory.mktemp("documents")
-    export([run], Target(folder), ["md", "html", "pdf", "docx", "tex"])
+    export_runs([run], Target(folder), ["md", "html", "pdf", "docx", "tex"])
     return folder
 
 
@@ -93,7 +93,7 @@ def test_pdf_word_and_latex_are_what_their_names_say(exported) -> None:
 
 def test_nothing_is_stale_after_an_export_and_what_was_touched_is_named(run, tmp_path) -> None:
     formats = ["md", "pdf"]
-    export([run], Target(tmp_path), formats)
+    export_runs([run], Target(tmp_path), formats)
     assert stale([run], Target(tmp_path), formats) == []
     (tmp_path / "synchronous_commit/throughput.csv").write_text("edited")
     (tmp_path / "synchronous_commit/throughput.svg").unlink()
@@ -106,13 +106,13 @@ def test_nothing_is_stale_after_an_export_and_what_was_touched_is_named(run, tmp
 
 
 def test_a_document_saved_by_another_program_is_refused(run, tmp_path) -> None:
-    export([run], Target(tmp_path), ["docx"])
+    export_runs([run], Target(tmp_path), ["docx"])
     path = tmp_path / "synchronous_commit.docx"
     with zipfile.ZipFile(path, "a") as archive:
         archive.writestr("mine.txt", "my words")
     edited = path.read_bytes()
     with pytest.raises(ExportRefused, match="--overwrite"):
-        export([run], Target(tmp_path), ["docx"])
+        export_runs([run], Target(tmp_path), ["docx"])
     assert path.read_bytes() == edited
 
 
@@ -122,23 +122,23 @@ def test_a_section_goes_into_an_existing_document(run, tmp_path) -> None:
     document.write_bytes(b"# Design\r\n\r\nmine \xff\r\n")
     before = document.read_bytes()
     target = Target(tmp_path / "pictures", document)
-    export([run], target, ["md"])
+    export_runs([run], target, ["md"])
     assert document.read_bytes().startswith(before)
     assert b"](<../pictures/synchronous_commit/throughput.svg>)" in document.read_bytes()
     once = document.read_bytes()
-    export([run], target, ["md"])
+    export_runs([run], target, ["md"])
     assert document.read_bytes() == once
 
 
 def test_damaged_marks_leave_everything_as_it_was(run, tmp_path) -> None:
     (tmp_path / "synchronous_commit.md").write_text("<!-- perflab:end -->\n")
     with pytest.raises(ExportRefused, match="nothing was written"):
-        export([run], Target(tmp_path), ["md"])
+        export_runs([run], Target(tmp_path), ["md"])
     assert [path.name for path in tmp_path.iterdir()] == ["synchronous_commit.md"]
 
 
 def test_several_runs_are_sections_in_the_order_given(run, other, tmp_path) -> None:
-    export([other, run], Target(tmp_path), ["md"])
+    export_runs([other, run], Target(tmp_path), ["md"])
     text = (tmp_path / "synchronous_commit.md").read_text()
     assert re.findall("perflab:begin ([^ ]+)", text) == [
         "synchronous_commit",
@@ -148,7 +148,7 @@ def test_several_runs_are_sections_in_the_order_given(run, other, tmp_path) -> N
 
 
 def test_a_run_without_a_valid_trial_says_so_first(other, tmp_path) -> None:
-    export([other], Target(tmp_path), ["md"])
+    export_runs([other], Target(tmp_path), ["md"])
     text = (tmp_path / "synchronous_commit.md").read_text()
     assert text.index("This run is interrupted") < text.index("## Verdict")
     assert text.index("No trial of this run is valid") < text.index("## Verdict")
@@ -156,7 +156,7 @@ def test_a_run_without_a_valid_trial_says_so_first(other, tmp_path) -> None:
 
 def test_what_cannot_be_meant_is_refused_with_every_problem(run, tmp_path) -> None:
     with pytest.raises(ParameterError) as caught:
-        export([run, run], Target(tmp_path, tmp_path / "a.md", "../x"), ["pfd"])
+        export_runs([run, run], Target(tmp_path, tmp_path / "a.md", "../x"), ["pfd"])
     for words in ("did you mean 'pdf'", "named twice", "--into takes Markdown", "--name"):
         assert words in str(caught.value)
 
@@ -164,7 +164,7 @@ def test_what_cannot_be_meant_is_refused_with_every_problem(run, tmp_path) -> No
 def test_a_format_that_is_not_installed_names_the_extra(run, tmp_path, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "typst", None)
     with pytest.raises(ExportRefused, match=r"pip install 'perflab\[documents\]'"):
-        export([run], Target(tmp_path), ["md", "pdf"])
+        export_runs([run], Target(tmp_path), ["md", "pdf"])
     assert list(tmp_path.iterdir()) == []
 
 

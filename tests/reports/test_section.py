@@ -13,7 +13,7 @@ from perflab.parameters import parse_assignments
 from perflab.recordings import Remark, Run, RunWriter
 from perflab.reports.figures import figures_of
 from perflab.reports.findings import bottlenecks, readable_summary
-from perflab.reports.method import command
+from perflab.reports.methods import command
 from perflab.reports.section import section_text, write_section
 from perflab.reports.web import section_html
 from tests.synthetic import ON_AND_OFF, write_run

@@ -18,6 +18,8 @@ def test_a_service_without_a_dockerfile_is_refused_with_the_way_out(tmp_path: Pa
         raise ImageNotFound("none")
 
     client: Any = SimpleNamespace(images=SimpleNamespace(get=missing))
-    spec: Any = SimpleNamespace(name="tally", folder=tmp_path)
+    spec: Any = SimpleNamespace(
+        name="tally", folder=tmp_path, of_user=False, docker=SimpleNamespace(image="")
+    )
     with pytest.raises(ImageError, match=r"'tally' has no Dockerfile.*backend 'process'"):
         ensure(client, spec, lambda _: None)

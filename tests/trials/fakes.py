@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -135,6 +135,7 @@ class Generator:
         address: str,
         on_progress: Callable[[Progress], None],
         check: Callable[[], None],
+        _allowed: Sequence[str] = (),
     ) -> LoadResult:
         assert address.startswith("http://127.0.0.1:")
         self.notes.append("load")

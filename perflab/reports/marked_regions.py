@@ -34,7 +34,7 @@ class Comment:
         """Return the line after a region."""
         return f"{self.before}perflab:end{self.after}"
 
-    def words(self, line: str) -> list[str] | None:
+    def said(self, line: str) -> list[str] | None:
         """Return the words of a mark; None for every other line."""
         text = line.removeprefix("\ufeff").rstrip()
         head = f"{self.before}perflab:"
@@ -82,7 +82,7 @@ def regions(text: str, comment: Comment) -> list[Region]:
     found: list[Region] = []
     begun: tuple[int, list[str]] | None = None
     for place in _marks(lines, comment):
-        kind, *rest = comment.words(lines[place]) or [""]
+        kind, *rest = comment.said(lines[place]) or [""]
         if kind == "begin" and 1 <= len(rest) <= 2 and NAME.fullmatch(rest[0]):
             if begun:
                 raise _refused(
@@ -130,7 +130,7 @@ def filled(
         Marks are damaged or missing, or a region was edited by hand.
     """
     for name, body in bodies.items():
-        if any(comment.words(line) is not None for line in _lines(body)):
+        if any(comment.said(line) is not None for line in _lines(body)):
             raise ExportRefused(f"the section '{name}' itself holds a line that looks like a mark")
     found = {region.name: region for region in regions(text, comment)}
     missing = [name for name in bodies if name not in found]
@@ -195,7 +195,7 @@ def _lines(text: str) -> list[str]:
 
 def _marks(lines: list[str], comment: Comment) -> list[int]:
     inside = _fenced(lines) if comment.fenced else [""] * len(lines)
-    return [n for n, line in enumerate(lines) if not inside[n] and comment.words(line) is not None]
+    return [n for n, line in enumerate(lines) if not inside[n] and comment.said(line) is not None]
 
 
 def _open_fence(lines: list[str]) -> bool:

@@ -13,7 +13,7 @@ from perflab.numerals import counted
 from perflab.recordings import Run
 from perflab.recordings.imported import is_imported
 from perflab.reports.markdown import to_markdown
-from perflab.reports.method import environment
+from perflab.reports.methods import environment
 
 NOT_PLACES = ("shared",)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from perflab.analysis.methods.comparison import Effect
 from perflab.analysis.treatments.decision import MARGIN, PEEKING_NOTE, Kind
 from perflab.analysis.treatments.evaluation import Finding, evaluate
+from perflab.analysis.treatments.findings import evidence
 from perflab.analysis.treatments.thresholds import Crossed, Judged
 from perflab.numerals import counted
 from perflab.recordings import Run
@@ -64,13 +65,13 @@ def _by_pair(found: list[Finding]) -> list[list[Finding]]:
 
 
 def _of_pair(found: list[Finding]) -> list[str]:
-    """Return a sentence for each finding; one for all where none could be had."""
+    """Return a sentence for each finding, with what it rests on; one where none could be had."""
     measured = [each for each in found if not each.contrast.set_by_load]
     if not measured or any(each.effect for each in measured):
-        return [_sentence(each) for each in found]
+        return [f"{_sentence(each)} {evidence(each)}." for each in found]
     # What keeps all from being compared is in each; the shortest has nothing besides.
     why = min((_why_not(each) for each in measured), key=len)
-    return [f"{_both(measured[0])}: not compared. {why}."]
+    return [f"{_both(measured[0])}: not compared. {why}. {evidence(measured[0])}."]
 
 
 def _both(finding: Finding) -> str:
