@@ -91,9 +91,10 @@ def test_a_notebook_that_is_run_exists_and_has_the_parameters(words: list[str]) 
     systems.experiment(notebook.stem).check(typed)
 
 
-def test_the_folder_for_jupyter_exists() -> None:
-    assert commands("jupyter") == [["lab", "notebooks/"]]
-    assert notebooks_dir() == project_root() / "notebooks"
+def test_make_notebook_opens_a_page_that_exists() -> None:
+    assert re.search(r"^make notebook\b", README, re.MULTILINE)
+    (opened,) = re.findall(r"\b(\w+\.ipynb) \$\(ARGS\)", (project_root() / "Makefile").read_text())
+    assert (notebooks_dir() / opened).exists()
 
 
 def test_the_readme_shows_what_these_tests_are_made_for() -> None:

@@ -9,6 +9,9 @@ import pytest
 from tests.cli.conftest import Tell
 from tests.synthetic import write_run
 
+# Drawing whole runs takes seconds.
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:

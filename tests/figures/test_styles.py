@@ -62,6 +62,7 @@ def test_neighbours_differ_for_those_who_do_not_see_red_or_green(theme, eye) -> 
     assert all(np.linalg.norm(a - b) >= 0.15 for a, b in combinations(seen[:4], 2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [case for case in VIEWS if case != "eight"])
 def test_every_word_can_be_read_on_a_dark_background_and_none_is_moved(case, request) -> None:
     for view in views_of(request.getfixturevalue(case)):
@@ -77,6 +78,7 @@ def test_every_word_can_be_read_on_a_dark_background_and_none_is_moved(case, req
                 assert contrast(text.get_color(), DARK.background) >= 4.5, (view.name, text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["normal", "clients", "codecs", "copies"])
 def test_no_word_is_smaller_than_can_be_read_on_a_page(case, request) -> None:
     for view in views_of(request.getfixturevalue(case)):

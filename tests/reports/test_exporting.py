@@ -21,6 +21,9 @@ from perflab.reports.exporting import Target, export_runs, stale
 from perflab.reports.pictures import save_all
 from tests.synthetic import write_run
 
+# Drawing whole runs takes seconds.
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory) -> Run:

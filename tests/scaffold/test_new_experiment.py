@@ -59,10 +59,8 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [pytest.param(kind, marks=[] if kind == "example" else [pytest.mark.slow]) for kind in KINDS],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_is_found_agrees_with_its_notebook_and_is_clean(kind: str, here: Path) -> None:
     folder_of_service(here / "svc")
     laid = lay_out("cart_speed", **KINDS[kind])
