@@ -84,6 +84,7 @@ def wait_until(condition: Callable[[], object]) -> None:
         time.sleep(0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_when_it_is_killed_nothing_is_left(
     number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

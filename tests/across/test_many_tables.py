@@ -213,6 +213,7 @@ def _look_often(root: Path, times: int) -> None:
         assert len(looked(root).facts) == 6
 
 
+@pytest.mark.slow
 def test_several_processes_may_make_the_index_at_once(runs: Path) -> None:
     wanted = looked(runs).table
     context = multiprocessing.get_context("spawn")

@@ -32,6 +32,7 @@ from tests.figures.studies import VIEWS
 from tests.synthetic import APP_SHARE, Planted, contrast_of, variants, write_run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", VIEWS)
 def test_every_run_has_the_figures_of_its_kind(case, request) -> None:
     assert list(pictures(request.getfixturevalue(case))) == VIEWS[case]

@@ -52,6 +52,7 @@ def test_failed_and_invalid_trials_stand_with_their_reasons(run) -> None:
     assert re.search(r"\| invalid \| the client used 97% of its cores \|", text)
 
 
+@pytest.mark.slow
 def test_every_linked_figure_exists_relative_to_the_section(written) -> None:
     links = re.findall(r"!\[.*?\]\(<(.*?)>\)", written.read_text())
     assert len(links) == 9
@@ -61,11 +62,13 @@ def test_every_linked_figure_exists_relative_to_the_section(written) -> None:
         assert (written.parent / link).is_file()
 
 
+@pytest.mark.slow
 def test_in_the_runs_own_folder_the_figures_lie_beside_the_section(run, tmp_path) -> None:
     path = write_section(run, tmp_path / run.run_id)
     assert {found.suffix for found in path.parent.iterdir()} == {".md", ".svg", ".png", ".csv"}
 
 
+@pytest.mark.slow
 def test_a_section_is_the_same_when_written_again(run, written, tmp_path) -> None:
     assert written.read_bytes() == write_section(run, tmp_path / "b").read_bytes()
 

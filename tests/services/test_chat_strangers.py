@@ -232,6 +232,7 @@ MUTE: dict[str, Callable[[socket.socket], object]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("behaviour", MUTE)
 def test_a_connection_that_gives_not_what_it_owes_is_cut(plain: Service, behaviour: str) -> None:
     before = counts(plain)["refused"].get("mute", 0)

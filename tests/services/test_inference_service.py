@@ -253,6 +253,7 @@ def test_the_service_survives_its_database() -> None:
         postgres.instance.stop()
 
 
+@pytest.mark.slow
 def test_workers_that_did_not_run_for_long_are_not_replaced(service: Service) -> None:
     def workers() -> list[psutil.Process]:
         return [

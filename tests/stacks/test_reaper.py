@@ -52,6 +52,7 @@ def sleeper(environment: dict[str, str], folder: str) -> subprocess.Popen[bytes]
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("known_by", ["labels", "working folder"])
 def test_owner_and_a_reaper_killed_together_leave_no_process_and_no_folder(known_by: str) -> None:
     folder = make_data("reaped", "database")

@@ -57,6 +57,7 @@ def test_no_text_of_a_stream_figure_is_cut_off_or_overlaps(case, request) -> Non
         assert run.run_id in all_words(figure)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "names"),
     [("streams", NAMES), ("refused", NAMES), ("rungs", ["targets_met", "users_held"])],
