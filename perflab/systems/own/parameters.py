@@ -7,9 +7,7 @@ from typing import Literal
 
 from pydantic import Field, ValidationError, ValidationInfo, field_validator, model_validator
 
-from perflab.errors import TargetRefused
 from perflab.experiments.experiment import RunParameters
-from perflab.load.targets import refuse_foreign
 from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, Workload
 from perflab.paths import services_dir
 from perflab.stacks.choice import BACKENDS
@@ -118,7 +116,7 @@ class OwnServiceParameters(RunParameters):
     @model_validator(mode="after")
     def _can_be_carried_out(self) -> OwnServiceParameters:
         found = self.found
-        problems = [*self._of_targets(found), *self._of_starts(found), *self._of_load()]
+        problems = [*self._of_starts(found), *self._of_load()]
         backend, wrong = self._backend(found)
         if problems or wrong:
             raise ValueError("; ".join([*problems, *wrong]))
@@ -133,16 +131,6 @@ class OwnServiceParameters(RunParameters):
     def found(self) -> tuple[Variant, ...]:
         """Return the variants."""
         return all_variants(self.variants, self.begins_in)
-
-    def _of_targets(self, found: tuple[Variant, ...]) -> list[str]:
-        problems = []
-        for each in found:
-            if each.kind == "url":
-                try:
-                    refuse_foreign(each.place, self.allow_targets)
-                except TargetRefused as error:
-                    problems.append(f"{each.name}: {error}")
-        return problems
 
     def _of_starts(self, found: tuple[Variant, ...]) -> list[str]:
         git = [each for each in found if each.kind == "git"]
