@@ -159,6 +159,7 @@ def test_the_overview_is_made_from_the_runs_that_are_there(
         assert selected.run.run_id in shown
 
 
+@pytest.mark.slow
 def test_the_first_page_is_made_where_nothing_was_measured_yet(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -38,6 +38,7 @@ def test_every_run_has_the_figures_of_its_kind(case, request) -> None:
     assert list(pictures(request.getfixturevalue(case))) == VIEWS[case]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", VIEWS)
 def test_no_text_is_cut_off_or_overlaps(case, request) -> None:
     for figure in pictures(request.getfixturevalue(case)).values():

@@ -42,6 +42,7 @@ RICH = {
 DRAWN = {**RICH, **{case: VIEWS[case] for case in ("normal", "single", "all_failed", "empty")}}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", DRAWN)
 def test_every_figure_is_drawn_from_its_file_alone(case, request, tmp_path) -> None:
     check_drawn_from_files(request.getfixturevalue(case), DRAWN[case], tmp_path)

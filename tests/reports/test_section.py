@@ -94,6 +94,7 @@ def test_a_single_trial_without_claims_still_makes_a_section(tmp_path) -> None:
     assert "Every trial is valid." in section_text(single)
 
 
+@pytest.mark.slow
 def test_captions_tell_the_numbers_with_interval_and_n_and_never_the_file(written) -> None:
     text = written.read_text()
     caption = re.search(r"\*Figure \d+\. Throughput per treatment.*?\*", text)[0]

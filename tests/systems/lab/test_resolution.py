@@ -97,6 +97,7 @@ def test_refusals_are_counted_apart_for_the_overloaded_and_the_healthy(tmp_path)
     assert "3 of 4" in refused_table(run)["refused"][0]
 
 
+@pytest.mark.slow
 def test_the_noise_of_a_trial_is_what_was_planted(tmp_path) -> None:
     run = lab_check(tmp_path, noise=0.05, blocks=40)
     noise, trials = trial_noise(run, "throughput_rps", [t.name for t in run.record.treatments])
