@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from perflab.cli import load_capacity, load_live
+from perflab.cli import load_capacity, load_hosts, load_live
 from perflab.errors import LoadError
 
 if TYPE_CHECKING:
+    from perflab.load.once import Ready
     from perflab.load.options import Options
     from perflab.load.result import LoadResult
     from perflab.load.workload import Workload
 
-ARRIVALS, REQUEST, ENDING, OUTPUT = "Arrivals", "Request", "Ending", "Output"
+ARRIVALS, REQUEST, ENDING = "Arrivals", "Request", "Ending"
+SENDING, OUTPUT = "Sending", "Output"
 RECORD = ("requests.parquet", "load.json")
 
 
@@ -147,7 +149,10 @@ def command(
             "--find-capacity",
         ),
     ] = False,
-    workers: Annotated[int, _option("processes (0: one per client core)", OUTPUT)] = 0,
+    workers: Annotated[int, _option("processes (0: one per client core)", SENDING)] = 0,
+    scheduler: Annotated[
+        str, _option("send from all workers of this Dask scheduler, tcp://head:8786", SENDING)
+    ] = "",
     out: Annotated[str, _option("new folder for requests.parquet and load.json", OUTPUT)] = "",
     as_json: Annotated[bool, _option("print one JSON object", OUTPUT, "--json")] = False,
     csv: Annotated[
@@ -156,7 +161,7 @@ def command(
     report: Annotated[
         str, _option("new file for one HTML page of the load, whole in itself", OUTPUT)
     ] = "",
-    wait: Annotated[float, _option("seconds to wait for another measurement", OUTPUT)] = 0.0,
+    wait: Annotated[float, _option("seconds to wait for another measurement", SENDING)] = 0.0,
 ) -> None:
     """Send load to an address; every number is shown to be valid, or marked as not.
 
@@ -169,6 +174,9 @@ def command(
     A load until it fails: perflab load --users 500 --ramp 480 --pacing 20 --duration 480
     --stop-after-failures 5 URL says after what time, with how many users, and what ended before
     the fifth failure and after it. Times and throughput hold only what ended before.
+
+    A load that one client cannot send: start 'dask scheduler' and, on each host, 'perflab worker';
+    --scheduler ADDRESS sends one load from all of them, --workers then counts for each host.
 
     Exit status: 0 the numbers are valid and every objective was held; 1 an error, told on stderr;
     2 words that cannot be read; 3 INVALID numbers, or too few for an objective; 4 every request
@@ -212,14 +220,19 @@ def command(
         options.problems.append("--json and --csv - would both be printed; name a file for --csv")
     if find_capacity:
         load_capacity.check(options)
+    if scheduler:
+        load_hosts.check(options)
     made = workload(options)
+    begin = load_hosts.begin(scheduler)
     if find_capacity:
-        load_capacity.search(made, options, workers, wait, as_json)
+        load_capacity.search(made, options, workers, wait, as_json, begin)
         return
-    _send(made, options, workers, wait, as_json)
+    _send(made, options, workers, wait, as_json, begin)
 
 
-def _send(made: Workload, options: Options, workers: int, wait: float, as_json: bool) -> None:
+def _send(
+    made: Workload, options: Options, workers: int, wait: float, as_json: bool, begin: Ready
+) -> None:
     from perflab.load import once
     from perflab.load.status import Status, status_of
 
@@ -236,6 +249,7 @@ def _send(made: Workload, options: Options, workers: int, wait: float, as_json: 
             on_progress=show,
             look=look,
             page=_page(options),
+            begin=begin,
         )
     show.end()
     for text in carried.failures:

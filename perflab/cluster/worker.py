@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 import tempfile
 from typing import Any
 
 from perflab.cluster.hosts import BENCH, host_name
 from perflab.cluster.needed import check_installed
+from perflab.cluster.part_calls import end_parts
 from perflab.errors import ClusterError
 from perflab.sweeps.signals import ASK_TO_END, interrupt_kernels
 from perflab.trials.client import ORDERLY_END_S
@@ -45,8 +47,14 @@ def serve(scheduler: str, listen: str = "127.0.0.1") -> None:
     check_installed()
     import dask
 
+    logging.getLogger("distributed.worker").addFilter(_is_news)
     with dask.config.set(SETTINGS), tempfile.TemporaryDirectory(prefix="perflab-worker-") as folder:
         asyncio.run(_serve(scheduler, listen, folder))
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Leave out what Dask notes of every call: while a load is sent there are three a second."""
+    return not str(record.msg).startswith("Run out-of-band function")
 
 
 async def _serve(scheduler: str, listen: str, folder: str) -> None:
@@ -88,5 +96,6 @@ async def _end_cell(worker: Any) -> None:
     deadline = asyncio.get_running_loop().time() + ORDERLY_END_S
     if worker.state.executing:
         interrupt_kernels()
+        end_parts("its worker was asked to end")
     while worker.state.executing and asyncio.get_running_loop().time() < deadline:
         await asyncio.sleep(LOOK_S)

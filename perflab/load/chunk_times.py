@@ -50,8 +50,8 @@ class ChunkTimes:
 def times_of_chunks(result: LoadResult) -> ChunkTimes | None:
     """Return the times of a load's streams; None where no answer was to be streamed."""
     parts = [
-        _of_worker(chunk_rows(result.folder / str(worker)), rows, result.looks[worker])
-        for worker, rows in enumerate(result.rows)
+        _of_worker(chunk_rows(place), rows, looks)
+        for place, rows, looks in zip(result.places, result.rows, result.looks, strict=True)
     ]
     if not any(part.asked for part in parts):
         return None

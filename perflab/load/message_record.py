@@ -40,6 +40,7 @@ WIRE = "wire"
 MOST_KINDS = 128
 ROWS_PER_BUFFER = 8192
 BUFFER_BYTES = ROW.itemsize * ROWS_PER_BUFFER
+FILE = "messages.rows"
 
 
 class MessageRecorder:
@@ -54,7 +55,7 @@ class MessageRecorder:
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self._spool = Spool(folder / "messages.rows")
+        self._spool = Spool(folder / FILE)
         self._names = folder / "messages.names"
         self._kinds: dict[str, int] = {}
         self._renew()
@@ -109,7 +110,7 @@ def messages(folder: Path, worker: int) -> pd.DataFrame:
     """Return the messages of a worker, in the order they were noted, kinds in words."""
     import pandas as pd
 
-    path, names = folder / "messages.rows", folder / "messages.names"
+    path, names = folder / FILE, folder / "messages.names"
     found = np.fromfile(path, dtype=ROW) if path.exists() else np.empty(0, dtype=ROW)
     kinds = tuple(json.loads(names.read_text())) if names.exists() else ()
     return pd.DataFrame(

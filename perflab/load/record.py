@@ -42,7 +42,7 @@ def write(
 
 def _write_requests(file: BinaryIO, result: LoadResult) -> None:
     """Write the requests of all workers, a piece at a time."""
-    columns = [(result.folder / str(number), rows) for number, rows in enumerate(result.rows)]
+    columns = list(zip(result.places, result.rows, strict=True))
     names = sorted({name for place, rows in columns for name in phases(place, len(rows))})
     writer: pq.ParquetWriter | None = None
     for number, (place, rows) in enumerate(columns):

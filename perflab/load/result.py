@@ -14,6 +14,7 @@ import pandas as pd
 from perflab.load.chunk_record import chunks
 from perflab.load.columns import ROW, frame, rows
 from perflab.load.failure_stop import FailureStop
+from perflab.load.host_part import HostPart
 from perflab.load.looks import Looks
 from perflab.load.message_record import messages
 from perflab.load.outcome import MEASURE
@@ -41,6 +42,10 @@ class LoadResult:
     status; ``missed`` the objectives whose miss ended the load; ``windows`` when it sent, if not
     always (ns, shape (windows, 3): begin, begin of what counts, end); ``most_streams`` the most
     requests that were under way at a time on one connection, over HTTP/2.
+
+    Where several hosts sent it, ``hosts`` tells them apart and ``parts`` has what each left, as a
+    load by itself; ``first`` is the number of a part's first worker in the folder of all. Within a
+    result workers count from 0.
     """
 
     folder: Path
@@ -63,11 +68,19 @@ class LoadResult:
     failure_stop: FailureStop | None = None
     windows: np.ndarray | None = None
     most_streams: int = 0
+    first: int = 0
+    hosts: tuple[HostPart, ...] = ()
+    parts: tuple[LoadResult, ...] = ()
+
+    @property
+    def places(self) -> list[Path]:
+        """Return each worker's folder."""
+        return [self.folder / str(self.first + number) for number in range(self.workers)]
 
     @cached_property
     def rows(self) -> list[np.ndarray]:
         """Return each worker's rows, mapped from disk (see ``columns.ROW``)."""
-        return [rows(self.folder / str(number)) for number in range(self.workers)]
+        return [rows(place) for place in self.places]
 
     def chunks(self) -> Iterator[np.ndarray]:
         """Yield the rows of all stages in pieces, so that no load is too long for the memory."""
@@ -197,7 +210,7 @@ class LoadResult:
 
         With windows, ``window`` is the number of the one that it was planned in.
         """
-        frames = [frame(self.folder / str(number), number) for number in range(self.workers)]
+        frames = [frame(place, number) for number, place in enumerate(self.places)]
         whole = pd.concat(frames, ignore_index=True)
         if self.windows is not None:
             whole["window"] = window_of(whole["planned_ns"].to_numpy(), self.windows)
@@ -206,7 +219,7 @@ class LoadResult:
     @cached_property
     def messages(self) -> pd.DataFrame:
         """Return the messages of all streams, in the order of their instants."""
-        frames = [messages(self.folder / str(number), number) for number in range(self.workers)]
+        frames = [messages(place, number) for number, place in enumerate(self.places)]
         whole = pd.concat(frames, ignore_index=True)
         return whole.sort_values("at_ns", kind="stable", ignore_index=True)
 
@@ -214,8 +227,8 @@ class LoadResult:
     def progress(self) -> pd.DataFrame:
         """Return the points at which bodies had come so far, by worker, request and instant."""
         frames = [
-            progress(self.folder / str(number), number, part)
-            for number, part in enumerate(self.rows)
+            progress(place, number, part)
+            for number, (place, part) in enumerate(zip(self.places, self.rows, strict=True))
         ]
         return pd.concat(frames, ignore_index=True)
 
@@ -223,14 +236,15 @@ class LoadResult:
     def stream_chunks(self) -> pd.DataFrame:
         """Return the chunks of all streamed answers, by worker, request and number."""
         frames = [
-            chunks(self.folder / str(number), number, part) for number, part in enumerate(self.rows)
+            chunks(place, number, part)
+            for number, (place, part) in enumerate(zip(self.places, self.rows, strict=True))
         ]
         return pd.concat(frames, ignore_index=True)
 
     @property
     def failures(self) -> list[str]:
         """Return the tracebacks of scripted users, one per kind of failure and worker."""
-        places = [self.folder / str(number) / "failures.txt" for number in range(self.workers)]
+        places = [place / "failures.txt" for place in self.places]
         return [text for place in places if place.exists() and (text := place.read_text())]
 
     def discard(self) -> None:

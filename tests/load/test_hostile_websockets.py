@@ -53,6 +53,7 @@ OVERTIME_S = 5.0
 MAX_GROWTH_BYTES = 200 * 1024 * 1024
 
 
+@pytest.mark.slow
 @pytest.mark.alone
 @pytest.mark.parametrize("deflate", [False, True], ids=["plain", "deflate"])
 def test_each_peer_is_counted_once_with_its_class_in_time_and_in_little_memory(
