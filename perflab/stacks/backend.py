@@ -23,6 +23,8 @@ class Launch:
     ``addresses`` gives host and port for each role the service needs; ``secret`` is the stack's
     password: it must not be printed, and reaches a service in a file only its user can read.
     ``memory_mib`` limits all its processes together, swap included (None: the backend's own limit).
+    ``cpus`` limits them to a share of the time of their cores: 0.2 is a fifth of one core (None: no
+    limit).
     """
 
     spec: ServiceSpec
@@ -34,6 +36,7 @@ class Launch:
     cores: tuple[int, ...]
     secret: str = field(repr=False)
     memory_mib: int | None = None
+    cpus: float | None = None
 
     def placeholders(self) -> dict[str, object]:
         """Return the values both backends share; each adds its own places."""
@@ -145,6 +148,9 @@ class Backend(Protocol):
 
     def memory_obstacle(self) -> str:
         """Return why services' memory cannot be limited here, and the way out; empty if it can."""
+
+    def cpu_obstacle(self) -> str:
+        """Return why services' CPU cannot be limited here, and the way out; empty if it can."""
 
     def start(self, launch: Launch) -> Instance:
         """Start one service; it need not be healthy yet."""

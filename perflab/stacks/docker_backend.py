@@ -25,6 +25,7 @@ from perflab.stacks.credentials import credentials_of
 from perflab.stacks.labels import read
 from perflab.stacks.losses import with_memory
 from perflab.stacks.patience import Interrupted, never, patiently
+from perflab.stacks.plan import CPU_PERIOD_US
 from perflab.stacks.spec import ServiceSpec, render
 
 SECRET_FILE = "/run/perflab-secret"
@@ -205,6 +206,16 @@ class DockerBackend:
             )
         return ""
 
+    def cpu_obstacle(self) -> str:
+        """Return why the engine cannot limit CPU; empty if it can."""
+        known = self.client.info()
+        if known.get("CpuCfsPeriod") and known.get("CpuCfsQuota"):
+            return ""
+        return (
+            "the engine keeps no quota of CPU time; take one whose kernel has CONFIG_CFS_BANDWIDTH "
+            "and which may use the control group 'cpu', or leave cpus out"
+        )
+
     def start(self, launch: Launch) -> DockerInstance:
         """Create and start the container on the host's network.
 
@@ -222,6 +233,8 @@ class DockerBackend:
         options: dict[str, Any] = {}
         if (files := launch.max_files()) is not None:
             options["ulimits"] = [Ulimit(name="nofile", soft=files, hard=files)]
+        if launch.cpus is not None:
+            options |= _cpu_limit(launch.cpus)
         if part.data:
             volume = _volume_name(launch)
             self.client.volumes.create(name=volume, labels=launch.labels.as_docker())
@@ -259,6 +272,11 @@ class DockerBackend:
                 launch.labels.service, f"its container cannot start: {error.explanation}"
             ) from None
         return instance
+
+
+def _cpu_limit(cpus: float) -> dict[str, int]:
+    """Return how long a container may run in each period, in microseconds."""
+    return {"cpu_period": CPU_PERIOD_US, "cpu_quota": round(cpus * CPU_PERIOD_US)}
 
 
 def _secrets(launch: Launch) -> dict[str, str]:

@@ -80,4 +80,5 @@ class Launcher:
             cores=self.placement.cores_of(resident.placement),
             secret=self.secret,
             memory_mib=resident.memory_mib,
+            cpus=resident.cpus,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -15,6 +16,12 @@ from perflab.stacks.spec import ServiceSpec, Value, load_service
 # A user who vanished is found out by the service only when its keep-alive has gone unanswered.
 RESET_PATIENCE_S = 45.0
 LEAST_MEMORY_MIB = 16
+# The kernel stops a service that has used up its time until the next period begins: its usual
+# periods would add pauses of up to 100 ms, which are the limit's and not the service's.
+CPU_PERIOD_US = 10_000
+# The kernel takes no quota below 1 ms of a period.
+LEAST_CPUS, MOST_CPUS = 0.1, 64.0
+Cpus = Annotated[float, Field(ge=LEAST_CPUS, le=MOST_CPUS, allow_inf_nan=False)]
 
 
 class Node(BaseModel):
@@ -22,8 +29,10 @@ class Node(BaseModel):
 
     ``needs`` binds each role the service names to another node; ``placement`` is a role of the
     placement table; ``memory_mib`` limits the memory of all its processes together, swap included
-    (None: as much as the backend gives). Treatments share a service that they want alike, unless
-    ``apart`` differs: then none meets what the other has left.
+    (None: as much as the backend gives); ``cpus`` limits their CPU to a share of the time of their
+    cores: 0.2 is a fifth of one core (None: all of it; only Docker can limit it). Treatments share
+    a service that they want alike, unless ``apart`` differs: then none meets what the other has
+    left.
 
     Raises
     ------
@@ -39,6 +48,7 @@ class Node(BaseModel):
     needs: Mapping[str, str] = Field(default_factory=dict)
     placement: ServiceRole = "services"
     memory_mib: int | None = Field(None, ge=LEAST_MEMORY_MIB)
+    cpus: Cpus | None = None
     apart: str = ""
 
     @field_validator("placement", mode="before")
@@ -123,6 +133,7 @@ class Resident(BaseModel):
     needs: Mapping[str, str]
     placement: ServiceRole
     memory_mib: int | None
+    cpus: float | None
 
 
 class Residency(BaseModel):
@@ -169,7 +180,7 @@ def _resident_for(
     _check_needs(spec, node, names)
     fixed = spec.scoped(spec.resolve(node.settings), "image", "start")
     needs = {role: names[target] for role, target in node.needs.items()}
-    bounds = (node.placement, node.memory_mib, node.apart)
+    bounds = (node.placement, node.memory_mib, node.cpus, node.apart)
     wiring = (tuple(sorted(fixed.items())), tuple(sorted(needs.items())))
     key = (node.name, node.service, *wiring, *bounds)
     if key not in residents:
@@ -182,6 +193,7 @@ def _resident_for(
             needs=needs,
             placement=node.placement,
             memory_mib=node.memory_mib,
+            cpus=node.cpus,
         )
     return residents[key]
 

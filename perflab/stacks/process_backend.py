@@ -104,6 +104,13 @@ class ProcessBackend:
         """Return why no control group can limit memory here; empty if one can."""
         return memory_group.obstacle()
 
+    def cpu_obstacle(self) -> str:
+        """Return why no plain process is limited in CPU."""
+        return (
+            "plain processes are bound to cores and have no quota of their time; use --backend "
+            "docker (parameter backend='docker')"
+        )
+
     def start(self, launch: Launch) -> ProcessInstance:
         """Start the service's command in a session of its own, bound to its cores."""
         folder = stack_folders.make_stack(launch.labels.stack)

@@ -101,12 +101,13 @@ class Residents:
             self.versions[name] = self.backend.versions(spec)
 
     def _check_limits(self) -> None:
-        limited = [item.name for item in self.residency.residents if item.memory_mib]
-        obstacle = self.backend.memory_obstacle() if limited else ""
-        if obstacle:
-            raise BackendUnavailable(
-                f"memory_mib of {', '.join(limited)} cannot be kept here: {obstacle}"
-            )
+        obstacles = {"memory_mib": self.backend.memory_obstacle, "cpus": self.backend.cpu_obstacle}
+        for limit, obstacle in obstacles.items():
+            limited = [item.name for item in self.residency.residents if getattr(item, limit)]
+            if limited and (why := obstacle()):
+                raise BackendUnavailable(
+                    f"{limit} of {', '.join(limited)} cannot be kept here: {why}"
+                )
 
     def start(self) -> None:
         """Start and seed every resident, dependencies first; those of one level side by side.

@@ -131,6 +131,7 @@ def send_some(client: socket.socket, count: int) -> None:
         client.sendall(bytes(count))
 
 
+@pytest.mark.slow
 @pytest.mark.alone
 def test_a_limit_changes_for_connections_that_are_open(link: Service) -> None:
     change(link, bytes_per_s=50_000)

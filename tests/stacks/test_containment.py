@@ -50,7 +50,7 @@ class Engine:
         self.steps.append("start")
 
 
-def launched(name: str) -> tuple[Engine, Launch]:
+def launched(name: str, **limits: Any) -> tuple[Engine, Launch]:
     spec = load_service(name)
     launch = Launch(
         spec=spec,
@@ -61,6 +61,7 @@ def launched(name: str) -> tuple[Engine, Launch]:
         control_port=5001,
         cores=(0,),
         secret=SECRET,
+        **limits,
     )
     engine = Engine()
     backend = DockerBackend(engine)

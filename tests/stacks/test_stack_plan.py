@@ -65,3 +65,10 @@ def test_nodes_that_may_take_different_memory_do_not_share_a_service() -> None:
     found = settle({"free": StackPlan(nodes=(ECHO,)), "small": small, "again": small})
     assert [resident.memory_mib for resident in found.residents] == [None, 64]
     assert found.serving["small"] == found.serving["again"] == {"echo": "echo-2"}
+
+
+def test_nodes_that_may_take_different_cpu_do_not_share_a_service() -> None:
+    slow = StackPlan(nodes=(ECHO.model_copy(update={"cpus": 0.2}),))
+    found = settle({"free": StackPlan(nodes=(ECHO,)), "slow": slow, "again": slow})
+    assert [resident.cpus for resident in found.residents] == [None, 0.2]
+    assert found.serving["slow"] == found.serving["again"] == {"echo": "echo-2"}
