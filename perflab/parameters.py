@@ -156,6 +156,8 @@ def _listed(model: type[Parameters], name: str, value: Any) -> Any:
     annotation = str(model.model_fields[name].annotation)
     if "tuple" not in annotation or isinstance(value, (list, tuple)):
         return value
+    if value == "" or (value is None and "None" not in annotation):
+        return []
     if isinstance(value, str):
         parsed = from_text(value)
         if isinstance(parsed, list):

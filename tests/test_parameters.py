@@ -182,6 +182,24 @@ def test_room_in_the_database_grows_with_the_pools() -> None:
         assert server.settings["max_connections"] == room
 
 
+@pytest.mark.parametrize(
+    ("name", "given", "services"),
+    [
+        ("inference_runtime", {"runtime": "sklearn,onnx,compiled"}, 3),
+        ("sync_vs_async", {"pool_minconn": "max,1", "workers": "1,2"}, 3),
+    ],
+)
+def test_the_database_has_room_for_the_pools_of_all_services_side_by_side(
+    name: str, given: dict[str, str], services: int
+) -> None:
+    plan = experiment(name).plan(experiment(name).check({**given, "pool_size": 40}))
+    residents = settle({each.name: each.stack for each in plan.treatments}).residents
+    assert sum(each.service == "inference" for each in residents) == services
+    (server,) = [each for each in residents if each.service == "postgres"]
+    # Each has a pool for each of two drivers.
+    assert int(server.settings["max_connections"]) >= services * 2 * 40
+
+
 @pytest.mark.parametrize("levels", ["x,y,z", [{}, "x"], {"a": 1}, ["x", None, [1]]])
 def test_a_list_of_a_wrong_type_says_one_thing(levels: object) -> None:
     for name, parameter in (("sync_vs_async", "round_trip_ms"), ("profile", "codec")):
@@ -195,3 +213,10 @@ def test_a_list_of_a_wrong_type_says_one_thing(levels: object) -> None:
 def test_every_parameter_has_a_meaning(name: str) -> None:
     for parameter, field in experiment(name).parameters.model_fields.items():
         assert field.description, parameter
+
+
+def test_a_list_that_is_given_as_nothing_is_empty() -> None:
+    own = experiment("registry_downloads")
+    assert own.check(parse_assignments(["rungs="])).model_dump()["rungs"] == ()
+    with pytest.raises(ParameterError, match="sets"):
+        own.check(parse_assignments(["sets="]))

@@ -6,9 +6,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
+from pydantic import Field, model_validator
+
 from perflab.experiments.experiment import RunParameters
+from perflab.experiments.preset import PresetParameters
 from perflab.instruments import Instrument
 from perflab.load.workload import Workload
+from perflab.parameters import did_you_mean
 from perflab.recordings import Contrast
 from perflab.recordings.contrasts import Direction
 from perflab.stacks.plan import StackPlan
@@ -28,6 +32,40 @@ class Labelled(Protocol):
 
 P = TypeVar("P", bound=RunParameters)
 R = TypeVar("R", bound=Labelled)
+
+
+class LadderParameters(PresetParameters):
+    """Parameters of a ladder: whose sets of rungs, and which rungs of them only."""
+
+    rungs: tuple[str, ...] = Field(
+        default=(),
+        description="of the chosen sets only these rungs, by name; empty: all of them",
+    )
+
+    def offered(self) -> Mapping[str, Labelled]:
+        """Return every rung of the chosen sets, by name."""
+        raise NotImplementedError
+
+    @model_validator(mode="after")
+    def _has_offered_rungs(self) -> LadderParameters:
+        among(self.offered(), self.rungs)
+        return self
+
+
+def among(offered: Mapping[str, R], names: Collection[str]) -> dict[str, R]:
+    """Return the rungs of these names, or all where none is named, in the order of the ladder.
+
+    Raises
+    ------
+    ValueError
+        A name is of no rung that is offered; the message has the nearest and all of them.
+    """
+    unknown = [f"'{name}'{did_you_mean(name, offered)}" for name in names if name not in offered]
+    if unknown:
+        raise ValueError(
+            f"rungs: the chosen sets have no {', '.join(unknown)}; they have: {', '.join(offered)}"
+        )
+    return {name: rung for name, rung in offered.items() if name in names or not names}
 
 
 @dataclass(frozen=True)

@@ -64,6 +64,17 @@ def test_every_handler_serves_out_of_the_store_of_either_backend(
     assert headers["content-length"] == str(SIZE)
 
 
+def test_either_store_keeps_the_connection_on_which_it_has_answered(residents: Residents) -> None:
+    residents.activate("it")
+    port = residents.active("it")["registry"].launch.port
+    before = residents.counts("it")["registry"]["store_connections"]["requests"]
+    for _ in range(2):
+        assert download(port)[0] == 200
+    after = residents.counts("it")["registry"]["store_connections"]
+    assert after["requests"] - before == 2
+    assert after["created"] == 1
+
+
 def test_no_store_gives_anything_to_who_has_not_its_password(
     residents: Residents, tmp_path: Path
 ) -> None:

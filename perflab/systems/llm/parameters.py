@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import Field, field_validator, model_validator
 
-from perflab.experiments.preset import Preset, PresetParameters
+from perflab.experiments.ladders import LadderParameters, among
+from perflab.experiments.preset import Preset
 from perflab.load.objective_words import objective
 from perflab.load.workload import Objective
 from perflab.systems.llm.preset import published_settings
-from perflab.systems.llm.rungs import Set
+from perflab.systems.llm.rungs import Rung, Set, chosen
 
 Limit = Annotated[int, Field(ge=64, le=1_000_000)]
 
 
-class StreamingParameters(PresetParameters):
+class StreamingParameters(LadderParameters):
     """Parameters of the experiment on streams."""
 
     preset: Preset = Field(
@@ -120,6 +122,10 @@ class StreamingParameters(PresetParameters):
         """Return what the preset sets."""
         return published_settings()
 
+    def offered(self) -> Mapping[str, Rung]:
+        """Return every rung of the chosen sets, by name."""
+        return chosen(self.sets, self.limits)
+
     @model_validator(mode="after")
     def _leaves_room_in_the_cycle(self) -> StreamingParameters:
         if self.answer_s >= self.interval_s:
@@ -145,3 +151,8 @@ class StreamingParameters(PresetParameters):
     def answer_s(self) -> float:
         """Return when the last token of an answer is due, in seconds."""
         return self.first_token_ms / 1e3 + (self.tokens - 1) / self.token_rate
+
+
+def rungs(parameters: StreamingParameters) -> dict[str, Rung]:
+    """Return the rungs of a run, by name."""
+    return among(parameters.offered(), parameters.rungs)

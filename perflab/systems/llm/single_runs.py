@@ -14,7 +14,7 @@ from collections.abc import Mapping
 
 from perflab.analysis.methods.comparison import Effect
 from perflab.analysis.methods.single_runs import Apart, apart
-from perflab.analysis.treatments.evaluation import Finding
+from perflab.analysis.treatments.evaluation import Finding, with_trials
 from perflab.analysis.treatments.joint import JointClaim
 from perflab.analysis.treatments.noise import noise_flags
 from perflab.analysis.treatments.verdict import Outcome, Verdict, Way
@@ -26,6 +26,8 @@ from perflab.systems.llm.preset import RESULTS, STUDY
 
 CLAIM = "claim 3"
 MOST_BEYOND = 0.05
+# Who has enough descriptors never meets the threshold.
+FILES, ENOUGH = "max_files", "enough"
 SHARE = Response(
     name="pairs_beyond_share", title="share of pairs of single runs beyond the published ratio",
     noun="pairs of single runs",
@@ -45,7 +47,7 @@ def runs_apart(run: Run) -> Apart:
     trials = run.valid_trials()
     if USERS not in trials:
         return apart([], published_ratio())
-    own = trials[trials["factor_max_files"] != "enough"].merge(rungs_of(run), on="treatment")
+    own = trials[trials[f"factor_{FILES}"] != ENOUGH].merge(rungs_of(run), on="treatment")
     groups = [each[USERS].astype(float).tolist() for _, each in own.groupby("treatment")]
     return apart(groups, published_ratio())
 
@@ -61,10 +63,14 @@ def judged_claims(run: Run) -> Mapping[str, JointClaim]:
         )
     contrast = Contrast(
         name=CLAIM, claim="a threshold of failures makes runs comparable", response=SHARE.name,
-        numerator={}, denominator={},
+        numerator={}, denominator={}, source=f"llm_proxy study, {CLAIM}",
     )  # fmt: skip
-    finding = Finding(contrast, SHARE, effect, verdict, noise=noise_flags(run))
-    return {CLAIM: JointClaim((finding,), verdict)}
+    finding = Finding(
+        contrast, SHARE, effect, verdict, noise=noise_flags(run), limit=f"at most {MOST_BEYOND:g}"
+    )
+    levels = {item.name: item.levels.get(FILES, ENOUGH) for item in run.record.treatments}
+    names = [name for name, files in levels.items() if files != ENOUGH]
+    return {CLAIM: JointClaim((with_trials(finding, run, names),), verdict)}
 
 
 def verdict_on(found: Apart) -> Verdict:

@@ -19,7 +19,7 @@ from perflab.stacks.hooks import HttpHook
 from perflab.stacks.plan import StackPlan
 from perflab.systems.llm.asking import request
 from perflab.systems.llm.broken_off import BrokenOff
-from perflab.systems.llm.parameters import StreamingParameters
+from perflab.systems.llm.parameters import StreamingParameters, rungs
 from perflab.systems.llm.rungs import MODES, Rung
 from perflab.systems.llm.service import stack
 from perflab.systems.llm.stream_cost import StreamCost
@@ -140,7 +140,7 @@ def _ramp(parameters: StreamingParameters) -> ClosedLoop:
 LADDER = Ladder(levels, _stack, workload, instruments)
 
 
-def remarks(parameters: StreamingParameters, rungs: Mapping[str, Rung]) -> Sequence[Remark]:
+def remarks(parameters: StreamingParameters) -> Sequence[Remark]:
     """Return what a reader of the plan must know: what success is, and what has no length."""
     least = parameters.chunks_for_success
     text = (
@@ -149,13 +149,14 @@ def remarks(parameters: StreamingParameters, rungs: Mapping[str, Rung]) -> Seque
         " answer lasts is mostly set by that"
     )
     found = [Remark(code="llm.success", text=text)]
-    if any(rung.is_ramp for rung in rungs.values()):
+    chosen_ones = rungs(parameters).values()
+    if any(rung.is_ramp for rung in chosen_ones):
         text = (
             f"users join until {parameters.failures} requests have failed; what is under way then"
             " goes on to its end and is in no time and no throughput"
         )
         found.append(Remark(code="llm.threshold", text=text))
-    if any(rung.is_search for rung in rungs.values()):
+    if any(rung.is_search for rung in chosen_ones):
         text = (
             f"capacity is the most users that hold {' and '.join(parameters.objectives)}; versions"
             f" that are less than {parameters.search_tolerance:.3g} apart may get the same number"

@@ -12,7 +12,7 @@ from functools import partial
 from perflab.experiments.ladders import between, having
 from perflab.recordings import Contrast, ContrastPair
 from perflab.recordings.contrasts import Direction
-from perflab.systems.metricstream.rungs import BEFORE, OF_THE_LAB, THREADINGS
+from perflab.systems.metricstream.rungs import BEFORE, LOAD_TESTS, OF_THE_LAB, THREADINGS
 
 SUCCESS, CPU, THROUGHPUT = "success_share", "server_cpu_us_per_request", "throughput_rps"
 CORES, TOLD_SUCCESS = "cpu_share_metricstream", "told_success_rate"
@@ -27,6 +27,8 @@ WORDS = {
     CORES: "server's cores",
     TOLD_SUCCESS: "success as told",
 }
+# What a request costs is asked of both: each claim about it says of which.
+SEEN_IN = {CPU: "the server's CPU", MEAN: "the mean latency"}
 TABLE = "metricstream study, phases table"
 EXPECTED = "metricstream study, phase 7 (expected there, never measured)"
 # The direction of success in each phase: of 4 and 5 no figure is published.
@@ -92,18 +94,20 @@ def _interactions() -> Iterator[Contrast]:
         ("pool_closes_new", "thread_closes_new"),
         ("pool_keeps_reused", "thread_keeps_reused"),
     )
-    for response in (CPU, MEAN):
+    for response, to in SEEN_IN.items():
         yield _between(
             new, response, "none",
-            "while every request connects, a thread pool makes no difference",
+            f"while every request connects, a thread pool makes no difference to {to}",
             "metricstream study, claim 2",
         )  # fmt: skip
-        yield _between(kept, response, None, "beyond the study: a pool where connections are kept")
+        yield _between(
+            kept, response, None, f"beyond the study: {to} with a pool where connections are kept"
+        )
         yield _interaction(response, new, kept)
         for how in THREADINGS:
             yield _between(
                 (f"{how}_closes_new", f"{how}_keeps_reused"), response, "greater",
-                f"setting connections up is what a request costs ({how})",
+                f"setting connections up is what a request costs, seen in {to} ({how})",
                 "metricstream study, claim 1",
             )  # fmt: skip
     yield _between(
@@ -124,7 +128,8 @@ def _interaction(response: str, new: tuple[str, str], kept: tuple[str, str]) -> 
     )
     return Contrast(
         name=f"pool x keep-alive, {WORDS[response]}",
-        claim="beyond the study: what a pool changes is another with keep-alive than without",
+        claim=f"beyond the study: what a pool changes in {SEEN_IN[response]} is another with "
+        "keep-alive than without",
         response=response,
         numerator=first.numerator,
         denominator=first.denominator,
@@ -180,5 +185,6 @@ def _naive() -> Iterator[Contrast]:
     for naive, own in OF_THE_LAB.items():
         yield _between(
             (naive, own), CORES, None,
-            "beyond the study: the server's CPU with the naive client's load and with the lab's",
+            "beyond the study: the server's CPU with the naive client's load and with the lab's "
+            f"({LOAD_TESTS[naive]})",
         )  # fmt: skip

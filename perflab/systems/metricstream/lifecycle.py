@@ -8,18 +8,18 @@ from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
-from perflab.experiments.ladders import Ladder
-from perflab.experiments.preset import Preset, PresetParameters
+from perflab.experiments.ladders import Ladder, LadderParameters, among
+from perflab.experiments.preset import Preset
 from perflab.instruments import STANDARD, Instrument
 from perflab.load.life_cycle import Connections
 from perflab.load.workload import Arrivals, ClosedLoop, OpenLoop, Request, Stage, Workload
 from perflab.recordings import Remark
 from perflab.stacks.hooks import HttpHook
-from perflab.stacks.plan import Node, StackPlan
+from perflab.stacks.plan import CPU_PERIOD_US, Cpus, Node, StackPlan
 from perflab.systems.metricstream import naive_load
 from perflab.systems.metricstream.connection_cost import ConnectionCost
 from perflab.systems.metricstream.preset import published_settings
-from perflab.systems.metricstream.rungs import Rung, Set
+from perflab.systems.metricstream.rungs import Rung, Set, chosen
 
 NODE = "metricstream"
 # Beyond these the server would turn connections away by its own limit.
@@ -29,7 +29,7 @@ SLOWEST_S = 120.0
 Users = Annotated[int, Field(ge=1, le=1000)]
 
 
-class LifeCycleParameters(PresetParameters):
+class LifeCycleParameters(LadderParameters):
     """Parameters of the experiment on connections."""
 
     preset: Preset = Field(
@@ -84,11 +84,20 @@ class LifeCycleParameters(PresetParameters):
         min_length=1,
         description="levels of the set 'clients': users of a closed loop without think time",
     )
+    server_cpus: Cpus | None = Field(
+        default=None,
+        description="CPUs that the server may use (0.2: a fifth of one core), so that the server "
+        "and not the client is the limit of a closed loop; None: all of its cores; needs Docker",
+    )
 
     @classmethod
     def published_values(cls) -> dict[str, Any]:
         """Return what the preset sets."""
         return published_settings()
+
+    def offered(self) -> Mapping[str, Rung]:
+        """Return every rung of the chosen sets, by name."""
+        return chosen(self.sets, self.users)
 
     @model_validator(mode="after")
     def _is_not_too_long_for_the_naive_client(self) -> LifeCycleParameters:
@@ -100,6 +109,11 @@ class LifeCycleParameters(PresetParameters):
                 "target_rate, or leave 'naive' out of sets"
             )
         return self
+
+
+def rungs(parameters: LifeCycleParameters) -> dict[str, Rung]:
+    """Return the rungs of a run, by name."""
+    return among(parameters.offered(), parameters.rungs)
 
 
 def levels(parameters: LifeCycleParameters, rung: Rung) -> Mapping[str, object]:
@@ -138,7 +152,7 @@ def stack(parameters: LifeCycleParameters, rung: Rung) -> StackPlan:
     """Return the server with the settings of a rung, and its own count of what it took."""
     room = max(LEAST_CONNECTIONS, 2 * users(parameters, rung))
     settings = {**rung.settings, "max_connections": room}
-    server = Node(name=NODE, service="metricstream", settings=settings)
+    server = Node(name=NODE, service="metricstream", settings=settings, cpus=parameters.server_cpus)
     other = () if rung.load_from == "lab" else (naive_load.node(_asked(parameters, rung)),)
     return StackPlan(
         nodes=(server, *other),
@@ -217,19 +231,33 @@ def _length_s(parameters: LifeCycleParameters) -> float:
 LADDER = Ladder(levels, stack, workload, instruments)
 
 
-def remarks(parameters: LifeCycleParameters, rungs: Mapping[str, Rung]) -> Sequence[Remark]:
+def remarks(parameters: LifeCycleParameters) -> Sequence[Remark]:
     """Return what a reader of the plan must know: what success is, and who may be the limit."""
     success = (
         f"success is an answer of 202 within {parameters.timeout_s:g} s, of all requests planned; "
         "the study does not define its own, so its percentages lie beside and are not compared"
     )
     found = [Remark(code="metricstream.success", text=success)]
-    if any(rung.load == "closed" for rung in rungs.values()):
+    chosen_ones = rungs(parameters).values()
+    if parameters.server_cpus is not None:
+        found.append(_cpu_limit(parameters.server_cpus))
+    if any(rung.load == "closed" for rung in chosen_ones):
         text = (
-            "closed loops without think time: this server answers faster than one core of a client "
-            "can ask; where the client is the limit, the trial is refused, and that is the answer"
+            "closed loops without think time: with a whole core this server answers faster than "
+            "one core of a client can ask; where the client is the limit, the trial is refused, "
+            "and that is the answer"
         )
         found.append(Remark(code="metricstream.closed_loop", text=text))
-    if any(rung.load_from != "lab" for rung in rungs.values()):
+    if any(rung.load_from != "lab" for rung in chosen_ones):
         found.append(Remark(code="metricstream.naive_client", text=naive_load.REMARK))
     return found
+
+
+def _cpu_limit(cpus: float) -> Remark:
+    period_ms = CPU_PERIOD_US / 1e3
+    text = (
+        f"the server could use {cpus:g} CPUs, by a quota of {cpus * period_ms:g} ms of CPU time in "
+        f"every period of {period_ms:g} ms: its rates are not those of the machine, and its "
+        "response times hold waits for the next period"
+    )
+    return Remark(code="metricstream.cpu_limit", text=text)

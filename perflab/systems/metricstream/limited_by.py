@@ -12,9 +12,10 @@ undecided       anything else
 
 *Reached* is 95% of the target: for the naive client by its own count, for the lab's by its answers
 a second and by the share of planned requests that were answered in time. A server *has room* where
-it took less than nine tenths of a core, dropped no connection for want of room, and no more than a
-tenth of the clients waited at once to be accepted. Where the naive client may only use cores of the
-server's, both together must leave that tenth: else the two are in each other's way.
+it took less than nine tenths of a core (or of ``server_cpus``, where that is less than one),
+dropped no connection for want of room, and no more than a tenth of the clients waited at once to be
+accepted. Where the naive client may only use cores of the server's, both together must leave a
+tenth of a core: else the two are in each other's way.
 
 A pair of load tests is called what three quarters of its blocks are called, and three at least.
 **Claim 4** (the generator was the bottleneck) is judged for the study's main load test by the ratio
@@ -33,13 +34,13 @@ import numpy as np
 import pandas as pd
 
 from perflab.analysis.methods.comparison import effect_of
-from perflab.analysis.treatments.evaluation import Finding
+from perflab.analysis.treatments.evaluation import Finding, with_trials
 from perflab.analysis.treatments.joint import JointClaim, joined
 from perflab.analysis.treatments.noise import noise_flags
 from perflab.analysis.treatments.verdict import SMALLEST_N, Limit, Outcome, Verdict, Way, judge
 from perflab.numerals import counted
 from perflab.recordings import Contrast, Response, Run
-from perflab.systems.metricstream.rungs import OF_THE_LAB
+from perflab.systems.metricstream.rungs import LOAD_TESTS, OF_THE_LAB
 
 REACHED, FULL_CORE, QUEUED, MOST = 0.95, 0.9, 0.1, 0.75
 NOBODY, CLIENT, SERVER, UNDECIDED = (
@@ -56,8 +57,12 @@ class Pair:
     """A load test of the study beside the lab's client; ``claim`` is what was published of it."""
 
     naive: str
-    words: str
     claim: str = ""
+
+    @property
+    def words(self) -> str:
+        """What the load test does with connections."""
+        return LOAD_TESTS[self.naive]
 
     @property
     def own(self) -> str:
@@ -66,9 +71,9 @@ class Pair:
 
 
 PAIRS = (
-    Pair("naive_closes_new", "a connection per request", "claim 4"),
-    Pair("naive_closes_reused", "a connection kept, which the server closes"),
-    Pair("naive_keeps_reused", "a connection kept by both"),
+    Pair("naive_closes_new", "claim 4"),
+    Pair("naive_closes_reused"),
+    Pair("naive_keeps_reused"),
 )
 
 
@@ -126,13 +131,14 @@ def _by_block(run: Run, rung: str) -> pd.DataFrame:
 
 def _has_room(run: Run, trials: pd.DataFrame) -> pd.Series[bool]:
     """Say in which blocks the server had room; a queue that the kernel does not tell is none."""
-    used = trials["cpu_share_metricstream"]
+    own = used = trials["cpu_share_metricstream"]
     if _share_cores(run):
-        used = used + trials["cpu_share_naive_client"].fillna(0.0)
+        used = own + trials["cpu_share_naive_client"].fillna(0.0)
+    full = FULL_CORE * min(1.0, run.record.parameters.get("server_cpus") or 1.0)
     clients = float(run.record.parameters["clients"])
     queued = trials["accept_queue_max_metricstream"].fillna(math.inf) > QUEUED * clients
     dropped = trials["accept_drops_metricstream"].fillna(math.inf) > 0
-    return (used < FULL_CORE) & ~queued & ~dropped
+    return (own < full) & (used < FULL_CORE) & ~queued & ~dropped
 
 
 def _share_cores(run: Run) -> bool:
@@ -165,7 +171,7 @@ def finding_of(run: Run, pair: Pair) -> Finding:
         verdict = Verdict(Outcome.OPPOSITE, told, Way.OPPOSITE)
     else:
         verdict = Verdict(verdict.outcome, f"{verdict.reason}; {told}", verdict.direction)
-    return Finding(
+    found = Finding(
         contrast,
         RATES,
         effect,
@@ -173,7 +179,10 @@ def finding_of(run: Run, pair: Pair) -> Finding:
         blocks=tuple(int(block) for block in known.index),
         left_out=len(by_block) - len(known),
         noise=noise_flags(run),
+        limit=f"smaller than {REACHED:g}",
     )
+    sides = (contrast.numerator, contrast.denominator)
+    return with_trials(found, run, [name for side in sides for name in run.record.selected(side)])
 
 
 def in_words(blocks: pd.DataFrame) -> str:

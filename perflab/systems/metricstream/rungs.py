@@ -111,6 +111,12 @@ OF_THE_LAB = {
     f"naive_{server}_{client}": f"thread_{server}_{client}"
     for server, client in (("closes", "new"), ("closes", "reused"), ("keeps", "reused"))
 }
+# What each does with connections.
+LOAD_TESTS = {
+    "naive_closes_new": "a connection per request",
+    "naive_closes_reused": "a connection kept, which the server closes",
+    "naive_keeps_reused": "a connection kept by both",
+}
 NAIVE = {
     name: CROSSED[own].model_copy(
         update={"label": f"{CROSSED[own].label}, naive client", "load_from": "naive_client"}

@@ -9,8 +9,8 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from perflab.experiments.ladders import Ladder
-from perflab.experiments.preset import Preset, PresetParameters
+from perflab.experiments.ladders import Ladder, LadderParameters, among
+from perflab.experiments.preset import Preset
 from perflab.instruments import STANDARD, Instrument, Requests
 from perflab.load.workload import Burst, Request, Workload
 from perflab.numerals import counted
@@ -21,7 +21,7 @@ from perflab.systems.registry import inside
 from perflab.systems.registry.model_file import model_crc32
 from perflab.systems.registry.preset import BYTES_PER_S, differences, published_settings
 from perflab.systems.registry.registry_counts import RegistryCounts
-from perflab.systems.registry.rungs import Rung, Set, lanes
+from perflab.systems.registry.rungs import Rung, Set, chosen, lanes
 from perflab.systems.registry.service import PATH, stack
 
 NODE = "registry"
@@ -39,7 +39,7 @@ INSTRUMENTS = (
 )
 
 
-class DownloadParameters(PresetParameters):
+class DownloadParameters(LadderParameters):
     """Parameters of the experiments on downloads.
 
     A tenth of the published size and time-out at the published bytes per second of a connection:
@@ -87,6 +87,10 @@ class DownloadParameters(PresetParameters):
         """Return what the preset sets."""
         return published_settings()
 
+    def offered(self) -> Mapping[str, Rung]:
+        """Return every rung of the chosen sets, by name."""
+        return chosen(self.sets)
+
     @model_validator(mode="after")
     def _starts_afresh(self) -> DownloadParameters:
         if self.fresh_blocks != 1:
@@ -105,6 +109,11 @@ class DownloadParameters(PresetParameters):
                 "give those, or leave 'inside' out of sets"
             )
         return self
+
+
+def rungs(parameters: DownloadParameters) -> dict[str, Rung]:
+    """Return the rungs of a run, by name."""
+    return among(parameters.offered(), parameters.rungs)
 
 
 def levels(parameters: DownloadParameters, rung: Rung) -> Mapping[str, object]:
@@ -209,14 +218,15 @@ def expected_s(parameters: DownloadParameters, rung: Rung) -> float:
 LADDER = Ladder(levels, stack_of, workload, instruments)
 
 
-def remarks(parameters: DownloadParameters, rungs: Mapping[str, Rung]) -> list[Remark]:
+def remarks(parameters: DownloadParameters) -> list[Remark]:
     """Say how long a run takes, and where its load is not the published one."""
+    chosen_ones = rungs(parameters).values()
     block_s = AROUND_BLOCK_S + sum(
-        AROUND_TRIAL_S + expected_s(parameters, rung) for rung in rungs.values()
+        AROUND_TRIAL_S + expected_s(parameters, rung) for rung in chosen_ones
     )
     text = (
-        f"a block of {counted(len(rungs), 'rung')} takes about {_in_words(block_s)}, the run of "
-        f"{counted(parameters.planned_blocks, 'block')} about "
+        f"a block of {counted(len(chosen_ones), 'rung')} takes about {_in_words(block_s)}, the "
+        f"run of {counted(parameters.planned_blocks, 'block')} about "
         f"{_in_words(block_s * parameters.planned_blocks)}"
     )
     found = [Remark(code="registry.length", text=text)]

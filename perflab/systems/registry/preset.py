@@ -19,7 +19,7 @@ PUBLISHED = {
 # One download by itself takes 31 s over it: the study says 30 to 40.
 BYTES_PER_S = 800_000.0
 # What says how often, where and of which rungs something is measured, and not what.
-NO_SETTINGS = frozenset({*RunParameters.model_fields, "preset", "sets"})
+NO_SETTINGS = frozenset({*RunParameters.model_fields, "preset", "sets", "rungs"})
 
 
 def published_settings() -> dict[str, Any]:

@@ -27,8 +27,10 @@ class Gateway:
         objects, internal = data / "objects", data / "iam"
         for folder in (objects, internal):
             folder.mkdir(parents=True, exist_ok=True)
+        # Without being told so it closes every connection after one answer.
+        words = ["--port", f"{host}:{port}", "--quiet", "--keep-alive", "posix", str(objects)]
         self._child = subprocess.Popen(
-            [program(), "--port", f"{host}:{port}", "--quiet", "posix", str(objects)],
+            [program(), *words],
             env={
                 **os.environ,
                 "ROOT_ACCESS_KEY": user,

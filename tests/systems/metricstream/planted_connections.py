@@ -61,13 +61,15 @@ def write_posts(
     blocks: int = 2,
     planted: Planted = nothing_planted,
     cores: int = 2,
+    **parameters: object,
 ) -> Run:
     """Write a run; throughput follows a scalability law in the users of a closed loop.
 
-    ``planted`` gives columns of a trial, by its rung and block, over those that are written.
+    ``planted`` gives columns of a trial, by its rung and block, over those that are written;
+    ``parameters`` are further ones of the experiment.
     """
     own = experiment("connection_lifecycle")
-    plan = own.plan(own.check({"sets": sets, "blocks": blocks, "seed": 1}))
+    plan = own.plan(own.check({"sets": sets, "blocks": blocks, "seed": 1, **parameters}))
     placed = placement(range(cores))
     writer = RunWriter.create(root, new_record(plan, choose("process"), placed))
     for block in range(blocks):

@@ -60,8 +60,10 @@ def planted(naive: float, own: float, of_own: Mapping[str, float] = ROOM, **more
     return of
 
 
-def run_of(folder: Path, what: Planted, blocks: int = 6, cores: int = 8) -> Run:
-    return write_posts(folder, ("naive",), blocks, what, cores)
+def run_of(
+    folder: Path, what: Planted, blocks: int = 6, cores: int = 8, **parameters: object
+) -> Run:
+    return write_posts(folder, ("naive",), blocks, what, cores, **parameters)
 
 
 FULL = {**ROOM, "cpu_share_metricstream": 0.97}
@@ -107,6 +109,15 @@ def test_a_naive_client_on_the_cores_of_the_server_must_leave_room_too(tmp_path:
         for cores in (2, 8)
     }
     assert words == {2: UNDECIDED, 8: CLIENT}
+
+
+def test_a_server_that_uses_all_of_its_share_of_a_core_has_no_room(tmp_path: Path) -> None:
+    what = planted(0.5, 1.0, cpu_share_metricstream=0.24)
+    words = {
+        cpus: word_of(blocks_of(run_of(tmp_path / str(cpus), what, server_cpus=cpus), PAIRS[0]))
+        for cpus in (None, 2, 0.5, 0.25)
+    }
+    assert words == {None: CLIENT, 2: CLIENT, 0.5: CLIENT, 0.25: UNDECIDED}
 
 
 def test_two_blocks_tell_nothing(tmp_path: Path) -> None:
@@ -185,6 +196,7 @@ def test_where_another_generator_loads_no_request_is_taken_apart(tmp_path: Path)
     assert not {f"rung={naive}" for naive in OF_THE_LAB} & shown
 
 
+@pytest.mark.slow
 def test_the_figure_is_drawn_from_its_file_and_no_text_is_cut(tmp_path: Path) -> None:
     run = run_of(tmp_path, planted(0.5, 1.0))
     drawn = pictures(run)["client_or_server"]

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from perflab.recordings import Run
-from perflab.systems.metricstream.figures.life_cycle_parts import parts_table
+from perflab.systems.metricstream.figures.life_cycle_parts import LIFE_CYCLE_PARTS, parts_table
 from perflab.systems.metricstream.figures.success_by_phase import success_table
 from perflab.systems.metricstream.figures.throughput_over_clients import clients_table
 from tests.figures.saved import check_drawn_from_files
-from tests.figures.shown import all_words, cut_off, overlapping, pictures
+from tests.figures.shown import all_words, cut_off, overlapping, picture, pictures
 from tests.systems.metricstream.planted_connections import PLANTED_US, write_posts
 
 OWN = {
@@ -49,6 +49,16 @@ def test_the_bars_are_the_planted_shares_and_both_ends_of_the_published_ranges(p
     assert table["published: most connecting", "close"] == pytest.approx(0.07)
 
 
+def test_a_treatment_without_a_valid_trial_says_so_in_its_place(tmp_path) -> None:
+    def refused(rung: str, block: int) -> dict[str, object]:  # noqa: ARG001
+        return {"state": "invalid"} if rung == "low_new" else {}
+
+    run = write_posts(tmp_path, ("parts",), 2, refused)
+    table = parts_table(run)
+    assert list(table.loc[table["treatment"] == "rung=low_new", "what"]) == ["no valid trial"]
+    assert "no valid trial" in all_words(picture(LIFE_CYCLE_PARTS, run))
+
+
 def test_success_lies_beside_what_was_published_before_and_after_the_phase(planted) -> None:
     table = success_table(planted["phases"])
     own = table[table["treatment"] == "rung=phase_6"].set_index("what")["value"]
@@ -64,3 +74,10 @@ def test_the_published_limit_is_told_in_cores_of_the_measured_server(planted) ->
     assert "18.7 cores" in words
     (peak,) = table.loc[table["what"] == "peak", "words"]
     assert "throughput peaks at a load of" in peak
+
+
+def test_a_limit_on_the_server_s_cpu_is_told_beside_its_throughput(planted, tmp_path) -> None:
+    assert "limited" not in set(clients_table(planted["clients"])["what"])
+    limited = clients_table(write_posts(tmp_path, ("clients",), 2, server_cpus=0.2))
+    (words,) = limited.loc[limited["what"] == "limited", "words"]
+    assert words.startswith("the server could use 0.2 CPUs")

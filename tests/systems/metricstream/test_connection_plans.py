@@ -7,12 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from perflab.errors import ParameterError
 from perflab.load.workload import ClosedLoop, OpenLoop
 from perflab.systems import experiment
 from perflab.systems.metricstream.connection_cost import miscounted, success_share
 from perflab.systems.metricstream.request_parts import PARTS, part_columns
 from perflab.systems.metricstream.rungs import BEFORE, CROSSED, PHASES, SETS
 from perflab.trials.plan import RunPlan
+from perflab.trials.protocol import resolved
 from tests.load.planted import load_result
 from tests.systems.metricstream.planted_connections import NUMBER, PLANTED_US, posts
 
@@ -63,6 +65,30 @@ def test_closed_loops_are_kept_up_until_their_last_answer() -> None:
         for treatment in plan(sets=[name]).treatments:
             assert isinstance(treatment.workload.arrivals, ClosedLoop)
             assert treatment.workload.arrivals.keep_up
+
+
+def test_a_limit_on_the_cpu_of_the_server_reaches_it_alone_and_is_on_the_record() -> None:
+    every = plan(sets=["saturation", "naive"], server_cpus=0.2)
+    for treatment in every.treatments:
+        limits = {node.name: node.cpus for node in treatment.stack.nodes}
+        assert limits.pop("metricstream") == 0.2
+        assert set(limits.values()) <= {None}, "the naive client is not limited"
+        written = resolved(treatment.stack)["nodes"][0]
+        assert (written["name"], written["cpus"]) == ("metricstream", 0.2)
+    (said,) = [each for each in every.warnings if each.code == "metricstream.cpu_limit"]
+    assert "0.2 CPUs, by a quota of 2 ms of CPU time in every period of 10 ms" in said
+
+
+def test_without_a_limit_the_server_has_all_of_its_cores_and_nothing_is_said() -> None:
+    every = plan()
+    assert {node.cpus for each in every.treatments for node in each.stack.nodes} == {None}
+    assert "metricstream.cpu_limit" not in {each.code for each in every.warnings}
+
+
+@pytest.mark.parametrize("cpus", [0, 0.09, -1, 65])
+def test_a_limit_that_the_kernel_does_not_take_is_refused_before_the_run(cpus: float) -> None:
+    with pytest.raises(ParameterError, match="server_cpus"):
+        plan(server_cpus=cpus)
 
 
 def test_a_pool_is_set_against_threads_with_and_without_keep_alive() -> None:

@@ -25,10 +25,13 @@ LOOK_S = 0.5
 
 # A planted run need not survive a crash of the machine.
 @patch("os.fsync", new=lambda _: None)
-def write_downloads(root: Path, sets: tuple[str, ...] = ("ladder",), blocks: int = 1) -> Run:
+def write_downloads(
+    root: Path, sets: tuple[str, ...] = ("ladder",), blocks: int = 1, rungs: tuple[str, ...] = ()
+) -> Run:
     """Write a run in which downloads come in batches of as many as a rung lets run at a time."""
     own = experiment("registry_downloads")
-    plan = own.plan(own.check({"sets": sets, "clients": CLIENTS, "blocks": blocks, "seed": 1}))
+    asked = {"sets": sets, "clients": CLIENTS, "blocks": blocks, "seed": 1, "rungs": rungs}
+    plan = own.plan(own.check(asked))
     writer = RunWriter.create(root, new_record(plan, choose("process"), placement()))
     for block in range(blocks):
         for position, treatment in enumerate(plan.treatments):

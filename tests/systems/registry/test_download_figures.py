@@ -8,11 +8,11 @@ import pytest
 
 from perflab.recordings import Run
 from perflab.systems.registry.figures.counts_over_time import counts_table
-from perflab.systems.registry.figures.download_ladder import ladder_table
+from perflab.systems.registry.figures.download_ladder import DOWNLOAD_LADDER, ladder_table
 from perflab.systems.registry.figures.thread_curve import thread_table
 from perflab.systems.registry.figures.waterfall import waterfall_table
 from tests.figures.saved import check_columns_are_seen, check_drawn_from_files
-from tests.figures.shown import all_words, cut_off, overlapping, pictures
+from tests.figures.shown import all_words, cut_off, overlapping, picture, pictures
 from tests.systems.registry.planted_downloads import write_downloads
 
 OF_LADDER = ["download_ladder", "waterfall", "counts_over_time"]
@@ -93,6 +93,13 @@ def test_a_load_from_inside_stands_beside_the_labs_own_and_is_called_as_told(ins
         assert "the service's own generator" in " ".join(all_words(drawn[name]).split())
 
 
+def test_rungs_with_the_load_from_inside_are_drawn_by_themselves_too(tmp_path: Path) -> None:
+    names = ("step_0_inside", "step_3_inside")
+    table = ladder_table(write_downloads(tmp_path, ("inside",), rungs=names))
+    told = table[(table["panel"] == "succeeded") & (table["what"] == "as told")]
+    assert sorted(told["treatment"]) == [f"rung={name}" for name in names]
+
+
 def test_a_waterfall_of_a_load_from_inside_shows_downloads_and_not_the_labs_looks(
     inside: Run,
 ) -> None:
@@ -125,3 +132,10 @@ def test_the_thread_curve_has_the_last_step_alone_and_draws_batches(threads: Run
     # 20 downloads of 2,483,401 bytes at 800,000 bytes/s: 4 batches with 6 threads, 1 with 20.
     assert curve[6] == pytest.approx(4 * 3.10425, rel=1e-4)
     assert curve[20] == pytest.approx(3.10425, rel=1e-4)
+
+
+def test_rungs_stand_in_the_order_of_the_ladder_whatever_is_compared(tmp_path: Path) -> None:
+    rungs = ("step_0", "step_1_32", "step_2", "step_3", "streamed")
+    drawn = picture(DOWNLOAD_LADDER, write_downloads(tmp_path, ("ladder", "beyond"), rungs=rungs))
+    labels = [text.get_text() for text in drawn.axes[0].get_yticklabels()]
+    assert [label.split(":")[0] for label in labels[:4]] == [f"step {n}" for n in range(4)]

@@ -43,6 +43,12 @@ def test_sizes_are_compared_at_the_published_load_only_and_as_bounds() -> None:
     (size,) = [each for each in plan(preset="published").contrasts if each.name == FIXES]
     assert size.published_ratio == pytest.approx(63.2 / 301.16)
     assert size.published_bound == "at most"
+    (chosen_alone,) = [
+        each
+        for each in plan(preset="published", rungs="step_0,step_3").contrasts
+        if each.name == FIXES
+    ]
+    assert chosen_alone == size
     for other in ({}, {"preset": "published", "clients": 50},
                   {"preset": "published", "bytes_per_s": 500_000}):  # fmt: skip
         (none,) = [each for each in plan(**other).contrasts if each.name == FIXES]

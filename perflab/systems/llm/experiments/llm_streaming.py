@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from perflab.experiments.experiment import Experiment
-from perflab.recordings import Contrast, Remark
+from perflab.recordings import Contrast
 from perflab.systems.llm import claims, streaming
-from perflab.systems.llm.parameters import StreamingParameters
+from perflab.systems.llm.parameters import StreamingParameters, rungs
 from perflab.systems.llm.preset import published_settings
-from perflab.systems.llm.rungs import Rung, chosen
 
 # What of the published stress test is stated.
 OF_STRESS = ("stress_users", "interval_s", "failures", "ramp_s", "chunks_for_success")
 
 
-def _rungs(parameters: StreamingParameters) -> dict[str, Rung]:
-    return chosen(parameters.sets, parameters.limits)
-
-
 def _contrasts(parameters: StreamingParameters) -> list[Contrast]:
     stated = published_settings()
     as_published = all(getattr(parameters, name) == stated[name] for name in OF_STRESS)
-    return claims.contrasts(_rungs(parameters), parameters.limits, as_published)
-
-
-def _warnings(parameters: StreamingParameters) -> Sequence[Remark]:
-    return streaming.remarks(parameters, _rungs(parameters))
+    return claims.contrasts(rungs(parameters), parameters.limits, as_published)
 
 
 EXPERIMENT = Experiment(
@@ -35,8 +24,8 @@ EXPERIMENT = Experiment(
     question="Does a streaming proxy get better when it passes chunks through instead of making "
     "them anew, and what do pacing and a failure threshold do to the answer?",
     parameters=StreamingParameters,
-    treatments=lambda parameters: streaming.LADDER.treatments(parameters, _rungs(parameters)),
-    factors=lambda parameters: streaming.LADDER.factors(parameters, _rungs(parameters)),
+    treatments=lambda parameters: streaming.LADDER.treatments(parameters, rungs(parameters)),
+    factors=lambda parameters: streaming.LADDER.factors(parameters, rungs(parameters)),
     contrasts=_contrasts,
-    warnings=_warnings,
+    warnings=streaming.remarks,
 )

@@ -14,6 +14,7 @@ from perflab.analysis.trials.core_accounts import t_interval
 from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
 from perflab.figures.intervals import draw_interval
 from perflab.figures.looks import Look, luminance
+from perflab.figures.origin import valid_counts
 from perflab.figures.page import Page
 from perflab.figures.plots import rows
 from perflab.figures.theme import INK, MUTED
@@ -24,6 +25,8 @@ from perflab.systems.metricstream.request_parts import PARTS
 
 TITLE = "what a request consists of, on the client's clock"
 MEASURED, PUBLISHED, WHOLE = "measured", "published", "whole"
+# What stands in the place of a bar.
+NO_TRIAL, NO_POST = "no valid trial", "no answered post of the lab's client"
 COLORS = {
     "connect": "#101840",
     "send": "#99CCEE",
@@ -47,7 +50,8 @@ def parts_table(run: Run) -> pd.DataFrame:
     """Return the share of every part by treatment, then the published ones.
 
     ``value`` is the mean over the valid trials; of ``connect`` with its 95% t interval over them
-    and their number; of ``whole`` it is the parts' sum in ms. No rows where no trial has parts.
+    and their number; of ``whole`` it is the parts' sum in ms. A treatment without a valid trial has
+    one row, which says so in place of a part. No rows where no trial has parts.
     """
     valid = run.valid_trials()
     if valid.empty or "part_connect_share" not in valid:
@@ -59,7 +63,12 @@ def parts_table(run: Run) -> pd.DataFrame:
         whole_ms = own[[f"part_{part}_ms" for part in PARTS]].sum(axis=1, skipna=False).mean()
         whole = {"what": MEASURED, "treatment": name, "part": WHOLE, "value": float(whole_ms)}
         found += [*shares, whole]
-    return pd.DataFrame([*found, *_published()], columns=COLUMNS)
+    without = [
+        {"what": NO_TRIAL, "treatment": name, "part": "", "n": 0}
+        for name, trials in valid_counts(run).items()
+        if not trials
+    ]
+    return pd.DataFrame([*found, *without, *_published()], columns=COLUMNS)
 
 
 def _share(name: str, part: str, of_trials: pd.Series[float]) -> dict[str, Any]:
@@ -100,15 +109,9 @@ def draw_parts(table: pd.DataFrame, page: Page) -> LabFigure:
     axes = figure.subplots()
     for name, place in rows.frame(axes, looks).items():
         own = table[table["treatment"] == name].set_index("part")
-        if own.empty:
-            axes.text(
-                0.01,
-                place,
-                "no answered post of the lab's client",
-                size=7.5,
-                va="center",
-                color=MUTED,
-            )
+        why = NO_POST if own.empty else str(own["what"].iloc[0])
+        if why in (NO_POST, NO_TRIAL):
+            axes.text(0.01, place, why, size=7.5, va="center", color=MUTED)
             continue
         _bar(axes, place, own)
         _text(axes, place, own)

@@ -22,7 +22,7 @@ from perflab.recordings import Run, published_value
 from perflab.systems.metricstream.preset import OTHERS, STUDY
 
 TITLE = "throughput over users, and what the published limit would need"
-TRIAL, LAW, PEAK, NEEDED = "trial", "law", "peak", "needed"
+TRIAL, LAW, PEAK, NEEDED, LIMITED = "trial", "law", "peak", "needed", "limited"
 LOOKS = {TRIAL: Look(PALETTE[0], "o", "trial")}
 PREFIX = "users_"
 COLUMNS = ["what", "users", "state", "value", "low", "high", "words"]
@@ -32,7 +32,7 @@ def clients_table(run: Run) -> pd.DataFrame:
     """Return throughput by users of every trial, the law fitted to the valid ones, and its words.
 
     ``needed`` is how many cores the published 374,600/s would take at the server's own CPU time
-    for a request: the median over the valid trials.
+    for a request: the median over the valid trials. ``limited`` says what the server could use.
     """
     trials = trials_shown(run)
     own = trials[trials.get("factor_rung", pd.Series(dtype=str)).str.startswith(PREFIX)]
@@ -43,7 +43,7 @@ def clients_table(run: Run) -> pd.DataFrame:
         {"what": TRIAL, "users": users, "state": own["state"], "value": own["throughput_rps"]}
     )
     valid = own.assign(load=users)[own["state"] == "valid"]
-    parts = [points, pd.DataFrame([*_law(valid), *_needed(valid)])]
+    parts = [points, pd.DataFrame([*_law(valid), *_needed(valid), *_limited(run)])]
     return pd.concat([each for each in parts if len(each)], ignore_index=True).reindex(
         columns=COLUMNS
     )
@@ -72,9 +72,17 @@ def _needed(valid: pd.DataFrame) -> list[dict[str, Any]]:
     return [{"what": NEEDED, "words": words}]
 
 
+def _limited(run: Run) -> list[dict[str, Any]]:
+    cpus = run.record.parameters.get("server_cpus")
+    if cpus is None:
+        return []
+    words = f"the server could use {cpus:g} CPUs, so this is not the throughput of a whole core"
+    return [{"what": LIMITED, "words": words}]
+
+
 def draw_clients(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw trials as points, the law with its band, and in words its peak and what is needed."""
-    said = [str(words) for words in table.loc[table["what"].isin([PEAK, NEEDED]), "words"]]
+    said = [str(words) for words in table.loc[table["what"].isin([PEAK, NEEDED, LIMITED]), "words"]]
     law = table[table["what"] == LAW]
     figure = page_canvas(
         page,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ from perflab.recordings import Run, published_value
 from perflab.recordings.responses import at_least_column
 from perflab.systems.registry.figures.waterfall import has_downloads, is_inside
 from perflab.systems.registry.preset import STUDY, published_settings
-from perflab.systems.registry.rungs import inside
+from perflab.systems.registry.rungs import RUNGS, inside
 
 TITLE = "the ladder beside the published table"
 TRIAL, AT_LEAST = "trial", "at least"
@@ -63,7 +64,7 @@ def ladder_table(run: Run) -> pd.DataFrame:
     Its ``state`` is the trial's, or whether the run has the published load. Times are in seconds.
     """
     trials = trials_shown(run)
-    if trials.empty or "succeeded" not in trials:
+    if trials.empty or not {"succeeded", "told_succeeded"} & set(trials):
         return pd.DataFrame(columns=COLUMNS)
     parts = [_of_response(run, trials, response) for response in PANELS]
     return pd.concat(parts, ignore_index=True)[COLUMNS]
@@ -116,7 +117,8 @@ def _published(run: Run, response: str) -> list[dict[str, Any]]:
 
 
 def draw_ladder(table: pd.DataFrame, page: Page) -> LabFigure:
-    """Draw a row per rung and a panel per response."""
+    """Draw a row per rung, in the order of the ladder, and a panel per response."""
+    page = replace(page, looks=_in_order(page.looks))
     published = table[table["what"] == PUBLISHED]
     figure = page_canvas(
         page,
@@ -132,6 +134,12 @@ def draw_ladder(table: pd.DataFrame, page: Page) -> LabFigure:
         _draw(axes, table[table["panel"] == response], page, is_log=response != "succeeded")
         axes.set_xlabel(words)
     return finish(figure)
+
+
+def _in_order(looks: Mapping[str, Look]) -> dict[str, Look]:
+    places = {f"rung={name}": place for place, name in enumerate(RUNGS)}
+    ordered = sorted(looks, key=lambda name: places.get(name, len(places)))
+    return {name: looks[name] for name in ordered}
 
 
 def _draw(axes: Axes, own: pd.DataFrame, page: Page, is_log: bool) -> None:
