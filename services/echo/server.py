@@ -1,7 +1,8 @@
-"""An HTTP/1.1 server as lean as Python allows: a known body after known work and a known delay.
+"""An HTTP server as lean as Python allows: a known body after known work and a known delay.
 
-``Server-Timing: app`` is what work and delay really took, by its own clock. GET /stats tells how
-many requests it has answered; GET /settings how it was started.
+It speaks HTTP/1.1, and HTTP/2 on connections that begin with its preface. ``Server-Timing: app`` is
+what work and delay really took, by its own clock. GET /stats tells how many requests it has
+answered; GET /settings how it was started.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ import hashlib
 import json
 import signal
 import time
+from functools import partial
 from typing import cast
 
 import httptools
 import uvloop
+from http2 import PREFACE, Give, Streams
 
 clock = time.monotonic_ns
 
@@ -53,6 +56,26 @@ class Echo:
             return json.dumps({"answered": self.answered}).encode()
         return None
 
+    def answer(self, path: bytes, give: Give) -> None:
+        """Give a page, or load: the body after work and delay, and what both took."""
+        page = self.page(path)
+        if page is not None:
+            give(page, [])
+            return
+        came_ns = clock()
+        if self.work:
+            # So many rounds of SHA-256, in C: twice as many take twice as long.
+            hashlib.pbkdf2_hmac("sha256", b"perflab", b"echo", self.work)
+        if self.delay_s:
+            self.loop.call_later(self.delay_s, self._load, came_ns, give)
+        else:
+            self._load(came_ns, give)
+
+    def _load(self, came_ns: int, give: Give) -> None:
+        self.answered += 1
+        took_ms = (clock() - came_ns) / 1e6
+        give(self.body, [(b"server-timing", b"app;dur=%.4f" % took_ms)])
+
 
 class Connection(asyncio.Protocol):
     """One connection; pipelined requests are answered in their order."""
@@ -61,6 +84,7 @@ class Connection(asyncio.Protocol):
         self._echo = echo
         self._parser = httptools.HttpRequestParser(self)
         self._path = b"/"
+        self._is_first = True
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -74,6 +98,12 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse; what is not HTTP is refused."""
+        if self._is_first and data.startswith(PREFACE[:4]) and self._transport is not None:
+            streams = Streams(self._echo, self._transport)
+            self._transport.set_protocol(streams)
+            streams.data_received(data)
+            return
+        self._is_first = False
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError:
@@ -88,31 +118,15 @@ class Connection(asyncio.Protocol):
     def on_message_complete(self) -> None:
         """Answer, now or after the delay."""
         keep = self._parser.should_keep_alive()
-        page = self._echo.page(self._path)
-        if page is not None:
-            self._write(page, b"", keep)
-            return
-        came_ns = clock()
-        if self._echo.work:
-            # So many rounds of SHA-256, in C: twice as many take twice as long.
-            hashlib.pbkdf2_hmac("sha256", b"perflab", b"echo", self._echo.work)
-        if self._echo.delay_s:
-            self._echo.loop.call_later(self._echo.delay_s, self._answer, came_ns, keep)
-        else:
-            self._answer(came_ns, keep)
+        self._echo.answer(self._path, partial(self._write, keep))
 
-    def _answer(self, came_ns: int, keep: bool) -> None:
-        self._echo.answered += 1
-        took_ms = (clock() - came_ns) / 1e6
-        self._write(self._echo.body, b"Server-Timing: app;dur=%.4f\r\n" % took_ms, keep)
-
-    def _write(self, body: bytes, header: bytes, keep: bool) -> None:
+    def _write(self, keep: bool, body: bytes, headers: list[tuple[bytes, bytes]]) -> None:
         if self._transport is None:
             return
-        connection = b"" if keep else b"Connection: close\r\n"
+        fields = [*headers, *([] if keep else [(b"Connection", b"close")])]
+        lines = b"".join(b"%s: %s\r\n" % field for field in fields)
         self._transport.write(
-            b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n%s%s\r\n%s"
-            % (len(body), header, connection, body)
+            b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n%s\r\n%s" % (len(body), lines, body)
         )
         if not keep:
             self._transport.close()

@@ -15,8 +15,7 @@ from perflab.trials.plan import Treatment
 
 SOURCE = "metricstream study, claim 4 (the load generator's own design was the bottleneck)"
 
-# The echo service speaks HTTP/1.1 alone.
-HttpClient = Literal["lean", "aiohttp", "httpx"]
+HttpClient = Literal["lean", "aiohttp", "httpx", "http2"]
 Rate = Annotated[float, Field(gt=0, le=1e6)]
 
 
@@ -24,9 +23,10 @@ class ClientOverheadParameters(RunParameters):
     """Parameters of the client study; ``client`` and ``rate`` are factors."""
 
     client: tuple[HttpClient, ...] = Field(
-        default=("lean", "aiohttp", "httpx"),
+        default=("lean", "aiohttp", "httpx", "http2"),
         min_length=1,
-        description="levels to compare: the lab's own client, and two libraries",
+        description="levels to compare: the lab's own client, two libraries, and HTTP/2 by httpx "
+        "(needs perflab[http2])",
     )
     rate: tuple[Rate, ...] = Field(
         default=(200.0, 1000.0, 3000.0),
@@ -97,22 +97,37 @@ def _treatments(parameters: ClientOverheadParameters) -> list[Treatment]:
 def _contrasts(parameters: ClientOverheadParameters) -> list[Contrast]:
     levels = _levels(parameters)
     lowest = levels["rate"][0]
+    found = [_of_http2(lowest)] if {"httpx", "http2"} <= set(levels["client"]) else []
     if "lean" not in levels["client"]:
-        return []
+        return found
     return [
-        Contrast(
-            name=f"{client} against lean at {lowest}/s",
-            claim=f"a client's design decides what load it can make: a request costs {client} "
-            f"more CPU than the lean client (at {lowest}/s)",
-            response="client_cpu_us_per_request",
-            numerator={"client": client, "rate": lowest},
-            denominator={"client": "lean", "rate": lowest},
-            published_direction="greater",
-            source=SOURCE,
-        )
-        for client in levels["client"]
-        if client != "lean"
+        *found,
+        *(_against_lean(client, lowest) for client in levels["client"] if client != "lean"),
     ]
+
+
+def _of_http2(rate: str) -> Contrast:
+    return Contrast(
+        name=f"http2 against httpx at {rate}/s",
+        claim="beyond the study: what HTTP/2 costs a client of the same library, httpx (at "
+        f"{rate}/s)",
+        response="client_cpu_us_per_request",
+        numerator={"client": "http2", "rate": rate},
+        denominator={"client": "httpx", "rate": rate},
+    )
+
+
+def _against_lean(client: str, lowest: str) -> Contrast:
+    return Contrast(
+        name=f"{client} against lean at {lowest}/s",
+        claim=f"a client's design decides what load it can make: a request costs {client} "
+        f"more CPU than the lean client (at {lowest}/s)",
+        response="client_cpu_us_per_request",
+        numerator={"client": client, "rate": lowest},
+        denominator={"client": "lean", "rate": lowest},
+        published_direction="greater",
+        source=SOURCE,
+    )
 
 
 EXPERIMENT = Experiment(

@@ -1,0 +1,66 @@
+"""The echo service answers over HTTP/2 what it answers over HTTP/1.1."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+
+import httpx
+import pytest
+from running import Service, Start, call
+
+from perflab.load import once
+
+pytestmark = pytest.mark.slow
+# Beyond the window of a stream and of a connection (65,535 bytes each).
+LARGE = 300_000
+
+
+@pytest.fixture(scope="module")
+def echo(started: Start) -> Service:
+    return started("echo", body_bytes=LARGE, delay_ms=5)
+
+
+async def _all_at_once(url: str, number: int) -> list[httpx.Response]:
+    async with httpx.AsyncClient(http1=False, http2=True) as client:
+        return await asyncio.gather(*(client.get(f"{url}/{place}") for place in range(number)))
+
+
+def test_bodies_larger_than_a_window_come_whole_on_one_connection(echo: Service) -> None:
+    answers = asyncio.run(_all_at_once(f"http://127.0.0.1:{echo.port}", 30))
+    for answer in answers:
+        assert (answer.status_code, answer.http_version) == (200, "HTTP/2")
+        assert answer.content == b"x" * LARGE
+        assert float(answer.headers["server-timing"].partition("dur=")[2]) >= 4.0
+
+
+def test_both_protocols_are_counted_together(echo: Service) -> None:
+    before = call(echo.port, "GET", "/stats").body["answered"]
+    assert httpx.get(f"http://127.0.0.1:{echo.port}/").http_version == "HTTP/1.1"
+    asyncio.run(_all_at_once(f"http://127.0.0.1:{echo.port}", 3))
+    assert call(echo.port, "GET", "/stats").body["answered"] == before + 4
+
+
+def test_a_load_over_http2_is_answered(echo: Service) -> None:
+    shown = once.send(
+        f"http://127.0.0.1:{echo.port}/", workers=1, users=4, requests=60, http2=True,
+        expect_status=200,
+    )  # fmt: skip
+    assert (shown["requests"], shown["errors"]) == (60, 0)
+
+
+# After the preface the head of a frame of headers on stream 0, which is the connection's.
+@pytest.mark.parametrize(
+    "words",
+    [
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\1\4\0\0\0\0",
+        b"PRI nonsense, and nothing like a preface\r\n\r\n",
+    ],
+    ids=["frame", "preface"],
+)
+def test_what_breaks_the_protocol_ends_its_connection_alone(echo: Service, words: bytes) -> None:
+    with socket.create_connection(("127.0.0.1", echo.port), timeout=10) as client:
+        client.sendall(words)
+        while client.recv(65536):
+            pass
+    assert asyncio.run(_all_at_once(f"http://127.0.0.1:{echo.port}", 1))[0].status_code == 200
