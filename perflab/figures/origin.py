@@ -6,7 +6,11 @@ from collections import Counter
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from perflab.numerals import counted
 from perflab.recordings import Run, RunRecord
+
+# So many treatments are named that have another number of trials; more are counted.
+MOST_NAMED = 3
 
 
 def perflab_version() -> str:
@@ -20,8 +24,8 @@ def perflab_version() -> str:
 def valid_counts(run: Run) -> dict[str, int]:
     """Return the number of valid trials of every treatment, zeros included."""
     valid = run.valid_trials()
-    counted: dict[str, int] = dict(valid["treatment"].value_counts()) if len(valid) else {}
-    return {t.name: int(counted.get(t.name, 0)) for t in run.record.treatments}
+    found: dict[str, int] = dict(valid["treatment"].value_counts()) if len(valid) else {}
+    return {t.name: int(found.get(t.name, 0)) for t in run.record.treatments}
 
 
 def commit(record: RunRecord, length: int = 10) -> str:
@@ -53,13 +57,27 @@ def footer(run: Run) -> str:
 
 
 def n_text(run: Run) -> str:
-    """Return how many valid trials the treatments have, those that differ by their label."""
+    """Return how many valid trials the treatments have.
+
+    A few that differ stand there by their label; where many do, treatments are counted.
+    """
     counts = valid_counts(run)
-    usual, _ = max(Counter(counts.values()).items(), key=lambda item: (item[1], item[0]))
+    having = Counter(counts.values())
+    usual, alike = max(having.items(), key=lambda item: (item[1], item[0]))
+    if len(counts) - alike > MOST_NAMED:
+        return _by_number(having, usual)
     labels = {t.name: t.label or t.name for t in run.record.treatments}
     others = [f"{count} of {labels[name]}" for name, count in counts.items() if count != usual]
     exceptions = f" (except {'; '.join(others)})" if others else ""
     return f"n = {usual} valid trials per treatment{exceptions}"
+
+
+def _by_number(having: Counter[int], usual: int) -> str:
+    """Return how many treatments have how many trials: the usual number first, then the most."""
+    others = [f"{count} for {having[count]}" for count in sorted(having, reverse=True)
+              if count != usual]  # fmt: skip
+    most = counted(having[usual], "treatment")
+    return ", ".join([f"n = {usual} valid trials for {most}", *others])
 
 
 def origin_of(run: Run) -> dict[str, Any]:

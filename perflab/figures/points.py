@@ -13,6 +13,8 @@ from matplotlib.axes import Axes
 from perflab.figures.looks import Look
 
 VALID = "valid"
+# Points that do not count hide none that do.
+ZORDER, BELOW = 3.0, 0.1
 
 
 def draw_points(
@@ -25,10 +27,10 @@ def draw_points(
     x, y : str
         Columns of numbers; rows without both are left out.
     by : str
-        The column that names a look.
+        The column that names a look; rows of none are left out.
     **how
         For :func:`seaborn.scatterplot`, over what is set here. With a column ``state``, points
-        other than ``valid`` are hollow.
+        other than ``valid`` are hollow, and lie below those that are.
     """
     finite = np.isfinite(points[[x, y]].to_numpy(float)).all(axis=1)
     shown = points.loc[finite]
@@ -36,20 +38,22 @@ def draw_points(
         _scatter(axes, shown, x, y, by, looks, **how)
         return
     valid = shown["state"].eq(VALID)
-    _scatter(axes, shown.loc[valid], x, y, by, looks, **how)
-    _scatter(axes, shown.loc[~valid], x, y, by, looks, **how)
     if not valid.all():
-        last = axes.collections[-1]
-        last.set(edgecolors=last.get_facecolor(), facecolors="white", linewidths=1.0)
+        below = {**how, "zorder": how.get("zorder", ZORDER) - BELOW}
+        before = len(axes.collections)
+        _scatter(axes, shown.loc[~valid], x, y, by, looks, **below)
+        for drawn in axes.collections[before:]:
+            drawn.set(edgecolors=drawn.get_facecolor(), facecolors="white", linewidths=1.0)
+    _scatter(axes, shown.loc[valid], x, y, by, looks, **how)
 
 
 def _scatter(
     axes: Axes, points: pd.DataFrame, x: str, y: str, by: str, looks: Mapping[str, Look], **how: Any
 ) -> None:
-    if points.empty:
-        return
     names = [name for name in looks if name in set(points[by])]
-    settings: dict[str, Any] = {"s": 20, "edgecolor": "white", "linewidth": 0.3, "zorder": 3}
+    if not names:
+        return
+    settings: dict[str, Any] = {"s": 20, "edgecolor": "white", "linewidth": 0.3, "zorder": ZORDER}
     # The plots name their axes themselves.
     named = {"xlabel": axes.get_xlabel(), "ylabel": axes.get_ylabel()}
     sns.scatterplot(

@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from perflab.numerals import MISSING, counted, missing, number
+from perflab.numerals import MISSING, at_least, at_most, counted, missing, number
 
 MOST = 6
 MOST_ALT = 3
@@ -20,6 +20,9 @@ LABEL = "treatment"
 # Curves of single trials stand beside those over all of them.
 TRIAL_ID = r"b\d+-p\d+-a\d+"
 COUNTS = ("n", "trials")
+# A value that was cut off before its end is none: only a bound is known.
+AT_MOST, AT_LEAST = "at most", "at least"
+BOUNDS_NOTE = " At most, at least: what was cut off before its end has only a bound."
 # Ends of intervals, and what they are about where the column of the value has no such name.
 VALUES = (
     "value",
@@ -74,6 +77,7 @@ def words_of(title: str, table: pd.DataFrame, labels: Mapping[str, str], n: str,
     if len(told) > MOST:
         text += f"; and {len(told) - MOST} more in the table"
     interval = " In brackets: 95% intervals." if " [" in text else ""
+    interval += BOUNDS_NOTE if has_bounds(table) else ""
     counts = "" if " n = " in text else f" {n}."
     return Words(" ".join(f"{head} {text}.{interval}{counts}".split()), f"{head} {short}.")
 
@@ -90,6 +94,21 @@ def statements(table: pd.DataFrame, labels: Mapping[str, str]) -> Iterator[str]:
     yield from estimates
     if not estimates and "words" not in table:
         yield from _groups(named)
+
+
+def has_bounds(table: pd.DataFrame) -> bool:
+    """Say whether something in a table is known only to be so much at most, or at least."""
+    if "what" in table and table["what"].astype(str).str.endswith((AT_MOST, AT_LEAST)).any():
+        return True
+    ends = _ends(table)
+    return ends is not None and bool(_is_bound(table, *ends).any())
+
+
+def _is_bound(table: pd.DataFrame, value: str, low: str, high: str) -> pd.Series[bool]:
+    """Say which rows have no value, but one end of its interval."""
+    ends = table[[low, high]].apply(pd.to_numeric, errors="coerce")
+    sides = [bool(_one_sided(*each)) for each in ends.itertuples(index=False, name=None)]
+    return table[value].isna() & pd.Series(sides, index=table.index, dtype=bool)
 
 
 def _labelled(table: pd.DataFrame, labels: Mapping[str, str]) -> list[str]:
@@ -138,7 +157,8 @@ def _estimates(table: pd.DataFrame) -> Iterator[str]:
     if ends is None or "t_s" in table:
         return
     value, low, high = ends
-    for row in table[table[value].notna() & table[low].notna()].to_dict("records"):
+    known = table[value].notna() & table[low].notna()
+    for row in table[known | _is_bound(table, value, low, high)].to_dict("records"):
         unit = _unit(value, str(row.get("unit", "")))
         n = next((f", n = {int(row[name])}" for name in COUNTS if not missing(row.get(name))), "")
         yield f"{_who(row)}: {_measured(row[value], row[low], row[high])}{unit}{n}"
@@ -162,11 +182,24 @@ def _groups(table: pd.DataFrame) -> Iterator[str]:
         if len(values):
             who = ", ".join(filter(None, map(str, names)))
             half = f" ({_noun(column)} at half of the responses)" if "share_done" in table else ""
-            yield (
-                f"{who}{half}: median {number(values.median())}{_unit(column)}, "
-                f"{number(values.min())} to {number(values.max())}, "
-                f"{counted(len(values), 'value')}"
-            )
+            bound = _side(dict(zip(texts, names, strict=True)).get("what"))
+            yield f"{who}{half}: {_spread(values, bound, _unit(column))}"
+
+
+def _side(what: Any) -> str:
+    """Return on which side values named so are bounds; empty where they are values."""
+    return next((side for side in (AT_MOST, AT_LEAST) if str(what).endswith(side)), "")
+
+
+def _spread(values: pd.Series[float], bound: str, unit: str) -> str:
+    """Return median and range of values; of bounds the median is one, and there is no range."""
+    many = counted(len(values), "value")
+    if bound:
+        return f"median {_bound(values.median(), bound)}{unit}, {many} cut off"
+    return (
+        f"median {number(values.median())}{unit}, "
+        f"{number(values.min())} to {number(values.max())}, {many}"
+    )
 
 
 def _who(row: Mapping[Any, Any], skip: tuple[str, ...] = ()) -> str:
@@ -184,10 +217,27 @@ def _who(row: Mapping[Any, Any], skip: tuple[str, ...] = ()) -> str:
 
 def _measured(value: Any, low: Any, high: Any) -> str:
     if missing(value):
-        return MISSING
+        return _one_sided(low, high) or MISSING
     if missing(low) or missing(high):
         return f"{number(value)} (no interval)"
     return f"{number(value)} [{number(low)}, {number(high)}]"
+
+
+def _one_sided(low: Any, high: Any) -> str:
+    """Return the bound that an interval is which is open on one side; nothing of others.
+
+    An end is open where there is none; the lower one of a ratio is then 0.
+    """
+    below, above = (not missing(end) and math.isfinite(float(end)) for end in (low, high))
+    if above and (not below or float(low) == 0):
+        return _bound(float(high), AT_MOST)
+    return _bound(float(low), AT_LEAST) if below and not above else ""
+
+
+def _bound(value: float, side: str) -> str:
+    """Return a bound in words, rounded away from what it bounds: ``at most 0.214``."""
+    rounded = at_most(value) if side == AT_MOST else at_least(value)
+    return f"{side} {rounded.rpartition(' ')[2]}"
 
 
 def _unit(column: str, unit: str = "") -> str:

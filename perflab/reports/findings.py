@@ -21,6 +21,7 @@ from perflab.analysis.trials.summary import measured_responses, measures, summar
 from perflab.errors import AnalysisError
 from perflab.recordings import Response, Run
 from perflab.recordings.tables import NOT_JUDGED
+from perflab.reports.judged import judged_rows, judged_sentences
 from perflab.reports.numbers import MISSING, count, effect_text, measured, missing, number, p_value
 from perflab.reports.variant_sentences import are_variants, compared
 
@@ -45,13 +46,16 @@ def columns(adjusted: str) -> list[str]:
 def readable_findings(run: Run, adjusted: str = "") -> pd.DataFrame:
     """Return one row of text per claim of ``run``, with the columns of :func:`columns`.
 
-    ``n`` counts blocks. The column of the adjusted p-values is called after the number of claims
+    Claims that a rule of its system's own judges follow those of its contrasts, with a dash where
+    they have nothing, such as a p-value. ``n`` counts blocks, or what such a rule counts (of single
+    runs: trials). The column of the adjusted p-values is called after the number of claims
     that they are adjusted for, where that is one number, unless ``adjusted`` names it.
     """
     found = evaluate(run)
     counts = {each.claims for each in found if each.claims}
     named = columns(adjusted or adjusted_words(counts.pop() if len(counts) == 1 else 0))
     rows = [_finding(each) for each in found]
+    rows += [{**dict.fromkeys(COLUMNS, MISSING), **row} for row in judged_rows(run)]
     return pd.DataFrame(rows, columns=list(COLUMNS)).set_axis(named, axis=1)
 
 
@@ -115,7 +119,8 @@ def sentences(run: Run) -> list[str]:
     """
     if are_variants(run):
         return compared(run)
-    return [*(sentence(finding) for finding in evaluate(run)), *filter(None, [not_asked(run)])]
+    judged = [*(sentence(finding) for finding in evaluate(run)), *judged_sentences(run)]
+    return [*judged, *filter(None, [not_asked(run)])]
 
 
 def bottlenecks(run: Run) -> list[str]:

@@ -9,7 +9,15 @@ from pathlib import Path
 
 from perflab import systems
 from perflab.errors import ParameterError
-from perflab.figures import GENERAL_VIEWS, Drawing, View, draw_view, flame_views, save_view
+from perflab.figures import (
+    GENERAL_VIEWS,
+    Drawing,
+    Judging,
+    View,
+    draw_view,
+    flame_views,
+    save_view,
+)
 from perflab.figures.export import FORMATS
 from perflab.parameters import did_you_mean
 from perflab.paths import figures_dir
@@ -34,6 +42,15 @@ def views_of(run: Run) -> list[View]:
 def declared_views(system: str) -> dict[str, View]:
     """Return the views that a system declares, by name, without those made for each run."""
     return {each.name: each for each in _declared_by(system) if isinstance(each, View)}
+
+
+def judging_of(run: Run) -> list[Judging]:
+    """Return the rules of its system's own that judge claims of a run, in the order of its views.
+
+    They are those of views that suit it; nothing is drawn for them.
+    """
+    declared = [each for each in _declared(run) if isinstance(each, View)]
+    return [each.judging for each in declared if each.judging and each.suits(run)]
 
 
 def _every_view(run: Run) -> list[View]:

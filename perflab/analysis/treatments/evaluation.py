@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -44,6 +45,7 @@ class Finding:
     ``trials`` that were made of its treatments may be used; ``noise`` are the flags of the run's
     noise report in a few words each (:func:`~perflab.analysis.treatments.noise.noise_flags`).
     ``absent`` says why there is no number, or none from the blocks that were left out.
+    ``limit`` are the words for what a rule of a system's own holds a claim to; empty elsewhere.
     """
 
     contrast: Contrast
@@ -61,6 +63,7 @@ class Finding:
     noise: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     absent: str = ""
+    limit: str = ""
 
 
 def evaluate(run: Run) -> list[Finding]:
@@ -129,13 +132,24 @@ def _sides(contrast: Contrast) -> list[dict[str, str]]:
 def _counted(run: Run, finding: Finding) -> Finding:
     """Add how many trials of a contrast's treatments were made and are valid, and what lacks."""
     names = {name for levels in _sides(finding.contrast) for name in run.record.selected(levels)}
-    trials = run.trials()
-    own = trials[trials["treatment"].isin(names) & ~trials["superseded"].astype(bool)]
-    found = replace(finding, valid=int((own["state"] == "valid").sum()), trials=len(own))
+    found = with_trials(finding, run, names)
     whole = finding.effect is not None and not finding.left_out
     if whole or finding.contrast.not_testable:
         return found
     return replace(found, absent=why_absent(run, names, finding.response))
+
+
+def with_trials(finding: Finding, run: Run, names: Collection[str]) -> Finding:
+    """Return a finding that says how many trials it rests on.
+
+    Parameters
+    ----------
+    names : collection of str
+        The treatments whose trials it looks at.
+    """
+    trials = run.trials()
+    own = trials[trials["treatment"].isin(names) & ~trials["superseded"].astype(bool)]
+    return replace(finding, valid=int((own["state"] == "valid").sum()), trials=len(own))
 
 
 def _finding(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Finding:
