@@ -69,7 +69,7 @@ CHANGES = (
     Change("json_free_login", "json_login"),
     Change("json_thread_login", "json_login"),
     Change("json_argon2_login", "json_login"),
-    _raises("protobuf_300", "protobuf", "300 users instead of 250"),
+    _raises("protobuf_300", "protobuf", "300 users instead of 250 (protobuf)"),
     _raises("uvloop_300", "uvloop_200", "300 users instead of 200 (published: under cProfile)"),
     Change("uvloop_300", "uvloop_300_plain"),
     Change("uvloop_300_plain", "uvloop"),
@@ -230,7 +230,7 @@ def method_contrasts(have: Mapping[str, Rung], too_few: TooFew) -> Iterator[Cont
             yield Contrast(
                 name=f"{name} against {closed[0]}, p{share} of pings by method",
                 claim="beyond the study: planned pings against closed ones, which leave out what "
-                f"the next would have waited (p{share})",
+                f"the next would have waited ({name}, p{share})",
                 response=f"all_ping_p{share}_ms",
                 numerator={"rung": name},
                 denominator={"rung": closed[0]},

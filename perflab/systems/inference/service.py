@@ -158,7 +158,6 @@ def stack(
                     "commit_delay_us": commit_delay_us,
                     # The delay is for every commit, not only for those that have company.
                     "commit_siblings": 0 if commit_delay_us else 5,
-                    "max_connections": _room_for(connections),
                 },
             ),
             Link(round_trip_ms=round_trip_ms).node("postgres"),
@@ -187,10 +186,33 @@ def stack(
     )
 
 
-def _room_for(pool_size: int) -> int:
-    """Return how many connections the server must take; the default where that is enough."""
-    usual = load_service("postgres").settings["max_connections"].default
-    return max(int(usual), POOLS * pool_size + OTHER_CONNECTIONS)
+def with_room(treatments: Sequence[Treatment]) -> list[Treatment]:
+    """Return treatments whose database has room for the pools of all services side by side.
+
+    Treatments that differ in what a service is started with have one each, and all of them are
+    connected at once, also while they are paused.
+    """
+    services = {
+        tuple(sorted(node.settings.items())): int(node.settings["pool_size"])
+        for node in (each.stack.node("inference") for each in treatments)
+    }
+    setting = load_service("postgres").settings["max_connections"]
+    needed = POOLS * sum(services.values()) + OTHER_CONNECTIONS
+    room = min(max(int(setting.default), needed), int(setting.maximum or needed))
+    return [
+        each.model_copy(update={"stack": _with_connections(each.stack, room)})
+        for each in treatments
+    ]
+
+
+def _with_connections(plan: StackPlan, room: int) -> StackPlan:
+    nodes = (
+        node.model_copy(update={"settings": {**node.settings, "max_connections": room}})
+        if node.name == DATABASE
+        else node
+        for node in plan.nodes
+    )
+    return plan.model_copy(update={"nodes": tuple(nodes)})
 
 
 def endpoint(driver: Driver, database_write: bool = True) -> str:

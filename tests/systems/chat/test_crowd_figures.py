@@ -112,6 +112,7 @@ def test_volume_against_users_needs_two_numbers_of_users(tmp_path) -> None:
     assert VOLUME_USERS.suits(two)
 
 
+@pytest.mark.slow
 def test_saving_gives_each_figure_with_its_table(streams: Run, tmp_path) -> None:
     assert len(save_all(streams, tmp_path)) == 3 * len(NAMES)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -146,7 +147,7 @@ def test_a_file_says_what_options_say_and_the_gate_ends_with_its_status(
     tmp_path: Path,
 ) -> None:
     lines = ['fail_on = ["cpu>1.5"]', "blocks = 3", "[variants]"]
-    place = json.dumps(str(EXAMPLE))[1:-1]
+    place = json.dumps(shlex.quote(str(EXAMPLE)))[1:-1]
     lines += [
         f'{name} = "command:python3 {place} --port {{port}} --rounds {rounds}"'
         for name, rounds in (("old", 500), ("new", 20_000))

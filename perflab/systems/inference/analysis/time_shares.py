@@ -40,8 +40,9 @@ import pandas as pd
 
 from perflab import systems
 from perflab.analysis.methods.comparison import Effect, effect_of
-from perflab.analysis.treatments.evaluation import Finding
+from perflab.analysis.treatments.evaluation import Finding, with_trials
 from perflab.analysis.treatments.joint import JointClaim, joined
+from perflab.analysis.treatments.noise import noise_flags
 from perflab.analysis.treatments.verdict import Limit, Outcome, Verdict, Way, judge
 from perflab.analysis.trials.core_accounts import service_cores
 from perflab.analysis.trials.waits import active_counts, waits_for_flush
@@ -57,6 +58,8 @@ HALF, BUSY = 0.5, 0.8
 CPU, IO = "claim 4, CPU", "claim 4, I/O"
 # Of which shares each claim says something.
 CLAIMS = {"claim 1": ("claim 1",), "claim 3": ("claim 3",), "claim 4": (CPU, IO)}
+# And which levels each share is of.
+LEVELS_OF = {"claim 1": ("on", "none"), "claim 3": LEVELS, CPU: ("on",), IO: ("on",)}
 
 
 @dataclass(frozen=True)
@@ -107,6 +110,7 @@ class Share:
             replace(verdict, reason=told) if verdict.direction else verdict,
             blocks=tuple(int(block) for block in known.index),
             left_out=len(by_block) - len(known),
+            limit=f"{'greater' if self.above else 'smaller'} than {self.limit:g}",
         )
 
 
@@ -180,7 +184,16 @@ def judged_shares(run: Run) -> dict[str, Finding]:
             if found[name].verdict.direction is not Way.SHOWN:
                 verdict = Verdict(Outcome.NOT_TESTABLE, why)
                 found[name] = replace(found[name], verdict=verdict)
-    return found
+    noise = noise_flags(run)
+    return {
+        name: replace(with_trials(each, run, _treatments_of(run, name)), noise=noise)
+        for name, each in found.items()
+    }
+
+
+def _treatments_of(run: Run, share: str) -> list[str]:
+    levels = LEVELS_OF[share]
+    return [name for level in levels for name in run.record.selected({FACTOR: level})]
 
 
 def is_as_published(run: Run) -> bool:

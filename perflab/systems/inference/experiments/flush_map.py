@@ -153,7 +153,7 @@ EXPERIMENT = Experiment(
     question="At which cost of a flush, with how many workers and at which distance from the "
     "database would the published ratios appear?",
     parameters=FlushMapParameters,
-    treatments=_treatments,
+    treatments=lambda parameters: service.with_room(_treatments(parameters)),
     factors=lambda parameters: {
         "driver": ("psycopg2", "asyncpg"),
         "synchronous_commit": ("on", "off"),

@@ -31,7 +31,7 @@ class InferenceRuntimeParameters(InferenceParameters):
         default=250, ge=10, le=1_000_000, description="requests that count, in each trial"
     )
     warmup_requests: int = Field(
-        default=60, ge=0, le=1_000_000, description="requests before them, recorded apart"
+        default=1000, ge=0, le=1_000_000, description="requests before them, recorded apart"
     )
     driver: Driver = Field(
         default="psycopg2",
@@ -150,7 +150,7 @@ EXPERIMENT = Experiment(
     title="Runtime and database write, as an interaction",
     question="Does a faster inference runtime help while every request waits for a commit?",
     parameters=InferenceRuntimeParameters,
-    treatments=_treatments,
+    treatments=lambda parameters: service.with_room(_treatments(parameters)),
     factors=lambda parameters: {"runtime": parameters.runtime, "database_write": WRITES},
     contrasts=_contrasts,
     warnings=service.fixed_warnings,

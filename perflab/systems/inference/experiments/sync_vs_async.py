@@ -215,7 +215,7 @@ EXPERIMENT = Experiment(
     "database, with which pool, with how many workers?",
     parameters=SyncVsAsyncParameters,
     main_job={"pool_minconn": ["max"], "round_trip_ms": [0], "fresh_blocks": 2},
-    treatments=_treatments,
+    treatments=lambda parameters: service.with_room(_treatments(parameters)),
     factors=_levels,
     contrasts=_contrasts,
     warnings=_warnings,

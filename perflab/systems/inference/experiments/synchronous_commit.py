@@ -102,7 +102,7 @@ EXPERIMENT = Experiment(
     "rest of the database write?",
     parameters=SynchronousCommitParameters,
     main_job={"fresh_blocks": 2, "warmup_requests": 1500},
-    treatments=_treatments,
+    treatments=lambda parameters: service.with_room(_treatments(parameters)),
     factors=lambda _: {WRITE: ("yes", "no"), FACTOR: ("on", "off", "none")},
     contrasts=_contrasts,
     warnings=service.fixed_warnings,
