@@ -25,11 +25,13 @@ setup: ## make the environment in .venv (quick when it is there)
 lab: setup ## run the core experiments; figures, notebooks and verdicts at the end
 	@$(BIN)/perflab lab $(ARGS)
 
-# The first free port from 8888 on; a random token; loopback only; it asks nobody for updates.
+# The first free port from 8888 on; a random token; loopback only; it asks nobody for updates or
+# news, and starts the kernel that a notebook names without asking.
 notebook: setup ## open JupyterLab, in which the notebooks are run by hand
 	@$(BIN)/jupyter lab --ServerApp.ip=127.0.0.1 $(if $(filter 0,$(shell id -u)),--allow-root) \
 	  --LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate \
-	  --ServerApp.root_dir=$(abspath $(NOTEBOOKS)) $(abspath $(NOTEBOOKS))/00_start.ipynb $(ARGS)
+	  --LabApp.app_settings_dir="$(CURDIR)/scripts/jupyterlab" \
+	  --ServerApp.root_dir="$(abspath $(NOTEBOOKS))" "$(abspath $(NOTEBOOKS))/00_start.ipynb" $(ARGS)
 
 check: setup ## lint, format, types, and that no committed figure was edited
 	@$(BIN)/ruff check .

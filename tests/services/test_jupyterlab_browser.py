@@ -1,0 +1,87 @@
+"""JupyterLab as ``make notebook`` opens it, in a real browser: run, stop, go on, see figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import psutil
+import pytest
+from lab_side import Lab, Person, jupyterlab
+
+from perflab import laboratory
+from perflab.host.lock import holder
+from perflab.live_cell import NOT_THE_RESULT
+from perflab.stacks import leftovers
+
+pytestmark = [pytest.mark.slow, pytest.mark.browser]
+INFERENCE = {
+    "backend": "process", "blocks": 1, "fresh_blocks": 0, "requests": 60, "warmup_requests": 10,
+    "concurrency": 5, "workers": 1, "pool_size": 4,
+}  # fmt: skip
+# A notebook, small parameters to the end, and those with which there is time to press stop.
+OWN = {"blocks": 2, "duration_s": 0.5, "warmup_s": 0.1, "users": 1}
+NOTEBOOKS = [
+    ("synchronous_commit", INFERENCE, {"requests": 6000, "blocks": 2}),
+    ("own_service", OWN, {"duration_s": 20}),
+]
+
+
+@pytest.fixture(scope="module")
+def lab(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:  # noqa: ARG001
+    with jupyterlab(tmp_path_factory.mktemp("lab")) as running:
+        yield running
+
+
+def test_it_listens_on_loopback_alone_and_wants_its_token(browser: Any, lab: Lab) -> None:
+    heard = psutil.Process(lab.pid).net_connections(kind="inet")
+    places = {each.laddr.ip for each in heard if each.status == psutil.CONN_LISTEN}
+    assert places == {"127.0.0.1"}
+    assert len(lab.token) >= 32
+    browser.get(f"{lab.url}lab")
+    assert "login" in browser.current_url
+
+
+def test_the_first_page_runs_to_its_end(browser: Any, lab: Lab) -> None:
+    person = Person(browser, lab, "00_start")
+    person.run_all()
+    person.wait_done()
+    outputs = person.save()
+    assert not [each for each in outputs if each.output_type == "error"]
+    page = "".join(each["data"].get("text/html", "") for each in outputs if "data" in each)
+    assert 'href="synchronous_commit.ipynb"' in page
+    assert "published rows" in page
+    person.leave()
+
+
+@pytest.mark.parametrize(("name", "small", "long"), NOTEBOOKS, ids=[each[0] for each in NOTEBOOKS])
+def test_a_notebook_is_stopped_in_order_and_then_runs_to_its_figures(
+    browser: Any, lab: Lab, name: str, small: dict[str, object], long: dict[str, object]
+) -> None:
+    lab.give(name, {**small, **long})
+    person = Person(browser, lab, name)
+    person.run_all()
+    person.wait(lambda: "measuring" in person.shown())
+    assert NOT_THE_RESULT in person.shown()
+    person.stop()
+    person.wait_done()
+    run = laboratory.runs()[-1]
+    assert run.record.state == "interrupted"
+    shown = person.shown()
+    assert f"resume='{run.run_id}'" in shown
+    assert NOT_THE_RESULT not in shown
+    assert (leftovers.everything(), holder()) == ([], None)
+    person.leave()
+
+    lab.give(name, small)
+    person = Person(browser, lab, name)
+    person.run_all()
+    person.wait_done()
+    outputs = person.save()
+    assert not [each for each in outputs if each.output_type == "error"]
+    assert sum("image/png" in each.get("data", {}) for each in outputs) >= 3
+    assert person.seen(".jp-OutputArea-output img") >= 3
+    assert NOT_THE_RESULT not in str(outputs)
+    assert laboratory.runs()[-1].record.state == "finished"
+    assert laboratory.open_run(run.run_id).record.state == "interrupted"
+    person.leave()
