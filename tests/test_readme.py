@@ -93,7 +93,8 @@ def test_a_notebook_that_is_run_exists_and_has_the_parameters(words: list[str]) 
 
 def test_make_notebook_opens_a_page_that_exists() -> None:
     assert re.search(r"^make notebook\b", README, re.MULTILINE)
-    (opened,) = re.findall(r"\b(\w+\.ipynb) \$\(ARGS\)", (project_root() / "Makefile").read_text())
+    makefile = (project_root() / "Makefile").read_text()
+    (opened,) = re.findall(r"\b(\w+\.ipynb)[\"]? \$\(ARGS\)", makefile)
     assert (notebooks_dir() / opened).exists()
 
 
