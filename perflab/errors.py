@@ -23,7 +23,7 @@ PerflabError
  +-- ConductorLost          the process that runs the trials died
  +-- NotebookFailed         a cell of a notebook raised, or its kernel died
  +-- UnknownEvent           a run and who follows it are of different versions
- +-- ClusterError           a sweep cannot be carried out by the workers that there are
+ +-- ClusterError           the workers that there are cannot carry out a sweep or load
  |    +-- HostsDiffer          they differ in what must be equal; lists host and difference
  +-- StoreError             results cannot be published; they are still where they were made
  +-- RunPaused              a run rests after as many blocks as it was to make for now

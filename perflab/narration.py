@@ -61,7 +61,7 @@ class Narrator:
 
     def _done(self, event: TrialDone) -> str:
         trial, rate = self._trial, event.throughput_rps
-        shown = f"{rate:.0f} requests/s" if rate is not None else "no result"
+        shown = f"{rate:.0f} requests/s" if rate is not None else "measured"
         if event.messages_per_s is not None:
             shown = f"{event.messages_per_s:.0f} messages/s"
         left = f"  ({self._left(event.left_s)})" if event.left_s else ""

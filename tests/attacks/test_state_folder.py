@@ -78,6 +78,7 @@ def test_a_model_or_program_that_a_stranger_planted_is_never_used(
     assert not told.exists()
 
 
+@pytest.mark.slow
 def test_a_pickle_in_the_place_of_the_model_is_not_loaded(tmp_path: Path) -> None:
     told = tmp_path / "executed"
     (tmp_path / "model.joblib").write_bytes(

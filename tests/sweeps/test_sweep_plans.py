@@ -61,12 +61,12 @@ def test_a_dry_run_prints_every_cell_and_starts_nothing(
     for cell in sweep.cells:
         assert cell.id in told
         assert cell.label in told
-    assert "2 cells, 54 trials; time and disk are not known" in told
+    assert "2 cells, 72 trials; time and disk are not known" in told
     assert not (tmp_path / "sweeps").exists()
     told, _ = perflab(
         tmp_path / "runs", "sweep", str(sweep.file), "--dry-run", "--only", "blocks=4"
     )
-    assert "1 cell, 36 trials" in told
+    assert "1 cell, 48 trials" in told
     _, errors = perflab(
         tmp_path / "runs", "sweep", str(sweep.file), "--dry-run", "--only", "x", code=1
     )

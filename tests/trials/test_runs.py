@@ -104,7 +104,10 @@ def check_kernel_part(run: Run, ids: list[str]) -> None:
         assert (trials[f"accept_drops_{service}"] == 0).all()
         assert (trials[f"voluntary_switches_per_s_{service}"] > 0).all()
     kernel = run.table("kernel", ids)
-    assert (kernel.groupby("trial_id")["switches"].diff().dropna() > 0).all()
+    switched = kernel.groupby("trial_id")["switches"].diff().dropna()
+    # Of two readings that came late together the second may find nothing new.
+    assert (switched >= 0).all()
+    assert switched.median() > 0
     for own in ("accept_queues", "switches"):
         assert {"inference", "postgres"} <= set(run.table(own, ids)["service"])
 
