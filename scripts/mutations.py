@@ -83,6 +83,11 @@ class Promise:
         """Return the module's path."""
         return self.where.partition("::")[0]
 
+    @property
+    def within_s(self) -> float:
+        """Return how long its tests may take; where nothing is broken they are those of many."""
+        return SLOW_S if self.slow or not self.where else FAST_S
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -275,10 +280,9 @@ class Trier:
         process.start()
         theirs.close()
         try:
-            within_s = SLOW_S if promise.slow else FAST_S
-            if mine.poll(within_s):
+            if mine.poll(promise.within_s):
                 return tuple(mine.recv())
-            return -1, f"no end within {within_s:g} s", 0.0
+            return -1, f"no end within {promise.within_s:g} s", 0.0
         except EOFError:
             return -1, "its process ended before its tests", 0.0
         finally:
@@ -369,7 +373,7 @@ def report(chosen: Sequence[Promise], processes: int) -> int:
         print(shown(outcome), flush=True)
     bad = [each for each in outcomes if not each.good]
     for each in bad:
-        print(f"\n{each.what}: {each.promise.promise}\n  {each.by}", file=sys.stderr)
+        print(f"\n{each.what}: {each.promise.name}: {each.promise.promise}\n  {each.by}")
     took_s, cpu_s = time.monotonic() - began, sum(each.cpu_s for each in outcomes)
     print(f"{len(chosen)} promises broken in {took_s:.0f} s ({cpu_s:.0f} s of CPU); {len(bad)} bad")
     return int(bool(bad))

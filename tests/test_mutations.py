@@ -73,6 +73,13 @@ def test_a_change_that_cannot_be_made_says_why(where: str, old: str, new: str, w
     assert words in str(caught.value)
 
 
+def test_what_passes_when_nothing_is_broken_has_time_for_the_tests_of_many_promises() -> None:
+    fast = next(each for each in TABLE if not each.slow)
+    outcomes = [mutations.Outcome(fast, mutations.CAUGHT, fast.tests[0])]
+    (control,) = mutations.unbroken(outcomes, parts=1)
+    assert control.within_s >= 5 * fast.within_s
+
+
 def copies() -> set[Path]:
     return set(Path(os.environ.get("TMPDIR", "/tmp")).glob("perflab-mutation-*"))
 
