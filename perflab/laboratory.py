@@ -269,17 +269,21 @@ def export(
     to: str | Path,
     formats: Iterable[str] = ("md",),
     overwrite: bool = False,
+    views: Iterable[str] = (),
+    brief: bool = False,
 ) -> Saved:
     """Write runs as sections of a document (md, html, pdf, docx, tex); return all paths.
 
     Again: what stands between the marks is written anew, all else is left as it is; what was edited
-    between them is refused, unless ``overwrite``.
+    between them is refused, unless ``overwrite``. With ``views`` only their figures; ``brief``
+    sections have the question, what was found, and figures.
     """
     from perflab.reports import exporting
 
     every = [what] if isinstance(what, Run) else list(what)
     target = exporting.Target(Path(to), overwrite=overwrite)
-    return Saved(exporting.export_runs(every, target, list(formats)))
+    content = exporting.Content(tuple(views), brief)
+    return Saved(exporting.export_runs(every, target, list(formats), content))
 
 
 def send_load(url: str, **options: Any) -> LoadSummary:

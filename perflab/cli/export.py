@@ -41,6 +41,13 @@ def command(
     name: Annotated[
         str, typer.Option(help="of the documents; otherwise the experiment's, or report")
     ] = "",
+    views: Annotated[
+        str, typer.Option(metavar="A,B", help="only the figures of these views; otherwise all")
+    ] = "",
+    brief: Annotated[
+        bool,
+        typer.Option("--brief", help="only question, published against measured, and figures"),
+    ] = False,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="also what was edited by hand between the marks")
     ] = False,
@@ -53,11 +60,13 @@ def command(
 
     Example: perflab export latest:synchronous_commit --to design --format md,html
 
+    Example: perflab export latest --into design.md --brief --views throughput
+
     Example: perflab export latest --to design --check
     """
     from perflab import laboratory
     from perflab.errors import ParameterError
-    from perflab.reports.exporting import Target, export_runs, stale
+    from perflab.reports.exporting import Content, Target, export_runs, stale
 
     if to is None and into is None:
         raise ParameterError("perflab export", ["say where to: --to DIR, or --into FILE.md"])
@@ -66,14 +75,18 @@ def command(
         hint_at_newer(reference, run)
     folder = to if to is not None else (into or Path()).resolve().parent
     target = Target(folder, into, name, overwrite)
-    wanted = list(dict.fromkeys(each.strip() for each in formats.split(",") if each.strip()))
+    wanted, content = _listed(formats), Content(tuple(_listed(views)), brief)
     if not check:
-        for path in export_runs(runs, target, wanted):
+        for path in export_runs(runs, target, wanted, content):
             print(path)
         return
-    found = stale(runs, target, wanted)
+    found = stale(runs, target, wanted, content)
     for text in found:
         print(f"stale: {text}")
     if found:
         print("perflab: the same command without --check writes them anew", file=sys.stderr)
         raise typer.Exit(STALE)
+
+
+def _listed(text: str) -> list[str]:
+    return list(dict.fromkeys(each.strip() for each in text.split(",") if each.strip()))

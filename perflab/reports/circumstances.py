@@ -16,10 +16,14 @@ from perflab.reports.markdown import to_markdown
 from perflab.reports.methods import environment
 
 NOT_PLACES = ("shared",)
+AT_THE_END = "the reasons stand at the end"
 
 
-def first_said(run: Run) -> list[str]:
-    """Return what a reader must know first: that a run did not finish, or what does not count."""
+def first_said(run: Run, reasons: str = AT_THE_END) -> list[str]:
+    """Return what a reader must know first: that a run did not finish, or what does not count.
+
+    ``reasons`` says where it stands why trials do not count.
+    """
     record, trials, told = run.record, run.trials(), []
     if record.state != "finished":
         because = f" ({record.reason})" if record.reason else ""
@@ -34,7 +38,7 @@ def first_said(run: Run) -> list[str]:
     elif (bad := int((states != "valid").sum())) > 0:
         told.append(
             f"{bad} of {counted(len(states), 'trial')} {'does' if bad == 1 else 'do'} not count; "
-            "the reasons stand at the end."
+            f"{reasons}."
         )
     if run.problems:
         told.append(f"The recording is damaged in {counted(len(run.problems), 'place')}.")
@@ -62,6 +66,23 @@ def set_up(run: Run) -> str:
         columns=["parameter", "value"],
     )
     return to_markdown(listed) + "\n" + to_markdown(parameters)
+
+
+def where_and_when(run: Run) -> str:
+    """Return in one paragraph when and on what a run was measured, and what is shared there."""
+    record, trials = run.record, run.trials()
+    made = trials[~trials["superseded"].astype(bool)] if len(trials) else trials
+    valid = int((made["state"] == "valid").sum()) if len(made) else 0
+    facts = environment(record)
+    done = "imported" if is_imported(record) else "measured"
+    told = [
+        f"Run `{run.run_id}`, {done} {record.created_at} on the backend {record.backend}: "
+        f"{counted(record.blocks, 'block')}, {valid} of {counted(len(made), 'trial')} valid",
+        ", ".join(filter(None, [facts["machine"], facts["interpreter"]])),
+        f"not separated there: {note}" if (note := shared_note(record)) else "",
+        f"commit {commit(record)}",
+    ]
+    return "; ".join(filter(None, told)) + "."
 
 
 def _placement(placement: dict[str, Any]) -> str:

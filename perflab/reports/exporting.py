@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,9 +15,9 @@ from perflab.reports import drafts, pandoc, web
 from perflab.reports.drafts import Draft
 from perflab.reports.figures import Figure, figures_of
 from perflab.reports.marked_regions import HTML, MARKDOWN, NAME, TEX
-from perflab.reports.pictures import save_all
+from perflab.reports.pictures import save_all, views_of
 from perflab.reports.seals import digest_of
-from perflab.reports.section import section_text
+from perflab.reports.section import brief_text, section_text
 
 FORMATS = ("md", "html", "pdf", "docx", "tex")
 OF_DOCUMENTS = ("pdf", "docx", "tex")
@@ -37,6 +37,21 @@ class Target:
 
 
 @dataclass(frozen=True)
+class Content:
+    """What a section holds: the figures of these views (none named: of all), or only its core."""
+
+    views: tuple[str, ...] = ()
+    brief: bool = False
+
+    def text(self, run: Run, figures: Sequence[Figure], level: int = 1) -> str:
+        """Return a section in Markdown."""
+        return (brief_text if self.brief else section_text)(run, figures, level)
+
+
+WHOLE = Content()
+
+
+@dataclass(frozen=True)
 class Part:
     """A run in a document: the name of its region, and its figures as files in a folder."""
 
@@ -45,40 +60,47 @@ class Part:
     saved: tuple[Path, ...]
 
 
-def export_runs(runs: Sequence[Run], target: Target, formats: Sequence[str]) -> list[Path]:
+def export_runs(
+    runs: Sequence[Run], target: Target, formats: Sequence[str], content: Content = WHOLE
+) -> list[Path]:
     """Write the documents of runs; return their paths and those of figures and tables.
 
     Raises
     ------
     ParameterError
-        A format is not known, or what is asked contradicts itself.
+        A format or view is not known, or what is asked contradicts itself.
     ExportRefused
         Something is in the way; then nothing was written.
     """
-    made = planned(runs, target, formats)
+    made = planned(runs, target, formats, content)
     # Figures first: a text never links what is not there.
     for draft in made:
         drafts.write(draft)
     return [draft.path for draft in made]
 
 
-def stale(runs: Sequence[Run], target: Target, formats: Sequence[str]) -> list[str]:
+def stale(
+    runs: Sequence[Run], target: Target, formats: Sequence[str], content: Content = WHOLE
+) -> list[str]:
     """Return what an export would change, in words; nothing is written."""
-    made = planned(runs, replace(target, overwrite=True), formats)
+    made = planned(runs, replace(target, overwrite=True), formats, content)
     return [text for draft in made for text in draft.stale]
 
 
-def planned(runs: Sequence[Run], target: Target, formats: Sequence[str]) -> list[Draft]:
+def planned(
+    runs: Sequence[Run], target: Target, formats: Sequence[str], content: Content = WHOLE
+) -> list[Draft]:
     """Return what an export would write: figures and tables, then documents."""
-    _check(runs, target, formats)
+    _check(runs, target, formats, content)
     pandoc.check_installed([each for each in OF_DOCUMENTS if each in formats])
     with tempfile.TemporaryDirectory(prefix="perflab-export-") as name:
         workshop = Path(name)
         parts = [
-            Part(region, run, tuple(save_all(run, workshop / region)))
+            Part(region, run, tuple(save_all(run, workshop / region, names=content.views)))
             for region, run in zip(region_names(runs), runs, strict=True)
         ]
-        documents = list(_documents(parts, target, formats, workshop))
+        desk = Desk(parts, target, content, workshop)
+        documents = [desk.document(each) for each in FORMATS if each in formats]
         # A page of HTML, a PDF and a Word file hold their figures.
         linked = {"md", "tex"} & set(formats)
         files = [
@@ -110,7 +132,9 @@ def region_names(runs: Sequence[Run]) -> list[str]:
     return found
 
 
-def _check(runs: Sequence[Run], target: Target, formats: Sequence[str]) -> None:
+def _check(
+    runs: Sequence[Run], target: Target, formats: Sequence[str], content: Content
+) -> None:
     problems = [
         f"no format '{each}'{did_you_mean(each, FORMATS)}; there are: {', '.join(FORMATS)}"
         for each in formats
@@ -119,6 +143,7 @@ def _check(runs: Sequence[Run], target: Target, formats: Sequence[str]) -> None:
     ids = [run.run_id for run in runs]
     problems += [f"run {each} is named twice" for each in dict.fromkeys(ids) if ids.count(each) > 1]
     problems += [] if runs else ["name a run; 'perflab runs' lists them"]
+    problems += _unknown_views(runs, content.views)
     problems += [] if formats else [f"name a format: {', '.join(FORMATS)}"]
     if target.name and not NAME.fullmatch(target.name):
         problems.append(f"--name {target.name}: a name is of letters, digits, '-', '_' and '.'")
@@ -130,62 +155,85 @@ def _check(runs: Sequence[Run], target: Target, formats: Sequence[str]) -> None:
         raise ParameterError("perflab export", problems)
 
 
-def _documents(
-    parts: Sequence[Part], target: Target, formats: Sequence[str], workshop: Path
-) -> Iterator[Draft]:
-    names = dict.fromkeys(part.run.record.experiment for part in parts)
-    stem = target.name or (next(iter(names)) if len(names) == 1 else SEVERAL)
-    title = "; ".join(part.run.record.title for part in parts)
-    for each in (known for known in FORMATS if known in formats):
-        path = target.folder / f"{stem}.{each}"
-        if each == "md":
-            yield _markdown(parts, target, path, workshop)
-        elif each == "html":
+def _unknown_views(runs: Sequence[Run], names: Sequence[str]) -> list[str]:
+    """Return a problem for each view that no run has anything to show in."""
+    if not names:
+        return []
+    known = list(dict.fromkeys(view.name for run in runs for view in views_of(run)))
+    return [
+        f"no view '{name}'{did_you_mean(name, known)}; there are: {', '.join(known)}"
+        for name in names
+        if name not in known
+    ]
+
+
+@dataclass(frozen=True)
+class Desk:
+    """Where the documents of some parts are written; figures lie in ``workshop``."""
+
+    parts: Sequence[Part]
+    target: Target
+    content: Content
+    workshop: Path
+
+    def document(self, kind: str) -> Draft:
+        """Return the draft of all parts in a format."""
+        path = self.target.folder / f"{self._stem()}.{kind}"
+        overwrite = self.target.overwrite
+        if kind == "md":
+            return self._markdown(path)
+        if kind == "html":
             bodies = {
-                part.name: web.section_html(_text(part, workshop), _pictures(part, workshop))
-                for part in parts
+                part.name: web.section_html(self._text(part), _pictures(part, self.workshop))
+                for part in self.parts
             }
-            around = web.whole_page(title)
-            yield drafts.marked(path, bodies, HTML, around, overwrite=target.overwrite)
-        elif each == "tex":
-            texts = {part.name: _text(part, workshop, PRINTED) for part in parts}
+            return drafts.marked(
+                path, bodies, HTML, web.whole_page(self._title()), overwrite=overwrite
+            )
+        if kind == "tex":
+            texts = {part.name: self._text(part, PRINTED) for part in self.parts}
             bodies = {name: pandoc.tex(text) for name, text in texts.items()}
             around = pandoc.tex_document("\n".join(texts.values()))
-            yield drafts.marked(path, bodies, TEX, around, overwrite=target.overwrite)
-        else:
-            yield _whole(parts, target, path, workshop, title)
+            return drafts.marked(path, bodies, TEX, around, overwrite=overwrite)
+        return self._whole(path)
 
+    def _stem(self) -> str:
+        names = dict.fromkeys(part.run.record.experiment for part in self.parts)
+        return self.target.name or (next(iter(names)) if len(names) == 1 else SEVERAL)
 
-def _markdown(parts: Sequence[Part], target: Target, path: Path, workshop: Path) -> Draft:
-    document = target.into.resolve() if target.into else path
-    level = 2 if target.into else 1
-    bodies = {}
-    for part in parts:
-        figures = figures_of(part.run, part.saved, workshop)
+    def _title(self) -> str:
+        return "; ".join(part.run.record.title for part in self.parts)
+
+    def _markdown(self, path: Path) -> Draft:
+        target = self.target
+        document = target.into.resolve() if target.into else path
+        level = 2 if target.into else 1
         away = Path(_relative(target.folder, document.parent))
-        bodies[part.name] = section_text(part.run, [_moved(each, away) for each in figures], level)
-    return drafts.marked(
-        document, bodies, MARKDOWN, append=target.into is not None, overwrite=target.overwrite
-    )
+        bodies = {}
+        for part in self.parts:
+            figures = figures_of(part.run, part.saved, self.workshop)
+            moved = [_moved(each, away) for each in figures]
+            bodies[part.name] = self.content.text(part.run, moved, level)
+        return drafts.marked(
+            document, bodies, MARKDOWN, append=target.into is not None, overwrite=target.overwrite
+        )
 
+    def _whole(self, path: Path) -> Draft:
+        word, workshop, title = path.suffix == ".docx", self.workshop, self._title()
+        text = "\n\n".join(self._text(part, PRINTED if word else None) for part in self.parts)
+        pictures = [part for each in self.parts for part in _pictures(each, workshop).values()]
+        source = digest_of(path.suffix.encode(), text.encode(), *pictures)
 
-def _whole(parts: Sequence[Part], target: Target, path: Path, workshop: Path, title: str) -> Draft:
-    word = path.suffix == ".docx"
-    text = "\n\n".join(_text(part, workshop, PRINTED if word else None) for part in parts)
-    pictures = [part for each in parts for part in _pictures(each, workshop).values()]
-    source = digest_of(path.suffix.encode(), text.encode(), *pictures)
+        def make() -> bytes:
+            return pandoc.docx(text, workshop) if word else pandoc.pdf(text, workshop, title)
 
-    def make() -> bytes:
-        return pandoc.docx(text, workshop) if word else pandoc.pdf(text, workshop, title)
+        return drafts.whole(path, source, make, self.target.overwrite)
 
-    return drafts.whole(path, source, make, target.overwrite)
-
-
-def _text(part: Part, workshop: Path, kinds: Sequence[str] | None = None) -> str:
-    """Return a section that holds its figures, so that nothing but pictures is linked."""
-    chosen = {} if kinds is None else {"kinds": kinds}
-    figures = figures_of(part.run, part.saved, workshop, **chosen)
-    return section_text(part.run, [replace(each, files=()) for each in figures])
+    def _text(self, part: Part, kinds: Sequence[str] | None = None) -> str:
+        """Return a section that holds its figures, so that nothing but pictures is linked."""
+        chosen = {} if kinds is None else {"kinds": kinds}
+        figures = figures_of(part.run, part.saved, self.workshop, **chosen)
+        return self.content.text(part.run, [replace(each, files=()) for each in figures])
 
 
 def _pictures(part: Part, workshop: Path) -> Mapping[str, bytes]:

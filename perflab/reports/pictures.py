@@ -105,8 +105,10 @@ def draw_all(run: Run) -> dict[str, Drawing]:
     return {view.name: draw_view(view, run) for view in views_of(run)}
 
 
-def save_all(run: Run, directory: Path | None = None, *, pdf: bool = False) -> list[Path]:
-    """Save every picture of a run, each drawn from its table, which lies beside it as CSV.
+def save_all(
+    run: Run, directory: Path | None = None, *, pdf: bool = False, names: Sequence[str] = ()
+) -> list[Path]:
+    """Save the pictures of a run, each drawn from its table, which lies beside it as CSV.
 
     Parameters
     ----------
@@ -114,6 +116,8 @@ def save_all(run: Run, directory: Path | None = None, *, pdf: bool = False) -> l
         By default ``<figures>/<run id>/``.
     pdf : bool
         Also write PDF files.
+    names : sequence of str
+        Only these views; none named: every one that suits the run.
 
     Returns
     -------
@@ -122,4 +126,5 @@ def save_all(run: Run, directory: Path | None = None, *, pdf: bool = False) -> l
     """
     target = figures_dir() / run.run_id if directory is None else directory
     formats = (*FORMATS, "pdf") if pdf else FORMATS
-    return [path for view in views_of(run) for path in save_view(view, run, target, formats)]
+    chosen = [view for view in views_of(run) if not names or view.name in names]
+    return [path for view in chosen for path in save_view(view, run, target, formats)]

@@ -10,7 +10,7 @@ import pandas as pd
 from perflab.analysis.treatments.noise import noise_report
 from perflab.figures.export import write_whole
 from perflab.recordings import Run
-from perflab.reports.circumstances import first_said, set_up
+from perflab.reports.circumstances import AT_THE_END, first_said, set_up, where_and_when
 from perflab.reports.figures import Figure, figures_of
 from perflab.reports.findings import bottlenecks, readable_findings, reading_notes, sentences
 from perflab.reports.kernel import NOTE, readable_kernel
@@ -39,7 +39,7 @@ def section_text(run: Run, figures: Sequence[Figure] = (), level: int = 1) -> st
     record, found = run.record, readable_findings(run)
     parts = [
         f"# {cell(record.title)}\n",
-        "".join(f"> **{cell(line)}**\n>\n" for line in first_said(run)).removesuffix(">\n"),
+        _first(run, AT_THE_END),
         f"**Question.** {cell(record.question)}\n",
         "## Verdict\n",
         _bullets(sentences(run)) or "No claim is attached to this run.\n",
@@ -68,6 +68,25 @@ def section_text(run: Run, figures: Sequence[Figure] = (), level: int = 1) -> st
     return "\n".join(_deeper(part, level - 1) for part in parts if part)
 
 
+def brief_text(run: Run, figures: Sequence[Figure] = (), level: int = 1) -> str:
+    """Return the core of a run as Markdown: the question, what came of it, figures, its origin.
+
+    Parameters are those of :func:`section_text`. What a reader must know before any number stands
+    here as well.
+    """
+    record, found = run.record, readable_findings(run)
+    parts = [
+        f"# {cell(record.title)}\n",
+        _first(run, f"`perflab show {run.run_id}` has the reasons"),
+        f"**Question.** {cell(record.question)}\n",
+        f"{cell(where_and_when(run))}\n",
+        to_markdown(brief(found)) if len(found) else "No claim is attached to this run.\n",
+        _figures(figures),
+        f"```sh\n{reproduce(record)}\n```\n",
+    ]
+    return "\n".join(_deeper(part, level - 1) for part in parts if part)
+
+
 def write_section(run: Run, directory: Path, saved: Sequence[Path] | None = None) -> Path:
     """Save the run's figures and its section as ``<directory>/<run id>.md``; return the latter.
 
@@ -82,6 +101,12 @@ def write_section(run: Run, directory: Path, saved: Sequence[Path] | None = None
     path = directory / f"{run.run_id}.md"
     write_whole(path, section_text(run, figures_of(run, saved, directory)).encode())
     return path
+
+
+def _first(run: Run, reasons: str) -> str:
+    """Return what must be read before any number; ``reasons`` says where those of trials are."""
+    lines = [f"> **{cell(line)}**\n>\n" for line in first_said(run, reasons)]
+    return "".join(lines).removesuffix(">\n")
 
 
 def _deeper(part: str, levels: int) -> str:

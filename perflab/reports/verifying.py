@@ -1,8 +1,9 @@
-"""Figures that lie somewhere, held against what the lab wrote: edited, stale, orphaned.
+"""Figures and marked regions, held against what the lab wrote: edited, stale, orphaned.
 
-Edited: the digest in the file is no longer that of the file. Stale: the run is here, and drawing it
-again gives something else; or the table beside is not the one that was drawn. Orphaned: a figure
-without its table, a table without a figure, an image that a document names and that is not there.
+Edited: the digest in the file is no longer that of the file, or that of a region's begin mark no
+longer that of what stands in the region. Stale: the run is here, and drawing it again gives
+something else; or the table beside is not the one that was drawn. Orphaned: a figure without its
+table, a table without a figure, an image that a document names and that is not there.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from perflab.errors import PerflabError
+from perflab.errors import ExportRefused, PerflabError
 from perflab.figures.export import ProvenanceError, provenance, rendered, write_whole
 from perflab.figures.stamp import NO_TABLE, stamp_of, stamped, table_digest
 from perflab.figures.style import style_of
 from perflab.paths import runs_dir
 from perflab.recordings import Run, open_run
 from perflab.reports.linked import links_of
+from perflab.reports.marked_regions import MARKDOWN, regions
 from perflab.reports.pictures import views_of
 
 EDITED, STALE, ORPHANED = "edited", "stale", "orphaned"
@@ -68,7 +70,8 @@ def verify(paths: Sequence[Path], documents: Sequence[Path] = ()) -> list[Verifi
     own = [_figure(figure, drawn[figure]) for figure in figures]
     ours = {each.path.parent for each in own if each.state != FOREIGN}
     tables = {path for path in files if path.suffix == ".csv" and path.parent in ours}
-    return [*own, *_lonely(tables, drawn.values(), links), *_broken(texts)]
+    told = [*_broken(texts), *_edited(texts)]
+    return [*own, *_lonely(tables, drawn.values(), links), *told]
 
 
 def stamp_unstamped(paths: Sequence[Path]) -> list[Path]:
@@ -180,3 +183,15 @@ def _broken(texts: Sequence[Path]) -> Iterator[Verified]:
         for link in links_of(text):
             if link.suffix in (*PICTURES, ".csv") and not link.exists():
                 yield Verified(text, ORPHANED, f"it names {link.name}, which is not there")
+
+
+def _edited(texts: Sequence[Path]) -> Iterator[Verified]:
+    for text in texts:
+        content = text.read_bytes().decode("utf-8", "surrogateescape")
+        try:
+            edited = [each.name for each in regions(content, MARKDOWN) if each.is_edited()]
+        except ExportRefused as error:
+            yield Verified(text, EDITED, str(error))
+            continue
+        for name in edited:
+            yield Verified(text, EDITED, f"region '{name}' was edited by hand; export it anew")

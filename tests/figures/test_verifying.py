@@ -17,6 +17,7 @@ from perflab.figures.style import Style
 from perflab.paths import project_root
 from perflab.recordings import Run
 from perflab.reports.linked import links_of
+from perflab.reports.marked_regions import MARKDOWN, filled
 from perflab.reports.pictures import views_of
 from perflab.reports.verifying import (
     NOT_HERE,
@@ -202,3 +203,17 @@ def test_links_are_read_as_browsers_read_them(tmp_path) -> None:
     assert [link.name for link in links_of(tmp_path / "d.md")] == [
         "b.svg", "d e.png", "f.png", "m.pdf",
     ]  # fmt: skip
+
+
+def test_a_region_that_was_edited_by_hand_or_is_damaged_is_found(tmp_path: Path) -> None:
+    document = tmp_path / "page.md"
+    document.write_text(filled("mine\n", {"drivers": "1.25\n"}, MARKDOWN, append=True))
+    assert verify([document]) == []
+    document.write_text(document.read_text().replace("mine", "my own words"))
+    assert verify([document]) == []
+    document.write_text(document.read_text().replace("1.25", "1.52"))
+    (found,) = verify([document])
+    assert (found.state, found.path) == ("edited", document)
+    assert "'drivers'" in found.told
+    document.write_text(document.read_text().replace("<!-- perflab:end -->", ""))
+    assert [each.state for each in verify([document])] == ["edited"]

@@ -6,7 +6,7 @@ import re
 import shutil
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from unittest.mock import patch
 
@@ -17,7 +17,7 @@ from perflab.cli import app
 from perflab.errors import ExportRefused, ParameterError
 from perflab.recordings import Run
 from perflab.reports import exporting
-from perflab.reports.exporting import Target, export_runs, stale
+from perflab.reports.exporting import Content, Target, export_runs, stale
 from perflab.reports.pictures import save_all
 from tests.synthetic import write_run
 
@@ -44,14 +44,16 @@ def drawn_once(tmp_path_factory) -> Iterator[None]:
     """Draw each run once: what is drawn again from the same record is the same."""
     kept: dict[str, Path] = {}
 
-    def copied(run: Run, directory: Path) -> list[Path]:
+    def copied(run: Run, directory: Path, names: Sequence[str] = ()) -> list[Path]:
+        if names:
+            return save_all(run, directory, names=names)
         if run.run_id not in kept:
             kept[run.run_id] = tmp_path_factory.mktemp("drawn")
-            names[run.run_id] = [path.name for path in save_all(run, kept[run.run_id])]
+            files[run.run_id] = [path.name for path in save_all(run, kept[run.run_id])]
         shutil.copytree(kept[run.run_id], directory)
-        return [directory / name for name in names[run.run_id]]
+        return [directory / name for name in files[run.run_id]]
 
-    names: dict[str, list[str]] = {}
+    files: dict[str, list[str]] = {}
     with patch.object(exporting, "save_all", copied):
         yield
 
@@ -148,6 +150,46 @@ def test_several_runs_are_sections_in_the_order_given(run, other, tmp_path) -> N
         "synchronous_commit-2",
     ]
     assert text.index(other.run_id) < text.index(run.run_id)
+
+
+CORE = Content(views=("throughput",), brief=True)
+
+
+def test_a_brief_section_has_what_was_found_the_figures_asked_for_and_its_origin(
+    run, tmp_path
+) -> None:
+    export_runs([run], Target(tmp_path), ["md"], CORE)
+    assert {path.stem for path in (tmp_path / "synchronous_commit").iterdir()} == {"throughput"}
+    text = (tmp_path / "synchronous_commit.md").read_text()
+    for words in ("**Question.**", "| verdict |", run.run_id, "3 blocks, ", "perflab run "):
+        assert words in text
+    assert "## Method" not in text
+    assert re.findall(r"!\[.*?\]\(<(.*?)>\)", text) == ["synchronous_commit/throughput.svg"]
+
+
+def test_a_brief_section_says_first_what_does_not_count_and_where_the_reasons_are(
+    other, tmp_path
+) -> None:
+    export_runs([other], Target(tmp_path), ["md"], CORE)
+    text = (tmp_path / "synchronous_commit.md").read_text()
+    assert text.index("No trial of this run is valid") < text.index("**Question.**")
+    assert "at the end" not in text
+
+
+def test_a_view_that_no_run_has_is_refused_with_the_nearest(run, tmp_path) -> None:
+    with pytest.raises(ParameterError, match="no view 'troughput'; did you mean 'throughput'"):
+        export_runs([run], Target(tmp_path), ["md"], Content(views=("throughput", "troughput")))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_command_takes_views_and_a_brief_section(run, tmp_path) -> None:
+    document = tmp_path / "design.md"
+    words = ["export", str(run.path), "--into", str(document), "--brief", "--views", "throughput"]
+    assert CliRunner().invoke(app, words).exit_code == 0
+    assert document.read_text().count("![") == 1
+    assert CliRunner().invoke(app, [*words, "--check"]).exit_code == 0
+    # A whole section is another one.
+    assert CliRunner().invoke(app, [*words[:4], "--check"]).exit_code == 3
 
 
 def test_a_run_without_a_valid_trial_says_so_first(other, tmp_path) -> None:
