@@ -20,7 +20,7 @@ from perflab.systems.llm.claims import HELD, USERS
 from perflab.systems.llm.rungs import CAPACITY, FEW_FILES
 
 SEARCH = "by search"
-NOBODY, UNKNOWN = "neither", "not known"
+NOBODY, UNKNOWN = "not shown", "not known"
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Winner:
 
     @property
     def name(self) -> str:
-        """Return ``new``, ``old``, neither (the interval includes 1), or that it is not known."""
+        """Return ``new``, ``old``, not shown (the interval includes 1), or that it is not known."""
         if self.effect is None or self.effect.n < SMALLEST_N:
             return UNKNOWN
         if math.isnan(self.effect.low) and math.isnan(self.effect.high):
@@ -84,14 +84,23 @@ def winners(run: Run) -> list[Winner]:
 
 
 def agreement(found: list[Winner]) -> str:
-    """Say whether search and every stop by failures name the same winner."""
-    search = [each for each in found if each.method.words == SEARCH]
-    others = [each for each in found if each.method.words != SEARCH]
-    if not search or not others:
+    """Say whether search and every stop by failures name the same winner.
+
+    Methods that show no winner do not agree on anything: a difference may be too small for them.
+    """
+    kinds = {each.method.words == SEARCH for each in found}
+    if len(kinds) < 2:
         return "only one method was measured (sets=capacity,limits has both)"
     if UNKNOWN in {each.name for each in found}:
         return "whether they name the same winner is not known"
-    unlike = [each.method.words for each in others if each.name != search[0].name]
-    if not unlike:
-        return f"both methods name the same winner: {search[0].name}"
-    return f"search names another winner than {', '.join(unlike)}"
+    named = {each.name for each in found} - {NOBODY}
+    if not named:
+        return "no method shows a winner"
+    if len(named) > 1:
+        return "the methods name different winners"
+    silent = [each.method.words for each in found if each.name == NOBODY]
+    if not silent:
+        return f"both methods name the same winner: {found[0].name}"
+    shown = [each.method.words for each in found if each.name != NOBODY]
+    by, not_by = " and ".join(shown), " or ".join(silent)
+    return f"{named.pop()} is the winner {by}; no winner is shown {not_by}"

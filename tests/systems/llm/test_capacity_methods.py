@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -84,13 +85,25 @@ def test_a_search_that_can_find_nothing_is_refused(wrong: dict[str, object], wor
 
 def test_each_method_has_its_winner_and_they_are_held_against_each_other(planted: Run) -> None:
     found = winners(planted)
-    assert [each.name for each in found] == ["new", "neither", "neither"]
-    assert agreement(found).startswith("search names another winner than by failures, 128")
+    assert [each.name for each in found] == ["new", "not shown", "not shown"]
+    assert agreement(found).startswith(
+        "new is the winner by search; no winner is shown by failures, 128"
+    )
     table = capacity_table(planted)
     typical = table[(table["what"] == "typical value") & (table["method"] == "by search")]
     assert list(typical["n"]) == [8, 8, 8]
     assert (typical["low"] < typical["users"]).all()
     assert "winner new" in " ".join(table["words"].dropna())
+
+
+def test_methods_agree_only_where_both_show_a_winner(planted: Run) -> None:
+    search, stop, _ = winners(planted)
+    nothing = replace(search, effect=stop.effect)
+    assert agreement([nothing, stop]) == "no method shows a winner"
+    assert agreement([search, replace(stop, effect=search.effect)]).endswith("same winner: new")
+    assert search.effect is not None
+    other = replace(search.effect, low=0.5, high=0.9)
+    assert "different" in agreement([search, replace(stop, effect=other)])
 
 
 def test_too_few_blocks_name_no_winner(tmp_path: Path) -> None:

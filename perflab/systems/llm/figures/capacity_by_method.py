@@ -111,9 +111,10 @@ def _draw(axes: Axes, own: pd.DataFrame) -> None:
     for row in own[own["what"] == AT_LEAST].to_dict("records"):
         axes.plot([row["users"]], [row["y"] + 0.2], marker="^", ms=5, ls="", mfc="white",
                   mec=LOOKS[row["version"]].color)  # fmt: skip
-    # How far intervals may reach: the farthest trial of any row.
+    # How far intervals may reach: somewhat beyond the farthest trial of any row.
     within = reach(own["users"].astype(float), BEYOND)
-    axes.set_xlim(0, 1.05 * within[1])
+    farthest = float(np.nanmax(own[["users", "high"]].astype(float)))
+    axes.set_xlim(0, 1.05 * min(within[1], farthest))
     for row in own[own["what"] == TYPICAL].to_dict("records"):
         look, y = LOOKS[row["version"]], row["y"] - 0.12
         draw_interval(axes, (row["low"], row["high"]), y, within, color=look.color, lw=2.2)
