@@ -68,8 +68,8 @@ def test_the_end_marker_is_no_chunk_and_ends_no_gap(planted: dict[str, Run]) -> 
 def test_costs_stand_in_ms_for_an_answer_and_us_for_a_chunk(planted: dict[str, Run]) -> None:
     table = cost_table(planted["kinds"]).query("what == 'trial'")
     of = table[table["treatment"] == "rung=stream_new"].groupby("panel")["value"].min()
-    assert of["server_cpu_us_per_answer"] == pytest.approx(CPU_US["new"] / 1e3)
-    assert of["server_cpu_us_per_chunk"] == pytest.approx(CPU_US["new"] / 5)
+    assert of["ms of CPU per answer"] == pytest.approx(CPU_US["new"] / 1e3)
+    assert of["us of CPU per chunk"] == pytest.approx(CPU_US["new"] / 5)
 
 
 def test_failures_add_up_over_time(planted: dict[str, Run]) -> None:

@@ -18,11 +18,11 @@ from perflab.figures.view import View
 from perflab.recordings import Run
 
 TITLE = "the proxy's CPU for an answer and for a chunk"
+# A response in us, what its panel shows and in which unit, and by what it is divided for that.
 PANELS = {
-    "server_cpu_us_per_answer": "ms of CPU per answer",
-    "server_cpu_us_per_chunk": "us of CPU per chunk",
+    "server_cpu_us_per_answer": ("ms of CPU per answer", 1e3),
+    "server_cpu_us_per_chunk": ("us of CPU per chunk", 1.0),
 }
-IN_MS = "server_cpu_us_per_answer"
 TRIAL, TYPICAL = "trial", "typical"
 LOOKS = {TRIAL: Look(PALETTE[0], "o", TRIAL)}
 COLUMNS = ["panel", "what", "treatment", "state", "value", "low", "high"]
@@ -32,18 +32,18 @@ BEYOND = 1.5
 def cost_table(run: Run) -> pd.DataFrame:
     """Return both costs of every trial, and the typical ones with their 95% intervals.
 
-    In ms for an answer, in us for a chunk.
+    A panel's name has its unit: ms for an answer, us for a chunk.
     """
     trials = trials_shown(run)
     parts = []
     for response in (name for name in PANELS if name in trials):
-        scale = 1e-3 if response == IN_MS else 1.0
-        points = trials[["treatment", "state"]].assign(value=scale * trials[response])
-        parts.append(points.assign(panel=response, what=TRIAL))
+        panel, divisor = PANELS[response]
+        points = trials[["treatment", "state"]].assign(value=trials[response] / divisor)
+        parts.append(points.assign(panel=panel, what=TRIAL))
         typical = typical_rows(run, response).drop(columns="what")
         numbers = ["value", "low", "high"]
-        typical[numbers] = scale * typical[numbers].astype(float)
-        parts.append(typical.assign(panel=response, what=TYPICAL))
+        typical[numbers] = typical[numbers].astype(float) / divisor
+        parts.append(typical.assign(panel=panel, what=TYPICAL))
     known = [each.dropna(subset=["value"]) for each in parts]
     known = [each for each in known if len(each)]
     if not known:
@@ -66,9 +66,9 @@ def draw_costs(table: pd.DataFrame, page: Page) -> LabFigure:
         ],
     )
     panels = figure.subplots(1, len(PANELS), sharey=True)
-    for axes, (response, label) in zip(panels, PANELS.items(), strict=True):
-        _draw(axes, table[table["panel"] == response], page)
-        axes.set_xlabel(label)
+    for axes, (panel, _) in zip(panels, PANELS.values(), strict=True):
+        _draw(axes, table[table["panel"] == panel], page)
+        axes.set_xlabel(panel)
     return finish(figure)
 
 
