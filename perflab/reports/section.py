@@ -9,6 +9,7 @@ import pandas as pd
 
 from perflab.analysis.treatments.noise import noise_report
 from perflab.figures.export import write_whole
+from perflab.numerals import counted
 from perflab.recordings import Run
 from perflab.reports.circumstances import AT_THE_END, first_said, set_up, where_and_when
 from perflab.reports.figures import Figure, figures_of
@@ -75,8 +76,10 @@ def brief_text(run: Run, figures: Sequence[Figure] = (), level: int = 1) -> str:
     here as well.
     """
     record, found = run.record, readable_findings(run)
+    # Several runs of one experiment stand in one document.
+    about = f"{record.backend}, {counted(record.blocks, 'block')}"
     parts = [
-        f"# {cell(record.title)}\n",
+        f"# {cell(record.title)} ({about})\n",
         _first(run, f"`perflab show {run.run_id}` has the reasons"),
         f"**Question.** {cell(record.question)}\n",
         f"{cell(where_and_when(run))}\n",
