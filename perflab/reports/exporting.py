@@ -132,9 +132,7 @@ def region_names(runs: Sequence[Run]) -> list[str]:
     return found
 
 
-def _check(
-    runs: Sequence[Run], target: Target, formats: Sequence[str], content: Content
-) -> None:
+def _check(runs: Sequence[Run], target: Target, formats: Sequence[str], content: Content) -> None:
     problems = [
         f"no format '{each}'{did_you_mean(each, FORMATS)}; there are: {', '.join(FORMATS)}"
         for each in formats
