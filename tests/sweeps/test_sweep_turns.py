@@ -30,12 +30,12 @@ def test_every_cell_has_its_first_blocks_before_any_has_more() -> None:
 def test_the_next_blocks_go_where_a_decision_costs_the_least_time_for_its_chance() -> None:
     cells = [
         standing("slow", 8, 6, 0.9, 40), standing("unlikely", 8, 6, 0.1, 10),
-        standing("likely", 14, 6, 0.6, 9), standing("late", 8, 12, 0.9, 9),
+        standing("likely", 14, 6, 0.6, 11), standing("late", 8, 12, 0.9, 9),
     ]  # fmt: skip
     turn = chosen(cells, 1e6)
     assert turn is not None
     assert (turn.cell.id, turn.pause_after) == ("likely", 20)
-    assert "a chance of 60% decided with 6 more blocks, in 0:54" in turn.text
+    assert "a chance of 60% decided with 6 more blocks, in 1:06" in turn.text
 
 
 def test_a_cell_without_a_decision_in_sight_keeps_no_other_from_its_own() -> None:
