@@ -112,6 +112,7 @@ def write_run(
     seed: int = 1,
     run_id: str | None = None,
     parameters: Mapping[str, Any] | None = None,
+    measured: int | None = None,
 ) -> Run:
     """Write a complete run and return it, opened.
 
@@ -132,6 +133,8 @@ def write_run(
         How much the service's CPU share rises when response times do.
     parameters : mapping, optional
         What the record says that was asked for.
+    measured : int, optional
+        How many blocks have trials, from the first on; by default all.
     """
     rng = np.random.default_rng(seed)
     if contrasts is None:
@@ -142,7 +145,7 @@ def write_run(
         record = record.model_copy(update={"parameters": dict(parameters)})
     writer = RunWriter.create(root, record)
     clock_ns = HOUR_NS
-    for block, order in enumerate(orders):
+    for block, order in enumerate(orders[:measured]):
         block_effect = float(np.exp(rng.normal(0, block_noise)))
         for position, index in enumerate(order):
             planted = treatments[index]

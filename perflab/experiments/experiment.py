@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
+from perflab.analysis.methods.repeated_looks import planned
 from perflab.analysis.treatments.open_claims import can_be_decided
 from perflab.errors import ExperimentError, ParameterError, PerflabError
 from perflab.experiments.claims_at_once import too_few_blocks
@@ -54,14 +55,16 @@ class RunParameters(Parameters):
         default=8,
         ge=1,
         le=200,
-        description="with blocks = until_decided: before so many nothing is decided",
+        description="with blocks = until_decided: after so many is the first look, and before it "
+        "nothing is decided; below 6 no look so early can show anything",
     )
     most_blocks: int = Field(
         default=20,
         ge=6,
         le=200,
-        description="with blocks = until_decided: then the run ends, whatever is undecided; the "
-        "more there may be, the more certain every look must be",
+        description="with blocks = until_decided: then the run ends, whatever is undecided; on the "
+        "way there is a look every 6 blocks or sooner, and the more looks there are, the more "
+        "certain each must be",
     )
     seed: int | None = Field(
         default=None,
@@ -124,7 +127,7 @@ class RunParameters(Parameters):
         """The rule by which blocks are added; None where their number is fixed."""
         if self.blocks != UNTIL_DECIDED:
             return None
-        return UntilDecided(least_blocks=self.least_blocks, most_blocks=self.most_blocks)
+        return planned(self.least_blocks, self.most_blocks)
 
 
 # Not what was measured but how it is asked for: no run has them.

@@ -29,7 +29,7 @@ from perflab.recordings.selection import FREE_PARAMETERS, Selected, complete_blo
 from perflab.recordings.store import RunWriter, new_run_id
 from perflab.recordings.trial_ids import trial_id
 from perflab.recordings.trial_rows import trials_kept
-from perflab.recordings.until_decided import Look, UntilDecided
+from perflab.recordings.until_decided import Look, PlannedLook, UntilDecided
 
 __all__ = [
     "FREE_PARAMETERS",
@@ -39,6 +39,7 @@ __all__ = [
     "ContrastPair",
     "Look",
     "ManyRuns",
+    "PlannedLook",
     "Reason",
     "Remainder",
     "Remark",

@@ -183,6 +183,27 @@ class Run:
         return self.table("chunks", trial_ids)
 
     @cached_property
+    def blocks_so_far(self) -> int:
+        """How many blocks there are: up to the last whole one where they are still being added."""
+        rule = self.record.until_decided
+        if rule is None or rule.ended:
+            return self.record.blocks
+        trials = self.trials()
+        current = trials[~trials["superseded"].astype(bool)]
+        measured = current.groupby("block")["position"].nunique()
+        whole = measured[measured == len(self.record.treatments)].index
+        return int(whole.max()) + 1 if len(whole) else 0
+
+    @property
+    def judged_blocks(self) -> int:
+        """Of how many blocks, from the first on, comparisons are made.
+
+        All; where they are added until all is decided, those of the last look that was due.
+        """
+        rule = self.record.until_decided
+        return rule.judged_blocks(self.blocks_so_far) if rule else self.record.blocks
+
+    @cached_property
     def _trials(self) -> pd.DataFrame:
         tables, schema = [TRIAL.empty_table()], TRIAL
         for folder in self._folders():

@@ -10,6 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 FEWEST_AT_MOST = 6
 MOST_AT_MOST = 200
 
+# Shares are sums of fractions: allow for the last bits.
+ROUNDING = 1e-9
+
 Ending = Literal["", "decided", "most blocks"]
 
 
@@ -22,17 +25,33 @@ class Look(BaseModel):
     undecided: tuple[str, ...] = ()
 
 
+class PlannedLook(BaseModel):
+    """A look that is to be taken: after how many blocks, and its share of the error of all looks.
+
+    With a share of 0.25 the look may find in 1.25% of runs a difference that is not there, and that
+    no earlier look found, where all looks together may in 5%.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    blocks: int = Field(ge=1, le=MOST_AT_MOST)
+    share: float = Field(gt=0, le=1)
+
+
 class UntilDecided(BaseModel):
     """Blocks are added until every contrast is decided: from ``least_blocks`` to ``most_blocks``.
 
-    ``looks`` are those taken so far; ``ended`` says by what the run ended: everything was decided,
-    or it had the most blocks it may have. Empty: it goes on, or was broken off.
+    ``plan`` are the looks that may be taken, fixed before the first block. Recordings from before
+    there were plans have none: such runs were looked at after every block from the least on, at one
+    level. ``looks`` are those taken so far; ``ended`` says by what the run ended: everything was
+    decided, or it had the most blocks it may have. Empty: it goes on, or was broken off.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     least_blocks: int = Field(ge=1, le=MOST_AT_MOST)
     most_blocks: int = Field(ge=FEWEST_AT_MOST, le=MOST_AT_MOST)
+    plan: tuple[PlannedLook, ...] = Field(default=(), max_length=MOST_AT_MOST)
     looks: tuple[Look, ...] = Field(default=(), max_length=MOST_AT_MOST)
     ended: Ending = ""
 
@@ -41,6 +60,45 @@ class UntilDecided(BaseModel):
         if self.least_blocks > self.most_blocks:
             raise ValueError(f"least_blocks = {self.least_blocks} is above {self.most_blocks}")
         return self
+
+    @model_validator(mode="after")
+    def _plan_leads_from_least_to_most(self) -> UntilDecided:
+        blocks = [look.blocks for look in self.plan]
+        if not blocks:
+            return self
+        ends = (blocks[0], blocks[-1])
+        if ends != (self.least_blocks, self.most_blocks) or blocks != sorted(set(blocks)):
+            raise ValueError(
+                f"plan looks after {blocks} blocks: that does not lead from {self.least_blocks} "
+                f"to {self.most_blocks}"
+            )
+        if sum(look.share for look in self.plan) > 1 + ROUNDING:
+            raise ValueError("plan gives its looks more than the whole error")
+        return self
+
+    def is_due(self, blocks: int) -> bool:
+        """Say whether a run is to be looked at once it has so many blocks."""
+        if not self.plan:
+            return blocks >= self.least_blocks
+        return any(look.blocks == blocks for look in self.plan)
+
+    def next_look(self, blocks: int) -> int:
+        """Return after how many blocks a run that has so many is looked at next.
+
+        At most ``most_blocks``, also where it has these already.
+        """
+        if not self.plan:
+            return min(max(blocks + 1, self.least_blocks), self.most_blocks)
+        ahead = (look.blocks for look in self.plan if look.blocks > blocks)
+        return next(ahead, self.most_blocks)
+
+    def judged_blocks(self, blocks: int) -> int:
+        """Return of how many blocks, of so many, comparisons are made: those of the last look.
+
+        What came after it counts at the next one: so nobody can look in between. Before the first
+        look, all.
+        """
+        return max((look.blocks for look in self.plan if look.blocks <= blocks), default=blocks)
 
     def looked(self, blocks: int, undecided: tuple[str, ...]) -> UntilDecided:
         """Return the rule with one more look: a later one, or the same once more after a resume."""

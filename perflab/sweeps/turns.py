@@ -1,12 +1,12 @@
-"""Whose turn it is where time is short: the next block goes to the cell that needs it most.
+"""Whose turn it is where time is short: the next blocks go to the cell that needs them most.
 
 Cells with a fixed number of blocks come first, whole, in the order of the file. Cells with
-``blocks = until_decided`` are measured block by block. Each gets the blocks before which nothing is
-decided; then always that cell gets one whose decision is expected soonest, by its own noise and its
-own seconds a block. So the most is decided by any instant, and what is far from a decision does not
-keep others from theirs (among jobs whose length is known, the shortest remaining first has the
-smallest mean time to the end: L. E. Schrage, Oper. Res. 16, 1968). A run's intervals hold whenever
-it stops, so this order makes no error more frequent.
+``blocks = until_decided`` are measured from look to look. Each gets the blocks before its first;
+then always that cell goes on whose decision costs the least time for its chance of being had, by
+its own noise and its own seconds a block. So the most is decided by any instant, and what is far
+from a decision does not keep others from theirs (of jobs that may or may not succeed, those with
+the most chance for their time come first: J. C. Gittins, J. R. Stat. Soc. B 41, 1979). A run's
+intervals hold whenever it stops, so this order makes no error more frequent.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from perflab.analysis.treatments.outlook import blocks_left
+from perflab.analysis.treatments.outlook import Outlook, outlook
 from perflab.errors import RecordingError
 from perflab.experiments.experiment import UNTIL_DECIDED
 from perflab.numerals import counted
@@ -25,6 +25,9 @@ from perflab.recordings import Run, blocks_done, list_runs
 from perflab.sweeps.cells import Cell
 from perflab.sweeps.estimate import estimated, past_runs
 from perflab.sweeps.journal import CellState, Journal
+
+# Below such a chance there is none to speak of.
+IN_SIGHT = 0.01
 
 
 @dataclass(frozen=True)
@@ -38,19 +41,30 @@ class Turn:
 
 @dataclass(frozen=True)
 class Standing:
-    """How far a cell is: its blocks, those it is expected to want still, and seconds of each.
+    """How far a cell is: its blocks, when it is looked at next, and its outlook.
 
-    ``seconds`` is NaN where no block was measured yet.
+    ``seconds`` are those of a block, NaN where none was measured yet.
     """
 
     cell: Cell
     done: int
-    left: float
+    next_look: int
+    outlook: Outlook
     seconds: float
+
+    @property
+    def look_s(self) -> float:
+        """Return the seconds until it is looked at next."""
+        return (self.next_look - self.done) * self.seconds
+
+    @property
+    def price_s(self) -> float:
+        """Return the seconds that a decision costs; infinite where none is in sight."""
+        return self.outlook.price * self.seconds if self.outlook.chance > 0 else math.inf
 
 
 def next_turn(cells: Sequence[Cell], journal: Journal, left_s: float) -> Turn | None:
-    """Return whose turn it is; None where no cell has a block that would end in time.
+    """Return whose turn it is; None where no cell would be looked at in time.
 
     Parameters
     ----------
@@ -70,41 +84,43 @@ def next_turn(cells: Sequence[Cell], journal: Journal, left_s: float) -> Turn | 
 
 
 def chosen(standings: Iterable[Standing], left_s: float) -> Turn | None:
-    """Return the turn of the cell that needs a block most, among those whose block would end."""
-    fits = [each for each in standings if not each.seconds > left_s]
+    """Return the turn of the cell that needs blocks most, among those looked at in time."""
+    fits = [each for each in standings if not each.look_s > left_s]
     begun = [each for each in fits if each.done]
     # First every cell has a chance: one that nobody looked at may be decided with the first look.
     new = [each for each in fits if not each.done]
     if new:
-        return _turn(new[0], int(new[0].cell.asked["least_blocks"]), "its first blocks")
+        return _turn(new[0], "its first blocks")
     if not begun:
         return None
-    first = min(begun, key=lambda each: (each.left * each.seconds, each.seconds))
-    least = int(first.cell.asked["least_blocks"])
-    if math.isinf(first.left):
-        return _turn(first, first.done + 1, "no decision in sight, here or elsewhere")
-    why = f"decided with about {counted(round(first.left), 'more block')}"
-    told = f"{why}, in {minutes(first.left * first.seconds)}"
-    return _turn(first, max(first.done + 1, least), told)
+    first = min(begun, key=lambda each: (each.price_s, each.look_s))
+    sight = first.outlook
+    if sight.chance < IN_SIGHT:
+        return _turn(first, "no decision in sight, here or elsewhere")
+    more = f"{counted(sight.blocks, 'more block')}, in {minutes(sight.blocks * first.seconds)}"
+    return _turn(first, f"with a chance of {sight.chance:.0%} decided with {more}")
 
 
-def _turn(standing: Standing, pause_after: int, why: str) -> Turn:
-    return Turn(standing.cell, pause_after, f"{standing.cell.label}: {why}")
+def _turn(standing: Standing, why: str) -> Turn:
+    return Turn(standing.cell, standing.next_look, f"{standing.cell.label}: {why}")
 
 
 def _standing(cell: Cell, state: CellState) -> Standing:
-    nothing = Standing(cell, 0, math.inf, math.nan)
+    least = int(cell.asked["least_blocks"])
+    nothing = Standing(cell, 0, least, Outlook(least, 1.0), math.nan)
     if not state.run_id:
         return nothing
     try:
         run = Run(runs_dir() / state.run_id)
-        done, left = blocks_done(run), blocks_left(run)
+        done, ahead = blocks_done(run), outlook(run)
     except RecordingError:
         # The attempt finds out, and measures anew.
         return nothing
     ends = (attempt.ended for attempt in state.attempts if attempt.run_id == state.run_id)
     spent = sum(ended.seconds for ended in ends if ended)
-    return Standing(cell, done, left, spent / done if done else math.nan)
+    rule = run.record.until_decided
+    next_look = rule.next_look(done) if rule else least
+    return Standing(cell, done, next_look, ahead, spent / done if done else math.nan)
 
 
 def _ends_within(cell: Cell, left_s: float) -> bool:

@@ -24,10 +24,10 @@ def has_ended(writer: RunWriter, blocks: int, tell: Callable[[Note], None]) -> b
         Whether the run ends here. Never, where its number of blocks is fixed.
     """
     rule = writer.record.until_decided
-    if rule is None or blocks < rule.least_blocks:
+    if rule is None:
         return False
-    if rule.ended:
-        return True
+    if rule.ended or not rule.is_due(blocks):
+        return bool(rule.ended)
     # Loaded when it is needed: what a run of a fixed number of blocks measures beside is light.
     from perflab.analysis.treatments.open_claims import undecided_contrasts
 
@@ -46,7 +46,9 @@ def _told(rule: UntilDecided) -> str:
         return f"block {last.blocks}: every contrast is decided"
     names = ", ".join(last.undecided[:SHOWN])
     more = f" and {len(last.undecided) - SHOWN} more" if len(last.undecided) > SHOWN else ""
-    ahead = f"at most {counted(rule.most_blocks, 'block')}"
+    ahead = f"next look after block {rule.next_look(last.blocks)}"
+    if rule.next_look(last.blocks) < rule.most_blocks:
+        ahead += f", at most {counted(rule.most_blocks, 'block')}"
     if rule.ended:
         ahead = "it has the most blocks that it may have"
     return f"block {last.blocks}, undecided: {names}{more}; {ahead}"

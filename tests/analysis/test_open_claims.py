@@ -8,21 +8,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perflab.analysis.methods.repeated_looks import interval
+from perflab.analysis.methods import every_block
+from perflab.analysis.methods.repeated_looks import Looked, interval, planned
 from perflab.analysis.treatments.decision import Kind
 from perflab.analysis.treatments.evaluation import evaluate
 from perflab.analysis.treatments.open_claims import can_be_decided, undecided_contrasts
 from perflab.recordings import Contrast, Run, RunWriter, UntilDecided
 from tests.synthetic import ON_AND_OFF, Planted, contrast_of, write_run
 
-RULE = UntilDecided(least_blocks=8, most_blocks=20)
+RULE = planned(8, 20)
+# As in recordings from before there were plans.
+OLD = UntilDecided(least_blocks=8, most_blocks=20)
 UNPUBLISHED = {"published_ratio": None, "published_direction": None, "source": ""}
 
 
 def looked_at(root: Path, done: int, **planted: Any) -> Run:
     """Return a run as it is after so many blocks of those that its rule allows."""
-    later = [(block, index) for block in range(done, RULE.most_blocks) for index in range(2)]
-    run = write_run(root, blocks=RULE.most_blocks, failed=later, requests=60, **planted)
+    run = write_run(root, blocks=RULE.most_blocks, measured=done, requests=60, **planted)
     RunWriter.reopen(run.path).update(until_decided=RULE)
     return Run(run.path)
 
@@ -35,22 +37,55 @@ def against(ratio: float = 1.0, **changes: Any) -> dict[str, Any]:
 
 
 def test_intervals_and_p_are_those_of_all_looks_and_the_verdict_says_so(tmp_path: Path) -> None:
-    (found,) = evaluate(looked_at(tmp_path, 9))
-    (usual,) = evaluate(write_run(tmp_path / "usual", blocks=9, requests=60))
+    (found,) = evaluate(looked_at(tmp_path, 14))
+    (usual,) = evaluate(write_run(tmp_path / "usual", blocks=14, requests=60))
     assert found.effect is not None
     assert usual.effect is not None
     x = np.array(found.effect.by_block)
-    assert len(x) == 9
-    wanted = interval(x, 0.95, 8, 20)
+    assert len(x) == 14
+    wanted = interval(x, 0.95, Looked(RULE, (8, 14)))
     assert wanted is not None
     assert (found.effect.low, found.effect.high) == pytest.approx(tuple(np.exp(wanted[:2])))
-    assert "looked at after every block from 8 on, 9 of at most 20 counted" in found.verdict.reason
-    assert "looked at" not in usual.verdict.reason
+    assert "looks after 8, 14 and 20 blocks, 14 of at most 20 counted" in found.verdict.reason
+    assert "looks after" not in usual.verdict.reason
+
+
+def test_what_was_measured_after_a_look_is_not_judged_before_the_next_one(tmp_path: Path) -> None:
+    (found,) = evaluate(looked_at(tmp_path / "between", 13))
+    (at_look,) = evaluate(looked_at(tmp_path / "look", 8))
+    assert found.effect == at_look.effect
+    assert (found.blocks, found.left_out) == (tuple(range(8)), 0)
+    waiting = "what was measured after block 8, the last that was looked at, counts once there are"
+    assert f"{waiting} 14 blocks" in found.warnings
+    assert not any("counts once" in text for text in at_look.warnings)
+
+
+def test_a_block_that_was_broken_off_is_no_block_yet(tmp_path: Path) -> None:
+    run = looked_at(tmp_path, 14)
+    writer = RunWriter.reopen(run.path)
+    writer.supersede([str(run.trials()["trial_id"].iloc[-1])])
+    (found,) = evaluate(Run(run.path))
+    assert found.effect is not None
+    assert found.effect.n == 8
+
+
+def test_a_recording_without_a_plan_is_judged_by_the_rule_that_it_was_made_by(
+    tmp_path: Path,
+) -> None:
+    run = looked_at(tmp_path, 11)
+    RunWriter.reopen(run.path).update(until_decided=OLD)
+    (found,) = evaluate(Run(run.path))
+    assert found.effect is not None
+    assert found.effect.n == 11
+    wanted = every_block.interval(np.array(found.effect.by_block), 0.95, 8, 20)
+    assert wanted is not None
+    assert (found.effect.low, found.effect.high) == pytest.approx(tuple(np.exp(wanted[:2])))
+    assert "looked at after every block from 8 on, 11 of at most 20 counted" in found.verdict.reason
 
 
 def test_the_decision_is_of_all_looks_too(tmp_path: Path) -> None:
     """Blocks of which one look says that they are equivalent, and no look of many can."""
-    logs = [-0.045, -0.01, -0.005, 0.0, 0.005, 0.01, 0.02, 0.045]
+    logs = [-0.055, -0.01, -0.005, 0.0, 0.005, 0.01, 0.02, 0.055]
     for place, rule, kind in (("usual", None, Kind.EQUIVALENT), ("looks", RULE, Kind.UNDECIDED)):
         run = looked_at(tmp_path / place, len(logs), **against(1.0, **UNPUBLISHED))
         RunWriter.reopen(run.path).update(until_decided=rule)

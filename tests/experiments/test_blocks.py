@@ -32,6 +32,8 @@ def test_a_plan_has_the_blocks_and_the_rule_that_were_typed(
     assert plan.blocks == len(plan.order()) == blocks
     found = plan.until_decided
     assert (found and (found.least_blocks, found.most_blocks)) == rule
+    looks = tuple(look.blocks for look in found.plan) if found else ()
+    assert looks[:1] + looks[-1:] == (rule or ())
     again = chosen.plan(chosen.check(plan.parameters))
     assert (again.until_decided, again.order()) == (found, plan.order())
 

@@ -142,7 +142,7 @@ def test_blocks_go_to_the_cell_that_needs_them_until_time_is_up_and_later_go_on(
         assert record.state == "finished"
         assert record.until_decided is not None
         assert record.until_decided.ended
-        # Blocks came one by one: whoever was looked at n times rested before each but the last.
+        # From look to look: whoever was looked at n times rested before each but the last.
         assert len(record.sessions) == len(record.until_decided.looks)
     assert all(Path(each).exists() for each in index["executed"])
     assert leftovers.everything() == []

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from perflab.analysis.methods.repeated_looks import planned
 from perflab.errors import RunPaused
 from perflab.progress_bar import Narrator
 from perflab.recordings import Contrast, Run, RunWriter, UntilDecided, blocks_done
@@ -15,7 +16,9 @@ from perflab.trials.events import Event, Note, TrialBegun, TrialDone
 from perflab.trials.session import Remaining, Session, state_of
 from tests.trials.fakes import Residents, bench, plan, record
 
-RULE = UntilDecided(least_blocks=8, most_blocks=10)
+RULE = planned(8, 10)
+# As in recordings from before there were plans.
+OLD = UntilDecided(least_blocks=8, most_blocks=10)
 
 
 def claim(direction: Direction) -> Contrast:
@@ -76,12 +79,21 @@ def test_one_contrast_that_is_undecided_keeps_the_run_going_to_its_most_blocks(
     assert found.until_decided is not None
     assert found.until_decided.ended == "most blocks"
     looks = [(look.blocks, look.undecided) for look in found.until_decided.looks]
-    assert looks == [(blocks, ("a is greater",)) for blocks in (8, 9, 10)]
+    assert looks == [(blocks, ("a is greater",)) for blocks in (8, 10)]
     assert looked.notes() == [
-        "block 8, undecided: a is greater; at most 10 blocks",
-        "block 9, undecided: a is greater; at most 10 blocks",
+        "block 8, undecided: a is greater; next look after block 10",
         "block 10, undecided: a is greater; it has the most blocks that it may have",
     ]
+
+
+def test_a_run_whose_record_has_no_plan_is_looked_at_after_every_block(tmp_path: Path) -> None:
+    looked = Looked(tmp_path, "greater", until_decided=OLD)
+    found = looked.go().record.until_decided
+    assert found is not None
+    assert [look.blocks for look in found.looks] == [8, 9, 10]
+    assert looked.notes()[0] == (
+        "block 8, undecided: a is greater; next look after block 9, at most 10 blocks"
+    )
 
 
 def test_a_run_of_a_fixed_number_of_blocks_is_not_looked_at(tmp_path: Path) -> None:
@@ -102,6 +114,17 @@ def test_a_look_that_a_kill_prevented_is_taken_when_the_run_is_resumed(tmp_path:
     assert (found.blocks, found.until_decided and found.until_decided.ended) == (8, "decided")
 
 
+def test_a_run_that_is_gone_on_with_keeps_the_rule_of_its_record(tmp_path: Path) -> None:
+    looked = Looked(tmp_path, "greater", until_decided=None)
+    looked.go(*range(8))
+    looked.writer.update(until_decided=OLD)
+    looked.plan = looked.plan.model_copy(update={"until_decided": RULE})
+    found = looked.go(8, 9).record.until_decided
+    assert found is not None
+    assert found.plan == ()
+    assert [look.blocks for look in found.looks] == [8, 9, 10]
+
+
 def test_a_block_that_was_broken_off_is_measured_before_the_run_is_looked_at(
     tmp_path: Path,
 ) -> None:
@@ -112,8 +135,8 @@ def test_a_block_that_was_broken_off_is_measured_before_the_run_is_looked_at(
     looked.writer.update(until_decided=RULE)
     looked.plan = looked.plan.model_copy(update={"until_decided": RULE})
     found = looked.go(2, 9, attempt=1).record
-    assert looked.measured() == [3]
-    assert found.blocks == 9
+    assert looked.measured() == [3, 10]
+    assert found.blocks == 10
 
 
 def test_a_run_that_ended_goes_no_further_when_it_is_resumed(tmp_path: Path) -> None:

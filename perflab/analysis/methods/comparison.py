@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from scipy import special, stats
 
 from perflab.analysis.methods import repeated_looks, signed_rank
+from perflab.analysis.methods.repeated_looks import Looked
 from perflab.errors import AnalysisError
 from perflab.recordings import Bound, Scale, UntilDecided
 
@@ -36,9 +37,9 @@ class Effect:
     ``narrow_high`` are the ends of the 90% interval (two one-sided 5% tests), of which
     ``narrow_confidence`` is achieved. ``warnings`` travel with the result. Where ``bound`` says "at
     most" or "at least" the effect is no number but a bound, ``high`` or ``low``, and has no
-    estimate (:mod:`perflab.analysis.methods.bounds`). ``rule`` is that of a run that was looked at
-    after every block: intervals and p-value then hold whenever it stopped
-    (:mod:`perflab.analysis.methods.repeated_looks`); those of too few blocks for it are NaN.
+    estimate (:mod:`perflab.analysis.methods.bounds`). ``looked`` says how a run was looked at
+    whose blocks were added until all was decided: intervals and p-value then hold whenever it
+    stopped (:mod:`perflab.analysis.methods.repeated_looks`); those of too few blocks are NaN.
     """
 
     estimate: float
@@ -55,7 +56,7 @@ class Effect:
     narrow_high: float = math.nan
     narrow_confidence: float = math.nan
     bound: Bound = ""
-    rule: UntilDecided | None = None
+    looked: Looked | None = None
 
     @property
     def limit(self) -> float:
@@ -179,7 +180,9 @@ def effect_of(
     """Return the effect of log ratios by block; NaN where a side is missing.
 
     With ``scale`` "difference" the blocks hold plain differences, and so does the effect. With the
-    ``rule`` of a run that was looked at after every block, it is one that holds at every look.
+    ``rule`` of a run whose blocks were added until all was decided, ``by_block`` has an entry for
+    every block so far; those after the last look do not count yet, and the effect holds at every
+    look.
 
     Raises
     ------
@@ -187,6 +190,9 @@ def effect_of(
         No block is left.
     """
     back: Callable[[float], float] = math.exp if scale == "ratio" else float
+    looked = None
+    if rule is not None:
+        by_block, looked = repeated_looks.looked_at(by_block, rule)
     x = by_block.dropna().to_numpy(float)
     warnings = []
     left_out = [str(block) for block in by_block.index[by_block.isna()]]
@@ -199,20 +205,20 @@ def effect_of(
         warnings.append("one block: no interval")
         return Effect(
             only, nothing, nothing, nothing, 1, nothing, "single pair", tuple(warnings),
-            by_block=(float(x[0]),), rule=rule,
+            by_block=(float(x[0]),), looked=looked,
         )  # fmt: skip
     if rule is None and len(x) < SMALLEST_SIGNED_RANK:
         warnings.append(f"below {SMALLEST_SIGNED_RANK} blocks the noise is taken for normal")
     if np.ptp(x) < 1e-12:
         warnings.append("all blocks give the same effect: the interval has no width")
-    found, narrow = (mean_interval(x, each, rule) for each in (confidence, narrower(confidence)))
+    found, narrow = (mean_interval(x, each, looked) for each in (confidence, narrower(confidence)))
     return Effect(
         back(found.estimate),
         back(found.low),
         back(found.high),
         found.confidence,
         len(x),
-        mean_p(x, rule),
+        mean_p(x, looked),
         found.method,
         tuple(warnings),
         rank_biserial(x),
@@ -220,7 +226,7 @@ def effect_of(
         back(narrow.low),
         back(narrow.high),
         narrow.confidence,
-        rule=rule,
+        looked=looked,
     )
 
 
@@ -239,15 +245,14 @@ def rank_biserial(x: np.ndarray) -> float:
 
 
 def mean_interval(
-    x: np.ndarray, confidence: float = CONFIDENCE, rule: UntilDecided | None = None
+    x: np.ndarray, confidence: float = CONFIDENCE, looked: Looked | None = None
 ) -> MeanInterval:
     """Return estimate and interval of at least 2 log ratios, or differences, as in compare.
 
-    With the ``rule`` of a run that was looked at after every block its ends are NaN where there are
-    too few of them.
+    Where blocks were ``looked`` at until all was decided, its ends are NaN while there are too few.
     """
-    if rule is not None:
-        ends = repeated_looks.interval(x, confidence, rule.least_blocks, rule.most_blocks)
+    if looked is not None:
+        ends = repeated_looks.interval(x, confidence, looked)
         method = "Hodges-Lehmann, repeated signed-rank interval"
         low, high, achieved = ends or (math.nan, math.nan, math.nan)
         return MeanInterval(signed_rank.hodges_lehmann(x), low, high, achieved, method)
@@ -260,10 +265,10 @@ def mean_interval(
     return MeanInterval(mean, mean - margin, mean + margin, confidence, "mean, t interval")
 
 
-def mean_p(x: np.ndarray, rule: UntilDecided | None = None) -> float:
+def mean_p(x: np.ndarray, looked: Looked | None = None) -> float:
     """Return the p-value of "no effect" by the test that :func:`mean_interval` inverts."""
-    if rule is not None:
-        return repeated_looks.p_value(x, rule.least_blocks, rule.most_blocks)
+    if looked is not None:
+        return repeated_looks.p_value(x, looked)
     if len(x) >= SMALLEST_SIGNED_RANK:
         return signed_rank.p_value(x)
     mean, error = float(x.mean()), _standard_error(x)

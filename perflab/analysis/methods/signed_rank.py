@@ -62,16 +62,22 @@ def interval(x: np.ndarray, confidence: float) -> tuple[float, float, float] | N
 def p_value(x: np.ndarray) -> float:
     """Return the two-sided p-value of a centre of 0: the one that the interval inverts.
 
-    W is the number of Walsh averages on one side of 0. Those that are 0 speak against both sides
-    (ties make the test conservative, never liberal), so that p <= 1 - confidence exactly where
-    :func:`interval` leaves 0 out.
+    It is at most 1 - confidence exactly where :func:`interval` leaves 0 out.
     """
-    n, averages = len(x), walsh_averages(x)
-    w = min(int(np.count_nonzero(averages <= 0)), int(np.count_nonzero(averages >= 0)))
+    n, w = len(x), smaller_sum(x)
     if n <= EXACT_N:
         return min(1.0, 2 * float(null_cdf(n)[w]))
     mean, deviation = _moments(n)
     return min(1.0, 2 * float(stats.norm.cdf((w + 0.5 - mean) / deviation)))
+
+
+def smaller_sum(x: np.ndarray) -> int:
+    """Return the smaller of both sums of signed ranks: of Walsh averages on one side of 0.
+
+    Those that are 0 speak against both sides (ties make the test conservative, never liberal).
+    """
+    averages = walsh_averages(x)
+    return min(int(np.count_nonzero(averages <= 0)), int(np.count_nonzero(averages >= 0)))
 
 
 def critical(n: int, tail: float) -> tuple[int, float]:

@@ -45,8 +45,8 @@ from perflab.analysis.methods.paired_power import (
     power,
     smallest_effect,
 )
+from perflab.analysis.methods.repeated_looks import Looked
 from perflab.errors import AnalysisError
-from perflab.recordings import UntilDecided
 
 __all__ = [
     "FRESH_RUN", "MARGIN", "PEEKING", "PEEKING_NOTE", "POWER", "Decision", "Kind",
@@ -92,7 +92,7 @@ def decide(
     log_ratios: Sequence[float],
     margin: float = MARGIN,
     corrected: Corrected | None = None,
-    rule: UntilDecided | None = None,
+    looked: Looked | None = None,
 ) -> Decision:
     """Decide from the log ratios of the blocks.
 
@@ -104,8 +104,9 @@ def decide(
         A difference of this share, either way, does not matter (0.03: 3%).
     corrected : Corrected, optional
         The p-value among the run's claims about the response; without it, the claim is alone.
-    rule : UntilDecided, optional
-        Of a run that was looked at after every block: its intervals hold at every look.
+    looked : Looked, optional
+        How a run was looked at whose blocks were added until all was decided: its intervals hold at
+        every look.
 
     Raises
     ------
@@ -120,7 +121,7 @@ def decide(
     if len(x) < 2:
         text = "fewer than 2 blocks: nothing can be said of the noise"
         return Decision(Kind.UNDECIDED, margin, (OUT_OF_REACH, OUT_OF_REACH), text)
-    narrow, wide = (mean_interval(x, each, rule) for each in (narrower(CONFIDENCE), CONFIDENCE))
+    narrow, wide = (mean_interval(x, each, looked) for each in (narrower(CONFIDENCE), CONFIDENCE))
     if -bound < narrow.low and narrow.high < bound:
         return Decision(Kind.EQUIVALENT, margin, (0, 0), f"no difference larger than {margin:.0%}")
     if not (wide.low > 0 or wide.high < 0):

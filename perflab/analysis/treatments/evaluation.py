@@ -176,7 +176,7 @@ def _finding(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Finding:
         replication=_replication(raw, contrast),
         blocks=tuple(int(block) for block in by_block.dropna().index),
         left_out=int(by_block.isna().sum()),
-        warnings=(*effect.warnings, *filter(None, [adjusted])),
+        warnings=(*effect.warnings, *filter(None, [adjusted, _not_counted_yet(run)])),
     )
 
 
@@ -190,8 +190,17 @@ def _bounded(run: Run, contrast: Contrast, response: Response, ends: Ends) -> Fi
         judge(effect, contrast),
         blocks=tuple(int(block) for block in ends.low.dropna().index),
         left_out=int(ends.low.isna().sum()),
-        warnings=effect.warnings,
+        warnings=(*effect.warnings, *filter(None, [_not_counted_yet(run)])),
     )
+
+
+def _not_counted_yet(run: Run) -> str:
+    """Return which blocks count at the next look only, where blocks are added; or nothing."""
+    rule, judged = run.record.until_decided, run.judged_blocks
+    if rule is None or judged == run.blocks_so_far:
+        return ""
+    after = f"after block {judged}, the last that was looked at"
+    return f"what was measured {after}, counts once there are {rule.next_look(judged)} blocks"
 
 
 def _replication(by_block: pd.Series[Any], contrast: Contrast) -> Replication | None:
@@ -211,7 +220,7 @@ def _decision(effect: Effect, contrast: Contrast, among: Corrected | None) -> De
         return decide_bound(
             effect.limit < 1 if effect.bound == "at most" else effect.limit > 1, among
         )
-    return decide(effect.by_block, corrected=among, rule=effect.rule)
+    return decide(effect.by_block, corrected=among, looked=effect.looked)
 
 
 def _effects(
@@ -277,7 +286,7 @@ def _by_block(
 def _of_treatment(run: Run, name: str, response: str, trials: pd.DataFrame) -> Ends:
     """Return a response per block between its ends: what was cut off has none above."""
     own = trials[trials["treatment"] == name].set_index("block")
-    own = own.reindex(pd.RangeIndex(run.record.blocks))
+    own = own.reindex(pd.RangeIndex(run.judged_blocks))
     nothing = pd.Series(np.nan, index=own.index)
     known = own.get(response, nothing).astype(float)
     at_least = own.get(at_least_column(response), nothing).astype(float)

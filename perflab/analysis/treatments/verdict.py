@@ -132,10 +132,9 @@ def judge(
     the rule by which blocks were added, where there was one.
     """
     found = _judged(effect, contrast, corrected, limit)
-    if effect is None or effect.rule is None or found.outcome in NEVER_JUDGED:
+    if effect is None or effect.looked is None or found.outcome in NEVER_JUDGED:
         return found
-    looks = f"looked at after every block from {effect.rule.least_blocks} on"
-    told = f"{found.reason}; {looks}, {effect.n} of at most {effect.rule.most_blocks} counted"
+    told = f"{found.reason}; {effect.looked.text(effect.n)}"
     return replace(found, reason=told)
 
 

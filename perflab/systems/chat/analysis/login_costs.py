@@ -56,8 +56,9 @@ def costs_of_logins(run: Run) -> pd.DataFrame:
         if not rung.startswith(COSTLY) or FREE not in names or "bcrypt_rounds" not in item.levels:
             continue
         sides = by_block.reindex(columns=[item.name, names[FREE].name])
-        points = 100 * (sides[item.name] - sides[names[FREE].name]).dropna()
-        if points.empty:
+        points = 100 * (sides[item.name] - sides[names[FREE].name])
+        points = points.reindex(pd.RangeIndex(run.judged_blocks))
+        if points.isna().all():
             continue
         found = effect_of(points, scale="difference", rule=run.record.until_decided)
         rows.append({

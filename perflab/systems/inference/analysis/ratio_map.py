@@ -116,7 +116,7 @@ def felt_flush(run: Run, cell: Mapping[str, str]) -> dict[str, float]:
 def _by_block(run: Run, levels: Mapping[str, str]) -> pd.Series[float]:
     trials = run.valid_trials()
     own = trials[trials["treatment"].isin(run.record.selected(dict(levels)))]
-    blocks = pd.RangeIndex(run.record.blocks)
+    blocks = pd.RangeIndex(run.judged_blocks)
     if PHASE not in own:
         return pd.Series(math.nan, index=blocks)
     return own.set_index("block")[PHASE].astype(float).reindex(blocks)

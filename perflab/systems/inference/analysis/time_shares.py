@@ -243,7 +243,7 @@ def _levels_by_block(run: Run, response: str) -> pd.DataFrame:
     wide = trials.assign(level=trials["treatment"].map(level)).pivot(
         index="block", columns="level", values=response
     )
-    blocks = pd.RangeIndex(run.record.blocks)
+    blocks = pd.RangeIndex(run.judged_blocks)
     return wide.reindex(index=blocks, columns=list(LEVELS)).astype(float)
 
 
@@ -267,7 +267,7 @@ def _with_commit_on(run: Run) -> pd.DataFrame:
 
 def _by_block(run: Run, trials: pd.DataFrame, values: list[float]) -> pd.Series[float]:
     found = pd.Series(values, index=trials["block"].to_numpy(), dtype=float)
-    return found.reindex(pd.RangeIndex(run.record.blocks))
+    return found.reindex(pd.RangeIndex(run.judged_blocks))
 
 
 def _of_the_cores(run: Run) -> pd.Series[float]:
