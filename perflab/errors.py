@@ -14,6 +14,7 @@ PerflabError
  +-- HostBusy               another measurement holds the host's lock
  +-- LoadError              the load generator itself failed
  +-- InstrumentFailed       what looks at a trial raised an exception of its own
+ +-- WrongAnswer            a variant answers otherwise than it was said to; names it and how
  +-- TargetRefused          load was asked for a host that is not allowed
  +-- RecordingError
  |    +-- RunNotFound
@@ -122,6 +123,10 @@ class LoadError(PerflabError):
 
 class InstrumentFailed(PerflabError):
     """What looks at a trial raised an exception of its own; the trial is void."""
+
+
+class WrongAnswer(PerflabError):
+    """A variant answers otherwise than it was said to: to start it afresh would not mend that."""
 
 
 class TargetRefused(PerflabError):

@@ -20,6 +20,7 @@ from perflab.trials.client import ORDERLY_END_S
 CONNECT_S = 30
 LOOK_S = 1.0
 LOST = "WorkerLost"
+NONE_LEFT = "no worker is left of those that were there at the start"
 # Dask's setting of the scheduler, and the variable that sets it.
 FAILURES = "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES=0"
 
@@ -48,12 +49,13 @@ class Dispatch:
     """Orders on their way to the workers that were there at the start.
 
     Dask chooses the worker; ``bench`` lets each have one order at a time. Workers that come later
-    are not given any: nobody compared their hosts.
+    are not given any, for nobody compared their hosts, and neither are those that leave.
     """
 
     def __init__(self, client: Any, hosts: Mapping[str, str], topic: str) -> None:
         self._client = client
-        self._hosts = hosts
+        self._names = dict(hosts)
+        self._hosts = dict(hosts)
         self.topic = topic
         self._came: queue.Queue[News | Any] = queue.Queue()
         self._orders: dict[Any, Order] = {}
@@ -72,13 +74,27 @@ class Dispatch:
         """Return whether a host can be given an order."""
         return host in self._hosts.values()
 
+    def leaves(self, host: str) -> None:
+        """Give a host no more orders: its worker ends, or is lost."""
+        self._hosts = {each: name for each, name in self._hosts.items() if name != host}
+
     def submit(self, order: Order, host: str = "") -> None:
-        """Hand an order to a worker that is free, or to the one of a host."""
+        """Hand an order to a worker that is free, or to the one of a host.
+
+        Raises
+        ------
+        ClusterError
+            No worker is left.
+        """
+        there = [each for each, name in self._hosts.items() if host in ("", name)]
+        if not there:
+            # To Dask no worker means any: also one that came later.
+            raise ClusterError(NONE_LEFT)
         future = self._client.submit(
             execute,
             order,
             key=f"perflab-{order.sweep}-{order.cell.id}-{order.attempt}-{secrets.token_hex(4)}",
-            workers=[each for each, name in self._hosts.items() if host in ("", name)],
+            workers=there,
             resources={BENCH: 1},
             retries=0,
             pure=False,
@@ -118,12 +134,17 @@ class Dispatch:
     def _ended(self, future: Any) -> Iterator[Came]:
         order = self._orders.pop(future)
         if future.status == "finished":
-            yield Came(order, line=future.result())
+            line = future.result()
+            # A worker that leaves waits for that: Dask has what is gone with it executed again.
+            future.release()
+            yield Came(order, line=line)
             return
         error: Any = future.exception() if future.status == "error" else None
         if type(error).__name__ == "KilledWorker":
             address = error.last_worker.address
-            yield Came(order, lost=self._hosts.get(address, address))
+            lost = self._names.get(address, address)
+            self.leaves(lost)
+            yield Came(order, lost=lost)
             return
         raise ClusterError(
             f"cell '{order.cell.label}': Dask could not have it executed ({error or future.status})"
@@ -136,7 +157,7 @@ class Dispatch:
         except (OSError, TimeoutError) as error:
             raise ClusterError(f"the scheduler does not answer any more: {error}") from error
         if not self._hosts.keys() & set(there):
-            raise ClusterError("no worker is left of those that were there at the start")
+            raise ClusterError(NONE_LEFT)
 
     def end(self) -> None:
         """Have every cell under way end in order, and wait for that."""

@@ -117,6 +117,9 @@ class _Conductor:
         self._journal.add(ended)
         self._write_index()
         self._begun.show(Note(text=f"{ended.host}: {_told(ended)}: {cell.label}"))
+        if ended.kind == INTERRUPTED:
+            # The sweep goes on: whoever ended this cell was its worker, which leaves.
+            self._dispatch.leaves(ended.host)
         if self._again(ended, bool(state.attempts[-1].begun.goes_on_with)):
             self._submit(cell)
 

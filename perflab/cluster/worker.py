@@ -10,6 +10,7 @@ from typing import Any
 
 from perflab.cluster.hosts import BENCH, host_name
 from perflab.cluster.needed import check_installed
+from perflab.cluster.order import AGAIN_S
 from perflab.cluster.part_calls import end_parts
 from perflab.errors import ClusterError
 from perflab.sweeps.signals import ASK_TO_END, interrupt_kernels
@@ -27,6 +28,7 @@ SETTINGS = {
 }
 CONNECT_S = 30
 LOOK_S = 0.1
+TAKEN_S = 10.0
 
 
 def serve(scheduler: str, listen: str = "127.0.0.1") -> None:
@@ -86,16 +88,35 @@ async def _serve(scheduler: str, listen: str, folder: str) -> None:
     ended = asyncio.ensure_future(worker.finished())
     told = asyncio.ensure_future(asked.wait())
     await asyncio.wait((ended, told), return_when=asyncio.FIRST_COMPLETED)
-    # The cell under way ends in order and its result is told, before the worker leaves.
     await _end_cell(worker)
+    await _hand_over(worker)
     await worker.close()
     told.cancel()
 
 
 async def _end_cell(worker: Any) -> None:
-    deadline = asyncio.get_running_loop().time() + ORDERLY_END_S
-    if worker.state.executing:
-        interrupt_kernels()
-        end_parts("its worker was asked to end")
-    while worker.state.executing and asyncio.get_running_loop().time() < deadline:
+    """End the cell or load under way in order, and begin no other that was handed over."""
+    from distributed.core import Status
+
+    if worker.status is Status.running:
+        worker.status = Status.closing_gracefully
+    loop = asyncio.get_running_loop()
+    deadline, again = loop.time() + ORDERLY_END_S, loop.time()
+    while worker.state.executing and loop.time() < deadline:
+        if loop.time() >= again:
+            # A kernel that was starting, or between two cells, did not notice the last time.
+            interrupt_kernels()
+            end_parts("its worker was asked to end")
+            again = loop.time() + AGAIN_S
+        await asyncio.sleep(LOOK_S)
+
+
+async def _hand_over(worker: Any) -> None:
+    """Wait until the results were taken: Dask has what is gone with a worker executed again."""
+    from distributed.core import Status
+
+    deadline = asyncio.get_running_loop().time() + TAKEN_S
+    while worker.data and worker.status is not Status.closed:
+        if asyncio.get_running_loop().time() > deadline:
+            return
         await asyncio.sleep(LOOK_S)

@@ -86,7 +86,8 @@ class Look:
     """One trial as an instrument sees it; each kind overrides what it needs.
 
     The steps come in the order in which they stand here. Where one raises an exception the trial
-    has failed, and the run goes on; after a StackError the services are started afresh.
+    has failed, and the run goes on; after a StackError the services are started afresh. WrongAnswer
+    ends the run.
     """
 
     def before(self) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from perflab.errors import ParameterError
 from perflab.load.har_user import HAR_USER
 from perflab.load.options import Options
-from perflab.load.users import find
+from perflab.load.script_class import find
 from perflab.parameters import parse_assignments
 
 DEFAULT_DURATION_S = 10.0

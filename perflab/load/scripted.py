@@ -20,9 +20,10 @@ from perflab.load.message_record import MessageRecorder
 from perflab.load.outcome import CODES, MEASURE, WARMUP
 from perflab.load.prepared import Prepared
 from perflab.load.room import NO_ROOM
+from perflab.load.script_class import find
 from perflab.load.targets import Origin, refuse_foreign
 from perflab.load.timer import Timer
-from perflab.load.users import User, find
+from perflab.load.users import User
 from perflab.load.websocket import connect
 from perflab.load.websocket_call import Listener, WebSocket, WebSocketError
 from perflab.load.workload import Request, Scripted

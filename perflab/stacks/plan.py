@@ -18,6 +18,8 @@ RESET_PATIENCE_S = 45.0
 LEAST_MEMORY_MIB = 16
 # The kernel stops a service that has used up its time until the next period begins: its usual
 # periods would add pauses of up to 100 ms, which are the limit's and not the service's.
+# Shorter ones than this bring nothing: what was used is counted at ticks, of 4 ms in most kernels,
+# and a busy service that overran its quota is stopped for several periods.
 CPU_PERIOD_US = 10_000
 # The kernel takes no quota below 1 ms of a period.
 LEAST_CPUS, MOST_CPUS = 0.1, 64.0

@@ -11,7 +11,13 @@ from typing import TypeVar
 
 import pandas as pd
 
-from perflab.errors import InstrumentFailed, LoadError, RunInterrupted, StackError
+from perflab.errors import (
+    InstrumentFailed,
+    LoadError,
+    RunInterrupted,
+    StackError,
+    WrongAnswer,
+)
 from perflab.instruments import Instrument, Load, Look, Observation, Scene
 from perflab.instruments.instrument import kind_of
 from perflab.paths import system_folder
@@ -20,7 +26,7 @@ from perflab.sampling.meters import Meter, ProcessTable, Reading
 _T = TypeVar("_T")
 LONGEST_TEXT = 300
 # By these the lab itself fails a trial or ends a run; an instrument may raise them, too.
-_THE_LABS = (StackError, LoadError, RunInterrupted)
+_THE_LABS = (StackError, LoadError, WrongAnswer, RunInterrupted)
 
 
 class GuardedLook(Look):

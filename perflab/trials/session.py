@@ -67,6 +67,8 @@ class Session:
             It rests: it can be gone on with at any time.
         StackError
             Services failed more often than they may be restarted.
+        WrongAnswer
+            A variant answers otherwise than it was said to.
         """
         order = self._plan.order()
         todo = [

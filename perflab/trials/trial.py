@@ -142,6 +142,8 @@ def measure(bench: Bench, treatment: Treatment, identity: dict[str, Any]) -> Tri
     ------
     RunInterrupted
         The user ended the run during the load.
+    WrongAnswer
+        A variant answers otherwise than it was said to, which ends the run.
     """
     row = {**identity, "started_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
     kept = _Kept()

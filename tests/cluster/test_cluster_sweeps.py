@@ -81,6 +81,37 @@ def test_a_lost_workers_cell_is_taken_up_elsewhere_and_its_half_run_is_kept(
         assert f"(WorkerLost) on {lost.folder.name} run {half.run_id}" in page
 
 
+def test_a_host_that_leaves_hands_its_cell_on_and_not_to_one_that_came_later(
+    tmp_path: Path,
+) -> None:
+    with cluster(tmp_path, [TO_BE_KILLED, TO_BE_KILLED + 1]) as made:
+        hosts = {name: Host(made, name) for name in ("one", "two")}
+        child = made.swept.begun(*made.options)
+        read_until(child, "2 hosts: one, two")
+        late = Host(made, "late")
+        read_until(child, "1/3")
+        journal = Journal(made.swept.folder)
+        under_way = [
+            (cell, attempt.begun.host)
+            for cell in journal.sessions[0].cells
+            for attempt in journal.cell(cell).attempts
+            if attempt.run_id
+        ]
+        cell, leaving = under_way[0]
+        (stays,) = {*hosts} - {leaving}
+        hosts[leaving].worker.send_signal(signal.SIGTERM)
+        told, _ = child.communicate(timeout=150)
+        assert child.returncode == 0, told
+        assert hosts[leaving].worker.wait(timeout=60) == 0
+        half, whole = Journal(made.swept.folder).cell(cell).attempts
+        assert (half.outcome, half.begun.host) == ("interrupted", leaving)
+        assert (whole.outcome, whole.begun.host) == ("done", stays)
+        assert whole.begun.goes_on_with == ""
+        assert set(made.swept.index()["host"]) == {stays}
+        assert len(hosts[leaving].runs()) == 1, "it began no other"
+        assert late.runs() == []
+
+
 def test_a_sweep_that_is_ended_ends_its_cells_on_their_hosts_and_goes_on_there(
     tmp_path: Path,
 ) -> None:

@@ -133,6 +133,18 @@ def test_a_lost_host_ends_the_load_of_all_and_what_the_others_sent_is_kept(tmp_p
         assert kept["planned_ns"].max() < time.monotonic_ns()
 
 
+def test_a_host_that_leaves_is_named_and_one_that_came_later_sends_nothing(tmp_path: Path) -> None:
+    with network(tmp_path, "one", "two", "late", ASKER) as made:
+        url, (one, two) = made.serve(), pair(made)
+        child = made.load(ASKER, url, "--rate", "50", "-d", "120")
+        wait_until(lambda: one.is_sending() and two.is_sending(), 90, made.told)
+        late = LoadHost(made, "late", False)
+        two.worker.send_signal(signal.SIGTERM)
+        assert child.wait(timeout=90) == 1
+        assert "two: its worker was asked to end" in made.told()
+        assert [each.left() for each in (one, late)] == [[], []]
+
+
 def test_ctrl_c_ends_the_load_on_all_hosts_in_order(tmp_path: Path) -> None:
     with network(tmp_path, "one", "two", ASKER) as made:
         url, hosts = made.serve(), pair(made)

@@ -21,10 +21,11 @@ from perflab.load.generator import Generator
 from perflab.load.order import Order
 from perflab.load.prepared import Prepared
 from perflab.load.result import LoadResult
+from perflab.load.script_class import find
 from perflab.load.selfcheck import check
 from perflab.load.stopping import StopLoad
 from perflab.load.targets import split
-from perflab.load.users import Answer, User, action, actions, find
+from perflab.load.users import Answer, User, action, actions
 from perflab.load.workload import Request, Scripted, Workload
 from tests.load.hostile import Hostile, Part, Script, beside
 

@@ -70,7 +70,7 @@ def test_a_run_of_schema_1_can_be_read_and_not_resumed(tmp_path: Path) -> None:
     RunWriter(tmp_path / record.run_id, older).update(state="interrupted")
     again = Run(tmp_path / record.run_id).record
     assert again.schema_version == 1
-    with pytest.raises(ResumeRefused, match=r"schema version 1, now 3.*new run"):
+    with pytest.raises(ResumeRefused, match=r"schema version 1, now 4.*new run"):
         check_same(again, record)
 
 

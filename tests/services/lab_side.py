@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import shutil
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -17,32 +17,52 @@ from typing import Any
 import nbformat
 import psutil
 from running import wait_until
-from selenium.webdriver import Chrome
+from selenium.common.exceptions import (
+    ElementClickInterceptedException,
+    ElementNotInteractableException,
+    StaleElementReferenceException,
+)
+from selenium.webdriver import ActionChains, Chrome
 from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 
 from perflab.paths import notebooks_dir, project_root
 
 PATIENCE_S = 90.0
-# A cell that waits, or is under way, has a star at its prompt.
-UNDER_WAY = """
-return [...document.querySelectorAll(".jp-CodeCell .jp-InputPrompt")]
-    .filter((each) => each.textContent.trim() === "[*]:").length
-"""
-BEGUN = """
-return [...document.querySelectorAll(".jp-CodeCell .jp-InputPrompt")]
-    .some((each) => /\\[[0-9]+\\]/.test(each.textContent))
+# Every cell has run; or one failed, which is shown as stderr, and none waits or is under way: such
+# have a star at their prompts.
+RUN = """
+const prompts = [...document.querySelectorAll(".jp-CodeCell .jp-InputPrompt")]
+    .map((each) => each.textContent.trim());
+const failed = document.querySelector('.jp-OutputArea [data-mime-type$=".stderr"]') !== null;
+return prompts.length > 0 && !prompts.includes("[*]:")
+    && (failed || prompts.every((each) => /^\\[[0-9]+\\]:$/.test(each)))
 """
 # Cells that are out of sight would else be no part of the page.
 ALL_CELLS = {"windowingMode": "none"}
 
+# By the kernel's name the page decides whether there is one; its indicator begins as idle.
 IDLE = """
 const indicator = document.querySelector(".jp-Notebook-ExecutionIndicator");
+const kernel = document.querySelector(".jp-Toolbar-kernelName");
 return indicator !== null && indicator.dataset.status === "idle"
+    && kernel !== null && !["", "No Kernel"].includes(kernel.textContent.trim())
 """
 SHOWN = """
 return [...document.querySelectorAll(".jp-OutputArea-output")]
     .map((each) => each.innerText).join("\\n")
 """
+LARGE = """
+return [...document.querySelectorAll(arguments[0])]
+    .filter((each) => each.getBoundingClientRect().height > 100).length
+"""
+# An entry that would do nothing is grey.
+ENTRY = ".lm-Menu-item:not(.lm-mod-disabled) .lm-Menu-itemLabel"
+# The page draws its parts anew whenever a command changes.
+REDRAWN = (
+    StaleElementReferenceException, ElementNotInteractableException,
+    ElementClickInterceptedException,
+)  # fmt: skip
 
 
 @dataclass
@@ -54,6 +74,17 @@ class Lab:
     port: int
     pid: int
     folder: Path
+
+    def kernel(self, name: str) -> dict[str, Any]:
+        """Return what the server says of the kernel of a notebook; nothing where it has none."""
+        line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        try:
+            line.request("GET", "/api/sessions", headers={"Authorization": f"token {self.token}"})
+            sessions = json.loads(line.getresponse().read())
+        finally:
+            line.close()
+        found = (each["kernel"] for each in sessions if each["path"] == f"{name}.ipynb")
+        return dict(next(found, {}))
 
     def notebook(self, name: str) -> Any:
         """Return a notebook as it was saved."""
@@ -94,10 +125,8 @@ def jupyterlab(root: Path) -> Iterator[Lab]:
             stdout=log, stderr=log, start_new_session=True,
         )  # fmt: skip
     try:
-        wait_until(lambda: any(runtime.glob("jpserver-*.json")), timeout_s=PATIENCE_S)
-        time.sleep(0.2)
-        (told,) = runtime.glob("jpserver-*.json")
-        words = json.loads(told.read_text())
+        wait_until(lambda: bool(_told(runtime)), timeout_s=PATIENCE_S)
+        words = _told(runtime)
         yield Lab(words["url"], words["token"], words["port"], words["pid"], folder)
     finally:
         family = psutil.Process(made.pid).children(recursive=True)
@@ -106,6 +135,14 @@ def jupyterlab(root: Path) -> Iterator[Lab]:
                 os.killpg(made.pid, number)
             _, family = psutil.wait_procs(family, timeout=10)
         made.wait()
+
+
+def _told(runtime: Path) -> dict[str, Any]:
+    """Return what a server says of itself; nothing before it has written that to its end."""
+    for path in runtime.glob("jpserver-*.json"):
+        with suppress(json.JSONDecodeError):
+            return dict(json.loads(path.read_text()))
+    return {}
 
 
 class Person:
@@ -117,60 +154,87 @@ class Person:
         driver.set_window_size(1300, 1000)
         driver.get(f"{lab.url}lab/tree/{name}.ipynb?token={lab.token}&reset")
         self.wait(lambda: self.find(".jp-NotebookPanel .jp-Cell"))
-        # What is asked of a kernel that is still being connected is answered with a dialog.
-        self.wait(self._is_idle)
+        # A cell that is run before the page has its kernel is not run, or answered with a dialog.
+        self.wait(lambda: self._is_connected() and self._is_idle())
 
     def find(self, selector: str) -> list[Any]:
         return self._driver.find_elements(By.CSS_SELECTOR, selector)
 
-    def script(self, text: str) -> Any:
-        return self._driver.execute_script(text)
+    def script(self, text: str, *values: object) -> Any:
+        return self._driver.execute_script(text, *values)
 
     def wait(self, true: Callable[[], object], timeout_s: float = PATIENCE_S) -> None:
         wait_until(lambda: bool(true()), timeout_s=timeout_s)
 
     def choose(self, menu: str, name: str) -> None:
-        """Choose an entry of a menu by its name."""
+        """Choose an entry of a menu by its name, as soon as it can be chosen."""
         assert [each.text for each in self.find(".jp-Dialog")] == []
-        (bar,) = (each for each in self.find(".lm-MenuBar-item") if each.text == menu)
-        bar.click()
-        self.wait(lambda: self._entries(name))
-        self._entries(name)[0].click()
+        self.wait(lambda: self._chosen(menu, name))
 
-    def _entries(self, name: str) -> list[Any]:
-        return [each for each in self.find(".lm-Menu-itemLabel") if each.text == name]
+    def _chosen(self, menu: str, name: str) -> bool:
+        """Click an entry; where it is not there, or grey, close the menu: the next try opens it."""
+        try:
+            if not self.find(".lm-Menu"):
+                self._clicked(".lm-MenuBar-item", menu)
+            if self._clicked(ENTRY, name):
+                return True
+            ActionChains(self._driver).send_keys(Keys.ESCAPE).perform()
+        except REDRAWN:
+            pass
+        return False
+
+    def _clicked(self, selector: str, text: str) -> bool:
+        """Click what has a text; return whether it is there."""
+        for each in self.find(selector):
+            if each.text == text:
+                each.click()
+                return True
+        return False
 
     def run_all(self) -> None:
         self.choose("Run", "Run All Cells")
 
     def stop(self) -> None:
         """Press the stop button."""
-        self.find('[data-command="notebook:interrupt-kernel"], '
-                  'jp-button[data-command="notebook:interrupt-kernel"]')[0].click()  # fmt: skip
+        self.wait(self._stopped)
+
+    def _stopped(self) -> bool:
+        with suppress(*REDRAWN):
+            for each in self.find('[data-command="notebook:interrupt-kernel"]')[:1]:
+                each.click()
+                return True
+        return False
 
     def wait_done(self) -> None:
-        """Wait until no cell is under way, nor waits."""
+        """Wait until every cell has run, or one has failed; the kernel rests then."""
         self.wait(self._is_at_rest, 150.0)
 
     def _is_idle(self) -> bool:
         return bool(self.script(IDLE))
 
+    def _is_connected(self) -> bool:
+        kernel = self._lab.kernel(self.name)
+        return kernel.get("connections", 0) > 0 and kernel["execution_state"] == "idle"
+
     def _is_at_rest(self) -> bool:
-        # Between two cells a kernel is idle, too.
-        for _ in range(4):
-            if self.script(UNDER_WAY) or not self.script(BEGUN) or not self._is_idle():
-                return False
-            time.sleep(0.25)
-        return True
+        # Between a cell's number and the end of its outputs a kernel is busy.
+        return bool(self.script(RUN)) and self._is_idle() and self._is_connected()
 
     def save(self) -> list[Any]:
         """Save; return the outputs as they are on disk."""
         path = self._lab.folder / f"{self.name}.ipynb"
         before = path.stat().st_mtime_ns
         self.choose("File", "Save Notebook")
-        self.wait(lambda: path.stat().st_mtime_ns != before)
-        time.sleep(0.5)
+        self.wait(lambda: path.stat().st_mtime_ns != before and self._is_whole(path))
         return self._lab.outputs(self.name)
+
+    @staticmethod
+    def _is_whole(path: Path) -> bool:
+        # The server writes over the file in its place.
+        try:
+            return bool(json.loads(path.read_text()))
+        except ValueError:
+            return False
 
     def shown(self) -> str:
         """Return the text of all outputs that are on the page."""
@@ -179,11 +243,12 @@ class Person:
 
     def seen(self, selector: str) -> int:
         """Return how many parts of the page have a size on it."""
-        return sum(each.size["height"] > 100 for each in self.find(selector))
+        return int(self.script(LARGE, selector))
 
     def leave(self) -> None:
         """Close the window, and end the kernel."""
         self.choose("Kernel", "Shut Down Kernel")
-        time.sleep(1)
+        # Whoever opened the notebook before that would be given this kernel.
+        self.wait(lambda: not self._lab.kernel(self.name))
         self._driver.close()
         self._driver.switch_to.window(self._driver.window_handles[0])

@@ -35,7 +35,7 @@ class Swept:
     def __init__(self, folder: Path, lengths: list[int]) -> None:
         self.file = folder / "some.yaml"
         # A kernel looks once a second whether its parent is there: what is killed must last longer.
-        seconds = [3.0 if length == TO_BE_KILLED else 0.3 for length in lengths]
+        seconds = [3.0 if length >= TO_BE_KILLED else 0.3 for length in lengths]
         self.file.write_text(SWEEP.format(lengths=lengths, seconds=seconds))
         self.runs = folder / "runs"
         self._sweeps = folder / "sweeps"

@@ -9,7 +9,13 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from perflab.errors import InstrumentFailed, LoadError, RunInterrupted, ServiceFailed
+from perflab.errors import (
+    InstrumentFailed,
+    LoadError,
+    RunInterrupted,
+    ServiceFailed,
+    WrongAnswer,
+)
 from perflab.instruments import STANDARD, Instrument, Load, Look, Observation, Scene
 from perflab.recordings import Run, RunWriter
 from perflab.sampling.meters import Meter, ProcessTable, Reading
@@ -36,7 +42,7 @@ class Endless(BaseException):
 
 RAISED = {
     "own": ValueError("no such\n  price"), "end": Endless(), "untold": Unsayable(),
-    "other": InstrumentFailed("already told"),
+    "other": InstrumentFailed("already told"), "wrong": WrongAnswer("b says no"),
 }  # fmt: skip
 
 
@@ -225,4 +231,25 @@ def test_the_run_goes_on_with_the_services_it_has(tmp_path: Path) -> None:
     states = trials.groupby("treatment")["state"].agg(list)
     assert states.to_dict() == {"a": ["failed"] * 6, "b": ["valid"] * 6}
     assert {each.code for reasons in trials["reasons"] for each in reasons} == {"instrument.error"}
+    assert "start" not in residents.notes
+
+
+def test_a_wrong_answer_ends_the_run_and_nothing_is_started_afresh(tmp_path: Path) -> None:
+    failing = Foreign(trouble="before", raises="wrong", only="b")
+    own = plan(blocks=3)
+    own = own.model_copy(
+        update={
+            "treatments": tuple(
+                each.model_copy(update={"instruments": (failing, *each.instruments)})
+                for each in own.treatments
+            )
+        }
+    )
+    writer = RunWriter.create(tmp_path / "runs", record(own))
+    residents = Residents()
+    made = bench(tmp_path / "raw", residents, takes_s=0.0)
+    with pytest.raises(WrongAnswer, match="b says no"):
+        Session(own, writer, made, lambda _: None).run(Remaining((0, 1, 2)))
+    first = own.order()[0].index("b")
+    assert len(Run(writer.path).trials()) == first, "what was measured before it is kept"
     assert "start" not in residents.notes

@@ -1,4 +1,4 @@
-"""One request before every load: a variant that answers something else is not compared."""
+"""One request before every load: a variant that answers something else ends the run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import http.client
 import urllib.error
 import urllib.request
 
-from perflab.errors import LoadError, ServiceFailed
+from perflab.errors import LoadError, ServiceFailed, WrongAnswer
 from perflab.instruments import Instrument, Load, Look, Observation, Scene
 from perflab.load.targets import refuse_foreign
 from perflab.stacks.asking import TOKENS_OPENER
@@ -16,8 +16,9 @@ SHOWN = 200
 
 
 class RightAnswer(Instrument):
-    """Sends the workload's request once, and fails the trial whose answer is not as expected.
+    """Sends the workload's request once, and ends the run where the answer is not as expected.
 
+    No answer at all fails the trial alone: whoever died may live when it is started afresh.
     ``target`` is where the variant runs; empty for one that the lab started.
     """
 
@@ -48,27 +49,30 @@ class _RightAnswer(Look):
         try:
             status, text = _answer(request, self._scene.workload.timeout_s)
         except (OSError, http.client.HTTPException) as error:
-            raise self._refusal(f"{what} has no answer: {error}") from None
+            raise self._silent(f"{what} has no answer: {error}") from None
         if status != wanted.expect_status:
-            raise self._refusal(
-                f"{what} is answered with {status}, and {wanted.expect_status} was expected: "
-                f"{text[:SHOWN]}"
-            )
+            wrong = f"{what} is answered with {status}, and {wanted.expect_status} was expected"
+            raise self._wrong(wrong, text)
         if wanted.expect_body not in text:
-            raise self._refusal(
-                f"the answer to {what} holds no '{wanted.expect_body}': {text[:SHOWN]}"
-            )
+            raise self._wrong(f"the answer to {what} holds no '{wanted.expect_body}'", text)
 
     def _own(self) -> str:
         running = self._scene.residents.instance(self._scene.treatment, self._asked.variant)
         return f"http://{HOST}:{running.launch.port}"
 
-    def _refusal(self, why: str) -> Exception:
-        reason = f"it is not compared with the others: {why}"
+    def _wrong(self, why: str, text: str) -> WrongAnswer:
+        shown = " ".join(text.split())[:SHOWN]
+        return WrongAnswer(
+            f"variant '{self._asked.variant}' is compared with nothing: {why}"
+            + (f" ('{shown}')" if shown else " (its body is empty)")
+            + "; mend it, or say what is right (expect_status, expect_body)"
+        )
+
+    def _silent(self, why: str) -> LoadError | ServiceFailed:
         if self._asked.target:
-            return LoadError(f"variant '{self._asked.variant}': {reason}")
+            return LoadError(f"variant '{self._asked.variant}': {why}")
         running = self._scene.residents.instance(self._scene.treatment, self._asked.variant)
-        return ServiceFailed(self._asked.variant, reason, running.log())
+        return ServiceFailed(self._asked.variant, why, running.log())
 
     def observe(self, load: Load) -> Observation:  # noqa: ARG002
         """Return nothing: the load checks every answer itself."""

@@ -10,11 +10,12 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from perflab import laboratory
-from perflab.errors import StackError
+from perflab.errors import StackError, WrongAnswer
 from perflab.host import fingerprint
 from perflab.paths import project_root, services_dir, state_dir
 from perflab.stacks import leftovers
@@ -95,10 +96,43 @@ def test_what_runs_already_is_loaded_and_not_ended() -> None:
 
 
 @pytest.mark.slow
-def test_a_variant_that_answers_something_else_is_not_compared() -> None:
-    run = laboratory.run("own_service", {**SMALL, "expect_body": "goodbye"})
-    assert (run.trials()["state"] == "failed").all()
-    assert "holds no 'goodbye'" in str(laboratory.verdict(run))
+@pytest.mark.parametrize(
+    ("asked", "why"),
+    [
+        ({"expect_body": "goodbye"}, "the answer to GET / holds no 'goodbye' ('"),
+        ({"expect_status": 201}, "GET / is answered with 200, and 201 was expected ('"),
+    ],
+)
+def test_a_variant_that_answers_something_else_ends_the_run_at_once(
+    asked: dict[str, Any], why: str
+) -> None:
+    with pytest.raises(WrongAnswer, match=r"variant '(old|new)' is compared with nothing") as told:
+        laboratory.run("own_service", {**SMALL, **asked})
+    assert why in str(told.value)
+    assert "\n" not in str(told.value)
+    run = laboratory.runs()[-1]
+    assert (run.record.state, run.record.reason) == ("failed", str(told.value))
+    assert len(run.trials()) == 0, "no trial, and so no start afresh after it"
+    assert ours() == []
+
+
+@pytest.mark.slow
+def test_who_answers_wrongly_is_told_on_stderr_with_status_1(tmp_path: Path) -> None:
+    other = tmp_path / "other.py"
+    other.write_text(EXAMPLE.read_text().replace("200 OK", "404 Not Found"))
+    script = "from perflab.cli import main; main()"
+    options = ["--variant", f"a=command:{COMMAND}"]
+    options += ["--variant", f"b=command:python3 {shlex.quote(str(other))} --port {{port}}"]
+    done = subprocess.run(
+        [sys.executable, "-c", script, "duel", *options, "--duration", "0.2"],
+        cwd=EXAMPLE.parent, capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": str(project_root())},
+    )  # fmt: skip
+    assert done.returncode == 1
+    told = done.stderr.splitlines()[-1]
+    assert told.startswith("perflab: variant 'b' is compared with nothing: GET / is answered")
+    assert "with 404, and 200 was expected" in told
+    assert ours() == []
 
 
 @pytest.mark.slow
