@@ -54,6 +54,8 @@ from perflab.sweeps.journal import Journal
 PERFLAB = str(Path(sys.executable).with_name("perflab"))
 WITHIN_S = 20.0
 LONGEST_WAIT_S = 5.0
+# A command needs some seconds before it begins a cell: not all kills are to meet it there.
+IN_A_CELL = 0.9
 KILLS_PER_SWEEP = 8
 SOME_FAILED = 3
 MOST_STARTS = 60
@@ -273,7 +275,7 @@ def play(
     command, committed = Command(bench, file), Committed(bench)
     command.start()
     done = 0
-    while (code := command.code(_pause(chance) if done < kills else WITHIN_S)) != 0:
+    while (code := command.code(_pause(bench, command, chance) if done < kills else WITHIN_S)) != 0:
         if code is not None:
             if code != SOME_FAILED:
                 tally.faults.append(f"sweep {number} ended with {code}:\n{command.said()}")
@@ -289,9 +291,18 @@ def play(
     tally.faults += [f"sweep {number}: {each}" for each in _against_plan(bench, file, tally)]
     tally.faults += [f"sweep {number}: left: {each}" for each in _left_at_the_end(bench)]
     tally.files += len(committed)
+    # Also where the benchmark is ended before its last kill.
+    print(f"sweep {number}: {done} kills, {len(tally.faults)} faults so far", flush=True)
+    print(*(f"FAULT: {each}" for each in tally.faults), sep="\n", end="\n", flush=True)
 
 
-def _pause(chance: random.Random) -> float:
+def _pause(bench: Bench, command: Command, chance: random.Random) -> float:
+    """Return how long to wait before the next kill; most wait until a cell is under way."""
+    deadline = time.monotonic() + WITHIN_S
+    if chance.random() < IN_A_CELL:
+        while "kernel" not in bench.processes() and time.monotonic() < deadline:
+            if command.code(0.1) is not None:
+                break
     return chance.uniform(0.2, LONGEST_WAIT_S)
 
 
@@ -478,8 +489,6 @@ def main() -> int:
         f"{tally.trials} trials and {tally.files} committed files as they were; "
         f"{len(tally.empty_runs)} runs were ended before anything was measured"
     )
-    for fault in tally.faults:
-        print(f"FAULT: {fault}")
     print(f"{len(tally.faults)} faults")
     return 1 if tally.faults else 0
 
