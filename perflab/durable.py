@@ -6,8 +6,9 @@ import errno
 import os
 import secrets
 import shutil
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -93,6 +94,21 @@ def remove(path: Path) -> None:
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
+
+
+def remove_broken_off(folder: Path, age_s: float = 0.0) -> None:
+    """Remove what killed writers left half in a folder: temporary files and folders.
+
+    Parameters
+    ----------
+    age_s : float
+        What was written to within so many seconds stays: somebody may be at it.
+    """
+    for half in folder.glob(".tmp-*"):
+        # What cannot be removed is in nobody's way.
+        with suppress(OSError):
+            if time.time() - half.lstat().st_mtime >= age_s:
+                remove(half)
 
 
 @contextmanager

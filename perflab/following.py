@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from perflab.errors import UnknownEvent
+from perflab.host.temporary import temporary
 from perflab.progress_bar import PROGRESS_FILE
 from perflab.trials.events import Event, parse
 
@@ -28,8 +28,8 @@ def followed(on_event: Callable[[Event], None]) -> Iterator[None]:
     UnknownEvent
         When the block is left: a run said what is no event here.
     """
-    with tempfile.TemporaryDirectory(prefix="perflab-progress-") as folder:
-        path = Path(folder) / "events"
+    with temporary("progress") as folder:
+        path = folder / "events"
         path.touch()
         ended = threading.Event()
 

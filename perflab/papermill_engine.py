@@ -8,13 +8,14 @@ papermill loads it while it is being imported itself.
 
 from __future__ import annotations
 
-import tempfile
+from pathlib import Path
 from typing import Any
 
 from papermill.engines import NBClientEngine, papermill_engines
 from traitlets.config import Config
 
 from perflab.following import followed
+from perflab.host.temporary import temporary
 from perflab.progress_bar import minutes
 from perflab.trials.events import Event, Finished, TrialBegun, TrialDone
 
@@ -77,8 +78,9 @@ class TrialsEngine(NBClientEngine):  # type: ignore[misc]
     def execute_managed_notebook(cls, nb_man: Any, kernel_name: str, **options: Any) -> Any:
         """Execute the notebook as papermill does."""
         # Short, and not below TMPDIR: the path of a socket has at most 107 characters.
-        with tempfile.TemporaryDirectory(prefix="kernel-", dir="/tmp") as folder:
-            options["config"] = Config(KernelManager={"transport": "ipc", "ip": f"{folder}/socket"})
+        with temporary("kernel", Path("/tmp")) as folder:
+            places = {"ip": f"{folder}/socket", "connection_file": f"{folder}/connection.json"}
+            options["config"] = Config(KernelManager={"transport": "ipc", **places})
             if nb_man.pbar is None:
                 return super().execute_managed_notebook(nb_man, kernel_name, **options)
             bar = TrialsBar(nb_man)

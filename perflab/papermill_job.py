@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,9 +14,10 @@ import papermill
 from nbclient.exceptions import DeadKernelError
 from papermill.exceptions import PapermillExecutionError
 
-from perflab.durable import replace_file
+from perflab.durable import remove_broken_off, replace_file
 from perflab.errors import NotebookFailed
 from perflab.following import followed
+from perflab.host.temporary import temporary
 from perflab.paths import figures_dir, foreign_environment, notebook_file, project_root
 from perflab.progress_bar import Terminal
 from perflab.systems import experiment
@@ -25,6 +25,8 @@ from perflab.trials.events import Event, RunBegun
 
 # What colours a traceback in a terminal.
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
+# Who saves a figure writes to it all the time.
+LATELY_S = 3.0
 
 
 @dataclass(frozen=True)
@@ -73,8 +75,8 @@ def execute(
             run_id = event.run_id
         tell(event)
 
-    with tempfile.TemporaryDirectory(prefix="perflab-notebook-") as folder:
-        output = Path(folder) / f"{name}.ipynb"
+    with temporary("notebook") as folder:
+        output = folder / f"{name}.ipynb"
         try:
             with followed(hear):
                 _execute(name, output, parameters)
@@ -86,6 +88,8 @@ def execute(
         target = figures_dir() / run_id / f"{name}.ipynb"
         target.parent.mkdir(parents=True, exist_ok=True)
         replace_file(target, output.read_bytes())
+        # Of a kernel that was killed while it saved figures of this run.
+        remove_broken_off(target.parent, age_s=LATELY_S)
     return Executed(name, run_id, target)
 
 

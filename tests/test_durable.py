@@ -8,7 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from perflab.durable import explained, replace_file, whole_file, whole_folder, write_file
+from perflab.durable import (
+    explained,
+    remove_broken_off,
+    replace_file,
+    whole_file,
+    whole_folder,
+    write_file,
+)
 from perflab.errors import PerflabError, RecordingError
 
 
@@ -126,3 +133,18 @@ def test_a_full_disk_is_told_with_what_is_kept_and_where_else_to_write(tmp_path:
         explained(file, "the run is kept", "look up", PerflabError),
     ):
         raise OSError(28, "No space left on device")
+
+
+def test_what_killed_writers_left_half_is_removed_and_what_is_being_written_stays(
+    tmp_path: Path,
+) -> None:
+    left, begun, whole = (tmp_path / name for name in (".tmp-run", ".tmp-run.json-01", "run.json"))
+    left.mkdir()
+    (left / "table").write_text("half")
+    os.utime(left, (0, 0))
+    begun.write_text("half")
+    whole.write_text("whole")
+    remove_broken_off(tmp_path, age_s=60)
+    assert set(tmp_path.iterdir()) == {begun, whole}
+    remove_broken_off(tmp_path)
+    assert list(tmp_path.iterdir()) == [whole]

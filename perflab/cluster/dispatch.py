@@ -12,7 +12,7 @@ from typing import Any
 
 from perflab.cluster.hosts import BENCH, host_facts, unfit, unlike, worker_facts
 from perflab.cluster.needed import check_installed
-from perflab.cluster.order import Order, execute
+from perflab.cluster.order import ENDED, Order, execute
 from perflab.errors import ClusterError, HostsDiffer
 from perflab.sweeps.cells import Cell
 from perflab.trials.client import ORDERLY_END_S
@@ -37,6 +37,18 @@ class News:
 
 
 @dataclass(frozen=True)
+class Handed:
+    """An order that was handed out, and the addresses of the workers that may carry it out."""
+
+    order: Order
+    workers: tuple[str, ...]
+
+    def is_told_by(self, news: News) -> bool:
+        """Return whether it is the order that news tell of."""
+        return (self.order.cell.id, self.order.attempt) == (news.cell, news.attempt)
+
+
+@dataclass(frozen=True)
 class Came:
     """An order came to its end: ``line`` is that of the journal; a lost worker left none."""
 
@@ -54,11 +66,11 @@ class Dispatch:
 
     def __init__(self, client: Any, hosts: Mapping[str, str], topic: str) -> None:
         self._client = client
-        self._names = dict(hosts)
-        self._hosts = dict(hosts)
+        self._hosts = hosts
+        self._there = list(hosts)
         self.topic = topic
         self._came: queue.Queue[News | Any] = queue.Queue()
-        self._orders: dict[Any, Order] = {}
+        self._handed: dict[Any, Handed] = {}
         client.subscribe_topic(topic, self._take)
 
     def _take(self, event: tuple[float, Mapping[str, Any]]) -> None:
@@ -68,15 +80,15 @@ class Dispatch:
     @property
     def under_way(self) -> list[Order]:
         """Return the orders that did not come to an end yet."""
-        return list(self._orders.values())
+        return [each.order for each in self._handed.values()]
 
     def knows(self, host: str) -> bool:
         """Return whether a host can be given an order."""
-        return host in self._hosts.values()
+        return any(self._hosts[each] == host for each in self._there)
 
     def leaves(self, host: str) -> None:
         """Give a host no more orders: its worker ends, or is lost."""
-        self._hosts = {each: name for each, name in self._hosts.items() if name != host}
+        self._there = [each for each in self._there if self._hosts[each] != host]
 
     def submit(self, order: Order, host: str = "") -> None:
         """Hand an order to a worker that is free, or to the one of a host.
@@ -86,20 +98,20 @@ class Dispatch:
         ClusterError
             No worker is left.
         """
-        there = [each for each, name in self._hosts.items() if host in ("", name)]
-        if not there:
+        workers = tuple(each for each in self._there if host in ("", self._hosts[each]))
+        if not workers:
             # To Dask no worker means any: also one that came later.
             raise ClusterError(NONE_LEFT)
         future = self._client.submit(
             execute,
             order,
             key=f"perflab-{order.sweep}-{order.cell.id}-{order.attempt}-{secrets.token_hex(4)}",
-            workers=there,
+            workers=list(workers),
             resources={BENCH: 1},
             retries=0,
             pure=False,
         )
-        self._orders[future] = order
+        self._handed[future] = Handed(order, workers)
         future.add_done_callback(self._came.put)
 
     def news(self) -> Iterator[News | Came]:
@@ -110,14 +122,14 @@ class Dispatch:
         ClusterError
             No worker is left, or the scheduler is gone.
         """
-        while self._orders:
+        while self._handed:
             try:
                 came = self._came.get(timeout=LOOK_S)
             except queue.Empty:
-                self._check_alive()
+                yield from self._stranded()
                 continue
             if isinstance(came, News):
-                yield came
+                yield from self._told(came)
                 continue
             # What it told before it ended is told before its end.
             time.sleep(LOOK_S / 10)
@@ -126,42 +138,63 @@ class Dispatch:
             yield from self._ended(came)
 
     def _other(self, came: News | Any) -> Iterator[News | Came]:
-        if isinstance(came, News):
-            yield came
+        yield from self._told(came) if isinstance(came, News) else self._ended(came)
+
+    def _told(self, news: News) -> Iterator[News | Came]:
+        """Yield news of an order under way; its end is believed at once.
+
+        Dask forgets the order then: it cannot have it executed again where its worker is lost.
+        """
+        future = next((each for each, it in self._handed.items() if it.is_told_by(news)), None)
+        if future is None:
+            return
+        if news.what == ENDED:
+            yield Came(self._take_back(future), line=news.text)
         else:
-            yield from self._ended(came)
+            yield news
+
+    def _take_back(self, future: Any) -> Order:
+        order = self._handed.pop(future).order
+        future.release()
+        return order
 
     def _ended(self, future: Any) -> Iterator[Came]:
-        order = self._orders.pop(future)
+        if future not in self._handed:
+            return  # its end was told
+        order = self._handed[future].order
         if future.status == "finished":
             line = future.result()
             # A worker that leaves waits for that: Dask has what is gone with it executed again.
-            future.release()
-            yield Came(order, line=line)
+            yield Came(self._take_back(future), line=line)
             return
         error: Any = future.exception() if future.status == "error" else None
         if type(error).__name__ == "KilledWorker":
             address = error.last_worker.address
-            lost = self._names.get(address, address)
+            lost = self._hosts.get(address, address)
             self.leaves(lost)
-            yield Came(order, lost=lost)
+            yield Came(self._take_back(future), lost=lost)
             return
         raise ClusterError(
             f"cell '{order.cell.label}': Dask could not have it executed ({error or future.status})"
         )
 
-    def _check_alive(self) -> None:
+    def _stranded(self) -> Iterator[Came]:
+        """Yield the orders whose workers are all gone: Dask would wait for these to come back."""
         try:
             # Not scheduler_info(): the client itself empties its list of workers now and then.
             there = self._client.run_on_scheduler(_workers)
         except (OSError, TimeoutError) as error:
             raise ClusterError(f"the scheduler does not answer any more: {error}") from error
-        if not self._hosts.keys() & set(there):
+        self._there = [each for each in self._there if each in there]
+        if not self._there:
             raise ClusterError(NONE_LEFT)
+        for future, handed in list(self._handed.items()):
+            if not set(handed.workers) & set(self._there):
+                yield Came(self._take_back(future), lost=self._hosts[handed.workers[0]])
 
     def end(self) -> None:
         """Have every cell under way end in order, and wait for that."""
-        self._client.cancel(list(self._orders), force=True)
+        self._client.cancel(list(self._handed), force=True)
         deadline = time.monotonic() + ORDERLY_END_S
         with contextlib.suppress(OSError, TimeoutError):
             while any(self._busy().values()) and time.monotonic() < deadline:

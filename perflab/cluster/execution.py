@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from perflab.cluster.dispatch import LOST, Came, Dispatch, News, compared, connected
-from perflab.cluster.order import BEGUN, RUN, Order
+from perflab.cluster.order import BEGUN, RUN, Order, published_end
 from perflab.cluster.store import Store, absolute
-from perflab.errors import ClusterError, RunInterrupted
+from perflab.errors import ClusterError, RunInterrupted, StoreError
 from perflab.sweeps.attempt import NOT_TO_BE_RESUMED, interrupted
 from perflab.sweeps.cells import Cell, Sweep
 from perflab.sweeps.execution import How, Outcome, UnderWay, cells_to_do, states, under_way
@@ -78,7 +80,7 @@ class _Conductor:
             attempt=len(state.attempts) + 1,
             goes_on=goes_on,
             store=self._store,
-            wait_s=self._begun.how.wait_s,
+            wait_s=self._begun.how.patience_s,
             topic=self._dispatch.topic,
         )
         self._dispatch.submit(order, host if goes_on else "")
@@ -125,6 +127,14 @@ class _Conductor:
 
     def _lost(self, came: Came) -> AttemptEnded:
         run_id = self._journal.cell(came.order.cell.id).run_id
+        with contextlib.suppress(StoreError):
+            # It may have been lost right after all was published.
+            store = Store(self._store)
+            if ended := published_end(store, run_id):
+                own = {"attempt": came.order.attempt, "host": came.lost}
+                return ended.model_copy(update=own)
+            for place in (f"figures/{run_id}", f"runs/{run_id}") if run_id else ():
+                store.clear(place)
         return AttemptEnded(
             cell=came.order.cell.id,
             attempt=came.order.attempt,

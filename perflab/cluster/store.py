@@ -8,7 +8,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -90,12 +90,45 @@ class Store:
                 f"{self.url}: has something else as {place} already; give another --store, or move "
                 "that away"
             )
-        target = f"{self._root}/{place}"
         if there is None:
             with _explained(self.url, f"all of it is still in {folder}"):
                 publish = self._rename_in if self.is_folder else self._mark
-                publish(files, _marker(digests), target)
-        return target if self.is_folder else f"{self.url.partition('?')[0].rstrip('/')}/{place}"
+                publish(files, _marker(digests), f"{self._root}/{place}")
+        return self.address(place)
+
+    def address(self, place: str) -> str:
+        """Return the address at which a place can be read."""
+        if self.is_folder:
+            return f"{self._root}/{place}"
+        return f"{self.url.partition('?')[0].rstrip('/')}/{place}"
+
+    def read(self, place: str) -> bytes:
+        """Return what a published file holds.
+
+        Raises
+        ------
+        StoreError
+            There is none, or it cannot be read.
+        """
+        with _explained(self.url, "nothing was published"):
+            content: bytes = self._system.cat_file(f"{self._root}/{place}")
+        return content
+
+    def clear(self, place: str) -> None:
+        """Remove what somebody who was lost left half at a place; what is published stays.
+
+        Raises
+        ------
+        StoreError
+            It cannot be removed.
+        """
+        final = Path(f"{self._root}/{place}")
+        if self.is_folder:
+            for half in final.parent.glob(f".tmp-{final.name}-*"):
+                shutil.rmtree(half, ignore_errors=True)
+        elif self.published(place) is None:
+            with _explained(self.url, "nothing was published"), suppress(FileNotFoundError):
+                self._system.rm(f"{self._root}/{place}", recursive=True)
 
     def _rename_in(self, files: dict[str, Path], marker: bytes, target: str) -> None:
         final = Path(target)

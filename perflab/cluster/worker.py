@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-import tempfile
 from typing import Any
 
 from perflab.cluster.hosts import BENCH, host_name
@@ -13,6 +12,7 @@ from perflab.cluster.needed import check_installed
 from perflab.cluster.order import AGAIN_S
 from perflab.cluster.part_calls import end_parts
 from perflab.errors import ClusterError
+from perflab.host.temporary import temporary
 from perflab.sweeps.signals import ASK_TO_END, interrupt_kernels
 from perflab.trials.client import ORDERLY_END_S
 
@@ -50,8 +50,8 @@ def serve(scheduler: str, listen: str = "127.0.0.1") -> None:
     import dask
 
     logging.getLogger("distributed.worker").addFilter(_is_news)
-    with dask.config.set(SETTINGS), tempfile.TemporaryDirectory(prefix="perflab-worker-") as folder:
-        asyncio.run(_serve(scheduler, listen, folder))
+    with dask.config.set(SETTINGS), temporary("worker") as folder:
+        asyncio.run(_serve(scheduler, listen, str(folder)))
 
 
 def _is_news(record: logging.LogRecord) -> bool:

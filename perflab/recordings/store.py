@@ -13,7 +13,14 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from perflab.durable import explained, remove, replace_file, whole_folder, write_file
+from perflab.durable import (
+    explained,
+    remove,
+    remove_broken_off,
+    replace_file,
+    whole_folder,
+    write_file,
+)
 from perflab.errors import RecordingError
 from perflab.parameters import did_you_mean
 from perflab.recordings import manifest
@@ -24,6 +31,8 @@ from perflab.recordings.schema import RunRecord
 from perflab.recordings.tables import trial_table, typed_table
 
 Table: TypeAlias = pd.DataFrame | pa.Table
+# Whoever makes a run's folder is done with it in milliseconds.
+LATELY_S = 60.0
 
 
 def new_run_id(experiment: str) -> str:
@@ -53,6 +62,7 @@ class RunWriter:
             raise RecordingError(f"{path}: a run of that id exists; a run id is used once")
         with explained(path, "nothing was recorded"):
             path.parent.mkdir(parents=True, exist_ok=True)
+            remove_broken_off(path.parent, age_s=LATELY_S)
             with whole_folder(path) as folder:
                 (folder / "trials").mkdir()
                 write_file(folder / "run.json", lambda file: file.write(_as_json(record)))

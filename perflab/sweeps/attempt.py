@@ -57,6 +57,23 @@ def goes_on_with(state: CellState) -> dict[str, str]:
     return {"from_run" if record.state == "finished" else "resume": state.run_id}
 
 
+def was_to_be_tried_again(state: CellState, retries: int) -> bool:
+    """Return whether a cell failed, and its sweep ended before it was tried again as it was to be.
+
+    Parameters
+    ----------
+    retries : int
+        How often the sweep file has a cell tried again.
+    """
+    last = state.attempts[-1] if state.attempts else None
+    if last is None or last.ended is None or last.outcome != "failed":
+        return False
+    if last.begun.goes_on_with and last.ended.kind in NOT_TO_BE_RESUMED:
+        return True
+    failures = sum(each.outcome == "failed" for each in state.attempts)
+    return last.ended.infrastructure and failures <= retries
+
+
 def carry_out(
     cell: Cell,
     number: int,
@@ -86,7 +103,8 @@ def carry_out(
         The user ended it.
     """
     log = _Log(on_event)
-    wait_s = max(wait_s, AFTER_A_KILL_S) if again else wait_s
+    # The attempt before may have been killed before anybody knew of its run.
+    wait_s = max(wait_s, AFTER_A_KILL_S) if number > 1 else wait_s
     kept = folder / f"{cell.notebook}-attempt-{number}"
     began = time.monotonic()
     ended: dict[str, Any]

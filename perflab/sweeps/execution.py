@@ -14,7 +14,14 @@ from perflab.numerals import counted
 from perflab.paths import runs_dir
 from perflab.progress_bar import minutes, progress
 from perflab.recordings import list_runs
-from perflab.sweeps.attempt import NOT_TO_BE_RESUMED, carry_out, goes_on_with, interrupted
+from perflab.sweeps.attempt import (
+    AFTER_A_KILL_S,
+    NOT_TO_BE_RESUMED,
+    carry_out,
+    goes_on_with,
+    interrupted,
+    was_to_be_tried_again,
+)
 from perflab.sweeps.cells import Cell, Sweep
 from perflab.sweeps.estimate import estimated, past_runs
 from perflab.sweeps.folder import changes, held, new_folder, newest_folder, session_now
@@ -52,6 +59,12 @@ class How:
     only: str = ""
     wait_s: float = 0.0
     minutes: float | None = None
+
+    @property
+    def patience_s(self) -> float:
+        """Return how long a cell waits for the host: who was killed before may still be ending."""
+        goes_on = self.resume or self.retry
+        return max(self.wait_s, AFTER_A_KILL_S) if goes_on else self.wait_s
 
 
 @dataclass(frozen=True)
@@ -131,8 +144,13 @@ def under_way(
 def cells_to_do(begun: UnderWay) -> list[Cell]:
     """Return the cells that are left to do, in the order of the file."""
     wanted = (*UNFINISHED, "failed") if begun.how.retry else UNFINISHED
-    cells = chosen_cells(begun.sweep, begun.how.only)
-    return [cell for cell in cells if begun.journal.cell(cell.id).state in wanted]
+    retries = begun.sweep.retries
+
+    def is_left(cell: Cell) -> bool:
+        state = begun.journal.cell(cell.id)
+        return state.state in wanted or was_to_be_tried_again(state, retries)
+
+    return [cell for cell in chosen_cells(begun.sweep, begun.how.only) if is_left(cell)]
 
 
 def states(begun: UnderWay) -> dict[str, int]:
@@ -222,11 +240,11 @@ class _Carrier:
                 self._asked.ask_again()
             self._show(event)
 
-        kept = self._folder / "cells" / cell.id
+        kept, wait_s = self._folder / "cells" / cell.id, self._how.patience_s
         began = time.monotonic()
         ended: AttemptEnded | None = None
         with contextlib.suppress(RunInterrupted):
-            ended = carry_out(cell, number, again, kept, self._how.wait_s, hear, pause_after)
+            ended = carry_out(cell, number, again, kept, wait_s, hear, pause_after)
         if ended is None or (self._asked.by and not ended.done):
             # A kernel that was interrupted while it started failed for no other reason.
             seconds = round(time.monotonic() - began, 1)

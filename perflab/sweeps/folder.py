@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from perflab.durable import replace_file
+from perflab.durable import remove_broken_off, whole_folder, write_file
 from perflab.errors import HostBusy, ParameterError, ResumeRefused
 from perflab.host import facts
 from perflab.host.fingerprint import LENGTH, sources
@@ -25,6 +25,8 @@ from perflab.sweeps.journal import Journal, SessionBegun, unfinished
 COPY = "sweep.yaml"
 LOCK = "lock"
 LOOK_S = 0.2
+# Whoever makes a sweep's folder is done with it in milliseconds.
+LATELY_S = 60.0
 
 
 def folders(sweep: Sweep) -> list[Path]:
@@ -59,8 +61,10 @@ def new_folder(sweep: Sweep, anew: bool) -> Path:
             )
     began = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
     folder = sweeps_dir() / f"{began}-{sweep.name}-{secrets.token_hex(3)}"
-    folder.mkdir(parents=True)
-    replace_file(folder / COPY, sweep.content)
+    sweeps_dir().mkdir(parents=True, exist_ok=True)
+    remove_broken_off(sweeps_dir(), age_s=LATELY_S)
+    with whole_folder(folder) as half:
+        write_file(half / COPY, lambda file: file.write(sweep.content))
     return folder
 
 
@@ -102,6 +106,9 @@ def held(folder: Path, wait_s: float) -> Iterator[None]:
             time.sleep(LOOK_S)
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+        # Nobody else writes here now: what is half was left by one who was killed.
+        for place in (folder, *folder.glob("cells/*")):
+            remove_broken_off(place)
         yield
     finally:
         os.close(descriptor)

@@ -1,49 +1,138 @@
-"""Orders are handed to the hosts that were compared, as long as they are there."""
+"""What is believed of Dask, and what not: ends that are told, and workers that do not come back."""
 
 from __future__ import annotations
 
-from concurrent.futures import Future
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from perflab.cluster.dispatch import Dispatch
-from perflab.cluster.order import Order
+from perflab.cluster.dispatch import NONE_LEFT, Came, Dispatch, News
+from perflab.cluster.order import BEGUN, ENDED, Order
 from perflab.errors import ClusterError
-from perflab.sweeps.cells import Cell
+from perflab.sweeps.cells import Cell, open_sweep
 
-CELL = Cell("id", "client_overhead", {}, {}, (), line=1, trials=1)
-ORDER = Order("sweep", CELL, 1, goes_on="", store="/store", wait_s=0.0, topic="topic")
+ONE, TWO = "tcp://one:1", "tcp://two:1"
+HOSTS = {ONE: "one", TWO: "two"}
+
+
+class Future:
+    """An order as Dask knows it."""
+
+    def __init__(self, workers: list[str]) -> None:
+        self.workers = workers
+        self.status = "pending"
+        self.is_released = False
+
+    def add_done_callback(self, call: Callable[[Future], None]) -> None:
+        self.done = call
+
+    def release(self) -> None:
+        self.is_released = True
+
+    def result(self) -> str:
+        raise AssertionError("Dask would have it executed again, and wait for that")
 
 
 class Client:
-    """Notes to which workers orders were handed."""
+    """A client of a scheduler that has these workers."""
 
     def __init__(self) -> None:
-        self.handed: list[list[str]] = []
+        self.there = [ONE, TWO]
+        self.futures: list[Future] = []
 
-    def subscribe_topic(self, *_: Any) -> None:
-        pass
+    def subscribe_topic(self, _: str, take: Callable[[tuple[float, dict[str, Any]]], None]) -> None:
+        self.take = take
 
-    def submit(self, *_: Any, workers: list[str], **__: Any) -> Any:
-        self.handed.append(workers)
-        return Future()
+    def submit(self, *_: object, workers: list[str], **_words: object) -> Future:
+        self.futures.append(Future(workers))
+        return self.futures[-1]
+
+    def run_on_scheduler(self, _: object) -> list[str]:
+        return self.there
+
+    def tells(self, what: str, text: str, cell: Cell, attempt: int = 1) -> None:
+        self.take((0.0, asdict(News(what, text, cell.id, attempt, "one"))))
 
 
-def test_who_leaves_is_handed_nothing_more() -> None:
+@pytest.fixture
+def cell(tmp_path: Path) -> Cell:
+    file = tmp_path / "one.yaml"
+    file.write_text("cells: [{notebook: client_overhead}]")
+    return open_sweep(file).cells[0]
+
+
+def order(cell: Cell, attempt: int = 1) -> Order:
+    return Order("sweep", cell, attempt, goes_on="", store="", wait_s=0, topic="topic")
+
+
+def test_an_end_that_is_told_is_believed_and_dask_forgets_the_order(cell: Cell) -> None:
     client = Client()
-    dispatch = Dispatch(client, {"tcp://a": "one", "tcp://b": "two"}, "topic")
-    dispatch.submit(ORDER)
+    dispatch = Dispatch(client, HOSTS, "topic")
+    dispatch.submit(order(cell))
+    client.tells(BEGUN, "", cell)
+    client.tells(ENDED, "its line", cell)
+    # The worker is lost now: what Dask begins again elsewhere is of no order any more.
+    client.tells(BEGUN, "", cell)
+    (future,) = client.futures
+    future.status = "finished"
+    future.done(future)
+    began, ended = dispatch.news()
+    assert isinstance(began, News)
+    assert ended == Came(order(cell), line="its line")
+    assert future.is_released
+    assert dispatch.under_way == []
+
+
+def test_news_of_an_earlier_attempt_are_not_taken_for_those_of_a_later_one(cell: Cell) -> None:
+    client = Client()
+    dispatch = Dispatch(client, HOSTS, "topic")
+    dispatch.submit(order(cell, attempt=2))
+    client.tells(ENDED, "of the first", cell, attempt=1)
+    client.tells(ENDED, "of the second", cell, attempt=2)
+    assert [each.line for each in dispatch.news() if isinstance(each, Came)] == ["of the second"]
+
+
+def test_an_order_comes_back_when_the_only_host_that_may_carry_it_out_is_gone(cell: Cell) -> None:
+    client = Client()
+    dispatch = Dispatch(client, HOSTS, "topic")
+    dispatch.submit(order(cell), host="two")
+    assert client.futures[0].workers == [TWO]
+    client.there = [ONE]
+    assert list(dispatch.news()) == [Came(order(cell), lost="two")]
+    assert not dispatch.knows("two")
+    dispatch.submit(order(cell))
+    assert client.futures[1].workers == [ONE]
+
+
+def test_orders_are_not_given_to_workers_that_nobody_compared(cell: Cell) -> None:
+    client = Client()
+    dispatch = Dispatch(client, HOSTS, "topic")
+    dispatch.submit(order(cell))
+    client.there = ["tcp://three:1"]
+    with pytest.raises(ClusterError, match=NONE_LEFT):
+        list(dispatch.news())
+    with pytest.raises(ClusterError, match=NONE_LEFT):
+        dispatch.submit(order(cell))
+
+
+def test_who_leaves_is_handed_nothing_more(cell: Cell) -> None:
+    client = Client()
+    dispatch = Dispatch(client, HOSTS, "topic")
+    dispatch.submit(order(cell))
     dispatch.leaves("one")
     assert not dispatch.knows("one")
-    dispatch.submit(ORDER)
-    assert client.handed == [["tcp://a", "tcp://b"], ["tcp://b"]]
+    dispatch.submit(order(cell, attempt=2))
+    assert [each.workers for each in client.futures] == [[ONE, TWO], [TWO]]
 
 
-def test_when_all_have_left_nobody_who_came_later_is_handed_anything() -> None:
+def test_when_all_have_left_nobody_who_came_later_is_handed_anything(cell: Cell) -> None:
     client = Client()
-    dispatch = Dispatch(client, {"tcp://a": "one"}, "topic")
-    dispatch.leaves("one")
+    dispatch = Dispatch(client, HOSTS, "topic")
+    for host in HOSTS.values():
+        dispatch.leaves(host)
     with pytest.raises(ClusterError, match="no worker is left of those that were there at"):
-        dispatch.submit(ORDER)
-    assert client.handed == []
+        dispatch.submit(order(cell))
+    assert client.futures == []

@@ -50,8 +50,11 @@ class Swept:
         )
         notebook.cells[0].metadata["tags"] = ["parameters"]
         nbformat.write(notebook, notebooks / "client_overhead.ipynb")
+        self.temporary = folder / "tmp"
+        self.temporary.mkdir()
         self._environment = {
             **os.environ,
+            "TMPDIR": str(self.temporary),
             "PERFLAB_NOTEBOOKS": str(notebooks),
             "PERFLAB_RUNS": str(self.runs),
             "PERFLAB_FIGURES": str(folder / "figures"),

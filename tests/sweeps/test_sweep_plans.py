@@ -10,9 +10,10 @@ import pytest
 
 from perflab.errors import HostBusy, ParameterError, RecordingError, ResumeRefused
 from perflab.recordings import list_runs
-from perflab.sweeps.attempt import goes_on_with
+from perflab.sweeps.attempt import AFTER_A_KILL_S, goes_on_with, was_to_be_tried_again
 from perflab.sweeps.cells import Sweep, open_sweep
 from perflab.sweeps.estimate import Past, estimated, past_runs
+from perflab.sweeps.execution import How
 from perflab.sweeps.folder import changes, held, new_folder, newest_folder, session_now
 from perflab.sweeps.index import write_index
 from perflab.sweeps.journal import AttemptBegun, AttemptEnded, Journal, RunMade
@@ -111,6 +112,50 @@ def test_two_cannot_go_on_with_one_sweep_at_a_time(tmp_path: Path) -> None:
         raise AssertionError
     with held(tmp_path, 0):
         pass
+
+
+def test_what_a_killed_sweep_left_half_is_removed_by_whoever_goes_on_with_it(
+    tmp_path: Path,
+) -> None:
+    kept = tmp_path / "cells" / "a"
+    kept.mkdir(parents=True)
+    for half in (tmp_path / ".tmp-index.html-0123abcd", kept / ".tmp-a.log-0123abcd"):
+        half.write_text("half")
+    (kept / "a.log").write_text("whole")
+    with held(tmp_path, 0):
+        assert {path.name for path in tmp_path.rglob("*")} == {"cells", "a", "a.log", "lock"}
+
+
+def failed(kind: str, attempt: int) -> AttemptEnded:
+    by_the_machine = kind == "ConductorLost"
+    return AttemptEnded(
+        cell="a", attempt=attempt, done=False, seconds=1, kind=kind, infrastructure=by_the_machine
+    )
+
+
+def test_a_sweep_that_was_killed_before_it_tried_a_cell_again_does_so_when_it_goes_on(
+    tmp_path: Path,
+) -> None:
+    journal = Journal(tmp_path)
+    assert not was_to_be_tried_again(journal.cell("a"), retries=1)
+    for attempt, is_left in ((1, True), (2, False)):
+        journal.add(AttemptBegun(cell="a", attempt=attempt, label="a"))
+        assert not was_to_be_tried_again(journal.cell("a"), retries=1), "it is under way"
+        journal.add(failed("ConductorLost", attempt))
+        assert was_to_be_tried_again(journal.cell("a"), retries=1) is is_left
+    journal.add(AttemptBegun(cell="b", attempt=1, label="b"))
+    journal.add(failed("RuntimeError", 1).model_copy(update={"cell": "b"}))
+    assert not was_to_be_tried_again(journal.cell("b"), retries=1), "its notebook is wrong"
+    journal.add(AttemptBegun(cell="c", attempt=1, label="c", goes_on_with="half"))
+    journal.add(failed("ResumeRefused", 1).model_copy(update={"cell": "c"}))
+    assert was_to_be_tried_again(journal.cell("c"), retries=0), "it was to be measured anew"
+
+
+def test_a_sweep_that_goes_on_waits_for_what_was_killed_and_is_still_ending() -> None:
+    assert How().patience_s == 0
+    assert How(wait_s=5).patience_s == 5
+    assert How(resume=True).patience_s == How(retry=True, wait_s=5).patience_s == AFTER_A_KILL_S
+    assert How(resume=True, wait_s=100).patience_s == 100
 
 
 def test_an_unfinished_sweep_is_not_begun_anew_by_mistake(sweep: Sweep) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from benchmarks.sweep_kills import kernel_folders
 from perflab.host.lock import holder
 from perflab.recordings import Run, list_runs
 from perflab.stacks import leftovers
@@ -42,6 +43,9 @@ def test_a_sweep_goes_on_after_a_cell_that_raised_and_after_a_kill(tmp_path: Pat
     assert list(index["state"]) == ["failed", "done", "done"]
     assert list(index["run_id"]) == ["", second.run_id, killed.run_id]
     assert list(index["attempts"]) == [1, 1, 2]
+    # Nor is anything left of the killed command's own: its kernel's sockets and key among it.
+    assert list(swept.temporary.iterdir()) == []
+    assert kernel_folders({child.pid}) == []
     assert len(list_runs(swept.runs)) == 2
     record = Run(killed.path).record
     assert record.state == "finished"
