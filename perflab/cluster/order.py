@@ -139,7 +139,8 @@ def _published(order: Order, ended: AttemptEnded, kept: Path) -> AttemptEnded:
 def _success(store: Store, ended: AttemptEnded) -> AttemptEnded:
     run = store.publish(runs_dir() / ended.run_id, f"runs/{ended.run_id}")
     here = figures_dir() / ended.run_id
-    figures = store.publish(here, f"figures/{ended.run_id}")
+    # Another attempt executes the notebook again, whose bytes are then others.
+    figures = store.publish(here, f"figures/{ended.run_id}-{ended.attempt}")
     there = {path: f"{figures}/{Path(path).relative_to(here)}" for path in _paths(ended)}
     return ended.model_copy(
         update={
