@@ -157,17 +157,18 @@ class Store:
 
     def _put(self, path: Path, target: str, digest: str) -> None:
         """Put a file where none is; what a try that was broken off has left there must equal it."""
-        try:
-            self._system.put_file(str(path), target, mode="create")
-        except FileExistsError:
-            with self._system.open(target, "rb") as there:
-                same = hashlib.file_digest(there, "sha256").hexdigest() == digest
-            if not same:
-                raise StoreError(
-                    f"{target}: is something else, which another host is publishing or left when "
-                    f"it was broken off; remove what has no {MARKER} beside it, or give another "
-                    "--store"
-                ) from None
+        # Looked for first: a gateway that refuses a file before it has read it cuts the connection.
+        if not self._system.exists(target):
+            with contextlib.suppress(FileExistsError):
+                self._system.put_file(str(path), target, mode="create")
+                return
+        with self._system.open(target, "rb") as there:
+            same = hashlib.file_digest(there, "sha256").hexdigest() == digest
+        if not same:
+            raise StoreError(
+                f"{target}: is something else, which another host is publishing or left when it "
+                f"was broken off; remove what has no {MARKER} beside it, or give another --store"
+            )
 
     def fetch(self, place: str, folder: Path) -> None:
         """Bring what is published at a place into a new folder: all of it as it was, or nothing.
