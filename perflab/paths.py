@@ -7,6 +7,7 @@ import stat
 from pathlib import Path
 
 from perflab import user_file
+from perflab.errors import ParameterError
 
 # Several folders are separated as in PATH.
 FOREIGN = "PERFLAB_SYSTEMS"
@@ -19,8 +20,19 @@ def project_root() -> Path:
 
 
 def runs_dir() -> Path:
-    """Return the folder of recordings (``PERFLAB_RUNS`` overrides it)."""
-    override = os.environ.get("PERFLAB_RUNS")
+    """Return the folder of recordings (``PERFLAB_RUNS`` overrides it).
+
+    Raises
+    ------
+    ParameterError
+        It is the address of a store.
+    """
+    override = os.environ.get("PERFLAB_RUNS", "")
+    if "://" in override:
+        raise ParameterError(
+            "PERFLAB_RUNS",
+            [f"'{override}' is no folder; 'perflab fetch STORE' brings published runs to one"],
+        )
     return Path(override).resolve() if override else project_root() / "data" / "runs"
 
 

@@ -59,7 +59,9 @@ def command(
     store: Annotated[
         str,
         typer.Option(
-            metavar="URL", help="with --scheduler: where hosts publish, a folder or s3://..."
+            metavar="URL",
+            help="with --scheduler: where hosts publish, a folder or s3://bucket/place, whose keys "
+            "come from the environment",
         ),
     ] = "",
 ) -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
+from typing import Any
 
 from perflab.cluster.dispatch import LOST, Came, Dispatch, News, compared, connected
 from perflab.cluster.order import BEGUN, RUN, Order, published_end
-from perflab.cluster.store import Store, absolute
+from perflab.cluster.store import Store, store_fault
+from perflab.cluster.store_address import absolute
 from perflab.errors import ClusterError, RunInterrupted, StoreError
 from perflab.sweeps.attempt import NOT_TO_BE_RESUMED, interrupted
 from perflab.sweeps.cells import Cell, Sweep
@@ -35,12 +38,22 @@ def carry_out_on(sweep: Sweep, how: How, scheduler: str, store: str) -> Outcome:
     Store(store).check_writable()
     with connected(scheduler) as client:
         hosts, facts = compared(client, sweep.cells, how.mixed)
+        _check_from_all(client, hosts, absolute(store))
         kinds = {each["host"]: each["machine"] for each in facts}
         alike = all(kind == facts[0]["machine"] for kind in kinds.values())
         with under_way(sweep, how, facts[0]["machine"] if alike else kinds) as begun:
             dispatch = Dispatch(client, hosts, f"perflab-{begun.folder.name}")
             begun.show(Note(text=f"{len(hosts)} hosts: {', '.join(sorted(hosts.values()))}"))
             return _Conductor(begun, dispatch, absolute(store)).run()
+
+
+def _check_from_all(client: Any, hosts: Mapping[str, str], store: str) -> None:
+    """Refuse a store that a host cannot use: keys and mounts are those of each host."""
+    found = client.run(store_fault, store)
+    faults = [f"{hosts.get(address, address)}: {told}" for address, told in found.items() if told]
+    if faults:
+        listed = "\n".join(f"  - {each}" for each in faults)
+        raise StoreError(f"nothing was started, because of\n{listed}")
 
 
 class _Conductor:

@@ -190,6 +190,8 @@ def publish_success(store: Store, ended: AttemptEnded) -> AttemptEnded:
         told = _told_from(store, ended, here, store.address(place))
         with explained(here / END, "its run is safe", "point PERFLAB_FIGURES at another folder"):
             replace_file(here / END, told.model_dump_json().encode())
+        # An attempt before, which has ended, executed the notebook too: its bytes are others.
+        store.clear(place)
         store.publish(here, place)
     store.publish(runs_dir() / ended.run_id, f"runs/{ended.run_id}")
     own = ("attempt", "seconds", "at")

@@ -87,7 +87,9 @@ def _verdicts(row: Mapping[str, Any]) -> str:
 
 
 def _thumbnails(row: Mapping[str, Any], folder: Path) -> str:
-    in_order = sorted(map(Path, row["figures"]), key=lambda path: (path.stem not in FIRST, path))
+    # No browser shows what lies in an object store.
+    files = [Path(each) for each in row["figures"] if "://" not in each]
+    in_order = sorted(files, key=lambda path: (path.stem not in FIRST, path))
     return "".join(
         f'<a href="{_address(path, folder)}"><img loading="lazy" alt="{_text(path.stem)}" '
         f'src="{_address(path, folder)}"></a>'

@@ -212,3 +212,28 @@ def test_the_index_has_a_row_per_cell_and_its_page_says_what_others_wrote_as_tex
     assert "<script>" not in page
     assert 'src="../figures%20of%20one/effect.svg"' in page
     assert "3 of 4 trials valid" in page
+
+
+def test_what_lies_in_an_object_store_is_linked_and_no_picture_is_broken(
+    sweep: Sweep, tmp_path: Path
+) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    journal = Journal(folder)
+    first = sweep.cells[0].id
+    journal.add(AttemptBegun(cell=first, attempt=1, label="a", host="one"))
+    there = "s3://results/nightly/figures/r-1"
+    journal.add(
+        AttemptEnded(
+            cell=first, attempt=1, done=True, seconds=2, run_id="r", trials=4, valid_trials=3,
+            host="one", published="s3://results/nightly/runs/r", notebook=f"{there}/n.ipynb",
+            figures=(f"{there}/effect.svg",),
+        )
+    )  # fmt: skip
+    write_index(folder, sweep, journal)
+    table = pd.read_parquet(folder / "index.parquet")
+    assert json.loads(table["figures"][0]) == [f"{there}/effect.svg"]
+    page = (folder / "index.html").read_text()
+    for address in ("s3://results/nightly/runs/r", f"{there}/n.ipynb", there):
+        assert f'href="{address}"' in page
+    assert "<img" not in page
