@@ -177,7 +177,7 @@ def test_a_brief_section_says_first_what_does_not_count_and_where_the_reasons_ar
 
 
 def test_a_view_that_no_run_has_is_refused_with_the_nearest(run, tmp_path) -> None:
-    with pytest.raises(ParameterError, match="no view 'troughput' .did you mean 'throughput'"):
+    with pytest.raises(ParameterError, match=r"no view 'troughput' .did you mean 'throughput'"):
         export_runs([run], Target(tmp_path), ["md"], Content(views=("throughput", "troughput")))
     assert list(tmp_path.iterdir()) == []
 
