@@ -28,6 +28,8 @@ PAGES = [
 FENCED = re.compile(r"^```[^\n]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
 INDENTED = re.compile(r"(?:^    \S.*\n)+", re.MULTILINE)
 TOP = {path.name for path in ROOT.iterdir() if path.is_dir()}
+# What stands in the place of quoted words.
+QUOTED = "''"
 # What is made by using the lab is not there before.
 MADE = ("data/runs", "data/sweeps")
 # A placeholder, or what the tutorial makes.
@@ -47,7 +49,7 @@ def anchors(page: Path) -> set[str]:
 def test_links_lead_to_files_and_headings_that_are_there(page: Path) -> None:
     folder = ROOT / "docs" if page in FRAMES else page.parent
     text = FENCED.sub("", page.read_text())
-    links = re.findall(r"\]\(([^)\s]+)\)|(?:src|srcset|href)=\"([^\"]+)\"", text)
+    links = re.findall(r"\]\(<?([^)>\s]+)>?\)|(?:src|srcset|href)=\"([^\"]+)\"", text)
     for link in ("".join(pair) for pair in links):
         if re.match(r"https?:", link):
             continue
@@ -71,7 +73,7 @@ def commands(page: Path) -> Iterator[list[str]]:
     lines = [line for each in blocks for line in re.sub(r"\\\n\s*", " ", each).splitlines()]
     lines += [" ".join(each.split()) for each in re.findall(r"`(perflab [a-z][^`]*)`", text)]
     for line in lines:
-        bare = re.sub(r"'[^']*'", "''", line.partition(" #")[0])
+        bare = re.sub(r"'[^']*'", QUOTED, line.partition(" #")[0])
         found = re.search(r"(?:^|[\s/'\"])perflab ([a-z][^|>\"]*)", bare)
         if found is not None and not line.lstrip().startswith(("#", "<!--")):
             yield found.group(1).split()
@@ -101,7 +103,8 @@ def test_experiments_that_are_run_exist_and_have_the_parameters(page: Path) -> N
         if words[0] not in ("run", "experiments") or len(words) == 1:
             continue
         if NO_EXPERIMENT.fullmatch(words[1]) is None:
-            pairs = [words[at + 1] for at, word in enumerate(words) if word == "-p"]
+            given = [words[at + 1] for at, word in enumerate(words) if word == "-p"]
+            pairs = [each for each in given if each != QUOTED]
             systems.experiment(words[1]).check(parse_assignments(pairs))
 
 

@@ -54,7 +54,7 @@ SENT = [words for words in LOADS if words not in SEARCHES]
 CHEAP = [
     words
     for words in commands("perflab")
-    if words in (["experiments"], ["runs"], ["verdicts"]) or "--help" in words
+    if words[0] == "experiments" or words in (["runs"], ["verdicts"]) or "--help" in words
 ]
 
 
