@@ -77,6 +77,14 @@ def test_times_of_a_trial_with_time_outs_are_shown_as_bounds(ladder: Run) -> Non
     assert set(table[table["what"] == "published"]["state"]) == {"other load"}
 
 
+def test_means_are_in_the_seconds_that_their_panel_is_called_after(ladder: Run) -> None:
+    table = ladder_table(ladder)
+    own = table[(table["panel"] == "mean_s") & (table["what"] == "trial")]
+    means = ladder.valid_trials().set_index("treatment")["mean_ms"].dropna()
+    assert len(own)
+    assert sorted(own["value"]) == pytest.approx(sorted(means[own["treatment"]] / 1e3))
+
+
 def test_a_load_from_inside_stands_beside_the_labs_own_and_is_called_as_told(inside: Run) -> None:
     table = ladder_table(inside)
     own = table[(table["panel"] == "succeeded") & (table["what"] != "published")]

@@ -38,11 +38,11 @@ from perflab.systems.registry.rungs import RUNGS, inside
 TITLE = "the ladder beside the published table"
 TRIAL, AT_LEAST = "trial", "at least"
 TOLD, TOLD_AT_LEAST = "as told", "as told, at least"
-# Response: words, its measure in the results table, what one of the table's units is here.
-PANELS: Mapping[str, tuple[str, str, float]] = {
-    "succeeded": ("succeeded", "successful", 1.0),
-    "mean_ms": ("mean, s (log)", "mean_latency", 1e-3),
-    "total_duration_s": ("total duration, s (log)", "total_duration", 1.0),
+# Response: its panel, words, its measure in the results table, what one of its units is here.
+PANELS: Mapping[str, tuple[str, str, str, float]] = {
+    "succeeded": ("succeeded", "succeeded", "successful", 1.0),
+    "mean_ms": ("mean_s", "mean, s (log)", "mean_latency", 1e-3),
+    "total_duration_s": ("total_duration_s", "total duration, s (log)", "total_duration", 1.0),
 }
 SCENARIOS = {"step_0": "baseline", "step_3": "optimised"}
 # Nobody knows where the published load came from: its numbers stand beside both.
@@ -84,13 +84,13 @@ def _counted(
     trials: pd.DataFrame, response: str, column: str, whats: tuple[str, str]
 ) -> pd.DataFrame:
     """Return the rows of a panel from a column of trials, or from what it is at least."""
-    _, _, factor = PANELS[response]
+    panel, _, _, factor = PANELS[response]
     nothing = pd.Series(np.nan, index=trials.index)
     known = trials.get(column, nothing).astype(float)
     at_least = trials.get(at_least_column(column), nothing).astype(float)
     return pd.DataFrame(
         {
-            "panel": response,
+            "panel": panel,
             "what": np.where(known.isna() & at_least.notna(), whats[1], whats[0]),
             "treatment": trials["treatment"],
             "state": trials["state"],
@@ -100,12 +100,12 @@ def _counted(
 
 
 def _published(run: Run, response: str) -> list[dict[str, Any]]:
-    _, measure, factor = PANELS[response]
+    panel, _, measure, factor = PANELS[response]
     stated = published_settings()
     same = all(run.record.parameters.get(name) == value for name, value in stated.items())
     return [
         {
-            "panel": response,
+            "panel": panel,
             "what": PUBLISHED,
             "treatment": item.name,
             "state": SAME_LOAD if same else OTHER_LOAD,
@@ -130,8 +130,8 @@ def draw_ladder(table: pd.DataFrame, page: Page) -> LabFigure:
         key=[*_key(table), *published_key(published)],
     )
     panels = figure.subplots(1, len(PANELS), sharey=True)
-    for axes, (response, (words, _, _)) in zip(panels, PANELS.items(), strict=True):
-        _draw(axes, table[table["panel"] == response], page, is_log=response != "succeeded")
+    for axes, (panel, words, _, _) in zip(panels, PANELS.values(), strict=True):
+        _draw(axes, table[table["panel"] == panel], page, is_log=panel != "succeeded")
         axes.set_xlabel(words)
     return finish(figure)
 
