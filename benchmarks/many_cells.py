@@ -254,7 +254,10 @@ def _session(
     carried: Carried,
 ) -> int:
     """Kill workers that this command has, until it ends; return its status."""
-    mine = list(cluster.workers.items())
+    mine, before = list(cluster.workers.items()), _begun(cluster)
+    # Not before it has given out cells: who is killed sooner is not missed by anybody.
+    while command.poll() is None and _begun(cluster) == before:
+        time.sleep(0.1)
     while True:
         pause_s = chance.uniform(0.3, 2 * sleep_s) if carried.killed < kills and mine else None
         try:
@@ -269,6 +272,12 @@ def _session(
         time.sleep(BACK_AFTER_S)
         cluster.work(name)
         cluster.wait_for([name], since)
+
+
+def _begun(cluster: Cluster) -> int:
+    """Return how many attempts at cells have been begun so far."""
+    journals = cluster.sweeps.glob("[!.]*-many-*/journal.jsonl")
+    return sum(each.read_text().count('"event":"begun"') for each in journals)
 
 
 def _said(cluster: Cluster) -> str:

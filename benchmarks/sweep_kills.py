@@ -293,7 +293,8 @@ def play(
     tally.files += len(committed)
     # Also where the benchmark is ended before its last kill.
     print(f"sweep {number}: {done} kills, {len(tally.faults)} faults so far", flush=True)
-    print(*(f"FAULT: {each}" for each in tally.faults), sep="\n", end="\n", flush=True)
+    for fault in tally.faults:
+        print(f"FAULT: {fault}", flush=True)
 
 
 def _pause(bench: Bench, command: Command, chance: random.Random) -> float:
