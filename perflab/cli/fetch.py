@@ -27,11 +27,11 @@ def command(
 
     Example: perflab fetch /mnt/results 20261121
     """
-    from perflab.cluster.fetched_runs import fetched_runs
+    from perflab.cluster.fetched_runs import bring_runs
     from perflab.paths import runs_dir
 
     brought = 0
-    for name, is_new in fetched_runs(store, runs or ()):
+    for name, is_new in bring_runs(store, runs or ()):
         print(name if is_new else f"{name} (was here)", flush=True)
         brought += is_new
     print(f"{brought} brought to {runs_dir()}")

@@ -11,7 +11,7 @@ from perflab.paths import runs_dir
 RUNS = "runs"
 
 
-def fetched_runs(url: str, beginnings: Sequence[str]) -> Iterator[tuple[str, bool]]:
+def bring_runs(url: str, beginnings: Sequence[str]) -> Iterator[tuple[str, bool]]:
     """Bring published runs one by one; what is here already stays as it is.
 
     Parameters
