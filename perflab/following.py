@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from perflab.errors import UnknownEvent
-from perflab.host.temporary import temporary
+from perflab.host.temporary_folders import temporary
 from perflab.progress_bar import PROGRESS_FILE
 from perflab.trials.events import Event, parse
 

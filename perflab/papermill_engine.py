@@ -15,7 +15,7 @@ from papermill.engines import NBClientEngine, papermill_engines
 from traitlets.config import Config
 
 from perflab.following import followed
-from perflab.host.temporary import temporary
+from perflab.host.temporary_folders import temporary
 from perflab.progress_bar import minutes
 from perflab.trials.events import Event, Finished, TrialBegun, TrialDone
 

@@ -14,7 +14,7 @@ from perflab.cluster.hosts import host_name
 from perflab.cluster.store import Store
 from perflab.durable import explained, replace_file
 from perflab.errors import PerflabError, RunInterrupted
-from perflab.host.temporary import temporary
+from perflab.host.temporary_folders import temporary
 from perflab.paths import figures_dir, runs_dir
 from perflab.progress_bar import Narrator
 from perflab.sweeps.attempt import carry_out, goes_on_with, interrupted

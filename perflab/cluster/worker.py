@@ -12,7 +12,7 @@ from perflab.cluster.needed import check_installed
 from perflab.cluster.order import AGAIN_S
 from perflab.cluster.part_calls import end_parts
 from perflab.errors import ClusterError
-from perflab.host.temporary import temporary
+from perflab.host.temporary_folders import temporary
 from perflab.sweeps.signals import ASK_TO_END, interrupt_kernels
 from perflab.trials.client import ORDERLY_END_S
 

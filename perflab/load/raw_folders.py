@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from perflab.host.temporary import OWNER, temporary_folder
+from perflab.host.temporary_folders import OWNER, temporary_folder
 
 KIND = "load"
 

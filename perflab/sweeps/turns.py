@@ -15,7 +15,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from perflab.analysis.treatments.outlook import Outlook, outlook
+from perflab.analysis.treatments.outlook import Outlook, outlook_of
 from perflab.errors import RecordingError
 from perflab.experiments.experiment import UNTIL_DECIDED
 from perflab.numerals import counted
@@ -112,7 +112,7 @@ def _standing(cell: Cell, state: CellState) -> Standing:
         return nothing
     try:
         run = Run(runs_dir() / state.run_id)
-        done, ahead = blocks_done(run), outlook(run)
+        done, ahead = blocks_done(run), outlook_of(run)
     except RecordingError:
         # The attempt finds out, and measures anew.
         return nothing

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from perflab.host.temporary import OWNER, PREFIX, remove_abandoned
+from perflab.host.temporary_folders import OWNER, PREFIX, remove_abandoned
 from perflab.load.raw_folders import keep, raw_folder
 from perflab.load.record_place import place
 from perflab.load.workload import Burst, Request, Workload

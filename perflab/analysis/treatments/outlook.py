@@ -42,7 +42,7 @@ class Outlook:
 NOTHING_OPEN = Outlook(0, 1.0)
 
 
-def outlook(run: Run) -> Outlook:
+def outlook_of(run: Run) -> Outlook:
     """Return by which look a run's decision is to be had at the lowest price, and how likely.
 
     Before the first look nobody knows: its blocks, with a chance of 1.
