@@ -60,6 +60,7 @@ def test_widths_are_set_to_the_same_time_and_alarms_counted_among_copies(
 
 
 @pytest.mark.slow
+@pytest.mark.measures
 @pytest.mark.parametrize("design", ["blocks", "slices", "duet"])
 def test_one_start_of_a_real_service_gives_a_ratio_for_every_round(
     pairing: ModuleType, design: str
