@@ -52,6 +52,7 @@ from pathlib import Path
 import nbformat
 import pandas as pd
 import psutil
+from swept_notebook import write_notebook
 
 from perflab.cluster.store import MARKER
 from perflab.host.lock import holder
@@ -466,7 +467,7 @@ def own_cluster(hosts: int) -> Iterator[Cluster]:
         root = Path(folder)
         cluster = Cluster(root, network, names)
         try:
-            _write_notebook(root / "notebooks")
+            write_notebook(root / "notebooks", NOTEBOOK)
             network.lay()
             cluster.schedule()
             for name in names:
@@ -476,19 +477,6 @@ def own_cluster(hosts: int) -> Iterator[Cluster]:
         finally:
             cluster.end()
             network.remove()
-
-
-def _write_notebook(folder: Path) -> None:
-    folder.mkdir()
-    notebook = nbformat.v4.new_notebook(
-        cells=[nbformat.v4.new_code_cell(source) for source in NOTEBOOK],
-        metadata={
-            "kernelspec": {"name": "python3", "display_name": "Python 3"},
-            "language_info": {"name": "python"},
-        },
-    )
-    notebook.cells[0].metadata["tags"] = ["parameters"]
-    nbformat.write(notebook, folder / "client_overhead.ipynb")
 
 
 def main() -> int:

@@ -43,6 +43,7 @@ import nbformat
 import pandas as pd
 import psutil
 import pyarrow.parquet as pq
+from swept_notebook import write_notebook
 
 from perflab.host.lock import holder
 from perflab.paths import environments_dir
@@ -429,7 +430,7 @@ def own_bench() -> Iterator[Bench]:
         os.environ.update({f"PERFLAB_{key}": str(root / place) for key, place in places.items()})
         os.environ.setdefault("PERFLAB_ENVIRONMENTS", kept)
         os.environ["TMPDIR"] = str(root / "tmp")
-        _write_notebook(root / "notebooks")
+        write_notebook(root / "notebooks", NOTEBOOK)
         bench = Bench(root)
         try:
             yield bench
@@ -440,19 +441,6 @@ def own_bench() -> Iterator[Bench]:
             leftovers.remove_of_kind(None)
             for folder in kernel_folders(bench.pids):
                 shutil.rmtree(folder, ignore_errors=True)
-
-
-def _write_notebook(folder: Path) -> None:
-    folder.mkdir()
-    notebook = nbformat.v4.new_notebook(
-        cells=[nbformat.v4.new_code_cell(source) for source in NOTEBOOK],
-        metadata={
-            "kernelspec": {"name": "python3", "display_name": "Python 3"},
-            "language_info": {"name": "python"},
-        },
-    )
-    notebook.cells[0].metadata["tags"] = ["parameters"]
-    nbformat.write(notebook, folder / "client_overhead.ipynb")
 
 
 def _print_by_victim(kills: list[Kill]) -> None:
