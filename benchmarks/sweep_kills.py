@@ -43,6 +43,7 @@ import nbformat
 import pandas as pd
 import psutil
 import pyarrow.parquet as pq
+from left_behind import kernel_folders
 from swept_notebook import write_notebook
 
 from perflab.host.lock import holder
@@ -168,16 +169,6 @@ def is_alive(process: psutil.Process) -> bool:
     with suppress(psutil.NoSuchProcess):
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     return False
-
-
-def kernel_folders(pids: set[int]) -> list[Path]:
-    """Return the folders of kernels' sockets that belong to commands of these ids."""
-    found = []
-    for folder in Path("/tmp").glob("perflab-kernel-*"):
-        with suppress(OSError, ValueError):
-            if int((folder / "owner").read_text().split("/")[1]) in pids:
-                found.append(folder)
-    return found
 
 
 class Committed:

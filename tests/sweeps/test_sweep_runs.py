@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from benchmarks.sweep_kills import kernel_folders
+from benchmarks.left_behind import kernel_folders
 from perflab.host.lock import holder
 from perflab.recordings import Run, list_runs
 from perflab.stacks import leftovers
