@@ -65,7 +65,7 @@ def outcomes(folder: Path, new: str, given: argparse.Namespace) -> dict[str, str
         {
             "variants": ["old=git:.@fast", f"new=git:.@{new}"], "folder": str(folder),
             "command": "python3 server.py --port {port}", "users": 1, "blocks": given.blocks,
-            "duration_s": given.duration, "warmup_s": 0.5, "wait_s": 600,
+            "duration_s": given.duration, "warmup_s": 0.5, "design": given.design, "wait_s": 600,
         },
     )  # fmt: skip
     return {
@@ -81,6 +81,7 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=20, help="duels of each kind")
     parser.add_argument("--blocks", type=int, default=12)
     parser.add_argument("--duration", type=float, default=3.0, help="seconds of a trial")
+    parser.add_argument("--design", default="trials", help="trials, slices or duet")
     parser.add_argument("--rounds", type=int, default=4000, help="work of a request")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:

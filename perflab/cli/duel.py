@@ -65,6 +65,10 @@ def command(
     blocks: Annotated[
         str, _option("one trial of each variant per block (8), or until_decided", VERDICT)
     ] = "",
+    design: Annotated[
+        str, _option("how variants share a block's time: trials, slices or duet", VERDICT)
+    ] = "",
+    slice_ms: Annotated[float | None, _option("length of a slice (300)", VERDICT)] = None,
     seed: Annotated[int | None, _option("decides the order of trials", VERDICT)] = None,
     fail_on: Annotated[
         list[str] | None,
@@ -94,7 +98,7 @@ def command(
     Example: perflab duel --variant old=git:.@v1.2 --variant new=git:.@HEAD
     --command 'python app.py --port {port}' --path /items --users 8
 
-    Example: perflab duel --fail-on 'p99>1.05' --fail-on 'cpu>1.1' --strict duel.toml
+    Example: perflab duel --design slices --fail-on 'p99>1.05' --fail-on 'cpu>1.1' --strict duel.toml
 
     Example: perflab duel --variant a=url:http://127.0.0.1:8001
     --variant b=url:http://127.0.0.1:8002 --rate 200
@@ -110,7 +114,8 @@ def command(
         "arrivals": arrivals, "path": path, "method": method, "headers": header,
         "body": _text(body), "connection": connection, "timeout_s": timeout,
         "expect_status": expect_status, "expect_body": expect_body, "duration_s": duration,
-        "warmup_s": warmup, "blocks": blocks, "seed": seed, VARIANTS: variant,
+        "warmup_s": warmup, "blocks": blocks, "design": design, "slice_ms": slice_ms,
+        "seed": seed, VARIANTS: variant,
     }  # fmt: skip
     given = {name: value for name, value in given.items() if value not in (None, "", [])}
     values = {**(read_duel(Path(file)) if file else {}), **given}

@@ -24,6 +24,7 @@ from perflab.recordings import (
     UntilDecided,
 )
 from perflab.recordings.responses import COMMON
+from perflab.trials.designs import Design, Kind
 from perflab.trials.plan import RunPlan, Treatment
 from perflab.trials.plan_obstacles import obstacles
 
@@ -123,11 +124,38 @@ class RunParameters(Parameters):
         return self.most_blocks if self.blocks == UNTIL_DECIDED else int(self.blocks)
 
     @property
+    def block_design(self) -> Design:
+        """How the trials of a block share its time; experiments whose trials can override it."""
+        return Design()
+
+    @property
     def until_decided(self) -> UntilDecided | None:
         """The rule by which blocks are added; None where their number is fixed."""
         if self.blocks != UNTIL_DECIDED:
             return None
         return planned(self.least_blocks, self.most_blocks)
+
+
+class DesignParameters(RunParameters):
+    """Parameters of an experiment whose trials can share the time of their block."""
+
+    design: Kind = Field(
+        default="trials",
+        description="how the treatments of a block share its time: in whole trials, one after the "
+        "other; in slices, which take turns within a second; as a duet, two at the same time",
+    )
+    slice_ms: float = Field(
+        default=Design().slice_ms,
+        ge=20,
+        le=60_000,
+        description="with design = slices or duet: length of a slice, of which the first fifth is "
+        "not counted",
+    )
+
+    @property
+    def block_design(self) -> Design:
+        """How the trials of a block share its time."""
+        return Design(kind=self.design, slice_ms=self.slice_ms)
 
 
 # Not what was measured but how it is asked for: no run has them.
@@ -191,6 +219,7 @@ class Experiment:
                 blocks=blocks,
                 until_decided=parameters.until_decided,
                 fresh_blocks=parameters.fresh_blocks,
+                design=parameters.block_design,
                 seed=seed,
                 warnings=(*self.warnings(parameters), *too_few_blocks(contrasts, blocks)),
             )

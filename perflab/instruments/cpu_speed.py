@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from perflab.host.speed import cpu_probe_ms
 from perflab.instruments.instrument import Instrument, Load, Look, Observation, Scene
 
@@ -12,6 +14,8 @@ class CpuSpeed(Instrument):
     Comparisons are corrected for the one before where that is shown to help. The one after is told
     and nothing more: what a treatment does to the machine is in it.
     """
+
+    shares_time: ClassVar = True
 
     def look(self, scene: Scene) -> Look:
         """Return the look at one trial."""

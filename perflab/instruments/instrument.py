@@ -119,11 +119,14 @@ class Instrument(BaseModel):
     """Something that looks at trials; a kind of instrument derives a class and adds its settings.
 
     ``tables`` declares what it leaves besides columns: the types of the columns, by table.
+    ``shares_time`` says that what it sees is its own treatment's also where several are measured in
+    the same stretch of time (:mod:`perflab.trials.designs`).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     tables: ClassVar[Mapping[str, Mapping[str, str]]] = {}
+    shares_time: ClassVar[bool] = False
 
     def look(self, scene: Scene) -> Look:
         """Return the look at one trial."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -31,6 +31,8 @@ class Requests(Instrument):
     False takes them as they are: of a load that is to rise. ``phases`` False leaves out what
     services report of themselves: of requests that are not those in question.
     """
+
+    shares_time: ClassVar = True
 
     prefix: str = ""
     steady: bool = True

@@ -104,6 +104,20 @@ TABLES = {
     "progress": PROGRESS,
     "chunks": CHUNKS,
 }
+# Declared by a run whose trials share their time: a row for every turn of a trial that counts.
+TURNS = "turns"
+TURN_COLUMNS: Mapping[str, str] = {
+    "round": "int32",
+    "begin_ns": "int64",
+    "counted_ns": "int64",
+    "end_ns": "int64",
+    "completed": "int64",
+    "finished": "int64",
+    "mean_ms": "double",
+    "in_flight": "int64",
+    "carried_over": "int64",
+    "late_ns": "int64",
+}
 # Every trial has these; the others only where there was something to measure.
 ALWAYS = ("requests", "samples")
 TABLE_NAME = re.compile(r"[a-z][a-z0-9_]{0,49}")

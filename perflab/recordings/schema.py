@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from perflab.errors import RecordingError
-from perflab.recordings.columns import schemas
+from perflab.recordings.columns import TURNS, schemas
 from perflab.recordings.contrasts import Contrast
 from perflab.recordings.reasons import Remark
 from perflab.recordings.until_decided import UntilDecided
@@ -130,6 +130,11 @@ class RunRecord(_Record):
     warnings: list[Remark] = Field(default_factory=list)
     superseded: list[str] = Field(default_factory=list)
     notes: dict[str, Any] = Field(default_factory=dict)
+
+    @property
+    def shares_time(self) -> bool:
+        """Whether the trials of a block ran in the same stretch of time, each in windows."""
+        return TURNS in self.tables
 
     @model_validator(mode="after")
     def _order_fits(self) -> RunRecord:

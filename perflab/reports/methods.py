@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -42,7 +43,25 @@ def _design(run: Run) -> str:
     return (
         f"Randomised blocks: {counted(record.blocks, 'block')}{rule}, each with one trial of every "
         f"treatment in random order (seed {record.seed}), {done} in all, of "
-        f"{counted(len(labels), 'treatment')}: {named}."
+        f"{counted(len(labels), 'treatment')}: {named}.{_sharing(record)}"
+    )
+
+
+def _sharing(record: RunRecord) -> str:
+    """Return how the trials of a block share its time; nothing where one follows the other."""
+    if not record.shares_time:
+        return ""
+    slices = f"windows of {record.parameters.get('slice_ms', math.nan):g} ms"
+    if record.parameters.get("design") == "duet":
+        return (
+            f" Both treatments of a block are under load at the same time, in {slices}, and share "
+            "cores, caches and memory (duet; Bulej and others, 2020): what is compared is how they "
+            "fare in company, and a difference that leaves cores idle is understated."
+        )
+    return (
+        f" The treatments of a block take turns in {slices} in random order, the rest paused "
+        "meanwhile (randomised multiple interleaved trials; Abedi and Brecht, 2017). The first "
+        "fifth of each slice is not counted; what was under way at its end met the next."
     )
 
 

@@ -252,6 +252,12 @@ class Residents:
         plan = self.plans[treatment]
         self.reported[treatment] = agree(plan, self.active(treatment), self._line)
 
+    def wake(self) -> None:
+        """Resume whatever is paused: who takes turns pauses by itself."""
+        for name in self._paused:
+            self._instances[name].resume()
+        self._paused.clear()
+
     def check_alive(self, treatment: str) -> None:
         """Raise ServiceFailed, with its log, when a service of the treatment has ended."""
         refuse_dead(self.active(treatment))
@@ -276,9 +282,7 @@ class Residents:
         for database in self._databases.values():
             database.close()
         self._databases.clear()
-        for name in self._paused:
-            self._instances[name].resume()
-        self._paused.clear()
+        self.wake()
         self._lasting.clear()
         for name in reversed(list(self._instances)):
             self._instances.pop(name).stop()

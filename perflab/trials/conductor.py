@@ -201,17 +201,24 @@ class Conductor:
         ending.callback(residents.stop)
         residents.start()
         labels = Labels(name, "client", "run").as_environment()
-        generator = Generator(places.client, labels, real_time=places.client_apart)
-        ending.callback(generator.close)
-        generator.start()
+
+        def generator() -> Generator:
+            made = Generator(places.client, labels, real_time=places.client_apart)
+            ending.callback(made.close)
+            made.start()
+            return made
+
+        sharing = [each.name for each in plan.treatments] if plan.design.shares_time else []
+        company = {name: generator() for name in sharing}
         return Bench(
             residents,
-            generator,
+            company[sharing[0]] if sharing else generator(),
             places,
             self.interrupted,
             reapers.renew,
             cooldown_s=plan.cooldown_s,
             labels=Labels(name, "profiler", "run").as_environment(),
+            company=company,
         )
 
 

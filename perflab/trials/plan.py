@@ -12,8 +12,10 @@ from perflab.instruments import STANDARD
 from perflab.instruments.named import NamedInstrument
 from perflab.load.workload import Workload
 from perflab.recordings import Contrast, Remark, Response, Steady, UntilDecided
+from perflab.recordings.columns import TURN_COLUMNS, TURNS
 from perflab.recordings.responses import COMMON
 from perflab.stacks.plan import StackPlan
+from perflab.trials.designs import Design
 
 
 class Target(BaseModel):
@@ -57,6 +59,7 @@ class RunPlan(BaseModel):
 
     ``seed`` decides the order of the treatments in every block; ``cooldown_s`` is the rest after a
     trial; before every ``fresh_blocks``-th block the services are started afresh (0: never).
+    ``design`` says how the trials of a block share its time.
     With ``until_decided`` the run ends as soon as everything is decided; ``blocks`` are the most.
     """
 
@@ -75,6 +78,7 @@ class RunPlan(BaseModel):
     seed: int
     cooldown_s: float = 0.1
     fresh_blocks: int = 0
+    design: Design = Design()
     warnings: tuple[Remark, ...] = ()
     responses: tuple[Response, ...] = COMMON
     steady: Steady = Steady()
@@ -85,13 +89,14 @@ class RunPlan(BaseModel):
 
     @property
     def tables(self) -> dict[str, dict[str, str]]:
-        """Return the tables that the instruments add: the types of the columns, by table."""
-        return {
+        """Return the tables that are added to the lab's own: the types of the columns, by table."""
+        added = {
             name: dict(columns)
             for treatment in self.treatments
             for instrument in treatment.instruments
             for name, columns in instrument.tables.items()
         }
+        return {**added, **({TURNS: dict(TURN_COLUMNS)} if self.design.shares_time else {})}
 
     def order(self) -> list[list[str]]:
         """Return, per block, the treatments' names in random order.

@@ -29,7 +29,7 @@ def obstacles(plan: RunPlan) -> list[str]:
     """
     found = [*_treatments(plan), *dict.fromkeys(_settings(plan)), *dict.fromkeys(_loads(plan))]
     found += [*_targets(plan), *dict.fromkeys(_instruments(plan)), *dict.fromkeys(_tables(plan))]
-    found += dict.fromkeys(_claims(plan))
+    found += [*dict.fromkeys(_claims(plan)), *plan.design.obstacles(plan.treatments)]
     if not found:
         try:
             settle({treatment.name: treatment.stack for treatment in plan.treatments})
@@ -109,8 +109,8 @@ def _load(workload: Workload) -> Iterator[str]:
     arrivals = workload.arrivals
     if workload.windows is not None:
         yield (
-            "a trial's load has no windows: its block pairs whole trials, and readers of runs take "
-            "throughput from its first to its last request"
+            "a trial's load has windows only where the design of the run gives it some (design = "
+            "slices or duet): leave windows out"
         )
     if not isinstance(arrivals, OpenLoop):
         return

@@ -4,25 +4,34 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
 from perflab.errors import PerflabError, RunInterrupted, RunPaused, StackError
 from perflab.load.schedule import planned_count
 from perflab.load.stopping import Progress
+from perflab.load.workload import Workload
 from perflab.numerals import counted
 from perflab.recordings import Run, RunWriter, steadiness, trial_id
 from perflab.stacks.patience import go_on
 from perflab.trials import deciding, summary
 from perflab.trials.events import Event, Note, TrialBegun, TrialDone
+from perflab.trials.interleaved import measure_block
 from perflab.trials.live_numbers import LiveNumbers
-from perflab.trials.plan import RunPlan
+from perflab.trials.plan import RunPlan, Treatment
 from perflab.trials.reported import confirm
 from perflab.trials.time_left import TimeLeft
 from perflab.trials.trial import Bench, TrialTables, measure
 
 MAX_RESTARTS = 3
 Emit = Callable[[Event], None]
+# A trial to do: its block, its position in it, its treatment.
+Todo = tuple[int, int, str]
+
+
+def _unseen(so_far: Progress, cores: Mapping[str, float]) -> None:
+    """Show nothing."""
 
 
 @dataclass(frozen=True)
@@ -79,28 +88,36 @@ class Session:
         if self._is_decided(todo):
             todo = []
         self._time_left.starts_s.append(self._bench.residents.start_s)
-        for number, (block, position, name) in enumerate(todo):
+        done = 0
+        for step in self._steps(todo):
+            block, position, _ = step[0]
             go_on(self._bench.interrupted, "between two trials")
             self._bench.before_trial()
-            if number and not position and self._begins_afresh(block):
+            if done and not position and self._begins_afresh(block):
                 self._restart()
             attempt = remaining.attempt if block == remaining.blocks[0] else 0
-            self._announce(number, todo)
+            self._announce(done, todo, step)
             began = time.monotonic()
-            tables = self._trial(block, position, attempt, name)
-            self._confirm(tables, name)
-            self._commit(tables)
-            self._time_left.took(name, time.monotonic() - began)
-            self._tell(tables.row, self._left_s(todo[number + 1 :], after=block))
-            if not tables.services_whole:
-                self._mend(tables, last=number == len(todo) - 1)
-            if position == len(order[block]) - 1:
-                if self._is_decided(todo[number + 1 :]):
+            measured = self._measured(step, attempt)
+            took_s = (time.monotonic() - began) / len(step)
+            for (_, _, name), tables in zip(step, measured, strict=True):
+                self._confirm(tables, name)
+                self._commit(tables)
+                self._time_left.took(name, took_s)
+                if len(step) > 1:
+                    self._announce(done, todo, todo[done : done + 1])
+                done += 1
+                self._tell(tables.row, self._left_s(todo[done:], after=block))
+            spoilt = [tables for tables in measured if not tables.services_whole]
+            if spoilt:
+                self._mend(spoilt[0], last=done == len(todo))
+            if step[-1][1] == len(order[block]) - 1:
+                if self._is_decided(todo[done:]):
                     break
-                self._rest(todo[number + 1 :], pause_after)
+                self._rest(todo[done:], pause_after)
         self._note_unsteady()
 
-    def _is_decided(self, ahead: Sequence[tuple[int, int, str]]) -> bool:
+    def _is_decided(self, ahead: Sequence[Todo]) -> bool:
         """Return whether the run ends before the blocks ahead: nothing is left to be decided.
 
         Blocks are looked at in their order: where an earlier one is to be done again, after that.
@@ -111,7 +128,7 @@ class Session:
             return False
         return deciding.has_ended(self._writer, done, self._emit)
 
-    def _rest(self, ahead: Sequence[tuple[int, int, str]], pause_after: int | None) -> None:
+    def _rest(self, ahead: Sequence[Todo], pause_after: int | None) -> None:
         """Pause where the run has the blocks that it was to have for now."""
         done = self._plan.blocks - len({block for block, _, _ in ahead})
         if ahead and pause_after is not None and done >= pause_after:
@@ -140,20 +157,48 @@ class Session:
         residents.start()
         self._time_left.starts_s.append(residents.start_s)
 
-    def _trial(self, block: int, position: int, attempt: int, name: str) -> TrialTables:
-        treatment = self._plan.treatment(name)
-        identity = summary.identity_columns(
-            trial_id(block, position, attempt), block, position, attempt, name, treatment.levels
-        )
-        began = time.monotonic()
+    def _steps(self, todo: Sequence[Todo]) -> list[list[Todo]]:
+        """Return what is measured together: every trial by itself, or all of a block."""
+        if not self._plan.design.shares_time:
+            return [[each] for each in todo]
+        return [list(group) for _, group in groupby(todo, key=lambda each: each[0])]
 
-        live = LiveNumbers(planned_count(treatment.workload.arrivals))
+    def _measured(self, step: Sequence[Todo], attempt: int) -> list[TrialTables]:
+        identities = {
+            name: summary.identity_columns(
+                trial_id(block, position, attempt), block, position, attempt, name,
+                self._plan.treatment(name).levels,
+            )
+            for block, position, name in step
+        }  # fmt: skip
+        treatments = [self._plan.treatment(name) for _, _, name in step]
+        first = treatments[0]
+        self._bench.on_progress = self._progress(first.workload)
+        design = self._plan.design
+        if not design.shares_time:
+            return [measure(self._bench, first, identities[first.name])]
+        rounds = design.rounds(treatments, self._plan.seed, step[0][0])
+        return measure_block(self._benches(treatments), treatments, design, rounds, identities)
+
+    def _benches(self, treatments: Sequence[Treatment]) -> dict[str, Bench]:
+        """Return each treatment's bench: a generator of its own; live are the first's numbers."""
+        shown = treatments[0].name
+        return {
+            each.name: replace(
+                self._bench,
+                generator=self._bench.company[each.name],
+                on_progress=self._bench.on_progress if each.name == shown else _unseen,
+            )
+            for each in treatments
+        }
+
+    def _progress(self, workload: Workload) -> Callable[[Progress, Mapping[str, float]], None]:
+        began, live = time.monotonic(), LiveNumbers(planned_count(workload.arrivals))
 
         def progress(so_far: Progress, cores: Mapping[str, float]) -> None:
             self._emit(live.event(so_far, cores, time.monotonic() - began))
 
-        self._bench.on_progress = progress
-        return measure(self._bench, treatment, identity)
+        return progress
 
     def _confirm(self, tables: TrialTables, name: str) -> None:
         """Refuse a trial whose services report other settings than the run's record has."""
@@ -163,8 +208,10 @@ class Session:
             state = "invalid" if tables.row["state"] == "valid" else tables.row["state"]
             tables.row |= {"state": state, "reasons": [*tables.row["reasons"], *found]}
 
-    def _announce(self, number: int, todo: Sequence[tuple[int, int, str]]) -> None:
+    def _announce(self, number: int, todo: Sequence[Todo], step: Sequence[Todo]) -> None:
         block, _, name = todo[number]
+        labels = [self._plan.treatment(each).label for _, _, each in step]
+        together = f" ({self._plan.design.kind})" if len(step) > 1 else ""
         self._emit(
             TrialBegun(
                 number=number + 1,
@@ -172,13 +219,13 @@ class Session:
                 block=block + 1,
                 blocks=self._plan.blocks,
                 treatment=name,
-                label=self._plan.treatment(name).label,
+                label=" | ".join(labels) + together,
                 left_s=self._left_s(todo[number:], after=block),
                 at_most=self._plan.until_decided is not None,
             )
         )
 
-    def _left_s(self, ahead: Sequence[tuple[int, int, str]], after: int) -> float | None:
+    def _left_s(self, ahead: Sequence[Todo], after: int) -> float | None:
         """Return how long the trials ahead will take, restarts between blocks included."""
         begun = {block for block, _, _ in ahead} - {after}
         restarts = sum(map(self._begins_afresh, begun))

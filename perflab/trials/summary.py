@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,11 @@ import pandas as pd
 
 from perflab.load.result import LoadResult
 from perflab.load.selfcheck import SelfCheck
+from perflab.load.windows import BEGIN, COUNTED, END
+from perflab.throughput import completed
+
+# After its last window a service ends what is under way.
+DRAIN_NS = 1_000_000_000
 
 
 def load_columns(result: LoadResult) -> dict[str, Any]:
@@ -49,16 +55,57 @@ def selfcheck_columns(check: SelfCheck) -> dict[str, Any]:
     }
 
 
-def service_columns(
-    samples: pd.DataFrame, services: Sequence[str], begin_ns: int, end_ns: int
-) -> dict[str, Any]:
+@dataclass(frozen=True)
+class OnTime:
+    """Between which instants a load's CPU time is taken, and for how long the load was on (ns)."""
+
+    begin_ns: int
+    end_ns: int
+    on_ns: int
+
+    @classmethod
+    def of(cls, result: LoadResult) -> OnTime:
+        """Return that of a load: the measured stage, or of one with windows all that count.
+
+        Around a window a service has nothing to do, or is paused: CPU time is taken from the begin
+        of the first window that counts until after the last, and belongs to the windows.
+        """
+        if result.windows is None:
+            begin_ns, end_ns = result.begin_ns, result.end_ns
+            return cls(begin_ns, end_ns, max(0, end_ns - begin_ns))
+        counts = result.windows[result.windows[:, COUNTED] < result.windows[:, END]]
+        if not len(counts):
+            return cls(0, 0, 0)
+        length_ns = int((counts[:, END] - counts[:, BEGIN]).sum())
+        return cls(int(counts[0, BEGIN]), int(counts[-1, END]) + DRAIN_NS, length_ns)
+
+
+def service_columns(samples: pd.DataFrame, services: Sequence[str], when: OnTime) -> dict[str, Any]:
     """Return each service's CPU share (1.0 = one core) in the stage, and its largest memory."""
     row: dict[str, Any] = {}
     for name in services:
         own = samples[samples["service"] == name]
-        row[f"cpu_share_{name}"] = cpu_share(own, begin_ns, end_ns)
-        row[f"memory_{name}_bytes"] = largest_memory(own, begin_ns, end_ns)
+        used_ns = cpu_used_ns(own, when.begin_ns, when.end_ns)
+        row[f"cpu_share_{name}"] = used_ns / when.on_ns if when.on_ns else float("nan")
+        row[f"memory_{name}_bytes"] = largest_memory(own, when.begin_ns, when.end_ns)
     return row
+
+
+def cpu_us_per_success(own: pd.DataFrame, result: LoadResult) -> float:
+    """Return a service's CPU time (us) for a success of the measured stage; NaN without any.
+
+    With windows it is all CPU time of those that count, by all their successes: what is sent while
+    a window settles costs CPU, too.
+    """
+    when = OnTime.of(result)
+    if result.windows is None:
+        rate = result.throughput_rps
+        share = cpu_share(own, when.begin_ns, when.end_ns)
+        return share * 1e6 / rate if rate > 0 else float("nan")
+    good = (rows["done_ns"][rows["error"] == 0] for rows in result.chunks())
+    count = sum(completed(done, when.begin_ns, when.end_ns) for done in good)
+    used_ns = cpu_used_ns(own, when.begin_ns, when.end_ns)
+    return used_ns / 1e3 / count if count else float("nan")
 
 
 def largest_memory(own: pd.DataFrame, begin_ns: int, end_ns: int) -> float:
@@ -75,10 +122,17 @@ def largest_memory(own: pd.DataFrame, begin_ns: int, end_ns: int) -> float:
 
 def cpu_share(own: pd.DataFrame, begin_ns: int, end_ns: int) -> float:
     """Return CPU time over wall time between two instants, by interpolating cumulative time."""
+    if end_ns <= begin_ns:
+        return float("nan")
+    return cpu_used_ns(own, begin_ns, end_ns) / (end_ns - begin_ns)
+
+
+def cpu_used_ns(own: pd.DataFrame, begin_ns: int, end_ns: int) -> float:
+    """Return the CPU time (ns) between two instants, interpolated; NaN where samples lack."""
     if len(own) < 2 or end_ns <= begin_ns:
         return float("nan")
     used = np.interp([begin_ns, end_ns], own["t_ns"].to_numpy(), own["cpu_ns"].to_numpy())
-    return float((used[1] - used[0]) / (end_ns - begin_ns))
+    return float(used[1] - used[0])
 
 
 def identity_columns(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -35,6 +36,7 @@ from perflab.stacks.residents import Residents
 from perflab.trials import summary
 from perflab.trials.looking import GuardedLook
 from perflab.trials.plan import Treatment
+from perflab.trials.summary import OnTime
 from perflab.trials.surroundings import OthersCpu
 
 MAX_PAUSED_CPU_SHARE = 0.01
@@ -64,7 +66,8 @@ class Bench:
 
     ``interrupted`` is asked during the load; ``before_trial`` is called before each;
     ``on_progress`` gets what is known so far, and how many cores each service keeps busy;
-    ``labels`` go into the environment of whatever a trial itself starts.
+    ``labels`` go into the environment of whatever a trial itself starts. ``company`` has a
+    generator for each treatment, by name, where trials share their time.
     """
 
     residents: Residents
@@ -75,10 +78,11 @@ class Bench:
     on_progress: Callable[[Progress, Mapping[str, float]], None] = lambda _, __: None
     cooldown_s: float = 0.1
     labels: Mapping[str, str] = field(default_factory=dict)
+    company: Mapping[str, Generator] = field(default_factory=dict)
 
 
 @dataclass
-class _Kept:
+class Kept:
     """What a load has left, as far as it came: a trial that fails does not throw it away."""
 
     result: LoadResult | None = None
@@ -118,7 +122,7 @@ def _failure(error: PerflabError) -> Reason:
     return Reason(code="stack.failed", text=text)
 
 
-def _losses(residents: Residents, name: str) -> list[Reason]:
+def losses_of(residents: Residents, name: str) -> list[Reason]:
     """Return what speaks against a trial whose services lost processes."""
     return [
         Reason(
@@ -146,21 +150,21 @@ def measure(bench: Bench, treatment: Treatment, identity: dict[str, Any]) -> Tri
         A variant answers otherwise than it was said to, which ends the run.
     """
     row = {**identity, "started_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
-    kept = _Kept()
+    kept = Kept()
     try:
         return _measured(bench, treatment, row, kept)
     except InstrumentFailed as error:
         return _unseen(bench, treatment.name, row, kept, error)
     except (StackError, LoadError) as error:
         bench.generator.close()
-        return kept.failed(row, [error], _losses(bench.residents, treatment.name))
+        return kept.failed(row, [error], losses_of(bench.residents, treatment.name))
 
 
 def _unseen(
-    bench: Bench, name: str, row: dict[str, Any], kept: _Kept, error: InstrumentFailed
+    bench: Bench, name: str, row: dict[str, Any], kept: Kept, error: InstrumentFailed
 ) -> TrialTables:
     """Return a trial whose instrument failed; services that are whole stay as they are."""
-    losses = _losses(bench.residents, name)
+    losses = losses_of(bench.residents, name)
     try:
         bench.residents.check_alive(name)
     except StackError as death:
@@ -168,7 +172,20 @@ def _unseen(
     return replace(kept.failed(row, [error], losses), services_whole=not losses)
 
 
-def _measured(bench: Bench, treatment: Treatment, row: dict[str, Any], kept: _Kept) -> TrialTables:
+def _measured(bench: Bench, treatment: Treatment, row: dict[str, Any], kept: Kept) -> TrialTables:
+    prepare(bench, treatment, kept)
+    others = OthersCpu(bench.residents, treatment.name)
+    load, own = send(bench, treatment, kept)
+    shares = others.shares()
+    bench.residents.check_alive(treatment.name)
+    losses = losses_of(bench.residents, treatment.name)
+    time.sleep(bench.cooldown_s)
+    look_after(kept)
+    return judged(row, treatment, kept, load, own, shares, losses)
+
+
+def prepare(bench: Bench, treatment: Treatment, kept: Kept) -> None:
+    """Let the treatment's services be as its trial wants them, and look at them without load."""
     if not bench.generator.pids:
         bench.generator.start()
     residents, name = bench.residents, treatment.name
@@ -182,26 +199,35 @@ def _measured(bench: Bench, treatment: Treatment, row: dict[str, Any], kept: _Ke
     kept.looks = looks = [GuardedLook(each, scene) for each in treatment.instruments]
     for look in looks:
         look.before()
-    others = OthersCpu(residents, name)
-    load, own = _load(bench, treatment, kept)
-    shares = others.shares()
-    residents.check_alive(name)
-    losses = _losses(residents, name)
-    time.sleep(bench.cooldown_s)
-    for look in looks:
+
+
+def look_after(kept: Kept) -> None:
+    """Look once more at services without load."""
+    for look in kept.looks:
         look.after()
+
+
+def judged(
+    row: dict[str, Any],
+    treatment: Treatment,
+    kept: Kept,
+    load: Load,
+    own: Sequence[str],
+    shares: Mapping[str, float],
+    losses: Sequence[Reason],
+) -> TrialTables:
+    """Return a trial's row and tables, with what speaks against it; ``own`` are looks' meters."""
     found = check(load.result, treatment.workload)
-    seen = [look.observe(load) for look in looks]
+    seen = [look.observe(load) for look in kept.looks]
     reasons = [*losses, *found.reasons, *_disturbances(shares)]
     reasons += [reason for each in seen for reason in each.reasons]
     warnings = [*found.warnings, *(warning for each in seen for warning in each.warnings)]
     # What speaks against the trial need not be told beside it, too.
     against = {reason.code for reason in reasons}
-    services = [*load.services, *own]
-    row |= {
+    row = row | {
         **summary.load_columns(load.result),
         **summary.selfcheck_columns(found),
-        **summary.service_columns(load.samples, services, load.result.begin_ns, load.result.end_ns),
+        **_used(load, [*load.services, *own]),
         **shares,
         "state": "invalid" if reasons else "valid",
         "reasons": reasons,
@@ -214,10 +240,22 @@ def _measured(bench: Bench, treatment: Treatment, row: dict[str, Any], kept: _Ke
     )
 
 
+def _used(load: Load, services: Sequence[str]) -> dict[str, Any]:
+    """Return CPU and memory; the lab is at work for all treatments, also between their windows."""
+    result = load.result
+    begin_ns, end_ns = result.begin_ns, result.end_ns
+    lab = OnTime(begin_ns, end_ns, max(0, end_ns - begin_ns))
+    of_load = [name for name in services if name != LAB]
+    return {
+        **summary.service_columns(load.samples, of_load, OnTime.of(result)),
+        **summary.service_columns(load.samples, [LAB], lab),
+    }
+
+
 def _disturbances(shares: Mapping[str, float]) -> list[Reason]:
     """Return that services which should have rested did not."""
     share = shares["paused_cpu_share"]
-    if share <= MAX_PAUSED_CPU_SHARE:
+    if math.isnan(share) or share <= MAX_PAUSED_CPU_SHARE:
         return []
     text = f"paused services used {share:.1%} of a core"
     return [Reason(code="stack.paused_cpu", text=text)]
@@ -240,8 +278,13 @@ def _tables(result: LoadResult, seen: Iterable[Observation]) -> dict[str, pd.Dat
     return tables
 
 
-def _load(bench: Bench, treatment: Treatment, kept: _Kept) -> tuple[Load, list[str]]:
-    """Send the load while all look on; return it, and whose CPU was sampled besides services."""
+def send(
+    bench: Bench, treatment: Treatment, kept: Kept, start_ns: int = 0
+) -> tuple[Load, list[str]]:
+    """Send the load while all look on; return it, and whose CPU was sampled besides services.
+
+    ``start_ns`` is its planned start (CLOCK_MONOTONIC), 0 for at once.
+    """
     residents, name = bench.residents, treatment.name
     active = residents.active(name)
     meters: dict[str, Meter] = {node: instance.meter() for node, instance in active.items()}
@@ -257,6 +300,7 @@ def _load(bench: Bench, treatment: Treatment, kept: _Kept) -> tuple[Load, list[s
                 lambda so_far: bench.on_progress(so_far, sampler.cores_in_use()),
                 watch,
                 allowed,
+                start_ns=start_ns,
             )
         finally:
             sampler.stop()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import zip_longest
 
 import pandas as pd
@@ -15,6 +15,7 @@ from perflab.stacks.backend import Instance
 from perflab.trials.rounds import Rounds, Turn
 
 clock = time.monotonic_ns
+LOOK_S = 0.25
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,10 @@ class Taken:
 
 
 def take_turns(
-    rounds: Rounds, services: Mapping[str, Sequence[Instance]], start_ns: int
+    rounds: Rounds,
+    services: Mapping[str, Sequence[Instance]],
+    start_ns: int,
+    is_over: Callable[[], bool] = lambda: False,
 ) -> pd.DataFrame:
     """Keep the services of one treatment awake at a time, those whose turn it is; return when over.
 
@@ -49,6 +53,8 @@ def take_turns(
         CPU time is nobody's.
     start_ns : int
         The planned start of the loads (CLOCK_MONOTONIC).
+    is_over : callable
+        Asked before and while a turn is waited for: whether the loads have ended before their time.
 
     Returns
     -------
@@ -63,7 +69,8 @@ def take_turns(
     with _all_awake_afterwards(accounts.values(), pause=not rounds.together):
         late_ns = 0 if rounds.together else _resume(accounts, turns[0], start_ns)
         for turn, after in zip_longest(turns, turns[1:]):
-            _sleep_until(start_ns + round(turn.end_s * 1e9) + half_gap_ns)
+            if not _sleep_until(start_ns + round(turn.end_s * 1e9) + half_gap_ns, is_over):
+                break
             was_late_ns = late_ns
             if not rounds.together:
                 accounts[turn.treatments[0]].pause()
@@ -74,7 +81,7 @@ def take_turns(
                 Taken(turn.round, name, *accounts[name].since_last(table), was_late_ns)
                 for name in turn.treatments
             ]
-    return pd.DataFrame(taken)
+    return pd.DataFrame(taken, columns=[each.name for each in fields(Taken)])
 
 
 def idle_share(services: Sequence[Instance], seconds: float) -> float:
@@ -146,6 +153,8 @@ def _resume(accounts: Mapping[str, _Account], turn: Turn, start_ns: int) -> int:
     return max(0, clock() - start_ns - round(turn.start_s * 1e9))
 
 
-def _sleep_until(instant_ns: int) -> None:
-    while (left_ns := instant_ns - clock()) > 0:
-        time.sleep(left_ns / 1e9)
+def _sleep_until(instant_ns: int, is_over: Callable[[], bool]) -> bool:
+    """Return whether an instant has come; False where all is over before."""
+    while (left_ns := instant_ns - clock()) > 0 and not is_over():
+        time.sleep(min(left_ns / 1e9, LOOK_S))
+    return not is_over()

@@ -20,7 +20,9 @@ from perflab.analysis.trials.users_elsewhere import (
     fixed_users,
     in_flight,
     law_of,
+    measures_requests,
 )
+from perflab.recordings.columns import TURN_COLUMNS, TURNS
 from tests.synthetic import ON_AND_OFF, USERS, write_run
 
 MS = 1_000_000
@@ -125,3 +127,13 @@ def test_users_are_known_where_their_number_does_not_change(tmp_path: Path) -> N
     assert math.isnan(recorded({**closed, "ramp_s": 2.0, "warmup_s": 1.0}, tmp_path / "c"))
     assert math.isnan(recorded({**closed, "stages": [{"users": 3}]}, tmp_path / "d"))
     assert math.isnan(recorded({"kind": "open"}, tmp_path / "e"))
+
+
+def test_trials_that_take_turns_are_not_drawn_as_if_they_always_were_under_load(
+    tmp_path: Path,
+) -> None:
+    run = write_run(tmp_path)
+    assert measures_requests(run)
+    sharing = {"tables": {TURNS: dict(TURN_COLUMNS)}}
+    run.record = run.record.model_copy(update=sharing)
+    assert not measures_requests(run)

@@ -6,6 +6,7 @@ import pandas as pd
 
 from perflab.analysis.treatments.noise import noise_flags, noise_report
 from perflab.recordings import Run, RunWriter
+from perflab.recordings.columns import TURN_COLUMNS, TURNS
 from tests.synthetic import write_run
 
 
@@ -91,3 +92,43 @@ def test_processes_of_others_on_the_labs_cores_are_told_with_their_share(tmp_pat
     (flag,) = noise_flags(run)
     assert flag.startswith("others used ")
     assert flag.endswith("% of the cores")
+
+
+def test_treatments_that_share_their_time_are_no_strangers_to_each_other(tmp_path) -> None:
+    run = write_run(tmp_path, blocks=2, noise=0.0)
+    trials = run.trials()
+    # Both trials of a block in the same stretch of time: a core has done what both have.
+    first = trials[trials["position"] == 0].set_index("block")
+    for name in ("begin_ns", "end_ns"):
+        trials[name] = trials["block"].map(first[name])
+    run._trials = trials
+    spans = trials.set_index("trial_id")
+    cores = [f"core {core}" for core in sorted(placed(run))]
+
+    def samples(ids: list[str]) -> pd.DataFrame:
+        """Each service, and its client, keep a quarter of a core busy; the lab keeps none."""
+        (name,) = ids
+        begin_ns, end_ns = spans.at[name, "begin_ns"], spans.at[name, "end_ns"]
+        length_ns = end_ns - begin_ns
+        used = {"shop": length_ns / 4, "client": length_ns / 4, "lab": 0.0}
+        used |= dict.fromkeys(cores, 2 * length_ns / 2 / len(cores))
+        rows = [
+            (name, at, service, cpu_ns, 0)
+            for service, whole in used.items()
+            for at, cpu_ns in ((begin_ns, 0), (end_ns, whole))
+        ]
+        return pd.DataFrame(rows, columns=["trial_id", "t_ns", "service", "cpu_ns", "memory_bytes"])
+
+    run.samples = samples
+    assert any("others used" in each for each in noise_flags(run))
+    run.record = run.record.model_copy(update={"tables": {TURNS: dict(TURN_COLUMNS)}})
+    assert not any("others used" in each for each in noise_flags(run))
+
+
+def placed(run: Run) -> set[int]:
+    return {
+        core
+        for role, own in run.record.placement.items()
+        if role != "shared" and isinstance(own, list | tuple)
+        for core in own
+    }

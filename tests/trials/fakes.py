@@ -136,6 +136,7 @@ class Generator:
         on_progress: Callable[[Progress], None],
         check: Callable[[], None],
         _allowed: Sequence[str] = (),
+        start_ns: int = 0,  # noqa: ARG002
     ) -> LoadResult:
         assert address.startswith("http://127.0.0.1:")
         self.notes.append("load")

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from perflab.trials.summary import service_columns
+from perflab.load.result import LoadResult
+from perflab.trials.summary import OnTime, cpu_us_per_success, service_columns
+from tests.load.planted import BEGIN_NS, S, load_result
 
 MIB = 1 << 20
 
@@ -21,7 +25,7 @@ def row_of(begin_ns: int, end_ns: int) -> dict[str, float]:
             "memory_bytes": [10 * MIB, 20 * MIB, 60 * MIB, 30 * MIB],
         }
     )
-    return service_columns(samples, ["shop"], begin_ns, end_ns)
+    return service_columns(samples, ["shop"], OnTime(begin_ns, end_ns, end_ns - begin_ns))
 
 
 @pytest.mark.parametrize(
@@ -37,7 +41,52 @@ def test_memory_is_the_largest_of_the_stage_however_short(
 
 def test_a_service_without_samples_has_no_memory_rather_than_none_used() -> None:
     row = service_columns(
-        pd.DataFrame({"t_ns": [], "service": [], "cpu_ns": [], "memory_bytes": []}), ["shop"], 0, 9
+        pd.DataFrame({"t_ns": [], "service": [], "cpu_ns": [], "memory_bytes": []}),
+        ["shop"],
+        OnTime(0, 9, 9),
     )
     assert math.isnan(row["memory_shop_bytes"])
     assert math.isnan(row["cpu_share_shop"])
+
+
+def cut(folder: Path) -> LoadResult:
+    """A load of three windows of 300 ms, each 1 s after the one before; the first warms up."""
+    begins = BEGIN_NS + np.arange(3) * S
+    ends = begins + 300 * MS
+    counted = np.array([ends[0], begins[1] + 60 * MS, begins[2] + 60 * MS])
+    done_s = np.concatenate([np.arange(0.005, 0.3, 0.01) + at for at in range(3)])
+    windows = np.stack([begins, counted, ends], axis=1)
+    return load_result(folder, done_s, latency_s=0.004, windows=windows)
+
+
+def test_cpu_of_a_load_in_windows_belongs_to_its_windows_and_all_their_successes(
+    tmp_path: Path,
+) -> None:
+    result = cut(tmp_path)
+    # Half a core in every window, nothing between them: 150 ms each.
+    edges = [0.0, 0.3, 1.0, 1.3, 2.0, 2.3, 4.0]
+    used = [0.0, 0.15, 0.15, 0.30, 0.30, 0.45, 0.45]
+    samples = pd.DataFrame(
+        {
+            "t_ns": [BEGIN_NS + round(at * S) for at in edges],
+            "service": "shop",
+            "cpu_ns": [round(each * S) for each in used],
+            "memory_bytes": MIB,
+        }
+    )
+    row = service_columns(samples, ["shop"], OnTime.of(result))
+    assert row["cpu_share_shop"] == pytest.approx(0.5)
+    # 30 successes in each of the two windows that count, those of what settles included.
+    assert cpu_us_per_success(samples, result) == pytest.approx(300_000 / 60)
+
+
+def test_cpu_of_a_whole_load_is_that_of_its_measured_stage(tmp_path: Path) -> None:
+    result = load_result(tmp_path, np.arange(0.01, 10, 0.01), latency_s=0.01)
+    samples = pd.DataFrame(
+        {"t_ns": [BEGIN_NS, BEGIN_NS + 10 * S], "service": "shop", "cpu_ns": [0, 4 * S],
+         "memory_bytes": MIB},
+    )  # fmt: skip
+    assert cpu_us_per_success(samples, result) == pytest.approx(4_000, rel=0.01)
+    assert OnTime.of(result) == OnTime(
+        result.begin_ns, result.end_ns, result.end_ns - result.begin_ns
+    )

@@ -7,7 +7,7 @@ noise. The report tells a reader where to look when intervals are wide.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -216,11 +216,13 @@ def _foreign(run: Run, trials: pd.DataFrame) -> Iterator[Fact]:
         for core in own
     }
     foreign_ns = measured_ns = 0.0
-    for trial in trials.to_dict("records"):
-        found = _foreign_ns(run, trial, len(cores))
+    for together in _at_once(run, trials):
+        begin_ns = min(trial["begin_ns"] for trial in together)
+        end_ns = max(trial["end_ns"] for trial in together)
+        found = _foreign_ns(run, together, begin_ns, end_ns, len(cores))
         if math.isfinite(found):
             foreign_ns += found
-            measured_ns += (trial["end_ns"] - trial["begin_ns"]) * len(cores)
+            measured_ns += (end_ns - begin_ns) * len(cores)
     if measured_ns < SMALLEST_MEASURED_NS:
         return
     share = max(0.0, foreign_ns / measured_ns)
@@ -233,16 +235,37 @@ def _foreign(run: Run, trials: pd.DataFrame) -> Iterator[Fact]:
     )
 
 
-def _foreign_ns(run: Run, trial: dict[Any, Any], cores: int) -> float:
-    """Return the cores' busy time less the lab's own in the measured stage; NaN if unknown."""
-    begin_ns, end_ns = trial.get("begin_ns", 0), trial.get("end_ns", 0)
-    if trial["state"] == "failed" or not cores or not end_ns > begin_ns:
+def _at_once(run: Run, trials: pd.DataFrame) -> list[list[dict[Any, Any]]]:
+    """Return the trials that ran in the same stretch of time: each alone, or those of a block."""
+    rows = [row for row in trials.to_dict("records") if row["state"] != "failed"]
+    if not run.record.shares_time:
+        return [[row] for row in rows]
+    blocks = dict.fromkeys(row["block"] for row in rows)
+    return [[row for row in rows if row["block"] == block] for block in blocks]
+
+
+def _foreign_ns(
+    run: Run, trials: Sequence[dict[Any, Any]], begin_ns: int, end_ns: int, cores: int
+) -> float:
+    """Return the cores' busy time less the lab's own in the measured stage; NaN if unknown.
+
+    Each of the trials at once has samples of its own services and client; cores and the lab are in
+    the samples of all.
+    """
+    if not cores or not end_ns > begin_ns:
         return math.nan
-    samples = run.samples([trial["trial_id"]])
-    used = {str(name): _used_ns(own, begin_ns, end_ns) for name, own in samples.groupby("service")}
-    busy = [value for name, value in used.items() if name.startswith("core ")]
-    ours = [value for name, value in used.items() if not name.startswith("core ")]
-    return sum(busy) - sum(ours) if len(busy) == cores else math.nan
+    busy: dict[str, float] = {}
+    ours: dict[str, float] = {}
+    for trial in trials:
+        samples = run.samples([trial["trial_id"]])
+        for name, own in samples.groupby("service"):
+            used_ns = _used_ns(own, begin_ns, end_ns)
+            if str(name).startswith("core "):
+                busy[str(name)] = used_ns
+            else:
+                key = str(name) if name == "lab" else f"{name} of {trial['trial_id']}"
+                ours[key] = used_ns
+    return sum(busy.values()) - sum(ours.values()) if len(busy) == cores else math.nan
 
 
 def _used_ns(own: pd.DataFrame, begin_ns: int, end_ns: int) -> float:

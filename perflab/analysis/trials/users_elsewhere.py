@@ -34,7 +34,9 @@ DIGITS = 6
 
 
 def measures_requests(run: Run) -> bool:
-    """Return whether requests are the work that trials of a run measure."""
+    """Return whether requests are the work that trials of a run measure, all of their time."""
+    if run.record.shares_time:
+        return False
     return "throughput_rps" in run.trials() and not run.record.steady.kind
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field, ValidationError, ValidationInfo, field_validator, model_validator
 
-from perflab.experiments.experiment import RunParameters
+from perflab.experiments.experiment import DesignParameters
 from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, Workload
 from perflab.paths import services_dir
 from perflab.stacks.choice import BACKENDS
@@ -23,7 +23,7 @@ def begins_in(folder: str) -> Path:
     return Path(folder) if folder else services_dir() / "duel_example"
 
 
-class OwnServiceParameters(RunParameters):
+class OwnServiceParameters(DesignParameters):
     """Parameters of a comparison of one's own variants; the first is what others are held against.
 
     Revisions are recorded by their commits and places as absolute, so that a run can be finished

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import urllib.error
 import urllib.request
+from typing import ClassVar
 
 from perflab.errors import LoadError, ServiceFailed, WrongAnswer
 from perflab.instruments import Instrument, Load, Look, Observation, Scene
@@ -21,6 +22,8 @@ class RightAnswer(Instrument):
     No answer at all fails the trial alone: whoever died may live when it is started afresh.
     ``target`` is where the variant runs; empty for one that the lab started.
     """
+
+    shares_time: ClassVar = True
 
     variant: str
     target: str = ""

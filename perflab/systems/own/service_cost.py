@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from perflab.instruments import Instrument, Load, Look, Observation, Scene
-from perflab.trials.summary import cpu_share, largest_memory
+from perflab.trials.summary import OnTime, cpu_us_per_success, largest_memory
 
 
 class ServiceCost(Instrument):
@@ -12,6 +14,8 @@ class ServiceCost(Instrument):
     ``service_cpu_us_per_request`` counts all CPU of the service over the measured stage, and the
     requests that succeeded in it; ``failure_share`` is of measured requests.
     """
+
+    shares_time: ClassVar = True
 
     def look(self, scene: Scene) -> Look:
         """Return the look at one trial."""
@@ -28,10 +32,9 @@ class _ServiceCost(Look):
         measured = result.requests[result.requests["stage"] == "measure"]
         failed = int((measured["error"] != "").sum())
         columns = {"failure_share": failed / max(1, len(measured))}
-        rate = result.throughput_rps
+        when = OnTime.of(result)
         for name in self._names:
             own = load.samples[load.samples["service"] == name]
-            share = cpu_share(own, result.begin_ns, result.end_ns)
-            columns["service_cpu_us_per_request"] = share * 1e6 / rate if rate > 0 else float("nan")
-            columns["service_memory_bytes"] = largest_memory(own, result.begin_ns, result.end_ns)
+            columns["service_cpu_us_per_request"] = cpu_us_per_success(own, result)
+            columns["service_memory_bytes"] = largest_memory(own, when.begin_ns, when.end_ns)
         return Observation(columns)

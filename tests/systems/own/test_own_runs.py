@@ -18,6 +18,7 @@ from perflab import laboratory
 from perflab.errors import StackError, WrongAnswer
 from perflab.host import fingerprint
 from perflab.paths import project_root, services_dir, state_dir
+from perflab.reports.methods import method
 from perflab.stacks import leftovers
 from tests.systems.own.test_variants import git
 
@@ -77,13 +78,15 @@ def test_two_revisions_are_measured_and_the_work_tree_is_left_alone(repository: 
 
 
 @pytest.mark.slow
-def test_what_runs_already_is_loaded_and_not_ended() -> None:
-    port = 18_473
+@pytest.mark.parametrize(("design", "port"), [("trials", 18_473), ("slices", 18_474)])
+def test_what_runs_already_is_loaded_and_not_ended(design: str, port: int) -> None:
     served = subprocess.Popen([sys.executable, EXAMPLE, "--port", str(port)])
     try:
         time.sleep(1.0)
         url = f"url:http://127.0.0.1:{port}"
-        run = laboratory.run("own_service", {**SMALL, "variants": [f"a={url}", f"b={url}"]})
+        run = laboratory.run(
+            "own_service", {**SMALL, "variants": [f"a={url}", f"b={url}"], "design": design}
+        )
         assert run.record.state == "finished"
         trials = run.trials()
         assert (trials["requests"] > 0).all()
@@ -225,3 +228,73 @@ def test_folders_with_dockerfiles_are_built_and_measured(tmp_path: Path) -> None
     assert (run.trials()["requests"] > 0).all()
     assert (run.trials()["service_cpu_us_per_request"] > 0).all()
     assert ours() == []
+
+
+@pytest.mark.slow
+@pytest.mark.measures
+@pytest.mark.parametrize("design", ["slices", "duet"])
+def test_variants_that_share_their_time_are_measured_in_windows_and_leave_nothing(
+    repository: Path, design: str
+) -> None:
+    run = laboratory.run(
+        "own_service",
+        {
+            **SMALL, "variants": ["old=git:.@v1", "new=git:.@HEAD"], "folder": str(repository),
+            "command": COMMAND, "design": design, "duration_s": 1.0,
+        },
+    )  # fmt: skip
+    assert run.record.state == "finished"
+    trials = run.trials().set_index("treatment")
+    assert len(trials) == 4
+    costs = trials.groupby(level=0)["service_cpu_us_per_request"].min()
+    assert costs["variant=new"] > 1.5 * costs["variant=old"]
+    for block in (0, 1):
+        turns = run.table("turns", trials[trials["block"] == block]["trial_id"].tolist())
+        # A second of 240 ms windows, for each.
+        assert turns.groupby("trial_id").size().tolist() == [5, 5]
+        spans = turns.sort_values("begin_ns")[["begin_ns", "end_ns"]].to_numpy()
+        apart = spans[1:, 0] >= spans[:-1, 1]
+        assert apart.all() if design == "slices" else not apart[::2].any()
+    # A service is under load for a part of the time, and what it used belongs to that part.
+    assert trials["cpu_share_new"].max() <= 1.1
+    told = method(run)
+    assert ("take turns" in told, "at the same time" in told) == (
+        design == "slices", design == "duet",
+    )  # fmt: skip
+    assert run.problems == []
+    assert ours() == []
+    assert laboratory.run("own_service", {"resume": run.run_id}).run_id == run.run_id
+
+
+@pytest.mark.slow
+def test_a_service_that_dies_in_its_slice_fails_the_block_and_the_run_goes_on(
+    tmp_path: Path,
+) -> None:
+    program = tmp_path / "dies_once.py"
+    program.write_text(DIES_ONCE)
+    words = [sys.executable, str(program), "{port}", str(EXAMPLE), str(tmp_path / "was there")]
+    variants = [f"old=command:{COMMAND}", f"new=command:{shlex.join(words)}"]
+    run = laboratory.run(
+        "own_service", {**SMALL, "variants": variants, "design": "slices", "fresh_blocks": 0}
+    )
+    trials = run.trials()
+    states = trials.groupby("block")["state"].agg(set).tolist()
+    assert states[0] == {"failed"}
+    assert "failed" not in states[1]
+    reasons = trials[trials["state"] == "failed"]["reasons"]
+    assert all("'new'" in each[0].text for each in reasons)
+    assert ours() == []
+
+
+DIES_ONCE = """
+import os, pathlib, runpy, sys, threading, time
+port, server, mark = sys.argv[1:]
+def end():
+    time.sleep(2.5)
+    os._exit(7)
+if not pathlib.Path(mark).exists():
+    pathlib.Path(mark).touch()
+    threading.Thread(target=end, daemon=True).start()
+sys.argv = ["server.py", "--port", port]
+runpy.run_path(server, run_name="__main__")
+"""

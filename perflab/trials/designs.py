@@ -1,0 +1,150 @@
+"""How a block is measured: one trial after the other, in slices that take turns, or as a duet.
+
+Whole trials pair what is seconds apart. Slices and a duet pair what is less than a second apart
+(see :mod:`perflab.trials.rounds` for where each is biased): all treatments of a block are resident,
+and a trial's load is sent in windows only. A trial stays what it is, with a row of its own; blocks
+are compared as ever.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from perflab.load.workload import ClosedLoop, OpenLoop, Workload
+from perflab.trials.rounds import DUET, Rounds
+
+if TYPE_CHECKING:
+    from perflab.trials.plan import Treatment
+
+Kind = Literal["trials", "slices", "duet"]
+SETTLED_SHARE = 0.2
+# Services and a load worker of every treatment are there at once.
+MOST_TREATMENTS = 8
+
+
+class Design(BaseModel):
+    """How the trials of a block share its time.
+
+    ``slice_ms`` is how long a window is, the first fifth of which is not counted; in the
+    ``gap_ms`` between two windows what is under way ends, and services are paused and resumed.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: Kind = "trials"
+    slice_ms: float = Field(default=300.0, ge=20, le=60_000)
+    gap_ms: float = Field(default=60.0, gt=0, le=60_000)
+
+    @property
+    def shares_time(self) -> bool:
+        """Whether the trials of a block run in the same stretch of time."""
+        return self.kind != "trials"
+
+    @property
+    def settle_ms(self) -> float:
+        """Return what of each window is not counted."""
+        return self.slice_ms * SETTLED_SHARE
+
+    def rounds(self, treatments: Sequence[Treatment], seed: int, block: int) -> Rounds:
+        """Return the rounds of one block: those of the warm-up, then as many as the loads need."""
+        warm, counted = self._numbers(treatments)
+        return Rounds(
+            tuple(each.name for each in treatments), warm + counted, self.slice_ms, self.settle_ms,
+            self.gap_ms, seed=_seed_of(seed, block), together=self.kind == "duet",
+        )  # fmt: skip
+
+    def workload(
+        self, treatment: Treatment, rounds: Rounds, treatments: Sequence[Treatment]
+    ) -> Workload:
+        """Return a treatment's load cut into its windows; what counts is as long as it was."""
+        warm, _ = self._numbers(treatments)
+        arrivals = treatment.workload.arrivals
+        windows, length_s = rounds.windows(treatment.name), rounds.length_s
+        begun = [turn.start_s for turn in rounds.turns() if turn.round == warm]
+        # In the middle of the gap before the first round that counts.
+        warmup_s = max(0.0, min(begun) - self.gap_ms / 2e3) if warm else 0.0
+        words: dict[str, Any]
+        if isinstance(arrivals, ClosedLoop):
+            words = {
+                "warmup_s": warmup_s,
+                "duration_s": length_s - warmup_s,
+                "max_duration_s": length_s + 1.0,
+            }
+        else:
+            assert isinstance(arrivals, OpenLoop)
+            stage = arrivals.stages[0].model_copy(update={"duration_s": length_s})
+            words = {"warmup_s": warmup_s, "stages": [stage.model_dump()]}
+        cut = type(arrivals).model_validate({**arrivals.model_dump(), **words, "windows": windows})
+        return Workload.model_validate({**treatment.workload.model_dump(), "arrivals": cut})
+
+    def _numbers(self, treatments: Sequence[Treatment]) -> tuple[int, int]:
+        """Return how many rounds warm up, and how many count."""
+        lengths = [lengths_s(each.workload) for each in treatments]
+        slice_s, counted_s = self.slice_ms / 1e3, (self.slice_ms - self.settle_ms) / 1e3
+        warm = math.ceil(max(warmup for warmup, _ in lengths) / slice_s - 1e-9)
+        return warm, max(1, math.ceil(max(length for _, length in lengths) / counted_s - 1e-9))
+
+    def obstacles(self, treatments: Sequence[Treatment]) -> list[str]:
+        """Return a sentence for everything that keeps these treatments from sharing their time."""
+        if not self.shares_time:
+            return []
+        found = []
+        count = len(treatments)
+        way_out = "measure them one after the other (design = trials)"
+        if count < DUET or (self.kind == "duet" and count > DUET) or count > MOST_TREATMENTS:
+            most = DUET if self.kind == "duet" else MOST_TREATMENTS
+            found.append(
+                f"design = {self.kind} is for {DUET} to {most} treatments, and there are {count}; "
+                f"{way_out}"
+                if most > DUET
+                else f"design = duet is for two treatments, and there are {count}; take slices, or "
+                f"{way_out}"
+            )
+        for treatment in treatments:
+            if why := _not_cut(treatment.workload):
+                found.append(f"design = {self.kind}: {why}; {way_out}")
+            names = [type(each).__name__ for each in treatment.instruments if not each.shares_time]
+            if names:
+                found.append(
+                    f"design = {self.kind}: {', '.join(names)} would see what all treatments do "
+                    f"together, and not each for itself; {way_out}"
+                )
+        return list(dict.fromkeys(found))
+
+
+def lengths_s(workload: Workload) -> tuple[float, float]:
+    """Return how long a load warms up, and for how long it counts, in seconds."""
+    arrivals = workload.arrivals
+    assert isinstance(arrivals, ClosedLoop | OpenLoop)
+    if isinstance(arrivals, ClosedLoop):
+        return arrivals.warmup_s, arrivals.duration_s
+    return arrivals.warmup_s, arrivals.duration_s - arrivals.warmup_s
+
+
+def _not_cut(workload: Workload) -> str:
+    """Return why a load cannot be sent in windows; nothing where it can."""
+    arrivals = workload.arrivals
+    if not isinstance(arrivals, ClosedLoop | OpenLoop):
+        return "a load of bursts or scripted users cannot be cut into windows"
+    if workload.request.stream:
+        return "streams go on after a window's end"
+    if workload.stop.failures or workload.stop.failure_share or workload.stop.objectives:
+        return "a load that ends by a rule cannot share its time"
+    if arrivals.requests or getattr(arrivals, "warmup_requests", 0):
+        return "a load of so many requests has no length; give it seconds"
+    if isinstance(arrivals, ClosedLoop):
+        if arrivals.ramp_s or arrivals.stages:
+            return "a load whose users come and go is not the same in all windows"
+        return ""
+    if len(arrivals.stages) > 1 or arrivals.stages[0].to_rate is not None:
+        return "a load whose rate changes is not the same in all windows"
+    return ""
+
+
+def _seed_of(seed: int, block: int) -> int:
+    """Return a seed for the order within a block: one that other blocks do not have."""
+    return (seed * 1_000_003 + block) % 2**63

@@ -1,0 +1,150 @@
+"""How a block's trials share its time: loads cut into windows, and what cannot be cut."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perflab import systems
+from perflab.errors import ParameterError
+from perflab.instruments import STANDARD, Requests, standard
+from perflab.load.windows import COUNTED, END, instants_of
+from perflab.load.workload import Burst, ClosedLoop, OpenLoop, Request, Stage, UserStage, Workload
+from perflab.recordings.columns import TURN_COLUMNS, TURNS
+from perflab.trials.designs import Design
+from perflab.trials.interleaved import judged_turns, turn_table
+from perflab.trials.plan import Treatment
+from perflab.trials.plan_obstacles import obstacles
+from perflab.trials.rounds import Rounds
+from tests.trials.fakes import plan, treatment
+
+CLOSED = ClosedLoop(users=3, duration_s=3.0, warmup_s=1.0, max_duration_s=10)
+OPEN = OpenLoop(stages=(Stage(rate=100, duration_s=4.0),), warmup_s=1.0)
+
+
+def treated(name: str, arrivals: Any = CLOSED, **words: Any) -> Treatment:
+    load = Workload(request=Request(node="echo"), arrivals=arrivals, **words)
+    return treatment(name).model_copy(update={"workload": load, "instruments": (Requests(),)})
+
+
+@pytest.mark.parametrize("kind", ["slices", "duet"])
+@given(
+    slice_ms=st.floats(20, 5_000),
+    length_s=st.floats(0.1, 60),
+    warmup_s=st.one_of(st.just(0.0), st.floats(0.01, 5)),
+    is_open=st.booleans(),
+)
+def test_what_counts_of_a_cut_load_is_as_long_as_it_was_and_one_slice_more_at_most(
+    kind: Any, slice_ms: float, length_s: float, warmup_s: float, is_open: bool
+) -> None:
+    loop: Any = ClosedLoop(users=1, duration_s=length_s, warmup_s=warmup_s)
+    if is_open:
+        stage = Stage(rate=50, duration_s=length_s + warmup_s)
+        loop = OpenLoop(stages=(stage,), warmup_s=warmup_s)
+    treatments = [treated("a", loop), treated("b", loop)]
+    design = Design(kind=kind, slice_ms=slice_ms)
+    rounds = design.rounds(treatments, seed=4, block=2)
+    counted_s = []
+    for each in treatments:
+        arrivals = design.workload(each, rounds, treatments).arrivals
+        assert isinstance(arrivals, ClosedLoop | OpenLoop)
+        windows = instants_of(arrivals)
+        lengths_s = (windows[:, END] - windows[:, COUNTED]) / 1e9
+        counted_s.append(lengths_s.sum())
+        # Those of the warm-up come first, and are as long as it was.
+        warm = lengths_s == 0
+        assert not warm[np.flatnonzero(~warm)[0] :].any()
+        assert warm.sum() * slice_ms / 1e3 >= warmup_s - 1e-6
+    assert counted_s[0] == pytest.approx(counted_s[1])
+    assert length_s - 1e-6 <= counted_s[0] <= length_s + slice_ms / 1e3
+
+
+def test_each_block_has_an_order_of_its_own_that_the_seed_decides() -> None:
+    treatments = [treated(name) for name in "abc"]
+    design = Design(kind="slices")
+
+    def order(seed: int, block: int) -> list[list[str]]:
+        return design.rounds(treatments, seed, block).order()
+
+    assert order(5, 1) == order(5, 1)
+    assert order(5, 1) != order(5, 2)
+    assert order(5, 1) != order(6, 1)
+
+
+@pytest.mark.parametrize(
+    ("arrivals", "words", "told"),
+    [
+        (ClosedLoop(users=1, requests=10), {}, "has no length"),
+        (Burst(size=3), {}, "bursts or scripted users"),
+        (ClosedLoop(users=1, duration_s=3, ramp_s=1), {}, "users come and go"),
+        (
+            ClosedLoop(
+                users=2, duration_s=3, stages=(UserStage(users=1, to_users=2, duration_s=3),)
+            ),
+            {},
+            "users come and go",
+        ),
+        (OpenLoop(stages=(Stage(rate=1, to_rate=9, duration_s=3),)), {}, "rate changes"),
+        (CLOSED, {"stop": {"failures": 3}}, "ends by a rule"),
+    ],
+)
+def test_loads_that_cannot_share_their_time_are_told_with_the_way_out(
+    arrivals: Any, words: Mapping[str, Any], told: str
+) -> None:
+    treatments = [treated(name, arrivals, **words) for name in "ab"]
+    (problem,) = Design(kind="slices").obstacles(treatments)
+    assert told in problem
+    assert "design = trials" in problem
+    assert Design().obstacles(treatments) == []
+
+
+def test_a_duet_of_three_and_instruments_that_see_everybody_are_refused_before_the_start() -> None:
+    three = [treated(name) for name in "abc"]
+    assert "is for two treatments" in Design(kind="duet").obstacles(three)[0]
+    assert Design(kind="slices").obstacles(three) == []
+    nine = [treated(name) for name in "abcdefghi"]
+    assert "2 to 8 treatments" in Design(kind="slices").obstacles(nine)[0]
+    watched = [each.model_copy(update={"instruments": STANDARD}) for each in three[:2]]
+    of_run = plan(design=Design(kind="slices")).model_copy(update={"treatments": tuple(watched)})
+    (problem,) = (each for each in obstacles(of_run) if "design" in each)
+    assert "SchedulerAccounts, KernelAccounts would see what all treatments do" in problem
+    assert {type(each).__name__ for each in standard(shares_time=True)} == {"Requests", "CpuSpeed"}
+
+
+def test_only_runs_whose_trials_share_their_time_declare_turns() -> None:
+    own = systems.experiment("own_service")
+    plans = {kind: own.plan(own.check({"design": kind})) for kind in ("trials", "slices", "duet")}
+    assert [TURNS in each.tables for each in plans.values()] == [False, True, True]
+    with pytest.raises(ParameterError, match="design"):
+        own.check({"design": "pairs"})
+
+
+def windows(**words: Any) -> pd.DataFrame:
+    count = len(next(iter(words.values())))
+    columns = {
+        "window": np.arange(count), "begin_ns": 0, "counted_ns": 0, "end_ns": 1, "completed": 10,
+        "finished": 10, "mean_ms": 1.0, "in_flight": 0, "carried_over": 0, "throughput_rps": 5.0,
+    }  # fmt: skip
+    return pd.DataFrame({**columns, **words})
+
+
+def test_turns_that_came_late_refuse_a_trial_and_what_was_carried_over_is_told() -> None:
+    rounds = Rounds(("a", "b"), 50, settle_ms=60.0)
+    taken = pd.DataFrame({"round": range(50), "late_ns": [0] * 50})
+    punctual = turn_table(windows(carried_over=[0] * 50), taken)
+    assert list(punctual) == list(TURN_COLUMNS)
+    assert judged_turns(punctual, rounds) == ([], [])
+    late = taken.assign(late_ns=[61_000_000] * 2 + [0] * 48)
+    (reason,), _ = judged_turns(turn_table(windows(carried_over=[0] * 50), late), rounds)
+    assert reason.text.startswith("2 of 50 turns came later than 60 ms")
+    # One of fifty is what a shared machine does; its effect is a fiftieth of a slice's.
+    one = taken.assign(late_ns=[61_000_000] + [0] * 49)
+    assert judged_turns(turn_table(windows(carried_over=[0] * 50), one), rounds) == ([], [])
+    _, (warning,) = judged_turns(turn_table(windows(carried_over=[1] * 50), taken), rounds)
+    assert "10% of the requests were under way" in warning.text
