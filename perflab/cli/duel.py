@@ -98,7 +98,9 @@ def command(
     Example: perflab duel --variant old=git:.@v1.2 --variant new=git:.@HEAD
     --command 'python app.py --port {port}' --path /items --users 8
 
-    Example: perflab duel --design slices --fail-on 'p99>1.05' --fail-on 'cpu>1.1' --strict duel.toml
+    Example: perflab duel --fail-on 'p99>1.05' --fail-on 'cpu>1.1' --strict duel.toml
+
+    Example: perflab duel --design slices duel.toml
 
     Example: perflab duel --variant a=url:http://127.0.0.1:8001
     --variant b=url:http://127.0.0.1:8002 --rate 200

@@ -14,6 +14,7 @@ from perflab.trials.summary import OnTime, cpu_us_per_success, service_columns
 from tests.load.planted import BEGIN_NS, S, load_result
 
 MIB = 1 << 20
+MS = 1_000_000
 
 
 def row_of(begin_ns: int, end_ns: int) -> dict[str, float]:
