@@ -36,7 +36,7 @@ def treated(name: str, arrivals: Any = CLOSED, **words: Any) -> Treatment:
 @pytest.mark.parametrize("kind", ["slices", "duet"])
 @given(
     slice_ms=st.floats(20, 5_000),
-    length_s=st.floats(0.1, 60),
+    length_s=st.floats(0.1, 10),
     warmup_s=st.one_of(st.just(0.0), st.floats(0.01, 5)),
     is_open=st.booleans(),
 )
