@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -188,7 +188,8 @@ def _tables(
     tables.others[TURNS] = table
     if tables.requests is not None:
         tables.requests = tables.requests.drop(columns="window", errors="ignore")
-    return tables
+    # Turns that came late are the machine's doing: the services are as they were.
+    return replace(tables, services_whole=not losses)
 
 
 def turn_table(windows: pd.DataFrame, taken: pd.DataFrame) -> pd.DataFrame:

@@ -19,6 +19,7 @@ from perflab.instruments.requests import Requests
 from perflab.instruments.server_count import ServerCount
 from perflab.load.result import LoadResult
 from perflab.load.stopping import Progress, StopLoad
+from perflab.load.windows import instants_of
 from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.recordings import RunRecord
 from perflab.sampling.meters import ProcessTable, Reading
@@ -26,7 +27,7 @@ from perflab.stacks.plan import Node, StackPlan
 from perflab.trials.plan import RunPlan, Treatment
 from perflab.trials.protocol import treatment_records
 from perflab.trials.trial import Bench
-from tests.load.planted import S, load_result
+from tests.load.planted import BEGIN_NS, S, load_result
 
 REQUESTS = 500
 
@@ -131,7 +132,7 @@ class Generator:
 
     def run(
         self,
-        _workload: Workload,
+        workload: Workload,
         address: str,
         on_progress: Callable[[Progress], None],
         check: Callable[[], None],
@@ -143,6 +144,8 @@ class Generator:
         self.loads += 1
         on_progress(Progress(finished=1))
         facts = {"latency_s": 0.05, "cpu_ns": S // 10, **self.facts}
+        if workload.windows is not None:
+            facts["windows"] = instants_of(workload.arrivals, BEGIN_NS)  # type: ignore[arg-type]
         deadline = time.monotonic() + self.takes_s
         while time.monotonic() < deadline:
             time.sleep(0.01)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,11 +21,12 @@ from perflab.load.windows import COUNTED, END, instants_of
 from perflab.load.workload import Burst, ClosedLoop, OpenLoop, Request, Stage, UserStage, Workload
 from perflab.recordings.columns import TURN_COLUMNS, TURNS
 from perflab.trials.designs import Design
-from perflab.trials.interleaved import judged_turns, turn_table
+from perflab.trials.interleaved import judged_turns, measure_block, turn_table
 from perflab.trials.plan import Treatment
 from perflab.trials.plan_obstacles import obstacles
 from perflab.trials.rounds import Rounds
-from tests.trials.fakes import plan, treatment
+from perflab.trials.summary import identity_columns
+from tests.trials.fakes import Instance, Residents, bench, plan, treatment
 
 CLOSED = ClosedLoop(users=3, duration_s=3.0, warmup_s=1.0, max_duration_s=10)
 OPEN = OpenLoop(stages=(Stage(rate=100, duration_s=4.0),), warmup_s=1.0)
@@ -148,3 +152,56 @@ def test_turns_that_came_late_refuse_a_trial_and_what_was_carried_over_is_told()
     assert judged_turns(turn_table(windows(carried_over=[0] * 50), one), rounds) == ([], [])
     _, (warning,) = judged_turns(turn_table(windows(carried_over=[1] * 50), taken), rounds)
     assert "10% of the requests were under way" in warning.text
+
+
+class Slow(Instance):
+    """A service that takes so long to be resumed."""
+
+    takes_s = 0.0
+
+    def resume(self) -> None:
+        time.sleep(self.takes_s)
+
+    def pause(self) -> None:
+        """Pause at once."""
+
+
+class Two(Residents):
+    """A service of its own for each treatment."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.own = {name: Slow(0.1) for name in "ab"}
+
+    def active(self, name: str) -> dict[str, Instance]:
+        return {"echo": self.own[name]}
+
+    def wake(self) -> None:
+        self.notes.append("wake")
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_late_turns_refuse_the_trials_and_leave_the_services_as_they_are(
+    tmp_path: Path, late: bool
+) -> None:
+    two = Two()
+    if late:
+        two.own["b"].takes_s = 0.05
+    treatments = [treated(name, ClosedLoop(users=5, duration_s=0.2)) for name in "ab"]
+    design = Design(kind="slices", slice_ms=40, gap_ms=20)
+    benches = {name: bench(tmp_path / name, two, takes_s=0.0) for name in "ab"}
+    identities = {
+        name: identity_columns(f"b000-p0{place}-a0", 0, place, 0, name, {"service": name})
+        for place, name in enumerate("ab")
+    }
+    rounds = design.rounds(treatments, seed=1, block=0)
+    found = dict(
+        zip("ab", measure_block(benches, treatments, design, rounds, identities), strict=True)
+    )
+    codes = {name: {each.code for each in one.row["reasons"]} for name, one in found.items()}
+    assert ("turns.late" in codes["b"]) == late
+    assert "turns.late" not in codes["a"]
+    assert all(each.services_whole for each in found.values())
+    assert all(len(each.others[TURNS]) == rounds.rounds for each in found.values())
+    assert all("window" not in each.requests for each in found.values())
+    assert math.isnan(found["a"].row["paused_cpu_share"])
