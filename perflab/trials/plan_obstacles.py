@@ -29,7 +29,8 @@ def obstacles(plan: RunPlan) -> list[str]:
     """
     found = [*_treatments(plan), *dict.fromkeys(_settings(plan)), *dict.fromkeys(_loads(plan))]
     found += [*_targets(plan), *dict.fromkeys(_instruments(plan)), *dict.fromkeys(_tables(plan))]
-    found += [*dict.fromkeys(_claims(plan)), *plan.design.obstacles(plan.treatments)]
+    found += dict.fromkeys(_claims(plan))
+    found += plan.design.obstacles(plan.treatments)
     if not found:
         try:
             settle({treatment.name: treatment.stack for treatment in plan.treatments})
