@@ -208,8 +208,9 @@ def test_a_file_says_what_options_say_and_the_gate_ends_with_its_status(
 @pytest.mark.slow
 @pytest.mark.docker
 @pytest.mark.parametrize("backend_name", ["docker"], indirect=True, scope="module")
+@pytest.mark.parametrize("design", ["trials", "slices"])
 @pytest.mark.usefixtures("backend_name")
-def test_folders_with_dockerfiles_are_built_and_measured(tmp_path: Path) -> None:
+def test_folders_with_dockerfiles_are_built_and_measured(tmp_path: Path, design: str) -> None:
     folders = []
     for name in ("a", "b"):
         folder = tmp_path / name
@@ -223,8 +224,12 @@ def test_folders_with_dockerfiles_are_built_and_measured(tmp_path: Path) -> None
             'CMD ["sh", "-c", "exec python3 /server.py --port $PORT"]\n'
         )
         folders.append(f"{name}=dockerfile:{name}")
-    run = laboratory.run("own_service", {**SMALL, "variants": folders, "folder": str(tmp_path)})
+    run = laboratory.run(
+        "own_service",
+        {**SMALL, "variants": folders, "folder": str(tmp_path), "design": design},
+    )
     assert run.record.backend == "docker"
+    assert "failed" not in set(run.trials()["state"])
     assert (run.trials()["requests"] > 0).all()
     assert (run.trials()["service_cpu_us_per_request"] > 0).all()
     assert ours() == []
