@@ -167,14 +167,14 @@ class Slow(Instance):
 
 
 class Two(Residents):
-    """A service of its own for each treatment."""
+    """A service of its own for each treatment, and one that both use."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.own = {name: Slow(0.1) for name in "ab"}
+        self.own, self.both = {name: Slow(0.1) for name in "ab"}, Instance(0.2)
 
     def active(self, name: str) -> dict[str, Instance]:
-        return {"echo": self.own[name]}
+        return {"echo": self.own[name], "shared": self.both}
 
     def wake(self) -> None:
         self.notes.append("wake")
@@ -205,3 +205,6 @@ def test_late_turns_refuse_the_trials_and_leave_the_services_as_they_are(
     assert all(len(each.others[TURNS]) == rounds.rounds for each in found.values())
     assert all("window" not in each.requests for each in found.values())
     assert math.isnan(found["a"].row["paused_cpu_share"])
+    # It cannot be paused either: a fake that both use has no such method.
+    assert [math.isnan(each.row["cpu_share_shared"]) for each in found.values()] == [True, True]
+    assert not hasattr(two.both, "pause")
