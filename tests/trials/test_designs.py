@@ -205,6 +205,8 @@ def test_late_turns_refuse_the_trials_and_leave_the_services_as_they_are(
     assert all(len(each.others[TURNS]) == rounds.rounds for each in found.values())
     assert all("window" not in each.requests for each in found.values())
     assert math.isnan(found["a"].row["paused_cpu_share"])
+    # Making one ready pauses the others: all are awake before turns are taken, or a duet is of one.
+    assert two.notes[-1 - two.notes[::-1].index("activate b") :].count("wake") == 1
     # It cannot be paused either: a fake that both use has no such method.
     assert [math.isnan(each.row["cpu_share_shared"]) for each in found.values()] == [True, True]
     assert not hasattr(two.both, "pause")
