@@ -8,10 +8,14 @@ papermill loads it while it is being imported itself.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from jupyter_client.manager import AsyncKernelManager
 from papermill.engines import NBClientEngine, papermill_engines
+from traitlets import Unicode
 from traitlets.config import Config
 
 from perflab.following import followed
@@ -19,6 +23,8 @@ from perflab.host.temporary_folders import temporary
 from perflab.progress_bar import minutes
 from perflab.trials.events import Event, Finished, TrialBegun, TrialDone
 
+# Of what a kernel said past its notebook, the end is kept.
+MOST_WORDS = 4000
 BAR = "{desc}: {n_fmt}/{total_fmt} trials |{bar}| {elapsed}{postfix}"
 
 
@@ -67,6 +73,33 @@ class TrialsBar:
             self._bar.close()
 
 
+class HeardKernelManager(AsyncKernelManager):
+    """Starts a kernel whose own output, past its notebook, goes into the file ``words``.
+
+    A terminal is no place for it: a kernel that is interrupted between two cells prints a traceback
+    of its event loop, though nothing is wrong.
+    """
+
+    words = Unicode(config=True)
+
+    async def start_kernel(self, **options: Any) -> None:
+        """Start the kernel, which keeps the file open by itself."""
+        with Path(self.words).open("ab") as words:
+            await super().start_kernel(**{**options, "stdout": words, "stderr": words})
+
+
+@contextmanager
+def last_words(words: Path) -> Iterator[None]:
+    """Add what a kernel said by itself, such as why it cannot start, to a notebook's error."""
+    try:
+        yield
+    except Exception as error:
+        said = words.read_bytes()[-MOST_WORDS:] if words.exists() else b""
+        if said.strip():
+            error.add_note(f"The kernel's own last words:\n{said.decode(errors='replace')}")
+        raise
+
+
 class TrialsEngine(NBClientEngine):  # type: ignore[misc]
     """papermill's engine with a :class:`TrialsBar` where a bar is wanted, and a private kernel.
 
@@ -78,9 +111,13 @@ class TrialsEngine(NBClientEngine):  # type: ignore[misc]
     def execute_managed_notebook(cls, nb_man: Any, kernel_name: str, **options: Any) -> Any:
         """Execute the notebook as papermill does."""
         # Short, and not below TMPDIR: the path of a socket has at most 107 characters.
-        with temporary("kernel", Path("/tmp")) as folder:
+        with temporary("kernel", Path("/tmp")) as folder, last_words(folder / "words"):
             places = {"ip": f"{folder}/socket", "connection_file": f"{folder}/connection.json"}
-            options["config"] = Config(KernelManager={"transport": "ipc", **places})
+            options["kernel_manager_class"] = HeardKernelManager
+            options["config"] = Config(
+                KernelManager={"transport": "ipc", **places},
+                HeardKernelManager={"words": f"{folder}/words"},
+            )
             if nb_man.pbar is None:
                 return super().execute_managed_notebook(nb_man, kernel_name, **options)
             bar = TrialsBar(nb_man)

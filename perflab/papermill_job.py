@@ -110,7 +110,13 @@ def _execute(name: str, output: Path, parameters: Mapping[str, Any]) -> None:
         log = "\n".join(ESCAPES.sub("", line) for line in error.traceback)
         raise NotebookFailed(name, error.ename, error.evalue, log) from None
     except DeadKernelError as error:
-        raise NotebookFailed(name, type(error).__name__, str(error)) from None
+        raise NotebookFailed(name, type(error).__name__, str(error), _words(error)) from None
     except RuntimeError as error:
         # So Jupyter tells of a kernel that died, or never answered, before its first cell.
-        raise NotebookFailed(name, DeadKernelError.__name__, str(error)) from None
+        kind = DeadKernelError.__name__
+        raise NotebookFailed(name, kind, str(error), _words(error)) from None
+
+
+def _words(error: Exception) -> str:
+    """Return what the kernel said by itself, which the engine noted."""
+    return "\n".join(getattr(error, "__notes__", ()))
