@@ -507,7 +507,7 @@ def main() -> int:
     parser.add_argument("--sleeping", type=float, default=30.0, help="seconds of each measurement")
     parser.add_argument("--kill", type=int, default=0, help="workers that are killed in between")
     parser.add_argument("--apart", type=float, default=5.0,
-                        help="seconds between the beginnings of hosts; not with --kill")  # fmt: skip
+                        help="seconds between hosts' beginnings; not with --kill")  # fmt: skip
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=60, help="it gives up after these")
     given = parser.parse_args()

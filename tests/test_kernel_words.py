@@ -1,4 +1,4 @@
-"""A kernel's own output, past its notebook: kept from the terminal, and in the log where it does not start."""
+"""A kernel's own output, past its notebook: not in the terminal, but in the log of a failure."""
 
 from __future__ import annotations
 
