@@ -82,7 +82,8 @@ class HeardKernelManager(AsyncKernelManager):
 
     words = Unicode(config=True)
 
-    async def start_kernel(self, **options: Any) -> None:
+    # Its base is typed as its own base is, whose method is no coroutine.
+    async def start_kernel(self, **options: Any) -> None:  # type: ignore[override]
         """Start the kernel, which keeps the file open by itself."""
         with Path(self.words).open("ab") as words:
             await super().start_kernel(**{**options, "stdout": words, "stderr": words})
