@@ -10,7 +10,8 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from types import NoneType
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, field_validator
 
@@ -153,10 +154,10 @@ def check(model: type[P], values: Mapping[str, Any], subject: str) -> P:
 
 def _listed(model: type[Parameters], name: str, value: Any) -> Any:
     """Let a list parameter be typed as ``a,b``, as JSON text, or as one value."""
-    annotation = str(model.model_fields[name].annotation)
-    if "tuple" not in annotation or isinstance(value, (list, tuple)):
+    annotation = model.model_fields[name].annotation
+    if "tuple" not in str(annotation) or isinstance(value, (list, tuple)):
         return value
-    if value == "" or (value is None and "None" not in annotation):
+    if value == "" or (value is None and NoneType not in get_args(annotation)):
         return []
     if isinstance(value, str):
         parsed = from_text(value)

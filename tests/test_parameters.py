@@ -216,6 +216,9 @@ def test_every_parameter_has_a_meaning(name: str) -> None:
 
 
 def test_a_list_that_is_given_as_nothing_is_empty() -> None:
+    # Of numbers with bounds, whose type in words has a None in it.
+    users = experiment("chat_ladder").check(parse_assignments(["users="])).model_dump()["users"]
+    assert users == ()
     own = experiment("registry_downloads")
     assert own.check(parse_assignments(["rungs="])).model_dump()["rungs"] == ()
     with pytest.raises(ParameterError, match="sets"):

@@ -98,7 +98,7 @@ BOUNDED = {"importlib-metadata"}
 MODULES = {"IPython": "ipykernel", "PIL": "pillow", "psycopg2": "psycopg2-binary", "yaml": "pyyaml",
            "markdown_it": "markdown-it-py", "pypandoc": "pypandoc-binary"}  # fmt: skip
 # It comes with ipykernel, papermill and distributed, which hand its objects to the lab.
-BROUGHT = {"dask", "nbclient", "traitlets", "pydantic-core"}
+BROUGHT = {"dask", "jupyter-client", "nbclient", "traitlets", "pydantic-core"}
 
 
 def imported() -> set[str]:
