@@ -14,6 +14,7 @@ from perflab.cli.terminal import print_table
 
 if TYPE_CHECKING:
     from perflab.figures import View
+    from perflab.figures.style import Style
     from perflab.recordings import Run
 
 
@@ -40,14 +41,17 @@ def command(
         bool, typer.Option("--transparent", help="leave the background out")
     ] = False,
     width: Annotated[
-        Literal["column", "page", "slide"], typer.Option(help="page: 7.2 inches, slide: 10")
+        Literal["column", "page", "slide"],
+        typer.Option(help="column: 3.4 inches, laid out anew; page: 7.2, slide: 10"),
     ] = "page",
     show_list: Annotated[bool, typer.Option("--list", help="only list the views")] = False,
 ) -> None:
     """Write figures of a run, each with its table, and print what to paste into a document.
 
     Files are called after their view, VIEW.svg beside VIEW.csv, whatever the run is: a document's
-    links hold when they are written anew. Those for a dark background are called VIEW-dark.
+    links hold when they are written anew. Those for a column of a journal are called VIEW-column,
+    those for a dark background VIEW-dark. What a column has no room to say, how to read the figure,
+    is in the printed captions. A flame graph has no room in a column.
 
     Example: perflab figures latest effect --to doc/img --format svg,pdf
     """
@@ -63,9 +67,10 @@ def command(
         _list(chosen)
     if show_list:
         return
+    chosen = _fitting(chosen, style, named=bool(views))
     folder = _from_here(figures_dir() / run.run_id) if to is None else to
     for view in chosen:
-        _tell(view, run, save_view(view, run, folder, wanted, style))
+        _tell(view, run, save_view(view, run, folder, wanted, style), style)
 
 
 def _formats(text: str) -> list[str]:
@@ -100,6 +105,19 @@ def _chosen(run: Run, names: list[str]) -> list[View]:
     return [views[name] for name in dict.fromkeys(names)] if names else list(views.values())
 
 
+def _fitting(views: list[View], style: Style, *, named: bool) -> list[View]:
+    """Return the views that fit the style's width; refuse the others if they were asked for."""
+    from perflab.errors import ParameterError
+    from perflab.figures.view import TOO_NARROW
+
+    wide = [view.name for view in views if style.sheet.narrow and not view.narrows]
+    if wide and named:
+        raise ParameterError("figures", [f"{name}: {TOO_NARROW}" for name in wide])
+    if wide:
+        print(f"\nnot written: {', '.join(wide)} ({TOO_NARROW})")
+    return [view for view in views if view.name not in wide]
+
+
 def _from_here(folder: Path) -> Path:
     """Return a path as a document in the working directory would name it."""
     here = Path.cwd()
@@ -113,7 +131,7 @@ def _list(views: list[View]) -> None:
     print_table(table)
 
 
-def _tell(view: View, run: Run, paths: list[Path]) -> None:
+def _tell(view: View, run: Run, paths: list[Path], style: Style) -> None:
     from perflab.reports import snippets
 
     links: dict[str, list[Path]] = {}
@@ -122,4 +140,5 @@ def _tell(view: View, run: Run, paths: list[Path]) -> None:
     print()
     for path in paths:
         print(path)
-    print(f"\n{snippets.in_markdown(view, run, links)}\n\n{snippets.in_latex(view, run, links)}")
+    markdown = snippets.in_markdown(view, run, links)
+    print(f"\n{markdown}\n\n{snippets.in_latex(view, run, links, style)}")

@@ -30,14 +30,15 @@ from perflab.figures.inscribed import provenance as provenance
 from perflab.figures.origin import perflab_version
 from perflab.figures.page import Page, page_of
 from perflab.figures.stamp import stamped, table_digest
-from perflab.figures.style import PLAIN, Style
+from perflab.figures.style import DOTS_PER_INCH, PLAIN, Style
 from perflab.figures.tables import read_csv, to_csv
 from perflab.figures.theme import applied
 from perflab.figures.view import Drawing, View, draw_table
 from perflab.recordings import Run
 
-PRINT_DPI = 200
 COLORS = 256
+# In the origin of a figure: how to read it, where it has no room to say so.
+CAPTION = "caption"
 ELSEWHERE = "point PERFLAB_FIGURES at another folder"
 FORMATS = ("svg", "png")
 
@@ -63,12 +64,18 @@ def save_view(
         Of "svg", "png" and "pdf", which is not promised to be byte-identical across matplotlib's
         versions. A flame graph is always an SVG.
     style : Style
-        Background and width; files for a dark one are called ``<name>-dark``.
+        Background and width; files for a column are called ``<name>-column``, those for a dark
+        background ``<name>-dark``.
 
     Returns
     -------
     list of Path
         The pictures, then the table.
+
+    Raises
+    ------
+    ParameterError
+        The view cannot be laid out for a column.
     """
     files = {directory / name: content for name, content in rendered(view, run, formats, style)}
     for path, content in sorted(files.items(), key=lambda item: item[0].suffix != ".csv"):
@@ -80,7 +87,7 @@ def rendered(
     view: View, run: Run, formats: Sequence[str] = FORMATS, style: Style = PLAIN
 ) -> list[tuple[str, bytes]]:
     """Return name and content of each file that :func:`save_view` writes, the table last."""
-    page, table = page_of(run), to_csv(view.table(run)).encode()
+    page, table = page_of(run, style.sheet), to_csv(view.table(run)).encode()
     drawing = draw_table(view, read_csv(table.decode()), page)
     pictures = _files(drawing, view.name, page, formats, style, table)
     return [*pictures, (f"{view.name}.csv", table)]
@@ -99,7 +106,7 @@ def save_drawing(
     """Write what was drawn on ``page`` with its origin inside; ``name`` has no suffix.
 
     ``table`` is the file that it was drawn from, where it is to lie beside it. A figure that is
-    saved in another style is put into it for good.
+    saved in another style is put into it for good; its width must be that of the style.
     """
     paths = []
     for file, content in _files(drawing, name, page, formats, style, table):
@@ -119,6 +126,8 @@ def _files(
     origin = {**page.origin, "figure": name}
     if told := style.told():
         origin["style"] = told
+    if caption := getattr(drawing, "caption", ""):
+        origin[CAPTION] = caption
     stem, digest = f"{name}{style.suffix()}", table_digest(table)
     if isinstance(drawing, FlameGraph):
         content = drawing.svg(origin, style.colors, transparent=style.transparent).encode()
@@ -143,9 +152,9 @@ def _svg(figure: LabFigure, named: dict[str, str], text: str, style: Style) -> b
 
 def _png(figure: LabFigure, named: dict[str, str], text: str, style: Style) -> bytes:
     written = {"Title": named["Title"], "Software": named["Creator"], "Description": text}
-    picture = _painted(figure, PRINT_DPI * style.scale)
+    picture = _painted(figure, style.dots_per_inch * style.scale)
     if style.transparent:
-        return _as_png(picture, written)
+        return _as_png(picture, written, style)
     return _in_few_colors(picture.convert("RGB"), written, style)
 
 
@@ -159,7 +168,7 @@ _RENDERERS: dict[str, Renderer] = {"svg": _svg, "png": _png, "pdf": _pdf}
 
 
 def _rendered(
-    figure: Figure, kind: str, metadata: dict[str, str | None] | None, dpi: float = PRINT_DPI
+    figure: Figure, kind: str, metadata: dict[str, str | None] | None, dpi: float = DOTS_PER_INCH
 ) -> bytes:
     target = io.BytesIO()
     figure.savefig(target, format=kind, dpi=dpi, metadata=metadata, bbox_inches=None)
@@ -182,12 +191,12 @@ def _painted(figure: Figure, dpi: float) -> Image.Image:
     return Image.frombytes("RGBA", (width, len(pixels) // (4 * width)), pixels)
 
 
-def _as_png(picture: Image.Image, metadata: Mapping[str, str]) -> bytes:
+def _as_png(picture: Image.Image, metadata: Mapping[str, str], style: Style) -> bytes:
     info = PngInfo()
     for key, value in metadata.items():
         info.add_text(key, value)
     target = io.BytesIO()
-    picture.save(target, "png", pnginfo=info, dpi=(PRINT_DPI, PRINT_DPI))
+    picture.save(target, "png", pnginfo=info, dpi=(style.dots_per_inch,) * 2)
     return target.getvalue()
 
 
@@ -195,7 +204,7 @@ def _in_few_colors(picture: Image.Image, metadata: Mapping[str, str], style: Sty
     """Return a PNG with a palette, a third of the bytes; the treatments' colours stay exact."""
     few = picture.quantize(COLORS, dither=Image.Dither.NONE)
     few.putpalette(_kept_exact(picture, np.asarray(few), few.getpalette() or [], style))
-    return _as_png(few, metadata)
+    return _as_png(few, metadata, style)
 
 
 def _kept_exact(

@@ -30,13 +30,13 @@ def flame_views(run: Run) -> list[View]:
 def _flame(number: int, run: Run) -> View:
     title = " ".join(["where the time goes:", *_labels(run, number)]).rstrip(":")
     return View(f"flame_{number}", title, partial(_chains, number), draw_flame,
-                suits=partial(_has_profiles, number + 1))  # fmt: skip
+                suits=partial(_has_profiles, number + 1), narrows=False)  # fmt: skip
 
 
 def _difference(number: int, run: Run) -> View:
     title = " ".join(["what changes between profiles:", *_labels(run, number + 1)]).rstrip(":")
     return View(f"flame_difference_{number}", title, partial(_change, number), draw_difference,
-                suits=partial(_has_profiles, number + 2))  # fmt: skip
+                suits=partial(_has_profiles, number + 2), narrows=False)  # fmt: skip
 
 
 def _labels(run: Run, number: int) -> list[str]:

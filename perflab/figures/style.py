@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from perflab.errors import ParameterError
+from perflab.figures.sheets import COLUMN, PAGE, Sheet
 from perflab.figures.theme import DARK, LIGHT, THEMES, Theme
 
 # Inches. A slide is a page's layout, enlarged: 10 inches are three quarters of a wide one.
-WIDTHS_IN = {"page": 7.2, "slide": 10.0}
-# Views are laid out for a page; scaled to a column their small print would have 3 points.
-COLUMN = (
-    "width 'column': the views are laid out for 7.2 inches and could not be read at 3.3; take "
-    "'page', and let it span both columns (figure* in LaTeX, as the printed snippet does)"
-)
+WIDTHS_IN = {"column": COLUMN.width_in, "page": PAGE.width_in, "slide": 10.0}
+# Of PNGs, in print: a column's are shown larger than they are printed.
+DOTS_PER_INCH, DOTS_PER_INCH_OF_A_COLUMN = 200, 400
 
 
 @dataclass(frozen=True)
@@ -29,7 +27,7 @@ class Style:
     transparent : bool
         Whether that background is left out.
     width : str
-        "page" (7.2 inches) or "slide" (10).
+        "column" (3.4 inches, laid out anew), "page" (7.2) or "slide" (10, a page enlarged).
 
     Raises
     ------
@@ -42,8 +40,6 @@ class Style:
     width: str = "page"
 
     def __post_init__(self) -> None:
-        if self.width == "column":
-            raise ParameterError("figures", [COLUMN])
         problems = [
             f"{name} '{value}' is none of {', '.join(known)}"
             for name, value, known in (
@@ -61,9 +57,19 @@ class Style:
         return THEMES[self.theme]
 
     @property
+    def sheet(self) -> Sheet:
+        """What the figure is laid out for."""
+        return COLUMN if self.width == "column" else PAGE
+
+    @property
     def scale(self) -> float:
         """How much the files are enlarged: layout is done in inches of print."""
         return WIDTHS_IN["slide"] / WIDTHS_IN["page"] if self.width == "slide" else 1.0
+
+    @property
+    def dots_per_inch(self) -> int:
+        """How fine a PNG is."""
+        return DOTS_PER_INCH_OF_A_COLUMN if self.sheet is COLUMN else DOTS_PER_INCH
 
     @property
     def background(self) -> str:
@@ -71,8 +77,10 @@ class Style:
         return "none" if self.transparent else self.colors.background
 
     def suffix(self) -> str:
-        """Return what is added to the names of files: both themes can lie in one folder."""
-        return "" if self.theme == LIGHT.name else f"-{DARK.name}"
+        """Return what is added to the names of files: all these can lie in one folder."""
+        of_column = "" if self.sheet is PAGE else f"-{self.sheet.name}"
+        of_theme = "" if self.theme == LIGHT.name else f"-{DARK.name}"
+        return of_column + of_theme
 
     def told(self) -> dict[str, Any]:
         """Return what differs from the usual, for a figure's origin."""

@@ -6,20 +6,29 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from perflab.figures import View
+from perflab.figures.export import CAPTION, provenance
 from perflab.figures.origin import commit, n_text
+from perflab.figures.style import PLAIN, Style
 from perflab.recordings import Run
 from perflab.reports.markdown import cell
 
 _IN_LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "%": r"\%", "&": r"\&", "#": r"\#",
     "_": r"\_", "$": r"\$", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    "\N{GREEK SMALL LETTER RHO}": r"$\rho$", "\N{MINUS SIGN}": "$-$",
+    "\N{RIGHTWARDS ARROW}": r"$\rightarrow$",
 }  # fmt: skip
 
 
-def caption(view: View, run: Run) -> str:
-    """Return what a figure shows, of how many trials, and where they come from."""
+def caption(view: View, run: Run, shown: Path) -> str:
+    """Return what a figure shows, of how many trials, and where they come from.
+
+    And how to read it, where the file that is ``shown`` has no room to say so.
+    """
     title = view.title[:1].upper() + view.title[1:]
-    return f"{title}. {n_text(run)}. Run {run.run_id}, commit {commit(run.record)}."
+    how = str(provenance(shown).get(CAPTION, ""))
+    said = [f"{title}.", how, f"{n_text(run)}.", f"Run {run.run_id}, commit {commit(run.record)}."]
+    return " ".join(filter(None, said))
 
 
 def alternative_text(view: View, run: Run) -> str:
@@ -39,14 +48,17 @@ def in_markdown(view: View, run: Run, links: Mapping[str, Sequence[Path]]) -> st
     shown = next((links[suffix][0] for suffix in ("svg", "png") if links.get(suffix)), None)
     table = f" ([table](<{links['csv'][0].as_posix()}>))" if links.get("csv") else ""
     if shown is None:
-        pdf = links["pdf"][0].as_posix()
-        return f"[{cell(alternative_text(view, run))}](<{pdf}>): {cell(caption(view, run))}{table}"
+        pdf = links["pdf"][0]
+        words = cell(caption(view, run, pdf))
+        return f"[{cell(alternative_text(view, run))}](<{pdf.as_posix()}>): {words}{table}"
     image = f"![{cell(alternative_text(view, run))}](<{shown.as_posix()}>)"
-    return f"{image}\n\n*{cell(caption(view, run))}*{table}"
+    return f"{image}\n\n*{cell(caption(view, run, shown))}*{table}"
 
 
-def in_latex(view: View, run: Run, links: Mapping[str, Sequence[Path]]) -> str:
-    """Return LaTeX that shows a figure over both columns: PDF first, else PNG.
+def in_latex(
+    view: View, run: Run, links: Mapping[str, Sequence[Path]], style: Style = PLAIN
+) -> str:
+    """Return LaTeX that shows a figure in its column, or over both: PDF first, else PNG.
 
     A SVG alone is named as it is: package ``svg`` has another command for it.
     """
@@ -54,13 +66,14 @@ def in_latex(view: View, run: Run, links: Mapping[str, Sequence[Path]]) -> str:
     shown = links[suffix][0]
     command = r"\includesvg" if suffix == "svg" else r"\includegraphics"
     path = (shown.with_suffix("") if suffix == "svg" else shown).as_posix()
+    place, width = ("figure", "column") if style.sheet.narrow else ("figure*", "text")
     return "\n".join(
         [
-            r"\begin{figure*}",
-            rf"  {command}[width=\textwidth]{{{path}}}",
-            rf"  \caption{{{escaped(caption(view, run))}}}",
+            rf"\begin{{{place}}}",
+            rf"  {command}[width=\{width}width]{{{path}}}",
+            rf"  \caption{{{escaped(caption(view, run, shown))}}}",
             rf"  \label{{fig:{view.name.replace('_', '-')}}}",
-            r"\end{figure*}",
+            rf"\end{{{place}}}",
         ]
     )
 

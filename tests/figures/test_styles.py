@@ -138,7 +138,7 @@ def test_a_flame_graph_on_a_dark_background_keeps_dark_names_in_light_frames() -
 
 
 @pytest.mark.parametrize(
-    ("words", "told"), [({"width": "column"}, "span both columns"), ({"theme": "drk"}, "dark")]
+    ("words", "told"), [({"width": "colum"}, "column, page, slide"), ({"theme": "drk"}, "dark")]
 )
 def test_a_style_that_there_is_not_names_the_way_out(words, told) -> None:
     with pytest.raises(ParameterError, match=told):

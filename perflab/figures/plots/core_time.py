@@ -18,7 +18,7 @@ from perflab.analysis.trials.core_accounts import (
     core_time,
     has_accounts,
 )
-from perflab.figures.canvas import WIDTH_IN, LabFigure, finish, only_grid, page_canvas
+from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
 from perflab.figures.looks import PALETTE, looks_of
 from perflab.figures.page import Page
 from perflab.figures.plots import rows
@@ -29,7 +29,6 @@ from perflab.recordings import Run
 TITLE = "what an answer costs the cores, and how long threads waited for one"
 BAR = 0.3
 APART = 0.17
-BAR_IN = WIDTH_IN - rows.LABEL_WIDTH_IN - 0.6
 WORDS_IN = 2.15
 
 
@@ -45,10 +44,14 @@ def draw_core_time(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw two bars per treatment: time on a core, and time waiting for one, by service."""
     services = [name for name in dict.fromkeys(table["service"]) if name != EVERY]
     colors = {name: PALETTE[place % len(PALETTE)] for place, name in enumerate(services)}
+    accounts = {name: CoreAccount.of(table, name) for name in page.looks}
+    told = {name: each for name, each in accounts.items() if len(each.rows) and each.services}
+    said = {name: _words(account) for name, account in told.items()}
+    own = rows.of_looks(page.looks, page.sheet, 0.62, said)
     figure = page_canvas(
         page,
         TITLE,
-        plot_height_in=0.6 + len(page.looks) * rows.height_in(page.looks, 0.62),
+        plot_height_in=0.6 + own.height_in,
         subtitle="The scheduler's accounts of each service, per answer, mean over valid trials (95%"
         " t interval). Upper bar: on a core. Lower, pale: ready to run, waiting for a core, summed"
         " over threads; an event loop's wait counts once, though it holds up all its requests."
@@ -56,19 +59,21 @@ def draw_core_time(table: pd.DataFrame, page: Page) -> LabFigure:
         key=_key(colors),
     )
     axes = figure.subplots()
-    places = rows.frame(axes, page.looks)
-    longest = float(table["mean_ms"].max())
-    axes.set_xlim(0, longest * BAR_IN / (BAR_IN - WORDS_IN))
+    places = own.frame(axes)
+    longest, words_in = float(table["mean_ms"].max()), own.room_in(WORDS_IN)
+    axes.set_xlim(0, longest * own.plot_in / (own.plot_in - words_in))
     for name, place in places.items():
-        account = CoreAccount.of(table, name)
-        if account.rows.empty or not account.services:
+        account = accounts[name]
+        if name not in told:
             axes.text(0.01, place, "no account", transform=axes.get_yaxis_transform(),
                       va="center", color=MUTED)  # fmt: skip
             continue
         _bar(axes, place - APART, account, ON_CORE, colors)
         _bar(axes, place + APART, account, WAITING, colors)
         _available(axes, place, account)
-        _words(axes, place, account)
+        own.say(axes, name, 1 - (words_in - 0.15) / own.plot_in, place, size=7.5, linespacing=1.3,
+                transform=axes.get_yaxis_transform(), zorder=5,
+                bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5})  # fmt: skip
     axes.set_xlabel("ms per answer, summed over threads")
     only_grid(axes, "x")
     return finish(figure)
@@ -86,13 +91,13 @@ def _bar(axes: Axes, y: float, account: CoreAccount, what: str, colors: dict[str
         left += value
 
 
-def _available(axes: Axes, place: int, account: CoreAccount) -> None:
+def _available(axes: Axes, place: float, account: CoreAccount) -> None:
     value = account.value(EVERY, AVAILABLE)
     if math.isfinite(value):
         axes.plot([value] * 2, [place - 0.36, place], color=INK, lw=1.6, zorder=4, gid="available")
 
 
-def _words(axes: Axes, place: int, account: CoreAccount) -> None:
+def _words(account: CoreAccount) -> str:
     whole = account.whole()
     busy = account.busy()
     used = f"{busy:.0%} of their cores, " if math.isfinite(busy) else ""
@@ -101,9 +106,7 @@ def _words(axes: Axes, place: int, account: CoreAccount) -> None:
         f"waiting {'at least ' if account.partly_seen() else ''}{_ms(account, whole, WAITING)}",
         f"{used}n = {int(account.value(whole, WAITING, 'trials'))}",
     )
-    axes.text(1 - (WORDS_IN - 0.15) / BAR_IN, place, "\n".join(lines), size=7.5, va="center",
-              linespacing=1.3, transform=axes.get_yaxis_transform(), zorder=5,
-              bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5})  # fmt: skip
+    return "\n".join(lines)
 
 
 def _ms(account: CoreAccount, service: str, what: str) -> str:

@@ -40,11 +40,14 @@ def draw_database_waits(table: pd.DataFrame, page: Page) -> LabFigure:
     events = _events(table)
     colors = {name: FAINT if name == NO_WAIT else PALETTE[n] for n, name in enumerate(events)}
     each_in = 0.19
+    firsts = table.drop_duplicates("treatment").to_dict("records")
+    said = {str(each["treatment"]): _words(each) for each in firsts}
+    picture_in = max(0.5, each_in * len(events) + 0.14)
+    own_rows = rows.of_looks(page.looks, page.sheet, picture_in, said)
     figure = page_canvas(
         page,
         TITLE,
-        plot_height_in=0.6
-        + len(page.looks) * max(rows.height_in(page.looks, 0.5), each_in * len(events) + 0.14),
+        plot_height_in=0.6 + own_rows.height_in,
         subtitle="Share of the samples of active backends, by wait event, mean over valid trials"
         " with its 95% t interval. The look is a backend too: on a core that they share, no other"
         " can be seen running while it looks. Without a wait event is also who makes the pause of"
@@ -52,7 +55,7 @@ def draw_database_waits(table: pd.DataFrame, page: Page) -> LabFigure:
         key=[Patch(fc=colors[name], ec=MUTED, lw=0.4, label=name) for name in events],
     )
     axes = figure.subplots()
-    places = rows.frame(axes, page.looks)
+    places = own_rows.frame(axes)
     axes.set_xlim(0, 1.42)
     for name, place in places.items():
         own = table[table["treatment"] == name]
@@ -61,6 +64,7 @@ def draw_database_waits(table: pd.DataFrame, page: Page) -> LabFigure:
                       transform=axes.get_yaxis_transform())  # fmt: skip
         else:
             _draw(axes, place, own, events, colors)
+            own_rows.say(axes, name, 1.41, place, size=7.5, ha="right", linespacing=1.3)
     axes.set_xticks(np.arange(0, 1.01, 0.25), ["0", "25%", "50%", "75%", "100%"])
     axes.set_xlabel("share of active backends", x=0.5 / 1.42)
     only_grid(axes, "x")
@@ -75,7 +79,7 @@ def _events(table: pd.DataFrame) -> list[str]:
 
 
 def _draw(
-    axes: Axes, place: int, own: pd.DataFrame, events: list[str], colors: Mapping[str, str]
+    axes: Axes, place: float, own: pd.DataFrame, events: list[str], colors: Mapping[str, str]
 ) -> None:
     found = {str(each["event"]): each for each in own.to_dict("records")}
     heights = np.linspace(-0.5, 0.5, len(events) + 1)[:-1] * HIGH + HIGH / (2 * len(events))
@@ -85,12 +89,13 @@ def _draw(
             _bar(axes, y, HIGH / len(events), found[name], colors[name])
         else:
             axes.text(0.01, y, "never seen", size=7, va="center", color=MUTED)
-    first = own.iloc[0]
-    words = (
-        f"n = {int(first['trials'])} trials\n{int(first['samples']):,} samples\n"
-        f"{float(first['backends']):.2f} at a time"
+
+
+def _words(row: Mapping[Hashable, Any]) -> str:
+    return (
+        f"n = {int(row['trials'])} trials\n{int(row['samples']):,} samples\n"
+        f"{float(row['backends']):.2f} at a time"
     )
-    axes.text(1.41, place, words, size=7.5, va="center", ha="right", linespacing=1.3)
 
 
 def _bar(axes: Axes, y: float, height: float, row: Mapping[Hashable, Any], color: str) -> None:

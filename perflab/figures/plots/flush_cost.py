@@ -74,7 +74,7 @@ def draw_flush_cost(table: pd.DataFrame, page: Page) -> LabFigure:
     figure = page_canvas(
         page,
         TITLE,
-        plot_height_in=3.3,
+        plot_height_in=page.sheet.height_in(3.3),
         subtitle="Grey: single flushes on the database's file system, measured around each trial;"
         " bar: their median. Coloured: the trial's median commit phase as the service reports it"
         f"{_hollow(commits)}.",

@@ -24,16 +24,18 @@ from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
 from perflab.figures.looks import PALETTE, Look
 from perflab.figures.nothing import say
 from perflab.figures.page import Page
+from perflab.figures.sheets import Grid
 from perflab.figures.theme import INK
 from perflab.figures.view import View
-from perflab.figures.words import tick_label
+from perflab.figures.words import tick_label, wrap
 from perflab.numerals import number
 from perflab.recordings import Run
 
 TITLE = "requests in flight over time, and where the other users are"
 COLORS = {SERVER: PALETTE[0], CONNECTION: PALETTE[1], CLIENT: PALETTE[2], ELSEWHERE: PALETTE[5]}
-ACROSS = 2
 PANEL_IN, LABEL_IN = 2.0, 2.9
+# Narrower panels have no room for the words in them.
+NARROWEST_IN = 2.6
 BAND_ALPHA = 0.2
 ROOM = 1.3
 
@@ -49,37 +51,39 @@ def in_flight_table(run: Run) -> pd.DataFrame:
 def draw_in_flight(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw one panel per treatment: a line with its band for each place a request can be in."""
     shown = [state for state in COLORS if state in set(table["state"])]
-    across = min(ACROSS, len(page.looks))
-    down = -(-len(page.looks) // across)
+    grid = page.sheet.grid(len(page.looks), across=2, least_in=NARROWEST_IN)
     figure = page_canvas(
         page,
         TITLE,
-        plot_height_in=0.5 + PANEL_IN * down,
+        plot_height_in=0.5 + page.sheet.height_in(PANEL_IN) * grid.down,
         subtitle="Lines: median over valid trials of the mean in each window of time, from the"
         " begin of the measured stage to the end of the shortest trial; bands: smallest to largest"
         " trial. Dashed: what Little's law says must wait for the server, answers per second × mean"
         " time from sending to the last byte.",
         key=_key(shown),
     )
-    panels = figure.subplots(down, across, squeeze=False, sharey=True).ravel()
+    panels = figure.subplots(grid.down, grid.across, squeeze=False, sharey=True).ravel()
     for axes, (name, look) in zip(panels, page.looks.items(), strict=False):
-        _draw_panel(axes, table[table["treatment"] == name], look, shown)
+        own = table[table["treatment"] == name]
+        _draw_panel(axes, own, look, shown, grid)
     for axes in panels[len(page.looks) :]:
         axes.set_axis_off()
     top = float(table["high"].max())
     panels[0].set_ylim(0, max(1.0, top) * ROOM)
     for place, axes in enumerate(panels[: len(page.looks)]):
         # The numbers of a shared axis stand at its first panel, where that has any.
-        if axes.axison and (place % across == 0 or not panels[place - 1].axison):
+        if axes.axison and (place % grid.across == 0 or not panels[place - 1].axison):
             axes.tick_params(labelleft=True)
             axes.set_ylabel("requests, or users")
     return finish(figure)
 
 
-def _draw_panel(axes: Axes, own: pd.DataFrame, look: Look, shown: Sequence[str]) -> None:
-    label = tick_label(look.label, LABEL_IN, 7.5, lines=2)
+def _draw_panel(
+    axes: Axes, own: pd.DataFrame, look: Look, shown: Sequence[str], grid: Grid
+) -> None:
+    label = tick_label(look.label, grid.room_in(LABEL_IN), 7.5, lines=2)
     if own.empty:
-        say(axes, f"{look.label}: no valid trial", LABEL_IN)
+        say(axes, f"{look.label}: no valid trial", grid.room_in(LABEL_IN))
         return
     for state in shown:
         line = own[own["state"] == state]
@@ -90,7 +94,8 @@ def _draw_panel(axes: Axes, own: pd.DataFrame, look: Look, shown: Sequence[str])
     axes.axhspan(law["low"], law["high"], color=INK, alpha=0.08, lw=0)
     axes.axhline(law["median"], color=INK, lw=1.0, ls=(0, (4, 3)))
     axes.set_title(label, size=7.5)
-    axes.text(0.02, 0.97, _words(own, law), size=7.0, va="top", transform=axes.transAxes)
+    words = "\n".join(wrap(_words(own, law), 7.0, grid.words_in))
+    axes.text(0.02, 0.97, words, size=7.0, va="top", transform=axes.transAxes)
     axes.set_xlim(0, float(own["t_s"].max()) * 1.01)
     axes.set_xlabel("s")
     axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,g}"))

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from perflab.analysis.curves.correlation import Correlation
-from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
+from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas, panels
 from perflab.figures.evidence import LATENCY, WINDOW_S, cpu_windows, latency_and_cpu
 from perflab.figures.looks import Look
 from perflab.figures.page import Page
@@ -59,21 +59,23 @@ def _of_service(windows: pd.DataFrame, service: str) -> list[pd.DataFrame]:
 
 def draw_latency_cpu(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw response time against CPU per time window, one panel per service."""
+    services = list(table["service"].unique())
+    grid = page.sheet.grid(len(services), across=len(services), least_in=1.7)
     figure = page_canvas(
         page,
         TITLE,
-        plot_height_in=3.4,
+        plot_height_in=page.sheet.height_in(3.4) * grid.down,
         subtitle=f"Every point is a window of {WINDOW_S:g} s in a valid trial. ρ: Spearman's rank"
         " correlation of the windows within a trial, averaged over the trials that have enough of"
         " them, with its 95% interval.",
         key=_key(page.looks, set(table["treatment"])),
     )
-    services = list(table["service"].unique())
-    panels = figure.subplots(1, len(services), sharey=True, squeeze=False).ravel()
-    for axes, service in zip(panels, services, strict=True):
+    shown = panels(figure, grid, sharey=True)
+    for axes, service in zip(shown, services, strict=True):
         _draw_panel(axes, table[table["service"] == service], page.looks)
         axes.set_xlabel(f"CPU use of {service}, cores")
-    panels[0].set_ylabel("median response time, ms (log)")
+    for axes in shown[:: grid.across]:
+        axes.set_ylabel("median response time, ms (log)")
     return finish(figure)
 
 

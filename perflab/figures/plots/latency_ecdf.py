@@ -95,12 +95,14 @@ def draw_latency_ecdf(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw the share of responses done within a time, by treatment."""
     looks = page.looks
     shared = len(looks) <= SHARED_PANEL
-    count, columns = (1, 1) if shared else (len(looks), 2)
-    grid_rows = -(-count // columns)
+    count = 1 if shared else len(looks)
+    grid = page.sheet.grid(count, across=2, least_in=1.6)
     figure = page_canvas(
         page,
         TITLE,
-        plot_height_in=3.7 if shared else 0.6 + 2.0 * grid_rows,
+        plot_height_in=page.sheet.height_in(3.7)
+        if shared
+        else 0.6 + page.sheet.height_in(2.0) * grid.down,
         subtitle="How to read it: at a time on the axis below, a line is as high as the share of"
         " responses that were done by then; a line further left is faster. A thin line is one valid"
         " trial, a thick one all trials of a treatment pooled, where there are several. Points:"
@@ -109,15 +111,17 @@ def draw_latency_ecdf(table: pd.DataFrame, page: Page) -> LabFigure:
         f" never done.{_others(shared)}",
         key=_key(looks) if shared else (),
     )
-    panels = figure.subplots(grid_rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
+    panels = figure.subplots(
+        grid.down, grid.across, sharex=True, sharey=True, squeeze=False
+    ).ravel()
     for spare in panels[count:]:
         spare.remove()
     for axes, name in zip(panels, looks, strict=False):
         shown = looks if shared else {name: looks[name]}
         _draw_panel(axes, table, shown)
         if not shared:
-            axes.set_title(tick_label(looks[name].label, 3.0, 8, lines=3), size=8)
-    _label_outer(panels[:count], columns)
+            axes.set_title(tick_label(looks[name].label, grid.room_in(3.0), 8, lines=3), size=8)
+    _label_outer(panels[:count], grid.across)
     return finish(figure)
 
 

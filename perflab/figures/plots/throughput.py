@@ -66,13 +66,16 @@ def throughput_table(run: Run, published: Published = nothing_published) -> pd.D
 def draw_throughput(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw each trial's throughput by treatment; lines join the trials of a block."""
     trials, typical = table[table["what"] == TRIAL], table[table["what"].isin(TYPICAL)]
+    known = typical.rename(columns={"throughput_rps": "value"}).to_dict("records")
+    said = {str(each["treatment"]): in_words(each, "{:,.0f}") for each in known}
+    own = rows.of_looks(page.looks, page.sheet, 0.62, said)
     within = 0.0, reach(trials["throughput_rps"], BEYOND)[1]
     leaves = (typical["high"] > within[1]).any()
     published = table[table["what"] == PUBLISHED]
     figure = page_canvas(
         page,
         TITLE,
-        plot_height_in=0.55 + len(page.looks) * rows.height_in(page.looks, 0.62),
+        plot_height_in=0.55 + own.height_in,
         subtitle=" ".join([SUBTITLE, *([ARROW] if leaves else [])]),
         key=[
             *_key(set(trials["state"]), set(typical.loc[typical["n"] > 1, "what"])),
@@ -80,15 +83,18 @@ def draw_throughput(table: pd.DataFrame, page: Page) -> LabFigure:
         ],
     )
     axes = figure.subplots()
-    places = rows.frame(axes, page.looks)
+    places = own.frame(axes)
     trials = trials.assign(y=_heights(trials, places))
     _join_blocks(axes, trials, page.pairs)
     draw_points(axes, trials[trials["state"] != "failed"], "throughput_rps", "y", "treatment",
                 page.looks, s=22)  # fmt: skip
     _draw_failed(axes, trials, page.looks)
-    for each in typical.rename(columns={"throughput_rps": "value"}).to_dict("records"):
-        look = page.looks[str(each["treatment"])]
-        _draw_typical(axes, places[str(each["treatment"])] + TYPICAL_AT, each, look, within)
+    for each in known:
+        name = str(each["treatment"])
+        y = places[name] + TYPICAL_AT
+        own.say(axes, name, 1.015, y - 0.18, size=8, linespacing=1.35,
+                transform=axes.get_yaxis_transform())  # fmt: skip
+        _draw_typical(axes, y, each, page.looks[name], within)
     heights = {name: place + TYPICAL_AT for name, place in places.items()}
     draw_published(axes, published, "throughput_rps", heights)
     axes.set_xlim(left=0)
@@ -98,7 +104,7 @@ def draw_throughput(table: pd.DataFrame, page: Page) -> LabFigure:
     return finish(figure)
 
 
-def _heights(trials: pd.DataFrame, places: Mapping[str, int]) -> pd.Series[float]:
+def _heights(trials: pd.DataFrame, places: Mapping[str, float]) -> pd.Series[float]:
     """Spread a treatment's trials over its row by block, the first block on top."""
     blocks = sorted(trials["block"].unique())
     span = (
@@ -149,15 +155,6 @@ def _draw_typical(
     look: Look,
     within: tuple[float, float],
 ) -> None:
-    axes.text(
-        1.015,
-        y - 0.18,
-        in_words(typical, "{:,.0f}"),
-        transform=axes.get_yaxis_transform(),
-        size=8,
-        va="center",
-        linespacing=1.35,
-    )
     interval = float(typical["low"]), float(typical["high"])
     draw_interval(axes, interval, y, within, arrow_pt=5.0, color=look.color, lw=2.2, zorder=2)
     if typical["n"] > 1:

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
 from perflab.analysis.trials.words import part_words
-from perflab.figures.canvas import WIDTH_IN, LabFigure, finish, only_grid, page_canvas
+from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
 from perflab.figures.evidence import parts, whole_responses
 from perflab.figures.intervals import draw_interval
 from perflab.figures.looks import looks_of, luminance
@@ -53,8 +53,6 @@ WHOLE = "whole response"
 COLUMNS = ["treatment", "part", "mean_ms", "low_ms", "high_ms", "trials", "state"]
 REST = "unaccounted app"
 BAR = 0.62
-# The axes take roughly this part of the figure; numbers need it before the layout is known.
-BAR_IN = WIDTH_IN - rows.LABEL_WIDTH_IN - 0.6
 TOTAL_IN = 1.45
 
 
@@ -93,12 +91,18 @@ def draw_time_breakdown(table: pd.DataFrame, page: Page) -> LabFigure:
     drawn = table[~table["part"].isin([WHOLE, PUBLISHED])]
     published = table[table["part"] == PUBLISHED]
     colors = _colors(drawn)
+    totals = {
+        str(row["treatment"]): row for row in table[table["part"] == WHOLE].to_dict("records")
+    }
+    said = {name: _ends(total) for name, total in totals.items()}
+    own = rows.of_looks(page.looks, page.sheet, 0.44, said)
+    where = own.either(beside="At the bar's end", above="Above the bar")
     figure = page_canvas(
         page,
         TITLE,
-        plot_height_in=0.6 + len(page.looks) * rows.height_in(page.looks, 0.44),
+        plot_height_in=0.6 + own.height_in,
         subtitle="Valid trials, successful responses. Phases from the service's Server-Timing;"
-        " grey: seen from outside. At the bar's end: mean response time with its 95% interval over"
+        f" grey: seen from outside. {where}: mean response time with its 95% interval over"
         " trials (t), drawn where it lies (an arrow: it goes on).",
         key=[
             *(Patch(fc=color, label=part_words(part)) for part, color in colors.items()),
@@ -106,17 +110,19 @@ def draw_time_breakdown(table: pd.DataFrame, page: Page) -> LabFigure:
         ],
     )
     axes = figure.subplots()
-    places = rows.frame(axes, page.looks)
-    totals = {
-        str(row["treatment"]): row for row in table[table["part"] == WHOLE].to_dict("records")
-    }
-    _make_room(axes, [float(each["mean_ms"]) for each in totals.values()], published["mean_ms"])
+    places = own.frame(axes)
+    _make_room(
+        axes, own, [float(each["mean_ms"]) for each in totals.values()], published["mean_ms"]
+    )
     below = {name: place + BAR / 2 + 0.1 for name, place in places.items()}
     draw_published(axes, published, "mean_ms", below)
     for name, place in places.items():
         if name in totals:
-            _draw_bar(axes, place, drawn[drawn["treatment"] == name], colors)
+            inch = axes.get_xlim()[1] / own.plot_in
+            _draw_bar(axes, place, drawn[drawn["treatment"] == name], colors, inch)
             _draw_total(axes, place, totals[name])
+            own.say(axes, name, float(totals[name]["mean_ms"]) + 0.06 * inch, place, size=7.5,
+                    linespacing=1.25)  # fmt: skip
         else:
             _say_nothing(axes, place)
     axes.set_xlabel("mean time, ms")
@@ -124,7 +130,7 @@ def draw_time_breakdown(table: pd.DataFrame, page: Page) -> LabFigure:
     return finish(figure)
 
 
-def _say_nothing(axes: Axes, place: int) -> None:
+def _say_nothing(axes: Axes, place: float) -> None:
     axes.text(
         0.01,
         place,
@@ -135,10 +141,11 @@ def _say_nothing(axes: Axes, place: int) -> None:
     )
 
 
-def _make_room(axes: Axes, totals: list[float], published: pd.Series) -> None:
+def _make_room(axes: Axes, own: rows.Rows[str], totals: list[float], published: pd.Series) -> None:
     """Leave room at the right of the longest bar for its numbers, and for what was published."""
     furthest = float(published.max()) * 1.02 if len(published) else 0.0
-    axes.set_xlim(0, np.fmax(max(totals) * BAR_IN / (BAR_IN - TOTAL_IN), furthest))
+    room_in = own.plot_in - own.room_in(TOTAL_IN)
+    axes.set_xlim(0, np.fmax(max(totals) * own.plot_in / room_in, furthest))
 
 
 def _colors(drawn: pd.DataFrame) -> dict[str, str]:
@@ -148,9 +155,10 @@ def _colors(drawn: pd.DataFrame) -> dict[str, str]:
     return {part: COLORS.get(part) or next(spare) for part in _order(shown) if part in set(shown)}
 
 
-def _draw_bar(axes: Axes, place: int, segments: pd.DataFrame, colors: dict[str, str]) -> None:
+def _draw_bar(
+    axes: Axes, place: float, segments: pd.DataFrame, colors: dict[str, str], inch: float
+) -> None:
     left = 0.0
-    inch = axes.get_xlim()[1] / BAR_IN
     for part, value in zip(segments["part"], segments["mean_ms"], strict=True):
         if value <= 0:
             continue
@@ -170,21 +178,24 @@ def _draw_bar(axes: Axes, place: int, segments: pd.DataFrame, colors: dict[str, 
         left += value
 
 
-def _draw_total(axes: Axes, place: int, total: Mapping[Hashable, Any]) -> None:
-    """Draw the interval of a bar's end just above the bar, and its numbers at the right."""
+def _draw_total(axes: Axes, place: float, total: Mapping[Hashable, Any]) -> None:
+    """Draw the interval of a bar's end just above the bar."""
     mean, low, high = (float(total[name]) for name in ("mean_ms", "low_ms", "high_ms"))
-    n = int(total["trials"])
-    last = axes.get_xlim()[1]
-    above, ends = place - BAR / 2 - 0.08, f"\nn = {n}, no interval"
+    last, above = axes.get_xlim()[1], place - BAR / 2 - 0.08
     if math.isfinite(low):
-        ends = f" [{_total(low)}, {_total(high)}]\nn = {n} trials"
         draw_interval(axes, (low, high), above, (0.0, last), color=INK, lw=1.6, zorder=4,
                       gid="interval")  # fmt: skip
         axes.plot([mean], [above], marker="|", ms=6, mew=1.6, color=INK, zorder=4)
-    axes.text(
-        mean + 0.06 * last / BAR_IN, place, f"{_total(mean)} ms{ends}", size=7.5, va="center",
-        linespacing=1.25,
-    )  # fmt: skip
+
+
+def _ends(total: Mapping[Hashable, Any]) -> str:
+    """Return mean, interval and n of a whole response."""
+    mean, low, high = (float(total[name]) for name in ("mean_ms", "low_ms", "high_ms"))
+    n = int(total["trials"])
+    ends = f"\nn = {n}, no interval"
+    if math.isfinite(low):
+        ends = f" [{_total(low)}, {_total(high)}]\nn = {n} trials"
+    return f"{_total(mean)} ms{ends}"
 
 
 def _short(value: float) -> str:

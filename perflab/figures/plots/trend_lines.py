@@ -13,18 +13,19 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
 from perflab.analysis.treatments.trends import Series
-from perflab.figures.canvas import WIDTH_IN, LabFigure, blank_canvas, finish, only_grid
+from perflab.figures.canvas import LabFigure, blank_canvas, finish, only_grid
 from perflab.figures.intervals import ARROW, draw_interval
 from perflab.figures.looks import PALETTE
 from perflab.figures.page import Page
 from perflab.figures.plots.ratios import LEAST, limits, marks, number
+from perflab.figures.sheets import PAGE
 from perflab.figures.theme import INK, MUTED, styled
 from perflab.figures.words import text_width_in, wrap
 
 PANEL_IN = 2.3
 TITLE_LINE_IN = 0.17
 TITLE_PT = 8.5
-PLOT_IN = WIDTH_IN - 1.0
+PLOT_IN = PAGE.width_in - 1.0
 TICK_PT = 7.0
 POINT, LEVEL, CHANGE = PALETTE[0], INK, PALETTE[1]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -21,17 +22,22 @@ PINGS: dict[str, object] = {
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+def write_targets(folder: Path) -> Run:
+    """Write a rung beside another at the published load, whose pings tell no p99."""
     late = {"delivery_p90_ms": 231.0}
     return write_ladder(
-        tmp_path_factory.mktemp("targets"),
+        folder,
         {("json", 250): [{}, {}, late, REFUSED], ("json_login", 250): [PINGS] * 3},
         {
             ("json", 250): {"scenario": ""},
             ("json_login", 250): {"scenario": "JSON, with login"},
         },
     )
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return write_targets(tmp_path_factory.mktemp("targets"))
 
 
 def row(run: Run, name: str, percentile: str) -> pd.Series:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from perflab.recordings import Run
 from perflab.systems import experiment
 from perflab.systems.inference.analysis.ratio_map import (
     INSIDE,
@@ -19,9 +20,8 @@ from tests.synthetic import Planted, write_run
 GIVEN = {"workers": [4], "round_trip_ms": [0], "commit_delay_us": [0, 5000]}
 
 
-@pytest.fixture(scope="module")
-def table(tmp_path_factory: pytest.TempPathFactory):
-    """Return a map with planted truth: off is 1.1 and 1.6 times as fast as on, async never."""
+def write_map(folder: Path) -> Run:
+    """Write a map with planted truth: off is 1.1 and 1.6 times as fast as on, async never."""
     chosen = experiment("flush_map")
     plan = chosen.plan(chosen.check(GIVEN))
     ratios = {("off", "0"): 1.6, ("on", "0"): 1.6 / 1.1, ("on", "5000"): 1.0}
@@ -29,7 +29,6 @@ def table(tmp_path_factory: pytest.TempPathFactory):
         Planted(dict(each.levels), ratios[_key(each.levels)], each.label)
         for each in plan.treatments
     ]
-    folder: Path = tmp_path_factory.mktemp("map")
     run = write_run(
         folder, treatments=treatments, contrasts=plan.contrasts, experiment="flush_map",
         requests=40, blocks=6, noise=0.01,
@@ -41,7 +40,12 @@ def table(tmp_path_factory: pytest.TempPathFactory):
         for row in trials.to_dict("records")
     ]
     run.valid_trials = lambda: trials  # type: ignore[method-assign]
-    return flush_map(run)
+    return run
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory):
+    return flush_map(write_map(tmp_path_factory.mktemp("map")))
 
 
 def _key(levels) -> tuple[str, str]:

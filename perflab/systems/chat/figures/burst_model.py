@@ -14,16 +14,17 @@ from perflab.figures.nothing import empty_figure
 from perflab.figures.page import Page
 from perflab.figures.plots import rows
 from perflab.figures.plots.milliseconds import log_axis
-from perflab.figures.theme import FAINT, INK, MUTED
+from perflab.figures.theme import INK, MUTED
 from perflab.figures.view import View
+from perflab.figures.words import wrap
 from perflab.recordings import Run
 from perflab.systems.chat.analysis.bursts import burst_model
 
 TITLE = "p90 of deliveries from CPU and bursts"
 # An interval may reach so many times beyond the values.
 BEYOND = 3.0
-
-
+# Room for why there is no prediction.
+WORDS_IN, NARROW_WORDS_IN = 2.2, 0.9
 SHOWN = [
     "treatment", "no_overlap_ms", "predicted_ms", "measured_ms", "low", "high", "error_percent",
     "left_out",
@@ -44,23 +45,24 @@ def draw_bursts(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw measured, predicted and no-overlap p90 per treatment, and the error."""
     if not np.isfinite(table["measured_ms"].astype(float)).any():
         return empty_figure(page, TITLE, page.nothing)
+    own_rows = rows.of_looks(page.looks, page.sheet, 0.3)
     figure = page_canvas(
         page,
         TITLE,
-        plot_height_in=0.7 + len(page.looks) * rows.height_in(page.looks, 0.3),
+        plot_height_in=0.7 + own_rows.height_in,
         subtitle=f"The k-th delivery of a burst waits k times the CPU of one; {_said(table)}"
         " Measured: while all users act, typical value over valid trials with its 95% interval"
         " (an arrow: it goes on).",
         key=_key(),
     )
     left, right = figure.subplots(1, 2, sharey=True, width_ratios=(2, 1))
-    places = rows.frame(left, page.looks)
-    rows.frame(right, page.looks)
+    places = own_rows.frame(left)
+    own_rows.frame(right)
     _draw_ms(left, table.assign(y=table["treatment"].map(places)))
-    _draw_errors(right, table.assign(y=table["treatment"].map(places)))
+    room_in = own_rows.either(beside=WORDS_IN, above=NARROW_WORDS_IN)
+    _draw_errors(right, table.assign(y=table["treatment"].map(places)), room_in)
     for axes in (left, right):
-        for row in [*places.values()][:-1]:
-            axes.axhline(row + 0.5, color=FAINT, lw=0.6, zorder=0)
+        own_rows.rules(axes)
         only_grid(axes, "x")
     return finish(figure)
 
@@ -91,14 +93,15 @@ def _draw_ms(axes: Axes, table: pd.DataFrame) -> None:
     axes.set_xlabel("p90, ms (log)")
 
 
-def _draw_errors(axes: Axes, table: pd.DataFrame) -> None:
+def _draw_errors(axes: Axes, table: pd.DataFrame, room_in: float) -> None:
     known = table[np.isfinite(table["error_percent"].astype(float))]
     axes.axvline(0, color=MUTED, lw=1)
     axes.plot(known["error_percent"], known["y"], ls="", marker="o", ms=5, color=PALETTE[0])
     widest = max(10.0, 1.15 * float(known["error_percent"].abs().max())) if len(known) else 10.0
     axes.set_xlim(-widest, widest)
     for each in table[table["left_out"] != ""].to_dict("records"):
-        axes.text(0.5, each["y"], str(each["left_out"]), ha="center", va="center", color=MUTED,
+        words = "\n".join(wrap(str(each["left_out"]), 7, room_in))
+        axes.text(0.5, each["y"], words, ha="center", va="center", color=MUTED,
                   fontsize=7, transform=axes.get_yaxis_transform(),
                   bbox={"fc": "white", "ec": "none", "pad": 1})  # fmt: skip
     axes.set_xlabel("error, %")

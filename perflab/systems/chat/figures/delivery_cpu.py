@@ -71,10 +71,11 @@ def draw_delivery_cpu(table: pd.DataFrame, page: Page) -> LabFigure:
     windows = table[table["what"] == WINDOW]
     seen = table[table["what"].isin(PUBLISHED.values())]
     shown = phases.shown_treatments(page)
+    grid = phases.grid_of(page, shown)
     figure = page_canvas(
         page,
         TITLE,
-        plot_height_in=3.6 if len(shown) < 3 else 6.4,
+        plot_height_in=page.sheet.height_in(3.6 + 2.8 * (grid.down - 1)),
         subtitle="Every point is a second of a valid trial; its area is the messages delivered in"
         f" it. Dotted: where the study saw latency {_seen(seen)}. Dashed, in a band:"
         " the bend of the nearest broken line with its 95% interval, if there is one; from blocks"
@@ -82,12 +83,12 @@ def draw_delivery_cpu(table: pd.DataFrame, page: Page) -> LabFigure:
         key=[*phases.key(windows["phase"]), *_size_key(windows)],
     )
     panels = phases.panels(
-        figure, len(shown), f"CPU use of {phases.SERVICE}, % of a core", "p90 per second, ms (log)"
+        figure, grid, f"CPU use of {phases.SERVICE}, % of a core", "p90 per second, ms (log)"
     )
     most = float(windows["messages_per_s"].max())
     for axes, (name, look) in zip(panels, shown.items(), strict=True):
         own = table[table["treatment"] == name]
-        _say(axes, look.label, own[own["what"] == KNEE])
+        _say(axes, look.label, own[own["what"] == KNEE], grid.room_in(3.2))
         _draw(axes, own[own["what"] == WINDOW], list(seen["cpu_percent"]), most)
     return finish(figure)
 
@@ -97,11 +98,11 @@ def _seen(seen: pd.DataFrame) -> str:
     return " and ".join(f"{what} ({percent:g}%)" for what, percent in places)
 
 
-def _say(axes: Axes, label: str, found: pd.DataFrame) -> None:
+def _say(axes: Axes, label: str, found: pd.DataFrame, room_in: float) -> None:
     """Write the title of a panel, and draw its knee."""
-    title = tick_label(label, 3.2, 8.5, 1)
+    title = tick_label(label, room_in, 8.5, 1)
     for each in found.to_dict("records"):
-        title = f"{title}\n{tick_label(str(each['words']), 3.2, 7.5, 3)}"
+        title = f"{title}\n{tick_label(str(each['words']), room_in, 7.5, 3)}"
         if math.isfinite(each["cpu_percent"]):
             axes.axvspan(each["low"], each["high"], color=FAINT, lw=0, zorder=0)
             axes.axvline(each["cpu_percent"], color=INK, lw=1.1, ls=(0, (4, 2)), zorder=1)

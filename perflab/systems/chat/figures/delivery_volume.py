@@ -36,19 +36,20 @@ def draw_delivery_volume(table: pd.DataFrame, page: Page) -> LabFigure:
     windows = table[table["what"] == WINDOW]
     target_ms = float(table.loc[table["what"] == TARGET, "p90_ms"].iloc[0])
     shown = phases.shown_treatments(page)
+    grid = phases.grid_of(page, shown)
     figure = page_canvas(
         page,
         TITLE,
-        plot_height_in=3.4 if len(shown) < 3 else 6.0,
+        plot_height_in=page.sheet.height_in(3.4 + 2.6 * (grid.down - 1)),
         subtitle="Every point is a second of a valid trial. Dashed: the study's target of"
         f" {target_ms:g} ms for the p90.{phases.left_out(page, shown)}",
         key=phases.key(windows["phase"]),
     )
     panels = phases.panels(
-        figure, len(shown), "messages delivered per second", "p90 per second, ms (log)"
+        figure, grid, "messages delivered per second", "p90 per second, ms (log)"
     )
     for axes, (name, look) in zip(panels, shown.items(), strict=True):
-        axes.set_title(tick_label(look.label, 3.2, 9, 1))
+        axes.set_title(tick_label(look.label, grid.room_in(3.2), 9, 1))
         _draw(axes, windows[windows["treatment"] == name], target_ms)
     return finish(figure)
 

@@ -28,7 +28,7 @@ from perflab.figures.plots.published_marks import (
     published_key,
 )
 from perflab.figures.points import draw_points
-from perflab.figures.theme import FAINT, INK, MUTED
+from perflab.figures.theme import INK, MUTED
 from perflab.figures.view import View
 from perflab.recordings import Run
 from perflab.systems.chat.analysis.held import targets_ms
@@ -109,10 +109,11 @@ def has_pings(run: Run) -> bool:
 def draw_ladder(table: pd.DataFrame, page: Page, kind: str = DELIVERIES) -> LabFigure:
     """Draw three percentiles per rung."""
     published = table[table["what"] == PUBLISHED]
+    own_rows = rows.of_looks(page.looks, page.sheet, 0.34)
     figure = page_canvas(
         page,
         TITLES[kind],
-        plot_height_in=0.6 + len(page.looks) * rows.height_in(page.looks, 0.34),
+        plot_height_in=0.6 + own_rows.height_in,
         subtitle="Points: trials (hollow: refused). Bar: typical value over valid trials, with its"
         " 95% interval where n allows one (an arrow: it goes on); none of a single trial. Dashed:"
         f" the study's targets. {OF[kind]}",
@@ -120,12 +121,11 @@ def draw_ladder(table: pd.DataFrame, page: Page, kind: str = DELIVERIES) -> LabF
     )
     panels = figure.subplots(1, len(SHARES), sharey=True)
     for axes, (share, own) in zip(panels, table.groupby("percentile"), strict=True):
-        places = rows.frame(axes, page.looks)
+        places = own_rows.frame(axes)
         _draw(axes, own.assign(y=own["treatment"].map(places)))
         lower = {name: place - 0.15 for name, place in places.items()}
         draw_published(axes, own[own["what"] == PUBLISHED], "ms", lower)
-        for row in [*places.values()][:-1]:
-            axes.axhline(row + 0.5, color=FAINT, lw=0.6, zorder=0)
+        own_rows.rules(axes)
         axes.set_xlabel(f"{share}, ms (log)")
         only_grid(axes, "x")
     return finish(figure)

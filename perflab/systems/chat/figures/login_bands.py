@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
+from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas, panels
 from perflab.figures.looks import PALETTE, Look
 from perflab.figures.page import Page
 from perflab.figures.points import draw_points
@@ -58,10 +58,11 @@ def compares_logins(run: Run) -> bool:
 
 def draw_login_bands(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw both bands against users and against volume."""
+    grid = page.sheet.grid(len(PANELS), across=2, least_in=2.0)
     figure = page_canvas(
         page,
         TITLE,
-        plot_height_in=3.5,
+        plot_height_in=page.sheet.height_in(3.5) * grid.down,
         subtitle="Every point is a second of a valid trial. At the same number of users, costly"
         f" logins take {''.join(table['words'])}; published: about {_published():g} points.",
         key=[
@@ -70,8 +71,8 @@ def draw_login_bands(table: pd.DataFrame, page: Page) -> LabFigure:
         ],
     )
     points = table[table["band"] != ""]
-    panels = figure.subplots(1, 2, sharey=True)
-    for axes, (column, words) in zip(panels, PANELS.items(), strict=True):
+    drawn = panels(figure, grid, sharey=True)
+    for axes, (column, words) in zip(drawn, PANELS.items(), strict=True):
         draw_points(axes, points, column, "cpu_percent", "band", LOOKS, s=10, alpha=0.7)
         axes.set_xlabel(words)
         axes.set_xlim(left=0)
@@ -79,7 +80,8 @@ def draw_login_bands(table: pd.DataFrame, page: Page) -> LabFigure:
         axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
         axes.xaxis.set_major_formatter("{x:,.0f}")
         only_grid(axes, "y")
-    panels[0].set_ylabel(f"CPU use of {phases.SERVICE}, % of a core")
+    for axes in drawn[:: grid.across]:
+        axes.set_ylabel(f"CPU use of {phases.SERVICE}, % of a core")
     return finish(figure)
 
 

@@ -58,7 +58,7 @@ def draw_login_cost(table: pd.DataFrame, page: Page) -> LabFigure:
     figure = page_canvas(
         page,
         TITLE,
-        plot_height_in=3.2,
+        plot_height_in=page.sheet.height_in(3.2),
         subtitle="CPU of the service while users join, above that with free logins of the same"
         f" block; bars are 95% intervals (an arrow: they go on).{said}",
         key=_key(table),

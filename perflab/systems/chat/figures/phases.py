@@ -13,6 +13,7 @@ from matplotlib.lines import Line2D
 from perflab.figures.canvas import only_grid
 from perflab.figures.looks import Look, looks_of
 from perflab.figures.page import Page
+from perflab.figures.sheets import Grid
 from perflab.figures.theme import MUTED
 from perflab.recordings import Run
 from perflab.systems.chat.analysis.codec_costs import is_of_codecs
@@ -59,11 +60,16 @@ def left_out(page: Page, shown: dict[str, Look]) -> str:
     return f" Shown: the first {len(shown)} of {every} treatments." if len(shown) < every else ""
 
 
-def panels(figure: Figure, count: int, x_label: str, y_label: str) -> list[Axes]:
-    """Return ``count`` panels in two columns that share their axes, labelled where they end."""
-    columns = min(2, count)
-    grid = figure.subplots(-(-count // columns), columns, sharex=True, sharey=True, squeeze=False)
-    every = list(grid.ravel())
+def grid_of(page: Page, shown: dict[str, Look]) -> Grid:
+    """Return how the panels of treatments stand."""
+    return page.sheet.grid(len(shown), across=2, least_in=2.0)
+
+
+def panels(figure: Figure, grid: Grid, x_label: str, y_label: str) -> list[Axes]:
+    """Return panels that share their axes, labelled where they end."""
+    count, columns = grid.count, grid.across
+    drawn = figure.subplots(grid.down, columns, sharex=True, sharey=True, squeeze=False)
+    every = list(drawn.ravel())
     for spare in every[count:]:
         spare.remove()
     for place, axes in enumerate(every[:count]):

@@ -40,10 +40,11 @@ def draw_stream_timeline(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw each treatment's first valid trial over time, one column per treatment."""
     shown = phases.shown_treatments(page, MOST_COLUMNS)
     seen = set(table["phase"])
+    grid = page.sheet.grid(len(shown), across=MOST_COLUMNS, least_in=1.5)
     figure = page_canvas(
         page,
         TITLE,
-        plot_height_in=5.6,
+        plot_height_in=page.sheet.height_in(5.6),
         subtitle="Seconds of each treatment's first valid trial; shaded by phase. CPU is that of"
         f" {phases.SERVICE}; latency is that of deliveries, from the planned instant of sending."
         f"{phases.left_out(page, shown)}",
@@ -59,7 +60,7 @@ def draw_stream_timeline(table: pd.DataFrame, page: Page) -> LabFigure:
     )  # fmt: skip
     for column, (name, look) in enumerate(shown.items()):
         own = table[table["treatment"] == name]
-        panels[0, column].set_title(tick_label(look.label, 3.2, 9, 1))
+        panels[0, column].set_title(tick_label(look.label, grid.room_in(3.2), 9, 1))
         for axes, what in zip(panels[:, column], PANELS, strict=True):
             _draw(axes, own, what, look.color)
         panels[-1, column].set_xlabel("seconds since the first connection")

@@ -11,7 +11,7 @@ from perflab.figures.looks import PALETTE
 from perflab.figures.page import Page
 from perflab.figures.plots import rows
 from perflab.figures.plots.published_marks import COLOR
-from perflab.figures.theme import FAINT, INK, MUTED
+from perflab.figures.theme import INK, MUTED
 from perflab.figures.view import View
 from perflab.recordings import Run
 from perflab.systems.chat.analysis.study_table import SAME
@@ -30,10 +30,11 @@ def targets_table(run: Run) -> pd.DataFrame:
 def draw_targets(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw a panel for each target and a row for each treatment."""
     kinds = " and ".join(sorted(set(table["of"])))
+    own_rows = rows.of_looks(page.looks, page.sheet, 0.34)
     figure = page_canvas(
         page,
         TITLE,
-        plot_height_in=0.7 + len(page.looks) * rows.height_in(page.looks, 0.34),
+        plot_height_in=0.7 + own_rows.height_in,
         subtitle=f"Share of all trials of a rung whose percentile of {kinds} is within the target,"
         " with its exact 95% interval; a trial that was refused or has too few of them is not"
         " within it. Pings stand for a rung at the published load, deliveries for any other.",
@@ -41,11 +42,10 @@ def draw_targets(table: pd.DataFrame, page: Page) -> LabFigure:
     )
     panels = figure.subplots(1, table["percentile"].nunique(), sharey=True)
     for axes, (share, own) in zip(panels, table.groupby("percentile"), strict=True):
-        places = rows.frame(axes, page.looks)
+        places = own_rows.frame(axes)
         for each in own.to_dict("records"):
             _draw(axes, {str(name): value for name, value in each.items()}, places)
-        for row in [*places.values()][:-1]:
-            axes.axhline(row + 0.5, color=FAINT, lw=0.6, zorder=0)
+        own_rows.rules(axes)
         axes.set_xlim(-0.06, 1.06)
         axes.set_xticks([0, 0.5, 1], ["0", "50%", "100%"])
         axes.set_xlabel(f"{share} within {own['target_ms'].iloc[0]:,.0f} ms")
@@ -53,7 +53,7 @@ def draw_targets(table: pd.DataFrame, page: Page) -> LabFigure:
     return finish(figure)
 
 
-def _draw(axes: Axes, each: dict[str, float | str], places: dict[str, int]) -> None:
+def _draw(axes: Axes, each: dict[str, float | str], places: dict[str, float]) -> None:
     y, trials, met = places[str(each["treatment"])], int(each["trials"]), int(each["met"])
     if int(each["unknown"]) == trials:
         axes.text(0.5, y + 0.12, "n too small", ha="center", va="center", color=MUTED, fontsize=7.5)

@@ -9,7 +9,7 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
+from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas, panels
 from perflab.figures.evidence import trials_shown
 from perflab.figures.intervals import draw_interval, reach
 from perflab.figures.looks import Look, appearance
@@ -87,23 +87,25 @@ def draw_users_held(table: pd.DataFrame, page: Page) -> LabFigure:
     if not table.loc[table["what"] == TRIAL, "ms"].notna().any():
         return empty_figure(page, TITLE, f"{said}. {page.nothing}")
     looks = dict(_looks(table))
+    shares = table[table["percentile"] != ""].groupby("percentile")
+    grid = page.sheet.grid(shares.ngroups, across=shares.ngroups, least_in=1.8)
     figure = page_canvas(
         page,
         TITLE,
-        plot_height_in=3.2,
+        plot_height_in=page.sheet.height_in(3.2 + 2.6 * (grid.down - 1)),
         subtitle=f"{said}. Small points: trials (hollow: refused); lines: typical values, where"
         " there are several, with 95% intervals where n allows them (an arrow: it goes on).",
         key=_key(looks),
     )
-    panels = figure.subplots(1, table["percentile"].nunique() - 1, sharey=True)
-    shares = table[table["percentile"] != ""].groupby("percentile")
-    for axes, (share, own) in zip(panels, shares, strict=True):
+    drawn = panels(figure, grid, sharey=True)
+    for axes, (share, own) in zip(drawn, shares, strict=True):
         _draw(axes, own, looks)
         axes.set_xlabel("users")
         axes.set_title(str(share), fontsize=9)
         log_axis(axes, "y")
         only_grid(axes, "y")
-    panels[0].set_ylabel("latency of deliveries, ms (log)")
+    for axes in drawn[:: grid.across]:
+        axes.set_ylabel("latency of deliveries, ms (log)")
     return finish(figure)
 
 

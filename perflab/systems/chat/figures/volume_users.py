@@ -95,7 +95,7 @@ def draw_volume_users(table: pd.DataFrame, page: Page) -> LabFigure:
     figure = page_canvas(
         page,
         TITLE,
-        plot_height_in=3.3,
+        plot_height_in=page.sheet.height_in(3.3),
         subtitle=" ".join(f"{words}.{WORDS[where]}" for words, where in lines),
         key=_key(table),
     )

@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from perflab.figures.canvas import LabFigure, finish, page_canvas
+from perflab.figures.canvas import LabFigure, finish, page_canvas, panels
 from perflab.figures.looks import PALETTE, appearance
 from perflab.figures.page import Page
 from perflab.figures.plots.milliseconds import log_axis
@@ -41,22 +41,25 @@ def draw_flush_map(table: pd.DataFrame, page: Page) -> LabFigure:
         )
     )
     looks = {group: appearance(place) for place, group in enumerate(groups)}
+    grid = page.sheet.grid(len(PANELS), across=2, least_in=2.0)
     figure = page_canvas(
         page,
         TITLE,
-        plot_height_in=3.5,
+        plot_height_in=page.sheet.height_in(3.5) * grid.down,
         subtitle="Every point is one setting, with 95% intervals over blocks both ways. Across:"
         " what a commit felt of the flush and of the pause planted before it (median commit phase,"
         " on less off), not the pause that was set. Large and filled: the published ratio lies in"
         " the interval, and no effect does not.",
         key=_key(looks),
     )
-    panels = figure.subplots(1, 2, sharex=True)
-    for axes, (name, words) in zip(panels, PANELS.items(), strict=True):
+    drawn = panels(figure, grid, sharex=True)
+    for axes, (name, words) in zip(drawn, PANELS.items(), strict=True):
         _panel(axes, table[table["ratio_of"] == name], looks)
         axes.set_title(words)
+    for axes in drawn[-grid.across :]:
         axes.set_xlabel("what a commit felt, ms (log)")
-    panels[0].set_ylabel("ratio of throughputs (log)")
+    for axes in drawn[:: grid.across]:
+        axes.set_ylabel("ratio of throughputs (log)")
     return finish(figure)
 
 

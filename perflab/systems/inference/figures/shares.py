@@ -12,9 +12,10 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from perflab.analysis.treatments.evaluation import Finding
-from perflab.figures.canvas import WIDTH_IN, LabFigure, finish, only_grid, page_canvas
+from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
 from perflab.figures.looks import PALETTE
 from perflab.figures.page import Page
+from perflab.figures.plots import rows
 from perflab.figures.theme import INK, MUTED
 from perflab.figures.view import Judging, View
 from perflab.figures.words import wrap
@@ -74,10 +75,14 @@ def _told(share: Share, found: Finding) -> dict[str, object]:
 
 def draw_shares(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw a row per claim."""
+    claims = {str(row["name"]): row for row in table.to_dict("records")}
+    labels = {name: _asked(row) for name, row in claims.items()}
+    said = {name: "\n".join([str(row["verdict"]), *_numbers(row)]) for name, row in claims.items()}
+    own_rows = rows.Rows(page.sheet, labels, labels, ROW_IN, ROW_IN, said)
     figure = page_canvas(
         page,
         TITLE,
-        plot_height_in=0.55 + ROW_IN * len(table),
+        plot_height_in=0.55 + own_rows.height_in,
         subtitle="Every point is one block: on, off and no database write are in each. Dashed: the"
         " limit of the rule, fixed before the run; the claim holds on its shaded side. Its"
         " direction is shown where the whole 95% interval lies there. An arrow ends an interval"
@@ -85,15 +90,16 @@ def draw_shares(table: pd.DataFrame, page: Page) -> LabFigure:
         key=_key(bool(table["published"].notna().any())),
     )
     axes = figure.subplots()
-    axes.set_ylim(len(table) - 0.5, -0.5)
-    axes.set_yticks(range(len(table)), [_asked(row) for row in table.to_dict("records")])
-    axes.tick_params(axis="y", length=0, labelcolor=INK, labelsize=7.5)
-    axes.spines["left"].set_visible(False)
+    places = own_rows.frame(axes)
+    axes.tick_params(axis="y", labelsize=7.5)
     low, high = _limits(table)
-    plot_in = WIDTH_IN - LEFT_IN - RIGHT_IN - 0.3
-    axes.set_xlim(low, high + (high - low) * RIGHT_IN / plot_in)
-    for place, row in enumerate(table.to_dict("records")):
-        _draw(axes, place, row, low, high)
+    plot_in = page.sheet.width_in - LEFT_IN - RIGHT_IN - 0.3
+    beyond = own_rows.either(beside=(high - low) * RIGHT_IN / plot_in, above=0.0)
+    axes.set_xlim(low, high + beyond)
+    for name, row in claims.items():
+        _draw(axes, places[name], row, low, high)
+        if beyond:
+            _words(axes, places[name], row, high)
     step = 0.25 if high - low <= 1.4 else 0.5
     ticks = np.arange(math.ceil(low / step) * step, high + 1e-9, step)
     axes.set_xticks(ticks, [f"{tick:.0%}" for tick in ticks])
@@ -121,7 +127,7 @@ def _limits(table: pd.DataFrame) -> tuple[float, float]:
     return max(-1.0, min([0.0, *blocks])) - 0.03, min(2.0, max([1.0, *blocks])) + 0.03
 
 
-def _draw(axes: Axes, place: int, row: Mapping[Hashable, Any], low: float, high: float) -> None:
+def _draw(axes: Axes, place: float, row: Mapping[Hashable, Any], low: float, high: float) -> None:
     limit = float(row["limit"])
     ends = (limit, high) if row["side"] == "above" else (low, limit)
     axes.fill_betweenx([place - 0.42, place + 0.42], *ends, color="#EEF3EE", lw=0, zorder=0)
@@ -146,11 +152,9 @@ def _draw(axes: Axes, place: int, row: Mapping[Hashable, Any], low: float, high:
     if math.isfinite(float(row["published"])):
         axes.plot([float(row["published"])], [place + 0.32], marker="D", ms=5, mfc="white",
                   mec=CLAIMED, mew=1.3, gid="published")  # fmt: skip
-    _words(axes, place, row, high)
 
 
-def _words(axes: Axes, place: int, row: Mapping[Hashable, Any], high: float) -> None:
-    verdict = wrap(str(row["verdict"]), 8, RIGHT_IN - 0.1)
+def _numbers(row: Mapping[Hashable, Any]) -> list[str]:
     words = []
     if math.isfinite(float(row["low"])):
         words.append(f"{row['share']:.0%} [{row['low']:.0%}, {row['high']:.0%}]")
@@ -158,8 +162,14 @@ def _words(axes: Axes, place: int, row: Mapping[Hashable, Any], high: float) -> 
     words.append(f"n = {counted(int(row['n']), 'block')}{left_out}")
     if math.isfinite(float(row["published"])):
         words.append(f"published {row['published']:.0%}")
+    return words
+
+
+def _words(axes: Axes, place: float, row: Mapping[Hashable, Any], high: float) -> None:
+    """Write verdict and numbers at the right of a row."""
+    verdict = wrap(str(row["verdict"]), 8, RIGHT_IN - 0.1)
     width = axes.get_xlim()[1] - axes.get_xlim()[0]
-    text, below = "\n".join(words), LINE * len(verdict)
+    text, below = "\n".join(_numbers(row)), LINE * len(verdict)
     axes.text(high + 0.02 * width, place - 0.46, "\n".join(verdict), size=8, weight="bold",
               va="top", linespacing=1.15)  # fmt: skip
     axes.text(high + 0.02 * width, place - 0.44 + below, text, size=7.5, va="top", linespacing=1.25,

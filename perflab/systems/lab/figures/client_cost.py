@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from perflab.analysis.methods.quantiles import across_trials
-from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
+from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas, panels
 from perflab.figures.evidence import TYPICAL, estimate_row, trials_shown
 from perflab.figures.intervals import draw_interval, reach
 from perflab.figures.looks import Look, appearance
@@ -72,10 +72,11 @@ def draw_client_cost(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw every trial's p95 and CPU cost against the offered rate."""
     clients = enumerate(table["client"].unique())
     looks = {name: Look(*appearance(place), name) for place, name in clients}
+    grid = page.sheet.grid(len(PANELS), across=2, least_in=2.0)
     figure = page_canvas(
         page,
         TITLE,
-        plot_height_in=3.1,
+        plot_height_in=page.sheet.height_in(3.1) * grid.down,
         subtitle="Every point is one trial against the same server; hollow: the generator's"
         " self-check refused it. A line joins the typical values over the valid trials, with their"
         " 95% intervals (median; below 6 trials: geometric mean; an arrow: it goes on), where there"
@@ -85,7 +86,7 @@ def draw_client_cost(table: pd.DataFrame, page: Page) -> LabFigure:
     # Side by side: trials of different clients at one rate would hide each other.
     shifts = {name: 1.05 ** (place - (len(looks) - 1) / 2) for place, name in enumerate(looks)}
     table = table.assign(at=table["rate"] * table["client"].map(shifts))
-    for axes, (response, label) in zip(figure.subplots(1, 2), PANELS.items(), strict=True):
+    for axes, (response, label) in zip(panels(figure, grid), PANELS.items(), strict=True):
         _draw(axes, table[table["response"] == response], looks)
         rates = sorted(table["rate"].unique())
         axes.set_xticks(rates, [f"{rate:,.0f}" for rate in rates])

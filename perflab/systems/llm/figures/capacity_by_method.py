@@ -16,6 +16,7 @@ from perflab.figures.evidence import trials_shown
 from perflab.figures.intervals import ARROW, draw_interval, reach
 from perflab.figures.nothing import empty_figure
 from perflab.figures.page import Page
+from perflab.figures.plots import rows
 from perflab.figures.points import draw_points
 from perflab.figures.theme import FAINT, MUTED
 from perflab.figures.view import View
@@ -43,11 +44,11 @@ def capacity_table(run: Run) -> pd.DataFrame:
     if trials.empty:
         return pd.DataFrame(columns=COLUMNS)
     own = trials.merge(rungs_of(run), on="treatment")
-    rows = [row for method in methods(run) for row in _of_method(method, own)]
+    told = [row for method in methods(run) for row in _of_method(method, own)]
     found = winners(run)
     said = [*(each.words for each in found), agreement(found)]
-    rows += [{"what": SAID, "words": words} for words in said]
-    return pd.DataFrame(rows, columns=COLUMNS)
+    told += [{"what": SAID, "words": words} for words in said]
+    return pd.DataFrame(told, columns=COLUMNS)
 
 
 def _of_method(method: Method, trials: pd.DataFrame) -> Iterator[dict[str, Any]]:
@@ -74,11 +75,15 @@ def draw_capacity(table: pd.DataFrame, page: Page) -> LabFigure:
     if not np.isfinite(own["users"].astype(float)).any():
         return empty_figure(page, TITLE, page.nothing)
     said = "".join(f" {w[:1].upper()}{w[1:]}." for w in table.loc[table["what"] == SAID, "words"])
-    places = _places(own)
+    names = _names(own)
+    typical = own[own["what"] == TYPICAL].to_dict("records")
+    numbers = {_row(row): _number(row) for row in typical}
+    labels = {name: ",\n".join(name) for name in names}
+    own_rows = rows.Rows(page.sheet, labels, labels, ROW_IN, ROW_IN, numbers)
     figure = page_canvas(
         page,
         TITLE,
-        plot_height_in=0.6 + ROW_IN * len(places),
+        plot_height_in=0.6 + own_rows.height_in,
         subtitle="By search: the most users that hold the objectives. By failures: the users at"
         " which failures ended a ramp. Small points: trials (hollow: refused; a triangle: at least"
         f" so many); bars: typical values with 95% intervals over blocks. {ARROW}{said}",
@@ -86,10 +91,12 @@ def draw_capacity(table: pd.DataFrame, page: Page) -> LabFigure:
                                label=AT_LEAST)],
     )  # fmt: skip
     axes = figure.subplots()
+    places = own_rows.frame(axes)
+    axes.spines["left"].set_visible(own_rows.either(beside=True, above=False))
     _draw(axes, own.assign(y=[places[_row(row)] for row in own.to_dict("records")]))
-    axes.set_ylim(len(places) - 0.5, -0.5)
-    axes.set_yticks([*places.values()], [f"{method},\n{version}" for method, version in places])
-    axes.tick_params(axis="y", length=0)
+    for row in typical:
+        own_rows.say(axes, _row(row), 1.01, places[_row(row)], size=7,
+                     transform=axes.get_yaxis_transform())  # fmt: skip
     axes.set_xlabel("users")
     only_grid(axes, "x")
     return finish(figure)
@@ -99,10 +106,11 @@ def _row(row: Mapping[Hashable, Any]) -> tuple[str, str]:
     return str(row["method"]), str(row["version"])
 
 
-def _places(own: pd.DataFrame) -> dict[tuple[str, str], int]:
+def _names(own: pd.DataFrame) -> list[tuple[str, str]]:
+    """Return method and version of each row, in their order."""
     have = {_row(row) for row in own.to_dict("records")}
     names = [(method, version) for method in own["method"].unique() for version in LOOKS]
-    return {name: place for place, name in enumerate(each for each in names if each in have)}
+    return [name for name in names if name in have]
 
 
 def _draw(axes: Axes, own: pd.DataFrame) -> None:
@@ -120,8 +128,6 @@ def _draw(axes: Axes, own: pd.DataFrame) -> None:
         draw_interval(axes, (row["low"], row["high"]), y, within, color=look.color, lw=2.2)
         axes.plot([row["users"]], [y], marker=look.marker, ms=5.5, color=look.color)
         axes.axhline(row["y"] + 0.5, color=FAINT, lw=0.5, zorder=0)
-        axes.annotate(_number(row), (1.01, row["y"]), xycoords=("axes fraction", "data"), size=7,
-                      va="center", annotation_clip=False)  # fmt: skip
 
 
 def _number(row: Mapping[Hashable, Any]) -> str:

@@ -13,7 +13,7 @@ from perflab.figures.looks import PALETTE, Look
 from perflab.figures.page import Page
 from perflab.figures.plots import rows
 from perflab.figures.points import draw_points
-from perflab.figures.theme import FAINT, INK
+from perflab.figures.theme import INK
 from perflab.figures.view import View
 from perflab.recordings import Run
 
@@ -53,10 +53,11 @@ def cost_table(run: Run) -> pd.DataFrame:
 
 def draw_costs(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw a row per treatment and a panel per cost."""
+    own_rows = rows.of_looks(page.looks, page.sheet, 0.3)
     figure = page_canvas(
         page,
         TITLE,
-        plot_height_in=0.6 + len(page.looks) * rows.height_in(page.looks, 0.3),
+        plot_height_in=0.6 + own_rows.height_in,
         subtitle="CPU time of the proxy in the measured stage over its successes, and over their"
         " chunks. Points: trials (hollow: refused); bars: typical value with its 95% interval."
         f" {ARROW} What is not streamed has no chunks.",
@@ -67,13 +68,13 @@ def draw_costs(table: pd.DataFrame, page: Page) -> LabFigure:
     )
     panels = figure.subplots(1, len(PANELS), sharey=True)
     for axes, (panel, _) in zip(panels, PANELS.values(), strict=True):
-        _draw(axes, table[table["panel"] == panel], page)
+        _draw(axes, table[table["panel"] == panel], own_rows)
         axes.set_xlabel(panel)
     return finish(figure)
 
 
-def _draw(axes: Axes, own: pd.DataFrame, page: Page) -> None:
-    places = rows.frame(axes, page.looks)
+def _draw(axes: Axes, own: pd.DataFrame, own_rows: rows.Rows[str]) -> None:
+    places = own_rows.frame(axes)
     points = own[own["what"] == TRIAL]
     points = points.assign(y=points["treatment"].map(places).astype(float) - 0.12)
     draw_points(axes, points, "value", "y", "what", LOOKS, s=16)
@@ -82,8 +83,7 @@ def _draw(axes: Axes, own: pd.DataFrame, page: Page) -> None:
         at = places[row["treatment"]] + 0.15
         draw_interval(axes, (row["low"], row["high"]), at, within, color=INK, lw=1.4, zorder=4)
         axes.plot([row["value"]], [at], marker="|", ms=7, mew=1.5, color=INK, zorder=4)
-    for place in [*places.values()][:-1]:
-        axes.axhline(place + 0.5, color=FAINT, lw=0.6, zorder=0)
+    own_rows.rules(axes)
     axes.set_xlim(0, None)
     only_grid(axes, "x")
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
+from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -15,6 +16,7 @@ from perflab.figures.intervals import ARROW, draw_interval
 from perflab.figures.looks import PALETTE, Look
 from perflab.figures.nothing import empty_figure
 from perflab.figures.page import Page
+from perflab.figures.plots import rows
 from perflab.figures.plots.ratios import limits, ratio_axis
 from perflab.figures.theme import FAINT, INK
 from perflab.figures.view import View
@@ -42,7 +44,7 @@ def pacing_table(run: Run) -> pd.DataFrame:
     With 95% intervals, blocks and verdicts as everywhere (:mod:`perflab.analysis`). Requests per
     second have no factor: with a constant cycle the load sets them.
     """
-    rows = [
+    told = [
         {
             "response": WORDS[each.contrast.response],
             "what": what,
@@ -55,7 +57,7 @@ def pacing_table(run: Run) -> pd.DataFrame:
         for each in evaluate(run)
         if (what := _what(each)) and each.contrast.response in RESPONSES and each.effect
     ]
-    return pd.DataFrame(rows, columns=COLUMNS)
+    return pd.DataFrame(told, columns=COLUMNS)
 
 
 def _what(finding: Finding) -> str:
@@ -74,10 +76,13 @@ def draw_pacing(table: pd.DataFrame, page: Page) -> LabFigure:
     shown = sorted(table.to_dict("records"), key=lambda row: (
         responses.index(row["response"]), [*LOOKS].index(row["what"])
     ))  # fmt: skip
+    labels = {_name(row): ",\n".join(_name(row)) for row in shown}
+    said = {_name(row): f"{_interval(row)}\n{row['verdict']}" for row in shown}
+    own_rows = rows.Rows(page.sheet, labels, labels, ROW_IN, ROW_IN, said)
     figure = page_canvas(
         page,
         TITLE,
-        plot_height_in=0.6 + ROW_IN * len(shown),
+        plot_height_in=0.6 + own_rows.height_in,
         subtitle="The same two versions and the same fast model, once with a constant cycle and"
         " once without pacing. Bars: 95% intervals over blocks. The factor is the ratio without"
         f" pacing over the one with it: 1 would say that pacing changes nothing. {ARROW}",
@@ -93,34 +98,34 @@ def draw_pacing(table: pd.DataFrame, page: Page) -> LabFigure:
         LEAST,
     )
     within = (math.exp(low), math.exp(high))
-    for place, row in enumerate(shown):
-        _draw(axes, place, {str(name): value for name, value in row.items()}, within)
+    places = own_rows.frame(axes)
+    axes.spines["left"].set_visible(own_rows.either(beside=True, above=False))
+    for row in shown:
+        place = places[_name(row)]
+        _draw(axes, place, row, within)
+        own_rows.say(axes, _name(row), 1.01, place, size=7,
+                     transform=axes.get_yaxis_transform())  # fmt: skip
     axes.axvline(1, color=INK, lw=0.8)
-    axes.set_ylim(len(shown) - 0.5, -0.5)
-    axes.set_yticks(range(len(shown)), [_label(row["response"], row["what"]) for row in shown])
-    axes.tick_params(axis="y", length=0)
-    ratio_axis(axes, *within, width_in=WIDTH_IN)
+    ratio_axis(axes, *within, width_in=page.sheet.within(WIDTH_IN))
     axes.set_xlabel("new over old (log)")
     only_grid(axes, "x")
     return finish(figure)
 
 
-def _label(response: str, what: str) -> str:
-    return f"{response},\n{what}"
+def _name(row: Mapping[Hashable, Any]) -> tuple[str, str]:
+    return str(row["response"]), str(row["what"])
 
 
-def _draw(axes: Axes, place: int, row: Mapping[str, float], within: tuple[float, float]) -> None:
+def _draw(
+    axes: Axes, place: float, row: Mapping[Hashable, Any], within: tuple[float, float]
+) -> None:
     look = LOOKS[str(row["what"])]
     draw_interval(axes, (row["low"], row["high"]), place, within, color=look.color, lw=1.6)
     axes.plot([row["ratio"]], [place], marker=look.marker, ms=5, color=look.color)
     axes.axhline(place + 0.5, color=FAINT, lw=0.5, zorder=0)
-    axes.annotate(
-        f"{_interval(row)}\n{row['verdict']}", (1.01, place), xycoords=("axes fraction", "data"),
-        size=7, va="center", annotation_clip=False,
-    )  # fmt: skip
 
 
-def _interval(row: Mapping[str, float]) -> str:
+def _interval(row: Mapping[Hashable, Any]) -> str:
     if not math.isfinite(row["low"]):
         return f"{number(row['ratio'])}, n = {row['n']:.0f}"
     between = f"[{number(row['low'])}, {number(row['high'])}]"

@@ -81,7 +81,7 @@ def draw_stream_times(table: pd.DataFrame, page: Page) -> LabFigure:
     figure = page_canvas(
         page,
         TITLE,
-        plot_height_in=0.5 + 1.9 * len(families),
+        plot_height_in=0.5 + page.sheet.height_in(1.9) * len(families),
         subtitle="A line is as high as the share that came within a time; further left is sooner."
         " The first chunk counts from the planned instant. Thin: valid trials; thick: all of a"
         " version, where there are several. Gaps of 0 (one read brought both chunks) stand at"

@@ -25,7 +25,7 @@ TITLE = "requests under way over time"
 UNDER_WAY, FAILED = "under way", "failed"
 COLUMNS = ["treatment", "trial_id", "what", "t_s", "value"]
 STEPS = 200
-PANEL_IN, LABEL_IN, ACROSS = 1.7, 2.9, 2
+PANEL_IN, LABEL_IN = 1.7, 2.9
 ROOM = 1.12
 
 
@@ -62,25 +62,25 @@ def _of_trial(own: pd.DataFrame) -> Iterator[dict[str, Any]]:
 
 def draw_over_time(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw a panel per treatment: a line per trial, and failures as they add up."""
-    down = -(-len(page.looks) // ACROSS)
+    grid = page.sheet.grid(max(2, len(page.looks)), across=2, least_in=1.6)
     figure = page_canvas(
         page,
         TITLE,
-        plot_height_in=0.4 + PANEL_IN * down,
+        plot_height_in=0.4 + page.sheet.height_in(PANEL_IN) * grid.down,
         subtitle="A line is a trial: requests that were sent and had not their last byte. Crosses:"
         " requests that failed, as they add up. Of ramps, time counts from the first user.",
         key=_key(table),
     )
-    panels = figure.subplots(down, ACROSS, squeeze=False).ravel()
+    panels = figure.subplots(grid.down, grid.across, squeeze=False).ravel()
     for axes in panels[len(page.looks) :]:
         axes.remove()
     for axes, (name, look) in zip(panels, page.looks.items(), strict=False):
         own = table[table["treatment"] == name]
         if own.empty:
-            say(axes, f"{look.label}: no trial", LABEL_IN)
+            say(axes, f"{look.label}: no trial", grid.room_in(LABEL_IN))
             continue
         _draw(axes, own)
-        axes.set_title(tick_label(look.label, LABEL_IN, 7.5, lines=2), size=7.5)
+        axes.set_title(tick_label(look.label, grid.room_in(LABEL_IN), 7.5, lines=2), size=7.5)
     return finish(figure)
 
 

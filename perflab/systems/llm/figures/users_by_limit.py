@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from perflab.analysis.methods.single_runs import scatter
-from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
+from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas, panels
 from perflab.figures.evidence import trials_shown
 from perflab.figures.page import Page
 from perflab.figures.points import draw_points
@@ -98,18 +98,20 @@ def _others(points: pd.DataFrame) -> list[dict[str, Any]]:
 def draw_limits(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw users over descriptors at the left, and the failure rate of a stop at the right."""
     said = "".join(f" {words}." for words in table.loc[table["what"] == SAID, "words"])
+    grid = page.sheet.grid(2, across=2, least_in=2.0)
+    where = "At the right" if grid.across == 2 else "Below"
     figure = page_canvas(
         page,
         TITLE,
-        plot_height_in=3.2,
+        plot_height_in=page.sheet.height_in(3.2) * grid.down,
         subtitle="Points: trials (hollow: refused; a triangle: fewer failed than the threshold, so"
         " at least so many users). Crosses: published, one run each, at the sockets that an event"
-        " loop of Windows can hold. At the right the failure rate that a stop would print if it"
+        f" loop of Windows can hold. {where} the failure rate that a stop would print if it"
         " counted what it broke off as failed: a few failures of hundreds of requests are a few"
         f" percent, not half.{said}",
         key=[*key(table[table["what"] == TRIAL]), *_key()],
     )
-    left, right = figure.subplots(1, 2)
+    left, right = panels(figure, grid)
     for axes, column in ((left, "users"), (right, "share")):
         _draw(axes, table, column)
         axes.set_xlabel("descriptors that the proxy may have")

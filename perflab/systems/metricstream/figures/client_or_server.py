@@ -17,7 +17,7 @@ from perflab.figures.looks import PALETTE, Look
 from perflab.figures.page import Page
 from perflab.figures.plots import rows
 from perflab.figures.points import draw_points
-from perflab.figures.theme import FAINT, MUTED
+from perflab.figures.theme import MUTED
 from perflab.figures.view import Judging, View
 from perflab.recordings import Run
 from perflab.systems.metricstream.limited_by import (
@@ -106,10 +106,11 @@ def draw_limits(table: pd.DataFrame, page: Page) -> LabFigure:
     looks = {name: page.looks[name] for name in shown if name in page.looks}
     told = table.loc[table["what"] == SAID, "words"].astype(str)
     said = ". ".join(f"{each[:1].upper()}{each[1:]}" for each in told)
+    own_rows = rows.of_looks(looks, page.sheet, 0.4)
     figure = page_canvas(
         page,
         TITLE,
-        plot_height_in=0.6 + len(looks) * rows.height_in(looks, 0.4),
+        plot_height_in=0.6 + own_rows.height_in,
         subtitle="Points: trials (hollow: refused). Dashed: the target rate, all of it, one core."
         f" A generator that misses {REACHED:.0%} of its target on a server that has room, where the"
         " lab's client reaches it in the same block, is itself the limit. Success: of what was"
@@ -121,15 +122,14 @@ def draw_limits(table: pd.DataFrame, page: Page) -> LabFigure:
     )
     panels = figure.subplots(1, len(PANELS), sharey=True)
     for axes, (panel, (words, *_)) in zip(panels, PANELS.items(), strict=True):
-        _draw(axes, table[table["panel"] == panel], looks)
+        _draw(axes, table[table["panel"] == panel], own_rows)
         axes.set_xlabel(words)
     return finish(figure)
 
 
-def _draw(axes: Axes, own: pd.DataFrame, looks: Mapping[str, Look]) -> None:
-    places = rows.frame(axes, looks)
-    for place in [*places.values()][:-1]:
-        axes.axhline(place + 0.5, color=FAINT, lw=0.6, zorder=0)
+def _draw(axes: Axes, own: pd.DataFrame, own_rows: rows.Rows[str]) -> None:
+    places = own_rows.frame(axes)
+    own_rows.rules(axes)
     points = own[own["what"].isin(LOOKS)]
     at = points["treatment"].map(places).astype(float)
     draw_points(axes, points.assign(y=at), "value", "y", "what", LOOKS, s=20)

@@ -43,7 +43,9 @@ ENDS = {
     "published: most connecting": {"connect": "high", "wait": "low", "close": "low"},
 }
 COLUMNS = ["what", "treatment", "part", "value", "low", "high", "n"]
-BAR, ROOM, SMALLEST = 0.6, 1.55, 0.045
+BAR, SMALLEST = 0.6, 0.045
+# The end of the axis where numbers stand beside bars, and where they stand above them.
+ROOM, NARROW_ROOM = 1.55, 1.12
 
 
 def parts_table(run: Run) -> pd.DataFrame:
@@ -97,25 +99,31 @@ def draw_parts(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw a stacked bar per treatment, and one for either end of the published ranges."""
     told = {name: Look(MUTED, "D", name) for name in ENDS if name in set(table["treatment"])}
     looks = {**page.looks, **told}
+    parts = {name: table[table["treatment"] == name].set_index("part") for name in looks}
+    said = {name: _said(own) for name, own in parts.items() if MEASURED in set(own["what"])}
+    own_rows = rows.of_looks(looks, page.sheet, 0.36, said)
+    where = own_rows.either(beside="At the right", above="Above a row")
     figure = page_canvas(
         page,
         TITLE,
-        plot_height_in=0.6 + len(looks) * rows.height_in(looks, 0.36),
-        subtitle="Mean shares of valid trials, successful requests. At the right: share of"
+        plot_height_in=0.6 + own_rows.height_in,
+        subtitle=f"Mean shares of valid trials, successful requests. {where}: share of"
         " connecting with its 95% t interval over trials (drawn above the bar), and the parts' sum."
         " Published are ranges, of another machine, client and load; their upper ends exceed 100%.",
         key=[Patch(fc=color, label=_words(part)) for part, color in COLORS.items()],
     )
     axes = figure.subplots()
-    for name, place in rows.frame(axes, looks).items():
-        own = table[table["treatment"] == name].set_index("part")
+    for name, place in own_rows.frame(axes).items():
+        own = parts[name]
         why = NO_POST if own.empty else str(own["what"].iloc[0])
         if why in (NO_POST, NO_TRIAL):
             axes.text(0.01, place, why, size=7.5, va="center", color=MUTED)
             continue
         _bar(axes, place, own)
-        _text(axes, place, own)
-    axes.set_xlim(0, ROOM)
+        if name in said:
+            own_rows.say(axes, name, 1.07, place, size=7, linespacing=1.2)
+            _draw_interval(axes, place, own)
+    axes.set_xlim(0, own_rows.either(beside=ROOM, above=NARROW_ROOM))
     axes.set_xticks(np.arange(0, 1.01, 0.2), [f"{share:.0%}" for share in np.arange(0, 1.01, 0.2)])
     axes.set_xlabel("share of a request's time", loc="left")
     only_grid(axes, "x")
@@ -128,7 +136,7 @@ def _words(part: str) -> str:
     return f"{part} (published: {STATED[part].replace('_', ' ')})" if part in STATED else part
 
 
-def _bar(axes: Axes, place: int, own: pd.DataFrame) -> None:
+def _bar(axes: Axes, place: float, own: pd.DataFrame) -> None:
     left = 0.0
     for part, color in COLORS.items():
         value = float(own["value"].get(part, math.nan))
@@ -142,15 +150,20 @@ def _bar(axes: Axes, place: int, own: pd.DataFrame) -> None:
         left += value
 
 
-def _text(axes: Axes, place: int, own: pd.DataFrame) -> None:
-    if own["what"].iloc[0] == PUBLISHED:
-        return
-    value, low, high, n = (
-        float(own[name].get("connect", math.nan)) for name in ("value", "low", "high", "n")
-    )
+def _said(own: pd.DataFrame) -> str:
+    """Return the share of connecting with its interval, and what all parts take."""
+    value, low, high, n = _connecting(own)
     ends = f" [{low:.1%}, {high:.1%}]" if math.isfinite(low) else ", no interval"
-    words = f"connect {value:.1%}{ends}\n{own['value'][WHOLE]:.3g} ms, n = {n:.0f}"
-    axes.text(1.07, place, words, size=7, va="center", linespacing=1.2)
+    return f"connect {value:.1%}{ends}\n{own['value'][WHOLE]:.3g} ms, n = {n:.0f}"
+
+
+def _connecting(own: pd.DataFrame) -> list[float]:
+    names = ("value", "low", "high", "n")
+    return [float(own[name].get("connect", math.nan)) for name in names]
+
+
+def _draw_interval(axes: Axes, place: float, own: pd.DataFrame) -> None:
+    _, low, high, _ = _connecting(own)
     draw_interval(axes, (low, high), place - BAR / 2 - 0.07, (0.0, 1.0), color=INK, lw=1.5,
                   zorder=4)  # fmt: skip
 

@@ -15,7 +15,7 @@ from perflab.figures.looks import PALETTE, Look
 from perflab.figures.page import Page
 from perflab.figures.plots import rows
 from perflab.figures.points import draw_points
-from perflab.figures.theme import FAINT, INK
+from perflab.figures.theme import INK
 from perflab.figures.view import View
 from perflab.recordings import Run, published
 from perflab.systems.metricstream.preset import PHASES_TABLE, STUDY
@@ -60,13 +60,17 @@ def _published(have: dict[str, str]) -> list[dict[str, Any]]:
 def draw_success(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw a row per treatment: trials, the typical value in numbers, and published marks."""
     known = [MARKS[what] for what in MARKS if what in set(table["what"])]
+    typical = table[table["what"] == TYPICAL].to_dict("records")
+    said = {str(row["treatment"]): _words(row) for row in typical}
+    own_rows = rows.of_looks(page.looks, page.sheet, 0.46, said)
+    where = own_rows.either(beside="At the right", above="Above a row")
     figure = page_canvas(
         page,
         TITLE,
-        plot_height_in=0.6 + len(page.looks) * rows.height_in(page.looks, 0.46),
+        plot_height_in=0.6 + own_rows.height_in,
         subtitle="Success here: an answer of 202 within the time-out, of all requests planned."
         " The study does not define its own, and its phases do not chain: its numbers lie beside"
-        " these, and are compared with nothing. At the right: typical value of the valid trials"
+        f" these, and are compared with nothing. {where}: typical value of the valid trials"
         " with its 95% interval (hollow points: refused trials).",
         key=[
             Line2D([], [], ls="", marker="o", ms=4, color=PALETTE[0], label="trial"),
@@ -78,19 +82,20 @@ def draw_success(table: pd.DataFrame, page: Page) -> LabFigure:
         ],
     )
     axes = figure.subplots()
-    places = rows.frame(axes, page.looks)
+    places = own_rows.frame(axes)
     points = table[table["what"] == TRIAL].assign(
         y=lambda own: own["treatment"].map(places).astype(float) - 0.12
     )
     draw_points(axes, points, "value", "y", "what", LOOKS, s=18)
-    for row in table[table["what"] == TYPICAL].to_dict("records"):
-        _draw_typical(axes, places[row["treatment"]] + 0.12, row)
+    for row in typical:
+        place = places[row["treatment"]]
+        _draw_typical(axes, place + 0.12, row)
+        own_rows.say(axes, row["treatment"], 106, place, size=7, linespacing=1.2)
     for row in table[table["what"].isin(MARKS)].to_dict("records"):
         axes.plot([row["value"]], [places[row["treatment"]] + 0.12], ls="", ms=5.5, mfc="white",
                   marker=MARKS[row["what"]][0], mec=PALETTE[1], mew=1.3, zorder=5)  # fmt: skip
-    for place in [*places.values()][:-1]:
-        axes.axhline(place + 0.5, color=FAINT, lw=0.6, zorder=0)
-    axes.set_xlim(-2, ROOM)
+    own_rows.rules(axes)
+    axes.set_xlim(-2, own_rows.either(beside=ROOM, above=104.0))
     axes.set_xticks(range(0, 101, 20))
     axes.set_xlabel("success, % of the requests that were planned", loc="left")
     only_grid(axes, "x")
@@ -100,8 +105,10 @@ def draw_success(table: pd.DataFrame, page: Page) -> LabFigure:
 def _draw_typical(axes: Axes, at: float, row: dict[Any, Any]) -> None:
     draw_interval(axes, (row["low"], row["high"]), at, (0.0, 100.0), color=INK, lw=1.5, zorder=4)
     axes.plot([row["value"]], [at], marker="|", ms=7, mew=1.5, color=INK, zorder=4)
-    words = in_words(row, "{:.4g}").replace("\n", " ", 1).replace(" ", "% ", 1)
-    axes.text(106, at - 0.12, words, size=7, va="center", linespacing=1.2)
+
+
+def _words(row: dict[Any, Any]) -> str:
+    return in_words(row, "{:.4g}").replace("\n", " ", 1).replace(" ", "% ", 1)
 
 
 def has_phases(run: Run) -> bool:

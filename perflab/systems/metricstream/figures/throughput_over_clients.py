@@ -87,7 +87,7 @@ def draw_clients(table: pd.DataFrame, page: Page) -> LabFigure:
     figure = page_canvas(
         page,
         TITLE,
-        plot_height_in=3.3,
+        plot_height_in=page.sheet.height_in(3.3),
         subtitle=" ".join(
             [
                 "Every point is a trial (hollow: refused; where the client was the limit, it is"

@@ -27,6 +27,9 @@ PANELS = {
 }
 COLUMNS = ["treatment", "t_s", "answered", *PANELS]
 MB = 1e6
+PANEL_IN = 0.95
+# Names of counts stand at the side.
+LEAST_IN = 0.78
 # More lines than colours could not be told apart.
 MOST = 8
 
@@ -68,7 +71,7 @@ def draw_counts(table: pd.DataFrame, page: Page) -> LabFigure:
     figure = page_canvas(
         page,
         TITLE,
-        plot_height_in=0.4 + 0.95 * len(PANELS),
+        plot_height_in=0.4 + max(LEAST_IN, page.sheet.height_in(PANEL_IN)) * len(PANELS),
         subtitle="Each treatment's first valid trial, asked five times a second. A line is broken"
         f" where the service did not answer.{said}",
         key=[

@@ -27,7 +27,6 @@ from perflab.figures.plots.published_marks import (
     published_key,
 )
 from perflab.figures.points import draw_points
-from perflab.figures.theme import FAINT
 from perflab.figures.view import View
 from perflab.recordings import Run, published_value
 from perflab.recordings.responses import at_least_column
@@ -120,10 +119,11 @@ def draw_ladder(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw a row per rung, in the order of the ladder, and a panel per response."""
     page = replace(page, looks=_in_order(page.looks))
     published = table[table["what"] == PUBLISHED]
+    own_rows = rows.of_looks(page.looks, page.sheet, 0.34)
     figure = page_canvas(
         page,
         TITLE,
-        plot_height_in=0.6 + len(page.looks) * rows.height_in(page.looks, 0.34),
+        plot_height_in=0.6 + own_rows.height_in,
         subtitle="Points: trials (hollow: refused). An arrowhead is a trial in which downloads"
         " timed out: its time is at least that. Published: one run of each, of another machine;"
         " that of step 0 is such a bound, too." + _vouching(table),
@@ -131,7 +131,7 @@ def draw_ladder(table: pd.DataFrame, page: Page) -> LabFigure:
     )
     panels = figure.subplots(1, len(PANELS), sharey=True)
     for axes, (panel, words, _, _) in zip(panels, PANELS.values(), strict=True):
-        _draw(axes, table[table["panel"] == panel], page, is_log=panel != "succeeded")
+        _draw(axes, table[table["panel"] == panel], own_rows, is_log=panel != "succeeded")
         axes.set_xlabel(words)
     return finish(figure)
 
@@ -142,8 +142,8 @@ def _in_order(looks: Mapping[str, Look]) -> dict[str, Look]:
     return {name: looks[name] for name in ordered}
 
 
-def _draw(axes: Axes, own: pd.DataFrame, page: Page, is_log: bool) -> None:
-    places = rows.frame(axes, page.looks)
+def _draw(axes: Axes, own: pd.DataFrame, own_rows: rows.Rows[str], is_log: bool) -> None:
+    places = own_rows.frame(axes)
     points = own[own["what"] != PUBLISHED].assign(
         y=own["treatment"].map(places).astype(float) + 0.12
     )
@@ -154,8 +154,7 @@ def _draw(axes: Axes, own: pd.DataFrame, page: Page, is_log: bool) -> None:
         "value",
         {name: place - 0.17 for name, place in places.items()},
     )
-    for row in [*places.values()][:-1]:
-        axes.axhline(row + 0.5, color=FAINT, lw=0.6, zorder=0)
+    own_rows.rules(axes)
     highest = own["value"].max()
     if is_log:
         log_axis(axes, "x")

@@ -77,7 +77,7 @@ def draw_threads(table: pd.DataFrame, page: Page) -> LabFigure:
     figure = page_canvas(
         page,
         TITLE,
-        plot_height_in=3.2,
+        plot_height_in=page.sheet.height_in(3.2),
         subtitle="Every point is a trial (hollow: refused). Line: downloads / threads, rounded up,"
         " times the seconds that the model takes over one connection of the link; nothing is"
         " fitted.",

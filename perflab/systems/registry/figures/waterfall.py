@@ -119,30 +119,28 @@ def _of_trial(name: object, own: pd.DataFrame) -> pd.DataFrame:
 def draw_waterfall(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw a panel per treatment, all with one axis of time."""
     shown = [name for name in page.looks if name in set(table["treatment"])]
-    rows = math.ceil(len(shown) / PER_ROW)
+    grid = page.sheet.grid(len(shown), across=PER_ROW, least_in=1.6)
     figure = page_canvas(
         page,
         TITLE,
-        plot_height_in=0.4 + 2.3 * rows,
+        plot_height_in=0.4 + page.sheet.height_in(2.3) * grid.down,
         subtitle="Each treatment's first valid trial; all downloads start at 0, and stand in the"
         " order in which they end. How long the service read one is what it says itself; a buffered"
         f" answer begins when all of it is read.{_whose(shown)}",
         key=[Line2D([], [], color=color, lw=3, label=words) for words, color in COLORS.items()],
     )
-    panels = figure.subplots(
-        rows, min(PER_ROW, len(shown)), sharex=True, squeeze=False
-    ).flatten()  # fmt: skip
+    panels = figure.subplots(grid.down, grid.across, sharex=True, squeeze=False).flatten()
     for axes, name in zip(panels, shown, strict=False):
-        axes.set_title(tick_label(page.looks[name].label, 2.1, 8, 2), fontsize=8)
+        axes.set_title(tick_label(page.looks[name].label, grid.room_in(2.1), 8, 2), fontsize=8)
         _draw(axes, table[table["treatment"] == name])
     for axes in panels[len(shown) :]:
         axes.set_visible(False)
     panels[0].set_xlim(0, 1.03 * float(table["end_s"].max()))
     for number, axes in enumerate(panels[: len(shown)]):
-        if number + PER_ROW >= len(shown):
+        if number + grid.across >= len(shown):
             axes.set_xlabel("seconds since the start")
             axes.tick_params(axis="x", labelbottom=True)
-        if number % PER_ROW == 0:
+        if number % grid.across == 0:
             axes.set_ylabel("downloads")
     return finish(figure)
 
