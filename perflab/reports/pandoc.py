@@ -6,13 +6,17 @@ too, so that no TeX and no package of the system is asked for.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from PIL import Image
+
 from perflab.errors import ExportRefused
+from perflab.host.temporary_folders import temporary
 
 # Text only: no element of HTML, nothing that is fetched.
 READER = "gfm-raw_html+attributes"
@@ -33,8 +37,54 @@ TYPST = """\
   fill: luma(240), inset: 8pt, width: 100%, stroke: (left: 3pt + rgb("#cc6600")), it.body)
 #let horizontalrule = line(length: 100%)
 """
-# A picture as pandoc writes it; the last sizes it to its line.
-IMAGE = re.compile(r"(?<=image\()(\"(?:[^\"\\]|\\.)*\")")
+# A picture as pandoc writes it where nothing says how wide it is.
+IMAGE = re.compile(r"(?<=image\()(\"(?:[^\"\\]|\\.)*\")(?=\))")
+# Of a page's text, inches; what is below a picture is left for its caption.
+WIDEST_IN, TALLEST_IN = 6.0, 7.6
+# Pictures are as wide as a page by themselves; of one that would be too tall, how wide it shall be.
+NARROWED = """\
+local widths = {%s}
+function Image(image)
+  image.attributes.width = widths[image.src]
+  return image
+end
+"""
+# LaTeX breaks no line of a table by itself: columns of a wide one get shares of the page, by the
+# letters of their longest cell, within bounds that its longest word sets.
+BROKEN = """\
+function Table(whole)
+  local longest, words, wide = {}, {}, 0
+  local function measure(rows)
+    for _, row in ipairs(rows) do
+      for n, cell in ipairs(row.cells) do
+        local text = pandoc.utils.stringify(cell)
+        longest[n] = math.max(longest[n] or 1, utf8.len(text) or #text)
+        for word in text:gmatch('%S+') do words[n] = math.max(words[n] or 1, #word) end
+      end
+    end
+  end
+  measure(whole.head.rows)
+  for _, body in ipairs(whole.bodies) do measure(body.body) end
+  for n in ipairs(whole.colspecs) do wide = wide + (longest[n] or 1) end
+  if wide <= 85 then return nil end
+  local shares, all = {}, 0
+  for n in ipairs(whole.colspecs) do
+    local word = words[n] or 1
+    shares[n] = math.max(word + 2, math.min(longest[n] or 1, 24, 3 * word))
+    all = all + shares[n]
+  end
+  for n, spec in ipairs(whole.colspecs) do whole.colspecs[n] = {spec[1], shares[n] / all} end
+  return whole
+end
+"""
+# Commands are longer than a line, and tables have many columns.
+PREAMBLE = r"""\usepackage{etoolbox,fvextra}
+\AtBeginEnvironment{longtable}{\footnotesize}
+\fvset{breaklines=true,breakanywhere=true,fontsize=\footnotesize}
+\AtBeginDocument{\ifcsname Highlighting\endcsname\RecustomVerbatimEnvironment{Highlighting}%
+  {Verbatim}{commandchars=\\\{\},breaklines,breakanywhere,fontsize=\footnotesize}\fi}
+"""
+SIZE_OF_SVG = re.compile(rb'viewBox="0 0 ([\d.]+) ([\d.]+)"')
 
 
 def check_installed(formats: list[str]) -> None:
@@ -59,20 +109,29 @@ def check_installed(formats: list[str]) -> None:
 def docx(text: str, folder: Path) -> bytes:
     """Return sections as a Word document; links to pictures are relative to ``folder``."""
     target = folder / "document.docx"
-    _convert(text, "docx", folder, target)
+    _convert(text, "docx", folder, target, options=_narrowed(folder))
     return target.read_bytes()
 
 
 def tex(text: str) -> str:
     """Return a section as LaTeX, without what stands around it in a document."""
-    return _convert(text, "latex", Path())
+    return _latex(text)
 
 
 def tex_document(text: str) -> tuple[str, str]:
     """Return what stands before and after the sections of ``text`` in a document in LaTeX."""
     begin = "\\begin{document}\n"
-    head, _, _ = _convert(text, "latex", Path(), options=["--standalone"]).partition(begin)
+    told = ("geometry:margin=2cm", f"header-includes={PREAMBLE}")
+    included = ["--standalone", *(word for each in told for word in ("--variable", each))]
+    head, _, _ = _latex(text, included).partition(begin)
     return head + begin, "\\end{document}\n"
+
+
+def _latex(text: str, options: Sequence[str] = ()) -> str:
+    with temporary("latex") as folder:
+        script = folder / "broken.lua"
+        script.write_text(BROKEN)
+        return _convert(text, "latex", folder, options=["--lua-filter", str(script), *options])
 
 
 def pdf(text: str, folder: Path, title: str) -> bytes:
@@ -85,7 +144,8 @@ def pdf(text: str, folder: Path, title: str) -> bytes:
     """
     import typst
 
-    body = IMAGE.sub(r"\1, width: 100%", _convert(text, "typst", folder))
+    written = _convert(text, "typst", folder, options=_narrowed(folder))
+    body = IMAGE.sub(r"\1, width: 100%", written)
     source = folder / "document.typ"
     named = title.replace("\\", "\\\\").replace('"', '\\"')
     source.write_text(f'#set document(title: "{named}", date: none)\n{TYPST}\n{body}')
@@ -97,6 +157,28 @@ def pdf(text: str, folder: Path, title: str) -> bytes:
     if not isinstance(made, bytes):
         raise ExportRefused("the PDF cannot be set: typst gave no document")
     return made
+
+
+def _narrowed(folder: Path) -> list[str]:
+    """Return the option by which pictures that are too tall for a page become narrower."""
+    widths = []
+    for path in sorted(each for each in folder.rglob("*") if each.suffix in (".svg", ".png")):
+        width, height = _size(path)
+        if height / width > TALLEST_IN / WIDEST_IN:
+            name = path.relative_to(folder).as_posix()
+            widths.append(f"[{json.dumps(name)}] = '{TALLEST_IN * width / height:.2f}in'")
+    script = folder / "narrowed.lua"
+    script.write_text(NARROWED % ", ".join(widths))
+    return ["--lua-filter", str(script)]
+
+
+def _size(path: Path) -> tuple[float, float]:
+    """Return width and height of a picture, in units of its own."""
+    if path.suffix == ".svg":
+        found = SIZE_OF_SVG.search(path.read_bytes())
+        return (float(found[1]), float(found[2])) if found else (1.0, 1.0)
+    with Image.open(path) as picture:
+        return float(picture.width), float(picture.height)
 
 
 def _convert(

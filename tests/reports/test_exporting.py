@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import shutil
 import sys
@@ -11,12 +12,13 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
+from PIL import Image
 from typer.testing import CliRunner
 
 from perflab.cli import app
 from perflab.errors import ExportRefused, ParameterError
 from perflab.recordings import Run
-from perflab.reports import exporting
+from perflab.reports import exporting, pandoc
 from perflab.reports.exporting import Content, Target, export_runs, stale
 from perflab.reports.pictures import save_all
 from tests.synthetic import write_run
@@ -94,6 +96,40 @@ def test_pdf_word_and_latex_are_what_their_names_say(exported) -> None:
     tex = (exported / "synchronous_commit.tex").read_text()
     assert tex.index(r"\begin{document}") < tex.index("% perflab:begin synchronous_commit ")
     assert tex.count(r"\includegraphics") >= 9
+
+
+def test_a_picture_that_is_taller_than_a_page_is_whole_on_one(tmp_path) -> None:
+    for name, size in (("tall.png", (720, 1400)), ("wide.png", (720, 500))):
+        Image.new("RGB", size).save(tmp_path / name)
+    (tmp_path / "tall.svg").write_text(
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 518.4 1008"><rect/></svg>'
+    )
+    text = "![a](<tall.png>)\n\n![b](<wide.png>)\n"
+    with zipfile.ZipFile(io.BytesIO(pandoc.docx(text, tmp_path))) as archive:
+        document = archive.read("word/document.xml").decode()
+    # English Metric Units, 914,400 an inch.
+    sizes = re.findall(r'<wp:extent cx="(\d+)" cy="(\d+)"', document)
+    inches = [(int(width) / 914_400, int(height) / 914_400) for width, height in sizes]
+    assert [round(height / width, 1) for width, height in inches] == [1.9, 0.7]
+    assert inches[0][1] == pytest.approx(7.6, abs=0.05)
+    assert inches[1][0] <= 6.0 + 0.05
+    pandoc.pdf("![a](<tall.svg>)\n\n![b](<wide.png>)\n", tmp_path, "t")
+    source = (tmp_path / "document.typ").read_text()
+    assert re.search(r'image\("tall.svg"[^)]*width: 3.91in', source)
+    assert 'image("wide.png", width: 100%' in source
+
+
+def test_a_table_that_is_wider_than_a_page_is_broken_in_latex() -> None:
+    cells = ("a claim that is told at some length, as claims are", "1.15 [1.07, 1.25]", "n", "word")
+    rows = "\n".join(["| a | b | c | d |", "|---|---|---|---|", f"| {' | '.join(cells)} |"])
+    assert r"\real{" not in pandoc.tex(rows)
+    wide = rows.replace("word", "a verdict of so many words that they are wider than what is left")
+    shares = [float(each) for each in re.findall(r"\\real\{([\d.]+)\}", pandoc.tex(wide))]
+    assert len(shares) == 4
+    assert sum(shares) == pytest.approx(1, abs=0.01)
+    assert shares[0] > shares[1] > shares[2]
+    begin, _ = pandoc.tex_document(wide)
+    assert "breaklines" in begin
 
 
 def test_nothing_is_stale_after_an_export_and_what_was_touched_is_named(run, tmp_path) -> None:
