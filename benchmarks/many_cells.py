@@ -4,8 +4,9 @@ Each host is a network namespace with a worker (``perflab worker``) and with a l
 state and temporary files of its own; a bridge joins them, with addresses (198.18.0.0/15, RFC 2544)
 that exist only inside. The notebook of a cell "measures" by sleeping under the host's lock
 (``sleeping_cell.py``), so that all cells are equally long and none disturbs another. Hosts share
-this machine's cores, which real ones do not: they begin ``--apart`` seconds after one another, so
-that one sets its cell up while the others sleep. The wall time counts that, too.
+this machine's cores, which real ones do not: with ``--apart`` each sleeps so much longer than the
+one before in its first cell, that later one sets its cell up while the others sleep. The wall time
+counts that, the ideal does not.
 
 Without ``--kill``: the wall time from the first cell's beginning to the last one's end, against the
 ideal, which is as many rounds as the cells need, each as long as was really slept; and where the
@@ -54,6 +55,7 @@ from pathlib import Path
 import nbformat
 import pandas as pd
 import psutil
+from sleeping_cell import LONGER
 from swept_notebook import write_notebook
 
 from perflab.cluster.store import MARKER
@@ -138,8 +140,9 @@ def _ip(*words: str) -> None:
 class Cluster:
     """A scheduler, its hosts, and the sweep that they carry out."""
 
-    def __init__(self, root: Path, network: Network, names: list[str]) -> None:
+    def __init__(self, root: Path, network: Network, names: list[str], apart_s: float) -> None:
         self.root, self.network, self.names = root, network, names
+        self._apart_s = apart_s
         self.store, self.sweeps = root / "store", root / "sweeps"
         self.log = root / "log"
         self.workers: dict[str, subprocess.Popen[bytes]] = {}
@@ -174,6 +177,7 @@ class Cluster:
         (folder / "tmp").mkdir(parents=True, exist_ok=True)
         own = {"STATE": "state", "RUNS": "runs", "FIGURES": "figures", "LOCK": "lock"}
         places = {f"PERFLAB_{key}": str(folder / place) for key, place in own.items()}
+        places[LONGER] = str(self._apart_s * self.names.index(name))
         listen = ("--listen", self.network.address(name))
         self.workers[name] = self.begun(
             name, str(BIN / "perflab"), "worker", self._address, *listen,
@@ -190,12 +194,6 @@ class Cluster:
             if time.monotonic() > deadline:
                 sys.exit(f"workers do not come up:\n{said[-3000:]}")
             time.sleep(0.1)
-
-    def join(self, names: Sequence[str], apart_s: float) -> None:
-        """Start workers one after the other."""
-        for name in names:
-            time.sleep(apart_s)
-            self.work(name)
 
     def sweep(self, *words: str) -> subprocess.Popen[bytes]:
         """Begin the sweep, or go on with it, as its user types it."""
@@ -238,17 +236,6 @@ class Carried:
     killed: int = 0
 
 
-def carry_out_apart(cluster: Cluster, late: Sequence[str], apart_s: float) -> Carried:
-    """Carry the sweep out in one go; ``late`` are hosts that join it one after the other."""
-    began, command = time.monotonic(), cluster.sweep()
-    while command.poll() is None and not _begun(cluster):
-        time.sleep(0.1)
-    cluster.join(late, apart_s)
-    if code := command.wait():
-        sys.exit(f"the sweep ended with {code}:\n{_said(cluster)}")
-    return Carried(starts=1, seconds=time.monotonic() - began)
-
-
 def carry_out(cluster: Cluster, kills: int, sleep_s: float, chance: random.Random) -> Carried:
     """Carry the sweep out to its end, with so many workers killed meanwhile."""
     carried, words, began = Carried(), [], time.monotonic()
@@ -260,6 +247,8 @@ def carry_out(cluster: Cluster, kills: int, sleep_s: float, chance: random.Rando
         if code == 0:
             carried.seconds = time.monotonic() - began
             return carried
+        if not kills:
+            sys.exit(f"the sweep ended with {code}:\n{_said(cluster)}")
         words = ["--retry" if code == SOME_FAILED else "--resume"]
 
 
@@ -457,7 +446,7 @@ def print_costs(cluster: Cluster, cells: int, carried: Carried) -> list[str]:
         if seconds:
             middle = statistics.median(seconds)
             print(f"{part:<14}{statistics.mean(seconds):>8.2f}{middle:>8.2f}{max(seconds):>9.2f}")
-    asleep = statistics.mean(row["asleep"] for row in rows)
+    asleep = statistics.median(row["asleep"] for row in rows)
     cost = statistics.mean(sum(row.values()) - row["asleep"] for row in rows)
     every = [each for own in by_host.values() for each in own]
     first, last = min(it.instants[0] for it in every), max(it.instants[-1] for it in every)
@@ -474,25 +463,22 @@ def print_costs(cluster: Cluster, cells: int, carried: Carried) -> list[str]:
 
 
 @contextmanager
-def own_cluster(hosts: int, ready: int) -> Iterator[Cluster]:
-    """Give a scheduler and hosts in namespaces, so many of which have their worker.
-
-    All of it is ended and removed, come what may.
-    """
+def own_cluster(hosts: int, apart_s: float) -> Iterator[Cluster]:
+    """Give a scheduler and hosts in namespaces; all of it is ended and removed, come what may."""
     names = [f"host{number}" for number in range(1, hosts + 1)]
     network = Network(names)
     with tempfile.TemporaryDirectory(
         prefix="perflab-many-cells-", dir="/var/tmp", ignore_cleanup_errors=True
     ) as folder:
         root = Path(folder)
-        cluster = Cluster(root, network, names)
+        cluster = Cluster(root, network, names, apart_s)
         try:
             write_notebook(root / "notebooks", NOTEBOOK)
             network.lay()
             cluster.schedule()
-            for name in names[:ready]:
+            for name in names:
                 cluster.work(name)
-            cluster.wait_for(names[:ready], 0)
+            cluster.wait_for(names, 0)
             yield cluster
         finally:
             cluster.end()
@@ -506,8 +492,7 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=4, help="hosts")
     parser.add_argument("--sleeping", type=float, default=30.0, help="seconds of each measurement")
     parser.add_argument("--kill", type=int, default=0, help="workers that are killed in between")
-    parser.add_argument("--apart", type=float, default=5.0,
-                        help="seconds between hosts' beginnings; not with --kill")  # fmt: skip
+    parser.add_argument("--apart", type=float, default=0.0, help="seconds between hosts")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=60, help="it gives up after these")
     given = parser.parse_args()
@@ -517,15 +502,12 @@ def main() -> int:
         signal.signal(number, lambda *_: sys.exit("ended before the last cell"))
     signal.signal(signal.SIGALRM, lambda *_: sys.exit(f"not done within {given.minutes:g} min"))
     signal.setitimer(signal.ITIMER_REAL, 60 * given.minutes)
-    with own_cluster(given.workers, given.workers if given.kill else 1) as cluster:
+    with own_cluster(given.workers, given.apart) as cluster:
         numbers = list(range(1, given.cells + 1))
         file = cluster.root / "many.yaml"
         file.write_text(SWEEP.format(seconds=given.sleeping, numbers=numbers))
-        if given.kill:
-            chance = random.Random(given.seed)
-            carried = carry_out(cluster, given.kill, given.sleeping, chance)
-        else:
-            carried = carry_out_apart(cluster, cluster.names[1:], given.apart)
+        chance = random.Random(given.seed)
+        carried = carry_out(cluster, given.kill, given.sleeping, chance)
         found = list(faults(cluster, given.cells))
         measured = every_measurement(cluster)
         if not given.kill:

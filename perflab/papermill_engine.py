@@ -8,6 +8,8 @@ papermill loads it while it is being imported itself.
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +27,8 @@ from perflab.trials.events import Event, Finished, TrialBegun, TrialDone
 
 # Of what a kernel said past its notebook, the end is kept.
 MOST_WORDS = 4000
+# Modules of a notebook take up to half a second to go; a busy kernel does not end by itself.
+IDLE_ENDS_WITHIN_S = 2.0
 BAR = "{desc}: {n_fmt}/{total_fmt} trials |{bar}| {elapsed}{postfix}"
 
 
@@ -87,6 +91,22 @@ class HeardKernelManager(AsyncKernelManager):
         """Start the kernel, which keeps the file open by itself."""
         with Path(self.words).open("ab") as words:
             await super().start_kernel(**{**options, "stdout": words, "stderr": words})
+
+    # Again no coroutine to mypy.
+    async def shutdown_kernel(  # type: ignore[override]
+        self, now: bool = False, restart: bool = False
+    ) -> None:
+        """Let an idle kernel end by itself; end it as Jupyter does where it does not.
+
+        Jupyter interrupts first. That can meet the event loop of a kernel that has just become
+        idle, which then misses the request, and is waited for.
+        """
+        if not now and await self.is_alive():
+            await self.request_shutdown(restart)
+            until = time.monotonic() + IDLE_ENDS_WITHIN_S
+            while await self.is_alive() and time.monotonic() < until:
+                await asyncio.sleep(0.02)
+        await super().shutdown_kernel(now=now, restart=restart)
 
 
 @contextmanager
