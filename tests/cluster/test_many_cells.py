@@ -2,15 +2,55 @@
 
 from __future__ import annotations
 
+import hashlib
+import importlib
+import json
 import os
 import re
 import subprocess
 import sys
+from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from perflab.paths import project_root
 from tests.cluster.namespaces import why_not
+
+
+@pytest.fixture
+def many_cells(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(project_root() / "benchmarks")
+    return importlib.import_module("many_cells")
+
+
+def test_two_measurements_at_a_time_are_found_on_one_host_alone(many_cells: ModuleType) -> None:
+    def slept(number: int, host: str, began_ns: int, ended_ns: int) -> object:
+        return many_cells.Slept(number, host, began_ns, ended_ns)
+
+    one = [slept(1, "host1", 0, 10), slept(2, "host1", 10, 20)]
+    other = slept(3, "host2", 5, 15)
+    assert many_cells.overlaps([*one, other]) == []
+    assert many_cells.most_at_once([*one, other]) == 2
+    # Given in any order: the one that began later is named second.
+    found = many_cells.overlaps([slept(4, "host2", 14, 30), *one, other])
+    assert found == ["overlap on host2: cells 3 and 4"]
+
+
+def test_a_published_file_that_is_cut_off_or_gone_is_found(
+    many_cells: ModuleType, tmp_path: Path
+) -> None:
+    table, run = tmp_path / "table", tmp_path / "run"
+    digests = {}
+    for file in (table, run):
+        file.write_text("whole")
+        digests[file.name] = hashlib.sha256(b"whole").hexdigest()
+    marker = tmp_path / "marker"
+    marker.write_text(json.dumps({"files": digests}))
+    assert list(many_cells._not_whole(marker)) == []
+    table.write_text("who")
+    run.unlink()
+    assert [text.rsplit("/", 1)[1] for text in many_cells._not_whole(marker)] == ["table", "run"]
 
 
 @pytest.mark.slow
