@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from perflab.load.result import LoadResult
-from perflab.load.windows import BEGIN, COUNTED, END, window_of
+from perflab.load.windows import BEGIN, COUNTED, END, time_within, window_of
 
 FIELDS = ("planned_ns", "sent_ns", "done_ns", "error")
 
@@ -22,7 +22,8 @@ def window_table(result: LoadResult) -> pd.DataFrame:
         ``window``, its instants ``begin_ns``, ``counted_ns`` and ``end_ns``; ``completed``, the
         successes done in the counted part, ``throughput_rps``, that over its length, and
         ``finished``, all successes until the next window begins: what CPU time is divided by;
-        ``mean_ms``, the mean response time of the successes planned in the counted part;
+        ``mean_ms``, the mean response time of the successes planned in the counted part, without
+        the pauses of their service;
         ``sent_after``, what was planned in the window and sent after its end; ``in_flight``, what
         had begun and not ended at its end, and ``carried_over``, what of that was still there when
         the next window began (0 after the last): it meets other requests than were wanted.
@@ -32,15 +33,38 @@ def window_table(result: LoadResult) -> pd.DataFrame:
     ValueError
         The load had no windows.
     """
-    windows = result.windows
-    if windows is None:
+    if result.windows is None:
         raise ValueError("the load had no windows: give its arrivals windows=Windows(...)")
     rows = [part[name] for name in FIELDS for part in result.rows]
     count = len(result.rows)
     planned, sent, done, error = (
         np.concatenate(rows[first : first + count]) for first in range(0, len(rows), count)
     )
-    good, by_planned, by_done = error == 0, np.sort(planned), np.sort(done)
+    return table_of(result.windows, planned, sent, done, error == 0, result.pauses)
+
+
+def table_of(
+    windows: np.ndarray,
+    planned: np.ndarray,
+    sent: np.ndarray,
+    done: np.ndarray,
+    good: np.ndarray,
+    pauses: np.ndarray,
+) -> pd.DataFrame:
+    """Return the table of :func:`window_table` of whatever was planned, sent and done.
+
+    Parameters
+    ----------
+    windows : array, shape (windows, 3)
+        As of :func:`perflab.load.windows.instants_of`.
+    planned, sent, done : array of int64, shape (n,)
+        Instants in ns.
+    good : array of bool, shape (n,)
+        Which of them succeeded.
+    pauses : array of int64, shape (pauses, 2)
+        When their service was paused, in ns.
+    """
+    by_planned, by_done = np.sort(planned), np.sort(done)
     good_done = np.sort(done[good])
     begin, counted, end = windows[:, BEGIN], windows[:, COUNTED], windows[:, END]
     follows = np.append(begin[1:], max(int(end[-1]), int(done.max(initial=0))) + 1)
@@ -57,7 +81,7 @@ def window_table(result: LoadResult) -> pd.DataFrame:
                 completed, lengths_s, out=np.full(len(end), np.nan), where=lengths_s > 0
             ),
             "finished": _until(good_done, follows) - _until(good_done, begin),
-            "mean_ms": _means_ms(planned[good], done[good], windows),
+            "mean_ms": _means_ms(planned[good], done[good], windows, pauses),
             "sent_after": _sent_after(planned, sent, windows),
             "in_flight": np.searchsorted(by_planned, end) - _until(by_done, end),
             "carried_over": np.searchsorted(by_planned, follows) - _until(by_done, follows),
@@ -79,9 +103,12 @@ def _sent_after(planned: np.ndarray, sent: np.ndarray, windows: np.ndarray) -> n
     return np.bincount(late, minlength=len(windows))
 
 
-def _means_ms(planned: np.ndarray, done: np.ndarray, windows: np.ndarray) -> np.ndarray:
+def _means_ms(
+    planned: np.ndarray, done: np.ndarray, windows: np.ndarray, pauses: np.ndarray
+) -> np.ndarray:
     order = np.argsort(planned)
-    sums = np.concatenate([[0], np.cumsum((done - planned)[order])])
+    awake = done - planned - time_within(planned, done, pauses)
+    sums = np.concatenate([[0], np.cumsum(awake[order])])
     places = np.searchsorted(planned[order], windows[:, COUNTED:])
     totals, numbers = (each[:, 1] - each[:, 0] for each in (sums[places], places))
     found: np.ndarray = np.full(len(windows), np.nan)

@@ -42,6 +42,9 @@ CENSORED_CODES = tuple(CODES[name] for name in CENSORED)
 # The load's end cut them off: neither a success nor a fault of the server.
 CUT_OFF = ("aborted", "unsent")
 CUT_OFF_CODES = tuple(CODES[name] for name in CUT_OFF)
+# A recorded request of the measure stage under which its service was paused has this stage: see
+# perflab.trials.interleaved.
+PAUSED = "paused"
 # `after`: what keeps a load up beyond its plan. `after_stop`: what ended after the failure that
 # ended the load (see perflab.load.failure_stop).
 STAGES = ("warmup", "measure", "after", "after_stop")

@@ -40,7 +40,8 @@ class LoadResult:
     had nothing more to do; ``failure_stop`` the end by a number of failures, if it was that;
     ``first_errors`` the text of the first failure by error class and
     status; ``missed`` the objectives whose miss ended the load; ``windows`` when it sent, if not
-    always (ns, shape (windows, 3): begin, begin of what counts, end); ``most_streams`` the most
+    always (ns, shape (windows, 3): begin, begin of what counts, end); ``pauses`` when its service
+    was paused (ns, shape (pauses, 2)), for others to have their turn; ``most_streams`` the most
     requests that were under way at a time on one connection, over HTTP/2.
 
     Where several hosts sent it, ``hosts`` tells them apart and ``parts`` has what each left, as a
@@ -67,6 +68,7 @@ class LoadResult:
     kernel: Mapping[str, int] = field(default_factory=dict)
     failure_stop: FailureStop | None = None
     windows: np.ndarray | None = None
+    pauses: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
     most_streams: int = 0
     first: int = 0
     hosts: tuple[HostPart, ...] = ()

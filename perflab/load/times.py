@@ -1,29 +1,34 @@
 """Times of a load as numbers, each with what can be held against it.
 
-One place for all that prints them. Two things can make a percentile or a mean untrue although the
+One place for all that prints them. Three things can make a percentile or a mean untrue although the
 load is valid: requests that were cut off before their end (:class:`~perflab.percentiles.Bound`),
-and the client's own lateness, which every time holds. What the client took of a request is known in
-part: it started late by so much (generator lag), and stood still for so long while the request was
-under way. For the rest, delays shorter than a tick of the probe, there is a sample: a percentile is
-taken to hold as much of it as the sample has at that percentile.
+requests under way while their service was paused for others to have their turn (they took at least
+the rest of their time, and at most all of it), and the client's own lateness, which every time
+holds. What the client took of a request is known in part: it started late by so much (generator
+lag), and stood still for so long while the request was under way. For the rest, delays shorter than
+a tick of the probe, there is a sample: a percentile is taken to hold as much of it as the sample
+has at that percentile.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from perflab.load.looks import Looks
 from perflab.load.outcome import CENSORED_CODES
 from perflab.load.result import LoadResult
+from perflab.load.windows import time_within
 from perflab.percentiles import OF_LOADS, Bound, bounds_of, mean_bound, percentiles_of
 
 # What the client itself may add to a time that it reports.
 MAX_CLIENT_SHARE = 0.10
 NO_TEMPLATE = -1
+OF_ROWS = ("known", "elapsed", "late", "stalled", "paused")
+NEVER = np.zeros((0, 2), dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,8 @@ class Times:
         How much of that is stalls of the client.
     short_ms : array
         Delays of the client's event loop that are shorter than a tick, in ms.
+    paused : array
+        For how much of each of the ``known`` its service was paused; empty where it never was.
     """
 
     known: np.ndarray
@@ -77,15 +84,26 @@ class Times:
     late: np.ndarray
     stalled: np.ndarray
     short_ms: np.ndarray
+    paused: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+
+    @property
+    def awake(self) -> np.ndarray:
+        """Return the ``known`` times without those in which the service was paused."""
+        found: np.ndarray = self.known - self.paused if len(self.paused) else self.known
+        return found
 
     def numbers(self, shares: Sequence[float] = OF_LOADS) -> dict[str, Number]:
         """Return percentiles (``p50``...), ``max`` and ``mean``, in ms."""
-        bounds = bounds_of(self.known, self.elapsed, shares)
+        both = (self.awake, self.known)
+        lows, highs = (bounds_of(each, self.elapsed, shares) for each in both)
         punctual = _statistics(self.known - self.late, shares)
         usual = _statistics(self.known, shares)
         short = self._short(shares)
-        bounds_by_name = {f"p{share:g}": bound for share, bound in bounds.items()}
-        bounds_by_name |= {"max": self._longest(), "mean": mean_bound(self.known, self.elapsed)}
+        bounds_by_name = {
+            f"p{share:g}": Bound(low.low, highs[share].high) for share, low in lows.items()
+        }
+        least, most = (mean_bound(each, self.elapsed) for each in both)
+        bounds_by_name |= {"max": self._longest(), "mean": Bound(least.low, most.high)}
         return {
             name: Number(
                 Bound(bound.low / 1e6, bound.high / 1e6),
@@ -108,6 +126,12 @@ class Times:
         late_ms = float(self.late.mean()) / 1e6 if len(self.late) else 0.0
         return late_ms + (float(self.short_ms.mean()) if len(self.short_ms) else 0.0)
 
+    @property
+    def paused_share(self) -> float:
+        """Return by what share pauses of the service could have made the mean longer."""
+        awake_ns = int(self.awake.sum())
+        return int(self.paused.sum()) / awake_ns if awake_ns else 0.0
+
     def _short(self, shares: Sequence[float]) -> dict[str, float]:
         names = [*(f"p{share:g}" for share in shares), "max", "mean"]
         if not len(self.short_ms):
@@ -118,8 +142,11 @@ class Times:
     def _longest(self) -> Bound:
         if not len(self.known) + len(self.elapsed):
             return Bound(math.nan, math.nan)
-        longest = float(max(self.known.max(initial=0), self.elapsed.max(initial=0)))
-        return Bound(longest, math.inf if len(self.elapsed) else longest)
+        awake, known = (
+            float(max(each.max(initial=0), self.elapsed.max(initial=0)))
+            for each in (self.awake, self.known)
+        )
+        return Bound(awake, math.inf if len(self.elapsed) else known)
 
 
 def _statistics(values_ns: np.ndarray, shares: Sequence[float]) -> dict[str, float]:
@@ -142,10 +169,11 @@ def times_of(
     chosen : mapping, optional
         Worker to the code of the only template that counts; other workers have none of it.
     """
-    parts: dict[str, list[np.ndarray]] = {"known": [], "elapsed": [], "late": [], "stalled": []}
+    parts: dict[str, list[np.ndarray]] = {name: [] for name in OF_ROWS}
     for worker, rows in result.measured_by_worker():
         own = rows if chosen is None else rows[rows["template"] == chosen.get(worker, NO_TEMPLATE)]
-        for name, values in of_rows(result.looks[worker], own, since, until).items():
+        found = of_rows(result.looks[worker], own, since, until, result.pauses)
+        for name, values in found.items():
             parts[name].append(values)
     joined = {
         name: np.concatenate(pieces) if pieces else np.zeros(0, dtype=np.int64)
@@ -154,8 +182,10 @@ def times_of(
     return Times(**joined, short_ms=short_delays_ms(result.judged_looks))
 
 
-def of_rows(looks: Looks, rows: np.ndarray, since: str, until: str) -> dict[str, np.ndarray]:
-    """Return what the ``Times`` of a worker's rows between two instants are made of."""
+def of_rows(
+    looks: Looks, rows: np.ndarray, since: str, until: str, pauses: np.ndarray = NEVER
+) -> dict[str, np.ndarray]:
+    """Return what the ``Times`` of a worker's rows between two instants are made of (OF_ROWS)."""
     # What never came to the first instant has no time from there on.
     rows = rows[rows[since] > 0]
     is_cut = np.isin(rows["error"], CENSORED_CODES)
@@ -173,6 +203,7 @@ def of_rows(looks: Looks, rows: np.ndarray, since: str, until: str) -> dict[str,
         "elapsed": cut["done_ns"] - cut[since],
         "late": late,
         "stalled": stalled,
+        "paused": time_within(own[since], own[until], pauses),
     }
 
 

@@ -53,6 +53,19 @@ class Windows(BaseModel):
                 )
         return self
 
+    def instants(self, start_ns: int = 0, warmup_s: float = 0.0) -> np.ndarray:
+        """Return begin, begin of the counted part, and end of each window.
+
+        Returns
+        -------
+        array of int64, shape (windows, 3)
+            In ns, ``start_ns`` being the load's planned start. Where a window lies in the warm-up
+            its counted part begins at its end: it has no length.
+        """
+        begin, end = np.array([(each.start_s, each.end_s) for each in self.spans]).T
+        counted = np.where(end <= warmup_s, end, begin + self.settle_ms / 1e3)
+        return np.rint(np.stack([begin, counted, end], axis=1) * 1e9).astype(np.int64) + start_ns
+
 
 def check_windows(windows: Windows | None, warmup_s: float, length_s: float) -> None:
     """Raise ValueError where windows do not fit into a load of this length, in seconds."""
@@ -74,18 +87,9 @@ def check_windows(windows: Windows | None, warmup_s: float, length_s: float) -> 
 
 
 def instants_of(arrivals: ClosedLoop | OpenLoop, start_ns: int = 0) -> np.ndarray:
-    """Return begin, begin of the counted part, and end of each window.
-
-    Returns
-    -------
-    array of int64, shape (windows, 3)
-        In ns, ``start_ns`` being the load's planned start. Where a window lies in the warm-up its
-        counted part begins at its end: it has no length.
-    """
+    """Return the instants of the windows that arrivals have (:meth:`Windows.instants`)."""
     assert arrivals.windows is not None
-    begin, end = np.array([(each.start_s, each.end_s) for each in arrivals.windows.spans]).T
-    counted = np.where(end <= arrivals.warmup_s, end, begin + arrivals.windows.settle_ms / 1e3)
-    return np.rint(np.stack([begin, counted, end], axis=1) * 1e9).astype(np.int64) + start_ns
+    return arrivals.windows.instants(start_ns, arrivals.warmup_s)
 
 
 def window_of(instants_ns: np.ndarray, windows: np.ndarray) -> np.ndarray:
@@ -130,6 +134,14 @@ def time_before(instants_ns: np.ndarray, spans: np.ndarray) -> np.ndarray:
     heights = np.stack([np.concatenate([[0], lengths[:-1]]), lengths], axis=1)
     before = np.interp(instants_ns - origin, (spans - origin).ravel(), heights.ravel())
     found: np.ndarray = np.rint(before).astype(np.int64)
+    return found
+
+
+def time_within(since_ns: np.ndarray, until_ns: np.ndarray, spans: np.ndarray) -> np.ndarray:
+    """Return how much of each time from one instant to another lies in some spans, in ns."""
+    if not len(spans):
+        return np.zeros(len(since_ns), dtype=np.int64)
+    found: np.ndarray = time_before(until_ns, spans) - time_before(since_ns, spans)
     return found
 
 
