@@ -66,9 +66,16 @@ def command(
         str, _option("one trial of each variant per block (8), or until_decided", VERDICT)
     ] = "",
     design: Annotated[
-        str, _option("how variants share a block's time: trials, slices or duet", VERDICT)
+        str,
+        _option(
+            "how variants share a block's time: auto (slices where responses are short), trials, "
+            "slices or duet",
+            VERDICT,
+        ),
     ] = "",
-    slice_ms: Annotated[float | None, _option("length of a slice (300)", VERDICT)] = None,
+    slice_ms: Annotated[
+        float | None, _option("length of a slice (as short as responses allow)", VERDICT)
+    ] = None,
     seed: Annotated[int | None, _option("decides the order of trials", VERDICT)] = None,
     fail_on: Annotated[
         list[str] | None,

@@ -23,11 +23,6 @@ STANDARD: tuple[Instrument, ...] = (
 )
 
 
-def standard(shares_time: bool) -> tuple[Instrument, ...]:
-    """Return the standard instruments, or those that can tell treatments apart in shared time."""
-    return tuple(each for each in STANDARD if each.shares_time or not shares_time)
-
-
 __all__ = [
     "STANDARD",
     "Chunks",
@@ -47,5 +42,4 @@ __all__ = [
     "SchedulerAccounts",
     "ServerCount",
     "UsersHeld",
-    "standard",
 ]

@@ -13,7 +13,8 @@ from perflab.recordings.reasons import Remark
 from perflab.recordings.until_decided import UntilDecided
 
 # With 4 came trials that are not judged; whoever reads up to 3 would call each of them damaged.
-SCHEMA_VERSION = 4
+# With 5 came how the trials of a block shared its time, and requests of the stage ``paused``.
+SCHEMA_VERSION = 5
 # An experiment's parameters allow 1,000 blocks; tables have a row for every block.
 MOST_BLOCKS = 10_000
 MOST_TREATMENTS = 1_000
@@ -84,6 +85,14 @@ class SessionRecord(_Record):
     at: str
 
 
+class DesignRecord(_Record):
+    """How the trials of a block shared its time; ``slice_ms`` where they did, ``why`` if chosen."""
+
+    kind: Literal["trials", "slices", "duet"]
+    slice_ms: float | None = None
+    why: str = ""
+
+
 class RunRecord(_Record):
     """Everything about a run but its measurements; the contents of ``run.json``.
 
@@ -93,7 +102,8 @@ class RunRecord(_Record):
     that looked on, and what their services ``reported`` of their settings. ``versions`` are those
     of all that is installed in each service. ``until_decided`` is the rule by which blocks were
     added, where their number was not fixed before: ``blocks`` are then the most there may be, and
-    those there are once the run ended by the rule.
+    those there are once the run ended by the rule. ``design`` is None until it is settled, and of
+    runs before schema 5.
     """
 
     schema_version: int = Field(default=SCHEMA_VERSION, ge=1, le=SCHEMA_VERSION, strict=True)
@@ -114,6 +124,7 @@ class RunRecord(_Record):
     treatments: list[TreatmentRecord] = Field(max_length=MOST_TREATMENTS)
     blocks: int = Field(ge=1, le=MOST_BLOCKS)
     until_decided: UntilDecided | None = None
+    design: DesignRecord | None = None
     seed: int = Field(ge=0, le=LARGEST_SEED)
     order: list[list[str]]
     backend: str

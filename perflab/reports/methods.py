@@ -49,10 +49,23 @@ def _design(run: Run) -> str:
 
 def _sharing(record: RunRecord) -> str:
     """Return how the trials of a block share its time; nothing where one follows the other."""
+    why = record.design.why if record.design is not None else ""
+    words = _sharing_words(record)
+    if not why:
+        return words
+    return (
+        f"{words or ' One trial follows the other.'} Chosen by the load and its responses: {why}."
+    )
+
+
+def _sharing_words(record: RunRecord) -> str:
     if not record.shares_time:
         return ""
-    slices = f"windows of {record.parameters.get('slice_ms', math.nan):g} ms"
-    if record.parameters.get("design") == "duet":
+    kind, slice_ms = record.parameters.get("design"), record.parameters.get("slice_ms")
+    if record.design is not None:
+        kind, slice_ms = record.design.kind, record.design.slice_ms
+    slices = f"windows of {slice_ms or math.nan:g} ms"
+    if kind == "duet":
         return (
             f" Both treatments of a block are under load at the same time, in {slices}, and share "
             "cores, caches and memory (duet; Bulej and others, 2020): what is compared is how they "
@@ -61,7 +74,8 @@ def _sharing(record: RunRecord) -> str:
     return (
         f" The treatments of a block take turns in {slices} in random order, the rest paused "
         "meanwhile (randomised multiple interleaved trials; Abedi and Brecht, 2017). The first "
-        "fifth of each slice is not counted; what was under way at its end met the next."
+        "fifth of each slice is not counted; what was under way late in the gap after it met the "
+        "next, and its own time is in no number that this could move by more than 5%."
     )
 
 

@@ -68,6 +68,7 @@ class Residents:
         interrupted: Interrupted = never,
     ) -> None:
         self.backend = backend
+        self.stack = stack
         self.plans = plans
         self.residency: Residency = settle(plans)
         self.images: dict[str, str] = {}

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 from pydantic import BaseModel
@@ -39,6 +40,8 @@ from perflab.stacks.patience import go_on
 from perflab.stacks.reaper import Reapers
 from perflab.stacks.residents import Residents
 from perflab.stacks.spec import load_service
+from perflab.trials import choosing
+from perflab.trials.designs import Design
 from perflab.trials.events import Event, Failed, Finished, Note, RunBegun
 from perflab.trials.plan import RunPlan
 from perflab.trials.protocol import treatment_records
@@ -158,7 +161,9 @@ class Conductor:
         error: BaseException | None = None
         try:
             bench = self._bench(ending, backend, places, writer)
-            session = Session(self._order.plan, writer, bench, self.emit)
+            plan = self._settled(bench, backend, writer)
+            bench = self._with_company(ending, bench, plan)
+            session = Session(plan, writer, bench, self.emit)
             session.run(remaining, self._order.pause_after)
         except BaseException as caught:
             error = caught
@@ -171,11 +176,11 @@ class Conductor:
 
     def _open(self, backend: Backend, places: Placement) -> tuple[RunWriter, Remaining]:
         plan = self._order.plan
-        record = new_record(plan, backend, places)
         if self._order.resume is None:
+            record = new_record(plan, backend, places)
             return RunWriter.create(self._order.runs, record), Remaining(tuple(range(plan.blocks)))
         writer = RunWriter.reopen(self._order.resume)
-        check_same(writer.record, record)
+        check_same(writer.record, new_record(_as_before(plan, writer.record), backend, places))
         blocks, attempt, superseded = remaining_blocks(writer.record, writer.path)
         writer.supersede(superseded)
         writer.update(
@@ -200,26 +205,55 @@ class Conductor:
         writer.update(images=residents.images, versions=residents.versions)
         ending.callback(residents.stop)
         residents.start()
-        labels = Labels(name, "client", "run").as_environment()
-
-        def generator() -> Generator:
-            made = Generator(places.client, labels, real_time=places.client_apart)
-            ending.callback(made.close)
-            made.start()
-            return made
-
-        sharing = [each.name for each in plan.treatments] if plan.design.shares_time else []
-        company = {name: generator() for name in sharing}
         return Bench(
             residents,
-            company[sharing[0]] if sharing else generator(),
+            self._generator(ending, places, name),
             places,
             self.interrupted,
             reapers.renew,
             cooldown_s=plan.cooldown_s,
             labels=Labels(name, "profiler", "run").as_environment(),
-            company=company,
         )
+
+    @staticmethod
+    def _generator(ending: ExitStack, places: Placement, name: str) -> Generator:
+        labels = Labels(name, "client", "run").as_environment()
+        made = Generator(places.client, labels, real_time=places.client_apart)
+        ending.callback(made.close)
+        made.start()
+        return made
+
+    def _with_company(self, ending: ExitStack, bench: Bench, plan: RunPlan) -> Bench:
+        """Return the bench with a generator for each treatment, where they share their time."""
+        if not plan.design.shares_time:
+            return bench
+        first, *others = (each.name for each in plan.treatments)
+        stack = bench.residents.stack
+        company = {name: self._generator(ending, bench.placement, stack) for name in others}
+        return replace(bench, company={first: bench.generator, **company})
+
+    def _settled(self, bench: Bench, backend: Backend, writer: RunWriter) -> RunPlan:
+        """Return the plan with a design that says all; one that was left open is chosen now.
+
+        What was chosen is recorded before the first trial, and kept by whoever finishes the run.
+        """
+        plan = _as_before(self._order.plan, writer.record)
+        if plan.design.is_settled:
+            return plan
+        design = choosing.choose(bench, plan, backend.name)
+        plan = plan.settled(design)
+        of_plan = new_record(plan, backend, bench.placement)
+        kept = ("design", "tables", "treatments", "parts")
+        writer.update(**{name: getattr(of_plan, name) for name in kept})
+        self.note(f"design: {design.text()}")
+        return plan
+
+
+def _as_before(plan: RunPlan, record: RunRecord) -> RunPlan:
+    """Return the plan of a run that has begun, with the design that was settled then."""
+    if plan.design.is_settled or record.design is None:
+        return plan
+    return plan.settled(Design.model_validate(record.design.model_dump()))
 
 
 def new_record(plan: RunPlan, backend: Backend, places: Placement) -> RunRecord:
@@ -240,6 +274,7 @@ def new_record(plan: RunPlan, backend: Backend, places: Placement) -> RunRecord:
         parts=parts,
         blocks=plan.blocks,
         until_decided=plan.until_decided,
+        design=plan.design.recorded(),
         seed=plan.seed,
         order=plan.order(),
         backend=backend.name,

@@ -14,14 +14,21 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from perflab.errors import ExperimentError
 from perflab.load.workload import ClosedLoop, OpenLoop, Workload
+from perflab.recordings.schema import DesignRecord
 from perflab.trials.rounds import DUET, Rounds
 
 if TYPE_CHECKING:
     from perflab.trials.plan import Treatment
 
-Kind = Literal["trials", "slices", "duet"]
-SETTLED_SHARE = 0.2
+Kind = Literal["auto", "trials", "slices", "duet"]
+SETTLED_SHARE = GAP_SHARE = 0.2
+# To pause a process and resume another takes a few ms.
+LEAST_GAP_MS = 10.0
+LONGEST_MS = 60_000.0
+# Who has a core of two busy processes is decided over some ms: shorter windows see luck.
+DUET_MS = 300.0
 # Services and a load worker of every treatment are there at once.
 MOST_TREATMENTS = 8
 
@@ -29,31 +36,59 @@ MOST_TREATMENTS = 8
 class Design(BaseModel):
     """How the trials of a block share its time.
 
-    ``slice_ms`` is how long a window is, the first fifth of which is not counted; in the
-    ``gap_ms`` between two windows what is under way ends, and services are paused and resumed.
+    ``slice_ms`` is how long a window is, the first fifth of which is not counted; in the gap
+    between two windows what is under way ends, and services are paused and resumed. ``auto``, and
+    slices of no length, are settled when services run (:mod:`perflab.trials.choosing`); ``why``
+    then says by what.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: Kind = "trials"
-    slice_ms: float = Field(default=300.0, ge=20, le=60_000)
-    gap_ms: float = Field(default=60.0, gt=0, le=60_000)
+    slice_ms: float | None = Field(default=None, ge=20, le=LONGEST_MS)
+    why: str = ""
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it says all that a block needs."""
+        return self.kind == "trials" or (self.kind != "auto" and self.slice_ms is not None)
+
+    def recorded(self) -> DesignRecord | None:
+        """Return what the record of a run says of it; None while it is not settled."""
+        return DesignRecord(**self.model_dump()) if self.is_settled else None
+
+    def text(self) -> str:
+        """Return it in words: ``slices of 50 ms (why)``."""
+        length = f" of {self.slice_ms:g} ms" if self.shares_time and self.slice_ms else ""
+        return f"{self.kind}{length}" + (f" ({self.why})" if self.why else "")
+
+    @property
+    def length_ms(self) -> float:
+        """Return the length of a slice."""
+        if self.slice_ms is None:
+            raise ExperimentError(f"a design of {self.kind} has slices of no length yet")
+        return self.slice_ms
 
     @property
     def shares_time(self) -> bool:
         """Whether the trials of a block run in the same stretch of time."""
-        return self.kind != "trials"
+        return self.kind in ("slices", "duet")
 
     @property
     def settle_ms(self) -> float:
         """Return what of each window is not counted."""
-        return self.slice_ms * SETTLED_SHARE
+        return self.length_ms * SETTLED_SHARE
+
+    @property
+    def gap_ms(self) -> float:
+        """Return how long nobody sends between two windows."""
+        return max(LEAST_GAP_MS, self.length_ms * GAP_SHARE)
 
     def rounds(self, treatments: Sequence[Treatment], seed: int, block: int) -> Rounds:
         """Return the rounds of one block: those of the warm-up, then as many as the loads need."""
         warm, counted = self._numbers(treatments)
         return Rounds(
-            tuple(each.name for each in treatments), warm + counted, self.slice_ms, self.settle_ms,
+            tuple(each.name for each in treatments), warm + counted, self.length_ms, self.settle_ms,
             self.gap_ms, seed=_seed_of(seed, block), together=self.kind == "duet",
         )  # fmt: skip
 
@@ -84,7 +119,7 @@ class Design(BaseModel):
     def _numbers(self, treatments: Sequence[Treatment]) -> tuple[int, int]:
         """Return how many rounds warm up, and how many count."""
         lengths = [lengths_s(each.workload) for each in treatments]
-        slice_s, counted_s = self.slice_ms / 1e3, (self.slice_ms - self.settle_ms) / 1e3
+        slice_s, counted_s = self.length_ms / 1e3, (self.length_ms - self.settle_ms) / 1e3
         warm = math.ceil(max(warmup for warmup, _ in lengths) / slice_s - 1e-9)
         return warm, max(1, math.ceil(max(length for _, length in lengths) / counted_s - 1e-9))
 

@@ -21,6 +21,10 @@ import pandas as pd
 from perflab.errors import InstrumentFailed, LoadError, StackError
 from perflab.instruments import Load
 from perflab.load.by_window import window_table
+from perflab.load.outcome import MEASURE, PAUSED, STAGES
+from perflab.load.times import times_of
+from perflab.load.windows import time_within
+from perflab.percentiles import MAX_MOVED_SHARE
 from perflab.recordings import Reason, Remark
 from perflab.recordings.columns import TURN_COLUMNS, TURNS
 from perflab.stacks.backend import Instance
@@ -39,7 +43,7 @@ from perflab.trials.trial import (
     prepare,
     send,
 )
-from perflab.trials.turns import take_turns
+from perflab.trials.turns import TurnsTaken, take_turns
 
 # All looks have begun, and all load workers have heard of it.
 AHEAD_NS = 1_000_000_000
@@ -47,6 +51,7 @@ AHEAD_NS = 1_000_000_000
 LATE_SHARE = 0.02
 # More than this of a treatment's requests met other requests than were wanted.
 CARRIED_SHARE = 0.05
+WAY_OUT = "take longer slices (slice_ms), or trials one after the other (design = trials)"
 
 
 @dataclass
@@ -137,7 +142,7 @@ def own_services(residents: Residents, names: Sequence[str]) -> dict[str, list[I
 
 def _sent(
     parts: Sequence[_Part], rounds: Rounds, own: Mapping[str, Sequence[Instance]]
-) -> pd.DataFrame:
+) -> TurnsTaken:
     """Send all loads while services take turns; return the turns that were taken.
 
     Raises
@@ -165,7 +170,7 @@ def _sent(
 
 def _tables(
     part: _Part,
-    taken: pd.DataFrame,
+    taken: TurnsTaken,
     rounds: Rounds,
     losses: Sequence[Reason],
     steal_share: float,
@@ -174,11 +179,13 @@ def _tables(
     """Return what one trial leaves."""
     assert part.sent is not None
     (load, meters), name = part.sent, part.treatment.name
-    own = taken[taken["treatment"] == name].sort_values("round", ignore_index=True)
+    pauses = taken.pauses[name]
+    load = replace(load, result=replace(load.result, pauses=pauses))
+    own = taken.table[taken.table["treatment"] == name].sort_values("round", ignore_index=True)
     table = turn_table(window_table(load.result), own)
     # Every service has turns of its own: what all use together while they rest is not told.
     shares = {"paused_cpu_share": float("nan"), "steal_share": steal_share}
-    reasons, warnings = judged_turns(table, rounds)
+    reasons, warnings = judged_turns(table, rounds, times_of(load.result).paused_share)
     tables = judged(part.row, part.treatment, part.kept, load, meters, shares, [*losses, *reasons])
     mine = {id(each) for each in own_services(residents, rounds.treatments)[name]}
     for node, instance in residents.active(name).items():
@@ -187,7 +194,7 @@ def _tables(
     tables.row["warnings"] = [*tables.row["warnings"], *warnings]
     tables.others[TURNS] = table
     if tables.requests is not None:
-        tables.requests = tables.requests.drop(columns="window", errors="ignore")
+        tables.requests = told_apart(tables.requests, pauses)
     # Turns that came late are the machine's doing: the services are as they were.
     return replace(tables, services_whole=not losses)
 
@@ -209,8 +216,27 @@ def turn_table(windows: pd.DataFrame, taken: pd.DataFrame) -> pd.DataFrame:
     return table[list(TURN_COLUMNS)].astype(kinds)
 
 
-def judged_turns(table: pd.DataFrame, rounds: Rounds) -> tuple[list[Reason], list[Remark]]:
-    """Return what speaks against a trial by its turns, and what is to be told beside it."""
+def told_apart(requests: pd.DataFrame, pauses: np.ndarray) -> pd.DataFrame:
+    """Return requests as they are recorded; who waited while the service was paused, apart.
+
+    Such a request has the stage ``paused``: how long it would have taken is not known, and in no
+    percentile that is taken from the record.
+    """
+    kept = requests.drop(columns="window", errors="ignore")
+    done_ns = kept["done_ns"].to_numpy()
+    paused_ns = time_within(kept["planned_ns"].to_numpy(), done_ns, pauses)
+    is_paused = (paused_ns > 0) & (kept["stage"] == STAGES[MEASURE])
+    kept["stage"] = kept["stage"].astype(str).mask(is_paused, PAUSED)
+    return kept
+
+
+def judged_turns(
+    table: pd.DataFrame, rounds: Rounds, paused_share: float = 0.0
+) -> tuple[list[Reason], list[Remark]]:
+    """Return what speaks against a trial by its turns, and what is to be told beside it.
+
+    ``paused_share`` is by what share pauses could have made its mean response time longer.
+    """
     late = int((table["late_ns"] > rounds.settle_ms * 1e6).sum())
     reasons, warnings = [], []
     if late > LATE_SHARE * len(table):
@@ -220,11 +246,17 @@ def judged_turns(table: pd.DataFrame, rounds: Rounds) -> tuple[list[Reason], lis
         )
         reasons.append(Reason(code="turns.late", text=text))
     finished = max(1, int(table["finished"].sum()))
-    carried = int(table["carried_over"].sum())
-    if carried > CARRIED_SHARE * finished:
+    carried = int(table["carried_over"].sum()) / finished
+    if paused_share > MAX_MOVED_SHARE:
         text = (
-            f"{carried / finished:.0%} of the requests were under way when their slice ended, and "
-            "met those of the next: longer slices (slice_ms), or trials one after the other"
+            f"{carried:.0%} of the requests were under way when their service was paused, and took "
+            f"up to {paused_share:.0%} longer on average for it: {WAY_OUT}"
+        )
+        reasons.append(Reason(code="turns.paused", text=text))
+    elif carried > CARRIED_SHARE:
+        text = (
+            f"{carried:.0%} of the requests were under way when their slice ended, and met those "
+            f"of the next: {WAY_OUT}"
         )
         warnings.append(Remark(code="turns.carried_over", text=text))
     return reasons, warnings

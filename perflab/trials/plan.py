@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -59,7 +59,8 @@ class RunPlan(BaseModel):
 
     ``seed`` decides the order of the treatments in every block; ``cooldown_s`` is the rest after a
     trial; before every ``fresh_blocks``-th block the services are started afresh (0: never).
-    ``design`` says how the trials of a block share its time.
+    ``design`` says how the trials of a block share its time, or that it is settled when services
+    run.
     With ``until_decided`` the run ends as soon as everything is decided; ``blocks`` are the most.
     """
 
@@ -82,6 +83,33 @@ class RunPlan(BaseModel):
     warnings: tuple[Remark, ...] = ()
     responses: tuple[Response, ...] = COMMON
     steady: Steady = Steady()
+
+    def settled(self, design: Design) -> RunPlan:
+        """Return the plan with another design.
+
+        Where treatments share their time, standard instruments that would see all of them together
+        are left out.
+        """
+        return self.model_copy(
+            update={"design": design, "treatments": tuple(self._treatments_of(design))}
+        )
+
+    def where_it_can(self) -> RunPlan:
+        """Return the plan; in whole trials where it was to be seen and slices cannot be."""
+        if self.design.kind != "auto":
+            return self
+        in_slices = self.settled(Design(kind="slices"))
+        problems = in_slices.design.obstacles(in_slices.treatments)
+        return self.settled(Design(kind="trials", why=problems[0])) if problems else self
+
+    def _treatments_of(self, design: Design) -> Iterator[Treatment]:
+        for treatment in self.treatments:
+            kept = tuple(
+                each
+                for each in treatment.instruments
+                if each.shares_time or not design.shares_time or each not in STANDARD
+            )
+            yield treatment.model_copy(update={"instruments": kept})
 
     def treatment(self, name: str) -> Treatment:
         """Return a treatment by name."""

@@ -194,7 +194,7 @@ def prepare(bench: Bench, treatment: Treatment, kept: Kept) -> None:
     pids = bench.generator.pids
     scene = Scene(
         residents, name, treatment.workload, bench.placement, bench.labels, pids,
-        bench.interrupted, send=lambda load: _sent(bench, treatment, load),
+        bench.interrupted, send=lambda load: send_beside(bench, treatment, load),
     )  # fmt: skip
     kept.looks = looks = [GuardedLook(each, scene) for each in treatment.instruments]
     for look in looks:
@@ -316,8 +316,8 @@ def _address(bench: Bench, treatment: Treatment, load: Workload) -> tuple[str, t
     return f"http://{HOST}:{port}", ()
 
 
-def _sent(bench: Bench, treatment: Treatment, load: Workload) -> LoadResult:
-    """Send a load that an instrument asks for; it ends as the trial's own would."""
+def send_beside(bench: Bench, treatment: Treatment, load: Workload) -> LoadResult:
+    """Send a load besides that of a trial; it ends as the trial's own would."""
     watch = _Watch(bench, treatment.name)
     address, allowed = _address(bench, treatment, load)
     result = bench.generator.run(load, address, check=watch, allowed=allowed)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from itertools import zip_longest
 
+import numpy as np
 import pandas as pd
 
 from perflab.sampling.meters import ProcessTable
@@ -16,6 +17,8 @@ from perflab.trials.rounds import Rounds, Turn
 
 clock = time.monotonic_ns
 LOOK_S = 0.25
+# Of a gap; in the rest of it one service is paused and another resumed.
+ENDING_SHARE = 0.75
 
 
 @dataclass(frozen=True)
@@ -34,15 +37,34 @@ class Taken:
     late_ns: int
 
 
+@dataclass(frozen=True)
+class TurnsTaken:
+    """What became of all turns.
+
+    Attributes
+    ----------
+    table : DataFrame
+        A row per treatment and round, with the columns of :class:`Taken`, in the order of time. A
+        turn that came late by more than is discarded of its window is to be left out.
+    pauses : mapping
+        Treatment to the times in which its own services were paused, or about to be paused or
+        resumed, each from a begin to an end (ns, shape (pauses, 2)); none where it has no services
+        of its own.
+    """
+
+    table: pd.DataFrame
+    pauses: Mapping[str, np.ndarray]
+
+
 def take_turns(
     rounds: Rounds,
     services: Mapping[str, Sequence[Instance]],
     start_ns: int,
     is_over: Callable[[], bool] = lambda: False,
-) -> pd.DataFrame:
+) -> TurnsTaken:
     """Keep the services of one treatment awake at a time, those whose turn it is; return when over.
 
-    Half a gap after a window's end its services are paused and the next are resumed: until then
+    Late in the gap after a window its services are paused and the next are resumed: until then
     what was under way can end. In a duet nobody is paused, and what is read is read in the gaps.
     Afterwards all are awake.
 
@@ -55,21 +77,15 @@ def take_turns(
         The planned start of the loads (CLOCK_MONOTONIC).
     is_over : callable
         Asked before and while a turn is waited for: whether the loads have ended before their time.
-
-    Returns
-    -------
-    DataFrame
-        A row per treatment and round, with the columns of :class:`Taken`, in the order of time. A
-        turn that came late by more than is discarded of its window is to be left out.
     """
     turns = rounds.turns()
     accounts = {name: _Account(services[name]) for name in rounds.treatments}
     taken: list[Taken] = []
-    half_gap_ns = round(rounds.gap_ms * 5e5)
+    ends_ns = round(rounds.gap_ms * 1e6 * ENDING_SHARE)
     with _all_awake_afterwards(accounts.values(), pause=not rounds.together):
         late_ns = 0 if rounds.together else _resume(accounts, turns[0], start_ns)
         for turn, after in zip_longest(turns, turns[1:]):
-            if not _sleep_until(start_ns + round(turn.end_s * 1e9) + half_gap_ns, is_over):
+            if not _sleep_until(start_ns + round(turn.end_s * 1e9) + ends_ns, is_over):
                 break
             was_late_ns = late_ns
             if not rounds.together:
@@ -81,7 +97,8 @@ def take_turns(
                 Taken(turn.round, name, *accounts[name].since_last(table), was_late_ns)
                 for name in turn.treatments
             ]
-    return pd.DataFrame(taken, columns=[each.name for each in fields(Taken)])
+    told = pd.DataFrame(taken, columns=[each.name for each in fields(Taken)])
+    return TurnsTaken(told, {name: each.pauses() for name, each in accounts.items()})
 
 
 def idle_share(services: Sequence[Instance], seconds: float) -> float:
@@ -101,10 +118,14 @@ class _Account:
         self._meters = [each.meter() for each in services]
         self._awake_since_ns = clock()
         self._awake_ns = 0
+        self._paused_ns: list[tuple[int, int]] = []
+        self._pausing_ns = 0
         self.paused = False
         self._cpu_ns = self._read(ProcessTable())
 
     def pause(self) -> None:
+        if not self.paused:
+            self._pausing_ns = clock()
         for each in self._services:
             each.pause()
         if not self.paused:
@@ -116,7 +137,13 @@ class _Account:
             each.resume()
         if self.paused:
             self._awake_since_ns = clock()
+            self._paused_ns.append((self._pausing_ns, self._awake_since_ns))
         self.paused = False
+
+    def pauses(self) -> np.ndarray:
+        """Return the pauses that are over, ns, shape (pauses, 2)."""
+        own = self._paused_ns if self._services else []
+        return np.array(own, dtype=np.int64).reshape(-1, 2)
 
     def since_last(self, table: ProcessTable) -> tuple[int, int]:
         """Return CPU and waking time since the last call, or since the begin."""

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from perflab.errors import RecordingError, ResumeRefused
-from perflab.recordings import Reason, Remark, Run, RunWriter, check_same
+from perflab.recordings import SCHEMA_VERSION, Reason, Remark, Run, RunWriter, check_same
 from perflab.recordings.older import UNCODED
 from tests.recordings.test_reasons import committed
 from tests.synthetic import profiled_run, write_run
@@ -70,7 +70,7 @@ def test_a_run_of_schema_1_can_be_read_and_not_resumed(tmp_path: Path) -> None:
     RunWriter(tmp_path / record.run_id, older).update(state="interrupted")
     again = Run(tmp_path / record.run_id).record
     assert again.schema_version == 1
-    with pytest.raises(ResumeRefused, match=r"schema version 1, now 4.*new run"):
+    with pytest.raises(ResumeRefused, match=rf"schema version 1, now {SCHEMA_VERSION}.*new run"):
         check_same(again, record)
 
 

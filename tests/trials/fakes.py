@@ -134,9 +134,9 @@ class Generator:
         self,
         workload: Workload,
         address: str,
-        on_progress: Callable[[Progress], None],
-        check: Callable[[], None],
-        _allowed: Sequence[str] = (),
+        on_progress: Callable[[Progress], None] = lambda _: None,
+        check: Callable[[], None] = lambda: None,
+        allowed: Sequence[str] = (),  # noqa: ARG002
         start_ns: int = 0,  # noqa: ARG002
     ) -> LoadResult:
         assert address.startswith("http://127.0.0.1:")

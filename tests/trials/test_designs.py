@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 
 from perflab import systems
 from perflab.errors import ParameterError
-from perflab.instruments import STANDARD, Requests, standard
+from perflab.instruments import STANDARD, Requests
 from perflab.load.windows import COUNTED, END, instants_of
 from perflab.load.workload import Burst, ClosedLoop, OpenLoop, Request, Stage, UserStage, Workload
 from perflab.recordings.columns import TURN_COLUMNS, TURNS
 from perflab.trials.designs import Design
-from perflab.trials.interleaved import judged_turns, measure_block, turn_table
+from perflab.trials.interleaved import judged_turns, measure_block, told_apart, turn_table
 from perflab.trials.plan import Treatment
 from perflab.trials.plan_obstacles import obstacles
 from perflab.trials.rounds import Rounds
@@ -71,7 +71,7 @@ def test_what_counts_of_a_cut_load_is_as_long_as_it_was_and_one_slice_more_at_mo
 
 def test_each_block_has_an_order_of_its_own_that_the_seed_decides() -> None:
     treatments = [treated(name) for name in "abc"]
-    design = Design(kind="slices")
+    design = Design(kind="slices", slice_ms=300)
 
     def order(seed: int, block: int) -> list[list[str]]:
         return design.rounds(treatments, seed, block).order()
@@ -118,13 +118,18 @@ def test_a_duet_of_three_and_instruments_that_see_everybody_are_refused_before_t
     of_run = plan(design=Design(kind="slices")).model_copy(update={"treatments": tuple(watched)})
     (problem,) = (each for each in obstacles(of_run) if "design" in each)
     assert "SchedulerAccounts, KernelAccounts would see what all treatments do" in problem
-    assert {type(each).__name__ for each in standard(shares_time=True)} == {"Requests", "CpuSpeed"}
+    # Those that come by themselves are left out where the plan is settled so.
+    in_slices = of_run.settled(Design(kind="slices", slice_ms=50))
+    kept = {type(each).__name__ for each in in_slices.treatments[0].instruments}
+    assert kept == {"Requests", "CpuSpeed"}
+    assert [each for each in obstacles(in_slices) if "design" in each] == []
 
 
 def test_only_runs_whose_trials_share_their_time_declare_turns() -> None:
     own = systems.experiment("own_service")
     plans = {kind: own.plan(own.check({"design": kind})) for kind in ("trials", "slices", "duet")}
     assert [TURNS in each.tables for each in plans.values()] == [False, True, True]
+    assert [each.design.is_settled for each in plans.values()] == [True, False, True]
     with pytest.raises(ParameterError, match="design"):
         own.check({"design": "pairs"})
 
@@ -152,6 +157,31 @@ def test_turns_that_came_late_refuse_a_trial_and_what_was_carried_over_is_told()
     assert judged_turns(turn_table(windows(carried_over=[0] * 50), one), rounds) == ([], [])
     _, (warning,) = judged_turns(turn_table(windows(carried_over=[1] * 50), taken), rounds)
     assert "10% of the requests were under way" in warning.text
+
+
+def test_a_trial_whose_times_hold_pauses_of_the_lab_is_refused() -> None:
+    rounds = Rounds(("a", "b"), 50, settle_ms=60.0)
+    taken = pd.DataFrame({"round": range(50), "late_ns": [0] * 50})
+    table = turn_table(windows(carried_over=[1] * 50), taken)
+    assert judged_turns(table, rounds, paused_share=0.05)[0] == []
+    (reason,), warnings = judged_turns(table, rounds, paused_share=0.06)
+    assert "took up to 6% longer on average" in reason.text
+    assert "design = trials" in reason.text
+    assert warnings == []
+
+
+def test_requests_that_waited_while_their_service_was_paused_are_recorded_apart() -> None:
+    requests = pd.DataFrame(
+        {
+            "planned_ns": [10, 20, 55, 20], "done_ns": [30, 50, 70, 50], "window": [0, 0, 1, 0],
+            "stage": pd.Categorical(["measure", "measure", "measure", "warmup"]),
+        }
+    )  # fmt: skip
+    kept = told_apart(requests, np.array([[40, 55]]))
+    assert kept["stage"].tolist() == ["measure", "paused", "measure", "warmup"]
+    assert "window" not in kept
+    untouched = told_apart(requests, np.zeros((0, 2), dtype=np.int64))
+    assert untouched["stage"].tolist() == ["measure"] * 3 + ["warmup"]
 
 
 class Slow(Instance):
@@ -188,7 +218,7 @@ def test_late_turns_refuse_the_trials_and_leave_the_services_as_they_are(
     if late:
         two.own["b"].takes_s = 0.05
     treatments = [treated(name, ClosedLoop(users=5, duration_s=0.2)) for name in "ab"]
-    design = Design(kind="slices", slice_ms=40, gap_ms=20)
+    design = Design(kind="slices", slice_ms=40)
     benches = {name: bench(tmp_path / name, two, takes_s=0.0) for name in "ab"}
     identities = {
         name: identity_columns(f"b000-p0{place}-a0", 0, place, 0, name, {"service": name})

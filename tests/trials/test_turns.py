@@ -15,7 +15,7 @@ import pytest
 
 from perflab.sampling.meters import ProcessTreeMeter
 from perflab.trials.rounds import Rounds
-from perflab.trials.turns import idle_share, take_turns
+from perflab.trials.turns import TurnsTaken, idle_share, take_turns
 
 pytestmark = pytest.mark.slow
 SLICE_MS, GAP_MS, ROUNDS = 150, 100, 3
@@ -67,14 +67,15 @@ def rounds(together: bool = False) -> Rounds:
     )
 
 
-def taken(made: Rounds, services: dict[str, list[Busy]]):
+def taken(made: Rounds, services: dict[str, list[Busy]]) -> TurnsTaken:
     return take_turns(made, services, time.monotonic_ns() + 100_000_000)
 
 
 def test_one_treatment_is_awake_at_a_time_and_all_are_afterwards(
     two: dict[str, list[Busy]],
 ) -> None:
-    found = taken(rounds(), two)
+    all_taken = taken(rounds(), two)
+    found, pauses = all_taken.table, all_taken.pauses
     assert found["treatment"].tolist() == [*chain(*rounds().order())]
     # Nobody is resumed for a turn before who had the one before was paused.
     events = sorted(
@@ -83,6 +84,12 @@ def test_one_treatment_is_awake_at_a_time_and_all_are_afterwards(
     )
     assert [word for _, word, _ in events] == ["resumed", "paused"] * 2 * ROUNDS
     assert all(a[2] == b[2] for a, b in zip(events[::2], events[1::2], strict=True))
+    # What is told of pauses holds each of them whole.
+    for name, own in two.items():
+        told = pauses[name]
+        assert len(told) == ROUNDS + 1
+        assert (told[:, 0] <= own[0].paused_ns).all()
+        assert (told[:, 1] >= own[0].resumed_ns[: ROUNDS + 1]).all()
     states = {psutil.Process(own[0].child.pid).status() for own in two.values()}
     assert psutil.STATUS_STOPPED not in states
 
@@ -90,19 +97,20 @@ def test_one_treatment_is_awake_at_a_time_and_all_are_afterwards(
 def test_the_cpu_time_of_a_turn_is_that_of_whose_turn_it_was(two: dict[str, list[Busy]]) -> None:
     sleeper = Busy("time.sleep(1000)")
     try:
-        found = taken(rounds(), {"a": two["a"], "b": [sleeper]})
+        found = taken(rounds(), {"a": two["a"], "b": [sleeper]}).table
     finally:
         sleeper.end()
     by_name = found.groupby("treatment")["cpu_ns"].sum()
     assert by_name["a"] > 30 * by_name["b"]
-    # Awake from half a gap before the window to half a gap after, each time.
+    # Awake from late in the gap before the window to late in the gap after, each time.
     assert (found["cpu_ns"] <= found["awake_ns"] * 1.2).all()
     assert (found["awake_ns"] >= SLICE_MS * 1_000_000).all()
 
 
 def test_in_a_duet_nobody_is_paused(two: dict[str, list[Busy]]) -> None:
-    found = taken(rounds(together=True), two)
+    found = taken(rounds(together=True), two).table
     assert not any(own[0].paused_ns for own in two.values())
+    assert not any(len(each) for each in taken(rounds(together=True), two).pauses.values())
     assert len(found) == 2 * ROUNDS
     assert (found["cpu_ns"] > 0).all()
 
@@ -112,7 +120,7 @@ def test_a_turn_that_comes_late_for_its_window_says_by_how_much(
 ) -> None:
     # The first window began 200 ms ago.
     start_ns = time.monotonic_ns() - (200 + GAP_MS) * 1_000_000
-    found = take_turns(rounds(), two, start_ns)
+    found = take_turns(rounds(), two, start_ns).table
     assert found["late_ns"][0] >= 200_000_000
     assert (found["late_ns"] >= 0).all()
 

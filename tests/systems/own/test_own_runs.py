@@ -245,7 +245,7 @@ def test_variants_that_share_their_time_are_measured_in_windows_and_leave_nothin
         "own_service",
         {
             **SMALL, "variants": ["old=git:.@v1", "new=git:.@HEAD"], "folder": str(repository),
-            "command": COMMAND, "design": design, "duration_s": 1.0,
+            "command": COMMAND, "design": design, "slice_ms": 300, "duration_s": 1.0,
         },
     )  # fmt: skip
     assert run.record.state == "finished"
@@ -269,6 +269,64 @@ def test_variants_that_share_their_time_are_measured_in_windows_and_leave_nothin
     assert run.problems == []
     assert ours() == []
     assert laboratory.run("own_service", {"resume": run.run_id}).run_id == run.run_id
+
+
+@pytest.mark.slow
+@pytest.mark.measures
+@pytest.mark.parametrize("answers_in_s", [0.0, 0.13])
+def test_how_variants_share_their_time_is_chosen_by_their_responses_and_kept(
+    tmp_path: Path, answers_in_s: float
+) -> None:
+    program = tmp_path / "server.py"
+    program.write_text(
+        EXAMPLE.read_text().replace(ANSWERS, f"await asyncio.sleep({answers_in_s}); {ANSWERS}")
+    )
+    variants = [f"{name}=command:python3 {program} --port {{port}}" for name in ("a", "b")]
+    run = laboratory.run("own_service", {**SMALL, "variants": variants})
+    design = run.record.design
+    assert design is not None
+    assert design.kind == ("trials" if answers_in_s else "slices")
+    assert "of the responses came within" in design.why
+    assert design.why in method(run)
+    assert run.record.shares_time == (not answers_in_s)
+    kinds = {each["kind"] for each in run.record.whole("variant=a")["instruments"]}
+    assert ("KernelAccounts" in str(kinds)) == bool(answers_in_s)
+    assert "failed" not in set(run.trials()["state"])
+    assert run.problems == []
+    # Whoever goes on with it takes the design that it had.
+    resumed = laboratory.run("own_service", {"resume": run.run_id})
+    assert resumed.record.design == design
+    assert resumed.record.sessions[1:]
+
+
+@pytest.mark.slow
+def test_a_service_that_answers_too_slowly_for_its_slices_is_refused_and_not_slowed_down(
+    tmp_path: Path,
+) -> None:
+    program = tmp_path / "slow.py"
+    # The third of a slice is under way for a third of it when the slice ends: longer than the gap.
+    program.write_text(EXAMPLE.read_text().replace(ANSWERS, SLOWLY))
+    variants = [f"{name}=command:python3 {program} --port {{port}}" for name in ("a", "b")]
+    run = laboratory.run(
+        "own_service",
+        {
+            **SMALL, "blocks": 1, "variants": variants, "design": "slices", "slice_ms": 300,
+            "duration_s": 2.0,
+        },
+    )  # fmt: skip
+    trials = run.trials()
+    assert set(trials["state"]) == {"invalid"}
+    assert all("paused" in str(reasons) for reasons in trials["reasons"])
+    # Pauses of 360 ms and more are in no bound. (Its sleep goes on while it is paused: the third
+    # request in each slice is answered at once when it wakes.)
+    assert trials["mean_at_least_ms"].between(100, 135).all()
+    stages = run.requests(stage=None, trial_ids=trials["trial_id"].tolist())["stage"]
+    assert "paused" in set(stages)
+    assert run.problems == []
+
+
+ANSWERS = "writer.write(answer(rounds))"
+SLOWLY = f"await asyncio.sleep(0.13); {ANSWERS}"
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from perflab.experiments.experiment import Experiment
-from perflab.instruments import standard
+from perflab.instruments import STANDARD
 from perflab.recordings import Contrast, Remark
 from perflab.recordings.responses import named
 from perflab.stacks.plan import Node, StackPlan
@@ -52,7 +52,7 @@ def _treatment(variant: Variant, parameters: OwnServiceParameters) -> Treatment:
         levels={FACTOR: variant.name},
         stack=StackPlan(nodes=nodes),
         workload=parameters.workload(variant.name if nodes else ""),
-        instruments=(asking, *standard(parameters.block_design.shares_time), ServiceCost()),
+        instruments=(asking, *STANDARD, ServiceCost()),
         target=target,
     )
 
