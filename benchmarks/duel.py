@@ -1,21 +1,30 @@
-"""How often a duel of two git revisions finds a planted slow-down, and how often it finds none.
+"""How often a duel finds a planted slow-down, and how often it finds none, by its design.
 
 A repository is made with two revisions of a small service: the second spins 5% longer for every
 request. It is held against the first (``planted``), and the first against itself (``A/A``), N times
-each. Printed are shares with their exact 95% intervals: of duels that called the mean response time
-different, the same (no difference larger than 3%), undecided, or could not compare it.
+each, by every design in turn, in random order. Printed are the shares, with exact 95% intervals, of
+duels that called a planted response different, and of copies that they called the same (no
+difference larger than 3%) and different; how wide their intervals were, and what ratio they found.
 
-A planted 5% lies above the margin of 3%: of A/A "different" is a false alarm, of planted "the same"
-is. Take an idle machine, and 20 of each: ``python benchmarks/duel.py --times 20``.
+A planted 5% lies above the margin of 3%: of A/A "different" is a false alarm. Designs are compared
+at equal time, which is in the table: choose the seconds of a trial so that duels take as long,
+``--designs trials=1 slices=0.5 duet=1.2``. Take an idle machine, and 20 of each.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
+import random
 import subprocess
+import sys
 import tempfile
-from collections import Counter
+import time
+from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
+
+import pandas as pd
 
 from perflab import laboratory
 from perflab.analysis.methods.rates import Rate
@@ -42,7 +51,8 @@ parser.add_argument("--port", type=int)
 HTTPServer(("127.0.0.1", parser.parse_args().port), Handler).serve_forever()
 """
 PLANTED = 1.05
-OUTCOMES = ("different", "equivalent", "undecided", "not compared")
+KINDS = {"planted": "slow", "A/A": "fast"}
+DIFFERENT, SAME = "different", "equivalent"
 RESPONSES = ("mean_ms", "service_cpu_us_per_request")
 
 
@@ -58,45 +68,103 @@ def repository(folder: Path, rounds: int) -> None:
         subprocess.run([*git, "tag", name], check=True)
 
 
-def outcomes(folder: Path, new: str, given: argparse.Namespace) -> dict[str, str]:
-    """Carry out one duel against ``fast``; return what was said of each response."""
-    run = laboratory.run(
-        "own_service",
-        {
-            "variants": ["old=git:.@fast", f"new=git:.@{new}"], "folder": str(folder),
-            "command": "python3 server.py --port {port}", "users": 1, "blocks": given.blocks,
-            "duration_s": given.duration, "warmup_s": 0.5, "design": given.design, "wait_s": 600,
-        },
-    )  # fmt: skip
-    return {
-        found.contrast.response: found.decision.kind if found.decision else OUTCOMES[-1]
-        for found in evaluate(run)
-        if found.contrast.response in RESPONSES
-    }
+def duel(
+    folder: Path, kind: str, design: str, given: argparse.Namespace
+) -> Iterator[dict[str, object]]:
+    """Carry out one duel against ``fast``; yield what was said of each response."""
+    parameters = {
+        "variants": ["old=git:.@fast", f"new=git:.@{KINDS[kind]}"], "folder": str(folder),
+        "command": "python3 server.py --port {port}", "users": 1, "blocks": given.blocks,
+        "duration_s": given.designs[design], "warmup_s": given.warmup, "design": design,
+        "wait_s": 600,
+    }  # fmt: skip
+    if design != "trials":
+        parameters["slice_ms"] = given.slice_ms
+    began = time.monotonic()
+    run = laboratory.run("own_service", parameters)
+    took_s = time.monotonic() - began
+    for found in evaluate(run):
+        if found.contrast.response in RESPONSES:
+            effect = found.effect
+            yield {
+                "design": design, "kind": kind, "response": found.contrast.response,
+                "said": str(found.decision.kind) if found.decision else "not compared",
+                "log": math.log(effect.estimate) if effect else math.nan,
+                "half": math.log(effect.high / effect.low) / 2 if effect else math.nan,
+                "took_s": took_s,
+            }  # fmt: skip
+
+
+def carried_out(given: argparse.Namespace) -> pd.DataFrame:
+    """Carry out every duel, designs and kinds in random order within each time."""
+    chance = random.Random(given.seed)
+    rows: list[dict[str, object]] = []
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        repository(folder, given.rounds)
+        for number in range(given.times):
+            cells = list(product(given.designs, KINDS))
+            chance.shuffle(cells)
+            for design, kind in cells:
+                rows += duel(folder, kind, design, given)
+                told = f"{number + 1}/{given.times} {design} {kind}: {rows[-1]['took_s']:.0f} s"
+                print(told, file=sys.stderr)
+    return pd.DataFrame(rows)
+
+
+def summary(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return a row per design and response; half widths are geometric means."""
+    found = []
+    for (response, design), own in rows.groupby(["response", "design"], sort=False):
+        planted, copies = (own[own["kind"] == kind] for kind in KINDS)
+        ratios = planted["log"].dropna().map(math.exp)
+        found.append(
+            {
+                "response": response,
+                "design": design,
+                "s a duel": f"{own['took_s'].mean():.1f}",
+                "planted different": _share(planted, DIFFERENT),
+                "planted same": _share(planted, SAME),
+                "A/A same": _share(copies, SAME),
+                "A/A different": _share(copies, DIFFERENT),
+                "half width": f"{math.exp(own['half'].map(math.log).mean()):.1%}",
+                "planted ratio": f"{ratios.mean():.3f} ({ratios.min():.3f} to {ratios.max():.3f})",
+            }
+        )
+    return pd.DataFrame(found).sort_values(["response", "design"], ignore_index=True)
+
+
+def _share(own: pd.DataFrame, said: str) -> str:
+    return Rate(int((own["said"] == said).sum()), len(own)).text()
+
+
+def _designs(words: list[str]) -> dict[str, float]:
+    """Return the seconds of a trial by design, from words such as ``slices=0.5``."""
+    parted = (word.partition("=") for word in words)
+    return {name: float(seconds or 0.7) for name, _, seconds in parted}
 
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--times", type=int, default=20, help="duels of each kind")
-    parser.add_argument("--blocks", type=int, default=12)
-    parser.add_argument("--duration", type=float, default=3.0, help="seconds of a trial")
-    parser.add_argument("--design", default="trials", help="trials, slices or duet")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--times", type=int, default=20, help="duels of each kind and design")
+    parser.add_argument("--blocks", type=int, default=8)
+    parser.add_argument(
+        "--designs", nargs="+", default=["trials"], metavar="DESIGN=S", help="seconds of a trial"
+    )
+    parser.add_argument("--warmup", type=float, default=0.5)
+    parser.add_argument("--slice-ms", type=float, default=300.0)
     parser.add_argument("--rounds", type=int, default=4000, help="work of a request")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--out", default="", help="a CSV file for every duel")
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
-        repository(folder, given.rounds)
-        said: dict[tuple[str, str], Counter[str]] = {}
-        for _ in range(given.times):
-            for kind, new in (("planted 5%", "slow"), ("A/A", "fast")):
-                for response, outcome in outcomes(folder, new, given).items():
-                    said.setdefault((kind, response), Counter())[str(outcome)] += 1
-    print("| duel | response | " + " | ".join(OUTCOMES) + " |")
-    print("|---" * (len(OUTCOMES) + 2) + "|")
-    for (kind, response), counts in said.items():
-        cells = [Rate(counts[name], given.times).text() for name in OUTCOMES]
-        print(f"| {kind} | {response} | " + " | ".join(cells) + " |")
+    given.designs = _designs(given.designs)
+    rows = carried_out(given)
+    if given.out:
+        rows.to_csv(given.out, index=False)
+    print(summary(rows).to_string(index=False))
 
 
 if __name__ == "__main__":

@@ -30,25 +30,27 @@ from perflab.analysis.methods.comparison import Effect
 from perflab.analysis.methods.serial import FEWEST_ROUNDS, mean_of_series
 from perflab.analysis.treatments.rounds import effect_of_starts
 from perflab.host.lock import measurement_lock
+from perflab.trials.designs import DUET_MS, Design
 from perflab.trials.rounds import Rounds
 
 DESIGNS = ("blocks", "slices", "duet")
 CASES = ("A/A", "planted")
 TRIAL_SETTLE_MS, SHORTEST_S = 1_000.0, 4.0
 # What starting, warming up and ending take of each start: only to share out the time.
-AROUND_S = {"echo": 6.0, "inference": 15.0}
+AROUND_S = {"echo": 5.0, "inference": 11.0, "chat": 9.0}
 
 
-def rounds_of(design: str, length_s: float, given: argparse.Namespace, seed: int) -> Rounds:
+def rounds_of(design: str, length_s: float, slice_ms: float, seed: int) -> Rounds:
     """Return the rounds of one start, all designs with as much time."""
-    both, gap_s = (FIRST, SECOND), given.gap_ms / 1e3
+    both, together = (FIRST, SECOND), design == "duet"
+    cut = Design(slice_ms=DUET_MS if together else slice_ms)
+    gap_s = cut.gap_ms / 1e3
     if design == "blocks":
         trial_ms = (length_s / 2 - gap_s) * 1e3
-        return Rounds(both, 1, trial_ms, TRIAL_SETTLE_MS, given.gap_ms, seed)
-    together = design == "duet"
-    step_s = (given.slice_ms / 1e3 + gap_s) * (1 if together else 2)
+        return Rounds(both, 1, trial_ms, TRIAL_SETTLE_MS, cut.gap_ms, seed)
+    step_s = (cut.slice_ms / 1e3 + gap_s) * (1 if together else 2)
     count = max(1, int(length_s / step_s))
-    return Rounds(both, count, given.slice_ms, given.settle_ms, given.gap_ms, seed, together)
+    return Rounds(both, count, cut.slice_ms, cut.settle_ms, cut.gap_ms, seed, together)
 
 
 @dataclass
@@ -136,7 +138,8 @@ def carried_out(given: argparse.Namespace) -> pd.DataFrame:
                 found, subject = Measured(service, case, design), SUBJECTS[service]()
                 began = time.monotonic()
                 for _ in range(given.starts):
-                    rounds = rounds_of(design, length_s, given, chance.randrange(2**32))
+                    slice_ms = given.slice_ms or subject.slice_ms
+                    rounds = rounds_of(design, length_s, slice_ms, chance.randrange(2**32))
                     found.starts.append(measure(subject, case, rounds, workers))
                 found.wall_s = time.monotonic() - began
                 own = [{"repetition": repetition, **row} for row in found.rows()]
@@ -178,9 +181,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--starts", type=int, default=8, help="starts of the services, 2 at least")
     parser.add_argument("--length", type=float, default=0.0, help="s of load per start")
-    parser.add_argument("--slice-ms", type=float, default=300.0)
-    parser.add_argument("--settle-ms", type=float, default=60.0)
-    parser.add_argument("--gap-ms", type=float, default=60.0)
+    parser.add_argument("--slice-ms", type=float, default=0.0, help="0: as each service needs")
     parser.add_argument("--wait", type=float, default=0.0, help="s to wait for the host")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", default="", help="a CSV file for every comparison")

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import bench
 import numpy as np
@@ -18,11 +18,9 @@ from pairing_subjects import Subject
 from perflab.analysis.treatments.rounds import cpu_per_request_us, ratios_of_rounds
 from perflab.errors import AnalysisError
 from perflab.host.placing import placement
-from perflab.load.by_window import window_table
 from perflab.load.generator import Generator
-from perflab.load.result import LoadResult
 from perflab.load.selfcheck import check
-from perflab.load.workload import ClosedLoop, Workload
+from perflab.load.windows import Window, Windows
 from perflab.stacks.backend import Instance
 from perflab.stacks.choice import choose
 from perflab.stacks.residents import Residents
@@ -89,7 +87,9 @@ def measure(subject: Subject, case: str, rounds: Rounds, workers: dict[str, Gene
         for instance in (each for services in own.values() for each in services):
             instance.resume()
         idle = {name: idle_share(services, IDLE_S) for name, services in own.items()}
-        loads = {name: _load(subject, rounds, name) for name in rounds.treatments}
+        loads = {
+            name: subject.load(rounds.windows(name), rounds.length_s) for name in rounds.treatments
+        }
         start_ns = time.monotonic_ns() + AHEAD_NS
         with ThreadPoolExecutor(len(loads)) as threads:
             begun = {
@@ -97,9 +97,18 @@ def measure(subject: Subject, case: str, rounds: Rounds, workers: dict[str, Gene
                 for name, load in loads.items()
             }
             taken = take_turns(rounds, own, start_ns)
-            results = {name: each.result() for name, each in begun.items()}
+            results = {
+                name: replace(each.result(), pauses=taken.pauses[name])
+                for name, each in begun.items()
+            }
     tables = {
-        name: _by_round(result, taken[taken["treatment"] == name], rounds, idle[name])
+        name: _by_round(
+            subject.table(result, rounds.windows(name).instants(start_ns)),
+            taken.table[taken.table["treatment"] == name],
+            rounds,
+            idle[name],
+            subject.arriving_s,
+        )
         for name, result in results.items()
     }
     reasons = [
@@ -116,8 +125,8 @@ def _warmed(
     """Warm a treatment up, its settings checked, and return its address."""
     residents.activate(name)
     url = f"http://127.0.0.1:{residents.instance(name, subject.node).launch.port}"
-    warm = ClosedLoop(users=subject.users, duration_s=subject.warmup_s)
-    workers[name].run(Workload(request=subject.request, arrivals=warm), url).discard()
+    whole = Windows(spans=(Window(start_s=0.0, end_s=subject.warmup_s),))
+    workers[name].run(subject.load(whole, subject.warmup_s), url).discard()
     return url
 
 
@@ -137,19 +146,14 @@ def _compared(tables: dict[str, pd.DataFrame], reasons: list[str]) -> Start:
     return Start(ratios, reasons, over / max(1, every))
 
 
-def _load(subject: Subject, rounds: Rounds, name: str) -> Workload:
-    arrivals = ClosedLoop(
-        users=subject.users,
-        duration_s=rounds.length_s,
-        max_duration_s=rounds.length_s + 1,
-        windows=rounds.windows(name),
-    )
-    return Workload(request=subject.request, arrivals=arrivals)
+def _by_round(
+    table: pd.DataFrame, taken: pd.DataFrame, rounds: Rounds, idle: float, arriving_s: float
+) -> pd.DataFrame:
+    """Return the responses of each round.
 
-
-def _by_round(result: LoadResult, taken: pd.DataFrame, rounds: Rounds, idle: float) -> pd.DataFrame:
-    """Return the responses of each round; none where its turn came too late to be let settle."""
-    table = window_table(result)
+    There are none of a turn that came too late to be let settle, and, but for a single round, of
+    those in which users still arrive.
+    """
     own = taken.sort_values("round").reset_index(drop=True)
     table["throughput"] = table["throughput_rps"]
     table["mean response time"] = table["mean_ms"]
@@ -157,5 +161,7 @@ def _by_round(result: LoadResult, taken: pd.DataFrame, rounds: Rounds, idle: flo
     table["CPU per request"] = cpu_per_request_us(
         own["cpu_ns"], table["finished"], own["awake_ns"] / 1e9, loaded_s, idle
     )
-    table.loc[own["late_ns"] > rounds.settle_ms * 1e6, list(RESPONSES)] = math.nan
+    late = own["late_ns"] > rounds.settle_ms * 1e6
+    arriving = (own["round"] * rounds.slice_ms < arriving_s * 1e3) & (rounds.rounds > 1)
+    table.loc[late | arriving, list(RESPONSES)] = math.nan
     return table
