@@ -125,28 +125,27 @@ class Design(BaseModel):
 
     def obstacles(self, treatments: Sequence[Treatment]) -> list[str]:
         """Return a sentence for everything that keeps these treatments from sharing their time."""
+        way_out = "measure them one after the other (design = trials)"
+        return [f"design = {self.kind}: {each}; {way_out}" for each in self.hindrances(treatments)]
+
+    def hindrances(self, treatments: Sequence[Treatment]) -> list[str]:
+        """Return the same in clauses, without the way out."""
         if not self.shares_time:
             return []
         found = []
         count = len(treatments)
-        way_out = "measure them one after the other (design = trials)"
-        if count < DUET or (self.kind == "duet" and count > DUET) or count > MOST_TREATMENTS:
-            most = DUET if self.kind == "duet" else MOST_TREATMENTS
-            found.append(
-                f"design = {self.kind} is for {DUET} to {most} treatments, and there are {count}; "
-                f"{way_out}"
-                if most > DUET
-                else f"design = duet is for two treatments, and there are {count}; take slices, or "
-                f"{way_out}"
-            )
+        if self.kind == "duet" and count != DUET:
+            found.append(f"it is for two treatments, and there are {count} (slices take more)")
+        elif not DUET <= count <= MOST_TREATMENTS:
+            found.append(f"it is for {DUET} to {MOST_TREATMENTS} treatments, and there are {count}")
         for treatment in treatments:
             if why := _not_cut(treatment.workload):
-                found.append(f"design = {self.kind}: {why}; {way_out}")
+                found.append(why)
             names = [type(each).__name__ for each in treatment.instruments if not each.shares_time]
             if names:
                 found.append(
-                    f"design = {self.kind}: {', '.join(names)} would see what all treatments do "
-                    f"together, and not each for itself; {way_out}"
+                    f"{', '.join(names)} would see what all treatments do together, and not each "
+                    "for itself"
                 )
         return list(dict.fromkeys(found))
 

@@ -99,7 +99,7 @@ class RunPlan(BaseModel):
         if self.design.kind != "auto":
             return self
         in_slices = self.settled(Design(kind="slices"))
-        problems = in_slices.design.obstacles(in_slices.treatments)
+        problems = in_slices.design.hindrances(in_slices.treatments)
         return self.settled(Design(kind="trials", why=problems[0])) if problems else self
 
     def _treatments_of(self, design: Design) -> Iterator[Treatment]:
