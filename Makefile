@@ -38,7 +38,7 @@ check: setup ## lint, format, types, and that no committed figure was edited
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/nbstripout --verify --keep-id notebooks/*.ipynb
-	@$(BIN)/perflab verify figures/readme figures/studies docs README.md
+	@$(BIN)/perflab export --verify figures/readme figures/studies docs README.md
 
 # Tests start hundreds of processes: what they import is compiled once, also where that is off.
 test slow: export PYTHONDONTWRITEBYTECODE :=

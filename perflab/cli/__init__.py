@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from importlib import metadata
 from typing import Annotated
@@ -12,14 +11,12 @@ import typer
 from perflab.cli import (
     claims,
     compare,
-    completion,
     doctor,
     down,
     duel,
     experiments,
     export,
     fetch,
-    figures,
     importing,
     lab,
     load,
@@ -28,15 +25,12 @@ from perflab.cli import (
     outputs,
     own_folder,
     ps,
-    requests,
     run,
     runs,
     show,
     sweep,
     trend,
     up,
-    verdicts,
-    verify,
     worker,
 )
 from perflab.errors import PerflabError, RunInterrupted
@@ -44,12 +38,10 @@ from perflab.errors import PerflabError, RunInterrupted
 app = typer.Typer(
     name="perflab",
     no_args_is_help=True,
-    # 'perflab completion' does what its two options would do, which help need not list.
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 FIND_EXPERIMENTS = (
-    lab, run, sweep, show, verdicts, claims, compare, trend, experiments, up, worker
+    lab, run, sweep, show, claims, compare, trend, experiments, worker
 )  # fmt: skip
 for module in (
     lab,
@@ -58,24 +50,15 @@ for module in (
     sweep,
     runs,
     show,
-    verdicts,
     claims,
     compare,
     trend,
     fetch,
-    figures,
-    verify,
     export,
     experiments,
     load,
-    requests,
-    up,
-    ps,
-    logs,
-    down,
     worker,
     doctor,
-    completion,
 ):
     found = module.command
     if module in FIND_EXPERIMENTS:
@@ -84,6 +67,11 @@ for module in (
 
 
 app.add_typer(new.app, name="new")
+stack = typer.Typer(no_args_is_help=True, help="Services that stay: start, list, read, remove.")
+stack.command("up")(own_folder.finding_experiments(up.command))
+for module in (ps, logs, down):
+    stack.command(module.__name__.rpartition(".")[2])(module.command)
+app.add_typer(stack, name="stack")
 # No module can be called as this command is.
 app.command(name="import", cls=importing.GroupedFiles)(importing.command)
 
@@ -107,8 +95,6 @@ def _before_any_command(
 def main() -> None:
     """Run the command line; an error for the user is its text and exit status 1."""
     outputs.speak_utf8()
-    if completion.VARIABLE in os.environ:
-        completion.prepare()
     try:
         own_folder.hand_on()
         with outputs.usable():

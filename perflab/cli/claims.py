@@ -7,6 +7,7 @@ import textwrap
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 from perflab.cli.terminal import console, print_table
 
@@ -25,20 +26,32 @@ def command(
         bool,
         typer.Option("--check", help="check the published numbers by themselves, without any run"),
     ] = False,
+    verdicts: Annotated[
+        bool,
+        typer.Option("--verdicts", help="only verdicts, of one's own experiments too, by run"),
+    ] = False,
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="print the verdicts as a Markdown table")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON, counts included")] = False,
 ) -> None:
     """Show every published number, claim, figure and target, with what became of it.
 
-    Verdicts are those of 'perflab verdicts', from the same runs. A number of another estimand or
-    load than what was measured has none. With --check nothing is looked up: rules such as Little's
-    law say which published numbers agree with one another.
+    Verdicts come from finished runs, one run for each experiment and backend: of runs with the
+    same parameters the one with most complete blocks. Runs are never pooled. A number of another
+    estimand or load than what was measured has no verdict. With --check no run is looked at: rules
+    such as Little's law say which published numbers agree with one another.
 
     Example: perflab claims --study registry --answer judged
+
+    Example: perflab claims --verdicts --backend docker --markdown
 
     Example: perflab claims --check
     """
     if check:
         _check(study, as_json)
+    elif verdicts or markdown:
+        _verdicts(backend, markdown=markdown)
     else:
         _ledger(study, answer, backend, as_json)
 
@@ -69,6 +82,30 @@ def _ledger(study: str, answer: str, backend: str, as_json: bool) -> None:
     print()
     print_table(counts_to_terminal(entries))
     _say(headline(entries))
+
+
+def _verdicts(backend: str, *, markdown: bool) -> None:
+    from perflab.chosen_runs import changed_parameters, judged_runs, verdicts_of
+    from perflab.reports.markdown import to_markdown
+    from perflab.reports.verdicts import to_terminal
+
+    chosen = judged_runs(backend)
+    if not chosen:
+        print("no finished runs yet; 'make lab' makes some")
+        return
+    table = verdicts_of(chosen)
+    if markdown:
+        print(to_markdown(table), end="")
+        return
+    print_table(to_terminal(table))
+    terminal = console()
+    terminal.print("\nEach row is of one run, nothing is pooled:")
+    for selected in chosen:
+        parameters = changed_parameters(selected.run) or "defaults"
+        blocks = f"{selected.complete_blocks} complete blocks"
+        terminal.print(Text(f"  {selected.run.run_id}: {blocks}, {parameters}"))
+        for reason in selected.reasons():
+            terminal.print(Text(f"    taken instead of {reason}"))
 
 
 def _say(sentence: str) -> None:

@@ -1,4 +1,4 @@
-"""``perflab down``: end and remove the lab's services."""
+"""``perflab stack down``: end and remove the lab's services."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def command(
 ) -> None:
     """Stop and remove services of the lab, whatever a crash left behind included.
 
-    Example: perflab down --all
+    Example: perflab stack down --all
     """
     from perflab.host.lock import Holder
     from perflab.stacks import leftovers
@@ -37,7 +37,7 @@ def command(
     for item in seen.outside():
         print(
             f"left alone: {item.service} ({item.stack}) under another lock; "
-            f"'PERFLAB_LOCK={item.scope} perflab down' ends it"
+            f"'PERFLAB_LOCK={item.scope} perflab stack down' ends it"
         )
     for warning in (*seen.warnings, *leftovers.strange_entries()):
         print(f"left alone: {warning}")

@@ -1,36 +1,45 @@
-"""``perflab export``: runs as sections of a design document."""
+"""``perflab export``: runs as sections of a design document, or their figures as files."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from perflab.cli.completing import run_references
 from perflab.cli.show import hint_at_newer
+from perflab.errors import ParameterError
+
+if TYPE_CHECKING:
+    from perflab.recordings import Run
 
 STALE = 3
+FIGURES = "Figures as files (--figures)"
 
 
 def command(
     references: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
             metavar="RUN...",
             help="id, prefix, path; latest or latest:EXPERIMENT that finished; one section each",
             autocompletion=run_references,
         ),
-    ],
+    ] = None,
     to: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="folder of the documents and their figures"),
     ] = None,
     formats: Annotated[
         str,
-        typer.Option("--format", help="md, html, pdf, docx, tex; several: md,html"),
-    ] = "md",
+        typer.Option(
+            "--format",
+            metavar="A,B",
+            help="sections: of md, html, pdf, docx, tex (md); figures: of svg, png, pdf (svg,png)",
+        ),
+    ] = "",
     into: Annotated[
         Path | None,
         typer.Option(
@@ -55,6 +64,33 @@ def command(
         bool,
         typer.Option("--check", help=f"write nothing; list what is stale, and end with {STALE}"),
     ] = False,
+    figures: Annotated[
+        bool,
+        typer.Option(
+            "--figures", help="write no section, only figures and tables", rich_help_panel=FIGURES
+        ),
+    ] = False,
+    theme: Annotated[
+        Literal["light", "dark"], typer.Option(help="background", rich_help_panel=FIGURES)
+    ] = "light",
+    transparent: Annotated[
+        bool,
+        typer.Option("--transparent", help="leave the background out", rich_help_panel=FIGURES),
+    ] = False,
+    width: Annotated[
+        Literal["column", "page", "slide"],
+        typer.Option(
+            help="column: 3.4 inches, laid out anew; page: 7.2, slide: 10", rich_help_panel=FIGURES
+        ),
+    ] = "page",
+    verify: Annotated[
+        bool,
+        typer.Option(
+            "--verify",
+            help="write nothing; RUN... are then folders or files (figures/ and docs/), whose "
+            f"figures and tables are checked; ends with {STALE} where one was edited or is stale",
+        ),
+    ] = False,
 ) -> None:
     """Write runs as sections of a document; again: the marked regions anew, your text untouched.
 
@@ -62,25 +98,66 @@ def command(
 
     Example: perflab export latest --into design.md --brief --views throughput
 
-    Example: perflab export latest --to design --check
-    """
-    from perflab import laboratory
-    from perflab.errors import ParameterError
-    from perflab.reports.exporting import Content, Target, export_runs, stale
+    Example: perflab export latest --figures --views effect --to doc/img --format svg,pdf
 
-    if to is None and into is None:
-        raise ParameterError("perflab export", ["say where to: --to DIR, or --into FILE.md"])
+    Example: perflab export --verify figures docs
+    """
+    if verify:
+        from perflab.cli.export_verify import verify_exports
+
+        if not verify_exports([Path(each) for each in references or []]):
+            raise typer.Exit(STALE)
+        return
+    runs = _opened(references or [])
+    if figures:
+        from perflab.cli.export_figures import export_figures
+        from perflab.figures.style import Style
+
+        style = Style(theme, transparent, width)
+        for run in runs:
+            folder = to / run.run_id if to is not None and len(runs) > 1 else to
+            export_figures(run, _listed(views), folder, _listed(formats or "svg,png"), style)
+        return
+    _sections(runs, to, into, name, _listed(formats or "md"), _listed(views),
+              brief=brief, overwrite=overwrite, check=check)  # fmt: skip
+
+
+def _opened(references: list[str]) -> list[Run]:
+    from perflab import laboratory
+
+    if not references:
+        raise ParameterError("perflab export", ["name a run; 'perflab runs' lists them"])
     runs = [laboratory.open_run(reference) for reference in references]
     for reference, run in zip(references, runs, strict=True):
         hint_at_newer(reference, run)
+    return runs
+
+
+def _sections(
+    runs: list[Run],
+    to: Path | None,
+    into: Path | None,
+    name: str,
+    formats: list[str],
+    views: list[str],
+    *,
+    brief: bool,
+    overwrite: bool,
+    check: bool,
+) -> None:
+    from perflab.reports.exporting import Content, Target, export_runs, stale
+
+    if to is None and into is None:
+        raise ParameterError(
+            "perflab export", ["say where to: --to DIR, or --into FILE.md (or --figures)"]
+        )
     folder = to if to is not None else (into or Path()).resolve().parent
-    target = Target(folder, into, name, overwrite)
-    wanted, content = _listed(formats), Content(tuple(_listed(views)), brief)
+    target, content = Target(folder, into, name, overwrite), Content(tuple(views), brief)
     if not check:
-        for path in export_runs(runs, target, wanted, content):
+        for path in export_runs(runs, target, formats, content):
             print(path)
         return
-    found = stale(runs, target, wanted, content)
+    found = stale(runs, target, formats, content)
     for text in found:
         print(f"stale: {text}")
     if found:

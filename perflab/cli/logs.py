@@ -1,4 +1,4 @@
-"""``perflab logs``: the last lines of a service."""
+"""``perflab stack logs``: the last lines of a service."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from perflab.errors import ParameterError
 
 
 def command(
-    service: Annotated[str, typer.Argument(help="service, as 'perflab ps' names it")],
+    service: Annotated[str, typer.Argument(help="service, as 'perflab stack ps' names it")],
     lines: Annotated[int, typer.Option("-n", "--lines", min=1)] = 50,
 ) -> None:
     """Print the last log lines of a service that is up.
 
-    Example: perflab logs postgres
+    Example: perflab stack logs postgres
     """
     from perflab.parameters import did_you_mean
     from perflab.stacks.leftovers import everything, log_of
@@ -26,7 +26,7 @@ def command(
         names = sorted({item.service for item in found})
         listed = ", ".join(names) or "none"
         raise ParameterError(
-            "perflab logs",
+            "perflab stack logs",
             [f"no service '{service}' is up{did_you_mean(service, names)}; up: {listed}"],
         )
     for item in chosen:

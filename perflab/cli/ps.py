@@ -1,4 +1,4 @@
-"""``perflab ps``: the lab's services on this machine."""
+"""``perflab stack ps``: the lab's services on this machine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from perflab.cli.terminal import print_table
 def command() -> None:
     """List services the lab has running, and who measures.
 
-    Example: perflab ps
+    Example: perflab stack ps
     """
     from perflab.host.lock import holder, problem
     from perflab.stacks.surveying import survey

@@ -1,4 +1,4 @@
-"""``perflab show``: one run's set-up, trials and verdicts."""
+"""``perflab show``: one run's set-up, trials and verdicts, or the requests of one load."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from perflab.cli.completing import run_references
+from perflab.cli.show_requests import is_load, show_requests
 from perflab.cli.terminal import console as make_console
 from perflab.cli.terminal import print_table
 
@@ -24,15 +25,26 @@ def command(
         str,
         typer.Argument(
             metavar="RUN",
-            help="id, prefix, path; latest or latest:EXPERIMENT that finished",
+            help="id, prefix, path; latest or latest:EXPERIMENT that finished; or the folder of "
+            "'perflab load --out'",
             autocompletion=run_references,
         ),
     ] = "latest",
+    windows: Annotated[
+        int, typer.Option(min=1, help="of a load: cut it into so many windows of time")
+    ] = 10,
 ) -> None:
     """Show one run: set-up, every trial, the kernel's part where it moved, verdicts.
 
+    Of a load's folder, or a requests.parquet: percentiles, windows, and where the time went.
+
     Example: perflab show latest:synchronous_commit
+
+    Example: perflab show result --windows 20
     """
+    if is_load(reference):
+        show_requests(reference, windows)
+        return
     from perflab import laboratory
     from perflab.analysis.treatments.noise import noise_report
     from perflab.recordings.imported import is_imported

@@ -1,4 +1,4 @@
-"""``perflab up``: a stack that stays."""
+"""``perflab stack up``: a stack that stays."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def command(
     ],
     backend: Annotated[str, typer.Option(help="auto, docker or process")] = "auto",
 ) -> None:
-    """Start a stack and leave it running; 'perflab down' ends it.
+    """Start a stack and leave it running; 'perflab stack down' ends it.
 
-    Example: perflab up metricstream --backend process
+    Example: perflab stack up metricstream --backend process
     """
     from perflab.errors import ParameterError
     from perflab.host.placing import placement
@@ -40,7 +40,7 @@ def command(
     if backend not in BACKENDS:
         problems.append(f"backend '{backend}' is not one of {', '.join(BACKENDS)}")
     if problems:
-        raise ParameterError("perflab up", problems)
+        raise ParameterError("perflab stack up", problems)
     console = make_console()
     chosen = stacks[stack]
     standing = stand(

@@ -38,16 +38,16 @@ def services(seen: Survey, measuring: bool) -> Finding:
     """Judge services and containers that are there though nobody measures."""
     names = [f"{item.service} ({item.stack}, {item.backend})" for item in seen.inside()]
     if seen.warnings:
-        return Finding("services", "beware", several(seen.warnings, "; "), "see 'perflab ps'")
+        return Finding("services", "beware", several(seen.warnings, "; "), "see 'perflab stack ps'")
     if not names or measuring:
         return Finding("services", "ok", "none left" if not names else "of the measurement")
-    return Finding("services", "beware", f"up: {several(names)}", "perflab down")
+    return Finding("services", "beware", f"up: {several(names)}", "perflab stack down")
 
 
 def stacks(folders: Sequence[str]) -> Finding:
     """Judge folders of stacks of which nothing runs."""
     if folders:
-        return Finding("folders of stacks", "beware", several(folders), "perflab down")
+        return Finding("folders of stacks", "beware", several(folders), "perflab stack down")
     return Finding("folders of stacks", "ok", "none left")
 
 

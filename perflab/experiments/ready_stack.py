@@ -11,7 +11,7 @@ from perflab.stacks.plan import StackPlan
 
 @dataclass(frozen=True)
 class ReadyStack:
-    """What ``perflab up NAME`` starts; the ``hint`` is printed when it is up.
+    """What ``perflab stack up NAME`` starts; the ``hint`` is printed when it is up.
 
     ``{secret_file}`` in it becomes the path of a file with the stack's secret, for stacks that a
     user needs it for.

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from perflab.errors import ExportRefused, PerflabError
-from perflab.figures.export import ProvenanceError, provenance, rendered, write_whole
-from perflab.figures.stamp import NO_TABLE, stamp_of, stamped, table_digest
+from perflab.figures.export import ProvenanceError, provenance, rendered
+from perflab.figures.stamp import NO_TABLE, stamp_of, table_digest
 from perflab.figures.style import style_of
 from perflab.paths import runs_dir
 from perflab.recordings import Run, open_run
@@ -74,23 +74,6 @@ def verify(paths: Sequence[Path], documents: Sequence[Path] = ()) -> list[Verifi
     return [*own, *_lonely(tables, drawn.values(), links), *told]
 
 
-def stamp_unstamped(paths: Sequence[Path]) -> list[Path]:
-    """Give figures of the lab that have no digest one, and change nothing that they show.
-
-    For files that were written before the lab wrote digests. One that has a digest keeps it: what
-    was edited is not made whole by this.
-    """
-    done = []
-    for path in _files(paths):
-        if path.suffix not in PICTURES or _origin(path) is None:
-            continue
-        content, suffix, table = path.read_bytes(), path.suffix[1:], _table_of(path)
-        if stamp_of(content, suffix) is None and table.exists():
-            write_whole(path, stamped(content, suffix, table_digest(table.read_bytes())))
-            done.append(path)
-    return done
-
-
 def _files(paths: Sequence[Path]) -> list[Path]:
     missing = [str(path) for path in paths if not path.exists()]
     if missing:
@@ -136,8 +119,7 @@ def _figure(path: Path, table: Path) -> Verified:
 
 def _without_digest(path: Path, table: Path, stamped_once: bool) -> Verified:
     if stamped_once:
-        told = "its digest or its origin is gone or damaged; save it anew, or, where an older lab "
-        return Verified(path, EDITED, f"{told}wrote it, perflab verify --stamp")
+        return Verified(path, EDITED, "its digest or its origin is gone or damaged; save it anew")
     if table.exists():
         return Verified(path, EDITED, f"it says nothing of its origin, and {table.name} is there")
     return Verified(path, FOREIGN)

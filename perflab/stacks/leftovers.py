@@ -90,7 +90,7 @@ def remove_unmeasured() -> tuple[list[Found], Holder | None]:
     The lock is taken meanwhile: who starts to measure waits, and does not lose services.
     """
     try:
-        with measurement_lock("perflab down"):
+        with measurement_lock("perflab stack down"):
             return remove_of_kind(None), None
     except UnsafePlace:
         busy = holder()

@@ -3,7 +3,7 @@
 A service writes into its log file itself, by appending: nothing stands between that could slow or
 end it. One keeper per stack looks at the files' sizes twice a second, and from one that has grown
 too long cuts out the middle, in place. It belongs to nobody, so that it goes on when the lab is
-gone (a stack of ``perflab up`` has no other process of the lab), and ends soon after the last
+gone (a stack of ``perflab stack up`` has no other process of the lab), and ends soon after the last
 service. Pipes instead of files would cost a copy of every line, and block or end a service when
 their reader is stopped or killed.
 

@@ -9,7 +9,7 @@ What a system's folder may hold, each part found by its name:
 ``views.py``
     ``VIEWS``: what is drawn of its runs.
 ``stacks.py``
-    ``STACKS``: what ``perflab up`` starts, each a ``ReadyStack``.
+    ``STACKS``: what ``perflab stack up`` starts, each a ``ReadyStack``.
 ``services/``, ``published/``
     As at the top of the checkout: specimens and published results that belong to this system alone.
 
@@ -116,7 +116,7 @@ def responses(system: str) -> tuple[Response, ...]:
 
 
 def ready_stacks() -> dict[str, ReadyStack]:
-    """Return what ``perflab up`` can start, by name; what is broken is left out."""
+    """Return what ``perflab stack up`` can start, by name; what is broken is left out."""
     from perflab.experiments import ReadyStack
 
     found: dict[str, ReadyStack] = {}

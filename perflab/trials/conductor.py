@@ -302,7 +302,9 @@ def _bystanders() -> list[Remark]:
     if not others:
         return []
     names = ", ".join(f"{item.service} ({item.stack})" for item in others)
-    text = f"other services of the lab were up during the run: {names}; 'perflab down' ends them"
+    text = (
+        f"other services of the lab were up during the run: {names}; 'perflab stack down' ends them"
+    )
     return [Remark(code="host.other_services", text=text)]
 
 

@@ -28,8 +28,8 @@ def typed(*words: str, code: int = 0) -> str:
 
 def test_help_names_every_command(perflab: Tell, tmp_path: Path) -> None:
     text = typed("--help")
-    words = "lab run sweep runs show verdicts compare experiments load requests up ps logs down"
-    for command in (*words.split(), "completion"):
+    words = "lab run duel sweep runs show compare claims export experiments load import new doctor"
+    for command in (*words.split(), "stack", "worker"):
         assert command in text
         assert "--help" in perflab(tmp_path, command, "--help")[0]
 
@@ -42,8 +42,8 @@ def test_errors_are_sentences_not_tracebacks(perflab: Tell, tmp_path: Path) -> N
         (["run", "synchronous_commit", "-p", "blokcs=2"], "did you mean 'blocks'"),
         (["run"], "name an experiment"),
         (["show", "nosuchrun"], "no run"),
-        (["up", "inferense"], "did you mean 'inference'"),
-        (["logs", "nothing"], "no service"),
+        (["stack", "up", "inferense"], "did you mean 'inference'"),
+        (["stack", "logs", "nothing"], "no service"),
         (["run", "synchronous_commit", "--backend", "podman"], "backend"),
     ):
         assert expected in perflab(tmp_path, *words, code=1)[1]
@@ -54,28 +54,28 @@ def test_a_stack_can_be_put_up_looked_at_and_taken_down(
     backend_name: str, perflab: Tell, tmp_path: Path
 ) -> None:
     try:
-        assert "http://127.0.0.1:" in typed("up", "inference", "--backend", backend_name)
-        listed = typed("ps")
+        assert "http://127.0.0.1:" in typed("stack", "up", "inference", "--backend", backend_name)
+        listed = typed("stack", "ps")
         for service in ("postgres", "link", "inference"):
             assert service in listed
-        assert "ready to accept connections" in perflab(tmp_path, "logs", "postgres")[0]
+        assert "ready to accept connections" in perflab(tmp_path, "stack", "logs", "postgres")[0]
     finally:
-        removed = typed("down")
+        removed = typed("stack", "down")
     assert "inference" in removed
-    assert "no services are up" in perflab(tmp_path, "ps")[0]
+    assert "no services are up" in perflab(tmp_path, "stack", "ps")[0]
 
 
 @pytest.mark.slow
 def test_the_chat_service_can_be_put_up_for_a_browser(backend_name: str) -> None:
     try:
-        told = typed("up", "chat", "--backend", backend_name)
+        told = typed("stack", "up", "chat", "--backend", backend_name)
         address = re.search(r"http://127\.0\.0\.1:\d+", told)
         assert address
         assert "password" in told
         with urllib.request.urlopen(address[0], timeout=10) as page:
             assert "<title>" in page.read().decode()
     finally:
-        typed("down")
+        typed("stack", "down")
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""``perflab compare`` and ``perflab verdicts`` as their users type them."""
+"""``perflab compare`` and ``perflab claims --verdicts`` as their users type them."""
 
 from __future__ import annotations
 
@@ -110,15 +110,17 @@ def test_verdicts_are_of_one_run_of_each_experiment_and_say_which_it_superseded(
 ) -> None:
     # Newer than all, and of a single block.
     write_run(data / "runs", seed=4, run_id="tiny", blocks=1)
-    text = perflab(data, "verdicts")
+    text = perflab(data, "claims", "--verdicts")
     assert "tiny" not in text.partition("nothing is pooled")[0]
     assert "slower: 6 complete blocks" in text
     assert "taken instead of tiny, which has only 1 complete block" in text
     assert "first, which has 6 complete blocks as well, and is older" in text
     assert "sync_vs_async" in text
-    shown = perflab(data, "verdicts", "--markdown")
+    shown = perflab(data, "claims", "--markdown")
     assert "| experiment |" in shown
     assert "| slower |" in shown
     assert "| first |" not in shown
-    assert "docker or process" in perflab(data, "verdicts", "--backend", "podman", code=1)
-    assert "no finished runs" in perflab(data, "verdicts", "--backend", "docker")
+    assert "docker or process" in perflab(
+        data, "claims", "--verdicts", "--backend", "podman", code=1
+    )
+    assert "no finished runs" in perflab(data, "claims", "--verdicts", "--backend", "docker")

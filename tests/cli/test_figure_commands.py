@@ -1,4 +1,4 @@
-"""``perflab figures`` and ``perflab verify`` as their users type them."""
+"""``perflab export --figures`` and ``--verify`` as their users type them."""
 
 from __future__ import annotations
 
@@ -25,24 +25,23 @@ def test_figures_have_the_names_of_their_views_and_say_what_to_paste(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     words = ("--to", "doc/img", "--format", "svg,pdf", "--theme", "dark")
-    text, _ = perflab(runs, "figures", "first", "throughput", "effect", *words)
+    text, _ = perflab(runs, "export", "first", "--figures", "--views", "throughput,effect", *words)
     names = ["effect", "throughput"]
     files = [f"{name}{end}" for name in names for end in ("-dark.pdf", "-dark.svg", ".csv")]
     assert sorted(path.name for path in Path("doc/img").iterdir()) == files
     assert "](<doc/img/throughput-dark.svg>)" in text
     assert r"\includegraphics[width=\textwidth]{doc/img/throughput-dark.pdf}" in text
     assert "n = 2 valid trials per treatment" in text
-    text, _ = perflab(runs, "verify", "doc")
+    text, _ = perflab(runs, "export", "--verify", "doc")
     assert "4 checked: 4 as drawn" in text
 
 
 def test_without_a_view_all_are_listed_and_written(perflab: Tell, runs, tmp_path) -> None:
-    text, _ = perflab(runs, "figures", "first", "--list", PERFLAB_FIGURES=str(tmp_path))
-    assert list(tmp_path.iterdir()) == []
-    listed = [line.split()[0] for line in text.splitlines()[1:] if line[:1].isalpha()]
-    perflab(runs, "figures", "first", "--format", "svg", PERFLAB_FIGURES=str(tmp_path))
+    words = ("first", "--figures", "--format", "svg")
+    text, _ = perflab(runs, "export", *words, PERFLAB_FIGURES=str(tmp_path))
+    listed = {line.split()[0] for line in text.splitlines()[1:] if line[:1].isalpha()}
     written = {path.stem for path in (tmp_path / "first").glob("*.svg")}
-    assert {"throughput", "effect"} <= written <= set(listed)
+    assert {"throughput", "effect"} <= written <= listed
 
 
 def test_a_column_of_a_journal_gets_files_and_snippets_of_its_own(
@@ -50,13 +49,13 @@ def test_a_column_of_a_journal_gets_files_and_snippets_of_its_own(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     words = ("--to", "img", "--format", "pdf", "--width", "column")
-    text, _ = perflab(runs, "figures", "first", "throughput", *words)
+    text, _ = perflab(runs, "export", "first", "--figures", "--views", "throughput", *words)
     assert sorted(path.name for path in Path("img").iterdir()) == [
         "throughput-column.pdf", "throughput.csv",
     ]  # fmt: skip
     assert r"\includegraphics[width=\columnwidth]{img/throughput-column.pdf}" in text
     assert "Every point is one trial" in " ".join(text.split())
-    text, _ = perflab(runs, "verify", "img")
+    text, _ = perflab(runs, "export", "--verify", "img")
     assert "1 checked: 1 as drawn" in text
 
 
@@ -66,24 +65,28 @@ def test_flame_graphs_are_left_out_of_a_column_with_a_word_and_refused_where_the
     chains = {"a": {"main (run.py)": 7}, "b": {"main (run.py)": 5}}
     run = profiled_run(tmp_path / "runs", chains)
     words = (run.run_id, "--width", "column", "--format", "svg", "--to", str(tmp_path / "img"))
-    _, errors = perflab(run.path.parent, "figures", *words, "flame_0", code=1)
+    _, errors = perflab(
+        run.path.parent, "export", "--figures", *words, "--views", "flame_0", code=1
+    )
     assert "leave --width column out" in " ".join(errors.split())
     assert not (tmp_path / "img").exists()
-    text, _ = perflab(run.path.parent, "figures", *words)
+    text, _ = perflab(run.path.parent, "export", "--figures", *words)
     assert "not written: flame_0, flame_1, flame_difference_0" in " ".join(text.split())
 
 
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("throuput",), "did you mean 'throughput'"),
+        (("--views", "throuput"), "did you mean 'throughput'"),
         (("--format", "jpg"), "there are: svg, png, pdf"),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_is_written(
     perflab: Tell, runs, tmp_path, words, told
 ) -> None:
-    _, errors = perflab(runs, "figures", "first", *words, "--to", str(tmp_path / "x"), code=1)
+    _, errors = perflab(
+        runs, "export", "first", "--figures", *words, "--to", str(tmp_path / "x"), code=1
+    )
     assert told in " ".join(errors.split())
     assert not (tmp_path / "x").exists()
 
@@ -91,9 +94,11 @@ def test_what_cannot_be_is_refused_before_anything_is_written(
 def test_verify_ends_with_a_status_of_its_own_where_something_was_edited(
     perflab: Tell, runs, tmp_path
 ) -> None:
-    perflab(runs, "figures", "first", "throughput", "--to", str(tmp_path / "x"))
+    perflab(
+        runs, "export", "first", "--figures", "--views", "throughput", "--to", str(tmp_path / "x")
+    )
     table = tmp_path / "x" / "throughput.csv"
     table.write_text(table.read_text() + "\n")
-    text, _ = perflab(runs, "verify", str(tmp_path / "x"), code=3)
+    text, _ = perflab(runs, "export", "--verify", str(tmp_path / "x"), code=3)
     assert "2 checked: 2 stale" in text
-    perflab(runs, "verify", str(tmp_path / "y"), code=1)
+    perflab(runs, "export", "--verify", str(tmp_path / "y"), code=1)

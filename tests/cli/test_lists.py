@@ -128,7 +128,7 @@ def test_choices_and_ranges_are_told_in_words(capsys: pytest.CaptureFixture[str]
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("perflab comple", {"completion"}),
+        ("perflab comp", {"compare"}),
         ("perflab run synch", {"synchronous_commit"}),
         ("perflab show 202", {"20260101-first", "20260102-other", "20260103-broken"}),
     ],
@@ -141,10 +141,3 @@ def test_a_shell_completes_commands_experiments_and_runs(
         COMP_CWORD=str(len(line.split()) - 1),
     )  # fmt: skip
     assert set(told.split()) == expected
-
-
-def test_the_completion_script_is_of_the_shell_that_is_named(perflab: Tell, runs: Path) -> None:
-    assert "complete -o default" in perflab(runs, "completion", "bash")[0]
-    assert "#compdef perflab" in perflab(runs, "completion", SHELL="/bin/zsh")[0]
-    assert "bash, zsh, fish" in perflab(runs, "completion", "tcsh", code=1)[1]
-    assert "--install-completion" not in perflab(runs, "--help")[0]

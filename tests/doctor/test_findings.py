@@ -155,10 +155,10 @@ def test_missing_programs_are_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 def test_what_the_lab_left_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PERFLAB_LOCK", SERVICE.scope)
     up = Survey((SERVICE,), ())
-    said(remains.services(up, measuring=False), "beware", "echo (a1-2, process)", "perflab down")
+    said(remains.services(up, measuring=False), "beware", "a1-2, process", "stack down")
     said(remains.services(up, measuring=True), "ok")
     said(remains.services(Survey((), ("odd",) * 5), measuring=False), "beware", "and 2 more")
-    said(remains.stacks(["/a/stacks/x"]), "beware", "/a/stacks/x", "perflab down")
+    said(remains.stacks(["/a/stacks/x"]), "beware", "/a/stacks/x", "perflab stack down")
     said(remains.stacks([]), "ok")
     said(remains.lock("", "is a link, made by eve"), "wrong", "eve")
     said(remains.lock("flush_map", ""), "beware", "flush_map")

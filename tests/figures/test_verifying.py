@@ -23,7 +23,6 @@ from perflab.reports.verifying import (
     NOT_HERE,
     NothingToVerify,
     Verified,
-    stamp_unstamped,
     verify,
 )
 from tests.figures.studies import VIEWS
@@ -156,18 +155,6 @@ def test_an_image_of_somebody_else_is_left_alone(saved) -> None:
     (saved / "logo.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
     states = {each.path.name: each.state for each in verify([saved])}
     assert states["logo.svg"] == "not the lab's"
-
-
-def test_stamping_gives_old_figures_a_digest_and_never_makes_an_edited_one_whole(saved) -> None:
-    old, edited = saved / "throughput.svg", saved / "throughput.png"
-    before = old.read_bytes()
-    old.write_bytes(unstamped(before, "svg"))
-    broken = edited.read_bytes().replace(b"perflab", b"perflob", 1)
-    edited.write_bytes(broken)
-    assert stamp_unstamped([saved]) == [old]
-    assert old.read_bytes() == before
-    assert edited.read_bytes() == broken
-    assert findings(saved) == {"throughput.png": "edited"}
 
 
 def test_a_digest_changes_nothing_but_the_end_and_is_replaced(saved) -> None:

@@ -26,7 +26,7 @@ while True:
     number += 1
     time.sleep(0.002)
 """
-# Starts a service, says its pid, and is gone, like 'perflab up'.
+# Starts a service, says its pid, and is gone, like 'perflab stack up'.
 UP = """
 import subprocess, sys
 from pathlib import Path

@@ -209,12 +209,12 @@ def test_its_ledger_has_the_verdict_of_the_run(there: Elsewhere, measured: dict)
 @pytest.mark.slow
 def test_its_stack_stays_up_and_answers(elsewhere: Elsewhere, backend_name: str) -> None:
     try:
-        shown = elsewhere.perflab("up", "tally", "--backend", backend_name)
+        shown = elsewhere.perflab("stack", "up", "tally", "--backend", backend_name)
         assert "tally: http://127.0.0.1:" in shown
         assert "POST any bytes to /" in shown
         check_secret(shown)
     finally:
-        elsewhere.perflab("down")
+        elsewhere.perflab("stack", "down")
     assert not secret_file(shown).exists()
 
 

@@ -1,4 +1,4 @@
-"""What ``perflab up`` starts of the chat system."""
+"""What ``perflab stack up`` starts of the chat system."""
 
 from __future__ import annotations
 

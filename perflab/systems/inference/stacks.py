@@ -1,4 +1,4 @@
-"""What ``perflab up`` starts of the inference system."""
+"""What ``perflab stack up`` starts of the inference system."""
 
 from __future__ import annotations
 

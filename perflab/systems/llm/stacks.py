@@ -1,4 +1,4 @@
-"""What ``perflab up`` starts of the LLM proxy system."""
+"""What ``perflab stack up`` starts of the LLM proxy system."""
 
 from __future__ import annotations
 

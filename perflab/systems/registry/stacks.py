@@ -1,4 +1,4 @@
-"""What ``perflab up`` starts of the registry system."""
+"""What ``perflab stack up`` starts of the registry system."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``perflab up`` starts of it."""
+"""What ``perflab stack up`` starts of it."""
 
 from perflab.experiments import ReadyStack
 from perflab.stacks.plan import Node, StackPlan

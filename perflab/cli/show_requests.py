@@ -1,32 +1,29 @@
-"""``perflab requests``: a recorded load's requests in few numbers."""
+"""``perflab show`` of a load: its recorded requests in few numbers."""
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
-from typing import Annotated
 
-import typer
 from rich.table import Table
 
 from perflab.cli.terminal import console as make_console
 from perflab.cli.terminal import print_table
 
+REQUESTS = "requests.parquet"
 
-def command(
-    place: Annotated[
-        str, typer.Argument(help="folder of 'perflab load --out', or a requests.parquet")
-    ],
-    windows: Annotated[int, typer.Option(help="cut the load into so many windows of time")] = 10,
-    as_json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
-) -> None:
-    """Summarise recorded requests: percentiles with intervals, windows, where the time went.
+
+def is_load(reference: str) -> bool:
+    """Return whether a reference is the folder or file of a load, and not a run."""
+    path = Path(reference)
+    return path.suffix == ".parquet" or (path / REQUESTS).is_file()
+
+
+def show_requests(place: str, windows: int) -> None:
+    """Print percentiles with intervals, windows of time, and where the time went.
 
     Successes of the measured stage only. Percentiles that the sample cannot support are left out;
     those that requests without an end could move are bounds (>=).
-
-    Example: perflab requests measured --windows 20
     """
     import pandas as pd
 
@@ -34,12 +31,7 @@ def command(
     from perflab.reports.numbers import MISSING, measured, number
 
     path = Path(place)
-    found = summarise(path / "requests.parquet" if path.is_dir() else path, windows)
-    tables = {"percentiles": found.percentiles, "windows": found.windows, "parts": found.parts}
-    if as_json:
-        rows = {name: json.loads(table.to_json(orient="records")) for name, table in tables.items()}
-        print(json.dumps({"requests": found.requests, "errors": found.errors, **rows}, indent=1))
-        return
+    found = summarise(path / REQUESTS if path.is_dir() else path, windows)
     console = make_console()
     console.print(f"{found.requests:,} measured requests, {found.errors:,} errors")
     table = Table("time", "percentile", "ms [95%]")
