@@ -155,7 +155,9 @@ def write_run(
                 row |= {"state": "failed", "reasons": [DIED]}
                 writer.commit_trial(row, None, None)
                 continue
-            trial = _Trial(rng, planted, rate, requests, database, cpu_follows_latency, clock_ns)
+            trial = PlantedTrial(
+                rng, planted, rate, requests, database, cpu_follows_latency, clock_ns
+            )
             clock_ns = trial.end_ns + 500_000_000
             row |= trial.row()
             if planted.times_out:
@@ -243,7 +245,7 @@ def _identity(block: int, position: int, planted: Planted) -> dict[str, Any]:
     }
 
 
-class _Trial:
+class PlantedTrial:
     """The tables of one trial with a given rate."""
 
     def __init__(
