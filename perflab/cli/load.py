@@ -29,9 +29,7 @@ def _option(text: str, panel: str, *names: str) -> typer.models.OptionInfo:
 
 
 def command(
-    url: Annotated[
-        str, typer.Argument(help="address, like http://127.0.0.1:8000/path; --har brings its own")
-    ] = "",
+    url: Annotated[str, typer.Argument(help="address, like http://127.0.0.1:8000/path")],
     users: Annotated[int, _option("closed loop: users who wait for answers", ARRIVALS)] = 0,
     rate: Annotated[float, _option("open loop: requests per second", ARRIVALS)] = 0.0,
     stages: Annotated[str, _option("open loop in stages: 100:10,100-500:30", ARRIVALS)] = "",
@@ -45,17 +43,6 @@ def command(
     script_parameter: Annotated[
         list[str] | None, _option("key=value for the script; repeatable", ARRIVALS)
     ] = None,
-    har: Annotated[
-        str, _option("users who send what a browser recorded, in its order (HAR file)", ARRIVALS)
-    ] = "",
-    har_filter: Annotated[str, _option("of the HAR: addresses that match this", ARRIVALS)] = "",
-    har_pauses: Annotated[
-        bool, _option("keep the pauses between its requests", ARRIVALS, "--har-pauses")
-    ] = False,
-    har_keep_secrets: Annotated[
-        bool,
-        _option("send its Cookie, Authorization and the like", ARRIVALS, "--har-keep-secrets"),
-    ] = False,
     arrivals: Annotated[str, _option("gaps: constant or poisson", ARRIVALS)] = "constant",
     seed: Annotated[int, _option("of Poisson arrivals", ARRIVALS)] = 0,
     think_time: Annotated[float, _option("seconds between answer and request", ARRIVALS)] = 0.0,
@@ -203,8 +190,7 @@ def command(
         stream=stream, min_chunks=min_chunks, end_marker=end_marker, client=client,
         insecure=insecure, ca_file=ca_file, stop_after_failures=stop_after_failures,
         stop_failure_share=stop_failure_share, objectives=objective or (),
-        allow_targets=allow_target or (), out=out, csv=csv, report=report, har=har,
-        har_filter=har_filter, har_pauses=har_pauses, har_keep_secrets=har_keep_secrets,
+        allow_targets=allow_target or (), out=out, csv=csv, report=report,
         cookies=cookies, fixed_cookies=cookie or (), http2=http2, cert=cert, key=key,
         key_password_env=key_password_env,
     )  # fmt: skip

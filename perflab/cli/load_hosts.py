@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from perflab.load.options import Options
 
 # The files that they name lie here, and need not lie on the hosts.
-FILES = ("script", "har", "body_file", "ca_file", "cert")
+FILES = ("script", "body_file", "ca_file", "cert")
 
 
 def check(options: Options) -> None:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from perflab.errors import ParameterError, TargetRefused
-from perflab.load.har import Choice, read
 from perflab.load.objective_words import objectives
 from perflab.load.options import Options
-from perflab.load.payload import measured
 from perflab.load.prepared import Prepared
 from perflab.load.record_place import file_problems, folder_problems
 from perflab.load.requested import connections, request, transport
@@ -30,19 +27,11 @@ def workload(options: Options) -> Workload:
     TargetRefused
         The host is neither loopback nor allowed.
     """
-    if options.har:
-        _take_har(options)
-    elif not options.url:
-        raise ParameterError("perflab load", ["give an address, like http://127.0.0.1:8000/path"])
     refuse_foreign(options.url, options.allow_targets)
     origin, path = split(options.url)
     if origin.scheme not in ("http", "https"):
         raise TargetRefused(f"'{options.url}': load goes to http and https addresses")
     problems = options.problems
-    if not options.har:
-        for name in ("har_filter", "har_pauses", "har_keep_secrets"):
-            if getattr(options, name):
-                problems.append(f"--{name.replace('_', '-')} needs --har")
     words = {
         "request": request(options, path),
         "arrivals": arrivals(options),
@@ -73,26 +62,6 @@ def workload(options: Options) -> Workload:
     if problems or made is None:
         raise ParameterError("perflab load", problems)
     return made
-
-
-def _take_har(options: Options) -> None:
-    """Read a HAR, refuse its hosts before anything else, and take its first for the target."""
-    file = Path(options.har).resolve()
-    choice = Choice(
-        file=str(file),
-        matching=options.har_filter,
-        pauses=options.har_pauses,
-        keep_secrets=options.har_keep_secrets,
-        to=options.url,
-    )
-    recording = read(choice)
-    recording.refuse_foreign(options.allow_targets)
-    options.chosen = asdict(replace(choice, sha256=measured(file)[1]))
-    first = recording.requests[0]
-    options.url = options.url or f"{first.origin.scheme}://{first.origin.authority}/"
-    if len(recording.origins) > 1 and not options.connections:
-        # Each user may use a connection to each host.
-        options.connections = options.users * len(recording.origins)
 
 
 def _readable(error: ValidationError) -> list[str]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 
 @dataclass
@@ -56,10 +55,6 @@ class Options:
     cookies: bool = False
     fixed_cookies: Sequence[str] = ()
     http2: bool = False
-    har: str = ""
-    har_filter: str = ""
-    har_pauses: bool = False
-    har_keep_secrets: bool = False
     stop_after_failures: int = 0
     stop_failure_share: float = 0.0
     objectives: Sequence[str] = ()
@@ -67,6 +62,4 @@ class Options:
     out: str = ""
     csv: str = ""
     report: str = ""
-    # What is taken of a HAR, once it was read.
-    chosen: Mapping[str, Any] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)

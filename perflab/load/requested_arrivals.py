@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from perflab.errors import ParameterError
-from perflab.load.har_user import HAR_USER
 from perflab.load.options import Options
 from perflab.load.script_class import find
 from perflab.parameters import parse_assignments
@@ -17,16 +16,12 @@ DEFAULT_DURATION_S = 10.0
 DEFAULT_PROBE_S = 3.0
 HIGHEST_RATE = 200_000.0
 HIGHEST_USERS = 20_000
-# Options of which there may be several.
-SHOWN = {"headers": "header", "fixed_cookies": "cookie", "script_parameters": "script_parameter"}
 STAGE = re.compile(r"(\d+(?:\.\d+)?)(?:-(\d+(?:\.\d+)?))?:(\d+(?:\.\d+)?)s?")
 
 
 def arrivals(options: Options) -> Mapping[str, Any]:
     """Return the arrivals that options describe, as data."""
     problems = options.problems
-    if options.har:
-        return _of_har(options)
     if options.script:
         return _scripted(options)
     kinds = {
@@ -99,7 +94,7 @@ def _refuse(options: Options, chosen: str, others: Sequence[str], why: str) -> N
     """Refuse options that the chosen arrivals would leave unused."""
     for name in others:
         if getattr(options, name):
-            shown = SHOWN.get(name, name).replace("_", "-")
+            shown = name.replace("_", "-")
             options.problems.append(f"--{shown} does not go with --{chosen}: {why}")
 
 
@@ -127,30 +122,6 @@ def _scripted(options: Options) -> Mapping[str, Any]:
         "join_s": options.ramp / options.users,
         "seed": options.seed,
         "parameters": parameters,
-    }
-
-
-def _of_har(options: Options) -> Mapping[str, Any]:
-    """Return users who send what a HAR has."""
-    if not options.users:
-        options.problems.append("--har needs --users")
-    others = (
-        "script", "script_parameters", "requests", "think_time", "pacing", "rate", "stages",
-        "user_stages", "burst", "method", "headers", "body", "body_file", "data", "expect_body",
-        "expect_checksum", "redirects", "stream", "fixed_cookies",
-    )  # fmt: skip
-    _refuse(options, "har", others, "the HAR decides")
-    if not options.users:
-        return {}
-    return {
-        "kind": "scripted",
-        "script": HAR_USER,
-        "users": options.users,
-        "duration_s": options.duration or DEFAULT_DURATION_S,
-        "warmup_s": options.warmup,
-        "join_s": options.ramp / options.users,
-        "seed": options.seed,
-        "parameters": dict(options.chosen),
     }
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import html
+import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from perflab.figures.theme import applied
 from perflab.host.facts import environment
-from perflab.load.har_parts import is_secret
 from perflab.load.result import LoadResult
 from perflab.percentiles import OF_LOADS, needed_n
 from perflab.reports import load_curves, load_pictures
@@ -23,6 +23,8 @@ ROWS = (
 COLUMNS = (*(f"p{share:g}" for share in OF_LOADS), "max")
 NEEDED = {f"p{share:g}": needed_n(share) for share in OF_LOADS}
 MASKED = "(left out)"
+# Names of headers that hold what lets somebody in.
+SECRET = re.compile(r"cookie|auth|token|secret|session|passw|credential|api-?key|csrf|xsrf", re.I)
 
 
 def page_of_load(
@@ -72,7 +74,7 @@ def _masked(option: str, value: str) -> str:
     if option == "--cookie":
         return f"{value.partition('=')[0]}={MASKED}"
     name, colon, _ = value.partition(":")
-    return f"{name}: {MASKED}" if colon and is_secret(name) else value
+    return f"{name}: {MASKED}" if colon and SECRET.search(name) else value
 
 
 def _text(given: object) -> str:

@@ -102,7 +102,6 @@ def test_an_address_that_is_no_loopback_is_another_host() -> None:
         ({"url": "http://127.0.0.1:9/"}, "every host would load itself; .* --allow-target"),
         ({"url": "http://[::1]:9/"}, "every host would load itself"),
         ({"script": "a.py:B"}, "--script does not go with --scheduler"),
-        ({"har": "a.har"}, "--har does not go with --scheduler"),
         ({"body_file": "a"}, "--body-file does not go with --scheduler"),
         ({"ca_file": "a"}, "--ca-file does not go with --scheduler"),
         ({"cert": "a"}, "--cert does not go with --scheduler"),
