@@ -10,14 +10,13 @@ from typing import Any
 
 from pyarrow import ArrowException
 
-from perflab.errors import LoadError, PerflabError
+from perflab.errors import LoadError, ParameterError, PerflabError
 from perflab.host.lock import measurement_lock
 from perflab.host.placing import placement
 from perflab.load import record, report
-from perflab.load.command import workload
 from perflab.load.generator import Generator
-from perflab.load.options import Options
-from perflab.load.record_place import Place, place
+from perflab.load.options import LoadOptions
+from perflab.load.record_place import Place, folder_problems, place
 from perflab.load.result import LoadResult
 from perflab.load.selfcheck import check
 from perflab.load.stopping import Progress
@@ -123,7 +122,7 @@ def send(
     out : str
         New folder for the record.
     **options
-        As ``perflab load`` has them, with underscores (see ``options.Options``): ``users``,
+        As ``perflab load`` has them, with underscores (see ``options.LoadOptions``): ``users``,
         ``rate``, ``duration``, ``requests``, ``arrivals``, ``allow_targets``...
 
     Returns
@@ -137,10 +136,12 @@ def send(
     ParameterError, TargetRefused
         Nothing was sent.
     """
-    given = Options(url=url, out=out, **options)
-    made = workload(given)
+    asked = LoadOptions.of({"url": url, **options})
+    made = asked.workload()
     folder = Path(out) if out else None
+    if folder and (problems := folder_problems("out", folder)):
+        raise ParameterError("perflab load", problems)
     carried = carry_out(
-        made, given.url, allowed=given.allow_targets, workers=workers, wait_s=wait_s, out=folder
+        made, url, allowed=asked.allow_targets, workers=workers, wait_s=wait_s, out=folder
     )
     return {**carried.shown, "failures": carried.failures, "unwritten": carried.unwritten}
