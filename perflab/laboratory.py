@@ -126,7 +126,7 @@ def import_results(
     Parameters
     ----------
     groups : mapping of str to sequence of str or Path
-        The files of every treatment: one per load (of Locust up to three), all in one format.
+        The files of every treatment: one per load, all of one tool.
     tool : str
         Which tool wrote them; by default that is guessed from how they begin.
     experiment : str

@@ -56,7 +56,6 @@ for module in (
     fetch,
     export,
     experiments,
-    load,
     worker,
     doctor,
 ):
@@ -66,6 +65,7 @@ for module in (
     app.command(name=module.__name__.rpartition(".")[2])(found)
 
 
+app.command(name="load", cls=load.LoadCommand)(load.command)
 app.add_typer(new.app, name="new")
 stack = typer.Typer(no_args_is_help=True, help="Services that stay: start, list, read, remove.")
 stack.command("up")(own_folder.finding_experiments(up.command))

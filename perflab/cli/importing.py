@@ -60,10 +60,7 @@ def command(
         list[Path], typer.Argument(metavar="FILE", help="what the tool wrote, a file per load")
     ],
     tool: Annotated[
-        str,
-        typer.Option(
-            help="k6, locust, oha, wrk2, wrk, ab, hey or vegeta; without it it is guessed"
-        ),
+        str, typer.Option(help="k6, locust, oha, wrk or ab; without it it is guessed")
     ] = "",
     treatment: Annotated[  # noqa: ARG001
         list[str] | None,
@@ -96,7 +93,7 @@ def command(
 
     Example: perflab import k6.json
 
-    Example: perflab import --tool hey --treatment a A1.txt A2.txt --treatment b B1.txt B2.txt
+    Example: perflab import --tool wrk --treatment a A1.txt A2.txt --treatment b B1.txt B2.txt
     """
     from perflab import laboratory
 
@@ -149,10 +146,7 @@ def _print(run: Run, guessed: bool) -> None:
         console.print(Text(line))
     table = Table("treatment", "loads", "requests")
     for name, own in run.trials().groupby("treatment", sort=False):
-        known = own[own["requests"] >= 0]["requests"]
-        table.add_row(
-            Text(str(name)), str(len(own)), f"{known.sum():,}" if len(known) else "not told"
-        )
+        table.add_row(Text(str(name)), str(len(own)), f"{own['requests'].sum():,}")
     console.print()
     print_table(table)
     console.print(Text(f"\nperflab show {run.run_id} shows it"))

@@ -4,59 +4,64 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import typer
 
 from perflab.cli.load_live import interruptible
-from perflab.errors import ParameterError
 
 if TYPE_CHECKING:
-    from perflab.load.once import Ready
-    from perflab.load.options import Options
+    from perflab.load.options import LoadOptions
     from perflab.load.result import LoadResult
     from perflab.load.workload import Workload
 
 
-def check(options: Options) -> None:
-    """Note what a search lacks, and what it would leave unused."""
-    problems = options.problems
-    if not options.objectives:
-        problems.append("--find-capacity needs an --objective, like 'p99<100ms'")
-    if not (options.users or options.rate):
-        problems.append("--find-capacity needs --users or --rate, where the search begins")
-    for name in ("out", "csv", "script", "requests"):
-        if getattr(options, name):
-            problems.append(f"--{name} does not go with --find-capacity, which makes many loads")
+DEFAULT_PROBE_S = 3.0
+HIGHEST_RATE = 200_000.0
+HIGHEST_USERS = 20_000
 
 
-def search(
-    made: Workload, options: Options, workers: int, wait: float, as_json: bool, begin: Ready
-) -> None:
-    """Search the highest level, tell of every probe, and say where the limit lies."""
-    from perflab.load import capacity, probing
-    from perflab.load.record_place import place
-    from perflab.load.requested_arrivals import DEFAULT_PROBE_S, HIGHEST_RATE, HIGHEST_USERS
-    from perflab.load.status import Status
+def problems(asked: LoadOptions, made: Workload, outputs: Mapping[str, str]) -> list[str]:
+    """Return what a search lacks, and what it would leave unused."""
     from perflab.percentiles import OF_LOADS
 
-    for objective in made.stop.objectives:
-        if objective.percentile not in OF_LOADS:
-            known = ", ".join(f"p{share:g}" for share in OF_LOADS)
-            text = f"--find-capacity judges {known}, not p{objective.percentile:g}"
-            raise ParameterError("perflab load", [text])
-    length_s = options.duration or DEFAULT_PROBE_S
-    by_users = options.users > 0
+    known = ", ".join(f"p{share:g}" for share in OF_LOADS)
+    found = [
+        f"--find-capacity judges {known}, not p{each.percentile:g}"
+        for each in made.stop.objectives
+        if each.percentile not in OF_LOADS
+    ]
+    if not asked.objectives:
+        found.append("--find-capacity needs an --objective, like 'p99<100ms'")
+    if not (asked.users or asked.rate):
+        found.append("--find-capacity needs --users or --rate, where the search begins")
+    unused = {**outputs, "--script": asked.script, "--requests": asked.requests}
+    return found + [
+        f"{flag} does not go with --find-capacity, which makes many loads"
+        for flag, value in unused.items()
+        if value
+    ]
+
+
+def search(made: Workload, asked: LoadOptions, workers: int, wait: float, as_json: bool) -> None:
+    """Search the highest level, tell of every probe, and say where the limit lies."""
+    from perflab.load import capacity, once, probing
+    from perflab.load.record_place import place
+    from perflab.load.status import Status
+
+    length_s = asked.duration_s or DEFAULT_PROBE_S
+    by_users = asked.users > 0
 
     with (
         place(None, made) as here,
-        begin(workers, wait) as generator,
+        once.ready(workers, wait) as generator,
         interruptible() as look,
     ):
 
         def sent(load: Workload) -> LoadResult:
             result = generator.run(
-                load, options.url, check=look, allowed=options.allow_targets, folder=here.raw
+                load, asked.url, check=look, allowed=asked.allow_targets, folder=here.raw
             )
             if result.stopped:
                 result.discard()
@@ -64,14 +69,14 @@ def search(
             return result
 
         def probe(level: float) -> capacity.Probe:
-            found = probing.probed(sent, made, level, length_s, options.warmup or 0.2 * length_s)
+            found = probing.probed(sent, made, level, length_s, asked.warmup_s or 0.2 * length_s)
             state = "; ".join(map(str, found.faults or found.unclear or found.missed)) or "held"
             print(f"{level:12.5g}  {state}", file=sys.stderr, flush=True)
             return found
 
         limit = capacity.search(
             probe,
-            options.users or options.rate,
+            asked.users or asked.rate,
             HIGHEST_USERS if by_users else HIGHEST_RATE,
             whole=by_users,
         )

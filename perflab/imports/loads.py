@@ -1,4 +1,4 @@
-"""Which files are of one load, and which loads of one treatment."""
+"""Which files are of which treatment; each is one load."""
 
 from __future__ import annotations
 
@@ -9,14 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perflab.errors import ImportRefused, ParameterError, RecordingError
-from perflab.imports.formats import Format
-from perflab.imports.locust import group_of
-from perflab.imports.reading import refused
 from perflab.recordings.opening import open_plain
 from perflab.recordings.schema import MOST_BLOCKS, MOST_TREATMENTS
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.,=+:-]{0,99}", re.ASCII)
-
 EXPERIMENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}", re.ASCII)
 
 
@@ -27,18 +23,6 @@ class SourceFile:
     path: Path
     size_bytes: int
     sha256: str
-
-
-@dataclass(frozen=True)
-class Load:
-    """The files of one load, which become one trial."""
-
-    files: tuple[SourceFile, ...]
-
-    @property
-    def paths(self) -> tuple[Path, ...]:
-        """Return where they lie."""
-        return tuple(each.path for each in self.files)
 
 
 def check_names(groups: Mapping[str, Sequence[Path]], experiment: str, paired: bool) -> None:
@@ -69,10 +53,8 @@ def check_names(groups: Mapping[str, Sequence[Path]], experiment: str, paired: b
         raise ParameterError("perflab import", problems)
 
 
-def loads_of(
-    groups: Mapping[str, Sequence[Path]], form: Format, paired: bool
-) -> dict[str, list[Load]]:
-    """Return the loads of every treatment, in the order of the files.
+def loads_of(groups: Mapping[str, Sequence[Path]], paired: bool) -> dict[str, list[SourceFile]]:
+    """Return the files of every treatment, in their order.
 
     Raises
     ------
@@ -82,30 +64,13 @@ def loads_of(
         Treatments that are to be paired have unlike numbers of loads.
     """
     seen: dict[str, Path] = {}
-    found = {}
-    for name, paths in groups.items():
-        found[name] = [
-            Load(tuple(_source(path, seen) for path in files)) for files in _together(paths, form)
-        ]
+    found = {name: [_source(path, seen) for path in paths] for name, paths in groups.items()}
     counts = {name: len(own) for name, own in found.items()}
     if paired and len(set(counts.values())) > 1:
         listed = ", ".join(f"{name} {count}" for name, count in counts.items())
         said = f"--paired needs as many files of every treatment; here are {listed}"
         raise ParameterError("perflab import", [said])
     return found
-
-
-def _together(paths: Sequence[Path], form: Format) -> list[list[Path]]:
-    """Return files by load: Locust's by what their names begin with, of others each alone."""
-    if form.tool != "locust":
-        return [[path] for path in paths]
-    groups: dict[str, dict[str, Path]] = {}
-    for path in paths:
-        prefix, suffix = group_of(path)
-        if suffix in groups.setdefault(prefix, {}):
-            raise refused(path, 0, "it is given twice; every load counts once")
-        groups[prefix][suffix] = path
-    return [[*own.values()] for own in groups.values()]
 
 
 def _source(path: Path, seen: dict[str, Path]) -> SourceFile:
@@ -115,8 +80,7 @@ def _source(path: Path, seen: dict[str, Path]) -> SourceFile:
             size = file.tell()
     except (OSError, RecordingError) as error:
         raise ImportRefused(f"{path}: {error}") from None
-    # Two loads may well have failed alike in nothing; Locust's list of failures is then the same.
-    if digest in seen and not path.name.endswith("_failures.csv"):
+    if digest in seen:
         raise ImportRefused(f"{path}: it is the same as {seen[digest]}; every load counts once")
     seen[digest] = path
     return SourceFile(path, size, digest)

@@ -8,8 +8,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from perflab.imports.json_numbers import Numbers
-from perflab.imports.reading import document_of
+from perflab.imports.sources import Numbers
 from perflab.imports.told import Told, share_name
 
 MS_PER_S = 1e3
@@ -18,7 +17,7 @@ CUT_OFF = "aborted due to deadline"
 _SHARE = re.compile(r"p(\d{1,2}(?:\.\d+)?)")
 
 
-def fits_json(head: str) -> bool:
+def fits(head: str) -> bool:
     """Say whether a file begins as oha's JSON."""
     return (
         head.lstrip().startswith("{")
@@ -27,19 +26,20 @@ def fits_json(head: str) -> bool:
     )
 
 
-def read_json(path: Path) -> Told:
+def read(path: Path) -> Told:
     """Read the JSON of one load; seconds become milliseconds."""
-    told = Numbers(path, document_of(path))
-    errors = sum(
-        told.count("errorDistribution", name)
+    told = Numbers(path)
+    errors = {
+        name: told.count("errorDistribution", name)
         for name in told.inside("errorDistribution")
         if name != CUT_OFF
-    )
-    answers = told.sum_of("statusCodeDistribution")
-    bad = sum(
-        told.count("statusCodeDistribution", status)
+    }
+    statuses = {
+        status: told.count("statusCodeDistribution", status)
         for status in told.inside("statusCodeDistribution")
-        if not status.startswith(("1", "2", "3"))
+    }
+    bad = sum(
+        number for status, number in statuses.items() if not status.startswith(("1", "2", "3"))
     )
     times = {
         ours: told.told("summary", name) * MS_PER_S
@@ -49,8 +49,8 @@ def read_json(path: Path) -> Told:
         if share := _SHARE.fullmatch(name):
             times[share_name(float(share[1]))] = told.told("latencyPercentiles", name) * MS_PER_S
     return Told(
-        requests=answers + errors,
-        failures=bad + errors,
+        requests=sum(statuses.values()) + sum(errors.values()),
+        failures=bad + sum(errors.values()),
         duration_s=told.number("summary", "total"),
         throughput_rps=told.number("summary", "requestsPerSec"),
         times_ms=times,

@@ -1,22 +1,28 @@
-"""Reading the files of other tools: bounded, a line at a time, with errors that name the line."""
+"""Reading the files of other tools: bounded, and with errors that name file and line."""
 
 from __future__ import annotations
 
 import csv
 import json
 import math
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from perflab.errors import ImportRefused, RecordingError
-from perflab.imports import units
 from perflab.recordings.opening import open_plain, read_plain
 
 HEAD_BYTES = 64 * 1024
-LONGEST_LINE_BYTES = 4 * 2**20
-LARGEST_DOCUMENT_BYTES = 16 * 2**20
-SHOWN = 80
+LARGEST_BYTES = 16 * 2**20
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
+_TIME = re.compile(r"(\S*?)\s*(us|ms|s|m|h)", re.ASCII)
+_MS = {"us": 1e-3, "ms": 1.0, "s": 1e3, "m": 60e3, "h": 3.6e6}
+
+
+def refused(path: Path, line: int, text: str) -> ImportRefused:
+    """Return the error for a file, and a line of it where one is known (not 0)."""
+    return ImportRefused(f"{path}{f', line {line}' if line else ''}: {text}")
 
 
 def head_of(path: Path) -> str:
@@ -43,38 +49,23 @@ def head_of(path: Path) -> str:
     return found.decode("utf-8-sig", "replace")
 
 
-def lines_of(path: Path, all_end: bool = False) -> Iterator[tuple[int, str]]:
-    """Yield every line with its number, from 1, without its end, which ``all_end`` demands.
+def text_of(path: Path) -> str:
+    """Return a whole file.
 
     Raises
     ------
     ImportRefused
-        A line is longer than any of a tool's, or no UTF-8.
+        It cannot be read, is larger than a report of these tools, or no UTF-8.
     """
+    content = b""
     try:
-        with open_plain(path) as file:
-            number = 0
-            while line := file.readline(LONGEST_LINE_BYTES + 1):
-                number += 1
-                if len(line) > LONGEST_LINE_BYTES:
-                    raise refused(path, number, f"it is longer than {LONGEST_LINE_BYTES:,} bytes")
-                if all_end and not line.endswith(b"\n"):
-                    raise refused(path, number, "it ends within a line: it is cut off")
-                yield number, _decoded(path, number, line)
+        content = read_plain(path, LARGEST_BYTES)
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise refused(path, line, f"it is no UTF-8 ({error.reason})") from None
     except (OSError, RecordingError) as error:
         raise refused(path, 0, _why(error)) from None
-
-
-def text_of(path: Path) -> list[tuple[int, str]]:
-    """Return all lines of a report with their numbers; one of a tool's has a few hundred."""
-    found = []
-    size = 0
-    for number, line in lines_of(path):
-        size += len(line) + 1
-        if size > LARGEST_DOCUMENT_BYTES:
-            raise refused(path, number, f"a report has at most {LARGEST_DOCUMENT_BYTES:,} bytes")
-        found.append((number, line))
-    return found
 
 
 def document_of(path: Path) -> dict[str, Any]:
@@ -86,62 +77,40 @@ def document_of(path: Path) -> dict[str, Any]:
         It is too large, cut off, or something else.
     """
     try:
-        content = read_plain(path, LARGEST_DOCUMENT_BYTES)
-        found = json.loads(content.decode("utf-8-sig"))
+        found = json.loads(text_of(path))
     except json.JSONDecodeError as error:
         raise refused(path, error.lineno, f"it is no JSON, or cut off: {error.msg}") from None
-    except (OSError, ValueError, RecursionError, RecordingError) as error:
-        raise refused(path, 0, _why(error)) from None
+    except (ValueError, RecursionError) as error:
+        raise refused(path, 0, str(error)) from None
     if not isinstance(found, dict):
         raise refused(path, 1, "it is no JSON object")
     return found
 
 
-def record_of(path: Path, number: int, line: str) -> dict[str, Any]:
-    """Return a line that is one JSON object."""
-    try:
-        found = json.loads(line)
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
-        raise refused(path, number, f"it is no JSON object, or cut off: {_shown(line)}")
-    return found
-
-
-def rows_of(path: Path, header: Sequence[str], delimiter: str = ",") -> Iterator[tuple[int, Row]]:
-    """Yield the rows of a table below its header, which must name all of ``header``.
+def rows_of(path: Path, header: Sequence[str]) -> Iterator[Row]:
+    """Yield the rows of a CSV below its header, which must name all of ``header``.
 
     Raises
     ------
     ImportRefused
         A column is missing, or a row has more or fewer cells than the header.
     """
-    # A number that is cut off is a number still.
-    source = lines_of(path, all_end=True)
-    _, first = next(source, (0, ""))
-    # No tool has quotes or commas within its names.
-    names = [name.strip('"') for name in first.split(delimiter)]
-    if missing := [name for name in header if name not in names]:
-        raise refused(path, 1, f"the header lacks {', '.join(missing)}")
-    # The lines of a table: a cell in quotes may hold several.
-    last = 1
-
-    def texts() -> Iterator[str]:
-        nonlocal last
-        for number, line in source:
-            last = number
-            yield line + "\n"
-
+    text = text_of(path)
+    if not text.endswith("\n"):
+        # A number that is cut off is a number still.
+        raise refused(path, text.count("\n") + 1, "it ends within a line: it is cut off")
+    lines = csv.reader(text.splitlines(keepends=True))
     try:
-        for cells in csv.reader(texts(), delimiter=delimiter):
-            if not cells:
-                continue
+        names = next(lines, [])
+        if missing := [name for name in header if name not in names]:
+            raise refused(path, 1, f"the header lacks {', '.join(missing)}")
+        for cells in lines:
             if len(cells) != len(names):
                 said = f"it has {len(cells)} cells, the header {len(names)}; is the file cut off?"
-                raise refused(path, last, said)
-            yield last, Row(path, last, dict(zip(names, cells, strict=True)))
+                raise refused(path, lines.line_num, said)
+            yield Row(path, lines.line_num, dict(zip(names, cells, strict=True)))
     except csv.Error as error:
-        raise refused(path, last, str(error)) from None
+        raise refused(path, lines.line_num, str(error)) from None
 
 
 class Row(dict[str, str]):
@@ -157,7 +126,7 @@ class Row(dict[str, str]):
         if text in ("N/A", ""):
             return math.nan
         try:
-            return units.number(text)
+            return number(text)
         except ValueError as error:
             raise refused(*self._place, f"column '{name}': {error}") from None
 
@@ -169,24 +138,46 @@ class Row(dict[str, str]):
         return int(found)
 
 
-def refused(path: Path, line: int, text: str) -> ImportRefused:
-    """Return the error for a file, and a line of it where one is known (not 0)."""
-    return ImportRefused(f"{path}{f', line {line}' if line else ''}: {text}")
+def number(text: str) -> float:
+    """Return a finite number.
+
+    Raises
+    ------
+    ValueError
+        It is none; a comma in it is explained.
+    """
+    plain = text.strip()
+    if not _NUMBER.fullmatch(plain):
+        hint = ""
+        if "," in plain:
+            hint = "; the tool wrote commas for its locale: run it with LC_ALL=C"
+        raise ValueError(f"{plain[:40]!r} is no number{hint}")
+    found = float(plain)
+    if not math.isfinite(found):
+        raise ValueError(f"{plain[:40]!r} is too large")
+    return found
 
 
-def _decoded(path: Path, number: int, line: bytes) -> str:
-    try:
-        text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-    except UnicodeDecodeError as error:
-        raise refused(path, number, f"it is no UTF-8 ({error.reason})") from None
-    return text.rstrip("\r\n")
+def time_ms(text: str) -> float:
+    """Return a time with its unit (``1.23ms``, ``12us``, ``1.00m``) in ms; NaN of ``-nanus``.
+
+    Raises
+    ------
+    ValueError
+        It is none, has no unit, or is below 0.
+    """
+    match = _TIME.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(f"{text.strip()[:40]!r} is no time with a unit (us, ms, s, m, h)")
+    if match[1] in ("nan", "-nan"):
+        return math.nan
+    found = number(match[1]) * _MS[match[2]]
+    if found < 0:
+        raise ValueError(f"{text.strip()[:40]!r} is below 0")
+    return found
 
 
 def _why(error: Exception) -> str:
     if isinstance(error, OSError):
         return error.strerror or str(error)
     return str(error)
-
-
-def _shown(line: str) -> str:
-    return repr(line if len(line) <= SHOWN else f"{line[:SHOWN]}...")

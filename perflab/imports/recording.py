@@ -12,17 +12,15 @@ from typing import Any
 
 from perflab.durable import explained, sync_folder
 from perflab.errors import ParameterError
-from perflab.imports.columns import (
+from perflab.imports.formats import Format, check_tool, common_format
+from perflab.imports.loads import SourceFile, check_names, loads_of
+from perflab.imports.told import (
     declared_responses,
     not_judged,
     remarks_of,
     times_word,
     told_columns,
 )
-from perflab.imports.formats import Format, check_tool, common_format
-from perflab.imports.loads import Load, check_names, loads_of
-from perflab.imports.told import TABLE
-from perflab.instruments.other_results import REQUEST
 from perflab.recordings import (
     Remark,
     Run,
@@ -76,7 +74,7 @@ def import_files(wanted: Wanted, root: Path) -> Run:
     if wanted.corrected and not form.can_be_corrected:
         problem = f"{form.tool}'s {form.name} says itself from when times count; leave it out"
         raise ParameterError("--corrected", [problem])
-    loads = loads_of(wanted.groups, form, wanted.paired)
+    loads = loads_of(wanted.groups, wanted.paired)
     record = _record(wanted, form, loads)
     with _whole_run(root, record) as writer:
         for position, (name, own) in enumerate(loads.items()):
@@ -86,9 +84,9 @@ def import_files(wanted: Wanted, root: Path) -> Run:
 
 
 def _commit(
-    writer: RunWriter, wanted: Wanted, form: Format, place: tuple[str, int, int], load: Load
+    writer: RunWriter, wanted: Wanted, form: Format, place: tuple[str, int, int], load: SourceFile
 ) -> None:
-    told = form.reads(load.paths)
+    told = form.reads(load.path)
     name, block, position = place
     row: dict[str, Any] = {
         "trial_id": trial_id(block, position, 0),
@@ -98,28 +96,26 @@ def _commit(
         "treatment": name,
         "factor_treatment": name,
         "state": NOT_JUDGED,
-        "started_at": told.settings.get("began", ""),
-        "reasons": [not_judged(form)],
-        "warnings": remarks_of(told, form, wanted.corrected),
-        "told_by": ", ".join(path.name for path in load.paths),
+        "started_at": "",
+        "reasons": [not_judged(form.tool)],
+        "warnings": remarks_of(told, form.tool, wanted.corrected),
+        "told_by": load.path.name,
         "told_settings": ", ".join(f"{name} {value}" for name, value in told.settings.items()),
-        **told_columns(told, form, wanted.corrected),
+        **told_columns(told, wanted.corrected),
     }
-    tables = {} if told.rows is None else {TABLE: told.rows}
-    writer.commit_trial(row, None, None, **tables)
+    writer.commit_trial(row, None, None)
 
 
-def _record(wanted: Wanted, form: Format, loads: Mapping[str, Sequence[Load]]) -> RunRecord:
+def _record(wanted: Wanted, form: Format, loads: Mapping[str, Sequence[SourceFile]]) -> RunRecord:
     now = time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime())
     blocks = min(max(map(len, loads.values())), MOST_BLOCKS)
-    word = times_word(form, wanted.corrected)
+    word = times_word(wanted.corrected)
     return RunRecord(
         run_id=new_run_id(wanted.experiment),
         experiment=wanted.experiment,
         title=f"Imported: {form.tool} ({form.name})",
         question=f"What did {form.tool} tell of {', '.join(loads)}?",
-        responses=declared_responses(form, wanted.corrected),
-        tables={TABLE: dict(REQUEST)},
+        responses=declared_responses(form.tool, wanted.corrected),
         state="finished",
         created_at=now,
         finished_at=now,
@@ -138,10 +134,11 @@ def _record(wanted: Wanted, form: Format, loads: Mapping[str, Sequence[Load]]) -
                 "paired": wanted.paired,
                 "missing": [*MISSING],
                 "files": {
-                    trial_id(block, position, 0): [
-                        {"name": file.path.name, "bytes": file.size_bytes, "sha256": file.sha256}
-                        for file in load.files
-                    ]
+                    trial_id(block, position, 0): {
+                        "name": load.path.name,
+                        "bytes": load.size_bytes,
+                        "sha256": load.sha256,
+                    }
                     for position, own in enumerate(loads.values())
                     for block, load in enumerate(own)
                 },

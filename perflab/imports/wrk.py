@@ -1,6 +1,6 @@
-"""The text of wrk and of wrk2, which derives from it and counts its times from its plan.
+"""The text of wrk; with ``--latency`` there are percentiles in it.
 
-Sources: ``src/wrk.c`` of both, and texts that wrk 4.1 printed.
+Sources: ``src/wrk.c``, and texts that wrk 4.1 printed.
 """
 
 from __future__ import annotations
@@ -9,50 +9,26 @@ import math
 import re
 from pathlib import Path
 
-from perflab.imports.reports import Report
+from perflab.imports.reading import number, time_ms
+from perflab.imports.sources import Report
 from perflab.imports.told import Told, share_name
-from perflab.imports.units import number, time_ms
 from perflab.recordings import Remark
 
 BEGIN = r"Running \S+ test @ (\S+).*"
-_OF_WRK2 = re.compile(r"Thread calibration:|HdrHistogram", re.M)
-_SPECTRUM = (0.5, 0.75, 0.9, 0.95, 0.99)
+# Texts of wrk2, which begin alike and count from a plan.
+OF_WRK2 = re.compile(r"Thread calibration:|HdrHistogram")
 _STATISTICS = r"\s*Latency\s+(\S+)\s+(\S+)\s+(\S+)\s+(\S+%|-?nan%)\s*"
 _SHARE = r"\s*(\d+(?:\.\d+)?)%\s+(\S+)\s*"
 
 
-def fits_wrk(head: str) -> bool:
+def fits(head: str) -> bool:
     """Say whether a file begins as the text of wrk."""
-    return re.match(rf"\s*{BEGIN}", head) is not None and not _OF_WRK2.search(head)
+    return re.match(rf"\s*{BEGIN}", head) is not None and not OF_WRK2.search(head)
 
 
-def fits_wrk2(head: str) -> bool:
-    """Say whether a file begins as the text of wrk2."""
-    return re.match(rf"\s*{BEGIN}", head) is not None and _OF_WRK2.search(head) is not None
-
-
-def read_wrk(path: Path) -> Told:
-    """Read the text of one load; with ``--latency`` there are percentiles in it."""
-    return _told(Report(path, BEGIN), r"\s*Latency Distribution\s*")
-
-
-def read_wrk2(path: Path) -> Told:
-    """Read the text of one load, and of the spectrum with ``--latency`` what is asked for most.
-
-    With ``-U`` a second distribution counts from the sending; it is left out.
-    """
+def read(path: Path) -> Told:
+    """Read the text of one load."""
     report = Report(path, BEGIN)
-    told = _told(report, r"\s*Latency Distribution \(HdrHistogram - Recorded Latency\)\s*")
-    spectrum = dict(told.times_ms)
-    below = r"\s*Detailed Percentile spectrum:\s*"
-    for line, match in report.all(r"\s*([\d.]+)\s+([01]\.\d+)\s+\d+\s+(?:[\d.]+|inf)\s*", below):
-        share = report.value(line, match[2], number)
-        if share in _SPECTRUM:
-            spectrum[share_name(share * 100)] = report.value(line, match[1], number)
-    return Told(**{**vars(told), "times_ms": spectrum})
-
-
-def _told(report: Report, distribution: str) -> Told:
     times = {}
     for line, match in report.all(_STATISTICS):
         times = {
@@ -60,7 +36,7 @@ def _told(report: Report, distribution: str) -> Told:
             for name, group in {"mean": 1, "max": 3}.items()
         }
         break
-    for line, match in report.all(_SHARE, after=distribution):
+    for line, match in report.all(_SHARE, after=r"\s*Latency Distribution\s*"):
         share = report.value(line, match[1], number)
         times["max" if share == 100 else share_name(share)] = report.value(line, match[2], time_ms)
     requests = report.count(r"\s*(\d+) requests in \S+, .*", "the number of requests")

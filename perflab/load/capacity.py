@@ -207,7 +207,7 @@ def at_level(workload: Workload, level: float, duration_s: float, warmup_s: floa
             seed=seed,
             warmup_s=warmup_s,
         )
-    rules = workload.stop.model_copy(update={"objectives": (), "failures": 0, "failure_share": 0.0})
+    rules = workload.stop.model_copy(update={"objectives": (), "failures": 0})
     return workload.model_copy(update={"arrivals": changed, "stop": rules})
 
 

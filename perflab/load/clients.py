@@ -6,7 +6,6 @@ from typing import Protocol
 
 from perflab.load.exchange import Exchange
 from perflab.load.first_errors import FirstErrors
-from perflab.load.targets import Origin
 
 
 class Client(Protocol):
@@ -16,9 +15,6 @@ class Client(Protocol):
     timeout_s: float
     # Over HTTP/2: the most requests that were under way at a time on one connection.
     most_streams: int
-
-    def resolve(self, origin: Origin) -> None:
-        """Look up where an origin is, before the start."""
 
     def submit(self, exchange: Exchange) -> None:
         """Send the request of an exchange whose ``planned_ns`` and ``started_ns`` are set."""

@@ -24,7 +24,6 @@ from perflab.load.prepared import fill
 from perflab.load.room import Room
 from perflab.load.sending import FileChanged
 from perflab.load.server_timing import parse_server_timing
-from perflab.load.targets import Origin
 from perflab.load.workload import Request, Scripted, Workload
 
 clock = time.monotonic_ns
@@ -50,9 +49,6 @@ class LibraryClient:
         self._rows = cycle(fill(workload.request, workload.request.data))
         self._free = asyncio.Semaphore(connections)
         self._tasks: dict[asyncio.Task[None], Exchange] = {}
-
-    def resolve(self, origin: Origin) -> None:
-        """Leave it to the library."""
 
     def submit(self, exchange: Exchange) -> None:
         """Start a task that sends the request; see ``client.Client``."""

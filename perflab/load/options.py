@@ -1,72 +1,462 @@
-"""The options of ``perflab load``, as they were given."""
+"""What one load is asked for: the flags of ``perflab load`` and the words of ``send_load``.
+
+Every option stands here once, with what its flag says of it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, Field, ValidationError
+
+from perflab.errors import ParameterError, TargetRefused
+from perflab.load.payload import FileBody, Payload, checksum
+from perflab.load.stop_rules import Objective
+from perflab.load.targets import refuse_foreign, split
+from perflab.load.trust import Certificate
+from perflab.parameters import Parameters, did_you_mean
+
+if TYPE_CHECKING:
+    from perflab.load.workload import Workload
+
+ARRIVALS, REQUEST, ENDING = "Arrivals", "Request", "Ending"
+DEFAULT_DURATION_S = 10.0
+_STAGE = re.compile(r"(\d+(?:\.\d+)?)(?:-(\d+(?:\.\d+)?))?:(\d+(?:\.\d+)?)s?")
+# A cookie's name and value (RFC 6265, 4.1.1); quotes around the value are part of it.
+_COOKIE = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+=[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e\"]*"
+_CHECKSUM = r"(crc32:[0-9a-fA-F]{1,8}|sha256:[0-9a-fA-F]{64}|@.+)?"
+# What an option makes no use of, by the option; other options that it needs one of, likewise.
+_UNUSED = {
+    "burst": ("requests", "duration_s", "warmup_s"),
+    "stages": ("duration_s",),
+    "user_stages": ("requests", "duration_s"),
+    "script": ("requests", "think_time_s", "pacing_s"),
+    "body_file": ("body",),
+}
+_NEEDED = {
+    "script": ("users",),
+    "think_time_s": ("users", "user_stages"),
+    "pacing_s": ("users", "user_stages"),
+    "ramp_s": ("users",),
+    "min_chunks": ("stream",),
+    "end_marker": ("stream",),
+    "key": ("cert",),
+    "key_password_env": ("cert",),
+}
+# Parts of a workload that bear another name than the option, or none of one's own.
+_OPTION_OF = {"size": "burst", "most": "connections", "max_duration_s": "duration_s"}
+_OPTION_OF |= {"failures": "stop_after_failures", "churn_per_s": "churn"}
+_PARTS = ("request", "connections", "stop", "stages")
 
 
-@dataclass
-class Options:
-    """The options as they were given; 0, empty or None means not given."""
+def option(default: Any, text: str, panel: str, *names: str, **limits: Any) -> Any:
+    """Return a field that is a flag: its help, the panel it stands in, and names of its own."""
+    extra: dict[str, Any] = {"panel": panel, "names": [*names]}
+    return Field(default=default, description=text, json_schema_extra=extra, **limits)
 
-    url: str = ""
-    users: int = 0
-    rate: float = 0.0
-    stages: str = ""
-    user_stages: str = ""
-    burst: int = 0
-    script: str = ""
-    script_parameters: Sequence[str] = ()
-    arrivals: str = "constant"
-    seed: int = 0
-    requests: int = 0
-    duration: float = 0.0
-    warmup: float = 0.0
-    think_time: float = 0.0
-    pacing: float = 0.0
-    ramp: float = 0.0
-    connection: str = "keep_alive"
-    connections: int = 0
-    requests_per_connection: int = 0
-    idle: float = 0.0
-    churn: float = 0.0
-    churn_share: float = 0.0
-    timeout: float = 30.0
-    method: str = ""
-    headers: Sequence[str] = ()
-    body: str = ""
-    body_file: str = ""
-    data: str = ""
-    expect_status: int = 0
-    expect_body: str = ""
-    expect_bytes: int = -1
-    expect_checksum: str = ""
-    redirects: int = 0
-    stream: str = ""
-    min_chunks: int = 0
-    end_marker: str = ""
-    client: str = "lean"
-    insecure: bool = False
-    ca_file: str = ""
-    cert: str = ""
-    key: str = ""
-    key_password_env: str = ""
-    cookies: bool = False
-    fixed_cookies: Sequence[str] = ()
-    http2: bool = False
-    har: str = ""
-    har_filter: str = ""
-    har_pauses: bool = False
-    har_keep_secrets: bool = False
-    stop_after_failures: int = 0
-    stop_failure_share: float = 0.0
-    objectives: Sequence[str] = ()
-    allow_targets: Sequence[str] = ()
-    out: str = ""
-    csv: str = ""
-    report: str = ""
-    # What is taken of a HAR, once it was read.
-    chosen: Mapping[str, Any] = field(default_factory=dict)
-    problems: list[str] = field(default_factory=list)
+
+def _like(pattern: str, example: str) -> AfterValidator:
+    """Return a check of a text, whose message keeps what may be a secret back."""
+
+    def check(text: str) -> str:
+        if not re.fullmatch(pattern, text):
+            raise ValueError(f"'{text.partition('=')[0]}' is not like {example}")
+        return text
+
+    return AfterValidator(check)
+
+
+Checksum = Annotated[str, _like(_CHECKSUM, "crc32:1c291ca3, sha256:(64 digits) or @FILE")]
+
+
+class LoadParameters(Parameters):
+    """The load of one address: what ``perflab load`` and a duel's variants have in common."""
+
+    users: int = option(0, "closed loop: users who wait for answers", ARRIVALS, ge=0)
+    think_time_s: float = option(
+        0.0, "seconds a user waits after an answer", ARRIVALS, ge=0, le=3_600
+    )
+    rate: float = option(0.0, "open loop: requests a second", ARRIVALS, ge=0, le=200_000)
+    arrivals: Literal["constant", "poisson"] = option(
+        "constant", "how requests of an open loop arrive: constant or poisson", ARRIVALS
+    )
+    method: str = option("", "GET, or POST with a body", REQUEST, "--method", "-X")
+    headers: tuple[Annotated[str, _like(".*:.*", "'Name: value'")], ...] = option(
+        (), "'Name: value'; repeatable", REQUEST, "--header", "-H"
+    )
+    body: str = option("", "body of the request", REQUEST)
+    expect_status: int = option(200, "another status is a failure (200)", REQUEST, ge=100, le=599)
+    expect_body: str = option("", "must occur in the body of every answer", REQUEST)
+    connection: Literal["keep-alive", "per-request"] = option(
+        "keep-alive", "a connection for many requests (keep-alive), or per-request", REQUEST
+    )
+    timeout_s: float = option(30.0, "seconds a request may take (30)", REQUEST, gt=0, le=3_600)
+    allow_targets: tuple[str, ...] = option(
+        (), "a host other than loopback you may load; repeatable", REQUEST, "--allow-target"
+    )
+    duration_s: float = option(
+        0.0, "end after seconds (default 10)", ENDING, "--duration", "-d", ge=0
+    )
+    warmup_s: float = option(0.0, "seconds before the load, recorded apart", ARRIVALS, ge=0)
+
+    def words(self, path: str) -> dict[str, Any]:
+        """Return the workload as data, whose requests go to ``path``."""
+        headers = (text.partition(":") for text in self.headers)
+        body = self.payload()
+        return {
+            "request": {
+                "method": (self.method or ("POST" if body else "GET")).upper(),
+                "path": path,
+                "headers": {name.strip(): value.strip() for name, _, value in headers},
+                "body": body,
+                "expect_status": self.expect_status,
+                "expect_body": self.expect_body,
+            },
+            "arrivals": self.loop(),
+            "connections": self.connection.replace("-", "_"),
+            "timeout_s": self.timeout_s,
+        }
+
+    def payload(self) -> Payload:
+        """Return the body of a request."""
+        return self.body
+
+    def loop(self) -> Mapping[str, Any]:
+        """Return the arrivals as data: an open loop where there is a rate, else a closed one."""
+        length_s = self.warmup_s + self.duration_s
+        if self.rate:
+            return {
+                "kind": "open",
+                "stages": ({"rate": self.rate, "duration_s": length_s},),
+                "arrivals": self.arrivals,
+                "warmup_s": self.warmup_s,
+            }
+        return {
+            "kind": "closed",
+            "users": self.users,
+            "duration_s": self.duration_s,
+            "warmup_s": self.warmup_s,
+            "think_time_s": self.think_time_s,
+            "max_duration_s": length_s,
+        }
+
+
+class LoadOptions(LoadParameters):
+    """The options of one load without an experiment; 0 or nothing means not given."""
+
+    url: str
+    stages: str = option("", "open loop in stages: 100:10,100-500:30", ARRIVALS)
+    user_stages: str = option("", "closed loop, users come and go: 0-50:10,50:60,50-0:10", ARRIVALS)
+    burst: int = option(0, "this many requests at one instant", ARRIVALS)
+    script: str = option(
+        "", "users of a Python class: FILE.py:Class (see perflab.load.users)", ARRIVALS
+    )
+    seed: int = option(0, "of Poisson arrivals, and of a script", ARRIVALS)
+    pacing_s: float = option(0.0, "seconds between a user's requests", ARRIVALS)
+    ramp_s: float = option(0.0, "seconds over which users join", ARRIVALS)
+    body_file: str = option("", "send this file's bytes, of any length", REQUEST)
+    connections: int = option(0, "cap on open connections (0: users, or 2000)", REQUEST)
+    requests_per_connection: int = option(
+        0, "close a connection after this many (0: never)", REQUEST, ge=0
+    )
+    idle_s: float = option(0.0, "close a connection idle for seconds (0: never)", REQUEST)
+    churn: float = option(0.0, "close this many connections a second, the oldest first", REQUEST)
+    churn_share: float = option(0.0, "close the connection after this share of requests", REQUEST)
+    expect_bytes: int = option(-1, "length of every body (-1: any)", REQUEST)
+    expect_checksum: Checksum = option("", "of every body: crc32:HEX, sha256:HEX or @FILE", REQUEST)
+    redirects: int = option(0, "redirects to follow", REQUEST)
+    stream: Literal["", "sse", "ndjson"] = option(
+        "", "the answer is a stream: sse (server-sent events) or ndjson", REQUEST
+    )
+    min_chunks: int = option(0, "least chunks of a stream (default 1)", REQUEST)
+    end_marker: str = option(
+        "", "last event of a stream: [DONE]; of ndjson a member: '\"done\":true'", REQUEST
+    )
+    cookies: bool = option(
+        False, "every user keeps the cookies that servers set", REQUEST, "--cookies"
+    )
+    fixed_cookies: tuple[Annotated[str, _like(_COOKIE, "name=value")], ...] = option(
+        (), "name=value with every request; repeatable", REQUEST, "--cookie"
+    )
+    http2: bool = option(False, "HTTP/2, by httpx (perflab[http2])", REQUEST, "--http2")
+    insecure: bool = option(False, "do not verify TLS", REQUEST, "--insecure")
+    ca_file: str = option("", "trust this CA bundle", REQUEST, "--ca-file", "--ca")
+    cert: str = option("", "client certificate to show (PEM)", REQUEST)
+    key: str = option("", "its private key (PEM)", REQUEST)
+    key_password_env: str = option("", "environment variable with the password of the key", REQUEST)
+    requests: int = option(0, "end after this many", ENDING, "--requests", "-n")
+    stop_after_failures: int = option(
+        0, "end at this many failures, of all workers; what is under way ends (0: never)", ENDING
+    )
+    objectives: tuple[Annotated[str, AfterValidator(Objective.checked)], ...] = option(
+        (),
+        "end when missed: 'p99<1000ms/5s' (over 5 s); of streams, judged at the end: "
+        "'ttft_p95<500ms', 'gap_p99<100ms'; repeatable",
+        ENDING,
+        "--objective",
+    )
+
+    @classmethod
+    def of(cls, words: Mapping[str, Any]) -> Self:
+        """Return the options that are named as flags are: ``duration`` is ``duration_s``.
+
+        Raises
+        ------
+        ParameterError
+            A name is unknown, or a value is wrong.
+        """
+        names = {name.removesuffix("_s"): name for name in cls.model_fields}
+        known = {*names, *cls.model_fields}
+        unknown = [word for word in words if word not in known]
+        if unknown:
+            told = [f"no option '{word}'{did_you_mean(word, known)}" for word in unknown]
+            raise ParameterError("perflab load", told)
+        try:
+            return cls.model_validate({names.get(word, word): words[word] for word in words})
+        except ValidationError as error:
+            raise ParameterError("perflab load", _sentences(error)) from None
+
+    def workload(self) -> Workload:
+        """Return the workload that the options describe.
+
+        Raises
+        ------
+        ParameterError
+            Lists every problem; nothing was started.
+        TargetRefused
+            The host is neither loopback nor allowed.
+        """
+        refuse_foreign(self.url, self.allow_targets)
+        origin, path = split(self.url)
+        if origin.scheme not in ("http", "https"):
+            raise TargetRefused(f"'{self.url}': load goes to http and https addresses")
+        # Not for who only asks for help.
+        from perflab.load.prepared import Prepared
+        from perflab.load.workload import Workload
+
+        problems = self._conflicts()
+        try:
+            if not problems:
+                made = Workload.model_validate(self.words(path))
+                Prepared(made.request, origin, made.connections)
+                return made
+        except ValidationError as error:
+            problems = _sentences(error)
+        except ParameterError as error:
+            problems = list(error.problems)
+        raise ParameterError("perflab load", problems)
+
+    def _conflicts(self) -> list[str]:
+        """Return what does not go together."""
+        kinds = ("users", "rate", "stages", "user_stages", "burst")
+        given = [flag_of(name) for name in kinds if getattr(self, name)]
+        problems = []
+        if len(given) != 1:
+            listed = ", ".join(map(flag_of, kinds))
+            problems.append(
+                f"give one of {listed}" + (f", not {' and '.join(given)}" if given else "")
+            )
+        if self.arrivals == "poisson" and not (self.rate or self.stages):
+            problems.append("--arrivals poisson needs --rate or --stages")
+        problems += [
+            f"{flag_of(other)} does not go with {flag_of(name)}"
+            for name, others in _UNUSED.items()
+            for other in others
+            if getattr(self, name) and getattr(self, other)
+        ]
+        problems += [
+            f"{flag_of(name)} needs {' or '.join(map(flag_of, others))}"
+            for name, others in _NEEDED.items()
+            if getattr(self, name) and not any(getattr(self, other) for other in others)
+        ]
+        if self.connection == "per-request" and self.requests_per_connection:
+            problems.append("give --connection per-request or --requests-per-connection")
+        if self.fixed_cookies and any(text.lower().startswith("cookie:") for text in self.headers):
+            problems.append("give --cookie or --header 'Cookie: ...', not both")
+        return problems + [
+            f"--objective {each.text}: only streams have that time; give --stream sse or ndjson"
+            for each in map(Objective.of_text, self.objectives)
+            if each.of != "response" and not (self.stream or self.script)
+        ]
+
+    def words(self, path: str) -> dict[str, Any]:
+        """Return the workload as data; raises ParameterError where a file cannot be read."""
+        found = super().words(path)
+        request = found["request"] | self._expected() | {"redirects": self.redirects}
+        if self.fixed_cookies:
+            request["headers"]["Cookie"] = "; ".join(self.fixed_cookies)
+        if self.stream:
+            request |= {"stream": self.stream, "min_chunks": self.min_chunks or 1}
+            request["end_marker"] = self.end_marker
+        one_each = self.connection == "per-request"
+        return found | {
+            "request": request,
+            "connections": {
+                "requests": 1 if one_each else self.requests_per_connection,
+                "idle_s": self.idle_s,
+                "churn_per_s": self.churn,
+                "churn_share": self.churn_share,
+                "most": self.connections,
+            },
+            "client": "http2" if self.http2 else "lean",
+            "verify_tls": not self.insecure,
+            "ca_file": self._bundle(),
+            "certificate": self._certificate(),
+            "cookies": self.cookies,
+            "stop": {
+                "failures": self.stop_after_failures,
+                "objectives": [*map(Objective.of_text, self.objectives)],
+            },
+        }
+
+    def loop(self) -> Mapping[str, Any]:
+        """Return the arrivals as data."""
+        if self.burst:
+            return {"kind": "burst", "size": self.burst}
+        if self.user_stages:
+            return self._users_in_stages()
+        duration_s = self.duration_s or (0.0 if self.requests else DEFAULT_DURATION_S)
+        if self.script:
+            return self._scripted(duration_s or DEFAULT_DURATION_S)
+        if self.users:
+            pace = {"pacing_s": self.pacing_s, "ramp_s": self.ramp_s, "requests": self.requests}
+            bound_s = duration_s + self.warmup_s if duration_s else 3_600.0
+            own = {"duration_s": duration_s, "max_duration_s": bound_s}
+            return {**super().loop(), **own, **pace}
+        stages = _stages("--stages", "rate", self.stages) if self.stages else []
+        if self.rate:
+            stages = [{"rate": self.rate, "duration_s": self._length_s() + self.warmup_s}]
+        return {
+            "kind": "open", "stages": stages, "arrivals": self.arrivals, "seed": self.seed,
+            "requests": self.requests, "warmup_s": self.warmup_s,
+        }  # fmt: skip
+
+    def _length_s(self) -> float:
+        """Return how long an open loop of one rate lasts: its time or its count, if shorter."""
+        if not self.requests:
+            return self.duration_s or DEFAULT_DURATION_S
+        needed_s = self.requests / self.rate
+        if self.arrivals == "poisson":
+            # A random process may need longer for its requests; the count then ends it.
+            needed_s += (10 * self.requests**0.5 + 10) / self.rate
+        return min(self.duration_s or needed_s, needed_s)
+
+    def _scripted(self, duration_s: float) -> Mapping[str, Any]:
+        from perflab.load.script_class import find
+
+        place, colon, name = self.script.rpartition(":")
+        # The workers run elsewhere: a file is found from here.
+        script = f"{Path(place).resolve()}{colon}{name}" if place.endswith(".py") else self.script
+        find(script)
+        return {
+            "kind": "scripted", "script": script, "users": self.users, "duration_s": duration_s,
+            "warmup_s": self.warmup_s, "join_s": self.ramp_s / self.users, "seed": self.seed,
+        }  # fmt: skip
+
+    def _users_in_stages(self) -> Mapping[str, Any]:
+        stages = _stages("--user-stages", "users", self.user_stages)
+        length_s = sum(stage["duration_s"] for stage in stages)
+        return {
+            "kind": "closed",
+            "users": max(max(each["users"], each.get("to_users", 0)) for each in stages),
+            "duration_s": length_s - self.warmup_s,
+            "warmup_s": self.warmup_s,
+            "think_time_s": self.think_time_s,
+            "pacing_s": self.pacing_s,
+            "stages": stages,
+            "max_duration_s": length_s,
+        }
+
+    def payload(self) -> Payload:
+        """Return the body: the text that was given, or the file."""
+        if not self.body_file:
+            return self.body
+        try:
+            return FileBody.of(self.body_file)
+        except ValidationError as error:
+            raise _problem(f"--body-file: {error.errors()[0]['ctx']['error']}") from None
+
+    def _expected(self) -> dict[str, Any]:
+        """Return what an answer's body must be; of a file, length and checksum of its content."""
+        found = {"expect_bytes": self.expect_bytes} if self.expect_bytes >= 0 else {}
+        kind, _, value = self.expect_checksum.partition(":")
+        if self.expect_checksum.startswith("@"):
+            try:
+                size, crc32 = checksum(Path(self.expect_checksum[1:]))
+            except OSError as error:
+                raise _problem(f"--expect-checksum {self.expect_checksum}: {error}") from None
+            return {"expect_bytes": size, **found, "expect_crc32": crc32}
+        if kind == "crc32":
+            return {**found, "expect_crc32": int(value, 16)}
+        return {**found, "expect_sha256": value.lower()} if value else found
+
+    def _bundle(self) -> str:
+        """Return a file's whole path: workers run elsewhere, a relative one would be another."""
+        if self.ca_file and not Path(self.ca_file).is_file():
+            raise _problem(f"--ca-file {self.ca_file}: no such file")
+        return str(Path(self.ca_file).resolve()) if self.ca_file else ""
+
+    def _certificate(self) -> Certificate | None:
+        if not self.cert:
+            return None
+        found = Certificate(
+            cert_file=str(Path(self.cert).resolve()),
+            key_file=str(Path(self.key).resolve()) if self.key else "",
+            password_env=self.key_password_env,
+        )
+        found.check()
+        return found
+
+
+def flag_of(name: str) -> str:
+    """Return how an option is typed."""
+    extra = LoadOptions.model_fields[name].json_schema_extra
+    names = extra.get("names") if isinstance(extra, dict) else None
+    word = name.removesuffix("_s").replace("_", "-")
+    return str(names[0]) if isinstance(names, list) and names else f"--{word}"
+
+
+def _stages(flag: str, what: str, text: str) -> list[dict[str, float]]:
+    """Read ``100:10,100-500:30``: a level, or from one to another, and seconds."""
+    stages, problems = [], []
+    for part in text.split(","):
+        match = _STAGE.fullmatch(part.strip())
+        if match is None:
+            problems.append(
+                f"{flag} '{part}' is not {what.upper()}:SECONDS or FROM-TO:SECONDS, "
+                "like 100:10,100-500:30"
+            )
+            continue
+        start, end, duration = match.groups()
+        stage = {what: float(start), "duration_s": float(duration)}
+        stages.append(stage | ({f"to_{what}": float(end)} if end else {}))
+    if problems:
+        raise ParameterError("perflab load", problems)
+    return stages
+
+
+def _problem(text: str) -> ParameterError:
+    return ParameterError("perflab load", [text])
+
+
+def _sentences(error: ValidationError) -> list[str]:
+    """Return one sentence for every problem, with the flag of the option that it is about."""
+    found = []
+    for item in error.errors():
+        places = [place for place in map(str, item["loc"]) if place not in _PARTS]
+        if len(places) > 1 and places[0] == "arrivals":
+            places = places[1:]
+        options = [name for each in places if (name := _OPTION_OF.get(each, each)) in OPTIONS]
+        given = item["input"]
+        # What checks of our own say has the value already, or keeps it back.
+        is_own = item["type"] == "value_error" or not isinstance(given, (str, int, float))
+        shown = "" if is_own else f" {given!r}"
+        begin = f"{flag_of(options[-1])}{shown}: " if options else ""
+        found.append(begin + str(item["msg"]).removeprefix("Value error, "))
+    return list(dict.fromkeys(found))
+
+
+OPTIONS = LoadOptions.model_fields

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from perflab.errors import TargetRefused
 from perflab.load.action_marks import actions
 from perflab.load.answer import NotServed
 from perflab.load.clients import Client
@@ -21,7 +20,7 @@ from perflab.load.outcome import CODES, MEASURE, WARMUP
 from perflab.load.prepared import Prepared
 from perflab.load.room import NO_ROOM
 from perflab.load.script_class import find
-from perflab.load.targets import Origin, refuse_foreign
+from perflab.load.targets import Origin
 from perflab.load.timer import Timer
 from perflab.load.users import User
 from perflab.load.websocket import connect
@@ -68,7 +67,6 @@ class ScriptedDriver:
         self._stopping = asyncio.Event()
         self._waiting: set[asyncio.Future[None]] = set()
         self.began_ns = self._end_ns = self._measure_from_ns = 0
-        self._allowed_origins = {origin}
         self._choices: dict[type[User], tuple[list[str], list[float]]] = {}
         # Actions that users are still to do; without a number of them, 1 for who has yet to join.
         self._left = dict.fromkeys(users, arrivals.actions or 1)
@@ -83,12 +81,6 @@ class ScriptedDriver:
         self._choices[kind] = actions(kind)
         user = kind(number, self._arrivals.seed, self._arrivals.parameters)
         user._driver = self
-        for other in user.origins():
-            if other not in self._allowed_origins:
-                refuse_foreign(f"{other.scheme}://{other.authority}/", self._allowed)
-                # Before the start: to look it up takes time that the load must not lack.
-                self._client.resolve(other)
-                self._allowed_origins.add(other)
         return user
 
     @property
@@ -262,8 +254,6 @@ class ScriptedDriver:
         exchange.stage = self._stage(planned_ns)
         if exchange.stage == MEASURE and not self.cpu.began:
             self.cpu.begin()
-        if exchange.prepared.origin not in self._allowed_origins:
-            raise TargetRefused(f"{exchange.prepared.origin.host} is not among the user's origins")
         self.in_flight += 1
         exchange.started_ns = clock()
         self._client.submit(exchange)

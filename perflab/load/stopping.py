@@ -11,9 +11,6 @@ from perflab.load.columns import bin_ms
 from perflab.load.workload import Objective, StopRules
 from perflab.percentiles import needed_n
 
-# A share is judged on no fewer requests.
-SMALLEST_SHARE_N = 50
-
 
 class StopLoad(Exception):
     """Raised by a check to end a load in order: what was recorded is kept.
@@ -87,10 +84,6 @@ class Watch:
         rules = self._rules
         if rules.failures and progress.failed >= rules.failures:
             return rules.failures_reached
-        if rules.failure_share and progress.finished >= SMALLEST_SHARE_N:
-            share = progress.failed / progress.finished
-            if share > rules.failure_share:
-                return f"{share:.1%} of requests failed (the limit is {rules.failure_share:.1%})"
         watched = [each for each in rules.objectives if each.is_watched]
         if not watched:
             return ""

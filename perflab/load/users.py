@@ -29,7 +29,7 @@ import asyncio
 import json
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from perflab.load.action_marks import action, actions
@@ -132,10 +132,6 @@ class User:
         """Return the present instant, by the clock of every record."""
         return time.monotonic_ns()
 
-    def origins(self) -> Sequence[Origin]:
-        """Return where this user sends to besides the load's target."""
-        return ()
-
     def first_due_ns(self) -> int:
         """Return when the first action is due, asked after ``on_start``; 0: one wait later."""
         return 0
@@ -211,10 +207,9 @@ class User:
         driver = self._driver
         prepared = Prepared(request, driver.origin, driver.life)
         prepared.want_answer(keep_body)
-        return await self.perform(prepared, name or f"{method} {path}")
+        return await self._perform(prepared, name or f"{method} {path}")
 
-    async def perform(self, prepared: Prepared, name: str) -> Answer:
-        """Send a request that was prepared before, and record it under ``name``."""
+    async def _perform(self, prepared: Prepared, name: str) -> Answer:
         driver = self._driver
         over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import html
+import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from perflab.figures.theme import applied
 from perflab.host.facts import environment
-from perflab.load.har_parts import is_secret
 from perflab.load.result import LoadResult
 from perflab.percentiles import OF_LOADS, needed_n
 from perflab.reports import load_curves, load_pictures
@@ -23,6 +23,8 @@ ROWS = (
 COLUMNS = (*(f"p{share:g}" for share in OF_LOADS), "max")
 NEEDED = {f"p{share:g}": needed_n(share) for share in OF_LOADS}
 MASKED = "(left out)"
+# Names of headers that hold what lets somebody in.
+SECRET = re.compile(r"cookie|auth|token|secret|session|passw|credential|api-?key|csrf|xsrf", re.I)
 
 
 def page_of_load(
@@ -35,7 +37,7 @@ def page_of_load(
     """
     parts = [
         _verdict(shown), _counts(shown), _percentiles(shown), *_pictures(result),
-        *_failures(shown), *_names(shown), *_hosts(shown), _how(url, command), _machine(shown),
+        *_failures(shown), *_names(shown), _how(url, command), _machine(),
     ]  # fmt: skip
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -72,7 +74,7 @@ def _masked(option: str, value: str) -> str:
     if option == "--cookie":
         return f"{value.partition('=')[0]}={MASKED}"
     name, colon, _ = value.partition(":")
-    return f"{name}: {MASKED}" if colon and is_secret(name) else value
+    return f"{name}: {MASKED}" if colon and SECRET.search(name) else value
 
 
 def _text(given: object) -> str:
@@ -198,17 +200,6 @@ def _names(shown: Mapping[str, Any]) -> Iterator[str]:
         yield _section("By name", _table(names, rows))
 
 
-def _hosts(shown: Mapping[str, Any]) -> Iterator[str]:
-    if "hosts" in shown:
-        rows = [
-            [each["host"], str(each["workers"]), str(each["requests"])]
-            + [f"{each[f'clock_{what}_ms']:.3f}" for what in ("offset", "error")]
-            for each in shown["hosts"]
-        ]
-        head = ["host", "workers", "requests", "clock ahead, ms", "known to, ms"]
-        yield _section("Hosts that sent it", _table(head, rows))
-
-
 def _how(url: str, command: Sequence[str]) -> str:
     typed = masked(command)
     note = "<p>Values that may let somebody in are left out.</p>" if typed != [*command] else ""
@@ -216,7 +207,7 @@ def _how(url: str, command: Sequence[str]) -> str:
     return _section("Command", f'<pre tabindex="0">{words}</pre>{note}<p>To {_text(url)}.</p>')
 
 
-def _machine(shown: Mapping[str, Any]) -> str:
+def _machine() -> str:
     found = environment()
     machine = found["machine"]
     rows = [
@@ -226,8 +217,7 @@ def _machine(shown: Mapping[str, Any]) -> str:
         ["clock governor, turbo", f"{found['governor']}, {found['turbo']}"],
         ["Python, perflab", f"{found['python']}, {found['packages'].get('perflab', 'unknown')}"],
     ]
-    whose = "that asked the hosts" if "hosts" in shown else "of the client"
-    return _section(f"Machine {whose}", _table([], rows))
+    return _section("Machine of the client", _table([], rows))
 
 
 def _section(title: str, content: str) -> str:

@@ -166,7 +166,7 @@ def _not_cut(workload: Workload) -> str:
         return "a load of bursts or scripted users cannot be cut into windows"
     if workload.request.stream:
         return "streams go on after a window's end"
-    if workload.stop.failures or workload.stop.failure_share or workload.stop.objectives:
+    if workload.stop.failures or workload.stop.objectives:
         return "a load that ends by a rule cannot share its time"
     if arrivals.requests or getattr(arrivals, "warmup_requests", 0):
         return "a load of so many requests has no length; give it seconds"

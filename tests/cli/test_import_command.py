@@ -63,12 +63,12 @@ def test_a_file_before_the_first_of_several_treatments_is_refused(
 def test_it_says_what_it_guessed_what_is_missing_and_who_corrects(
     perflab: Tell, tmp_path: Path
 ) -> None:
-    told, _ = perflab(tmp_path, "import", "hey-1.txt", COLUMNS="300")
-    assert "hey, text (guessed; --tool says otherwise)" in told
+    told, _ = perflab(tmp_path, "import", "wrk-1.txt", COLUMNS="300")
+    assert "wrk, text (guessed; --tool says otherwise)" in told
     assert "missing: planned instants, generator lag" in told
-    assert "Coordinated omission is not corrected" in told
+    assert "wrk corrects by a guess" in told
     assert "vouches for none of these numbers" in told
-    told, _ = perflab(tmp_path, "import", "--tool", "hey", "hey-1.txt", COLUMNS="300")
+    told, _ = perflab(tmp_path, "import", "--tool", "wrk", "wrk-1.txt", COLUMNS="300")
     assert "guessed" not in told
 
 

@@ -92,11 +92,16 @@ def test_the_recording_holds_every_request(server: tuple[str, int], tmp_path: Pa
 
 def test_every_problem_is_told_at_once_before_anything_is_sent() -> None:
     _, error = perflab(
-        "http://127.0.0.1:9/", "--users", "3", "--rate", "5", "--header", "x", "--objective", "y",
-        "--stages", "z", code=1,
+        "http://127.0.0.1:9/", "--users", "3", "--rate", "5", "--pacing", "1", "--end-marker", "z",
+        "--burst", "2", "-d", "9", code=1,
     )  # fmt: skip
-    for text in ("--header", "--objective", "give one of", "nothing was started"):
+    for text in ("give one of", "--end-marker needs", "--duration does not go", "nothing was"):
         assert text in error
+    _, error = perflab(
+        "http://127.0.0.1:9/", "--users", "3", "--header", "x", "--objective", "y", code=1
+    )
+    assert "--header: 'x' is not like 'Name: value'" in error
+    assert "--objective: 'y' is not like 'p99<1000ms'" in error
     _, error = perflab("http://example.org/", "--users", "3", code=1)
     assert "--allow-target example.org" in error
     _, error = perflab("http://127.0.0.1:9/", "--users", "3", "--timeout", "-1", code=1)
@@ -195,18 +200,6 @@ def test_what_was_recorded_outlives_a_failure_to_sum_it_up(
     raw = Path(str(told.value).partition("kept in ")[2].partition(": a folder")[0])
     assert len(frame(raw / "0", 0)) == 50
     shutil.rmtree(raw.parent)
-
-
-def test_rows_of_a_data_set_are_sent_in_turn(server: tuple[str, int], tmp_path: Path) -> None:
-    rows = tmp_path / "rows.jsonl"
-    rows.write_text('{"id": 1, "text": "a"}\n\n{"id": 2, "text": "b"}\n')
-    words = (server[0] + "items/$id", "--users", "1", "-n", "10", "--data", str(rows))
-    out, _ = perflab(
-        *words, "--body", '{"v": "$text"}', "--expect-body", "label", "--json", code=None
-    )
-    assert json.loads(out)["errors"] == 0
-    _, error = perflab(*words, "--body", "$nothing", code=1)
-    assert "has no 'nothing'" in error
 
 
 @pytest.mark.measures

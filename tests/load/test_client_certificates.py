@@ -14,8 +14,7 @@ import pytest
 
 from perflab.errors import ParameterError
 from perflab.load import once
-from perflab.load.command import workload
-from perflab.load.options import Options
+from perflab.load.options import LoadOptions
 
 WORD = "PERFLAB_TEST_KEY_WORD"
 
@@ -86,9 +85,10 @@ def test_every_client_shows_its_certificate(
     words = given(folder, cert=str(folder / "client.pem"), expect_status=200)
     locked = {"key": str(folder / "locked.key"), "key_password_env": WORD}
     assert once.send(url, workers=1, **words, **locked)["errors"] == 0
+    plain = LoadOptions.of({"url": url, **words, "key": str(folder / "client.key")}).workload()
     for client in ("aiohttp", "httpx"):
-        plain = {"key": str(folder / "client.key"), "client": client}
-        assert once.send(url, workers=1, **words, **plain)["errors"] == 0
+        made = plain.model_copy(update={"client": client})
+        assert once.carry_out(made, url, workers=1).shown["errors"] == 0
 
 
 @pytest.mark.slow
@@ -139,4 +139,6 @@ def test_files_that_cannot_be_shown_are_refused_before_the_start(
         for name, value in words.items()
     }
     with pytest.raises(ParameterError, match=told):
-        workload(Options(url="https://127.0.0.1:9/", users=1, requests=1, **placed))  # type: ignore[arg-type]
+        LoadOptions.of(
+            {"url": "https://127.0.0.1:9/", "users": 1, "requests": 1, **placed}
+        ).workload()

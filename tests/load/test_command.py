@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perflab.errors import ParameterError
-from perflab.load.command import workload
-from perflab.load.options import Options
+from perflab.load.options import LoadOptions
 from perflab.load.schedule import instants, last_instant_s, planned_count
 from perflab.load.workload import OpenLoop
 
@@ -18,7 +17,7 @@ URL = "http://127.0.0.1:9/"
 
 
 def planned(**options: Any) -> OpenLoop:
-    arrivals = workload(Options(URL, **options)).arrivals
+    arrivals = LoadOptions.of({"url": URL, **options}).workload().arrivals
     assert isinstance(arrivals, OpenLoop)
     return arrivals
 
@@ -70,4 +69,4 @@ def test_of_a_count_and_a_time_the_shorter_ends_the_load() -> None:
 )
 def test_an_option_that_would_not_be_used_is_refused(options: dict[str, Any], text: str) -> None:
     with pytest.raises(ParameterError, match=text):
-        workload(Options(URL, **options))
+        LoadOptions.of({"url": URL, **options}).workload()

@@ -11,11 +11,10 @@ import pytest
 import uvloop
 
 from perflab.errors import ParameterError
-from perflab.load.command import workload
 from perflab.load.cookie_client import CookieClient, with_cookies
 from perflab.load.cookie_jar import MOST_COOKIES, UserCookies
 from perflab.load.exchange import Exchange
-from perflab.load.options import Options
+from perflab.load.options import LoadOptions
 from perflab.load.outcome import ERRORS
 from perflab.load.prepared import Prepared
 from perflab.load.targets import split
@@ -139,7 +138,7 @@ def test_rows_of_data_go_on_in_turn_and_redirects_repeat_the_row_that_was_sent()
 
 def test_options_for_cookies_are_checked_before_the_start() -> None:
     def made(**words: Any) -> Any:
-        return workload(Options(url="http://127.0.0.1:9/", **words))
+        return LoadOptions.of({"url": "http://127.0.0.1:9/", **words}).workload()
 
     assert not made(users=1).cookies
     assert made(users=1, cookies=True).cookies
@@ -147,7 +146,7 @@ def test_options_for_cookies_are_checked_before_the_start() -> None:
     assert fixed.request.headers["Cookie"] == "a=1; b=2"
     for words, told in (
         ({"rate": 5, "cookies": True}, "cookies are kept by users"),
-        ({"users": 1, "cookies": True, "client": "httpx"}, "keeps no cookies"),
+        ({"users": 1, "cookies": True, "http2": True}, "keeps no cookies"),
         ({"users": 1, "fixed_cookies": ["a b"]}, "is not like name=value"),
         ({"users": 1, "fixed_cookies": ["a=1"], "headers": ["cookie: b=2"]}, "not both"),
     ):

@@ -10,9 +10,7 @@ import pytest
 from perflab.errors import ParameterError
 from perflab.load.capacity import judged
 from perflab.load.columns import latency_counts
-from perflab.load.command import workload
-from perflab.load.objective_words import objective
-from perflab.load.options import Options
+from perflab.load.options import LoadOptions
 from perflab.load.stopping import Progress, Watch
 from perflab.load.workload import ClosedLoop, Objective, Request, StopRules, Workload
 from tests.load.test_capacity import shown
@@ -32,9 +30,9 @@ URL = "http://127.0.0.1:1/"
 def test_an_objective_is_read_and_said_again(
     text: str, of: str, percentile: float, below_ms: float
 ) -> None:
-    found = objective(text)
+    found = Objective.of_text(text)
     assert (found.of, found.percentile, found.below_ms) == (of, percentile, below_ms)
-    assert objective(found.text) == found
+    assert Objective.of_text(found.text) == found
 
 
 @pytest.mark.parametrize(
@@ -49,13 +47,14 @@ def test_an_objective_is_read_and_said_again(
 )
 def test_what_is_no_objective_is_told_how_one_looks(text: str, words: str) -> None:
     with pytest.raises(ValueError, match=words):
-        objective(text)
+        Objective.of_text(text)
 
 
 def test_times_of_streams_are_asked_of_streams_alone() -> None:
+    asked = {"url": URL, "users": 1, "objectives": ["ttft_p95<500ms"]}
     with pytest.raises(ParameterError, match="give --stream sse or ndjson"):
-        workload(Options(url=URL, users=1, objectives=["ttft_p95<500ms"]))
-    made = workload(Options(url=URL, users=1, stream="sse", objectives=["ttft_p95<500ms"]))
+        LoadOptions.of(asked).workload()
+    made = LoadOptions.of({**asked, "stream": "sse"}).workload()
     assert [each.of for each in made.stop.objectives] == ["ttft"]
 
 
@@ -63,7 +62,7 @@ def test_only_an_objective_on_response_times_ends_a_load() -> None:
     slow = Progress(finished=1000, counts=Counter(latency_counts(np.full(1000, 10**9))))
 
     def ends(text: str) -> bool:
-        rules = StopRules(objectives=(objective(text),))
+        rules = StopRules(objectives=(Objective.of_text(text),))
         watch = Watch(rules, clock=iter(range(0, 300, 3)).__next__)
         return any(watch.see(slow) for _ in range(5))
 
@@ -74,15 +73,15 @@ def test_only_an_objective_on_response_times_ends_a_load() -> None:
 def test_a_step_is_judged_by_the_times_that_its_objective_is_about() -> None:
     first = {"first_chunk_ms": {"p95": 600.0}, "chunk_gap_ms": {"p99": 90.0}}
     streamed = shown(**first)
-    assert judged(100, streamed, [objective("ttft_p95<700ms")]).missed == ()
-    assert "ttft_p95" in judged(100, streamed, [objective("ttft_p95<500ms")]).missed[0]
-    assert "gap_p99" in judged(100, streamed, [objective("gap_p99<80ms")]).missed[0]
-    assert judged(100, streamed, [objective("p99<45ms")]).missed == ()
+    assert judged(100, streamed, [Objective.of_text("ttft_p95<700ms")]).missed == ()
+    assert "ttft_p95" in judged(100, streamed, [Objective.of_text("ttft_p95<500ms")]).missed[0]
+    assert "gap_p99" in judged(100, streamed, [Objective.of_text("gap_p99<80ms")]).missed[0]
+    assert judged(100, streamed, [Objective.of_text("p99<45ms")]).missed == ()
 
 
 def test_users_who_fell_behind_their_cycle_have_missed_an_objective_that_cannot_be_known() -> None:
     few = shown(first_chunk_ms={"p95": None}, offered_rps=None, throughput_rps=10.0, paced_rps=40.0)
-    assert judged(40, few, [objective("ttft_p95<500ms")]).missed == ("ttft_p95 unknown",)
+    assert judged(40, few, [Objective.of_text("ttft_p95<500ms")]).missed == ("ttft_p95 unknown",)
 
 
 def test_an_objective_on_streams_is_no_part_of_what_is_sent() -> None:

@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from perflab.errors import LoadError, ParameterError
-from perflab.load.command import workload
 from perflab.load.generator import Generator
-from perflab.load.options import Options
+from perflab.load.options import LoadOptions
 from perflab.load.payload import BytesBody, FileBody, checksum
 from perflab.load.workload import Request, Workload
 from tests.load.meter import PIECE, Meter, crc32_of, drive, on_loop, patterned
@@ -174,19 +173,22 @@ def test_bodies_of_any_length_take_no_memory(tmp_path: Path) -> None:
     assert max(seen) - before < 48 * MIB
 
 
+def asked(**options: Any) -> Workload:
+    return LoadOptions.of({"url": "http://127.0.0.1:9/x", "users": 1, **options}).workload()
+
+
 def test_the_command_line_sends_files_and_knows_their_checksums(tmp_path: Path) -> None:
     path = tmp_path / "body"
     path.write_bytes(b"\x00\xff")
-    url = "http://127.0.0.1:9/x"
-    made = workload(Options(url, users=1, body_file=str(path), expect_checksum=f"@{path}"))
+    made = asked(body_file=str(path), expect_checksum=f"@{path}")
     request = made.request
     assert request.method == "POST"
     assert isinstance(request.body, FileBody)
     assert (request.expect_bytes, request.expect_crc32) == (2, zlib.crc32(b"\x00\xff"))
     digits = sha256(b"x").hexdigest()
-    sha = workload(Options(url, users=1, expect_checksum=f"sha256:{digits.upper()}"))
+    sha = asked(expect_checksum=f"sha256:{digits.upper()}")
     assert sha.request.expect_sha256 == digits
-    short = workload(Options(url, users=1, expect_checksum="crc32:1C291CA3", expect_bytes=4))
+    short = asked(expect_checksum="crc32:1C291CA3", expect_bytes=4)
     assert (short.request.expect_crc32, short.request.expect_bytes) == (0x1C291CA3, 4)
 
 
@@ -194,23 +196,27 @@ def test_the_command_line_sends_files_and_knows_their_checksums(tmp_path: Path) 
     ("options", "problem"),
     [
         ({"body_file": "/no/such"}, "--body-file: the body's file /no/such: No such file"),
-        ({"body_file": __file__, "body": "x"}, "--body-file does not go with --body or --data"),
-        ({"body_file": __file__, "data": __file__}, "--body-file does not go with"),
-        ({"body": "@/bin/true"}, "no text; --body-file sends any bytes"),
-        ({"expect_checksum": "md5:0"}, "--expect-checksum 'md5:0' is not like crc32:"),
+        ({"body_file": __file__, "body": "x"}, "--body does not go with --body-file"),
+        ({"expect_checksum": "md5:0"}, "--expect-checksum: 'md5:0' is not like crc32:"),
         ({"expect_checksum": "@/no/such"}, "--expect-checksum @/no/such"),
-        ({"connection": "closed"}, "--connection 'closed' is not keep-alive or per-request"),
+        ({"connection": "closed"}, "--connection 'closed': Input should be 'keep-alive' or 'per-"),
         (
             {"connection": "per-request", "requests_per_connection": 3},
             "give --connection per-request or --requests-per-connection",
         ),
-        ({"churn": 1.0, "client": "httpx"}, "the httpx client closes no connection after"),
-        ({"churn": -1.0}, "--churn: Input should be greater"),
-        ({"requests_per_connection": -1}, "--requests-per-connection: Input should be greater"),
-        ({"idle": 1.0, "client": "httpx"}, "the httpx client closes an idle connection only when"),
+        ({"churn": 1.0, "http2": True}, "the http2 client closes no connection after"),
+        ({"churn": -1.0}, "--churn -1.0: Input should be greater"),
+        ({"requests_per_connection": -1}, "--requests-per-connection -1: Input should be greater"),
+        ({"idle": 1.0, "http2": True}, "the http2 client closes an idle connection only when"),
+        ({"burst": 0, "users": -1}, "--users -1: Input should be greater"),
+        (
+            {"headers": ["Authorization secret"]},
+            "--header: 'Authorization secret' is not like 'Name",
+        ),
+        ({"use": 1}, "no option 'use' (did you mean 'users'?)"),
     ],
 )
 def test_what_the_command_line_cannot_do_is_told(options: dict[str, Any], problem: str) -> None:
     with pytest.raises(ParameterError) as refused:
-        workload(Options("http://127.0.0.1:9/", users=1, **options))
+        asked(**options)
     assert any(problem in each for each in refused.value.problems), refused.value.problems

@@ -38,13 +38,6 @@ def test_failures_end_a_load_at_their_limit_and_zero_means_never() -> None:
     assert not watch.see(Progress(finished=9, failed=9)), "a load is ended once"
 
 
-def test_a_share_of_failures_is_judged_on_enough_requests() -> None:
-    watch = Watch(StopRules(failure_share=0.1))
-    assert not watch.see(Progress(finished=10, failed=9))
-    assert not watch.see(Progress(finished=100, failed=10))
-    assert watch.see(Progress(finished=100, failed=11))
-
-
 def test_an_objective_is_judged_over_its_window() -> None:
     clock = Clock()
     rules = StopRules(objectives=(Objective(percentile=90, below_ms=100, window_s=5),))

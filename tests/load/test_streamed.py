@@ -15,10 +15,9 @@ from pydantic import ValidationError
 from perflab.errors import ParameterError
 from perflab.load import record
 from perflab.load.client import LeanClient
-from perflab.load.command import workload
 from perflab.load.events import LONGEST_EVENT_BYTES
 from perflab.load.generator import Generator
-from perflab.load.options import Options
+from perflab.load.options import LoadOptions
 from perflab.load.report import summary
 from perflab.load.room import Room
 from perflab.load.selfcheck import check
@@ -205,12 +204,11 @@ def test_a_client_that_records_no_chunks_says_so(client: Any) -> None:
 
 
 def test_the_options_of_the_command_make_a_streaming_request() -> None:
-    options = Options(
-        "http://127.0.0.1:1/", users=1, stream="sse", min_chunks=3, end_marker="[DONE]"
-    )
-    assert workload(options).request.streaming == Streaming("sse", 3, "[DONE]")
+    asked = {"url": "http://127.0.0.1:1/", "users": 1, "min_chunks": 3}
+    options = LoadOptions.of({**asked, "stream": "sse", "end_marker": "[DONE]"})
+    assert options.workload().request.streaming == Streaming("sse", 3, "[DONE]")
     with pytest.raises(ParameterError, match="--min-chunks needs --stream"):
-        workload(Options("http://127.0.0.1:1/", users=1, min_chunks=3))
+        LoadOptions.of(asked).workload()
 
 
 @pytest.mark.slow

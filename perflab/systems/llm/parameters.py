@@ -9,7 +9,6 @@ from pydantic import Field, field_validator, model_validator
 
 from perflab.experiments.ladders import LadderParameters, among
 from perflab.experiments.preset import Preset
-from perflab.load.objective_words import objective
 from perflab.load.workload import Objective
 from perflab.systems.llm.preset import published_settings
 from perflab.systems.llm.rungs import Rung, Set, chosen
@@ -139,13 +138,13 @@ class StreamingParameters(LadderParameters):
     @classmethod
     def _are_objectives(cls, texts: tuple[str, ...]) -> tuple[str, ...]:
         for text in texts:
-            objective(text)
+            Objective.of_text(text)
         return texts
 
     @property
     def wanted(self) -> tuple[Objective, ...]:
         """Return the objectives as a load has them."""
-        return tuple(map(objective, self.objectives))
+        return tuple(map(Objective.of_text, self.objectives))
 
     @property
     def answer_s(self) -> float:

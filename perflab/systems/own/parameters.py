@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
 
 from pydantic import Field, ValidationError, ValidationInfo, field_validator, model_validator
 
 from perflab.experiments.experiment import DesignParameters
-from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, Workload
+from perflab.load.options import LoadParameters
+from perflab.load.workload import Workload
 from perflab.paths import services_dir
 from perflab.stacks.choice import BACKENDS
 from perflab.systems.own.revisions import holds
@@ -23,7 +23,7 @@ def begins_in(folder: str) -> Path:
     return Path(folder) if folder else services_dir() / "duel_example"
 
 
-class OwnServiceParameters(DesignParameters):
+class OwnServiceParameters(LoadParameters, DesignParameters):
     """Parameters of a comparison of one's own variants; the first is what others are held against.
 
     Revisions are recorded by their commits and places as absolute, so that a run can be finished
@@ -59,27 +59,8 @@ class OwnServiceParameters(DesignParameters):
         default=60.0, gt=0, le=3600, description="seconds within which a variant must be ready"
     )
     path: str = Field(default="/", description="path and query of the request")
-    method: str = Field(default="", description="of the request; empty: GET, or POST with a body")
-    headers: tuple[str, ...] = Field(default=(), description="of the request: 'Name: value'")
-    body: str = Field(default="", description="of the request")
-    expect_status: int = Field(
-        default=200, ge=100, le=599, description="another status is a failure"
-    )
-    expect_body: str = Field(default="", description="must occur in the body of every answer")
     users: int = Field(
         default=USERS, ge=1, le=20_000, description="closed loop: each waits for its answer"
-    )
-    think_time_s: float = Field(
-        default=0.0, ge=0, le=3600, description="seconds a user waits after an answer"
-    )
-    rate: float = Field(
-        default=0.0, ge=0, le=200_000, description="open loop: requests a second; 0: users instead"
-    )
-    arrivals: Literal["constant", "poisson"] = Field(
-        default="constant", description="how requests of an open loop arrive"
-    )
-    connection: Literal["keep-alive", "per-request"] = Field(
-        default="keep-alive", description="a connection for many requests, or one for each"
     )
     duration_s: float = Field(
         default=3.0, ge=0.1, le=3600, description="seconds of each trial that count"
@@ -89,9 +70,6 @@ class OwnServiceParameters(DesignParameters):
     )
     timeout_s: float = Field(
         default=10.0, gt=0, le=600, description="seconds after which a request counts as failed"
-    )
-    allow_targets: tuple[str, ...] = Field(
-        default=(), description="hosts other than loopback that may be loaded"
     )
 
     @field_validator("folder")
@@ -160,9 +138,6 @@ class OwnServiceParameters(DesignParameters):
             problems.append("give rate, or users and think_time_s, not both")
         if self.arrivals == "poisson" and not self.rate:
             problems.append("arrivals = 'poisson' needs a rate")
-        problems += [
-            f"header '{text}' is not 'Name: value'" for text in self.headers if ":" not in text
-        ]
         if not problems:
             try:
                 self.workload("")
@@ -189,30 +164,6 @@ class OwnServiceParameters(DesignParameters):
 
     def workload(self, node: str) -> Workload:
         """Return the load of every variant."""
-        headers = (text.partition(":") for text in self.headers)
-        return Workload(
-            request=Request(
-                node=node,
-                method=(self.method or ("POST" if self.body else "GET")).upper(),
-                path=self.path,
-                headers={name.strip(): value.strip() for name, _, value in headers},
-                body=self.body,
-                expect_status=self.expect_status,
-                expect_body=self.expect_body,
-            ),
-            arrivals=self._loop(),
-            connections=self.connection.replace("-", "_"),
-            timeout_s=self.timeout_s,
-        )
-
-    def _loop(self) -> ClosedLoop | OpenLoop:
-        if self.rate:
-            stage = Stage(rate=self.rate, duration_s=self.warmup_s + self.duration_s)
-            return OpenLoop(stages=(stage,), arrivals=self.arrivals, warmup_s=self.warmup_s)
-        return ClosedLoop(
-            users=self.users,
-            duration_s=self.duration_s,
-            warmup_s=self.warmup_s,
-            think_time_s=self.think_time_s,
-            max_duration_s=self.duration_s + self.warmup_s,
-        )
+        words = self.words(self.path)
+        words["request"]["node"] = node
+        return Workload.model_validate(words)
