@@ -19,7 +19,7 @@ LAYERS = (
     ("following",),
     ("laboratory",),
     ("ledger",),
-    ("across", "chosen_runs", "progress_bar", "asked", "notebook", "starting"),
+    ("chosen_runs", "progress_bar", "asked", "notebook", "starting"),
     ("live_cell",),
     ("narration",),
     ("reports",),
