@@ -36,7 +36,7 @@ from perflab.trials.client import conduct
 from perflab.trials.events import Note
 
 if TYPE_CHECKING:
-    from perflab.figures import Drawing
+    from perflab.figures import LabFigure
 
 Compared = Run | str | Path | Iterable[Run | str | Path]
 __all__ = [
@@ -277,7 +277,7 @@ def study_check(study: str = "", finding: str = "") -> Shown:
     return shown_checks(check_table(study, finding))
 
 
-def draw(run: Run, name: str) -> Drawing:
+def draw(run: Run, name: str) -> LabFigure:
     """Draw one of the run's figures by name; a wrong name is answered with those that there are."""
     from perflab.reports import pictures
 

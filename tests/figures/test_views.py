@@ -37,7 +37,7 @@ RICH = {
     "clients": ["client_cost"],
     "codecs": ["codec_cost"],
     "copies": ["known_effects"],
-    "profiled": ["flame_0", "flame_difference_0"],
+    "profiled": ["profile"],
 }
 DRAWN = {**RICH, **{case: VIEWS[case] for case in ("normal", "single", "all_failed", "empty")}}
 
