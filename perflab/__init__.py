@@ -11,7 +11,6 @@ if TYPE_CHECKING:
         claim_ledger,
         compare,
         draw,
-        effects,
         export,
         findings,
         latest_runs,
@@ -25,15 +24,14 @@ if TYPE_CHECKING:
         show,
         study_check,
         summary,
-        trend,
         trials_of,
         verdict,
     )
 
 __all__ = [
-    "bottlenecks", "claim_counts", "claim_ledger", "compare", "draw", "effects", "export",
+    "bottlenecks", "claim_counts", "claim_ledger", "compare", "draw", "export",
     "findings", "judged", "latest_runs", "notebook_parameters", "open_run", "overview", "questions",
-    "run", "runs", "save", "send_load", "show", "study_check", "summary", "trend", "trials_of",
+    "run", "runs", "save", "send_load", "show", "study_check", "summary", "trials_of",
     "verdict",
 ]  # fmt: skip
 

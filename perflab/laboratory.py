@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from perflab import recordings, systems
-from perflab.across import effects, trend, trials_of
 from perflab.asked import asked_for, existing, order_of
 from perflab.chosen_runs import judged, judged_runs, overview
 from perflab.display import Lines, Shown
@@ -37,14 +36,14 @@ from perflab.trials.client import conduct
 from perflab.trials.events import Note
 
 if TYPE_CHECKING:
-    from perflab.figures import Drawing
+    from perflab.figures import LabFigure
 
 Compared = Run | str | Path | Iterable[Run | str | Path]
 __all__ = [
-    "bottlenecks", "claim_counts", "claim_ledger", "compare", "draw", "effects", "export",
+    "bottlenecks", "claim_counts", "claim_ledger", "compare", "draw", "export",
     "findings", "import_results", "judged", "judged_runs", "latest_runs", "notebook_parameters",
     "open_run", "overview", "questions", "run", "runs", "save", "send_load", "study_check",
-    "summary", "trend", "trials_of", "verdict",
+    "summary", "trials_of", "verdict",
 ]  # fmt: skip
 
 
@@ -168,13 +167,45 @@ def compare(a: Compared, b: Compared) -> Shown:
     a, b : Run or reference (see :func:`open_run`), or several of them
         From three a side on the run is the unit, and better and worse are said.
     """
-    return shown_comparison(_opened(a), _opened(b))
+    return shown_comparison(_side(a), _side(b))
 
 
-def _opened(side: Compared) -> list[Run]:
-    several = [side] if isinstance(side, str | Path | Run) else list(side)
-    if not several:
+def trials_of(which: Compared | None = None) -> pd.DataFrame:
+    """Return the trials of several runs as one table, a row each, run by run in their order.
+
+    Parameters
+    ----------
+    which : Run or reference (see :func:`open_run`), or several of them, optional
+        By default all runs, oldest first.
+
+    Returns
+    -------
+    DataFrame
+        First what is known of the run: ``run``, ``experiment``, ``backend``, ``run_state``,
+        ``created_at`` (UTC), ``commit``, ``dirty``, ``machine``, ``question_id`` (equal where two
+        runs asked the same on the same machine and backend), and ``parameter_<name>`` for each
+        parameter that differs between the runs. Then the columns of
+        :meth:`perflab.recordings.Run.trials` without lists; ``reasons`` and ``warnings`` are text.
+        Trials of every state are in it, superseded ones too. ``.attrs["problems"]`` names damaged
+        trials, which are left out.
+
+    Raises
+    ------
+    RunNotFound
+        No run, or more than one, answers to a reference.
+    """
+    return recordings.trials_of_runs(runs() if which is None else _listed(which))
+
+
+def _side(side: Compared) -> list[Run]:
+    found = _listed(side)
+    if not found:
         raise ParameterError("compare", ["a side has no runs; name at least one"])
+    return found
+
+
+def _listed(which: Compared) -> list[Run]:
+    several = [which] if isinstance(which, str | Path | Run) else list(which)
     return [each if isinstance(each, Run) else open_run(each) for each in several]
 
 
@@ -246,7 +277,7 @@ def study_check(study: str = "", finding: str = "") -> Shown:
     return shown_checks(check_table(study, finding))
 
 
-def draw(run: Run, name: str) -> Drawing:
+def draw(run: Run, name: str) -> LabFigure:
     """Draw one of the run's figures by name; a wrong name is answered with those that there are."""
     from perflab.reports import pictures
 

@@ -7,6 +7,7 @@ throughput, response time and Little's law agree as they do in a measured run.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -443,8 +444,13 @@ def profiled_run(
     the watched functions of each treatment, at 100 looks a second and 1000 messages delivered.
     """
     planted = [Planted({"variant": name}, label=f"variant {name}") for name in chains]
-    model = write_run(root / "model", treatments=planted, blocks=blocks, requests=10).record
-    record = model.model_copy(update={"run_id": f"{model.run_id}-profiled", "contrasts": []})
+    model = write_run(
+        root / "model", treatments=planted, blocks=blocks, requests=10, experiment="profile"
+    ).record
+    tables = {"speedscope": {"content": "string"}}
+    record = model.model_copy(
+        update={"run_id": f"{model.run_id}-profiled", "contrasts": [], "tables": tables}
+    )
     writer = RunWriter.create(root, record)
     rng = np.random.default_rng(11)
     for block in range(blocks):
@@ -462,5 +468,20 @@ def profiled_run(
             row |= watched_columns(
                 found, sum(seen.values()), rate_hz=100, units=1000, unit="message"
             )
-            writer.commit_trial(row, None, None, calls=table)
+            written = pd.DataFrame({"content": [_speedscope(seen)]})
+            writer.commit_trial(row, None, None, calls=table, speedscope=written)
     return Run(writer.path)
+
+
+def _speedscope(chains: Mapping[str, int]) -> str:
+    """Return chains as py-spy writes them: one thread, a number for every function."""
+    frames = list(dict.fromkeys(frame for chain in chains for frame in chain.split(";")))
+    samples = [
+        [frames.index(frame) for frame in chain.split(";")]
+        for chain, count in chains.items()
+        for _ in range(count)
+    ]
+    named = [{"name": frame, "file": "x.py"} for frame in frames]
+    return json.dumps(
+        {"shared": {"frames": named}, "profiles": [{"name": "t", "samples": samples}]}
+    )

@@ -29,7 +29,6 @@ from perflab.cli import (
     runs,
     show,
     sweep,
-    trend,
     up,
     worker,
 )
@@ -41,7 +40,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 FIND_EXPERIMENTS = (
-    lab, run, sweep, show, claims, compare, trend, experiments, worker
+    lab, run, sweep, show, claims, compare, experiments, worker
 )  # fmt: skip
 for module in (
     lab,
@@ -52,7 +51,6 @@ for module in (
     show,
     claims,
     compare,
-    trend,
     fetch,
     export,
     experiments,

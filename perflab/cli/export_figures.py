@@ -30,7 +30,7 @@ def export_figures(
     Raises
     ------
     ParameterError
-        A format or a view is unknown, or a view that was named does not fit the style's width.
+        A format or a view is unknown.
     """
     from perflab.figures import save_view
     from perflab.paths import figures_dir
@@ -41,7 +41,6 @@ def export_figures(
     chosen = _chosen(run, views)
     if not views:
         _list(chosen)
-    chosen = _fitting(chosen, style, named=bool(views))
     place = _from_here(figures_dir() / run.run_id) if folder is None else folder
     for view in chosen:
         _tell(view, run, save_view(view, run, place, formats, style), style)
@@ -59,18 +58,6 @@ def _chosen(run: Run, names: Sequence[str]) -> list[View]:
     if wrong:
         raise ParameterError("--views", wrong)
     return [views[name] for name in dict.fromkeys(names)] if names else list(views.values())
-
-
-def _fitting(views: list[View], style: Style, *, named: bool) -> list[View]:
-    """Return the views that fit the style's width; refuse the others if they were asked for."""
-    from perflab.figures.view import TOO_NARROW
-
-    wide = [view.name for view in views if style.sheet.narrow and not view.narrows]
-    if wide and named:
-        raise ParameterError("--views", [f"{name}: {TOO_NARROW}" for name in wide])
-    if wide:
-        print(f"\nnot written: {', '.join(wide)} ({TOO_NARROW})")
-    return [view for view in views if view.name not in wide]
 
 
 def _from_here(folder: Path) -> Path:

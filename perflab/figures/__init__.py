@@ -5,9 +5,8 @@ Which views a run has is known above (:mod:`perflab.reports.pictures`).
 
 from __future__ import annotations
 
+from perflab.figures.canvas import LabFigure
 from perflab.figures.export import ProvenanceError, provenance, save_view
-from perflab.figures.flame_graphs import FlameGraph
-from perflab.figures.flames import flame_views
 from perflab.figures.general import GENERAL_VIEWS, OF_REQUESTS
 from perflab.figures.page import Page, page_of
 from perflab.figures.plots.core_time import CORE_TIME
@@ -17,14 +16,34 @@ from perflab.figures.plots.flush_cost import FLUSH_COST
 from perflab.figures.plots.in_flight import IN_FLIGHT
 from perflab.figures.plots.latency_cpu import latency_cpu_view
 from perflab.figures.plots.latency_ecdf import LATENCY_ECDF
+from perflab.figures.plots.profile import PROFILE
 from perflab.figures.plots.throughput import THROUGHPUT, throughput_view
 from perflab.figures.plots.time_breakdown import TIME_BREAKDOWN, time_breakdown_view
-from perflab.figures.view import Drawing, Judging, View, draw_table, draw_view
+from perflab.figures.view import Judging, View, draw_table, draw_view
 
 __all__ = [
-    "CORE_TIME", "DATABASE_WAITS", "EFFECT", "FLUSH_COST", "GENERAL_VIEWS", "IN_FLIGHT",
-    "LATENCY_ECDF", "OF_REQUESTS", "THROUGHPUT", "TIME_BREAKDOWN", "Drawing", "FlameGraph",
-    "Judging", "Page", "ProvenanceError", "View", "draw_table", "draw_view", "flame_views",
-    "latency_cpu_view", "page_of", "provenance", "save_view", "throughput_view",
+    "CORE_TIME",
+    "DATABASE_WAITS",
+    "EFFECT",
+    "FLUSH_COST",
+    "GENERAL_VIEWS",
+    "IN_FLIGHT",
+    "LATENCY_ECDF",
+    "OF_REQUESTS",
+    "PROFILE",
+    "THROUGHPUT",
+    "TIME_BREAKDOWN",
+    "Judging",
+    "LabFigure",
+    "Page",
+    "ProvenanceError",
+    "View",
+    "draw_table",
+    "draw_view",
+    "latency_cpu_view",
+    "page_of",
+    "provenance",
+    "save_view",
+    "throughput_view",
     "time_breakdown_view",
 ]  # fmt: skip

@@ -22,7 +22,6 @@ from PIL.PngImagePlugin import PngInfo
 from perflab.durable import explained, replace_file
 from perflab.errors import PerflabError
 from perflab.figures.canvas import LabFigure
-from perflab.figures.flame_graphs import FlameGraph
 from perflab.figures.inks import dress
 from perflab.figures.inscribed import PDF_ORIGIN
 from perflab.figures.inscribed import ProvenanceError as ProvenanceError
@@ -33,7 +32,7 @@ from perflab.figures.stamp import stamped, table_digest
 from perflab.figures.style import DOTS_PER_INCH, PLAIN, Style
 from perflab.figures.tables import read_csv, to_csv
 from perflab.figures.theme import applied
-from perflab.figures.view import Drawing, View, draw_table
+from perflab.figures.view import View, draw_table
 from perflab.recordings import Run
 
 COLORS = 256
@@ -62,7 +61,7 @@ def save_view(
         Made when missing.
     formats : sequence of str
         Of "svg", "png" and "pdf", which is not promised to be byte-identical across matplotlib's
-        versions. A flame graph is always an SVG.
+        versions.
     style : Style
         Background and width; files for a column are called ``<name>-column``, those for a dark
         background ``<name>-dark``.
@@ -71,11 +70,6 @@ def save_view(
     -------
     list of Path
         The pictures, then the table.
-
-    Raises
-    ------
-    ParameterError
-        The view cannot be laid out for a column.
     """
     files = {directory / name: content for name, content in rendered(view, run, formats, style)}
     for path, content in sorted(files.items(), key=lambda item: item[0].suffix != ".csv"):
@@ -94,7 +88,7 @@ def rendered(
 
 
 def save_drawing(
-    drawing: Drawing,
+    drawing: LabFigure,
     name: str,
     page: Page,
     directory: Path,
@@ -116,7 +110,7 @@ def save_drawing(
 
 
 def _files(
-    drawing: Drawing,
+    drawing: LabFigure,
     name: str,
     page: Page,
     formats: Sequence[str],
@@ -126,12 +120,9 @@ def _files(
     origin = {**page.origin, "figure": name}
     if told := style.told():
         origin["style"] = told
-    if caption := getattr(drawing, "caption", ""):
-        origin[CAPTION] = caption
+    if drawing.caption:
+        origin[CAPTION] = drawing.caption
     stem, digest = f"{name}{style.suffix()}", table_digest(table)
-    if isinstance(drawing, FlameGraph):
-        content = drawing.svg(origin, style.colors, transparent=style.transparent).encode()
-        return [(f"{stem}.svg", stamped(content, "svg", digest))]
     named = {"Title": f"{page.title}: {name}", "Creator": f"perflab {perflab_version()}"}
     text = json.dumps(origin, sort_keys=True, default=str)
     # Identifiers in an SVG are salted with run and name.

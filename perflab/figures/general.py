@@ -8,9 +8,10 @@ from perflab.figures.plots.effects import EFFECT
 from perflab.figures.plots.flush_cost import FLUSH_COST
 from perflab.figures.plots.in_flight import IN_FLIGHT
 from perflab.figures.plots.latency_ecdf import LATENCY_ECDF
+from perflab.figures.plots.profile import PROFILE
 from perflab.figures.plots.throughput import THROUGHPUT
 from perflab.figures.plots.time_breakdown import TIME_BREAKDOWN
 
 # Of runs whose requests are the work that is measured.
 OF_REQUESTS = (EFFECT, THROUGHPUT, LATENCY_ECDF, TIME_BREAKDOWN, CORE_TIME, IN_FLIGHT)
-GENERAL_VIEWS = (*OF_REQUESTS, DATABASE_WAITS, FLUSH_COST)
+GENERAL_VIEWS = (*OF_REQUESTS, DATABASE_WAITS, FLUSH_COST, PROFILE)

@@ -8,21 +8,13 @@ from dataclasses import dataclass
 import pandas as pd
 
 from perflab.analysis.treatments.joint import JointClaim
-from perflab.errors import ParameterError
 from perflab.figures.canvas import LabFigure
-from perflab.figures.flame_graphs import FlameGraph
 from perflab.figures.nothing import empty_figure
 from perflab.figures.page import Page, page_of
 from perflab.figures.sheets import PAGE, Sheet
 from perflab.figures.tables import reread
 from perflab.figures.theme import applied
 from perflab.recordings import Run
-
-Drawing = LabFigure | FlameGraph
-TOO_NARROW = (
-    "the names in a flame graph have no room in a column; leave --width column out for it, and let "
-    "it span both columns"
-)
 
 
 def every_run(_: Run) -> bool:
@@ -64,37 +56,26 @@ class View:
         Why there may be nothing to show.
     judging : Judging, optional
         How it judges what it shows; most views judge nothing.
-    narrows : bool
-        Whether it can be laid out for a column.
     """
 
     name: str
     title: str
     table: Callable[[Run], pd.DataFrame]
-    draw: Callable[[pd.DataFrame, Page], Drawing]
+    draw: Callable[[pd.DataFrame, Page], LabFigure]
     suits: Callable[[Run], bool] = every_run
     empty: Callable[[Page], str] = nothing_to_show
     judging: Judging | None = None
-    narrows: bool = True
 
 
-def draw_table(view: View, table: pd.DataFrame, page: Page) -> Drawing:
-    """Draw a table as it was read from its file; one without rows as a sentence that says why.
-
-    Raises
-    ------
-    ParameterError
-        The view cannot be laid out for the page's sheet; the message names the way out.
-    """
-    if page.sheet.narrow and not view.narrows:
-        raise ParameterError("figures", [f"{view.name}: {TOO_NARROW}"])
+def draw_table(view: View, table: pd.DataFrame, page: Page) -> LabFigure:
+    """Draw a table as it was read from its file; one without rows as a sentence that says why."""
     with applied(**page.sheet.letters):
         if table.empty:
             return empty_figure(page, view.title, view.empty(page))
         return view.draw(table, page)
 
 
-def draw_view(view: View, run: Run, sheet: Sheet = PAGE) -> Drawing:
+def draw_view(view: View, run: Run, sheet: Sheet = PAGE) -> LabFigure:
     """Draw a run just as it would be saved: with the digits that the file has.
 
     Of a run of another kind the figure says that there is nothing to show.

@@ -18,17 +18,19 @@ from perflab.load.workload import Workload
 from perflab.recordings import Remark
 from perflab.recordings.columns import CALLS, described_schema
 from perflab.sampling.meters import Meter, ProcessTreeMeter
-from perflab.sampling.profilers import PROFILERS, check_usable
+from perflab.sampling.py_spy import Profile, PySpy, check_usable
 from perflab.stacks.plan import StackPlan
-from perflab.stacks.spec import load_service
 
 PROFILER = "profiler"
+SPEEDSCOPE = "speedscope"
 WATCHED_NAME = re.compile(r"[a-z][a-z0-9_]*")
 SPARE_S = 60.0
 
 
 class Profiler(Instrument):
-    """Looks at a node's call chains during the load, so often a second; leaves the table ``calls``.
+    """Looks at a Python node's call chains during the load, so often a second.
+
+    It leaves the table ``calls``, and in the table ``speedscope`` the file that py-spy wrote.
 
     ``watch`` names functions whose part the trial's row shall hold (see
     :mod:`perflab.instruments.watching`): a short name, and a regular expression that is searched
@@ -41,7 +43,7 @@ class Profiler(Instrument):
         A name cannot be part of a column's name, or a pattern is none.
     """
 
-    tables: ClassVar = {"calls": described_schema(CALLS)}
+    tables: ClassVar = {"calls": described_schema(CALLS), SPEEDSCOPE: {"content": "string"}}
 
     node: str
     rate_hz: int = Field(ge=1, le=1000)
@@ -66,9 +68,9 @@ class Profiler(Instrument):
         """Return that there is no such node."""
         return no_node(PROFILER, self.node, stack)
 
-    def check_usable(self, stack: StackPlan) -> None:
-        """Find out whether the node's processes may be looked at here; raises ProfilerFailed."""
-        check_usable(load_service(stack.node(self.node).service).profile.kind)
+    def check_usable(self, stack: StackPlan) -> None:  # noqa: ARG002
+        """Find out whether processes may be looked at here; raises ProfilerFailed."""
+        check_usable()
 
 
 def _obstacle(name: str, pattern: str) -> str:
@@ -89,15 +91,14 @@ class _Profile(Look):
         self._settings = settings
         self._scene = scene
         self._ending = ExitStack()
-        self._calls: pd.DataFrame | None = None
+        self._seen: Profile | None = None
 
     def begin(self) -> None:
         """Attach the profiler; it is ended whatever happens."""
         wanted = self._settings
         instance = self._scene.instance(wanted.node)
-        kind = PROFILERS[instance.launch.spec.profile.kind]
-        self._profiler = kind(
-            [instance.pid, *(pid for pid in instance.pids() if pid != instance.pid)],
+        self._profiler = PySpy(
+            instance.pid,
             wanted.rate_hz,
             self._scene.workload.bound_s + SPARE_S,
             self._scene.labels,
@@ -111,23 +112,25 @@ class _Profile(Look):
     def end(self) -> None:
         """End the profiler in order and take what it saw."""
         with self._ending:
-            self._calls = self._profiler.collect()
+            self._seen = self._profiler.collect()
 
     def observe(self, load: Load) -> Observation:
         """Return the call chains, and what the watched functions took."""
-        assert self._calls is not None
-        wanted = self._settings
-        samples = int(self._calls["samples"].sum())
-        seen = watched_samples(self._calls, wanted.watch)
+        assert self._seen is not None
+        wanted, chains = self._settings, self._seen.chains
+        samples = int(chains["samples"].sum())
+        found = watched_samples(chains, wanted.watch)
         units = units_of(load.result, wanted.per)
         columns: dict[str, Any] = {
             "profiler_node": wanted.node,
-            "profiler_looks": self._profiler.looks,
-            **watched_columns(seen, samples, wanted.rate_hz, units, _unit(wanted.per)),
+            "profiler_looks": self._seen.looks,
+            **watched_columns(found, samples, wanted.rate_hz, units, _unit(wanted.per)),
         }
-        missing = unseen(seen, wanted.watch, samples)
-        doubts = [Remark(code="profiler.doubts", text=text) for text in self._profiler.warnings]
-        return Observation(columns, {"calls": self._calls}, warnings=(*doubts, *missing))
+        missing = unseen(found, wanted.watch, samples)
+        doubts = [Remark(code="profiler.doubts", text=text) for text in self._seen.warnings]
+        kept = pd.DataFrame({"content": [self._seen.speedscope]})
+        tables = {"calls": chains, SPEEDSCOPE: kept}
+        return Observation(columns, tables, warnings=(*doubts, *missing))
 
 
 def units_of(result: LoadResult, per: str) -> int:

@@ -2,8 +2,6 @@
 
 from perflab.recordings.contrasts import Bound, Contrast, ContrastPair, Scale
 from perflab.recordings.listing import list_runs, newer_unfinished, not_finished, open_run
-from perflab.recordings.many import ManyRuns, Rows, many_runs
-from perflab.recordings.many_index import fingerprint
 from perflab.recordings.published_results import (
     claims,
     published,
@@ -15,7 +13,6 @@ from perflab.recordings.reader import Run
 from perflab.recordings.reasons import Reason, Remark, Side, fault
 from perflab.recordings.responses import declared, named, response_of, typical
 from perflab.recordings.resume import Remainder, blocks_done, remainder, remaining_blocks
-from perflab.recordings.run_facts import RunFacts
 from perflab.recordings.sameness import check_same, check_services
 from perflab.recordings.schema import (
     SCHEMA_VERSION,
@@ -28,7 +25,7 @@ from perflab.recordings.schema import (
 from perflab.recordings.selection import FREE_PARAMETERS, Selected, complete_blocks, select
 from perflab.recordings.store import RunWriter, new_run_id
 from perflab.recordings.trial_ids import trial_id
-from perflab.recordings.trial_rows import trials_kept
+from perflab.recordings.trials_of_runs import trials_of_runs
 from perflab.recordings.until_decided import Look, PlannedLook, UntilDecided
 
 __all__ = [
@@ -38,15 +35,12 @@ __all__ = [
     "Contrast",
     "ContrastPair",
     "Look",
-    "ManyRuns",
     "PlannedLook",
     "Reason",
     "Remainder",
     "Remark",
     "Response",
-    "Rows",
     "Run",
-    "RunFacts",
     "RunRecord",
     "RunWriter",
     "Scale",
@@ -63,9 +57,7 @@ __all__ = [
     "complete_blocks",
     "declared",
     "fault",
-    "fingerprint",
     "list_runs",
-    "many_runs",
     "named",
     "new_run_id",
     "newer_unfinished",
@@ -80,6 +72,6 @@ __all__ = [
     "studies",
     "targets",
     "trial_id",
-    "trials_kept",
+    "trials_of_runs",
     "typical",
 ]

@@ -4,27 +4,20 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from perflab import systems
 from perflab.errors import ParameterError
-from perflab.figures import (
-    GENERAL_VIEWS,
-    Drawing,
-    Judging,
-    View,
-    draw_view,
-    flame_views,
-    save_view,
-)
-from perflab.figures.export import FORMATS
+from perflab.figures import GENERAL_VIEWS, PROFILE, Judging, LabFigure, View, draw_view, save_view
+from perflab.figures.export import FORMATS, write_whole
 from perflab.parameters import did_you_mean
 from perflab.paths import figures_dir
 from perflab.recordings import Run
+from perflab.sampling import speedscope
 
-# What a system's VIEWS hold: views, and what makes as many as a run has something to show of.
-Views = View | Callable[[Run], Sequence[View]]
+# The table with what the profiler wrote.
+CALL_CHAINS = "speedscope"
 
 
 def views_of(run: Run) -> list[View]:
@@ -40,8 +33,8 @@ def views_of(run: Run) -> list[View]:
 
 
 def declared_views(system: str) -> dict[str, View]:
-    """Return the views that a system declares, by name, without those made for each run."""
-    return {each.name: each for each in _declared_by(system) if isinstance(each, View)}
+    """Return the views that a system declares, by name."""
+    return {each.name: each for each in _declared_by(system)}
 
 
 def judging_of(run: Run) -> list[Judging]:
@@ -49,28 +42,25 @@ def judging_of(run: Run) -> list[Judging]:
 
     They are those of views that suit it; nothing is drawn for them.
     """
-    declared = [each for each in _declared(run) if isinstance(each, View)]
-    return [each.judging for each in declared if each.judging and each.suits(run)]
+    return [each.judging for each in _declared(run) if each.judging and each.suits(run)]
 
 
-def _every_view(run: Run) -> list[View]:
-    declared = _declared(run) or (*GENERAL_VIEWS, flame_views)
-    every = [[each] if isinstance(each, View) else each(run) for each in declared]
-    return [view for views in every for view in views]
+def _every_view(run: Run) -> Sequence[View]:
+    return _declared(run) or GENERAL_VIEWS
 
 
-def _declared(run: Run) -> Sequence[Views]:
+def _declared(run: Run) -> Sequence[View]:
     """Return the VIEWS of the run's system; none where it is not installed or has none."""
     return _declared_by(run.record.system or _system_of(run.record.experiment))
 
 
-def _declared_by(system: str) -> Sequence[Views]:
+def _declared_by(system: str) -> Sequence[View]:
     if system not in systems.systems():
         return ()
     place = f"{systems.__name__}.{system}.views"
     if importlib.util.find_spec(place) is None:
         return ()
-    declared: Sequence[Views] = importlib.import_module(place).VIEWS
+    declared: Sequence[View] = importlib.import_module(place).VIEWS
     return declared
 
 
@@ -81,7 +71,7 @@ def _system_of(experiment: str) -> str:
         return ""
 
 
-def draw(run: Run, name: str) -> Drawing:
+def draw(run: Run, name: str) -> LabFigure:
     """Draw one view of a run, with the digits that its file would have.
 
     A view of runs of another kind says that there is nothing to show.
@@ -100,7 +90,7 @@ def draw(run: Run, name: str) -> Drawing:
     return draw_view(views[name], run)
 
 
-def draw_all(run: Run) -> dict[str, Drawing]:
+def draw_all(run: Run) -> dict[str, LabFigure]:
     """Return every picture of a run, by name."""
     return {view.name: draw_view(view, run) for view in views_of(run)}
 
@@ -122,9 +112,24 @@ def save_all(
     Returns
     -------
     list of Path
-        SVG, PNG, PDF and CSV of each figure, in this order; of a flame graph SVG and CSV.
+        SVG, PNG, PDF and CSV of each figure, in this order; with the figure of a profile its call
+        chains, which https://www.speedscope.app opens.
     """
     target = figures_dir() / run.run_id if directory is None else directory
     formats = (*FORMATS, "pdf") if pdf else FORMATS
     chosen = [view for view in views_of(run) if not names or view.name in names]
-    return [path for view in chosen for path in save_view(view, run, target, formats)]
+    paths = [path for view in chosen for path in save_view(view, run, target, formats)]
+    kept = PROFILE in chosen and CALL_CHAINS in run.record.tables
+    return [*paths, _save_profile(run, target)] if kept else paths
+
+
+def _save_profile(run: Run, directory: Path) -> Path:
+    """Write the call chains of all valid trials as one file, as the profiler recorded them."""
+    kept = run.table(CALL_CHAINS)
+    texts = (
+        (f"{row['treatment']}, block {row['block']}", str(row["content"]))
+        for row in kept.to_dict("records")
+    )
+    path = directory / f"{PROFILE.name}.json"
+    write_whole(path, speedscope.joined(texts, run.run_id).encode())
+    return path

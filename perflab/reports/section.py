@@ -142,7 +142,7 @@ def alt_text(figure: Figure) -> str:
 
 
 def _files(figure: Figure) -> str:
-    named = {".svg": "SVG", ".png": "PNG", ".csv": "table"}
+    named = {".svg": "SVG", ".png": "PNG", ".csv": "table", ".json": "call chains for speedscope"}
     links = [
         f"[{named[suffix]}](<{link}>)"
         for link in figure.files

@@ -1,24 +1,38 @@
-"""py-spy: the profiler of Python services."""
+"""py-spy beside a load: a process that looks at a Python service's call chains from outside.
+
+The service runs unchanged; for each look it is stopped for a moment. What that costs is measured
+by the experiment ``profile``, not assumed.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import math
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sysconfig
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from types import TracebackType
+from typing import Self
 
 import pandas as pd
 
 from perflab.errors import ProfilerFailed
-from perflab.recordings.collapsed import parse_collapsed
-from perflab.sampling.profiler import ATTACH_TIMEOUT_S, Profiler
+from perflab.sampling.speedscope import call_chains
 
 TOOL = "py-spy"
 READY = "Sampling process"
 MAX_LOST_SHARE = 0.02
+ATTACH_TIMEOUT_S = 15.0
+END_TIMEOUT_S = 20.0
+LOOK_EVERY_S = 0.02
 # What a thread is in while it waits: for the event loop's sockets, for work, or for another thread.
 _WAITING = re.compile(
     r"(?:^|;)(?:(?:\w+\.)?select \((?:\S*/)?selectors\.py\)"
@@ -27,45 +41,149 @@ _WAITING = re.compile(
 )
 IN_ANOTHER_NAMESPACE = (
     "the service has thread numbers of its own (a container): whether a thread runs cannot be "
-    "seen, so samples that end in a call that waits are left out"
+    "seen, so samples that end in a call that waits are left out of all shares"
 )
 _COUNTED = re.compile(r"Samples: (\d+) Errors: (\d+)")
 _BEHIND = re.compile(r"([\d.]+)s behind in sampling")
 
 
-class PySpy(Profiler):
-    """py-spy attached to a service's first process."""
+@dataclass(frozen=True)
+class Profile:
+    """What a profiler has seen.
 
-    tool = TOOL
+    ``speedscope`` is the file that py-spy wrote; ``chains`` (chain, samples) are its call chains,
+    of threads that ran. ``looks`` says how often it was due to look, whether it found a thread
+    running or not: its rate times the time it was attached. ``warnings`` say what makes it less
+    than whole.
+    """
 
-    def _begin(self, log: IO[bytes]) -> subprocess.Popen[bytes]:
-        self._blind = numbers_threads_apart(self._pids[0])
-        return super()._begin(log)
+    speedscope: str
+    chains: pd.DataFrame
+    looks: int
+    warnings: tuple[str, ...]
 
-    def _command(self) -> list[str]:
-        return [
-            tool(), "record", "--pid", str(self._pids[0]), "--format", "raw", "--nolineno",
-            "--rate", str(self._rate_hz), "--duration", str(self._bound_s),
-            "--output", str(self._folder / "chains"),
-        ]  # fmt: skip
 
-    def _is_attached(self) -> bool:
-        return READY in self._said()
+class PySpy:
+    """py-spy attached to a service, from entering this context to leaving it.
 
-    def _refusal(self, said: str) -> ProfilerFailed:
-        return refusal(said)
+    Parameters
+    ----------
+    pid : int
+        The service's first process by its number on this host (also of a container).
+    rate_hz : int
+        Looks per second.
+    bound_s : float
+        The profiler ends itself after so long, whatever becomes of us.
+    environment : mapping
+        Labels, so that clean-up finds it.
 
-    def _call_chains(self, said: str) -> pd.DataFrame:
+    Raises
+    ------
+    ProfilerFailed
+        On entering: it is missing, may not look at the process, or cannot read it.
+    """
+
+    def __init__(
+        self,
+        pid: int,
+        rate_hz: int,
+        bound_s: float,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self._service_pid = pid
+        self._rate_hz = rate_hz
+        self._bound_s = math.ceil(bound_s)
+        self._environment = dict(environment or {})
+
+    @property
+    def pid(self) -> int:
+        """Return the profiler's own process id."""
+        return self._child.pid
+
+    def __enter__(self) -> Self:
+        self._folder = Path(tempfile.mkdtemp(prefix="perflab-profile-"))
         try:
-            text = (self._folder / "chains").read_text(errors="replace")
+            self._blind = numbers_threads_apart(self._service_pid)
+            self._child = self._begin()
+            self._wait_attached()
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._end()
+
+    def _begin(self) -> subprocess.Popen[bytes]:
+        command = [
+            tool(), "record", "--pid", str(self._service_pid), "--format", "speedscope",
+            "--nolineno", "--rate", str(self._rate_hz), "--duration", str(self._bound_s),
+            "--output", str(self._folder / "profile"),
+        ]  # fmt: skip
+        with (self._folder / "log").open("wb") as log:
+            return subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                env={**os.environ, **self._environment},
+            )
+
+    def _wait_attached(self) -> None:
+        deadline = time.monotonic() + ATTACH_TIMEOUT_S
+        while READY not in self._said():
+            if self._child.poll() is not None:
+                raise refusal(self._said())
+            if time.monotonic() > deadline:
+                raise ProfilerFailed(
+                    f"{TOOL} did not begin within {ATTACH_TIMEOUT_S:g} s: {self._said()}"
+                )
+            time.sleep(LOOK_EVERY_S)
+        self._attached_at = time.monotonic()
+
+    def collect(self) -> Profile:
+        """End the profiler in order and return what it saw.
+
+        Raises
+        ------
+        ProfilerFailed
+            It did not end in time, or left no call chains.
+        """
+        attached_s = min(time.monotonic() - self._attached_at, self._bound_s)
+        self._child.send_signal(signal.SIGINT)
+        try:
+            self._child.wait(timeout=END_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            raise ProfilerFailed(f"{TOOL} did not end within {END_TIMEOUT_S:g} s") from None
+        return self._profile(round(self._rate_hz * attached_s), self._said())
+
+    def _profile(self, looks: int, said: str) -> Profile:
+        try:
+            text = (self._folder / "profile").read_text(errors="replace")
         except FileNotFoundError:
             raise ProfilerFailed(f"{TOOL} left no call chains: {said}") from None
-        self.warnings = doubts(said)
-        chains = parse_collapsed(text)
-        if not self._blind:
-            return chains
-        self.warnings = (*self.warnings, IN_ANOTHER_NAMESPACE)
-        return without_waiting(chains)
+        chains, warnings = call_chains(text), doubts(said)
+        if self._blind:
+            chains, warnings = without_waiting(chains), (*warnings, IN_ANOTHER_NAMESPACE)
+        return Profile(text, chains, looks, warnings)
+
+    def _said(self) -> str:
+        return (self._folder / "log").read_text(errors="replace").strip()
+
+    def _end(self) -> None:
+        child = getattr(self, "_child", None)
+        if child is not None and child.poll() is None:
+            # A tracer that is killed leaves its process running: the kernel detaches it.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+        shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def numbers_threads_apart(pid: int) -> bool:
@@ -128,7 +246,10 @@ def refusal(said: str) -> ProfilerFailed:
             "or 'sysctl kernel.yama.ptrace_scope=0', or in a container --cap-add SYS_PTRACE; "
             "profiler=['off'] does without"
         )
-    return ProfilerFailed(f"{TOOL} could not begin: {said.strip() or 'it said nothing'}")
+    return ProfilerFailed(
+        f"{TOOL} could not begin (it reads Python processes alone): "
+        f"{said.strip() or 'it said nothing'}"
+    )
 
 
 def doubts(said: str) -> tuple[str, ...]:

@@ -159,12 +159,6 @@ class Report(_Frozen):
     http: str = "/settings"
 
 
-class Profiled(_Frozen):
-    """What a profiler has to do with: Python frames, or those of a compiled program."""
-
-    kind: Literal["python", "native"] = "python"
-
-
 class Reset(_Frozen):
     """Where a POST makes the service forget what the last trial left."""
 
@@ -220,7 +214,6 @@ class ServiceSpec(_Frozen):
     report: Report | None = None
     reset: Reset | None = None
     counts: Counts | None = None
-    profile: Profiled = Profiled()
     probes: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
     settings: Mapping[str, Setting] = Field(default_factory=dict)
     folder: Path = Path()

@@ -1,4 +1,4 @@
-"""Planted knees and lags are found and covered; straight lines and noise have none."""
+"""Planted knees are found and covered; straight lines and noise have none."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from scipy.signal import lfilter
 
 from perflab.analysis.curves.knees import knee
-from perflab.analysis.curves.lags import lag
 from perflab.analysis.methods.clustering import clusters
 from perflab.errors import AnalysisError
 
@@ -89,7 +88,6 @@ def test_a_straight_line_rarely_has_a_knee(design: str, slope: float) -> None:
     straight = next(each for each in found if not each.supported)
     assert "no upward bend can be shown" in straight.text()
     assert math.isnan(straight.cpu)
-    assert straight.shape == "straight line"
 
 
 def test_latency_in_proportion_to_cpu_has_no_knee() -> None:
@@ -99,19 +97,15 @@ def test_latency_in_proportion_to_cpu_has_no_knee() -> None:
 
 
 @pytest.mark.parametrize("design", DESIGNS)
-def test_a_queue_is_told_from_a_broken_line_and_its_doubling_covered(design: str) -> None:
+@pytest.mark.parametrize("power", [1, 2])
+def test_the_bend_of_a_queue_s_latency_is_no_threshold(design: str, power: int) -> None:
     random = np.random.default_rng(4)
-    truth = 1.05 * math.sqrt(0.5)
     found = []
     for _ in range(RUNS):
         cpu = loads(random, design)
-        logs = -np.log(1 - np.minimum(cpu / 1.05, 0.99) ** 2)
+        logs = -np.log(1 - np.minimum(cpu / 1.05, 0.99) ** power)
         found.append(knee(windows_of(random, cpu, logs), "cpu"))
-    queues = [each for each in found if each.shape == "queueing curve"]
-    assert len(queues) >= 0.9 * RUNS
-    covered = sum(each.doubled_low <= truth <= each.doubled_high for each in queues)
-    assert covered >= LEAST_COVERED - RUNS + len(queues)
-    assert "has doubled at" in queues[0].text()
+    assert sum(each.smooth for each in found) >= 0.75 * RUNS
 
 
 def test_a_smooth_curve_is_no_threshold_and_a_bend_is_told_from_it() -> None:
@@ -123,24 +117,10 @@ def test_a_smooth_curve_is_no_threshold_and_a_bend_is_told_from_it() -> None:
         sharp.append(knee(windows_of(random, cpu, bent(cpu)), "cpu"))
     bends = [each for each in smooth if each.supported]
     assert len(bends) >= 3
-    assert sum(bool(each.smooth) for each in bends) >= 0.9 * len(bends)
+    assert sum(each.smooth for each in bends) >= 0.9 * len(bends)
     assert "but a smooth curve" in bends[0].text()
     assert "nearest broken line" in bends[0].text()
-    assert sum(bool(each.smooth) for each in sharp) <= 1
-
-
-def test_a_doubling_beyond_the_largest_cpu_share_is_refused() -> None:
-    """At 60% of a core this queue's latency has grown by a half; it doubles at 74%."""
-    random = np.random.default_rng(4)
-    cpu = np.clip(np.linspace(0.05, 0.6, 60) + 0.02 * ar1(random, 24, 60, 0.5), 0.01, 0.62)
-    logs = -np.log(1 - (cpu / 1.05) ** 2)
-    calm = np.exp(1.6 + logs + 0.02 * random.normal(size=cpu.shape)).ravel()
-    trial = np.repeat([f"t{number:02}" for number in range(24)], 60)
-    found = knee(pd.DataFrame({"trial_id": trial, "cpu": cpu.ravel(), "p50_ms": calm}), "cpu")
-    assert found.shape == "queueing curve"
-    assert math.isnan(found.doubled)
-    assert "has doubled at" not in found.text()
-    assert "has not doubled within the CPU shares seen" in found.text()
+    assert sum(each.smooth for each in sharp) <= 1
 
 
 def test_the_knee_is_said_in_a_sentence() -> None:
@@ -150,9 +130,7 @@ def test_the_knee_is_said_in_a_sentence() -> None:
     words = f"[{100 * found.low:.0f}, {100 * found.high:.0f}] CPU: latency rises from there on"
     assert found.words() == f"the nearest broken line bends at {100 * found.cpu:.0f}% {words}"
     assert found.text() == f"{found.words()} (n = 12 trials)"
-    places, fitted = np.array(found.curve).T
-    assert places[0] == cpu.min()
-    assert np.interp(0.3, places, fitted) == pytest.approx(math.exp(1.6 + 0.09), rel=0.15)
+    assert found.after - found.before == pytest.approx(4, rel=0.15)
 
 
 def test_few_trials_are_cut_into_blocks_and_that_is_said() -> None:
@@ -160,7 +138,6 @@ def test_few_trials_are_cut_into_blocks_and_that_is_said() -> None:
     cpu = loads(random, "few trials")
     found = knee(windows_of(random, cpu, bent(cpu)), "cpu")
     assert found.n == 4
-    assert "blocks of windows" in found.method
     evidence = "(n = 16 blocks of windows within 4 trials; the interval is for these trials"
     assert evidence in found.text()
     straight = knee(windows_of(random, cpu, 2 * cpu), "cpu")
@@ -188,8 +165,6 @@ def test_an_unknown_column_is_named() -> None:
     empty = pd.DataFrame({"trial_id": [], "p50_ms": []})
     with pytest.raises(AnalysisError, match="cpu_x"):
         knee(empty, "cpu_x")
-    with pytest.raises(AnalysisError, match="cpu_x"):
-        lag(empty, "cpu_x")
 
 
 VALUES = st.one_of(
@@ -205,68 +180,17 @@ def test_any_windows_get_an_answer_without_complaint(trials: int, pairs, repeats
     table = table.astype({"cpu": float, "p50_ms": float})
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found, later = knee(table, "cpu"), lag(table, "cpu")
+        found = knee(table, "cpu")
     assert found.supported == math.isfinite(found.cpu)
-    assert later.supported == math.isfinite(later.lag_s)
     assert found.text()
-    assert later.text()
 
 
 @pytest.mark.parametrize("constant", ["cpu", "p50_ms"])
-def test_a_constant_column_has_neither_knee_nor_lag(constant: str) -> None:
+def test_a_constant_column_has_no_knee(constant: str) -> None:
     random = np.random.default_rng(9)
     cpu = loads(random, "ramps")
     table = windows_of(random, cpu, bent(cpu)).assign(**{constant: 0.7})
     assert not knee(table, "cpu").supported
-    assert not lag(table, "cpu").supported
-
-
-def following(random, trials: int, count: int, delay: int, strength: float) -> pd.DataFrame:
-    cpu = 0.5 + 0.1 * ar1(random, trials, count + 20, 0.8)
-    moved = np.roll(cpu, delay, axis=1)[:, 10:-10]
-    return windows_of(random, cpu[:, 10:-10], strength * moved)
-
-
-@pytest.mark.parametrize("delay", [-2, 0, 3])
-@pytest.mark.parametrize(("trials", "count"), [(10, 80), (3, 300)])
-def test_a_planted_lag_is_found_and_covered(trials: int, count: int, delay: int) -> None:
-    random = np.random.default_rng(10)
-    found = [lag(following(random, trials, count, delay, 2.0), "cpu") for _ in range(RUNS)]
-    supported = [each for each in found if each.supported]
-    assert len(supported) >= 0.95 * RUNS
-    covered = sum(each.low <= delay / 10 <= each.high for each in supported)
-    assert covered >= LEAST_COVERED - RUNS + len(supported)
-    assert np.median([each.high - each.low for each in supported]) < 0.25
-    words = {
-        -2: "CPU follows latency by 0.2 s",
-        0: "move together",
-        3: "latency follows CPU by 0.3",
-    }
-    assert np.mean([words[delay][:20] in each.text() for each in supported]) > 0.9
-
-
-@pytest.mark.parametrize("delay", [-10, 10])
-def test_a_peak_at_the_end_of_the_lags_looked_at_is_refused(delay: int) -> None:
-    table = following(np.random.default_rng(12), 10, 200, delay, 2.0)
-    assert lag(table, "cpu", largest=12).lag_s == pytest.approx(delay / 10, abs=0.05)
-    found = lag(table, "cpu", largest=10)
-    assert found.p_value < 0.05
-    assert not found.supported
-    assert "the end of the lags looked at" in found.text()
-
-
-@pytest.mark.parametrize(
-    ("trials", "unit"), [(10, "10 trials)"), (3, "15 blocks of windows within 3 trials; the int")]
-)
-def test_a_lag_names_what_it_counts(trials: int, unit: str) -> None:
-    found = lag(following(np.random.default_rng(13), trials, 300, 2, 2.0), "cpu")
-    assert f"(n = {unit}" in found.text()
-
-
-def test_independent_series_have_no_lag() -> None:
-    random = np.random.default_rng(11)
-    found = [lag(following(random, 10, 80, 0, 0.0), "cpu") for _ in range(RUNS)]
-    assert sum(each.supported for each in found) <= MOST_FALSE
 
 
 def test_clusters_are_trials_or_blocks_or_nothing() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Tell
-from tests.synthetic import profiled_run, write_run
+from tests.synthetic import write_run
 
 # Drawing whole runs takes seconds.
 pytestmark = pytest.mark.slow
@@ -57,21 +57,6 @@ def test_a_column_of_a_journal_gets_files_and_snippets_of_its_own(
     assert "Every point is one trial" in " ".join(text.split())
     text, _ = perflab(runs, "export", "--verify", "img")
     assert "1 checked: 1 as drawn" in text
-
-
-def test_flame_graphs_are_left_out_of_a_column_with_a_word_and_refused_where_they_are_named(
-    perflab: Tell, tmp_path
-) -> None:
-    chains = {"a": {"main (run.py)": 7}, "b": {"main (run.py)": 5}}
-    run = profiled_run(tmp_path / "runs", chains)
-    words = (run.run_id, "--width", "column", "--format", "svg", "--to", str(tmp_path / "img"))
-    _, errors = perflab(
-        run.path.parent, "export", "--figures", *words, "--views", "flame_0", code=1
-    )
-    assert "leave --width column out" in " ".join(errors.split())
-    assert not (tmp_path / "img").exists()
-    text, _ = perflab(run.path.parent, "export", "--figures", *words)
-    assert "not written: flame_0, flame_1, flame_difference_0" in " ".join(text.split())
 
 
 @pytest.mark.parametrize(

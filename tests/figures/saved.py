@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from perflab.figures import FlameGraph, Page, View, draw_table, page_of, save_view
+from perflab.figures import Page, View, draw_table, page_of, save_view
 from perflab.figures.export import save_drawing
 from perflab.figures.tables import read_csv, reread
 from perflab.recordings import Run
@@ -76,7 +76,5 @@ def fingerprint(view: View, table: pd.DataFrame, page: Page) -> object:
         drawn = draw_table(view, table, page)
     except (KeyError, ValueError):
         return None
-    if isinstance(drawn, FlameGraph):
-        return drawn.svg()
     drawn.canvas.draw()
     return hash(bytes(drawn.canvas.buffer_rgba()))

@@ -13,7 +13,6 @@ from PIL import Image
 
 from perflab.errors import ParameterError
 from perflab.figures import THROUGHPUT, draw_view, provenance, save_view
-from perflab.figures.flame_graphs import FlameGraph
 from perflab.figures.inks import READABLE, contrast, dress
 from perflab.figures.looks import MARKERS, luminance
 from perflab.figures.style import PLAIN, Style
@@ -126,15 +125,6 @@ def test_a_slide_is_the_page_enlarged(normal, tmp_path) -> None:
         assert (small.width, large.width) == (1440, 2000)
     assert 'width="720pt"' in slide[0].read_text()
     assert "style" not in provenance(page[0])
-
-
-def test_a_flame_graph_on_a_dark_background_keeps_dark_names_in_light_frames() -> None:
-    word = '<text x="1" fill="#222222">title</text>'
-    frame = '<g><rect fill="#77AADD"/><text fill="#222222">main</text></g>'
-    text = FlameGraph("t", 10, (word, frame)).svg({"runs": []}, DARK)
-    assert f'fill="{DARK.ink}">title' in text
-    assert frame in text
-    assert f'fill="{DARK.background}"' in text
 
 
 @pytest.mark.parametrize(

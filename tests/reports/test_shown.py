@@ -14,8 +14,7 @@ import pytest
 from rich.console import Console
 
 from perflab import laboratory
-from perflab.analysis.trials.decomposition import decompose, largest_phase
-from perflab.analysis.trials.words import part_words
+from perflab.analysis.trials.decomposition import decompose, largest_phase, part_words
 from perflab.display import Lines, Shown
 from perflab.figures import TIME_BREAKDOWN, draw_view
 from perflab.recordings import Run, RunWriter

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import psutil
 import pytest
 
 from perflab.errors import ProfilerFailed
-from perflab.sampling import py_spy
+from perflab.sampling import py_spy, speedscope
 from perflab.sampling.py_spy import (
     PySpy,
     check_usable,
@@ -50,12 +51,14 @@ def busy() -> Iterator[subprocess.Popen[str]]:
 
 @pytest.mark.alone
 def test_the_chains_name_the_function_that_is_busy_and_its_caller(busy) -> None:
-    with PySpy([busy.pid], 100, 20) as seen:
+    with PySpy(busy.pid, 100, 20) as seen:
         time.sleep(0.6)
-        chains = seen.collect()
+        profile = seen.collect()
+    chains = profile.chains
     # It was busy all the time, so almost every look found it so.
-    assert chains["samples"].sum() == pytest.approx(seen.looks, rel=0.3)
-    assert seen.looks >= 50
+    assert chains["samples"].sum() == pytest.approx(profile.looks, rel=0.3)
+    assert profile.looks >= 50
+    assert json.loads(profile.speedscope)["$schema"] == speedscope.SCHEMA
     inside = chains["chain"].str.contains(r"main \(<string>\);spin \(<string>\)$")
     assert chains.loc[inside, "samples"].sum() > 0.9 * chains["samples"].sum()
     assert busy.poll() is None
@@ -63,7 +66,7 @@ def test_the_chains_name_the_function_that_is_busy_and_its_caller(busy) -> None:
 
 def test_a_failure_inside_ends_the_profiler_and_not_the_process(busy) -> None:
     def fail() -> None:
-        with PySpy([busy.pid], 100, 20) as seen:
+        with PySpy(busy.pid, 100, 20) as seen:
             pids.append(seen.pid)
             raise KeyboardInterrupt
 
@@ -81,20 +84,20 @@ def test_a_failure_inside_ends_the_profiler_and_not_the_process(busy) -> None:
 
 @pytest.mark.alone
 def test_it_ends_itself_at_its_bound(busy) -> None:
-    with PySpy([busy.pid], 50, 1) as seen:
+    with PySpy(busy.pid, 50, 1) as seen:
         deadline = time.monotonic() + 10
         while psutil.Process(seen.pid).status() != psutil.STATUS_ZOMBIE:
             assert time.monotonic() < deadline
             time.sleep(0.05)
-        assert seen.collect()["samples"].sum() > 10
+        assert seen.collect().chains["samples"].sum() > 10
 
 
 def test_a_process_that_is_no_python_is_refused_in_plain_words() -> None:
     with subprocess.Popen(["sleep", "30"]) as sleeper:
         try:
             with (
-                pytest.raises(ProfilerFailed, match="py-spy could not begin"),
-                PySpy([sleeper.pid], 100, 5),
+                pytest.raises(ProfilerFailed, match=r"could not begin .* Python processes"),
+                PySpy(sleeper.pid, 100, 5),
             ):
                 pass
         finally:

@@ -19,7 +19,7 @@ LAYERS = (
     ("following",),
     ("laboratory",),
     ("ledger",),
-    ("across", "chosen_runs", "progress_bar", "asked", "notebook", "starting"),
+    ("chosen_runs", "progress_bar", "asked", "notebook", "starting"),
     ("live_cell",),
     ("narration",),
     ("reports",),
@@ -49,11 +49,10 @@ SYSTEMS = sorted(
 WORDS = re.compile(
     r"\b(chat|inference|logins?|channels?|acks?|plateaus?|codecs?|bcrypt|has_streams)\b", re.I
 )
-# An example of a script, a curve, perf's own word, and the colour of a phase that has this name.
+# An example of a script, a curve, and the colour of a phase that has this name.
 INNOCENT = {
     "load/users.py": {"login"},
     "load/busy.py": {"plateau"},
-    "sampling/perf.py": {"ack"},
     "figures/plots/time_breakdown.py": {"inference"},
 }
 

@@ -1,1 +1,1 @@
-"""Shapes of curves: knees, power laws, scalability, lags, and where a series settles."""
+"""Shapes of curves: correlation, knees, power laws, and where a series settles."""

@@ -9,10 +9,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from perflab.analysis.curves.bent_or_smooth import QUEUE, STRAIGHT, Shapes, drawn, shapes
 from perflab.analysis.curves.broken_line import Bend, bend
 from perflab.analysis.curves.needed import check_columns
-from perflab.analysis.curves.queueing import QueueCurve, queueing_curve
 from perflab.analysis.methods.clustering import (
     ONLY_THESE,
     TRIALS,
@@ -28,7 +26,11 @@ SMALLEST_WINDOWS = 60
 MOST_CORES, LONGEST = 1e5, 1e15
 OUTLIER = 3.0
 BINS = 20
-METHOD = "broken line on log latency, test and interval by flipped scores of {}"
+# A smooth curve has as many terms as its degree; a broken line has two slopes and a place.
+SMOOTH_DEGREES = (2, 3)
+TERMS_OF_A_BEND = 3
+CLEARLY = 2.0
+LARGEST_RHO = 0.98
 
 
 @dataclass(frozen=True)
@@ -37,14 +39,10 @@ class Knee:
 
     ``cpu``, ``low`` and ``high`` (1.0 = one core) are NaN where ``supported`` is False: there is
     no knee, or the data cannot tell, as ``reason`` says. ``p_value`` is that of a straight line
-    against a bend. ``before`` and ``after`` are slopes of log latency per core. ``doubled`` is the
-    CPU share at which the queueing curve has doubled the idle latency, with its interval; NaN
-    where the queueing curve does not fit better, or doubles only beyond the largest CPU share
-    seen. ``shape`` is the model that is drawn, and ``curve`` holds points (CPU, latency) of it.
-    ``smooth`` names a curve without a bend that fits as well as the broken line, by BIC (empty:
-    none does): the bend is then no threshold. ``n`` counts trials, ``windows`` their windows;
-    ``unit`` says what test and interval count: the trials, or below 8 of them the blocks of windows
-    within them. Empty where nothing was fitted.
+    against a bend. ``before`` and ``after`` are slopes of log latency per core. ``smooth`` says
+    that a curve without a bend fits as well as the broken line: the bend is then no threshold.
+    ``n`` counts trials, ``windows`` their windows; ``unit`` says what test and interval count: the
+    trials, or below 8 of them the blocks of windows within them. Empty where nothing was fitted.
     """
 
     cpu: float
@@ -53,20 +51,13 @@ class Knee:
     p_value: float
     before: float
     after: float
-    doubled: float
-    doubled_low: float
-    doubled_high: float
-    shape: str
-    curve: tuple[tuple[float, float], ...]
+    smooth: bool
     n: int
     windows: int
     supported: bool
-    confidence: float
-    method: str
     reason: str = ""
     warnings: tuple[str, ...] = ()
     unit: str = ""
-    smooth: str = ""
 
     def text(self) -> str:
         """Return the knee in a sentence, or why there is none, with n, its unit and warnings."""
@@ -76,19 +67,12 @@ class Knee:
         """Return the same without what it rests on."""
         if not self.supported:
             return self.reason
-        bend = f"the nearest broken line bends at {_percent(self.cpu, self.low, self.high)} CPU"
-        if not self.smooth:
-            rises = "rises" if self.before <= self.after / 5 else "rises faster"
-            return f"{bend}: latency {rises} from there on"
-        words = f"{bend}, but a smooth curve ({self.smooth}) fits as well: latency rises gradually"
-        if not math.isfinite(self.doubled_low):
-            return words
-        doubled = _percent(self.doubled, self.doubled_low, self.doubled_high)
-        return f"{words}, as before a queue, and has doubled at {doubled}"
-
-
-def _percent(value: float, low: float, high: float) -> str:
-    return f"{100 * value:.0f}% [{100 * low:.0f}, {100 * high:.0f}]"
+        place = f"{100 * self.cpu:.0f}% [{100 * self.low:.0f}, {100 * self.high:.0f}]"
+        bend = f"the nearest broken line bends at {place} CPU"
+        if self.smooth:
+            return f"{bend}, but a smooth curve fits as well: latency rises gradually"
+        rises = "rises" if self.before <= self.after / 5 else "rises faster"
+        return f"{bend}: latency {rises} from there on"
 
 
 def knee(
@@ -100,7 +84,7 @@ def knee(
     a straight line is refused (p < 5%) and the line bends upward to a rise. From 8 trials on trials
     are the unit; below that blocks of windows within trials are, each trial with a level of its
     own, so that trials have to span the knee themselves; the interval is then for these trials
-    and says nothing of others. A queueing curve is fitted beside it.
+    and says nothing of others.
 
     Parameters
     ----------
@@ -121,12 +105,14 @@ def knee(
 
     Notes
     -----
-    For data from a smooth curve the knee is the bend of the nearest broken line and depends on
-    which CPU shares were seen; ``smooth`` says so, and ``doubled`` is the better number.
+    A broken line is near enough to any curve that steepens, so that a bend can be fitted to all of
+    them, and depends then on which CPU shares were seen. A threshold is said only where the broken
+    line fits better than polynomials of degree 2 and 3: by BIC, clearly, which is a difference
+    above 2. A queue's latency is among the curves that those fit.
 
-    Sources: see :mod:`~perflab.analysis.curves.broken_line`,
-    :mod:`~perflab.analysis.curves.queueing` and
-    :mod:`~perflab.analysis.methods.clustering`; BIC: G. Schwarz, Ann. Stat. 6, 1978.
+    Sources: see :mod:`~perflab.analysis.curves.broken_line` and
+    :mod:`~perflab.analysis.methods.clustering`; BIC: G. Schwarz, Ann. Stat. 6, 1978; R. E. Kass,
+    A. E. Raftery, J. Am. Stat. Assoc. 90, 1995 (how large a difference says something).
     """
     check_columns(table, "windows", ("trial_id", cpu, latency))
     trial, x, y = _usable(table, cpu, latency)
@@ -134,13 +120,13 @@ def knee(
     own, trials = clusters(trial), unit(n, TRIALS, n)
     if len(x) < SMALLEST_WINDOWS or own is None:
         reason = f"too few windows for a knee: {len(x)} in {trials}; {SMALLEST_WINDOWS} needed"
-        return _none(reason, n, len(x), confidence)
+        return _none(reason, n, len(x))
     calm = _calmed(x, y)
     found = bend(x, calm, own, confidence)
     if found is None:
         reason = f"no knee can be seen in {trials}: the CPU shares are too much alike"
-        return _none(reason, n, len(x), confidence)
-    return _described(x, calm, own, found, n, confidence)
+        return _none(reason, n, len(x))
+    return _described(x, calm, own, found, n)
 
 
 def _usable(
@@ -166,16 +152,9 @@ def _calmed(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return calm
 
 
-def _described(
-    x: np.ndarray, y: np.ndarray, own: Clusters, found: Bend, n: int, confidence: float
-) -> Knee:
-    queue = queueing_curve(x, y, own, confidence)
+def _described(x: np.ndarray, y: np.ndarray, own: Clusters, found: Bend, n: int) -> Knee:
     supported = found.p_value < USUAL_P and found.after > 0
-    seen = shapes(x, y, own, found, queue) if supported else Shapes(STRAIGHT)
-    queue = queue if seen.shape == QUEUE else None
     missing = math.nan
-    # Beyond what was seen the curve is a guess, and may even pass 100%.
-    doubled = queue if queue and queue.doubled <= x.max() else None
     return Knee(
         found.place if supported else missing,
         found.low if supported else missing,
@@ -183,21 +162,44 @@ def _described(
         found.p_value,
         found.before if supported else found.slope,
         found.after if supported else found.slope,
-        doubled.doubled if doubled else missing,
-        doubled.low if doubled else missing,
-        doubled.high if doubled else missing,
-        seen.shape,
-        drawn(x, y, own, found, queue, seen.shape),
+        supported and _is_smooth(x, y, own, found),
         n,
         len(x),
         supported,
-        confidence,
-        METHOD.format(own.kind),
         "" if supported else _why_not(found),
-        _warnings(found, own, queue, float(x.max())) if supported else (),
+        _warnings(found, own) if supported else (),
         unit(own.count, own.kind, n),
-        seen.smooth,
     )
+
+
+def _is_smooth(x: np.ndarray, y: np.ndarray, own: Clusters, found: Bend) -> bool:
+    """Say whether a curve without a bend fits log latency y as well as the broken line."""
+    n = _independent(found.residuals, own)
+    floor = 1e-12 * max(found.squares_line, 1e-300)
+
+    def bic(squares: float, terms: int) -> float:
+        return n * math.log(max(squares, floor)) + terms * math.log(n)
+
+    smooth = min(bic(_squares(x, y, own, degree), degree) for degree in SMOOTH_DEGREES)
+    return smooth < bic(found.squares, TERMS_OF_A_BEND) + CLEARLY
+
+
+def _independent(rest: np.ndarray, own: Clusters) -> float:
+    """Return how many independent windows say as much as these, whose noise is AR(1)."""
+    within = own.cluster[1:] == own.cluster[:-1]
+    total = float(rest @ rest)
+    rho = float((rest[1:] * rest[:-1])[within].sum()) / total if total > 0 else 0.0
+    rho = min(LARGEST_RHO, max(0.0, rho))
+    return max(2.0, len(rest) * (1 - rho) / (1 + rho))
+
+
+def _squares(x: np.ndarray, y: np.ndarray, own: Clusters, degree: int) -> float:
+    """Return the sum of squares that a polynomial of x leaves of y."""
+    scale = max(float(np.abs(x).max()), 1e-300)
+    terms = own.centred(np.column_stack([(x / scale) ** power for power in range(1, degree + 1)]))
+    level = own.centred(y[:, None])[:, 0]
+    rest = level - terms @ np.linalg.lstsq(terms, level, rcond=None)[0]
+    return float(rest @ rest)
 
 
 def _why_not(found: Bend) -> str:
@@ -206,9 +208,7 @@ def _why_not(found: Bend) -> str:
     return "no knee: latency falls with CPU throughout"
 
 
-def _warnings(
-    found: Bend, own: Clusters, queue: QueueCurve | None, largest: float
-) -> tuple[str, ...]:
+def _warnings(found: Bend, own: Clusters) -> tuple[str, ...]:
     warnings = []
     if found.open_low or found.open_high:
         side = " and ".join(
@@ -217,17 +217,10 @@ def _warnings(
             if is_open
         )
         warnings.append(f"the interval reaches the {side} end of the CPU shares seen")
-    if queue is not None and queue.doubled > largest:
-        warnings.append("latency has not doubled within the CPU shares seen")
-    elif queue is not None and queue.high > largest:
-        warnings.append("the interval of its doubling ends beyond the CPU shares seen")
     if own.kind != TRIALS:
         warnings.append(ONLY_THESE)
     return tuple(warnings)
 
 
-def _none(reason: str, n: int, windows: int, confidence: float) -> Knee:
-    missing = math.nan
-    return Knee(
-        *(missing,) * 9, "none", (), n, windows, False, confidence, "none", reason, (reason,)
-    )
+def _none(reason: str, n: int, windows: int) -> Knee:
+    return Knee(*(math.nan,) * 6, False, n, windows, False, reason, (reason,))

@@ -11,14 +11,44 @@ from scipy import stats
 
 from perflab.analysis.curves.needed import check_columns
 from perflab.analysis.methods.comparison import CONFIDENCE, USUAL_P
-from perflab.analysis.methods.leaving_out import Interval, group_means
 from perflab.errors import AnalysisError
 
 SMALLEST_X = 3
 ENOUGH_BLOCKS = 4
 LARGEST_AUTOCORRELATION = 0.95
+LARGEST_LOG = 300.0
 PER_BLOCK = "exponent per block on logs, t interval over blocks"
 OVER_TRIALS = "least squares on logs over trials, a level per block"
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A value with its interval; NaN where there is none."""
+
+    value: float
+    low: float
+    high: float
+
+    @classmethod
+    def missing(cls) -> Interval:
+        """Return an interval of NaNs."""
+        return cls(math.nan, math.nan, math.nan)
+
+    def exp(self) -> Interval:
+        """Return the interval of the exponential."""
+        return Interval(*(math.exp(min(each, LARGEST_LOG)) for each in self._parts()))
+
+    def text(self, form: str = "{:.3g}") -> str:
+        """Return ``value [low, high]``, or the value and that it has no interval."""
+        if not math.isfinite(self.value):
+            return "unknown"
+        if not (math.isfinite(self.low) and math.isfinite(self.high)):
+            return f"{form.format(self.value)} (no interval)"
+        value, low, high = (form.format(each) for each in self._parts())
+        return f"{value} [{low}, {high}]"
+
+    def _parts(self) -> tuple[float, float, float]:
+        return self.value, self.low, self.high
 
 
 @dataclass(frozen=True)
@@ -211,7 +241,8 @@ def _curvature(x: np.ndarray, y: np.ndarray, unit: np.ndarray) -> tuple[float, f
 
 
 def _centred(values: np.ndarray, unit: np.ndarray) -> np.ndarray:
-    centred: np.ndarray = values - group_means(values, unit)[unit]
+    means = np.bincount(unit, weights=values) / np.bincount(unit)
+    centred: np.ndarray = values - means[unit]
     return centred
 
 

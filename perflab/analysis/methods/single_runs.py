@@ -44,12 +44,6 @@ class Scatter:
     next_high: float
     smallest_difference: float
 
-    def is_usual(self, value: float) -> bool | None:
-        """Say whether one run more of the same kind could well have this value; None: unknown."""
-        if math.isnan(self.next_low):
-            return None
-        return self.next_low <= value <= self.next_high
-
 
 def scatter(values: Sequence[float], confidence: float = CONFIDENCE) -> Scatter:
     """Return what runs that end at a number of failures can tell, by one number of each.

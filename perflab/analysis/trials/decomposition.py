@@ -22,7 +22,6 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from perflab.analysis.trials.words import part_words
 from perflab.errors import AnalysisError
 from perflab.numerals import counted, number, signed
 from perflab.recordings.columns import PHASE_COLUMN
@@ -33,10 +32,25 @@ COLUMNS = [
 ]  # fmt: skip
 CHANGE_COLUMNS = ["part", "before_ms", "after_ms", "change_ms", "low_ms", "high_ms", "share", "n"]
 OWN_PARTS = ("generator lag", "connection wait", "queue and other", "unaccounted app")
-TOLERANCE = 1e-3
 CONFIDENCE = 0.95
 # Quantiles of a trial's response times between which a request belongs to a band.
 BANDS = {"all": (0.0, 1.0), "median": (0.45, 0.55), "tail": (0.95, 1.0)}
+# Parts that the service names itself (Server-Timing) are called so, unless they are here.
+SPELT_OUT = {
+    "request": "read and check request",
+    "threadpool": "thread-pool wait",
+    "pool": "connection-pool wait",
+    "execute": "execute statement",
+    "release": "give connection back",
+    "answer": "back to event loop, answer",
+    "queue and other": "accept queue, network, server",
+    "unaccounted app": "rest of the application",
+}
+
+
+def part_words(part: str) -> str:
+    """Return what a part of :func:`decompose` is called, in sentences, tables and figures alike."""
+    return SPELT_OUT.get(part, part)
 
 
 def decompose(requests: pd.DataFrame, band: str = "all") -> pd.DataFrame:
@@ -231,27 +245,6 @@ def split(requests: pd.DataFrame) -> pd.DataFrame:
     if app is not None:
         parts["unaccounted app"] = within - inside
     return pd.DataFrame(parts)
-
-
-def sum_check(requests: pd.DataFrame, table: pd.DataFrame) -> dict[str, str]:
-    """Return, per treatment whose parts cannot be right, what is wrong with them.
-
-    The parts must add up to the mean response time, and none may be clearly negative (phases
-    that overlap, or clocks that disagree).
-    """
-    good = requests[(requests["error"] == "") & (requests["sent_ns"] > 0)]
-    response_ms = (good["done_ns"] - good["planned_ns"]) / 1e6
-    problems = {}
-    for treatment, parts in table.groupby("treatment", sort=False):
-        own = good["treatment"] == treatment
-        expected = float(response_ms[own].groupby(good["trial_id"][own]).mean().mean())
-        total = float(parts["mean_ms"].sum())
-        negative = parts.loc[parts["mean_ms"] < -0.01 * expected, "part"]
-        if not math.isclose(total, expected, rel_tol=TOLERANCE):
-            problems[str(treatment)] = f"parts add up to {total:.3g} of {expected:.3g} ms"
-        elif len(negative):
-            problems[str(treatment)] = f"negative time in {', '.join(negative)}: phases overlap"
-    return problems
 
 
 def largest_phase(table: pd.DataFrame, treatment: str, label: str = "") -> str:

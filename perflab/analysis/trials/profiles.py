@@ -36,6 +36,7 @@ CHECK = [
     "treatment", "looks", "samples", "seen %", "seen low", "seen high", "CPU %", "CPU low",
     "CPU high", "n",
 ]  # fmt: skip
+SHARES = ["function", "treatment", "percent", "low", "high", "trials"]
 CHANGE = ["function", "before", "after", "change", "low", "high", "p (adjusted)", "n"]
 
 
@@ -128,6 +129,35 @@ def top_functions(run: Run, count: int = SHOWN) -> pd.DataFrame:
         largest = sorted(own, key=lambda function: (-own[function], function))[:count]
         rows += [_top_row(profile, function, own[function]) for function in largest]
     return pd.DataFrame(rows, columns=TOP)
+
+
+def function_shares(run: Run, count: int = SHOWN) -> pd.DataFrame:
+    """Return how much of the time the largest functions take themselves, per profiled treatment.
+
+    Columns: function, treatment (its name), ``percent`` of the time (samples in which the function
+    is innermost over the profiler's looks: the mean over trials) with its 95% interval ``low`` to
+    ``high`` (NaN where n is too small), trials. The functions are those with the largest share
+    under any treatment, the largest first.
+    """
+    parts = {name: _percent_of_time(profile_of(run, name)) for name in profiled(run)}
+    means = pd.DataFrame({name: own.mean() for name, own in parts.items()}).fillna(0.0)
+    largest = means.max(axis=1).sort_index().sort_values(ascending=False, kind="stable")
+    rows = [
+        _share_row(str(function), name, own)
+        for function in largest.index[:count]
+        for name, own in parts.items()
+    ]
+    return pd.DataFrame(rows, columns=SHARES)
+
+
+def _share_row(function: str, treatment: str, own: pd.DataFrame) -> dict[str, Any]:
+    shares = own[function].to_numpy() if function in own else np.zeros(len(own))
+    row = {"function": function, "treatment": treatment, "percent": float(shares.mean())}
+    if len(shares) < 2:
+        return {**row, "low": np.nan, "high": np.nan, "trials": len(shares)}
+    found = mean_interval(shares)
+    return {**row, "percent": found.estimate, "low": found.low, "high": found.high,
+            "trials": len(shares)}  # fmt: skip
 
 
 def _innermost(profile: Profile) -> Counter[str]:

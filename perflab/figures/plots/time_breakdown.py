@@ -12,7 +12,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
-from perflab.analysis.trials.words import part_words
+from perflab.analysis.trials.decomposition import part_words
 from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
 from perflab.figures.evidence import parts, whole_responses
 from perflab.figures.intervals import draw_interval

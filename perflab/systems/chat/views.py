@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from perflab.figures import EFFECT, flame_views
+from perflab.figures import EFFECT, PROFILE
 from perflab.systems.chat.figures.burst_model import BURSTS
 from perflab.systems.chat.figures.codec_cost import CODEC_COST
 from perflab.systems.chat.figures.delivery_cpu import DELIVERY_CPU
@@ -17,5 +17,5 @@ from perflab.systems.chat.figures.volume_users import VOLUME_USERS
 
 VIEWS = (
     EFFECT, CODEC_COST, LADDER, PINGED, TARGETS_MET, USERS_HELD, BURSTS, DELIVERY_CPU,
-    STREAM_TIMELINE, LOGIN_BANDS, LOGIN_COST, DELIVERY_VOLUME, VOLUME_USERS, flame_views,
+    STREAM_TIMELINE, LOGIN_BANDS, LOGIN_COST, DELIVERY_VOLUME, VOLUME_USERS, PROFILE,
 )  # fmt: skip

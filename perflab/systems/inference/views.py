@@ -9,7 +9,6 @@ from perflab.figures import (
     FLUSH_COST,
     IN_FLIGHT,
     LATENCY_ECDF,
-    flame_views,
     latency_cpu_view,
     throughput_view,
     time_breakdown_view,
@@ -30,5 +29,4 @@ VIEWS = (
     DATABASE_WAITS,
     latency_cpu_view("inference", "postgres"),
     FLUSH_COST,
-    flame_views,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from perflab.figures import EFFECT, IN_FLIGHT, LATENCY_ECDF, TIME_BREAKDOWN, flame_views
+from perflab.figures import EFFECT, IN_FLIGHT, LATENCY_ECDF, TIME_BREAKDOWN
 from perflab.systems.llm.figures.capacity_by_method import CAPACITY_BY_METHOD
 from perflab.systems.llm.figures.cost_rows import STREAM_COSTS
 from perflab.systems.llm.figures.pacing_ratios import PACING_RATIOS
@@ -21,5 +21,4 @@ VIEWS = (
     LATENCY_ECDF,
     IN_FLIGHT,
     TIME_BREAKDOWN,
-    flame_views,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from perflab.figures import EFFECT, IN_FLIGHT, THROUGHPUT, TIME_BREAKDOWN, flame_views
+from perflab.figures import EFFECT, IN_FLIGHT, THROUGHPUT, TIME_BREAKDOWN
 from perflab.systems.metricstream.figures.client_or_server import CLIENT_OR_SERVER
 from perflab.systems.metricstream.figures.life_cycle_parts import LIFE_CYCLE_PARTS
 from perflab.systems.metricstream.figures.success_by_phase import SUCCESS_BY_PHASE
@@ -17,5 +17,4 @@ VIEWS = (
     TIME_BREAKDOWN,
     THROUGHPUT,
     IN_FLIGHT,
-    flame_views,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from perflab.figures import EFFECT, flame_views
+from perflab.figures import EFFECT
 from perflab.systems.registry.figures.counts_over_time import COUNTS_OVER_TIME
 from perflab.systems.registry.figures.download_ladder import DOWNLOAD_LADDER
 from perflab.systems.registry.figures.thread_curve import THREAD_CURVE
@@ -14,5 +14,4 @@ VIEWS = (
     WATERFALL,
     COUNTS_OVER_TIME,
     THREAD_CURVE,
-    flame_views,
 )

@@ -69,7 +69,7 @@ def test_the_interval_of_bands_is_students_over_blocks() -> None:
 
 def test_every_question_gets_the_planted_answer(run: Run) -> None:
     table = relations(run)
-    assert len(table) == 2 * 4 + 2
+    assert len(table) == 2 * 3 + 2
     answers = table.set_index(["treatment", "question"])["answer"]
     bands_apart = answers["both", "first treatment against second"]
     assert float(bands_apart.partition(" ")[0]) == pytest.approx(60, abs=3)

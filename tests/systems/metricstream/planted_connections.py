@@ -63,7 +63,7 @@ def write_posts(
     cores: int = 2,
     **parameters: object,
 ) -> Run:
-    """Write a run; throughput follows a scalability law in the users of a closed loop.
+    """Write a run; throughput over the users of a closed loop rises and falls again.
 
     ``planted`` gives columns of a trial, by its rung and block, over those that are written;
     ``parameters`` are further ones of the experiment.

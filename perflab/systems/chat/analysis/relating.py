@@ -8,11 +8,10 @@ import pandas as pd
 
 from perflab.analysis.curves.correlation import Correlation, correlate
 from perflab.analysis.curves.knees import knee
-from perflab.analysis.curves.lags import lag
 from perflab.numerals import counted
 from perflab.recordings import Run
 from perflab.systems.chat.analysis.volume import published_factor, volume_laws
-from perflab.systems.chat.analysis.windows import PHASES, WIDTH_S, bands, stream_windows
+from perflab.systems.chat.analysis.windows import PHASES, bands, stream_windows
 
 LATENCY = "p90_ms"
 
@@ -21,8 +20,8 @@ def relations(run: Run, service: str = "chat") -> pd.DataFrame:
     """Return one row per question about a run, with the answer in words.
 
     Columns: treatment, question, answer. Every answer names its n: trials, which windows of a
-    second are only a way to look at; knee and lag, which no trial could tell in one number, take
-    blocks of windows below 8 trials, and say that their intervals are then for these trials only.
+    second are only a way to look at; the knee, which no trial could tell in one number, takes
+    blocks of windows below 8 trials, and says that its interval is then for these trials only.
     """
     windows = stream_windows(run, service)
     rows = []
@@ -33,7 +32,6 @@ def relations(run: Run, service: str = "chat") -> pd.DataFrame:
         answers = {
             "latency (p90) with CPU, within phases": _within_phases(own, "cpu"),
             "latency (p90) with volume, within phases": _within_phases(own, "messages_per_s"),
-            "lag of latency behind CPU": lag(own, "cpu", LATENCY, WIDTH_S).text(),
             "where latency bends with CPU": knee(own, "cpu", LATENCY).text(),
         }
         label = item.label or item.name

@@ -7,8 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from perflab.analysis.curves.power_laws import ENOUGH_BLOCKS, SMALLEST_X, PowerLaw, power_law
-from perflab.analysis.methods.leaving_out import Interval
+from perflab.analysis.curves.power_laws import (
+    ENOUGH_BLOCKS,
+    SMALLEST_X,
+    Interval,
+    PowerLaw,
+    power_law,
+)
 from perflab.recordings import Run, published_value
 
 # With these delays users begin to act one after the other, as they joined: the number of those

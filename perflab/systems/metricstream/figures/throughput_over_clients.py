@@ -1,4 +1,4 @@
-"""Throughput over the users of a closed loop, with the scalability law, and the published limit."""
+"""Throughput over the users of a closed loop, and what the published limit would need."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 
-from perflab.analysis.curves.scalability_law import scalability
 from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
 from perflab.figures.evidence import trials_shown
 from perflab.figures.looks import PALETTE, Look
@@ -22,14 +20,14 @@ from perflab.recordings import Run, published_value
 from perflab.systems.metricstream.preset import OTHERS, STUDY
 
 TITLE = "throughput over users, and what the published limit would need"
-TRIAL, LAW, PEAK, NEEDED, LIMITED = "trial", "law", "peak", "needed", "limited"
+TRIAL, NEEDED, LIMITED = "trial", "needed", "limited"
 LOOKS = {TRIAL: Look(PALETTE[0], "o", "trial")}
 PREFIX = "users_"
-COLUMNS = ["what", "users", "state", "value", "low", "high", "words"]
+COLUMNS = ["what", "users", "state", "value", "words"]
 
 
 def clients_table(run: Run) -> pd.DataFrame:
-    """Return throughput by users of every trial, the law fitted to the valid ones, and its words.
+    """Return throughput by users of every trial, and in words what the published limit would take.
 
     ``needed`` is how many cores the published 374,600/s would take at the server's own CPU time
     for a request: the median over the valid trials. ``limited`` says what the server could use.
@@ -42,21 +40,11 @@ def clients_table(run: Run) -> pd.DataFrame:
     points = pd.DataFrame(
         {"what": TRIAL, "users": users, "state": own["state"], "value": own["throughput_rps"]}
     )
-    valid = own.assign(load=users)[own["state"] == "valid"]
-    parts = [points, pd.DataFrame([*_law(valid), *_needed(valid), *_limited(run)])]
+    valid = own[own["state"] == "valid"]
+    parts = [points, pd.DataFrame([*_needed(valid), *_limited(run)])]
     return pd.concat([each for each in parts if len(each)], ignore_index=True).reindex(
         columns=COLUMNS
     )
-
-
-def _law(valid: pd.DataFrame) -> list[dict[str, Any]]:
-    found = scalability(valid)
-    said = [{"what": PEAK, "words": "; ".join([found.text(), *found.warnings])}]
-    curve = [
-        {"what": LAW, "users": load, "value": fitted, "low": low, "high": high}
-        for load, fitted, low, high in found.curve
-    ]
-    return [*curve, *said]
 
 
 def _needed(valid: pd.DataFrame) -> list[dict[str, Any]]:
@@ -81,9 +69,8 @@ def _limited(run: Run) -> list[dict[str, Any]]:
 
 
 def draw_clients(table: pd.DataFrame, page: Page) -> LabFigure:
-    """Draw trials as points, the law with its band, and in words its peak and what is needed."""
-    said = [str(words) for words in table.loc[table["what"].isin([PEAK, NEEDED, LIMITED]), "words"]]
-    law = table[table["what"] == LAW]
+    """Draw trials as points, and say what the published limit would take."""
+    said = [str(words) for words in table.loc[table["what"].isin([NEEDED, LIMITED]), "words"]]
     figure = page_canvas(
         page,
         TITLE,
@@ -95,14 +82,9 @@ def draw_clients(table: pd.DataFrame, page: Page) -> LabFigure:
                 *(f"{each[:1].upper()}{each[1:]}." for each in said),
             ]
         ),
-        key=_key(len(law) > 0),
+        key=[Line2D([], [], ls="", marker="o", ms=4, color=PALETTE[0], label="trial")],
     )
     axes = figure.subplots()
-    if len(law):
-        band = law.dropna(subset=["low", "high"])
-        axes.fill_between(band["users"], band["low"], band["high"], color=PALETTE[1], alpha=0.18,
-                          lw=0)  # fmt: skip
-        axes.plot(law["users"], law["value"], color=PALETTE[1], lw=1.4)
     draw_points(axes, table[table["what"] == TRIAL], "users", "value", "what", LOOKS, s=22)
     log_axis(axes, "x")
     highest = float(np.nanmax(table["value"].astype(float)))
@@ -111,13 +93,6 @@ def draw_clients(table: pd.DataFrame, page: Page) -> LabFigure:
     axes.set_ylabel("throughput, successful responses per second")
     only_grid(axes, "y")
     return finish(figure)
-
-
-def _key(has_law: bool) -> list[Line2D | Patch]:
-    trial = Line2D([], [], ls="", marker="o", ms=4, color=PALETTE[0], label="trial")
-    law = Line2D([], [], color=PALETTE[1], lw=1.4, label="Universal Scalability Law")
-    band = Patch(fc=PALETTE[1], alpha=0.18, label="its 95% interval")
-    return [trial, law, band] if has_law else [trial]
 
 
 def has_users(run: Run) -> bool:

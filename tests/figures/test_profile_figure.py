@@ -1,0 +1,80 @@
+"""The figure of a profile: a bar per function and treatment, and the call chains beside it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import perflab
+from perflab.analysis.trials.profiles import function_shares
+from perflab.figures import LabFigure
+from perflab.figures.plots.profile import SHOWN
+from perflab.recordings import Run
+from perflab.reports.pictures import save_all
+from perflab.reports.section import write_section
+from tests.figures.shown import one_line
+from tests.synthetic import profiled_run
+
+BEFORE = {"main (run.py);dumps (json.py)": 400, "main (run.py);write (hub.py)": 600}
+AFTER = {"main (run.py);dumps (json.py)": 200, "main (run.py);write (hub.py)": 600}
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return profiled_run(
+        tmp_path, {"a": BEFORE, "b": AFTER}, noise=0.03, seen_share={"a": 0.5, "b": 0.4}
+    )
+
+
+def test_shares_are_of_the_time_and_the_largest_functions_come_first(run: Run) -> None:
+    table = function_shares(run)
+    assert list(table["function"]) == ["write (hub.py)"] * 2 + ["dumps (json.py)"] * 2
+    assert list(table["percent"]) == pytest.approx([30, 30, 20, 10], rel=0.05)
+    assert ((table["low"] < table["percent"]) & (table["percent"] < table["high"])).all()
+    assert (table["trials"] == 6).all()
+    assert set(function_shares(run, count=1)["function"]) == {"write (hub.py)"}
+
+
+def test_every_function_has_a_bar_for_every_treatment(run: Run) -> None:
+    figure = perflab.draw(run, "profile")
+    assert isinstance(figure, LabFigure)
+    (axes,) = figure.axes
+    widths = sorted(patch.get_width() for patch in axes.patches)
+    assert widths == pytest.approx([10, 20, 30, 30], rel=0.05)
+    words = one_line(figure)
+    assert "variant a, n = 6" in words
+    assert "dumps (json.py)" in words
+
+
+def test_a_function_that_only_one_treatment_has_takes_no_time_in_the_other(tmp_path: Path) -> None:
+    many = {f"f{number} (x.py)": 10 + number for number in range(2 * SHOWN)}
+    run = profiled_run(tmp_path, {"a": many, "b": {"g (x.py)": 500}}, blocks=1)
+    table = function_shares(run, SHOWN)
+    assert table["function"].nunique() == SHOWN
+    own = table[table["function"] == "g (x.py)"].set_index("treatment")
+    assert own["percent"].to_dict() == pytest.approx({"variant=a": 0, "variant=b": 50})
+    assert own["low"].isna().all()
+    assert perflab.draw(run, "profile").axes
+
+
+def test_the_call_chains_of_all_trials_are_saved_for_speedscope_and_linked(
+    run: Run, tmp_path: Path
+) -> None:
+    saved = save_all(run, tmp_path / run.run_id)
+    (chains,) = (path for path in saved if path.suffix == ".json")
+    found = json.loads(chains.read_text())
+    names = [each["name"] for each in found["profiles"]]
+    assert len(names) == 12
+    assert names[0] == "variant=a, block 0: t"
+    count = sum(len(each["samples"]) for each in found["profiles"])
+    assert count == run.calls()["samples"].sum()
+    section = write_section(run, tmp_path, saved).read_text()
+    assert f"[call chains for speedscope](<{run.run_id}/profile.json>)" in section
+
+
+def test_a_run_that_nobody_profiled_has_no_profile(codecs: Run, tmp_path: Path) -> None:
+    words = one_line(perflab.draw(codecs, "profile"))
+    assert "hold nothing that this figure shows" in words
+    assert not [path for path in save_all(codecs, tmp_path) if path.stem == "profile"]

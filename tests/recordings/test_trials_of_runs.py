@@ -1,0 +1,124 @@
+"""The trials of any runs as one tidy table, and a history that pandas makes of them."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+
+import perflab
+from perflab.errors import RunNotFound
+from perflab.paths import project_root
+from perflab.recordings import Run, RunWriter
+from tests.synthetic import ON_AND_OFF, Planted, write_run
+
+DAYS = 4
+
+
+def add_run(root: Path, day: int, ratio: float, run_id: str, **changes: object) -> None:
+    faster = Planted(ON_AND_OFF[1].levels, ratio, ON_AND_OFF[1].label)
+    run = write_run(
+        root,
+        treatments=(ON_AND_OFF[0], faster),
+        blocks=2,
+        requests=60,
+        seed=day,
+        database=False,
+        run_id=run_id,
+        noise=0.0,
+        block_noise=0.0,
+        parameters={"requests": 60, "seed": day, "rungs": [1, 2]},
+    )
+    RunWriter.reopen(run.path).update(
+        created_at=f"2026-03-{day + 1:02d}T03:04:05Z",
+        code={"commit": f"{day:040x}", "dirty": False, "fingerprint": ""},
+        **changes,
+    )
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four days, after the second of which the effect is smaller; one run on another machine."""
+    root = tmp_path_factory.mktemp("made") / "runs"
+    add_run(root, 0, 1.1, "elsewhere", environment={"machine": {"cpu": "another", "cores": 8}})
+    for day in range(DAYS):
+        add_run(root, day, 1.6 if day < 2 else 1.2, f"day{day}")
+    return root
+
+
+@pytest.fixture
+def runs(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy that may be harmed."""
+    root = tmp_path / "runs"
+    shutil.copytree(made, root)
+    monkeypatch.setenv("PERFLAB_RUNS", str(root))
+    return root
+
+
+@pytest.mark.usefixtures("runs")
+def test_every_trial_of_every_run_has_a_row_with_the_run_it_is_of() -> None:
+    table = perflab.trials_of()
+    each = perflab.runs()
+    assert list(table["run"].unique()) == [run.run_id for run in each]
+    for run in each:
+        own, wanted = table[table["run"] == run.run_id], run.trials()
+        for name in ("trial_id", "state", "throughput_rps", "mean_ms", "block", "superseded"):
+            pd.testing.assert_series_equal(
+                own[name].reset_index(drop=True), wanted[name], check_dtype=False
+            )
+    day = table[table["run"] == "day2"].iloc[0]
+    assert (day["commit"], day["backend"], day["machine"]) == (
+        f"{2:040x}", "process", "cpu: synthetic, cores: 2",
+    )  # fmt: skip
+    assert day["created_at"] == pd.Timestamp("2026-03-03T03:04:05Z")
+
+
+@pytest.mark.usefixtures("runs")
+def test_the_table_is_tidy() -> None:
+    table = perflab.trials_of()
+    assert table["parameter_seed"].tolist()[::4] == [0, 0, 1, 2, 3]
+    assert not {"parameter_requests", "parameter_rungs", "flush_us"} & set(table)
+    assert not any(pd.api.types.is_list_like(cell) for cell in table.to_numpy().ravel())
+    asked = table.groupby("run")["question_id"].first()
+    assert asked.nunique() == 2
+    assert asked.drop("elsewhere").nunique() == 1
+
+
+def test_runs_are_named_by_reference_or_given(runs: Path) -> None:
+    def ids(*words: object) -> list[str]:
+        return list(perflab.trials_of(*words)["run"].unique())  # type: ignore[arg-type]
+
+    assert ids("day1") == ["day1"]
+    assert ids(["day2", Run(runs / "day0"), runs / "elsewhere"]) == ["day2", "day0", "elsewhere"]
+    assert ids([]) == []
+    assert {"trial_id", "throughput_rps"} <= set(perflab.trials_of([]))
+    with pytest.raises(RunNotFound, match="day9"):
+        perflab.trials_of("day9")
+
+
+def test_a_damaged_trial_is_named_and_left_out(runs: Path) -> None:
+    (runs / "day2" / "trials" / "b001-p01-a0" / "trial.parquet").write_bytes(b"PAR1")
+    table = perflab.trials_of(["day1", "day2"])
+    assert (table["run"].value_counts()[["day1", "day2"]] == [4, 3]).all()
+    (problem,) = table.attrs["problems"]
+    assert problem.startswith("run day2: trial b001-p01-a0 is damaged")
+
+
+@pytest.mark.usefixtures("runs")
+def test_the_lines_of_the_page_draw_a_history(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (project_root() / "docs" / "history.md").read_text()
+    (lines,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    mpl.use("agg")
+    seen: dict[str, pd.DataFrame] = {}
+    exec(compile(lines, "history.md", "exec"), seen)
+    assert list(seen["history"]["count"]) == [2] * DAYS
+    np.testing.assert_allclose(np.exp(seen["history"]["mean"]), [1.6, 1.6, 1.2, 1.2], rtol=0.02)
+    assert (tmp_path / "history.svg").exists()
