@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 from pathlib import Path
 
 from perflab import user_file
@@ -163,21 +162,9 @@ def open_dir() -> Path:
 
 
 def lock_path() -> Path:
-    """Return the host's measurement lock (``PERFLAB_LOCK`` overrides it).
+    """Return the lock of this user's measurements on this host (``PERFLAB_LOCK`` overrides it).
 
-    All users of a host must find the same one, so it depends on nothing in the environment:
-    ``/run/lock`` where everybody may write there, else ``/tmp``.
+    It lies in a folder of the user's own, wherever ``PERFLAB_STATE`` points.
     """
     override = os.environ.get("PERFLAB_LOCK")
-    if override:
-        return Path(override).absolute()
-    folder = Path("/run/lock")
-    return (folder if _is_for_everybody(folder) else Path("/tmp")) / "perflab.lock"
-
-
-def _is_for_everybody(folder: Path) -> bool:
-    try:
-        mode = folder.lstat().st_mode
-    except OSError:
-        return False
-    return stat.S_ISDIR(mode) and mode & 0o1777 == 0o1777
+    return Path(override or f"/var/tmp/perflab-{os.getuid()}/measuring.lock").absolute()

@@ -33,11 +33,8 @@ def command(
         print("nothing was up")
     if measuring:
         print(f"left alone: the services of {measuring}, which is measuring (--all ends them too)")
-    seen = survey()
-    for item in seen.outside():
+    for item in (item for item in survey() if not item.is_inside):
         print(
             f"left alone: {item.service} ({item.stack}) under another lock; "
             f"'PERFLAB_LOCK={item.scope} perflab stack down' ends it"
         )
-    for warning in (*seen.warnings, *leftovers.strange_entries()):
-        print(f"left alone: {warning}")

@@ -12,14 +12,16 @@ def command() -> None:
 
     Example: perflab stack ps
     """
-    from perflab.host.lock import holder, problem
+    from perflab.host.lock import holder, other_users
     from perflab.stacks.surveying import survey
 
     seen = survey()
     busy = holder()
     if busy:
         print(f"measuring now: {busy}")
-    found = seen.inside()
+    for word in other_users():
+        print(word)
+    found = [item for item in seen if item.is_inside]
     if found:
         table = Table("stack", "service", "kind", "backend", "address", "state")
         for item in found:
@@ -28,8 +30,6 @@ def command() -> None:
         print_table(table)
     else:
         print("no services are up")
-    for item in seen.outside():
-        print(f"under another lock: {item.service} ({item.stack}); its lock is {item.scope}")
-    for warning in (*seen.warnings, problem()):
-        if warning:
-            print(f"warning: {warning}")
+    for item in seen:
+        if not item.is_inside:
+            print(f"under another lock: {item.service} ({item.stack}); its lock is {item.scope}")

@@ -1,64 +1,59 @@
-"""One measurement per host: a lock that the kernel releases when its holder dies.
+"""One measurement of a user per host: a lock that the kernel releases when its holder dies.
 
-Other users of the host share it, so what lies at its path may be theirs. They can make the lab
-wait, and it says for whom; they cannot make it read, write or lock anything else.
+It lies in a folder of the user's own. Another user has another lock: who measures at the same time
+is noise, which trials record, and :func:`other_users` tells of it.
 """
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
+import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+
 from perflab.errors import HostBusy, UnsafePlace
-from perflab.host import lock_guard
-from perflab.host.lock_file import is_still, open_existing, open_lock
-from perflab.host.lock_holder import UNSEEN, Holder, holder_of, leave_note
+from perflab.host.own_folders import check_own, user_name
+from perflab.host.processes import alive, identity
 from perflab.paths import lock_path
 
-__all__ = ["UNSEEN", "Holder", "holder", "measurement_lock", "problem"]
+LOOK_EVERY_S = 0.2
+# What measures has one of these modules in its command line.
+MEASURES = ("perflab.trials.conductor", "perflab.load.worker")
 
-ATTEMPTS = 5
-PAUSE_S = 0.01
+
+@dataclass(frozen=True)
+class Holder:
+    """Who measures on this host now."""
+
+    pid: int
+    what: str
+    since: str
+
+    def __str__(self) -> str:
+        return f"'{self.what}' (pid {self.pid}, since {self.since})" if self.pid else self.what
+
+
+UNSEEN = Holder(0, "a process that cannot be seen from here", "")
 
 
 def holder(path: Path | None = None) -> Holder | None:
-    """Return who holds the lock, or None when the host is free; looking disturbs nobody.
-
-    What lies at the path and cannot be the lock is held by nobody: see :func:`problem`.
-    """
-    path = path or lock_path()
-    found = None
-    with contextlib.suppress(FileNotFoundError, UnsafePlace):
-        descriptor = open_existing(path)
-        try:
-            found = holder_of(descriptor)
-        finally:
-            os.close(descriptor)
-    return found or lock_guard.taker(path)
-
-
-def problem(path: Path | None = None) -> str:
-    """Return why nobody can measure on this host now, or an empty string when one can."""
+    """Return who holds the lock, or None when the host is free; looking disturbs nobody."""
     try:
-        os.close(open_existing(path or lock_path()))
-    except FileNotFoundError:
-        return ""
-    except UnsafePlace as error:
-        return str(error)
-    return ""
+        note = json.loads((path or lock_path()).read_text())
+        pid = alive(note["holder"])
+        return None if pid is None else Holder(pid, note["what"], note["since"])
+    except (OSError, ValueError, KeyError):
+        return None
 
 
 @contextlib.contextmanager
-def measurement_lock(
-    what: str,
-    wait_s: float = 0.0,
-    path: Path | None = None,
-    on_wait: Callable[[Holder], None] | None = None,
-) -> Iterator[None]:
+def measurement_lock(what: str, wait_s: float = 0.0, path: Path | None = None) -> Iterator[None]:
     """Hold the host's lock while the block runs.
 
     Parameters
@@ -67,69 +62,69 @@ def measurement_lock(
         Shown to whoever finds the host busy.
     wait_s : float
         How long to wait for another measurement to end, in seconds; 0 refuses at once.
-    on_wait : callable, optional
-        Called once with the holder when waiting begins.
 
     Raises
     ------
     HostBusy
-        Somebody else measures; the message says who and since when.
+        Another measurement runs; the message says which and since when.
     UnsafePlace
-        What lies at the lock's path cannot be a lock; the message says what it is and whose.
+        The lock, or the folder that it lies in, is not one's own.
     """
-    with contextlib.ExitStack() as held:
-        descriptor = _acquire(held, path or lock_path(), time.monotonic() + wait_s, on_wait)
-        leave_note(descriptor, what)
-        yield
+    path = path or lock_path()
+    descriptor = _opened(path)
+    try:
+        _acquire(descriptor, path, time.monotonic() + wait_s)
+        since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        _write(descriptor, {"holder": identity(os.getpid()), "what": what, "since": since})
+        try:
+            yield
+        finally:
+            _write(descriptor, {})
+    finally:
+        os.close(descriptor)
 
 
-def _acquire(
-    held: contextlib.ExitStack,
-    path: Path,
-    deadline: float,
-    on_wait: Callable[[Holder], None] | None,
-) -> int:
-    """Return the locked file's descriptor; ``held`` lets go of all that was taken."""
-    told = False
+def _opened(path: Path) -> int:
+    """Open the lock file, made when there is none; a link is not followed, no child keeps it."""
+    path.parent.mkdir(0o700, parents=True, exist_ok=True)
+    check_own(path.parent)
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise UnsafePlace(
+            f"the host's lock {path} cannot be opened ({error.strerror}), so nothing was started. "
+            "Way out: remove it after a look, or set PERFLAB_LOCK to a file in a folder of your own"
+        ) from None
+
+
+def _acquire(descriptor: int, path: Path, deadline: float) -> None:
     while True:
-        got = _try(held, path)
-        if isinstance(got, int):
-            return got
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
         if time.monotonic() >= deadline:
+            who = str(holder(path) or UNSEEN)
             raise HostBusy(
-                f"this host is measuring already: {got}. Two measurements at once would spoil "
+                f"this host is measuring already: {who}. Two measurements at once would spoil "
                 "each other. Wait for it to end, or give --wait SECONDS (wait_s in a notebook).",
-                str(got),
+                who,
             )
-        if on_wait and not told:
-            on_wait(got)
-            told = True
-        time.sleep(0.2)
+        time.sleep(LOOK_EVERY_S)
 
 
-def _try(held: contextlib.ExitStack, path: Path) -> int | Holder:
-    """Take file and guard, or say who has one of them."""
-    busy: Holder | None = None
-    for _ in range(ATTEMPTS):
-        with contextlib.ExitStack() as taken:
-            descriptor = open_lock(path)
-            taken.callback(os.close, descriptor)
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                busy = holder_of(descriptor)
-            else:
-                guard = lock_guard.take(path)
-                if guard is None:
-                    busy = lock_guard.taker(path)
-                elif is_still(path, descriptor):
-                    taken.callback(guard.close)
-                    held.push(taken.pop_all())
-                    return descriptor
-                else:
-                    guard.close()
-        if busy is not None:
-            return busy
-        # It was let go meanwhile, or the file was deleted before it was locked: once more.
-        time.sleep(PAUSE_S)
-    return UNSEEN
+def _write(descriptor: int, note: dict[str, str]) -> None:
+    """Say in the file who holds it, for whoever looks; a full disk is no matter."""
+    with contextlib.suppress(OSError):
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, json.dumps(note).encode(), 0)
+
+
+def other_users() -> list[str]:
+    """Return a word on each other user whose measurement or load runs on this host now."""
+    found = set()
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            uid = process.uids().real
+            if uid != os.getuid() and any(word in MEASURES for word in process.cmdline()):
+                found.add(user_name(uid))
+    return [f"{user} measures on this host now, too: that is noise here" for user in sorted(found)]

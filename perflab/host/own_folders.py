@@ -1,14 +1,13 @@
-"""Folders that nobody else made and nobody else can change."""
+"""Folders of one's own: made for their user alone, and used only while they are."""
 
 from __future__ import annotations
 
-import contextlib
 import os
+import pwd
 import stat
 from pathlib import Path
 
 from perflab.errors import UnsafePlace
-from perflab.host.strangers import user_name
 
 OTHERS_WRITE = 0o022
 
@@ -19,53 +18,19 @@ def own_folder(path: Path, mode: int = 0o700) -> Path:
     Raises
     ------
     UnsafePlace
-        It is a link, another user's, or others can write in it or replace it; nothing was written.
+        It is a link, another user's, or others can write in it; nothing was written.
     OSError
         It cannot be made.
     """
-    for place in reversed(path.parents):
-        _make(place, 0o755)
-        _check_step(place, path)
-    _make(path, mode)
-    descriptor = _opened(path)
-    try:
-        os.fchmod(descriptor, mode)
-    finally:
-        os.close(descriptor)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.mkdir(0o700, exist_ok=True)
+    check_own(path)
+    path.chmod(mode)
     return path
 
 
 def check_own(path: Path) -> None:
     """Raise what :func:`own_folder` would, and FileNotFoundError where there is nothing."""
-    for place in reversed(path.parents):
-        _check_step(place, path)
-    os.close(_opened(path))
-
-
-def _make(place: Path, mode: int) -> None:
-    with contextlib.suppress(FileExistsError):
-        place.mkdir(0o700)
-        place.chmod(mode)
-
-
-def _check_step(place: Path, path: Path) -> None:
-    """Refuse a folder on the way in which others could replace what comes after it."""
-    facts = place.lstat()
-    on_the_way = f"{place}, on the way to {path},"
-    if facts.st_uid not in (0, os.getuid()):
-        raise _refusal(f"{on_the_way} belongs to {user_name(facts.st_uid)}", path)
-    if stat.S_ISLNK(facts.st_mode):
-        place.resolve(strict=True)  # raises for a link that leads round in a circle
-        target = place.parent / place.readlink()
-        for step in (*reversed(target.parents), target):
-            _check_step(step, path)
-    elif facts.st_mode & OTHERS_WRITE and not facts.st_mode & stat.S_ISVTX:
-        shown = stat.S_IMODE(facts.st_mode)
-        raise _refusal(f"{on_the_way} can be written by others (mode {shown:04o})", path)
-
-
-def _opened(path: Path) -> int:
-    """Return a descriptor of a folder of one's own."""
     facts = path.lstat()
     if stat.S_ISLNK(facts.st_mode):
         raise _refusal(f"{path} is a link, made by {user_name(facts.st_uid)}", path)
@@ -76,8 +41,14 @@ def _opened(path: Path) -> int:
     if facts.st_mode & OTHERS_WRITE:
         shown = stat.S_IMODE(facts.st_mode)
         raise _refusal(f"{path} can be written by others (mode {shown:04o})", path)
-    # One's own entry in a folder where others replace nothing: it is still the one just seen.
-    return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+
+
+def user_name(uid: int) -> str:
+    """Return how to call a user, who need not have an entry in the list of users."""
+    try:
+        return f"user {pwd.getpwuid(uid).pw_name}"
+    except KeyError:
+        return f"user {uid}"
 
 
 def _refusal(problem: str, path: Path) -> UnsafePlace:

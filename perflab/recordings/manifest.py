@@ -1,7 +1,6 @@
 """The manifest of a trial's folder: which files were committed, how long they are, their digests.
 
-With it a trial is known to be whole before any of its tables is decoded. Trials from before there
-were manifests have none; their tables are read to the end instead.
+With it a trial is known to be whole before any of its tables is decoded.
 """
 
 from __future__ import annotations
@@ -48,20 +47,20 @@ def describe(folder: Path) -> bytes:
     return Manifest(files=files).model_dump_json(indent=1).encode() + b"\n"
 
 
-def check_files(folder: Path) -> bool:
-    """Compare a trial's files with their manifest; return False where it has none.
+def check_files(folder: Path) -> None:
+    """Compare a trial's files with their manifest.
 
     Raises
     ------
     RecordingError
-        A file is missing, not in the manifest, or not as it was committed.
+        A file is missing, the manifest itself too, not in the manifest, or not as committed.
     OSError
         One cannot be read.
     """
     try:
         content = read_plain(folder / FILE, LARGEST_BYTES)
     except FileNotFoundError:
-        return False
+        raise RecordingError(f"{FILE}: missing") from None
     try:
         files = Manifest.model_validate_json(content).files
     except ValidationError as error:
@@ -75,7 +74,6 @@ def check_files(folder: Path) -> bool:
             raise RecordingError(f"{', '.join(sorted(names))}: {words}")
     for name, file in files.items():
         _compare(folder / name, file)
-    return True
 
 
 def _compare(path: Path, file: File) -> None:

@@ -18,8 +18,6 @@ CLAIM_COLUMNS = ("study", "place", "claim_id", "claim", "kind", "answer")
 CLAIMS = "claims"
 # Tables of all studies beside the files of single ones: what `perflab.published` reads.
 SHARED = (CLAIMS, "reasons", "estimands", "checks")
-# A system from elsewhere may have files from before rows had an answer.
-ADDED = ("kind", "answer")
 
 
 def studies() -> list[str]:
@@ -57,13 +55,7 @@ def _read(path: Path) -> pd.DataFrame:
         table["value"] = table["value"].astype(float)
     except (KeyError, ValueError) as error:
         raise RecordingError(f"{path}: column 'value' must hold numbers ({error})") from None
-    return _with_answers(table, COLUMNS)
-
-
-def _with_answers(table: pd.DataFrame, columns: tuple[str, ...]) -> pd.DataFrame:
-    """Return a table with columns for kind and answer; empty where a file has none."""
-    missing = {name: "" for name in ADDED if name not in table.columns}
-    return table.assign(**missing)[list(columns)]
+    return table[list(COLUMNS)]
 
 
 def published_value(study: str, place: str, scenario: str, measure: str) -> float:
@@ -109,7 +101,7 @@ def targets(study: str) -> dict[str, float]:
 
 def claims() -> pd.DataFrame:
     """Return the published claims: study, place, claim_id, claim (in our words), kind, answer."""
-    return _with_answers(shared_table(CLAIMS), CLAIM_COLUMNS)
+    return shared_table(CLAIMS)[list(CLAIM_COLUMNS)]
 
 
 def shared_table(name: str) -> pd.DataFrame:

@@ -256,7 +256,7 @@ class Run:
     def _table(self, kind: str, trial: str) -> pd.DataFrame | None:
         if (kind, trial) not in self._cache:
             try:
-                found = read_table(self.path / "trials" / trial, kind, self.record)
+                found = read_table(self.path / "trials" / trial, kind)
             except RecordingError as error:
                 self._skip(trial, error)
                 return None

@@ -9,7 +9,6 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from perflab.errors import RecordingError
-from perflab.recordings.older import upgraded_record
 from perflab.recordings.opening import read_plain
 from perflab.recordings.schema import SCHEMA_VERSION, RunRecord
 
@@ -27,7 +26,7 @@ def read_record(path: Path) -> RunRecord:
     Raises
     ------
     RecordingError
-        There is none, it is damaged or contradicts itself, or a newer perflab wrote it.
+        There is none, it is damaged or contradicts itself, or has another schema.
     """
     file = path / FILE
     try:
@@ -37,20 +36,16 @@ def read_record(path: Path) -> RunRecord:
         raise RecordingError(f"{path}: is not a run (it holds no {FILE})") from None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise RecordingError(f"{file}: is damaged or unreadable: {error!r:.300}") from error
-    if type(version) is int and version > SCHEMA_VERSION:
+    if type(version) is int and version != SCHEMA_VERSION:
         raise RecordingError(
-            f"{file}: has schema version {str(version)[:20]}, this perflab reads up to "
-            f"{SCHEMA_VERSION}; read it with a newer perflab"
+            f"{file}: has schema version {str(version)[:20]}, this perflab reads {SCHEMA_VERSION} "
+            "alone; read it with the perflab that wrote it, or measure anew"
         )
     _check_size(words, file)
     try:
-        return RunRecord.model_validate(_upgraded(words, version))
+        return RunRecord.model_validate(words)
     except ValidationError as error:
         raise RecordingError(f"{file}: is not a valid record: {_first_of(error)}") from error
-
-
-def _upgraded(words: Any, version: Any) -> Any:
-    return upgraded_record(words, version) if type(version) is int else words
 
 
 def _check_size(words: Any, file: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from perflab.errors import ResumeRefused
 from perflab.recordings.differing import differences
-from perflab.recordings.schema import SCHEMA_VERSION, RunRecord
+from perflab.recordings.schema import RunRecord
 
 SHOWN = 8
 
@@ -27,11 +27,6 @@ def check_same(before: RunRecord, now: RunRecord) -> None:
     ResumeRefused
         Names everything that differs, with both values and the way out.
     """
-    if before.schema_version != SCHEMA_VERSION:
-        raise ResumeRefused(
-            f"run {before.run_id} was recorded by an older perflab (schema version "
-            f"{before.schema_version}, now {SCHEMA_VERSION}) and can only be read; start a new run"
-        )
     _refuse(
         before,
         [

@@ -12,9 +12,9 @@ from perflab.recordings.contrasts import Contrast
 from perflab.recordings.reasons import Remark
 from perflab.recordings.until_decided import UntilDecided
 
-# With 4 came trials that are not judged; whoever reads up to 3 would call each of them damaged.
-# With 5 came how the trials of a block shared its time, and requests of the stage ``paused``.
-SCHEMA_VERSION = 5
+# Every change of what a recording holds takes the next number; recordings of other numbers are
+# refused.
+SCHEMA_VERSION = 6
 # An experiment's parameters allow 1,000 blocks; tables have a row for every block.
 MOST_BLOCKS = 10_000
 MOST_TREATMENTS = 1_000
@@ -102,11 +102,10 @@ class RunRecord(_Record):
     that looked on, and what their services ``reported`` of their settings. ``versions`` are those
     of all that is installed in each service. ``until_decided`` is the rule by which blocks were
     added, where their number was not fixed before: ``blocks`` are then the most there may be, and
-    those there are once the run ended by the rule. ``design`` is None until it is settled, and of
-    runs before schema 5.
+    those there are once the run ended by the rule. ``design`` is None until it is settled.
     """
 
-    schema_version: int = Field(default=SCHEMA_VERSION, ge=1, le=SCHEMA_VERSION, strict=True)
+    schema_version: int = Field(SCHEMA_VERSION, ge=SCHEMA_VERSION, le=SCHEMA_VERSION, strict=True)
     run_id: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=200)
     experiment: str
     system: str = ""

@@ -83,7 +83,7 @@ def over_blocks(trends: Sequence[float]) -> TrendOverBlocks:
 def judged(trials: pd.DataFrame) -> pd.DataFrame:
     """Return a run's trials with those ``invalid`` that this rule refuses, and why.
 
-    Trials without a trend (too few requests, a load that is to rise, an older recording) stay as
+    Trials without a trend (too few requests, a load that is to rise) stay as
     they are, and so do those of which something else is known to be wrong: they count for nothing.
     """
     if TREND not in trials:

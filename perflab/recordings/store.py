@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import time
 from collections.abc import Iterable, Mapping
@@ -55,13 +56,14 @@ class RunWriter:
         Raises
         ------
         RecordingError
-            A run of that id exists, or the folder cannot be written.
+            A run of that id exists, or the folder is another user's or cannot be written.
         """
         path = Path(root) / record.run_id
         if path.exists():
             raise RecordingError(f"{path}: a run of that id exists; a run id is used once")
         with explained(path, "nothing was recorded"):
-            path.parent.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(0o700, parents=True, exist_ok=True)
+            _check_owner(path.parent)
             remove_broken_off(path.parent, age_s=LATELY_S)
             with whole_folder(path) as folder:
                 (folder / "trials").mkdir()
@@ -166,6 +168,15 @@ class RunWriter:
         marked = list(dict.fromkeys([*self.record.superseded, *trial_ids]))
         if marked != self.record.superseded:
             self.update(superseded=marked)
+
+
+def _check_owner(root: Path) -> None:
+    """Refuse another user's folder: its owner could change what is recorded there."""
+    owner = root.stat().st_uid
+    if os.getuid() not in (0, owner):
+        raise RecordingError(
+            f"{root} belongs to another user (id {owner}): point PERFLAB_RUNS at a folder of yours"
+        )
 
 
 def _as_json(record: RunRecord) -> bytes:

@@ -14,11 +14,10 @@ import pyarrow.parquet as pq
 
 from perflab.errors import RecordingError
 from perflab.recordings.columns import ALWAYS, check_columns, schemas
-from perflab.recordings.manifest import READ_AT_ONCE_BYTES, check_files
-from perflab.recordings.older import column_names, table_name, upgraded
+from perflab.recordings.manifest import check_files
 from perflab.recordings.opening import check_folder, open_plain
 from perflab.recordings.schema import RunRecord
-from perflab.recordings.tables import REMARKS, TRIAL, check_row
+from perflab.recordings.tables import TRIAL, check_row
 
 # A crowd that hears 100,000 messages a second leaves so many rows in three minutes; a small file
 # can claim any number.
@@ -40,18 +39,17 @@ def read_row(folder: Path, record: RunRecord) -> pa.Table:
     """
     with _named(folder):
         check_folder(folder)
-        is_known_whole = check_files(folder)
+        check_files(folder)
     row = _read(folder / "trial.parquet", most_rows=1)
     with _named(folder / "trial.parquet"):
-        row = upgraded(row, REMARKS)
         _check_row(row, folder.name, record)
     for kind in schemas(record.tables):
-        if _is_there(folder, kind, record):
-            _check_table(folder, kind, record, is_known_whole)
+        if _is_there(folder, kind):
+            _check_table(folder, kind, record)
     return row
 
 
-def read_table(folder: Path, kind: str, record: RunRecord) -> pa.Table | None:
+def read_table(folder: Path, kind: str) -> pa.Table | None:
     """Read a table of a trial and verify the checksums of its pages; None where it has none.
 
     Raises
@@ -59,18 +57,17 @@ def read_table(folder: Path, kind: str, record: RunRecord) -> pa.Table | None:
     RecordingError
         It cannot be read, or has more rows than allowed; the message names the file.
     """
-    if not _is_there(folder, kind, record):
+    if not _is_there(folder, kind):
         return None
-    found = _read(_file(folder, kind, record), MOST_ROWS)
-    return found.rename_columns(column_names(kind, record.schema_version, found.column_names))
+    return _read(_file(folder, kind), MOST_ROWS)
 
 
-def _is_there(folder: Path, kind: str, record: RunRecord) -> bool:
-    return kind in ALWAYS or os.path.lexists(_file(folder, kind, record))
+def _is_there(folder: Path, kind: str) -> bool:
+    return kind in ALWAYS or os.path.lexists(_file(folder, kind))
 
 
-def _file(folder: Path, kind: str, record: RunRecord) -> Path:
-    return folder / f"{table_name(kind, record.schema_version)}.parquet"
+def _file(folder: Path, kind: str) -> Path:
+    return folder / f"{kind}.parquet"
 
 
 def _read(path: Path, most_rows: int) -> pa.Table:
@@ -78,13 +75,9 @@ def _read(path: Path, most_rows: int) -> pa.Table:
         return parquet.read()
 
 
-def _check_table(folder: Path, kind: str, record: RunRecord, is_known_whole: bool) -> None:
-    path = _file(folder, kind, record)
-    with _opened(path, MOST_ROWS) as parquet:
-        names = column_names(kind, record.schema_version, parquet.schema_arrow.names)
-        check_columns(schemas(record.tables)[kind], kind, names, "it")
-        if not is_known_whole and path.stat().st_size <= READ_AT_ONCE_BYTES:
-            parquet.read()
+def _check_table(folder: Path, kind: str, record: RunRecord) -> None:
+    with _opened(_file(folder, kind), MOST_ROWS) as parquet:
+        check_columns(schemas(record.tables)[kind], kind, parquet.schema_arrow.names, "it")
 
 
 @contextmanager

@@ -1,17 +1,29 @@
-"""Laying out a new experiment in the user's own folder."""
+"""A new experiment in the user's own folder: its files from one template, all of them or none."""
 
 from __future__ import annotations
 
+import json
+import keyword
 import os
+import re
+import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path, PurePosixPath
+from typing import Any
 
-from perflab import user_file
+from perflab import systems, user_file
 from perflab.errors import ParameterError
-from perflab.paths import foreign_dirs
-from perflab.scaffold.asked import Service, service_of
-from perflab.scaffold.files import files_of, write
-from perflab.scaffold.names import problems_with
+from perflab.paths import foreign_dirs, notebook_file
+from perflab.stacks.spec import service_names
+
+ALLOWED = re.compile(r"[a-z][a-z0-9_]{0,39}")
+# The ending keeps tools from taking templates for modules of the package.
+SUFFIX, NAME, FILLED = ".in", "NAME", "@NAME@"
+# How a cell begins in the template of a notebook: its kind, and its id.
+CELL = re.compile(r"^# %% (\[markdown\] )?([a-z-]+)\n", re.M)
 
 
 @dataclass(frozen=True)
@@ -21,7 +33,6 @@ class Laid:
     home: Path
     files: tuple[Path, ...]
     made: Path | None
-    service: Service
 
 
 @dataclass(frozen=True)
@@ -31,10 +42,8 @@ class _Where:
     named: str = ""
 
 
-def lay_out(
-    name: str, to: str = "", service: str = "", command: str = "", path: str = "/", health: str = ""
-) -> Laid:
-    """Write a system folder with an experiment, a notebook, a service and a test.
+def lay_out(name: str, to: str = "") -> Laid:
+    """Write a system folder with an experiment, a notebook, an example of a service and a test.
 
     Parameters
     ----------
@@ -43,45 +52,54 @@ def lay_out(
     to : str
         The folder that gets it; by default the first one that ``perflab.toml`` names, else
         ``perflab_experiments`` here, which a new ``perflab.toml`` will name.
-    service : str
-        An address, a command or a folder; an example without it.
-    command : str
-        How what is in the folder starts, where neither its service.toml nor its Dockerfile says so.
-    path, health : str
-        What the load asks for, and what shows that the service can be used (``path`` unless given).
 
     Raises
     ------
     ParameterError
         Every problem; nothing was written.
     """
-    here = Path.cwd()
     problems = problems_with(name)
-    found = service_of(service, command, here, problems)
-    problems += [
-        f"{option} {value}: begin it with a /, and write no blanks"
-        for option, value in (("--path", path), ("--health", health or "/"))
-        if not value.startswith("/") or not value.isascii() or not value.isprintable()
-        or " " in value
-    ]  # fmt: skip
-    where = _where(to, here, problems)
+    where = _where(to, Path.cwd(), problems)
     home = where.folder / name
     if not problems and os.path.lexists(home):
         problems.append(f"{home} is there already; choose another name, or move it away")
-    if found.kind == "folder" and home.is_relative_to(found.folder):
-        problems.append(
-            f"--service {found.folder} would be copied into itself; give --to elsewhere"
-        )
     if problems:
         raise ParameterError("perflab new experiment", problems)
-    files = files_of(name, found, path, health or path)
+    files = dict(_files(resources.files(__package__) / "templates", PurePosixPath(), name))
     try:
-        write(home, files, found)
+        _write(home, files)
         if where.toml is not None:
             where.toml.write_text(user_file.text(where.named), encoding="utf-8")
     except OSError as error:
         raise ParameterError("perflab new experiment", [f"{home}: {error}"]) from None
-    return Laid(home, tuple(home / place for place in files), where.toml, found)
+    return Laid(home, tuple(home / place for place in files), where.toml)
+
+
+def problems_with(name: str) -> list[str]:
+    """Return in sentences why a new experiment cannot have this name."""
+    if not ALLOWED.fullmatch(name) or keyword.iskeyword(name) or keyword.issoftkeyword(name):
+        return [
+            f"'{name}' cannot be the name of a module: take up to 40 small letters, digits and _, "
+            "a letter first"
+        ]
+    taken = list(dict.fromkeys(_taken(name)))
+    return [f"'{name}' is taken by {' and '.join(taken)}; choose another name"] if taken else []
+
+
+def _taken(name: str) -> Iterator[str]:
+    if name in systems.names():
+        yield "an experiment"
+    if name in systems.systems():
+        yield "a system"
+    if name in service_names():
+        yield "a service"
+    if name in systems.ready_stacks():
+        yield "a stack"
+    if notebook_file(name).exists():
+        yield "a notebook"
+    # It is imported as perflab.systems.<name>, and would hide what is there.
+    if hasattr(systems, name):
+        yield "the package perflab.systems itself"
 
 
 def _where(to: str, here: Path, problems: list[str]) -> _Where:
@@ -104,3 +122,57 @@ def _where(to: str, here: Path, problems: list[str]) -> _Where:
         return _Where(folder)
     named_as = str(folder.relative_to(here)) if folder.is_relative_to(here) else str(folder)
     return _Where(folder, here / user_file.NAME, named_as)
+
+
+def _files(
+    folder: Traversable, place: PurePosixPath, name: str
+) -> Iterator[tuple[PurePosixPath, str]]:
+    """Yield place and text of every file of the template, filled in."""
+    for each in sorted(folder.iterdir(), key=lambda item: item.name):
+        at = place / each.name.replace(NAME, name).removesuffix(SUFFIX)
+        if each.is_dir():
+            yield from _files(each, at, name)
+        elif each.name.endswith(SUFFIX):
+            text = each.read_text(encoding="utf-8").replace(FILLED, name)
+            yield at, _notebook(text) if at.suffix == ".ipynb" else text
+
+
+def _notebook(text: str) -> str:
+    """Return a notebook in JSON of cells that begin with ``# %% id`` or ``# %% [markdown] id``."""
+    _, *parts = CELL.split(text)
+    cells = zip(parts[::3], parts[1::3], parts[2::3], strict=True)
+    content = {
+        "cells": [_cell(name, source.rstrip("\n"), bool(words)) for words, name, source in cells],
+        "metadata": {
+            "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+            "language_info": {"name": "python"},
+        },
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
+    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+
+
+def _cell(name: str, source: str, is_words: bool) -> dict[str, Any]:
+    tags = {"tags": ["parameters"]} if name == "parameters" else {}
+    cell = {"id": name, "metadata": tags, "source": source.splitlines(keepends=True)}
+    if is_words:
+        return {"cell_type": "markdown", **cell}
+    return {"cell_type": "code", **cell, "execution_count": None, "outputs": []}
+
+
+def _write(home: Path, files: dict[PurePosixPath, str]) -> None:
+    """Write the files beside their place and rename them into it."""
+    home.parent.mkdir(parents=True, exist_ok=True)
+    making = home.with_name(f".{home.name}.making")
+    shutil.rmtree(making, ignore_errors=True)
+    try:
+        for place, text in files.items():
+            file = making / place
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+        if home.exists():
+            raise FileExistsError(str(home))
+        making.rename(home)
+    finally:
+        shutil.rmtree(making, ignore_errors=True)

@@ -1,8 +1,8 @@
 """Labels on everything the lab starts, so that clean-up finds exactly ours.
 
 Containers, volumes and images carry them as Docker labels; plain processes carry them in their
-environment, which the kernel keeps readable until the process ends. Anybody can write labels, so
-those that are read are checked, and a process must prove that ours are ours (``token``).
+environment, which the kernel keeps readable until the process ends. They are believed only of what
+runs under one's own user id.
 """
 
 from __future__ import annotations
@@ -12,9 +12,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from perflab.host.strangers import printable
 from perflab.paths import lock_path
-from perflab.stacks.tokens import token
 
 PROJECT = "perflab"
 KINDS = ("run", "up")
@@ -48,17 +46,7 @@ class Labels:
         return {**written, "perflab.project": PROJECT, "perflab.uid": str(os.getuid())}
 
     def as_environment(self) -> dict[str, str]:
-        """Return the same labels as environment variables of a process of one's own, and a proof.
-
-        Raises
-        ------
-        UnsafePlace
-            The state folder, which keeps the proof secret, is not one's own.
-        """
-        return {**self.as_unproven(), "PERFLAB_TOKEN": token()}
-
-    def as_unproven(self) -> dict[str, str]:
-        """Return the labels for a process that another user's processes can look into."""
+        """Return the same labels as environment variables of a process."""
         return {**self._written("environment"), "PERFLAB_PROJECT": PROJECT}
 
     def _written(self, where: str) -> dict[str, str]:
@@ -82,7 +70,7 @@ def read(values: Mapping[str, str], where: str) -> Labels:
     Raises
     ------
     LabelProblem
-        One is missing, or is not as the lab writes it; the message says which, fit to print.
+        One is missing, or is not as the lab writes it; the message says which.
     """
     found = {
         name: values.get(_key(name, where), "")
@@ -92,13 +80,13 @@ def read(values: Mapping[str, str], where: str) -> Labels:
         check_name(found[name], _key(name, where))
     port = found["port"]
     if found["kind"] not in KINDS:
-        raise LabelProblem(f"{_key('kind', where)} is '{printable(found['kind'])}'")
-    if not (port.isascii() and port.isdigit() and len(port) <= 5 and int(port) <= 65535):
-        raise LabelProblem(f"{_key('port', where)} is '{printable(port)}'")
+        raise LabelProblem(f"{_key('kind', where)} is {found['kind']!r}")
+    if not port.isdecimal():
+        raise LabelProblem(f"{_key('port', where)} is {port!r}")
     return Labels(found["stack"], found["service"], found["kind"], int(port), scope=found["scope"])
 
 
 def check_name(text: str, label: str) -> None:
     """Raise LabelProblem unless the text can name a stack or service: it becomes part of a path."""
     if not NAME.fullmatch(text):
-        raise LabelProblem(f"{label} is '{printable(text)}'")
+        raise LabelProblem(f"{label} is {text!r}")

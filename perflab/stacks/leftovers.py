@@ -9,10 +9,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from perflab.errors import HostBusy, UnsafePlace
+from perflab.errors import HostBusy
 from perflab.host.lock import UNSEEN, Holder, holder, measurement_lock
 from perflab.host.processes import alive
-from perflab.host.strangers import printable
 from perflab.paths import open_dir, state_dir
 from perflab.stacks import kin, stack_folders
 from perflab.stacks.labels import check_name
@@ -22,9 +21,9 @@ from perflab.stacks.surveying import docker_client as docker_client
 from perflab.stacks.surveying import survey
 
 
-def everything(scope: str | None = None) -> list[Found]:
-    """Return every service of the lab under a host lock (the one in force unless named)."""
-    return survey().inside(scope)
+def everything() -> list[Found]:
+    """Return every service of the lab under the host lock in force."""
+    return [item for item in survey() if item.is_inside]
 
 
 def remove(found: Iterable[Found]) -> list[Found]:
@@ -85,21 +84,15 @@ def remove_of_kind(kind: str | None, stack: str | None = None) -> list[Found]:
 
 
 def remove_unmeasured() -> tuple[list[Found], Holder | None]:
-    """Remove all services but those of a measurement of this user's, and return its holder.
+    """Remove all services but those of a measurement, and return its holder.
 
     The lock is taken meanwhile: who starts to measure waits, and does not lose services.
     """
     try:
         with measurement_lock("perflab stack down"):
             return remove_of_kind(None), None
-    except UnsafePlace:
-        busy = holder()
     except HostBusy:
-        busy = holder() or UNSEEN
-    if busy is None or busy.user:
-        # What lies there is no lock, or another user measures: none of ours is measured.
-        return remove_of_kind(None), None
-    return remove_of_kind("up"), busy
+        return remove_of_kind("up"), holder() or UNSEEN
 
 
 def remove_stack(stack: str) -> None:
@@ -114,25 +107,12 @@ def orphaned_folders() -> list[Path]:
 
     Services of every scope count, and so does a maker that has not started its first one yet.
     """
-    up = {item.stack for item in survey().found}
+    up = {item.stack for item in survey()}
     makers = {folder: stack_folders.maker_of(folder) for folder in stack_folders.folders()}
     return [
         folder
         for folder, maker in makers.items()
         if folder.name not in up and maker in (None, os.getpid())
-    ]
-
-
-def strange_entries() -> list[str]:
-    """Return a word on what lies among the folders of stacks and is not one of ours."""
-    root = state_dir() / "stacks"
-    stacks = stack_folders.folders()
-    if not root.exists():
-        return []
-    return [
-        f"{root}/{printable(path.name)}, which is no folder of a stack"
-        for path in sorted(root.iterdir())
-        if path not in stacks
     ]
 
 

@@ -125,8 +125,6 @@ class ProcessBackend:
             _check_reachable(data, user)
             os.chown(data, user.pw_uid, user.pw_gid)
         values = self._placeholders(launch, data)
-        # What runs as another user can be looked into by that user's processes.
-        labels = launch.labels.as_unproven() if user else launch.labels.as_environment()
         environment = self._variables(launch, values)
         command, memory = _command(launch, values, user), _memory_group(launch, folder)
         with contextlib.ExitStack() as around:
@@ -142,7 +140,7 @@ class ProcessBackend:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 cwd=str(values["source"]),
-                env=environment | labels,
+                env=environment | launch.labels.as_environment(),
                 start_new_session=True,
                 user=user.pw_uid if user else None,
                 group=user.pw_gid if user else None,

@@ -64,8 +64,8 @@ def open_to_others() -> Path:
 
 
 def record(folder: Path, labels: Labels, pid: int) -> None:
-    """Note a server that runs as another user, whose environment therefore proves nothing."""
-    noted = {**labels.as_unproven(), "IDENTITY": identity(pid)}
+    """Note a server that runs as another user, and is therefore not found by its environment."""
+    noted = {**labels.as_environment(), "IDENTITY": identity(pid)}
     (folder / f"{labels.service}.server").write_text(json.dumps(noted))
 
 

@@ -19,7 +19,7 @@ from pydantic import BaseModel
 
 from perflab.errors import HostBusy, PerflabError
 from perflab.host import facts
-from perflab.host.lock import measurement_lock
+from perflab.host.lock import measurement_lock, other_users
 from perflab.host.placing import Placement, placement
 from perflab.load.generator import Generator
 from perflab.paths import foreign_system
@@ -298,14 +298,16 @@ def _systems(plan: RunPlan) -> set[str]:
 
 
 def _bystanders() -> list[Remark]:
+    remarks = [Remark(code="host.other_users", text=text) for text in other_users()]
     others = [item for item in leftovers.everything() if item.kind == "up"]
-    if not others:
-        return []
-    names = ", ".join(f"{item.service} ({item.stack})" for item in others)
-    text = (
-        f"other services of the lab were up during the run: {names}; 'perflab stack down' ends them"
-    )
-    return [Remark(code="host.other_services", text=text)]
+    if others:
+        names = ", ".join(f"{item.service} ({item.stack})" for item in others)
+        text = (
+            f"other services of the lab were up during the run: {names}; "
+            "'perflab stack down' ends them"
+        )
+        remarks.append(Remark(code="host.other_services", text=text))
+    return remarks
 
 
 def main() -> None:

@@ -8,7 +8,6 @@ import pytest
 
 from perflab.analysis.trials.validity import validity_table
 from perflab.recordings import Reason
-from perflab.recordings.older import UNCODED
 from tests.synthetic import write_run
 
 LATE = "generator lag p50 {} ms is above 2.0 ms: the client, not the server, was late"
@@ -18,8 +17,8 @@ def late(text: str) -> Reason:
     return Reason(code="generator.lag", side="client", text=text)
 
 
-def older(text: str) -> Reason:
-    return Reason(code=UNCODED, text=text)
+def other(text: str, code: str = "machine.cores") -> Reason:
+    return Reason(code=code, text=text)
 
 
 def reasons(root: Path, *given: list[Reason]) -> str:
@@ -43,20 +42,20 @@ def test_equal_reasons_stand_once_with_the_range_of_their_numbers(tmp_path) -> N
 def test_every_reason_is_told_the_most_frequent_first(tmp_path) -> None:
     told = reasons(
         tmp_path,
-        [older("2 requests failed"), older("no core for 31% of the time")],
-        [older("no core for 45% of the time")],
+        [other("2 requests failed", "load.failed"), other("no core for 31% of the time")],
+        [other("no core for 45% of the time")],
     )
     assert told == "no core for 31 to 45% of the time (2 trials); 2 requests failed (1 trial)"
 
 
 def test_a_reason_without_numbers_is_told_as_it_is(tmp_path) -> None:
     assert (
-        reasons(tmp_path, [older("no request was measured")]) == "no request was measured (1 trial)"
+        reasons(tmp_path, [other("no request was measured")]) == "no request was measured (1 trial)"
     )
 
 
 def test_large_and_signed_numbers_keep_their_order(tmp_path) -> None:
-    told = reasons(tmp_path, *([older(f"moved {ms} ms")] for ms in ("-3.5", "+12.0", "1,200")))
+    told = reasons(tmp_path, *([other(f"moved {ms} ms")] for ms in ("-3.5", "+12.0", "1,200")))
     assert told == "moved -3.5 to 1,200 ms (3 trials)"
 
 
@@ -72,11 +71,11 @@ def test_reasons_of_one_code_are_one_kind_whatever_their_words(tmp_path) -> None
 @pytest.mark.parametrize("word", ["14.2.1", "12.2.0-14+deb12u1", "127.0.0.1:5432", "1,2,3"])
 def test_versions_and_addresses_are_no_numbers(tmp_path, word: str) -> None:
     told = reasons(
-        tmp_path, [older(f"died by {word} after 3 s")], [older(f"died by {word} after 5 s")]
+        tmp_path, [other(f"died by {word} after 3 s")], [other(f"died by {word} after 5 s")]
     )
     assert told == f"died by {word} after 3 to 5 s (2 trials)"
 
 
 def test_of_a_death_its_first_line_is_told_and_the_log_stays_in_the_trial(tmp_path) -> None:
     died = "service 'postgres': it was killed\nits last log lines:\nPostgreSQL 15.8"
-    assert reasons(tmp_path, [older(died)]) == "service 'postgres': it was killed (1 trial)"
+    assert reasons(tmp_path, [other(died)]) == "service 'postgres': it was killed (1 trial)"

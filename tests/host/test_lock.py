@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
-from perflab.errors import HostBusy
-from perflab.host.lock import holder, measurement_lock
-from perflab.host.placing import placement
+from perflab.errors import HostBusy, UnsafePlace
+from perflab.host.lock import holder, measurement_lock, other_users
 
 HOLD = """
 import sys, time
@@ -23,19 +25,32 @@ with measurement_lock("other", path=Path(sys.argv[1])):
 """
 
 
-def test_a_second_measurement_is_refused_and_told_who_holds_the_host(tmp_path: Path) -> None:
-    path = tmp_path / "lock"
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "own" / "lock"
+
+
+def test_a_second_measurement_is_refused_and_told_who_holds_the_host(path: Path) -> None:
     with measurement_lock("first", path=path):
         with pytest.raises(HostBusy, match="first"), measurement_lock("second", path=path):
             pass
         found = holder(path)
         assert found is not None
-        assert found.what == "first"
+        assert (found.what, found.pid) == ("first", os.getpid())
     assert holder(path) is None
 
 
-def test_the_lock_is_free_after_its_holder_was_killed(tmp_path: Path) -> None:
-    path = tmp_path / "lock"
+def test_a_second_measurement_waits_for_the_first_to_end(path: Path) -> None:
+    first = measurement_lock("first", path=path)
+    first.__enter__()
+    threading.Timer(0.3, first.__exit__, [None, None, None]).start()
+    with measurement_lock("second", wait_s=10, path=path):
+        found = holder(path)
+        assert found is not None
+        assert found.what == "second"
+
+
+def test_the_lock_is_free_after_its_holder_was_killed(path: Path) -> None:
     child = subprocess.Popen([sys.executable, "-c", HOLD, str(path)], stdout=subprocess.PIPE)
     assert child.stdout is not None
     assert child.stdout.readline() == b"held\n"
@@ -43,22 +58,57 @@ def test_the_lock_is_free_after_its_holder_was_killed(tmp_path: Path) -> None:
     child.send_signal(signal.SIGKILL)
     child.wait()
     child.stdout.close()
+    assert holder(path) is None
     with measurement_lock("next", path=path):
         pass
 
 
-@pytest.mark.parametrize("count", [2, 3, 4, 6, 8, 32])
-def test_client_and_services_never_share_a_core(count: int) -> None:
-    places = placement(range(count))
-    assert not set(places.client) & set(places.services)
-    assert not set(places.client) & set(places.database)
-    used = {
-        core
-        for role in ("services", "database", "link", "client")
-        for core in places.cores_of(role)
-    }
-    assert used <= set(range(count))
+def test_the_lock_and_its_folder_are_the_users_alone(path: Path) -> None:
+    with measurement_lock("ours", path=path):
+        modes = [place.stat().st_mode & 0o777 for place in (path.parent, path)]
+    assert modes == [0o700, 0o600]
 
 
-def test_what_two_cores_cannot_separate_is_said() -> None:
-    assert "share core 0" in placement([0, 1]).shared
+def test_a_lock_in_a_folder_that_others_can_write_in_is_refused(tmp_path: Path) -> None:
+    tmp_path.chmod(0o1777)
+    with (
+        pytest.raises(UnsafePlace, match="can be written by others"),
+        measurement_lock("ours", path=tmp_path / "lock"),
+    ):
+        pass
+
+
+def test_a_link_is_not_followed_and_its_target_stays_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / "victim").write_text("precious")
+    (tmp_path / "lock").symlink_to(tmp_path / "victim")
+    with (
+        pytest.raises(UnsafePlace, match="PERFLAB_LOCK"),
+        measurement_lock("ours", path=tmp_path / "lock"),
+    ):
+        pass
+    assert (tmp_path / "victim").read_text() == "precious"
+
+
+@pytest.mark.parametrize("content", ["", "[", "{}", '{"holder": "boot/1/1", "what": "gone"}'])
+def test_a_note_of_nobody_who_lives_is_no_holder(tmp_path: Path, content: str) -> None:
+    (tmp_path / "lock").write_text(content)
+    assert holder(tmp_path / "lock") is None
+
+
+def test_who_ended_and_left_its_lock_to_a_child_is_still_told(path: Path) -> None:
+    with measurement_lock("first", path=path):
+        path.write_text(json.dumps({"holder": "boot/1/1"}))
+        with pytest.raises(HostBusy, match="cannot be seen"), measurement_lock("b", path=path):
+            pass
+
+
+def test_another_user_who_measures_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = [sys.executable, "-c", "import time; time.sleep(60)", "perflab.trials.conductor"]
+    other = subprocess.Popen(words)
+    try:
+        assert other_users() == []
+        monkeypatch.setattr("os.getuid", lambda: 61_234)
+        assert any("measures on this host now" in word for word in other_users())
+    finally:
+        other.kill()
+        other.wait()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from perflab.analysis.methods.two_samples import unpaired
 from perflab.analysis.treatments.between_runs import compare_runs
 from perflab.analysis.treatments.imported_sides import against_first, compare_treatments
 from perflab.chosen_runs import judged_runs
-from perflab.errors import ParameterError, RecordingError
+from perflab.errors import ParameterError
 from perflab.imports import Wanted, import_files
 from perflab.recordings import Run, open_run
 from tests.synthetic import write_run
@@ -46,24 +45,6 @@ def test_a_trial_is_not_judged_and_never_valid(tmp_path: Path) -> None:
     for reasons in run.trials()["reasons"]:
         assert [each.code for each in reasons] == ["import.not_judged"]
     assert "2, not judged" in repr(run)
-
-
-def test_who_knows_no_imported_trials_refuses_the_run_and_says_what_reads_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = imported(tmp_path, a="wrk-1.txt")
-    monkeypatch.setattr("perflab.recordings.record.SCHEMA_VERSION", 3)
-    with pytest.raises(RecordingError, match=r"reads up to 3; read it with a newer perflab"):
-        Run(run.path)
-
-
-def test_what_was_imported_before_the_schema_told_of_it_is_read(tmp_path: Path) -> None:
-    run = imported(tmp_path, a="wrk-1.txt wrk-2.txt")
-    file = run.path / "run.json"
-    file.write_text(json.dumps({**json.loads(file.read_text()), "schema_version": 3}))
-    again = Run(run.path)
-    assert again.problems == []
-    assert len(again.compared_trials()) == 2
 
 
 def test_what_the_tool_does_not_tell_is_missing_and_no_zero(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -34,14 +33,6 @@ def folder(whole: Run, tmp_path: Path) -> Path:
     """The folder of a trial that may be harmed."""
     shutil.copytree(whole.path, tmp_path / "run")
     return tmp_path / "run" / "trials" / VICTIM
-
-
-@pytest.fixture
-def old(folder: Path) -> Path:
-    """The same, recorded before there were manifests."""
-    for each in folder.parent.glob("*/manifest.json"):
-        each.unlink()
-    return folder
 
 
 def cut_short(file: Path) -> None:
@@ -87,18 +78,9 @@ def test_a_file_that_is_not_what_was_committed(folder: Path, table: str, harm: H
     assert_left_out(folder, f"{table}.parquet")
 
 
-@pytest.mark.parametrize("table", TABLES[:3])
-@pytest.mark.parametrize("harm", [cut_short, flip_a_bit, Path.unlink])
-def test_the_same_in_a_run_from_before_manifests(old: Path, table: str, harm: Harm) -> None:
-    harm(old / f"{table}.parquet")
-    assert_left_out(old, f"{table}.parquet")
-
-
-def test_a_run_from_before_manifests_is_read_as_ever(old: Path, whole: Run) -> None:
-    run = Run(old.parent.parent)
-    pd.testing.assert_frame_equal(run.trials(), whole.trials())
-    pd.testing.assert_frame_equal(run.requests(), whole.requests())
-    assert run.problems == []
+def test_a_trial_without_its_manifest(folder: Path) -> None:
+    (folder / manifest.FILE).unlink()
+    assert_left_out(folder, "manifest.json: missing")
 
 
 def test_the_table_of_another_trial(folder: Path) -> None:

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from perflab.errors import RecordingError, RunNotFound
-from perflab.recordings import Run, RunWriter, list_runs, open_run
+from perflab.recordings import SCHEMA_VERSION, Run, RunWriter, list_runs, open_run
 from tests.synthetic import variants, write_run
 
 
@@ -88,10 +88,11 @@ def test_a_run_that_is_still_running_is_readable(tmp_path) -> None:
     assert len(run.trials()) == 2
 
 
-def test_a_newer_schema_is_refused_with_the_way_out(run) -> None:
+@pytest.mark.parametrize("version", [1, SCHEMA_VERSION - 1, SCHEMA_VERSION + 1])
+def test_another_schema_is_refused_with_the_way_out(run, version: int) -> None:
     file = run.path / "run.json"
-    file.write_text(json.dumps({**json.loads(file.read_text()), "schema_version": 99}))
-    with pytest.raises(RecordingError, match="newer perflab"):
+    file.write_text(json.dumps({**json.loads(file.read_text()), "schema_version": version}))
+    with pytest.raises(RecordingError, match=r"the perflab that wrote it, or measure anew"):
         Run(run.path)
 
 

@@ -141,3 +141,19 @@ def test_a_folder_that_is_named_twice_counts_once(
     home = lay_out("mine").home.parent
     monkeypatch.setenv(FOREIGN, f"{home}{os.pathsep}{home}")
     assert foreign_dirs() == [home]
+
+
+def test_a_file_that_others_may_change_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    file = tmp_path / user_file.NAME
+    file.write_text(user_file.text())
+    assert user_file.found(tmp_path) == file
+    file.chmod(0o646)
+    with pytest.raises(ParameterError, match="chmod go-w"):
+        user_file.found(tmp_path)
+
+
+def test_another_users_file_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / user_file.NAME
+    file.write_text(user_file.text())
+    os.chown(file, 61_234, -1) if os.getuid() == 0 else monkeypatch.setattr("os.getuid", lambda: 1)
+    assert user_file.found(tmp_path) is None

@@ -21,7 +21,7 @@ from perflab.stacks.docker_backend import (
     DockerBackend,
 )
 from perflab.stacks.labels import Labels
-from perflab.stacks.process_backend import _write_secret
+from perflab.stacks.process_backend import ProcessBackend, _write_secret
 from perflab.stacks.spec import load_service, service_names
 
 SECRET = "correct-horse-battery"
@@ -140,3 +140,17 @@ def test_a_link_that_waits_for_the_password_gets_none(tmp_path: Path) -> None:
     (tmp_path / "secret").symlink_to(elsewhere)
     _write_secret(tmp_path / "secret", SECRET, None)
     assert elsewhere.read_text() == "mine"
+
+
+def test_what_another_user_must_run_is_readable_to_all_whatever_its_source(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PERFLAB_STATE", str(tmp_path / "state"))
+    source = tmp_path / "source"
+    (source / "bin").mkdir(parents=True, mode=0o700)
+    for name, mode in (("program", 0o700), ("text", 0o600), ("open", 0o666)):
+        (source / "bin" / name).touch()
+        (source / "bin" / name).chmod(mode)
+    copy = ProcessBackend()._readable_copy([source], "name") / "source" / "bin"
+    modes = {path.name: path.stat().st_mode & 0o777 for path in (copy, *copy.iterdir())}
+    assert modes == {"bin": 0o755, "program": 0o755, "text": 0o644, "open": 0o644}

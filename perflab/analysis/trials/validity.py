@@ -13,7 +13,6 @@ from perflab.analysis.trials.summary import measures
 from perflab.analysis.trials.windows import message_windows
 from perflab.numerals import counted
 from perflab.recordings import Remark, Run
-from perflab.recordings.older import UNCODED
 
 WINDOWS = 40
 GAP = "\0"
@@ -81,16 +80,11 @@ def told(trials: Iterable[Sequence[Remark]]) -> str:
     found: dict[str, int] = {}
     for reasons in trials:
         for reason in reasons:
-            texts.setdefault(_kind(reason), []).append(reason.text)
-        for kind in {_kind(reason): None for reason in reasons}:
-            found[kind] = found.get(kind, 0) + 1
+            texts.setdefault(reason.code, []).append(reason.text)
+        for code in dict.fromkeys(reason.code for reason in reasons):
+            found[code] = found.get(code, 0) + 1
     often = sorted(found.items(), key=lambda item: -item[1])
-    return "; ".join(f"{_summed(texts[kind])} ({counted(n, 'trial')})" for kind, n in often)
-
-
-def _kind(reason: Remark) -> str:
-    """Return the code; of recordings that have none, the words without their numbers."""
-    return NUMBER.sub(GAP, reason.text) if reason.code == UNCODED else reason.code
+    return "; ".join(f"{_summed(texts[code])} ({counted(n, 'trial')})" for code, n in often)
 
 
 def _summed(texts: Sequence[str]) -> str:

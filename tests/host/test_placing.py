@@ -1,0 +1,24 @@
+"""Which cores do what."""
+
+from __future__ import annotations
+
+import pytest
+
+from perflab.host.placing import placement
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 6, 8, 32])
+def test_client_and_services_never_share_a_core(count: int) -> None:
+    places = placement(range(count))
+    assert not set(places.client) & set(places.services)
+    assert not set(places.client) & set(places.database)
+    used = {
+        core
+        for role in ("services", "database", "link", "client")
+        for core in places.cores_of(role)
+    }
+    assert used <= set(range(count))
+
+
+def test_what_two_cores_cannot_separate_is_said() -> None:
+    assert "share core 0" in placement([0, 1]).shared

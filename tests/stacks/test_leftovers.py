@@ -1,0 +1,184 @@
+"""Clean-up finds exactly our own: by label, user, process and start, and host lock."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from perflab.cli import app
+from perflab.paths import open_dir, state_dir
+from perflab.stacks import leftovers, stack_folders
+from perflab.stacks.labels import LabelProblem, Labels
+from perflab.stacks.surveying import containers, processes
+
+Runs = Callable[..., subprocess.Popen[bytes]]
+
+
+def ours() -> Labels:
+    return Labels("run-1", "postgres", "run", 5432)
+
+
+@pytest.fixture(autouse=True)
+def places(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A state and lock of this test alone, and no engine."""
+    monkeypatch.setenv("PERFLAB_STATE", str(tmp_path / "state"))
+    monkeypatch.setenv("PERFLAB_LOCK", str(tmp_path / "lock"))
+    monkeypatch.setattr("perflab.stacks.surveying.docker_client", lambda: None)
+
+
+@pytest.fixture
+def runs() -> Iterator[Runs]:
+    """Start processes in an environment; they are ended with the test."""
+    started = []
+
+    def start(environment: dict[str, str]) -> subprocess.Popen[bytes]:
+        told = "print(flush=True); import time; time.sleep(60)"
+        child = subprocess.Popen(
+            [sys.executable, "-c", told], env=environment, stdout=subprocess.PIPE
+        )
+        started.append(child)
+        assert child.stdout is not None
+        child.stdout.readline()
+        return child
+
+    yield start
+    for child in started:
+        child.kill()
+        child.wait()
+
+
+@pytest.fixture
+def stack() -> Path:
+    """A stack whose maker has ended, with data."""
+    folder = stack_folders.make_stack("run-1")
+    (folder / "owner").write_text("boot/1/1")
+    (stack_folders.make_data("run-1", "postgres") / "rows").write_text("rows")
+    return folder
+
+
+def perflab(*words: str) -> str:
+    done = CliRunner().invoke(app, list(words), catch_exceptions=False)
+    assert done.exit_code == 0
+    return done.output
+
+
+def test_a_labelled_process_is_ended_and_its_stack_removed(runs: Runs, stack: Path) -> None:
+    service, other = runs(ours().as_environment()), runs({})
+    assert [item.identity for item in leftovers.everything()] == [str(service.pid)]
+    assert "removed postgres (run-1, process)" in perflab("down")
+    assert service.wait(5)
+    assert other.poll() is None
+    assert not stack.exists()
+    assert not (open_dir() / "data" / "run-1").exists()
+
+
+def test_another_users_process_is_left_whatever_its_labels(
+    runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs(ours().as_environment())
+    monkeypatch.setattr("os.getuid", lambda: 61_234)
+    assert processes() == []
+
+
+@pytest.mark.parametrize("name", ["../../victim", "..", "", "x" * 300])
+def test_a_name_that_leads_elsewhere_is_no_stacks(runs: Runs, name: str) -> None:
+    runs(ours().as_environment() | {"PERFLAB_STACK": name})
+    assert processes() == []
+    with pytest.raises(LabelProblem):
+        stack_folders.remove_stack(name)
+
+
+def test_a_record_means_one_process_and_not_a_later_one_of_its_number(
+    runs: Runs, stack: Path
+) -> None:
+    server = runs({})
+    stack_folders.record(stack, ours(), server.pid)
+    assert [item.identity for item in processes()] == [str(server.pid)]
+    path = stack / "postgres.server"
+    path.write_text(path.read_text().replace(f"/{server.pid}/", f"/{server.pid}/1"))
+    assert processes() == []
+
+
+def test_a_dead_service_is_not_mistaken_for_a_live_one(runs: Runs) -> None:
+    service = runs(ours().as_environment())
+    service.kill()
+    os.waitid(os.P_PID, service.pid, os.WEXITED | os.WNOWAIT)
+    assert processes() == []
+
+
+def test_a_link_within_a_stack_is_removed_and_not_followed(stack: Path, tmp_path: Path) -> None:
+    (tmp_path / "victim").mkdir()
+    (tmp_path / "victim" / "precious").touch()
+    (open_dir() / "data" / "run-1" / "postgres" / "link").symlink_to(tmp_path / "victim")
+    leftovers.remove_folder(stack)
+    assert not stack.exists()
+    assert (tmp_path / "victim" / "precious").exists()
+
+
+def test_services_under_another_lock_keep_running_and_keep_their_folder(
+    runs: Runs, stack: Path
+) -> None:
+    service = runs(ours().as_environment() | {"PERFLAB_SCOPE": "/another/lock"})
+    said = perflab("down", "--all")
+    assert "left alone: postgres (run-1) under another lock; 'PERFLAB_LOCK=/another/lock" in said
+    assert service.poll() is None
+    assert stack.exists()
+
+
+def test_a_stack_whose_maker_has_not_started_a_service_yet_is_left() -> None:
+    code = (
+        "import sys; from perflab.stacks import stack_folders; "
+        "stack_folders.make_stack('run-9'); print(flush=True); sys.stdin.read()"
+    )
+    words = [sys.executable, "-c", code]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as maker:
+        assert maker.stdout is not None
+        maker.stdout.readline()
+        perflab("down", "--all")
+        assert (state_dir() / "stacks" / "run-9").exists()
+        maker.communicate()
+    perflab("down")
+    assert not (state_dir() / "stacks" / "run-9").exists()
+
+
+def test_down_leaves_the_services_of_a_measurement_under_way(runs: Runs) -> None:
+    code = (
+        "import sys; from perflab.host.lock import measurement_lock\n"
+        "with measurement_lock('theirs'): print(flush=True); sys.stdin.read()"
+    )
+    words = [sys.executable, "-c", code]
+    service = runs(ours().as_environment())
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as measuring:
+        assert measuring.stdout is not None
+        measuring.stdout.readline()
+        assert f"left alone: the services of 'theirs' (pid {measuring.pid}" in perflab("down")
+        assert service.poll() is None
+        measuring.communicate()
+    assert "removed postgres" in perflab("down")
+
+
+def test_containers_are_asked_for_by_project_and_user_and_odd_ones_are_left() -> None:
+    asked: dict[str, Any] = {}
+    good = ours().as_docker()
+    every = [good, {**good, "perflab.stack": "../../victim"}, {"perflab.project": "perflab"}]
+    listed = [
+        SimpleNamespace(id=str(number), labels=labels, status="running")
+        for number, labels in enumerate(every)
+    ]
+
+    def answer(**options: Any) -> list[SimpleNamespace]:
+        asked.update(options)
+        return listed
+
+    found = containers(SimpleNamespace(containers=SimpleNamespace(list=answer)))
+    assert [item.identity for item in found] == ["0"]
+    wanted = ["perflab.project=perflab", f"perflab.uid={os.getuid()}"]
+    assert asked["filters"] == {"label": wanted}
