@@ -24,7 +24,7 @@ from perflab.recordings import (
     UntilDecided,
 )
 from perflab.recordings.responses import COMMON
-from perflab.trials.designs import DUET_MS, LONGEST_MS, Design, Kind
+from perflab.trials.designs import LONGEST_MS, Design, Kind
 from perflab.trials.plan import RunPlan, Treatment
 from perflab.trials.plan_obstacles import obstacles
 
@@ -142,31 +142,28 @@ class DesignParameters(RunParameters):
     design: Kind = Field(
         default="auto",
         description="how the treatments of a block share its time: in whole trials, one after the "
-        "other; in slices, which take turns within a second; as a duet, two at the same time; "
+        "other; in slices, which take turns within a second; "
         "auto: slices where load and responses allow them, else trials",
     )
     slice_ms: float | None = Field(
         default=None,
         ge=20,
         le=LONGEST_MS,
-        description="with design = slices or duet: length of a slice, of which the first fifth is "
-        "not counted; none: as short as responses allow (duet: 300)",
+        description="with design = slices: length of a slice, of which the first fifth is not "
+        "counted; none: as short as responses allow",
     )
 
     @model_validator(mode="after")
     def _slices_have_a_length(self) -> DesignParameters:
-        if self.slice_ms is not None and self.design not in ("slices", "duet"):
+        if self.slice_ms is not None and self.design != "slices":
             raise ValueError(
-                f"slice_ms = {self.slice_ms:g} goes with design = slices or duet; design is "
-                f"{self.design}"
+                f"slice_ms = {self.slice_ms:g} goes with design = slices; design is {self.design}"
             )
         return self
 
     @property
     def block_design(self) -> Design:
         """How the trials of a block share its time."""
-        if self.design == "duet":
-            return Design(kind="duet", slice_ms=self.slice_ms or DUET_MS)
         return Design(kind=self.design, slice_ms=self.slice_ms)
 
 
