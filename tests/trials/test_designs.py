@@ -136,7 +136,7 @@ def windows(**words: Any) -> pd.DataFrame:
     count = len(next(iter(words.values())))
     columns = {
         "window": np.arange(count), "begin_ns": 0, "counted_ns": 0, "end_ns": 1, "completed": 10,
-        "finished": 10, "mean_ms": 1.0, "in_flight": 0, "carried_over": 0, "throughput_rps": 5.0,
+        "finished": 10, "mean_ms": 1.0, "in_flight": 0, "carried_over": 0,
     }  # fmt: skip
     return pd.DataFrame({**columns, **words})
 
