@@ -67,8 +67,6 @@ def run(experiment: str, parameters: Mapping[str, Any] | RunParameters | None = 
         Nothing, or not everything, was measured; committed trials are kept.
     """
     chosen = systems.experiment(experiment)
-    if isinstance(parameters, RunParameters):
-        parameters = {name: getattr(parameters, name) for name in parameters.model_fields_set}
     checked = asked_for(chosen, parameters or {})
     if checked.from_run:
         return existing(checked.from_run, experiment, "from_run")

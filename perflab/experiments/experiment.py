@@ -6,9 +6,9 @@ import inspect
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, PrivateAttr, ValidationError, field_validator, model_validator
 
 from perflab.analysis.methods.repeated_looks import planned
 from perflab.analysis.treatments.open_claims import can_be_decided
@@ -40,6 +40,9 @@ class RunParameters(Parameters):
     every block (``fresh_blocks``), that is noise, and not an effect of the treatment (``lab_check``
     shows it; T. Kalibera, R. Jones, ISMM 2013).
     """
+
+    # What was planned when they were checked, for the run: planning anew could come to another.
+    _planned: RunPlan | None = PrivateAttr(default=None)
 
     backend: Literal["auto", "docker", "process"] = Field(
         default="auto",
@@ -93,6 +96,12 @@ class RunParameters(Parameters):
         le=604_800,
         description="seconds to wait while another measurement holds this machine",
     )
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Return a copy, which is planned anew."""
+        copied = super().model_copy(update=update, deep=deep)
+        copied._planned = None
+        return copied
 
     @field_validator("blocks", mode="before")
     @classmethod
@@ -204,12 +213,25 @@ class Experiment:
             The experiment itself is wrong.
         """
         checked = check(self.parameters, values, self._subject)
-        self.plan(checked)
+        checked._planned = self._plan(checked)
         return checked
 
+    def has_checked(self, parameters: RunParameters) -> bool:
+        """Say whether these parameters are what :meth:`check` returned."""
+        planned = parameters._planned
+        return planned is not None and planned.experiment == self.name
+
     def plan(self, parameters: RunParameters) -> RunPlan:
-        """Return the plan of a run with these parameters; raises as :meth:`check` does."""
-        seed = parameters.seed if parameters.seed is not None else secrets.randbelow(2**31)
+        """Return the plan of a run with these parameters; raises as :meth:`check` does.
+
+        Of parameters that were checked it is the plan by which they were. A seed that they leave
+        open is drawn anew every time.
+        """
+        planned = parameters._planned if self.has_checked(parameters) else None
+        plan = planned or self._plan(parameters)
+        return plan.seeded(secrets.randbelow(2**31)) if parameters.seed is None else plan
+
+    def _plan(self, parameters: RunParameters) -> RunPlan:
         recorded = parameters.model_dump(mode="json", exclude=set(OF_THE_CALL))
         blocks = parameters.planned_blocks
         try:
@@ -221,7 +243,7 @@ class Experiment:
                 steady=self.steady,
                 title=self.title,
                 question=self.question,
-                parameters={**recorded, "seed": seed},
+                parameters=recorded,
                 factors=self.factors(parameters),
                 treatments=tuple(self.treatments(parameters)),
                 contrasts=contrasts,
@@ -229,7 +251,7 @@ class Experiment:
                 until_decided=parameters.until_decided,
                 fresh_blocks=parameters.fresh_blocks,
                 design=parameters.block_design,
-                seed=seed,
+                seed=parameters.seed or 0,
                 warnings=(*self.warnings(parameters), *too_few_blocks(contrasts, blocks)),
             )
         except ValidationError as error:
