@@ -18,7 +18,7 @@ from perflab.cluster.hosts import host_name
 from perflab.host import facts
 from perflab.host.lock import measurement_lock
 from perflab.paths import lock_path, runs_dir
-from perflab.progress_bar import progress
+from perflab.progress import progress
 from perflab.recordings import Run, RunRecord, RunWriter, TreatmentRecord, new_run_id, trial_id
 from perflab.recordings.columns import REQUESTS, SAMPLES
 from perflab.trials.events import Finished, RunBegun

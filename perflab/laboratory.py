@@ -21,7 +21,7 @@ from perflab.load.shown import LoadSummary
 from perflab.notebook import assigned_names, given_values
 from perflab.parameters import did_you_mean
 from perflab.paths import figures_dir, runs_dir
-from perflab.progress_bar import progress
+from perflab.progress import progress
 from perflab.recordings import Run
 from perflab.reports import findings as findings_in_words
 from perflab.reports.comparison_shown import shown_comparison

@@ -174,7 +174,7 @@ def test_every_setting_that_the_lab_reads_is_known() -> None:
     """Labels of services begin alike, and are no settings."""
     labels = {"PERFLAB_PROJECT", "PERFLAB_SERVICE", "PERFLAB_TOKEN"}
     places = Path(variables.__file__).parents[1]
-    text = (places / "paths.py").read_text() + (places / "progress_bar.py").read_text()
+    text = (places / "paths.py").read_text() + (places / "progress.py").read_text()
     words = {word.strip('"`') for word in text.split() if word.strip('"`,').startswith("PERFLAB_")}
     whole = {word for word in words if word.replace("_", "").isalpha()}
     assert whole <= {*variables.KNOWN, *labels}
