@@ -22,7 +22,7 @@ from perflab.imports.columns import (
 from perflab.imports.formats import Format, check_tool, common_format
 from perflab.imports.loads import Load, check_names, loads_of
 from perflab.imports.told import TABLE
-from perflab.instruments.other_results import REQUEST
+from perflab.instruments.other_load import REQUEST
 from perflab.recordings import (
     Remark,
     Run,

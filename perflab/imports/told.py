@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from perflab.errors import ImportRefused
-from perflab.instruments.other_results import REQUEST
+from perflab.instruments.other_load import REQUEST
 from perflab.percentiles import OF_LOADS, percentiles_of
 from perflab.recordings import Remark
 from perflab.recordings.columns import declared_schema
