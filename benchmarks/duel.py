@@ -8,7 +8,7 @@ difference larger than 3%) and different; how wide their intervals were, and wha
 
 A planted 5% lies above the margin of 3%: of A/A "different" is a false alarm. Designs are compared
 at equal time, which is in the table: choose the seconds of a trial so that duels take as long,
-``--designs trials=1 slices=0.5 duet=1.2``. Take an idle machine, and 20 of each.
+``--designs trials=1 slices=0.5``. Take an idle machine, and 20 of each.
 """
 
 from __future__ import annotations

@@ -19,8 +19,10 @@ from perflab.trials.conductor import Order
 OPEN: Mapping[str, Any] = {"backend": "auto", "seed": None}
 
 
-def asked_for(chosen: Experiment, given: Mapping[str, Any]) -> RunParameters:
+def asked_for(chosen: Experiment, given: Mapping[str, Any] | RunParameters) -> RunParameters:
     """Return the parameters of the run that ``given`` asks for.
+
+    Those that the experiment has checked are taken as they are.
 
     With ``from_run`` or ``resume`` they are the recorded run's own, its seed and backend included;
     what an older run did not record is None. ``from_run`` and ``resume`` then name that run itself:
@@ -28,7 +30,7 @@ def asked_for(chosen: Experiment, given: Mapping[str, Any]) -> RunParameters:
 
     Parameters
     ----------
-    given : mapping
+    given : mapping or RunParameters
         What the user gave; defaults are left out, for they would be taken as given.
 
     Raises
@@ -36,6 +38,10 @@ def asked_for(chosen: Experiment, given: Mapping[str, Any]) -> RunParameters:
     ParameterError
         Every problem: what is wrong in itself, or every parameter in which the run differs.
     """
+    if isinstance(given, RunParameters):
+        if chosen.has_checked(given):
+            return given
+        given = {name: getattr(given, name) for name in given.model_fields_set}
     references = [name for name in ("from_run", "resume") if given.get(name) not in (None, "")]
     if not references:
         return chosen.check(given)

@@ -20,7 +20,7 @@ from perflab.load.shown import LoadSummary
 from perflab.notebook import assigned_names, given_values
 from perflab.parameters import did_you_mean
 from perflab.paths import figures_dir, runs_dir
-from perflab.progress_bar import progress
+from perflab.progress import progress
 from perflab.recordings import Run
 from perflab.reports import findings as findings_in_words
 from perflab.reports.comparison_shown import shown_comparison
@@ -66,8 +66,6 @@ def run(experiment: str, parameters: Mapping[str, Any] | RunParameters | None = 
         Nothing, or not everything, was measured; committed trials are kept.
     """
     chosen = systems.experiment(experiment)
-    if isinstance(parameters, RunParameters):
-        parameters = {name: getattr(parameters, name) for name in parameters.model_fields_set}
     checked = asked_for(chosen, parameters or {})
     if checked.from_run:
         return existing(checked.from_run, experiment, "from_run")

@@ -1,14 +1,15 @@
-"""papermill's own engine, with a bar that counts trials while an experiment measures.
+"""papermill's own engine, which tells of trials while an experiment measures.
 
 A cell that measures takes nearly all of a notebook's time, so a bar of cells stands still for
-minutes. papermill finds this engine by its entry point and takes it as the default; a notebook
-that makes no run is executed, and its bar moves, as ever. Import papermill, not this module:
-papermill loads it while it is being imported itself.
+minutes: where a bar is wanted, it gives way to the lines of the run. papermill finds this engine by
+its entry point and takes it as the default; of a notebook that makes no run the bar stays. Import
+papermill, not this module: papermill loads it while it is being imported itself.
 """
 
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,61 +21,29 @@ from papermill.engines import NBClientEngine, papermill_engines
 from traitlets import Unicode
 from traitlets.config import Config
 
-from perflab.following import followed
 from perflab.host.temporary_folders import temporary
-from perflab.progress_bar import minutes
-from perflab.trials.events import Event, Finished, TrialBegun, TrialDone
+from perflab.progress import Terminal, followed
+from perflab.trials.events import Event
 
 # Of what a kernel said past its notebook, the end is kept.
 MOST_WORDS = 4000
 # Modules of a notebook take up to half a second to go; a busy kernel does not end by itself.
 IDLE_ENDS_WITHIN_S = 2.0
-BAR = "{desc}: {n_fmt}/{total_fmt} trials |{bar}| {elapsed}{postfix}"
 
 
-class TrialsBar:
-    """Turns papermill's bar of cells into one of trials when the first trial is announced."""
+class TrialsShown:
+    """Shows a run on standard error, in place of papermill's bar of cells once there is one."""
 
     def __init__(self, manager: Any) -> None:
         self._manager = manager
-        self._bar: Any = None
-        self._refused = 0
-        self._bound = "about"
+        self._terminal = Terminal(sys.stderr)
 
     def __call__(self, event: Event) -> None:
         """Show one event of the run."""
-        left_s = None
-        match event:
-            case TrialBegun():
-                self._take_over(event.of)
-                self._bound = "at most" if event.at_most else "about"
-                self._bar.n, left_s = event.number - 1, event.left_s
-                self._bar.set_description_str(event.label, refresh=False)
-            case TrialDone() if self._bar is not None:
-                self._bar.n, left_s = self._bar.n + 1, event.left_s
-                self._refused += event.state != "valid"
-            case Finished() if self._bar is not None:
-                self._bar.set_description_str("measured; tables and figures", refresh=False)
-            case _:
-                return
-        self._bar.set_postfix_str(self._postfix(left_s), refresh=True)
-
-    def _take_over(self, trials: int) -> None:
-        """Keep the bar from papermill, which would go on counting cells with it."""
-        if self._bar is None:
-            self._bar, self._manager.pbar = self._manager.pbar, None
-            self._bar.bar_format = BAR
-        self._bar.total = trials
-
-    def _postfix(self, left_s: float | None) -> str:
-        left = f"{self._bound} {minutes(left_s)} left" if left_s else ""
-        refused = f"{self._refused} not valid" if self._refused else ""
-        return ", ".join(text for text in (left, refused) if text)
-
-    def close(self) -> None:
-        """Leave the bar as it stands."""
-        if self._bar is not None:
-            self._bar.close()
+        bar, self._manager.pbar = self._manager.pbar, None
+        if bar is not None:
+            bar.close()
+        self._terminal(event)
 
 
 class HeardKernelManager(AsyncKernelManager):
@@ -122,7 +91,7 @@ def last_words(words: Path) -> Iterator[None]:
 
 
 class TrialsEngine(NBClientEngine):  # type: ignore[misc]
-    """papermill's engine with a :class:`TrialsBar` where a bar is wanted, and a private kernel.
+    """papermill's engine with :class:`TrialsShown` where a bar is wanted, and a private kernel.
 
     The kernel talks through sockets in a folder that only this user can enter: its default, plain
     TCP on loopback, can be read by others on some hosts, and warns of it in every output.
@@ -141,12 +110,8 @@ class TrialsEngine(NBClientEngine):  # type: ignore[misc]
             )
             if nb_man.pbar is None:
                 return super().execute_managed_notebook(nb_man, kernel_name, **options)
-            bar = TrialsBar(nb_man)
-            try:
-                with followed(bar):
-                    return super().execute_managed_notebook(nb_man, kernel_name, **options)
-            finally:
-                bar.close()
+            with followed(TrialsShown(nb_man)):
+                return super().execute_managed_notebook(nb_man, kernel_name, **options)
 
 
 papermill_engines.register(None, TrialsEngine)

@@ -16,10 +16,9 @@ from papermill.exceptions import PapermillExecutionError
 
 from perflab.durable import remove_broken_off, replace_file
 from perflab.errors import NotebookFailed
-from perflab.following import followed
 from perflab.host.temporary_folders import temporary
 from perflab.paths import figures_dir, foreign_environment, notebook_file, project_root
-from perflab.progress_bar import Terminal
+from perflab.progress import Terminal, followed
 from perflab.systems import experiment
 from perflab.trials.events import Event, RunBegun
 

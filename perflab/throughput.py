@@ -1,5 +1,8 @@
 """Throughput, by the one definition of the whole lab: successes done in (begin, end], per second.
 
+In the windows of a closed loop it is an estimate of that for the loop without windows, from shares
+of requests (:mod:`perflab.load.cycles`).
+
 A window includes its end and not its begin, so that of windows in a row none counts a success that
 its neighbour counts.
 """
@@ -29,6 +32,6 @@ def completed_in(done_ns: np.ndarray, spans: np.ndarray) -> int:
     return int(((which >= 0) & (done_ns <= spans[which, 1])).sum())
 
 
-def per_second(count: int, begin_ns: int, end_ns: int) -> float:
+def per_second(count: float, begin_ns: int, end_ns: int) -> float:
     """Return a count as a rate over a window; NaN where that has no length."""
     return count / (end_ns - begin_ns) * 1e9 if end_ns > begin_ns else math.nan

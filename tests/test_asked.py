@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from perflab import laboratory
+from perflab.asked import asked_for, order_of
 from perflab.errors import ParameterError
 from perflab.notebook import given_values
 from perflab.systems import experiment
@@ -144,3 +146,28 @@ def test_lists_are_given_when_they_differ_from_the_tuples_that_are_defaults() ->
         "b": [1],
         "c": 1,
     }
+
+
+def test_a_notebooks_run_is_planned_once_and_its_seed_drawn_for_every_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    chosen = experiment("synchronous_commit")
+    made: list[object] = []
+    counted = replace(chosen, treatments=lambda each: made.append(each) or chosen.treatments(each))
+    monkeypatch.setattr("perflab.systems.experiment", lambda _: counted)
+    checked = in_notebook(blocks=3)
+    asked = asked_for(counted, checked)
+    assert asked is checked
+    first, second = (order_of(counted, asked).plan for _ in range(2))
+    assert len(made) == 1
+    assert first.seed != second.seed
+    assert first.parameters["seed"] == first.seed
+    assert first.treatments == second.treatments
+
+
+def test_parameters_that_were_changed_after_their_check_are_planned_anew() -> None:
+    chosen = experiment("synchronous_commit")
+    checked = chosen.check({"blocks": 3, "seed": 7})
+    assert chosen.plan(checked).blocks == 3
+    assert chosen.plan(checked.model_copy(update={"blocks": 5})).blocks == 5
+    assert chosen.check({"blocks": 3, "seed": 7}) == checked

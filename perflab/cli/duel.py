@@ -68,8 +68,8 @@ def command(
     design: Annotated[
         str,
         _option(
-            "how variants share a block's time: auto (slices where responses are short), trials, "
-            "slices or duet",
+            "how variants share a block's time: auto (slices where responses are short), trials "
+            "or slices",
             VERDICT,
         ),
     ] = "",

@@ -38,7 +38,7 @@ def command(
     from perflab.numerals import counted
     from perflab.papermill_job import execute
     from perflab.parameters import parse_assignments
-    from perflab.progress_bar import minutes
+    from perflab.progress import minutes
     from perflab.reports.verdicts import to_terminal, verdict_table
     from perflab.systems import experiments
 

@@ -141,7 +141,7 @@ def _print_plan(sweep: Sweep, cells: Sequence[Cell], whole: bool) -> None:
 
 
 def _time_and_disk(each: Estimate) -> tuple[str, str]:
-    from perflab.progress_bar import minutes
+    from perflab.progress import minutes
 
     if each.seconds is None or each.size_bytes is None:
         return "?", "?"
@@ -150,7 +150,7 @@ def _time_and_disk(each: Estimate) -> tuple[str, str]:
 
 def _in_all(cells: Sequence[Cell], estimates: Sequence[Estimate]) -> str:
     from perflab.numerals import counted
-    from perflab.progress_bar import minutes
+    from perflab.progress import minutes
 
     known = [each for each in estimates if each.seconds is not None]
     what = f"{counted(len(cells), 'cell')}, {sum(cell.trials for cell in cells)} trials"

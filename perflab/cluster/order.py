@@ -16,7 +16,7 @@ from perflab.durable import explained, replace_file
 from perflab.errors import PerflabError, RunInterrupted
 from perflab.host.temporary_folders import temporary
 from perflab.paths import figures_dir, runs_dir
-from perflab.progress_bar import Narrator
+from perflab.progress import Narrator
 from perflab.sweeps.attempt import carry_out, goes_on_with, interrupted
 from perflab.sweeps.cells import Cell
 from perflab.sweeps.journal import AttemptEnded, CellState, parse_end

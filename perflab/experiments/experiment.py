@@ -6,9 +6,9 @@ import inspect
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, PrivateAttr, ValidationError, field_validator, model_validator
 
 from perflab.analysis.methods.repeated_looks import planned
 from perflab.analysis.treatments.open_claims import can_be_decided
@@ -24,7 +24,7 @@ from perflab.recordings import (
     UntilDecided,
 )
 from perflab.recordings.responses import COMMON
-from perflab.trials.designs import DUET_MS, LONGEST_MS, Design, Kind
+from perflab.trials.designs import LONGEST_MS, Design, Kind
 from perflab.trials.plan import RunPlan, Treatment
 from perflab.trials.plan_obstacles import obstacles
 
@@ -40,6 +40,9 @@ class RunParameters(Parameters):
     every block (``fresh_blocks``), that is noise, and not an effect of the treatment (``lab_check``
     shows it; T. Kalibera, R. Jones, ISMM 2013).
     """
+
+    # What was planned when they were checked, for the run: planning anew could come to another.
+    _planned: RunPlan | None = PrivateAttr(default=None)
 
     backend: Literal["auto", "docker", "process"] = Field(
         default="auto",
@@ -94,6 +97,12 @@ class RunParameters(Parameters):
         description="seconds to wait while another measurement holds this machine",
     )
 
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Return a copy, which is planned anew."""
+        copied = super().model_copy(update=update, deep=deep)
+        copied._planned = None
+        return copied
+
     @field_validator("blocks", mode="before")
     @classmethod
     def _a_number_or_until_decided(cls, blocks: Any) -> Any:
@@ -142,31 +151,28 @@ class DesignParameters(RunParameters):
     design: Kind = Field(
         default="auto",
         description="how the treatments of a block share its time: in whole trials, one after the "
-        "other; in slices, which take turns within a second; as a duet, two at the same time; "
+        "other; in slices, which take turns within a second; "
         "auto: slices where load and responses allow them, else trials",
     )
     slice_ms: float | None = Field(
         default=None,
         ge=20,
         le=LONGEST_MS,
-        description="with design = slices or duet: length of a slice, of which the first fifth is "
-        "not counted; none: as short as responses allow (duet: 300)",
+        description="with design = slices: length of a slice, of which the first fifth is not "
+        "counted; none: as short as responses allow",
     )
 
     @model_validator(mode="after")
     def _slices_have_a_length(self) -> DesignParameters:
-        if self.slice_ms is not None and self.design not in ("slices", "duet"):
+        if self.slice_ms is not None and self.design != "slices":
             raise ValueError(
-                f"slice_ms = {self.slice_ms:g} goes with design = slices or duet; design is "
-                f"{self.design}"
+                f"slice_ms = {self.slice_ms:g} goes with design = slices; design is {self.design}"
             )
         return self
 
     @property
     def block_design(self) -> Design:
         """How the trials of a block share its time."""
-        if self.design == "duet":
-            return Design(kind="duet", slice_ms=self.slice_ms or DUET_MS)
         return Design(kind=self.design, slice_ms=self.slice_ms)
 
 
@@ -207,12 +213,25 @@ class Experiment:
             The experiment itself is wrong.
         """
         checked = check(self.parameters, values, self._subject)
-        self.plan(checked)
+        checked._planned = self._plan(checked)
         return checked
 
+    def has_checked(self, parameters: RunParameters) -> bool:
+        """Say whether these parameters are what :meth:`check` returned."""
+        planned = parameters._planned
+        return planned is not None and planned.experiment == self.name
+
     def plan(self, parameters: RunParameters) -> RunPlan:
-        """Return the plan of a run with these parameters; raises as :meth:`check` does."""
-        seed = parameters.seed if parameters.seed is not None else secrets.randbelow(2**31)
+        """Return the plan of a run with these parameters; raises as :meth:`check` does.
+
+        Of parameters that were checked it is the plan by which they were. A seed that they leave
+        open is drawn anew every time.
+        """
+        planned = parameters._planned if self.has_checked(parameters) else None
+        plan = planned or self._plan(parameters)
+        return plan.seeded(secrets.randbelow(2**31)) if parameters.seed is None else plan
+
+    def _plan(self, parameters: RunParameters) -> RunPlan:
         recorded = parameters.model_dump(mode="json", exclude=set(OF_THE_CALL))
         blocks = parameters.planned_blocks
         try:
@@ -224,7 +243,7 @@ class Experiment:
                 steady=self.steady,
                 title=self.title,
                 question=self.question,
-                parameters={**recorded, "seed": seed},
+                parameters=recorded,
                 factors=self.factors(parameters),
                 treatments=tuple(self.treatments(parameters)),
                 contrasts=contrasts,
@@ -232,7 +251,7 @@ class Experiment:
                 until_decided=parameters.until_decided,
                 fresh_blocks=parameters.fresh_blocks,
                 design=parameters.block_design,
-                seed=seed,
+                seed=parameters.seed or 0,
                 warnings=(*self.warnings(parameters), *too_few_blocks(contrasts, blocks)),
             )
         except ValidationError as error:

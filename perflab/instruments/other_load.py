@@ -6,95 +6,82 @@ import json
 import math
 import time
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar
 
 import pandas as pd
-from pydantic import Field, model_validator
+from pydantic import Field
 
+from perflab.errors import StackError
 from perflab.instruments.instrument import Instrument, Load, Look, Observation, Scene, no_node
-from perflab.instruments.other_generator import OtherGenerator
-from perflab.instruments.other_results import REQUEST, absent, told_columns, told_requests
 from perflab.load.workload import Workload
 from perflab.recordings import Reason
+from perflab.recordings.responses import at_least_column
+from perflab.stacks.asking import exchange
+from perflab.stacks.json_pointer import find
 from perflab.stacks.patience import go_on
 from perflab.stacks.plan import StackPlan
-from perflab.stacks.spec import load_service
 
 TABLE = "other_load"
+# Of each request of the other generator; where it does not tell one, NaN or an empty text.
+REQUEST: Mapping[str, str] = {
+    "place": "int64",
+    "start_ms": "double",
+    "first_byte_ms": "double",
+    "end_ms": "double",
+    "bytes": "double",
+    "outcome": "string",
+}
+START_WITHIN_S, PATIENCE_S = 10.0, 1.0
 # So long may a wait go on before it is asked whether somebody wants to end.
 LOOK_EVERY_S = 0.2
-Column = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
-Path = Annotated[str, Field(pattern=r"^/[\x21-\x7e]*$")]
+SHOWN_CHARACTERS = 300
 Pointer = Annotated[str, Field(pattern=r"^(/|$)")]
 
 
 class OtherLoad(Instrument):
     """Starts a load that another generator makes, waits for its end, and takes its numbers over.
 
-    The generator may be a part of the service that it loads. It is told what to do in three steps:
-    ``body`` is posted to ``path`` of ``node``, which starts it (any 2xx); its answer names, at the
-    pointer ``results``, the path at which its results are; they are looked at there every
-    ``poll_s`` until their ``status`` is none of ``under_way``. Pointers are JSON Pointers (RFC
-    6901). With ``bearer`` all of them show the stack's secret as token.
+    The generator may be a part of the service that it loads. ``body`` is posted to ``path`` of
+    ``node``, which starts it (any 2xx); the answer's ``results`` is the path of its results, which
+    are looked at every ``poll_s`` until their ``status`` is no longer "running". With ``bearer``
+    both show the stack's secret as token.
 
     **The lab vouches for none of its numbers**: not its clock, nor what it takes for a success, nor
-    whether it was held up itself. So name the ``columns`` (to each its pointer into the results)
-    after who counted, and declare them as responses that say so: "as the service's own generator
-    counts". A number that is a lower bound, since requests of that load were cut off, is one here
-    too: ``at_least_if`` has by column the pointers of which none may lead to true, or to a number
-    but 0. The table ``other_load`` holds its requests where ``requests`` points to a list of them;
-    ``request_fields`` says where in each of them its instants, bytes and outcome stand.
+    whether it was held up itself. So name the ``columns`` (to each its JSON Pointer, RFC 6901, into
+    the results) after who counted, and declare them as responses that say so: "as the service's own
+    generator counts". A number that is a lower bound, since requests of that load were cut off, is
+    one here too: ``at_least_if`` has by column the pointers of which none may lead to true, or to a
+    number but 0. The table ``other_load`` holds its requests where ``requests`` points to a list of
+    them; ``request_fields`` says where in each of them its instants, bytes and outcome stand.
 
     It begins right before the lab's own load, and is looked at when that is over: before that every
     look would take a little of a loop that may be what is measured. Put it last in a treatment's
     instruments: the first to end, the others look on until its load is over. A service that is held
-    up answers no look: each is given up after ``patience_s``, and is no fault. A trial fails where
-    the load is refused, not over ``longest_s`` after its start, or its service gone; then services
-    start afresh, and nothing of it meets the next trial. It is invalid where that load did not end
-    as one of ``completed``, or does not tell a number.
+    up answers no look, which is no fault. A trial fails where the load is refused, not over
+    ``longest_s`` after its start, or its service gone; then services start afresh. It is invalid
+    where that load did not end as "completed", or does not tell a number.
     """
 
     tables: ClassVar = {TABLE: REQUEST}
 
     node: str
-    path: Path
+    path: str
     body: Mapping[str, Any] = Field(default_factory=dict)
     bearer: bool = False
-    results: Pointer = "/results"
-    status: Pointer = "/status"
-    under_way: tuple[str, ...] = ("running",)
-    completed: tuple[str, ...] = ("completed",)
-    columns: Mapping[Column, Pointer] = Field(min_length=1)
-    at_least_if: Mapping[Column, tuple[Pointer, ...]] = Field(default_factory=dict)
+    columns: Mapping[str, Pointer] = Field(min_length=1)
+    at_least_if: Mapping[str, tuple[Pointer, ...]] = Field(default_factory=dict)
     requests: Pointer | None = None
     request_fields: Mapping[str, Pointer] = Field(default_factory=dict)
     poll_s: float = Field(default=1.0, gt=0, le=60)
-    patience_s: float = Field(default=1.0, gt=0, le=10)
-    start_within_s: float = Field(default=10.0, gt=0, le=60)
     longest_s: float = Field(gt=0, le=86_400)
-
-    @model_validator(mode="after")
-    def _bounds_what_it_has(self) -> Self:
-        if unknown := sorted(set(self.at_least_if) - set(self.columns)):
-            raise ValueError(f"at_least_if: {', '.join(unknown)} is none of the columns")
-        if unknown := sorted(set(self.request_fields) - (set(REQUEST) - {"place"})):
-            raise ValueError(f"request_fields: {', '.join(unknown)} is no column of '{TABLE}'")
-        if self.request_fields and self.requests is None:
-            raise ValueError("request_fields goes with requests: where is the list of them?")
-        return self
 
     def look(self, scene: Scene) -> Look:
         """Return the look at one trial."""
         return _OtherLoad(self, scene)
 
     def obstacles(self, stack: StackPlan, workload: Workload) -> Iterable[str]:  # noqa: ARG002
-        """Return that there is no such node, or that it knows no secret that it could be shown."""
-        if problems := no_node("other load", self.node, stack):
-            return problems
-        service = stack.node(self.node).service
-        if not self.bearer or load_service(service).takes_secret:
-            return []
-        return [f"other load: service '{service}' takes no secret: nothing to show as its token"]
+        """Return that there is no such node."""
+        return no_node("other load", self.node, stack)
 
 
 class _OtherLoad(Look):
@@ -102,11 +89,8 @@ class _OtherLoad(Look):
         self._settings = settings
         self._scene = scene
         launch = scene.instance(settings.node).launch
-        self._generator = OtherGenerator(
-            launch.port,
-            f"POST {settings.path} of node '{settings.node}'",
-            launch.secret if settings.bearer else "",
-        )
+        self._port, self._token = launch.port, launch.secret if settings.bearer else ""
+        self._name = f"POST {settings.path} of node '{settings.node}'"
         self._deadline_s = math.inf
         self._place = ""
         self._answer: Any = None
@@ -116,9 +100,11 @@ class _OtherLoad(Look):
         """Start the other load."""
         wanted = self._settings
         self._deadline_s = time.monotonic() + wanted.longest_s
-        self._place = self._generator.start(
-            wanted.path, wanted.body, wanted.results, wanted.start_within_s
-        )
+        status, text = self._ask("POST", wanted.path, dict(wanted.body), START_WITHIN_S)
+        place = self._text_at("/results", self._read(status, text, "its start"))
+        if not place.startswith("/"):
+            raise self._failure(f"its start was answered with '{place}', which is no path")
+        self._place = place
 
     def end(self) -> None:
         """Wait until the other load is over.
@@ -133,7 +119,10 @@ class _OtherLoad(Look):
             The user wants to end.
         """
         while not self._is_over():
-            self._rest()
+            until_s = min(time.monotonic() + self._settings.poll_s, self._deadline_s)
+            while (left_s := until_s - time.monotonic()) > 0:
+                time.sleep(min(LOOK_EVERY_S, left_s))
+                self._go_on()
 
     def left(self) -> Mapping[str, pd.DataFrame]:
         """Return its own record of its requests, as far as it was told."""
@@ -149,40 +138,131 @@ class _OtherLoad(Look):
         """Return what the other generator tells, or why that cannot be taken."""
         wanted = self._settings
         try:
-            return Observation(self._columns(), self.left())
+            if self._status != "completed":
+                raise LookupError(f"its load ended as '{self._status}': {json.dumps(self._answer)}")
+            if wanted.requests is not None:
+                told_requests(self._answer, wanted.requests, wanted.request_fields)
+            columns = told_columns(self._answer, wanted.columns, wanted.at_least_if)
+            return Observation(columns, self.left())
         except LookupError as problem:
-            said = self._generator.shown(str(problem.args[0]))
-            text = f"{self._generator.name} says nothing that can be used: {said}"
+            said = self._shown(str(problem.args[0]))
+            text = f"{self._name} says nothing that can be used: {said}"
             reason = Reason(code="other_load.results", side="server", text=text)
-            return Observation(absent(wanted.columns), self.left(), reasons=[reason])
-
-    def _columns(self) -> dict[str, float]:
-        wanted = self._settings
-        if self._status not in wanted.completed:
-            raise LookupError(f"its load ended as '{self._status}': {json.dumps(self._answer)}")
-        if wanted.requests is not None:
-            told_requests(self._answer, wanted.requests, wanted.request_fields)
-        return told_columns(self._answer, wanted.columns, wanted.at_least_if)
+            nothing = dict.fromkeys(wanted.columns, math.nan)
+            return Observation(nothing, self.left(), reasons=[reason])
 
     def _is_over(self) -> bool:
-        wanted = self._settings
         self._go_on()
         left_s = self._deadline_s - time.monotonic()
         if left_s <= 0:
-            raise self._generator.failure(f"not over within longest_s = {wanted.longest_s:g}")
-        patience_s = min(wanted.patience_s, max(LOOK_EVERY_S, left_s))
-        known = self._generator.look(self._place, wanted.status, patience_s)
-        if known is None:
+            raise self._failure(f"not over within longest_s = {self._settings.longest_s:g}")
+        patience_s = min(PATIENCE_S, max(LOOK_EVERY_S, left_s))
+        try:
+            status, text = self._ask("GET", self._place, None, patience_s)
+        except StackError:
+            # One that is held up is silent; whether it lives is asked of its process.
             self._scene.residents.check_alive(self._scene.treatment)
             return False
-        self._status, self._answer = known
-        return self._status not in wanted.under_way
-
-    def _rest(self) -> None:
-        until_s = min(time.monotonic() + self._settings.poll_s, self._deadline_s)
-        while (left_s := until_s - time.monotonic()) > 0:
-            time.sleep(min(LOOK_EVERY_S, left_s))
-            self._go_on()
+        self._answer = self._read(status, text, "its results")
+        self._status = self._text_at("/status", self._answer)
+        return self._status != "running"
 
     def _go_on(self) -> None:
-        go_on(self._scene.interrupted, f"while another load was under way ({self._generator.name})")
+        go_on(self._scene.interrupted, f"while another load was under way ({self._name})")
+
+    def _ask(self, method: str, path: str, body: Any, within_s: float) -> tuple[int, str]:
+        return exchange(self._port, method, path, body, within_s, self._token)
+
+    def _read(self, status: int, text: str, what: str) -> Any:
+        try:
+            answer = json.loads(text)
+        except ValueError:
+            answer = None
+        if not 200 <= status < 300 or answer is None:
+            raise self._failure(f"{what} was answered {status}: {text}")
+        return answer
+
+    def _text_at(self, pointer: str, answer: Any) -> str:
+        try:
+            value = find(answer, pointer)
+        except KeyError:
+            value = None
+        if not isinstance(value, str):
+            raise self._failure(f"no text at '{pointer}' of its answer: {json.dumps(answer)}")
+        return value
+
+    def _failure(self, what: str) -> StackError:
+        return StackError(f"the other load ({self._name}): {self._shown(what)}")
+
+    def _shown(self, text: str) -> str:
+        """Return the beginning of a text, without the token that it may repeat."""
+        plain = text.replace(self._token, "(token)") if self._token else text
+        return plain.strip()[:SHOWN_CHARACTERS]
+
+
+def told_columns(
+    answer: Any, columns: Mapping[str, str], bounds: Mapping[str, tuple[str, ...]]
+) -> dict[str, float]:
+    """Return the numbers that an answer holds, by column; ``null`` is NaN.
+
+    Where a pointer of ``bounds`` leads to true or a number other than 0, the column is NaN, and
+    ``*_at_least`` has the number, as of the lab's own bounds.
+
+    Raises
+    ------
+    LookupError
+        There is no number at a pointer; the message names it.
+    """
+    found: dict[str, float] = {}
+    for column, pointer in columns.items():
+        value = _number(answer, pointer)
+        # All are asked, so that a pointer that leads nowhere is told of in every trial.
+        cut_off = [_number(answer, each, or_bool=True) for each in bounds.get(column, ())]
+        if any(cut_off):
+            found |= {column: math.nan, at_least_column(column): value}
+        else:
+            found[column] = value
+    return found
+
+
+def told_requests(answer: Any, pointer: str, fields: Mapping[str, str]) -> pd.DataFrame:
+    """Return the other generator's own record of its requests, with the columns of ``REQUEST``.
+
+    Raises
+    ------
+    LookupError
+        There is no such list, or a request of it lacks a field; the message says which.
+    """
+    listed = _at(answer, pointer)
+    if not isinstance(listed, list):
+        raise LookupError(f"no list at '{pointer}'")
+    rows = [{"place": place, **_request(each, fields)} for place, each in enumerate(listed)]
+    return pd.DataFrame(rows, columns=[*REQUEST])
+
+
+def _request(told: Any, fields: Mapping[str, str]) -> dict[str, Any]:
+    nothing = {"string": "", "double": math.nan}
+    row: dict[str, Any] = {name: nothing.get(kind) for name, kind in REQUEST.items()}
+    del row["place"]
+    for name, pointer in fields.items():
+        is_text = REQUEST[name] == "string"
+        row[name] = str(_at(told, pointer)) if is_text else _number(told, pointer)
+    return row
+
+
+def _number(document: Any, pointer: str, or_bool: bool = False) -> float:
+    value = _at(document, pointer)
+    if value is None:
+        return 0.0 if or_bool else math.nan
+    if isinstance(value, bool) and not or_bool:
+        raise LookupError(f"no number at '{pointer}' but {str(value).lower()}")
+    if not isinstance(value, (int, float)) or math.isinf(value):
+        raise LookupError(f"no number at '{pointer}'")
+    return float(value)
+
+
+def _at(document: Any, pointer: str) -> Any:
+    try:
+        return find(document, pointer)
+    except KeyError as step:
+        raise LookupError(f"nothing at '{pointer}': it has no {step}") from None

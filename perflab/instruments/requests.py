@@ -77,7 +77,6 @@ def request_columns(result: LoadResult) -> dict[str, Any]:
     response = times_of(result).numbers(OF_TRIALS)
     service = times_of(result, "sent_ns").numbers(OF_TRIALS)
     wait = times_of(result, "started_ns", "sent_ns").numbers(OF_TRIALS)
-    measured = len(result.measured(lambda rows: rows["error"]))
     given = ("mean", *(f"p{share}" for share in OF_TRIALS), "max")
     bounds = {f"{name}_ms": response[name] for name in given}
     bounds |= {f"service_{name}_ms": service[name] for name in ("mean", "p99")}
@@ -90,7 +89,7 @@ def request_columns(result: LoadResult) -> dict[str, Any]:
         "service_p99_ms": service["p99"].comparable,
         "connection_wait_p50_ms": wait["p50"].value,
         "connection_wait_p99_ms": wait["p99"].value,
-        "client_cpu_us_per_request": result.cpu_ns / 1e3 / max(1, measured),
+        "client_cpu_us_per_request": result.cpu_ns / 1e3 / max(1, result.requests_counted),
     }
 
 

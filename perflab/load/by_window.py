@@ -20,8 +20,8 @@ def window_table(result: LoadResult) -> pd.DataFrame:
     -------
     DataFrame
         ``window``, its instants ``begin_ns``, ``counted_ns`` and ``end_ns``; ``completed``, the
-        successes done in the counted part, ``throughput_rps``, that over its length, and
-        ``finished``, all successes until the next window begins: what CPU time is divided by;
+        successes done in the counted part, and ``finished``, all successes until the next window
+        begins: what CPU time is divided by;
         ``mean_ms``, the mean response time of the successes planned in the counted part, without
         the pauses of their service;
         ``sent_after``, what was planned in the window and sent after its end; ``in_flight``, what
@@ -40,54 +40,26 @@ def window_table(result: LoadResult) -> pd.DataFrame:
     planned, sent, done, error = (
         np.concatenate(rows[first : first + count]) for first in range(0, len(rows), count)
     )
-    return table_of(result.windows, planned, sent, done, error == 0, result.pauses)
-
-
-def table_of(
-    windows: np.ndarray,
-    planned: np.ndarray,
-    sent: np.ndarray,
-    done: np.ndarray,
-    good: np.ndarray,
-    pauses: np.ndarray,
-) -> pd.DataFrame:
-    """Return the table of :func:`window_table` of whatever was planned, sent and done.
-
-    Parameters
-    ----------
-    windows : array, shape (windows, 3)
-        As of :func:`perflab.load.windows.instants_of`.
-    planned, sent, done : array of int64, shape (n,)
-        Instants in ns.
-    good : array of bool, shape (n,)
-        Which of them succeeded.
-    pauses : array of int64, shape (pauses, 2)
-        When their service was paused, in ns.
-    """
+    windows, good = result.windows, error == 0
     by_planned, by_done = np.sort(planned), np.sort(done)
     good_done = np.sort(done[good])
     begin, counted, end = windows[:, BEGIN], windows[:, COUNTED], windows[:, END]
     follows = np.append(begin[1:], max(int(end[-1]), int(done.max(initial=0))) + 1)
-    completed = _until(good_done, end) - _until(good_done, counted)
-    lengths_s = (end - counted) / 1e9
     table = pd.DataFrame(
         {
             "window": np.arange(len(windows)),
             "begin_ns": begin,
             "counted_ns": counted,
             "end_ns": end,
-            "completed": completed,
-            "throughput_rps": np.divide(
-                completed, lengths_s, out=np.full(len(end), np.nan), where=lengths_s > 0
-            ),
+            "completed": _until(good_done, end) - _until(good_done, counted),
             "finished": _until(good_done, follows) - _until(good_done, begin),
-            "mean_ms": _means_ms(planned[good], done[good], windows, pauses),
+            "mean_ms": _means_ms(planned[good], done[good], windows, result.pauses),
             "sent_after": _sent_after(planned, sent, windows),
             "in_flight": np.searchsorted(by_planned, end) - _until(by_done, end),
             "carried_over": np.searchsorted(by_planned, follows) - _until(by_done, follows),
         }
     )
-    kept: pd.DataFrame = table[lengths_s > 0].reset_index(drop=True)
+    kept: pd.DataFrame = table[end > counted].reset_index(drop=True)
     return kept
 
 

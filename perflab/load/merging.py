@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from perflab.load.active_users import active
+from perflab.load.cycles import Cycles
 from perflab.load.failure_stop import FailureStop, mark
 from perflab.load.looks import Looks
 from perflab.load.machine_counts import MachineCounts
@@ -71,9 +72,18 @@ def merged(
         steal_share=before.stolen_until(after),
         kernel=before.counted_until(after),
         windows=windows,
+        cycles=_cycles(workload),
     )
     # Between fewer than two measured starts there is no time that CPU could be a share of.
     return found if found.end_ns > found.begin_ns else replace(found, cpu_ns=0)
+
+
+def _cycles(workload: Workload) -> Cycles | None:
+    """Return what users are busy with in the windows of a closed loop; None of other loads."""
+    arrivals = workload.arrivals
+    if not isinstance(arrivals, ClosedLoop) or arrivals.windows is None:
+        return None
+    return Cycles(round(arrivals.think_time_s * 1e9), round(arrivals.pacing_s * 1e9))
 
 
 def found_stop(

@@ -73,7 +73,7 @@ def summary(result: LoadResult, workload: Workload, found: SelfCheck) -> dict[st
         "throughput_rps": known(result.throughput_rps),
         "offered_rps": _offered(total, result, workload),
         "bytes_received": received,
-        "bytes_per_s": _bytes_per_s(received, seconds, result),
+        "bytes_per_s": _bytes_per_s(received, total, seconds, result),
         **shown("response_time", response.numbers()),
         **shown("service_time", times_of(result, "sent_ns").numbers()),
         **streams(streamed),
@@ -198,9 +198,11 @@ def _seconds(result: LoadResult) -> float:
     return float(max(int(done.max()), result.end_ns) - begin_ns) / 1e9
 
 
-def _bytes_per_s(received: int, seconds: float, result: LoadResult) -> float | None:
-    counted_s = seconds if result.windows is None else result.counted_ns / 1e9
-    return received / counted_s if counted_s else None
+def _bytes_per_s(received: int, total: int, seconds: float, result: LoadResult) -> float | None:
+    if result.windows is None:
+        return received / seconds if seconds else None
+    of_each = received / total if total else 0.0
+    return known(per_second(of_each * result.requests_counted, 0, result.counted_ns))
 
 
 def _offered(total: int, result: LoadResult, workload: Workload) -> float | None:

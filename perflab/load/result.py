@@ -13,6 +13,7 @@ import pandas as pd
 
 from perflab.load.chunk_record import chunks
 from perflab.load.columns import ROW, frame, rows
+from perflab.load.cycles import Cycles
 from perflab.load.failure_stop import FailureStop
 from perflab.load.looks import Looks
 from perflab.load.message_record import messages
@@ -39,7 +40,8 @@ class LoadResult:
     had nothing more to do; ``failure_stop`` the end by a number of failures, if it was that;
     ``first_errors`` the text of the first failure by error class and
     status; ``missed`` the objectives whose miss ended the load; ``windows`` when it sent, if not
-    always (ns, shape (windows, 3): begin, begin of what counts, end); ``pauses`` when its service
+    always (ns, shape (windows, 3): begin, begin of what counts, end); ``cycles`` what its users are
+    busy with in them, where it is a closed loop; ``pauses`` when its service
     was paused (ns, shape (pauses, 2)), for others to have their turn; ``most_streams`` the most
     requests that were under way at a time on one connection, over HTTP/2.
     """
@@ -63,6 +65,7 @@ class LoadResult:
     kernel: Mapping[str, int] = field(default_factory=dict)
     failure_stop: FailureStop | None = None
     windows: np.ndarray | None = None
+    cycles: Cycles | None = None
     pauses: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
     most_streams: int = 0
 
@@ -149,17 +152,28 @@ class LoadResult:
     def rate(self, parts: Iterable[np.ndarray]) -> float:
         """Return the throughput of some of the rows, over the window of all (per second).
 
-        With windows it is over the counted parts of them all, taken together.
+        With windows it is over the counted parts of them all, taken together; a request of a closed
+        loop then counts as the share of its cycle that lies in them.
         """
+        good = (rows[rows["error"] == 0] for rows in parts)
         begin_ns, end_ns = self.window
-        if self.windows is not None:
-            done = (rows["done_ns"][rows["error"] == 0] for rows in parts)
-            return per_second(
-                sum(completed_in(each, self.counted) for each in done), 0, self.counted_ns
-            )
-        done = (rows["done_ns"][rows["error"] == 0] for rows in parts)
-        count = sum(completed(each, begin_ns, end_ns) for each in done)
-        return per_second(count, begin_ns, end_ns)
+        if self.windows is None:
+            count = sum(completed(rows["done_ns"], begin_ns, end_ns) for rows in good)
+            return per_second(count, begin_ns, end_ns)
+        return per_second(sum(map(self._counted_in, good)), 0, self.counted_ns)
+
+    def _counted_in(self, rows: np.ndarray) -> float:
+        """Return for how many requests some rows stand in the counted parts of windows."""
+        if self.cycles is None:
+            return completed_in(rows["done_ns"], self.counted)
+        return float(self.cycles.shares(rows, self.counted, self.pauses).sum())
+
+    @property
+    def requests_counted(self) -> float:
+        """Return for how many requests the measured time stands, with their share in windows."""
+        if self.windows is None or self.cycles is None:
+            return float(len(self.measured(lambda rows: rows["error"])))
+        return sum(map(self._counted_in, self.chunks()))
 
     @property
     def connections_opened(self) -> int:

@@ -127,7 +127,7 @@ def check(result: LoadResult, workload: Workload) -> SelfCheck:
         loop_delay_max_ms=float(delays.ticks.max()),
         run_delay_share=result.run_delay_share,
         cpu_share=result.cpu_ns / wall_ns / result.cores,
-        cpu_us_per_request=result.cpu_ns / 1e3 / max(1, measured),
+        cpu_us_per_request=result.cpu_ns / 1e3 / max(1, result.requests_counted),
         littles_law_ratio=littles_law.ratio(result, workload),
         mean_late_ms=judged.mean_late_ms(),
         stalled_share=stalls.stalled_share(result),

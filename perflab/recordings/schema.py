@@ -88,7 +88,7 @@ class SessionRecord(_Record):
 class DesignRecord(_Record):
     """How the trials of a block shared its time; ``slice_ms`` where they did, ``why`` if chosen."""
 
-    kind: Literal["trials", "slices", "duet"]
+    kind: Literal["trials", "slices"]
     slice_ms: float | None = None
     why: str = ""
 

@@ -61,16 +61,10 @@ def _sharing(record: RunRecord) -> str:
 def _sharing_words(record: RunRecord) -> str:
     if not record.shares_time:
         return ""
-    kind, slice_ms = record.parameters.get("design"), record.parameters.get("slice_ms")
+    slice_ms = record.parameters.get("slice_ms")
     if record.design is not None:
-        kind, slice_ms = record.design.kind, record.design.slice_ms
+        slice_ms = record.design.slice_ms
     slices = f"windows of {slice_ms or math.nan:g} ms"
-    if kind == "duet":
-        return (
-            f" Both treatments of a block are under load at the same time, in {slices}, and share "
-            "cores, caches and memory (duet; Bulej and others, 2020): what is compared is how they "
-            "fare in company, and a difference that leaves cores idle is understated."
-        )
     return (
         f" The treatments of a block take turns in {slices} in random order, the rest paused "
         "meanwhile (randomised multiple interleaved trials; Abedi and Brecht, 2017). The first "

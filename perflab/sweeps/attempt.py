@@ -13,7 +13,7 @@ from perflab.durable import replace_file
 from perflab.errors import NotebookFailed, PerflabError, RecordingError, RunInterrupted, RunPaused
 from perflab.papermill_job import Executed, execute
 from perflab.paths import runs_dir
-from perflab.progress_bar import Narrator
+from perflab.progress import Narrator
 from perflab.recordings import Run, open_run
 from perflab.reports.verdicts import verdict_table
 from perflab.sweeps.cells import Cell

@@ -12,7 +12,7 @@ from typing import Any
 from perflab.errors import RunInterrupted
 from perflab.numerals import counted
 from perflab.paths import runs_dir
-from perflab.progress_bar import minutes, progress
+from perflab.progress import minutes, progress
 from perflab.recordings import list_runs
 from perflab.sweeps.attempt import (
     AFTER_A_KILL_S,

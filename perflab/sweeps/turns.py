@@ -20,7 +20,7 @@ from perflab.errors import RecordingError
 from perflab.experiments.experiment import UNTIL_DECIDED
 from perflab.numerals import counted
 from perflab.paths import runs_dir
-from perflab.progress_bar import minutes
+from perflab.progress import minutes
 from perflab.recordings import Run, blocks_done, list_runs
 from perflab.sweeps.cells import Cell
 from perflab.sweeps.estimate import estimated, past_runs

@@ -8,7 +8,6 @@ import selectors
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -179,20 +178,3 @@ def _as_error(failed: Failed, path: Path | None) -> PerflabError:
     error: PerflabError = kind.__new__(kind)
     Exception.__init__(error, text)
     return error
-
-
-class Pace:
-    """Smooths a live count into requests per second."""
-
-    def __init__(self) -> None:
-        self._last: tuple[float, int] | None = None
-        self.rps = 0.0
-
-    def update(self, finished: int) -> float:
-        """Take the count so far and return the rate since the last one."""
-        now = time.monotonic()
-        if self._last is not None and finished > self._last[1]:
-            self.rps = (finished - self._last[1]) / max(1e-3, now - self._last[0])
-        if self._last is None or finished != self._last[1]:
-            self._last = (now, finished)
-        return self.rps

@@ -1,7 +1,7 @@
-"""How a block is measured: one trial after the other, in slices that take turns, or as a duet.
+"""How a block is measured: one trial after the other, or in slices that take turns.
 
-Whole trials pair what is seconds apart. Slices and a duet pair what is less than a second apart
-(see :mod:`perflab.trials.rounds` for where each is biased): all treatments of a block are resident,
+Whole trials pair what is seconds apart. Slices pair what is less than a second apart (see
+:mod:`perflab.trials.rounds` for where they are biased): all treatments of a block are resident,
 and a trial's load is sent in windows only. A trial stays what it is, with a row of its own; blocks
 are compared as ever.
 """
@@ -17,18 +17,16 @@ from pydantic import BaseModel, ConfigDict, Field
 from perflab.errors import ExperimentError
 from perflab.load.workload import ClosedLoop, OpenLoop, Workload
 from perflab.recordings.schema import DesignRecord
-from perflab.trials.rounds import DUET, Rounds
+from perflab.trials.rounds import FEWEST_TREATMENTS, Rounds
 
 if TYPE_CHECKING:
     from perflab.trials.plan import Treatment
 
-Kind = Literal["auto", "trials", "slices", "duet"]
+Kind = Literal["auto", "trials", "slices"]
 SETTLED_SHARE = GAP_SHARE = 0.2
 # To pause a process and resume another takes a few ms.
 LEAST_GAP_MS = 10.0
 LONGEST_MS = 60_000.0
-# Who has a core of two busy processes is decided over some ms: shorter windows see luck.
-DUET_MS = 300.0
 # Services and a load worker of every treatment are there at once.
 MOST_TREATMENTS = 8
 
@@ -72,7 +70,7 @@ class Design(BaseModel):
     @property
     def shares_time(self) -> bool:
         """Whether the trials of a block run in the same stretch of time."""
-        return self.kind in ("slices", "duet")
+        return self.kind == "slices"
 
     @property
     def settle_ms(self) -> float:
@@ -89,7 +87,7 @@ class Design(BaseModel):
         warm, counted = self._numbers(treatments)
         return Rounds(
             tuple(each.name for each in treatments), warm + counted, self.length_ms, self.settle_ms,
-            self.gap_ms, seed=_seed_of(seed, block), together=self.kind == "duet",
+            self.gap_ms, seed=_seed_of(seed, block),
         )  # fmt: skip
 
     def workload(
@@ -134,10 +132,9 @@ class Design(BaseModel):
             return []
         found = []
         count = len(treatments)
-        if self.kind == "duet" and count != DUET:
-            found.append(f"it is for two treatments, and there are {count} (slices take more)")
-        elif not DUET <= count <= MOST_TREATMENTS:
-            found.append(f"it is for {DUET} to {MOST_TREATMENTS} treatments, and there are {count}")
+        if not FEWEST_TREATMENTS <= count <= MOST_TREATMENTS:
+            numbers = f"{FEWEST_TREATMENTS} to {MOST_TREATMENTS}"
+            found.append(f"it is for {numbers} treatments, and there are {count}")
         for treatment in treatments:
             if why := _not_cut(treatment.workload):
                 found.append(why)

@@ -1,8 +1,7 @@
 """A block whose trials share its time: every load at once, each in windows of its own.
 
-Services and a load worker of every treatment are resident. In slices the services of one treatment
-are awake at a time; in a duet all are. What several treatments share is never paused, and what CPU
-it used is nobody's.
+Services and a load worker of every treatment are resident, and the services of one treatment are
+awake at a time. What several treatments share is never paused, and what CPU it used is nobody's.
 """
 
 from __future__ import annotations

@@ -94,6 +94,11 @@ class RunPlan(BaseModel):
             update={"design": design, "treatments": tuple(self._treatments_of(design))}
         )
 
+    def seeded(self, seed: int) -> RunPlan:
+        """Return the plan with another seed, which is recorded among its parameters."""
+        update = {"seed": seed, "parameters": {**self.parameters, "seed": seed}}
+        return self.model_copy(update=update)
+
     def where_it_can(self) -> RunPlan:
         """Return the plan; in whole trials where it was to be seen and slices cannot be."""
         if self.design.kind != "auto":

@@ -111,7 +111,7 @@ def _load(workload: Workload) -> Iterator[str]:
     if workload.windows is not None:
         yield (
             "a trial's load has windows only where the design of the run gives it some (design = "
-            "slices or duet): leave windows out"
+            "slices): leave windows out"
         )
     if not isinstance(arrivals, OpenLoop):
         return

@@ -1,17 +1,12 @@
-"""Designs that pair within rounds: slices that take turns, and a duet at the same time.
+"""Slices that take turns: which treatment has which window of a block, in random order.
 
-Where each is biased:
-
-- *Slices.* What a treatment has not finished when its window closes is paused with it, and meets
-  the requests of its next turn (``carried_over`` of :func:`perflab.load.by_window.window_table`
-  tells how much). Each turn begins on caches that the others have used: ``settle_ms`` is discarded
-  for that, and what lasts longer makes all treatments slower, the more the larger their working
-  set. What a service does in the background (garbage collection by time, checkpoints) is paused
-  too, or, of a service that all share, falls into whoever's turn it is.
-- *Duet.* Two treatments share cores, caches and the memory bus, and each slows the other down:
-  what is compared is how they fare in company. In a closed loop with busy cores each gets the time
-  that the scheduler gives it, equal for equal numbers of busy processes; one that leaves time over
-  gives it to the other, so that a difference in speed at a rate below saturation is understated.
+Where slices are biased: what a treatment has not finished when its window closes is paused with it,
+and meets the requests of its next turn (``carried_over`` of
+:func:`perflab.load.by_window.window_table` tells how much). Each turn begins on caches that the
+others have used: ``settle_ms`` is discarded for that, and what lasts longer makes all treatments
+slower, the more the larger their working set. What a service does in the background (garbage
+collection by time, checkpoints) is paused too, or, of a service that all share, falls into
+whoever's turn it is.
 """
 
 from __future__ import annotations
@@ -23,22 +18,22 @@ import numpy as np
 from perflab.errors import ParameterError
 from perflab.load.windows import Window, Windows
 
-DUET = 2
+FEWEST_TREATMENTS = 2
 
 
 @dataclass(frozen=True)
 class Turn:
-    """One window: which treatments are under load in it, and when (s from the planned start)."""
+    """One window: which treatment is under load in it, and when (s from the planned start)."""
 
     round: int
-    treatments: tuple[str, ...]
+    treatment: str
     start_s: float
     end_s: float
 
 
 @dataclass(frozen=True)
 class Rounds:
-    """Rounds in which every treatment has a window, one after the other or together.
+    """Rounds in which every treatment has a window, one after the other.
 
     Parameters
     ----------
@@ -53,8 +48,6 @@ class Rounds:
     seed : int
         Decides the order within each round; every round is permuted on its own, so that its order
         does not depend on how many there are.
-    together : bool
-        A duet: both treatments in one window. There must then be two.
 
     Raises
     ------
@@ -68,16 +61,13 @@ class Rounds:
     settle_ms: float = 60.0
     gap_ms: float = 40.0
     seed: int = 0
-    together: bool = False
 
     def __post_init__(self) -> None:
         problems = []
         count = len(set(self.treatments))
-        if count != len(self.treatments) or count < DUET:
+        if count != len(self.treatments) or count < FEWEST_TREATMENTS:
             names = ", ".join(self.treatments) or "none"
             problems.append(f"treatments are {names}: give two at least, each with its own name")
-        if self.together and count > DUET:
-            problems.append(f"a duet is of two treatments, not of {count}: measure slices")
         if self.rounds < 1:
             problems.append(f"rounds is {self.rounds}: there must be one")
         if not 0 <= self.settle_ms < self.slice_ms:
@@ -107,9 +97,9 @@ class Rounds:
         found: list[Turn] = []
         step_s, gap_s = (self.slice_ms + self.gap_ms) / 1e3, self.gap_ms / 1e3
         for number, order in enumerate(self.order()):
-            for group in [tuple(order)] if self.together else [(name,) for name in order]:
+            for name in order:
                 start_s = len(found) * step_s + gap_s
-                found.append(Turn(number, group, start_s, start_s + self.slice_ms / 1e3))
+                found.append(Turn(number, name, start_s, start_s + self.slice_ms / 1e3))
         return found
 
     def windows(self, treatment: str) -> Windows:
@@ -117,7 +107,7 @@ class Rounds:
         spans = tuple(
             Window(start_s=turn.start_s, end_s=turn.end_s)
             for turn in self.turns()
-            if treatment in turn.treatments
+            if turn.treatment == treatment
         )
         return Windows(spans=spans, settle_ms=self.settle_ms)
 

@@ -65,8 +65,7 @@ def take_turns(
     """Keep the services of one treatment awake at a time, those whose turn it is; return when over.
 
     Late in the gap after a window its services are paused and the next are resumed: until then
-    what was under way can end. In a duet nobody is paused, and what is read is read in the gaps.
-    Afterwards all are awake.
+    what was under way can end. Afterwards all are awake.
 
     Parameters
     ----------
@@ -82,32 +81,20 @@ def take_turns(
     accounts = {name: _Account(services[name]) for name in rounds.treatments}
     taken: list[Taken] = []
     ends_ns = round(rounds.gap_ms * 1e6 * ENDING_SHARE)
-    with _all_awake_afterwards(accounts.values(), pause=not rounds.together):
-        late_ns = 0 if rounds.together else _resume(accounts, turns[0], start_ns)
+    with _all_awake_afterwards(accounts.values()):
+        late_ns = _resume(accounts, turns[0], start_ns)
         for turn, after in zip_longest(turns, turns[1:]):
             if not _sleep_until(start_ns + round(turn.end_s * 1e9) + ends_ns, is_over):
                 break
             was_late_ns = late_ns
-            if not rounds.together:
-                accounts[turn.treatments[0]].pause()
-                late_ns = _resume(accounts, after, start_ns) if after else 0
+            account = accounts[turn.treatment]
+            account.pause()
+            late_ns = _resume(accounts, after, start_ns) if after else 0
             # Read when the next is awake: the CPU time of who is paused stands still.
-            table = ProcessTable()
-            taken += [
-                Taken(turn.round, name, *accounts[name].since_last(table), was_late_ns)
-                for name in turn.treatments
-            ]
+            used = account.since_last(ProcessTable())
+            taken.append(Taken(turn.round, turn.treatment, *used, was_late_ns))
     told = pd.DataFrame(taken, columns=[each.name for each in fields(Taken)])
     return TurnsTaken(told, {name: each.pauses() for name, each in accounts.items()})
-
-
-def idle_share(services: Sequence[Instance], seconds: float) -> float:
-    """Return the CPU that services use without load, as a share of a core."""
-    account = _Account(services)
-    account.since_last(ProcessTable())
-    time.sleep(seconds)
-    cpu_ns, awake_ns = account.since_last(ProcessTable())
-    return cpu_ns / awake_ns
 
 
 class _Account:
@@ -161,11 +148,10 @@ class _Account:
 
 
 @contextmanager
-def _all_awake_afterwards(accounts: Collection[_Account], pause: bool) -> Iterator[None]:
+def _all_awake_afterwards(accounts: Collection[_Account]) -> Iterator[None]:
     try:
         for account in accounts:
-            if pause:
-                account.pause()
+            account.pause()
             account.since_last(ProcessTable())
         yield
     finally:
@@ -174,9 +160,8 @@ def _all_awake_afterwards(accounts: Collection[_Account], pause: bool) -> Iterat
 
 
 def _resume(accounts: Mapping[str, _Account], turn: Turn, start_ns: int) -> int:
-    """Resume whose turn it is; return how late they are for its window, in ns."""
-    for name in turn.treatments:
-        accounts[name].resume()
+    """Resume whose turn it is; return how late that is for its window, in ns."""
+    accounts[turn.treatment].resume()
     return max(0, clock() - start_ns - round(turn.start_s * 1e9))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -24,6 +25,19 @@ def test_the_planted_ratio_is_found_and_reproduced(tmp_path) -> None:
     assert finding.effect.low < 1.6 < finding.effect.high
     assert str(finding.verdict) == "reproduced"
     assert finding.effect.n == 6
+
+
+def test_findings_are_worked_out_once_for_a_run_and_anew_for_one_that_is_opened_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = write_run(tmp_path)
+    first = evaluate(run)
+    monkeypatch.setattr("perflab.analysis.treatments.evaluation.noise_flags", lambda _: ("new",))
+    assert evaluate(run) == first
+    # Nobody changes what others get.
+    evaluate(run).clear()
+    assert evaluate(run) == first
+    assert evaluate(Run(run.path))[0].noise == ("new",)
 
 
 def test_pairing_removes_what_a_block_has_in_common(tmp_path) -> None:

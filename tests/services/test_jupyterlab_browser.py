@@ -11,7 +11,7 @@ from lab_side import Lab, Person, jupyterlab
 
 from perflab import laboratory
 from perflab.host.lock import holder
-from perflab.live_cell import NOT_THE_RESULT
+from perflab.progress import NOT_THE_RESULT
 from perflab.stacks import leftovers
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser]

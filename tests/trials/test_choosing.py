@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from perflab import systems
@@ -109,8 +108,6 @@ def test_own_services_leave_it_open_and_a_length_goes_with_slices_alone() -> Non
     own = systems.experiment("own_service")
     assert not own.plan(own.check({})).design.is_settled
     given: dict[str, Any] = {"slice_ms": 100}
-    with pytest.raises(ParameterError, match="slice_ms = 100 goes with design = slices or duet"):
+    with pytest.raises(ParameterError, match="slice_ms = 100 goes with design = slices"):
         own.check(given)
     assert own.plan(own.check({**given, "design": "slices"})).design.slice_ms == 100
-    duet = own.plan(own.check({"design": "duet"})).design
-    assert np.isfinite(duet.length_ms)

@@ -9,7 +9,7 @@ import pytest
 
 from perflab.analysis.methods.repeated_looks import planned
 from perflab.errors import RunPaused
-from perflab.progress_bar import Narrator
+from perflab.progress import Narrator
 from perflab.recordings import Contrast, Run, RunWriter, UntilDecided, blocks_done
 from perflab.recordings.contrasts import Direction
 from perflab.trials.events import Event, Note, TrialBegun, TrialDone

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from perflab.trials.plan import Treatment
 from perflab.trials.plan_obstacles import obstacles
 from perflab.trials.rounds import Rounds
 from perflab.trials.summary import identity_columns
+from perflab.trials.turns import Taken, TurnsTaken
 from tests.trials.fakes import Instance, Residents, bench, plan, treatment
 
 CLOSED = ClosedLoop(users=3, duration_s=3.0, warmup_s=1.0, max_duration_s=10)
@@ -37,7 +37,6 @@ def treated(name: str, arrivals: Any = CLOSED, **words: Any) -> Treatment:
     return treatment(name).model_copy(update={"workload": load, "instruments": (Requests(),)})
 
 
-@pytest.mark.parametrize("kind", ["slices", "duet"])
 @given(
     slice_ms=st.floats(20, 5_000),
     length_s=st.floats(0.1, 10),
@@ -45,14 +44,14 @@ def treated(name: str, arrivals: Any = CLOSED, **words: Any) -> Treatment:
     is_open=st.booleans(),
 )
 def test_what_counts_of_a_cut_load_is_as_long_as_it_was_and_one_slice_more_at_most(
-    kind: Any, slice_ms: float, length_s: float, warmup_s: float, is_open: bool
+    slice_ms: float, length_s: float, warmup_s: float, is_open: bool
 ) -> None:
     loop: Any = ClosedLoop(users=1, duration_s=length_s, warmup_s=warmup_s)
     if is_open:
         stage = Stage(rate=50, duration_s=length_s + warmup_s)
         loop = OpenLoop(stages=(stage,), warmup_s=warmup_s)
     treatments = [treated("a", loop), treated("b", loop)]
-    design = Design(kind=kind, slice_ms=slice_ms)
+    design = Design(kind="slices", slice_ms=slice_ms)
     rounds = design.rounds(treatments, seed=4, block=2)
     counted_s = []
     for each in treatments:
@@ -108,9 +107,8 @@ def test_loads_that_cannot_share_their_time_are_told_with_the_way_out(
     assert Design().obstacles(treatments) == []
 
 
-def test_a_duet_of_three_and_instruments_that_see_everybody_are_refused_before_the_start() -> None:
+def test_slices_of_nine_and_instruments_that_see_everybody_are_refused_before_the_start() -> None:
     three = [treated(name) for name in "abc"]
-    assert "is for two treatments" in Design(kind="duet").obstacles(three)[0]
     assert Design(kind="slices").obstacles(three) == []
     nine = [treated(name) for name in "abcdefghi"]
     assert "2 to 8 treatments" in Design(kind="slices").obstacles(nine)[0]
@@ -127,9 +125,9 @@ def test_a_duet_of_three_and_instruments_that_see_everybody_are_refused_before_t
 
 def test_only_runs_whose_trials_share_their_time_declare_turns() -> None:
     own = systems.experiment("own_service")
-    plans = {kind: own.plan(own.check({"design": kind})) for kind in ("trials", "slices", "duet")}
-    assert [TURNS in each.tables for each in plans.values()] == [False, True, True]
-    assert [each.design.is_settled for each in plans.values()] == [True, False, True]
+    plans = {kind: own.plan(own.check({"design": kind})) for kind in ("trials", "slices")}
+    assert [TURNS in each.tables for each in plans.values()] == [False, True]
+    assert [each.design.is_settled for each in plans.values()] == [True, False]
     with pytest.raises(ParameterError, match="design"):
         own.check({"design": "pairs"})
 
@@ -138,7 +136,7 @@ def windows(**words: Any) -> pd.DataFrame:
     count = len(next(iter(words.values())))
     columns = {
         "window": np.arange(count), "begin_ns": 0, "counted_ns": 0, "end_ns": 1, "completed": 10,
-        "finished": 10, "mean_ms": 1.0, "in_flight": 0, "carried_over": 0, "throughput_rps": 5.0,
+        "finished": 10, "mean_ms": 1.0, "in_flight": 0, "carried_over": 0,
     }  # fmt: skip
     return pd.DataFrame({**columns, **words})
 
@@ -184,24 +182,12 @@ def test_requests_that_waited_while_their_service_was_paused_are_recorded_apart(
     assert untouched["stage"].tolist() == ["measure"] * 3 + ["warmup"]
 
 
-class Slow(Instance):
-    """A service that takes so long to be resumed."""
-
-    takes_s = 0.0
-
-    def resume(self) -> None:
-        time.sleep(self.takes_s)
-
-    def pause(self) -> None:
-        """Pause at once."""
-
-
 class Two(Residents):
     """A service of its own for each treatment, and one that both use."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.own, self.both = {name: Slow(0.1) for name in "ab"}, Instance(0.2)
+        self.own, self.both = {name: Instance(0.1) for name in "ab"}, Instance(0.2)
 
     def active(self, name: str) -> dict[str, Instance]:
         return {"echo": self.own[name], "shared": self.both}
@@ -212,11 +198,18 @@ class Two(Residents):
 
 @pytest.mark.parametrize("late", [False, True])
 def test_late_turns_refuse_the_trials_and_leave_the_services_as_they_are(
-    tmp_path: Path, late: bool
+    tmp_path: Path, late: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def planted(rounds: Rounds, *_: object) -> TurnsTaken:
+        taken = [
+            Taken(each.round, each.treatment, 1, 1, 50_000_000 * (late and each.treatment == "b"))
+            for each in rounds.turns()
+        ]
+        never = {name: np.zeros((0, 2), dtype=np.int64) for name in rounds.treatments}
+        return TurnsTaken(pd.DataFrame(taken), never)
+
+    monkeypatch.setattr("perflab.trials.interleaved.take_turns", planted)
     two = Two()
-    if late:
-        two.own["b"].takes_s = 0.05
     treatments = [treated(name, ClosedLoop(users=5, duration_s=0.2)) for name in "ab"]
     design = Design(kind="slices", slice_ms=40)
     benches = {name: bench(tmp_path / name, two, takes_s=0.0) for name in "ab"}
@@ -235,7 +228,7 @@ def test_late_turns_refuse_the_trials_and_leave_the_services_as_they_are(
     assert all(len(each.others[TURNS]) == rounds.rounds for each in found.values())
     assert all("window" not in each.requests for each in found.values())
     assert math.isnan(found["a"].row["paused_cpu_share"])
-    # Making one ready pauses the others: all are awake before turns are taken, or a duet is of one.
+    # Making one ready pauses the others: all are awake before turns are taken.
     assert two.notes[-1 - two.notes[::-1].index("activate b") :].count("wake") == 1
     # It cannot be paused either: a fake that both use has no such method.
     assert [math.isnan(each.row["cpu_share_shared"]) for each in found.values()] == [True, True]

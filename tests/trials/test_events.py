@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from perflab.errors import RunInterrupted, UnknownEvent
-from perflab.following import followed
-from perflab.progress_bar import PROGRESS_FILE, Narrator
+from perflab.progress import PROGRESS_FILE, Narrator, followed
 from perflab.recordings import Reason
 from perflab.systems import experiment
 from perflab.trials.client import conduct

@@ -18,7 +18,7 @@ from perflab.stacks import leftovers
 pytestmark = pytest.mark.slow
 PATIENCE_S = 90.0
 RUN = """
-from perflab.progress_bar import progress
+from perflab.progress import progress
 from perflab.trials.client import conduct
 from tests.trials.test_runs import echo_order
 with progress() as show:

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perflab.live_cell import MOST_LINES, NOT_THE_RESULT, LiveCell, live_html
 from perflab.load.columns import latency_counts
 from perflab.load.stopping import Progress
-from perflab.narration import Narrator
+from perflab.progress import MOST_LINES, NOT_THE_RESULT, LiveCell, Narrator, live_html
 from perflab.sampling.sampler import Sampler
 from perflab.trials.events import LoadProgress, Note, TrialBegun, TrialDone
 from perflab.trials.live_numbers import LiveNumbers
@@ -72,7 +71,10 @@ def test_a_terminals_line_says_live_and_counts_the_time_left_down() -> None:
 
 
 def test_the_cell_shows_live_numbers_as_such_escaped_and_with_the_time_left() -> None:
-    shown = live_html(TRIAL, 1, LOAD, 312.4, "  1/6 off: <b> requests/s")
+    narrator = Narrator()
+    narrator.line(TRIAL)
+    narrator.rate = 312.4
+    shown = live_html(narrator, 1, LOAD, "  1/6 off: <b> requests/s")
     assert NOT_THE_RESULT in shown
     assert "commit &lt;on&gt;" in shown
     assert "off: &lt;b&gt;" in shown

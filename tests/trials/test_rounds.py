@@ -26,7 +26,7 @@ def test_every_treatment_has_one_window_in_every_round_and_the_seed_decides_when
     made = Rounds(NAMES, rounds, seed=seed)
     assert all(sorted(order) == list(NAMES) for order in made.order())
     assert made.order() == Rounds(NAMES, rounds + 3, seed=seed).order()[:rounds]
-    assert [turn.treatments[0] for turn in made.turns()] == [*chain(*made.order())]
+    assert [turn.treatment for turn in made.turns()] == [*chain(*made.order())]
     assert all(len(made.windows(name).spans) == rounds for name in NAMES)
 
 
@@ -44,15 +44,8 @@ def test_slices_never_overlap_and_leave_a_gap_before_each() -> None:
         assert after.start_s - before.end_s == pytest.approx(0.04)
 
 
-def test_a_duet_has_both_in_the_same_windows() -> None:
-    duet = Rounds(("a", "b"), 5, together=True)
-    assert duet.windows("a") == duet.windows("b")
-    assert duet.length_s == pytest.approx(5 * 0.34 + 0.04)
-
-
-@pytest.mark.parametrize("together", [False, True])
-def test_a_load_as_long_as_all_rounds_takes_their_windows(together: bool) -> None:
-    made = Rounds(("a", "b"), 500, together=together)
+def test_a_load_as_long_as_all_rounds_takes_their_windows() -> None:
+    made = Rounds(("a", "b"), 500)
     for name in made.treatments:
         ClosedLoop(
             users=1, duration_s=made.length_s, max_duration_s=1000, windows=made.windows(name)
@@ -64,7 +57,6 @@ def test_a_load_as_long_as_all_rounds_takes_their_windows(together: bool) -> Non
     [
         ({"treatments": ("a",)}, "give two at least"),
         ({"treatments": ("a", "a")}, "each with its own name"),
-        ({"treatments": NAMES, "together": True}, "a duet is of two treatments"),
         ({"rounds": 0}, "there must be one"),
         ({"settle_ms": 300}, "must be shorter than a slice"),
         ({"gap_ms": 0}, "take turns in the gaps"),

@@ -15,7 +15,7 @@ import pytest
 
 from perflab.sampling.meters import ProcessTreeMeter
 from perflab.trials.rounds import Rounds
-from perflab.trials.turns import TurnsTaken, idle_share, take_turns
+from perflab.trials.turns import TurnsTaken, take_turns
 
 pytestmark = pytest.mark.slow
 SLICE_MS, GAP_MS, ROUNDS = 150, 100, 3
@@ -61,10 +61,8 @@ def two() -> Iterator[dict[str, list[Busy]]]:
         own[0].end()
 
 
-def rounds(together: bool = False) -> Rounds:
-    return Rounds(
-        ("a", "b"), ROUNDS, slice_ms=SLICE_MS, settle_ms=20, gap_ms=GAP_MS, together=together
-    )
+def rounds() -> Rounds:
+    return Rounds(("a", "b"), ROUNDS, slice_ms=SLICE_MS, settle_ms=20, gap_ms=GAP_MS)
 
 
 def taken(made: Rounds, services: dict[str, list[Busy]]) -> TurnsTaken:
@@ -107,14 +105,6 @@ def test_the_cpu_time_of_a_turn_is_that_of_whose_turn_it_was(two: dict[str, list
     assert (found["awake_ns"] >= SLICE_MS * 1_000_000).all()
 
 
-def test_in_a_duet_nobody_is_paused(two: dict[str, list[Busy]]) -> None:
-    found = taken(rounds(together=True), two).table
-    assert not any(own[0].paused_ns for own in two.values())
-    assert not any(len(each) for each in taken(rounds(together=True), two).pauses.values())
-    assert len(found) == 2 * ROUNDS
-    assert (found["cpu_ns"] > 0).all()
-
-
 def test_a_turn_that_comes_late_for_its_window_says_by_how_much(
     two: dict[str, list[Busy]],
 ) -> None:
@@ -123,13 +113,3 @@ def test_a_turn_that_comes_late_for_its_window_says_by_how_much(
     found = take_turns(rounds(), two, start_ns).table
     assert found["late_ns"][0] >= 200_000_000
     assert (found["late_ns"] >= 0).all()
-
-
-def test_the_share_of_a_core_that_is_used_without_load_is_measured(
-    two: dict[str, list[Busy]],
-) -> None:
-    sleeper = Busy("time.sleep(1000)")
-    try:
-        assert idle_share(two["a"], 0.3) > 3 * idle_share([sleeper], 0.3)
-    finally:
-        sleeper.end()

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
@@ -22,7 +23,15 @@ from perflab.analysis.treatments.noise import noise_flags
 from perflab.analysis.treatments.replication import Replication, single_run
 from perflab.analysis.treatments.verdict import SMALLEST_N, Outcome, Verdict, judge
 from perflab.errors import AnalysisError
-from perflab.recordings import Contrast, ContrastPair, Response, Run, Scale, response_of
+from perflab.recordings import (
+    Contrast,
+    ContrastPair,
+    Response,
+    Run,
+    RunRecord,
+    Scale,
+    response_of,
+)
 from perflab.recordings.responses import at_least_column
 
 # What claims of one step end in, such as "(p90)": where they are named together, once is enough.
@@ -66,11 +75,24 @@ class Finding:
     limit: str = ""
 
 
+# A run is a snapshot: what it shows is worked out once, for all who ask.
+_FOUND: WeakKeyDictionary[Run, tuple[RunRecord, list[Finding]]] = WeakKeyDictionary()
+
+
 def evaluate(run: Run) -> list[Finding]:
     """Measure and judge every contrast of a run, on valid trials, paired within blocks.
 
-    What :func:`not_asked` names is left out.
+    What :func:`not_asked` names is left out. Whoever asks again of the same run and record gets
+    the same findings; a run that is opened again is judged again.
     """
+    record, found = _FOUND.get(run, (None, []))
+    if record is not run.record:
+        found = _evaluated(run)
+        _FOUND[run] = run.record, found
+    return [*found]
+
+
+def _evaluated(run: Run) -> list[Finding]:
     trials, noise = run.valid_trials(), noise_flags(run)
     asked = [contrast for contrast in run.record.contrasts if _is_asked(run, contrast)]
     findings = [_finding(run, contrast, trials) for contrast in asked]

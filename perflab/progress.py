@@ -1,0 +1,357 @@
+"""Progress of a run where it was asked for: on a terminal, below a notebook's cell, in a log.
+
+Events of the conductor become lines (:class:`Narrator`) for three faces. A terminal has one line
+that changes, and lines that stay. Below a cell stands one output that changes, of which only the
+lines stay: a saved notebook holds those alone. A log is a file of events that another process
+follows, such as the one that executes a notebook.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TextIO
+
+from perflab.display import CELL, LINE, escaped
+from perflab.errors import UnknownEvent
+from perflab.host.temporary_folders import temporary
+from perflab.trials.events import (
+    Event,
+    LoadProgress,
+    Note,
+    RunBegun,
+    TrialBegun,
+    TrialDone,
+    parse,
+)
+
+PROGRESS_FILE = "PERFLAB_PROGRESS"
+# Kernel and browser draw with the CPU of the machine that is being measured.
+REDRAW_S = 1.0
+MOST_LINES = 12
+LOOK_S = 0.2
+FAINT = "background: rgba(128, 128, 128, 0.25);"
+NOT_THE_RESULT = (
+    "Live numbers of the trial under way, not a result: nothing has judged them yet. The stop "
+    "button ends this trial in order and keeps those that are done."
+)
+
+
+def minutes(seconds: float) -> str:
+    """Return ``m:ss``."""
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
+
+
+@contextlib.contextmanager
+def progress() -> Iterator[Callable[[Event], None]]:
+    """Yield what shows events, where the caller runs; a file may listen too.
+
+    The environment variable ``PERFLAB_PROGRESS`` names a file that every event is appended to as
+    a line of JSON (see :func:`followed`).
+    """
+    with contextlib.ExitStack() as ending:
+        shows: list[Callable[[Event], None]]
+        in_kernel = "ipykernel" in sys.modules and "IPython" in sys.modules
+        shows = [ending.enter_context(LiveCell()) if in_kernel else Terminal(sys.stderr)]
+        path = os.environ.get(PROGRESS_FILE)
+        if path:
+            file = ending.enter_context(Path(path).open("a"))
+
+            def write(event: Event) -> None:
+                file.write(event.model_dump_json() + "\n")
+                file.flush()
+
+            shows.append(write)
+
+        def show(event: Event) -> None:
+            for each in shows:
+                each(event)
+
+        yield show
+
+
+# ---- lines ---------------------------------------------------------------------------------------
+
+
+class Narrator:
+    """Turns events into a standing line and lines that stay.
+
+    Attributes
+    ----------
+    trial : TrialBegun or None
+        The one under way.
+    rate : float
+        Requests per second, lately.
+    """
+
+    def __init__(self) -> None:
+        self.trial: TrialBegun | None = None
+        self.rate = 0.0
+        self._last: tuple[float, int] | None = None
+
+    def line(self, event: Event) -> tuple[str, bool]:
+        """Return the text for an event, and whether it stays (empty: nothing to show)."""
+        match event:
+            case RunBegun():
+                return f"run {event.run_id} on the {event.backend} backend", True
+            case Note():
+                return f"  {event.text}", True
+            case TrialBegun():
+                self.trial, self.rate, self._last = event, 0.0, None
+                return self._standing("", 0.0), False
+            case LoadProgress():
+                self._count(event.finished)
+                return self._standing(f"live: {self._live(event)}", event.seconds), False
+            case TrialDone():
+                return self._done(event), True
+        return "", False
+
+    def left(self, seconds: float | None) -> str:
+        """Return how long the run will take, or at most: it may end once all is decided."""
+        if not seconds or seconds < 0:
+            return ""
+        bound = "at most" if self.trial is not None and self.trial.at_most else "about"
+        return f"{bound} {minutes(seconds)} left"
+
+    def _count(self, finished: int) -> None:
+        """Smooth the count of requests so far into a rate."""
+        now = time.monotonic()
+        if self._last is not None and finished > self._last[1]:
+            self.rate = (finished - self._last[1]) / max(1e-3, now - self._last[0])
+        if self._last is None or finished != self._last[1]:
+            self._last = (now, finished)
+
+    def _standing(self, load: str, seconds: float) -> str:
+        trial = self.trial
+        if trial is None:
+            return ""
+        left = self.left((trial.left_s or 0.0) - seconds)
+        block = f"block {trial.block}/{trial.blocks}"
+        shown = f"  trial {trial.number}/{trial.of}, {block}: {trial.label}"
+        return f"{shown}{left and ', '}{left}  {load}"
+
+    def _live(self, load: LoadProgress) -> str:
+        of = f"/{load.of}" if load.of >= 0 else ""
+        parts = [f"{load.finished}{of} at {self.rate:.0f}/s"]
+        parts += ["warming up"] if load.warming_up else []
+        parts += [f"{load.failed} failed"] if load.failed else []
+        parts += [f"{name} {ms:.3g} ms" for name, ms in load.percentiles_ms.items()]
+        parts += [f"{name} {used:.1f} cores" for name, used in load.cores.items()]
+        return ", ".join(parts)
+
+    def _done(self, event: TrialDone) -> str:
+        trial, rate = self.trial, event.throughput_rps
+        shown = f"{rate:.0f} requests/s" if rate is not None else "measured"
+        if event.messages_per_s is not None:
+            shown = f"{event.messages_per_s:.0f} messages/s"
+        left = self.left(event.left_s)
+        which = f"{trial.number}/{trial.of} {trial.label}" if trial else event.trial_id
+        text = f"  {which}: {shown}"
+        if event.state != "valid":
+            reason = event.reasons[0].text.splitlines()[0] if event.reasons else ""
+            text += f"  {event.state.upper()}: {reason}"
+        return text + (f"  ({left})" if left else "")
+
+
+# ---- a terminal ----------------------------------------------------------------------------------
+
+
+class Terminal:
+    """Writes to a terminal (one standing line) or a plain stream (lines that stay only)."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._live = stream.isatty()
+        self._narrator = Narrator()
+
+    def __call__(self, event: Event) -> None:
+        """Show one event."""
+        text, stays = self._narrator.line(event)
+        if not text or not (stays or self._live):
+            return
+        if self._live:
+            width = os.get_terminal_size(self._stream.fileno()).columns
+            self._stream.write("\r\x1b[K" + (text if stays else text[: width - 1]))
+            self._stream.write("\n" if stays else "")
+        else:
+            self._stream.write(text + "\n")
+        self._stream.flush()
+
+
+# ---- below a notebook's cell ---------------------------------------------------------------------
+
+
+class LiveCell:
+    """Shows events below the cell that is running, while the block lasts.
+
+    While a trial runs, its numbers so far stand there as a table, said to be live. When the run
+    ends, in order or not, they give way to the lines that stay.
+
+    Parameters
+    ----------
+    redraw_s : float
+        How often live numbers are drawn anew, at most; what stays is drawn at once.
+    """
+
+    def __init__(self, redraw_s: float = REDRAW_S) -> None:
+        from IPython.display import DisplayHandle
+
+        self._redraw_s = redraw_s
+        self._drawn_at = 0.0
+        self._narrator = Narrator()
+        self._kept: list[str] = []
+        self._done = 0
+        new: Any = DisplayHandle
+        self._handle = new()
+
+    def __enter__(self) -> LiveCell:
+        self._handle.display({"text/plain": ""}, raw=True)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Leave nothing but the lines that stay."""
+        self._handle.update({"text/plain": self._lines()}, raw=True)
+
+    def __call__(self, event: Event) -> None:
+        """Show one event."""
+        text, stays = self._narrator.line(event)
+        if stays:
+            self._kept.append(text)
+        self._done += isinstance(event, TrialDone)
+        load = event if isinstance(event, LoadProgress) else None
+        now = time.monotonic()
+        if load is not None and now - self._drawn_at < self._redraw_s:
+            return
+        self._drawn_at = now
+        shown = {"text/plain": "\n".join(filter(None, [self._lines(), "" if stays else text]))}
+        if self._narrator.trial is not None:
+            shown["text/html"] = live_html(self._narrator, self._done, load, self._lines())
+        self._handle.update(shown, raw=True)
+
+    def _lines(self) -> str:
+        """Return the lines that stay: the first, which names the run, and the newest."""
+        if len(self._kept) <= MOST_LINES:
+            return "\n".join(self._kept)
+        return "\n".join([self._kept[0], "  ...", *self._kept[2 - MOST_LINES :]])
+
+
+def live_html(narrator: Narrator, done: int, load: LoadProgress | None, lines: str) -> str:
+    """Return how far a run is, and the numbers so far of its trial under way, as HTML.
+
+    Parameters
+    ----------
+    narrator : Narrator
+        It has heard of the trial.
+    done : int
+        Trials that are done.
+    lines : str
+        What stands below: the lines that stay.
+    """
+    trial = narrator.trial
+    assert trial is not None
+    left = narrator.left((trial.left_s or 0.0) - (load.seconds if load else 0.0))
+    head = f"trial {trial.number} of {trial.of}, block {trial.block} of {trial.blocks}"
+    head = ", ".join(filter(None, [head, left]))
+    bar = (
+        f'<div style="max-width: 40em; height: 6px; margin: 4px 0; {FAINT}">'
+        f'<div style="width: {_share(trial, done, load):.1%}; height: 6px; background: #2a7ab0;">'
+        "</div></div>"
+    )
+    note = f'<p style="opacity: 0.75; margin: 4px 0;">{NOT_THE_RESULT}</p>'
+    return (
+        f'<div><p style="margin: 4px 0;"><b>{escaped(head)}</b>: {escaped(trial.label)}</p>{bar}'
+        f"{_numbers(load, narrator.rate)}{note}"
+        f'<pre style="margin: 4px 0;">{escaped(lines)}</pre></div>'
+    )
+
+
+def _share(trial: TrialBegun, done: int, load: LoadProgress | None) -> float:
+    within = load.finished / load.of if load is not None and load.of > 0 else 0.0
+    return min(1.0, (max(done, trial.number - 1) + min(1.0, within)) / max(1, trial.of))
+
+
+def _numbers(load: LoadProgress | None, rate: float) -> str:
+    """Return the live numbers as a table of one row."""
+    if load is None:
+        return ""
+    of = f" of {load.of:,}" if load.of >= 0 else ""
+    cells = {"live": "warming up" if load.warming_up else "measuring"}
+    cells["requests"] = f"{load.finished:,}{of}"
+    cells["per second"] = f"{rate:,.0f}"
+    cells |= {f"{name} so far": f"{ms:.3g} ms" for name, ms in load.percentiles_ms.items()}
+    if load.failed:
+        cells["failed"] = f"{load.failed:,}"
+    cells |= {f"{name}, cores": f"{used:.2f}" for name, used in load.cores.items()}
+    style = f"text-align: right; border-bottom: {LINE}; {CELL}"
+    head = "".join(f'<th style="{style}">{escaped(name)}</th>' for name in cells)
+    row = "".join(f'<td style="{style}">{escaped(text)}</td>' for text in cells.values())
+    return (
+        '<table style="border-collapse: collapse; margin: 4px 0;">'
+        f"<tr>{head}</tr><tr>{row}</tr></table>"
+    )
+
+
+# ---- a log that another process follows ----------------------------------------------------------
+
+
+@contextlib.contextmanager
+def followed(on_event: Callable[[Event], None]) -> Iterator[None]:
+    """Hear of every event of the runs that kernels started in the block make.
+
+    The kernel inherits the name of a file (``PERFLAB_PROGRESS``) and appends its events to it; a
+    thread reads it and calls ``on_event``, for the last ones before the block is left.
+
+    Raises
+    ------
+    UnknownEvent
+        When the block is left: a run said what is no event here.
+    """
+    with temporary("progress") as folder:
+        path = folder / "events"
+        path.touch()
+        ended = threading.Event()
+        problems: list[UnknownEvent] = []
+
+        def read() -> None:
+            try:
+                _read(path, ended, on_event)
+            except UnknownEvent as error:
+                problems.append(error)
+
+        thread = threading.Thread(target=read, daemon=True)
+        before = os.environ.get(PROGRESS_FILE)
+        os.environ[PROGRESS_FILE] = str(path)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join(timeout=5)
+            if before is None:
+                del os.environ[PROGRESS_FILE]
+            else:
+                os.environ[PROGRESS_FILE] = before
+        if problems:
+            raise problems[0]
+
+
+def _read(path: Path, ended: threading.Event, on_event: Callable[[Event], None]) -> None:
+    with path.open() as file:
+        last = False
+        while True:
+            for line in file:
+                on_event(parse(line))
+            if last:
+                return
+            last = ended.wait(LOOK_S)

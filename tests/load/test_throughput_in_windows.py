@@ -1,0 +1,151 @@
+"""Throughput of closed loops in windows, held against loops whose throughput is known."""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import replace
+from itertools import pairwise, product
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from perflab.analysis.methods.comparison import effect_of
+from perflab.load.littles_law import ratio
+from perflab.load.times import times_of
+from perflab.load.windows import END
+from perflab.load.workload import ClosedLoop, Request, Workload
+from perflab.trials.choosing import Pace, needed_slice_ms
+from tests.load.closed_loops import MS, Server, cut, load
+
+TIMES_MS, USERS = (4.5, 6.0, 7.0, 8.0), (1, 4, 16)
+WORK_MS = 0.3
+
+
+def sleeping(time_ms: float) -> Server:
+    """Return a service that only waits."""
+    return Server(lambda: time_ms)
+
+
+def slices(p95_ms: float, count: int, cycle_ms: float = 0.0) -> np.ndarray:
+    """Return windows as long as the lab chooses them for such responses."""
+    pace = Pace(p95_ms, max(0.0, cycle_ms - p95_ms))
+    return cut(needed_slice_ms([pace], "process"), count)
+
+
+@pytest.mark.parametrize(("time_ms", "users"), [*product(TIMES_MS, USERS)])
+def test_of_a_service_that_waits_it_is_users_by_that_time(
+    tmp_path: Path, time_ms: float, users: int
+) -> None:
+    result = load(tmp_path, sleeping(time_ms), users, slices(time_ms, 20))
+    assert result.throughput_rps == pytest.approx(users / time_ms * 1e3, rel=1e-3)
+    mean_ms = times_of(result).numbers()["mean"].value
+    # Little's law, as over whole trials.
+    assert result.throughput_rps * mean_ms / users / 1e3 == pytest.approx(1, abs=1e-3)
+
+
+@pytest.mark.parametrize(("time_ms", "users"), [*product(TIMES_MS, (1, 4, 12))])
+def test_of_a_service_that_waits_and_computes_it_is_right_to_half_a_percent(
+    tmp_path: Path, time_ms: float, users: int
+) -> None:
+    # Together they compute for less than one waits: after a first round nobody meets another.
+    server = Server(lambda: time_ms - WORK_MS, lambda: WORK_MS)
+    result = load(tmp_path, server, users, slices(time_ms + users * WORK_MS, 30))
+    assert result.throughput_rps == pytest.approx(users / time_ms * 1e3, rel=5e-3)
+
+
+@pytest.mark.parametrize("users", USERS)
+@pytest.mark.parametrize("shape", [1, 12], ids=["exponential", "near its mean"])
+def test_of_random_times_it_is_users_by_their_mean(tmp_path: Path, users: int, shape: int) -> None:
+    chance, time_ms = random.Random(users), 6.0
+    server = Server(lambda: chance.gammavariate(shape, time_ms / shape))
+    p95_ms = time_ms * (3.0 if shape == 1 else 1.55)
+    windows = slices(p95_ms, 4_000 // users)
+    result = load(tmp_path, server, users, windows)
+    # Of n requests the mean is known to a standard error of 1 / sqrt(shape * n).
+    error = 1 / math.sqrt(shape * result.requests_counted)
+    assert result.throughput_rps == pytest.approx(users / time_ms * 1e3, rel=3 * error + 5e-3)
+
+
+@pytest.mark.parametrize("users", [4, 16])
+def test_of_a_busy_service_it_is_the_rate_at_which_it_computes(tmp_path: Path, users: int) -> None:
+    chance = random.Random(3)
+    server = Server(lambda: 1.0, lambda: chance.gammavariate(20, 0.5 / 20))
+    busy_ms = max(1.5, users * 0.5)
+    result = load(tmp_path, server, users, slices(1.3 * busy_ms, 60))
+    assert result.throughput_rps == pytest.approx(2_000, rel=0.01)
+    mean_ms = times_of(result).numbers()["mean"].value
+    assert result.throughput_rps * mean_ms / users / 1e3 == pytest.approx(1, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("think_ms", "pacing_ms", "cycle_ms"), [(3.0, 0.0, 9.0), (0.0, 9.5, 9.5), (0.0, 4.0, 6.0)]
+)
+def test_users_who_think_or_keep_a_pace_are_free_again_after_it(
+    tmp_path: Path, think_ms: float, pacing_ms: float, cycle_ms: float
+) -> None:
+    windows = slices(6.0, 20, cycle_ms)
+    result = load(tmp_path, sleeping(6.0), 4, windows, think_ms, pacing_ms)
+    assert result.throughput_rps == pytest.approx(4 / cycle_ms * 1e3, rel=1e-3)
+
+
+def test_a_request_that_was_paused_with_its_service_counts_without_the_pause(
+    tmp_path: Path,
+) -> None:
+    windows, pause_ms = cut(50, 2), 60
+    result = load(tmp_path, sleeping(6.0), 1, windows)
+    # The last of the first window was done two thirds of it after the window's end.
+    rows = np.array(result.rows[0])
+    last = np.flatnonzero(rows["planned_ns"] < windows[0, END])[-1]
+    rows["done_ns"][last] += pause_ms * MS
+    pauses = np.array([[0, pause_ms * MS]]) + windows[0, END]
+    paused = replace(result, pauses=pauses)
+    paused.__dict__["rows"] = [rows]
+    assert paused.throughput_rps == pytest.approx(result.throughput_rps)
+
+
+def test_failures_take_time_and_are_no_throughput(tmp_path: Path) -> None:
+    result = load(tmp_path, sleeping(6.0), 4, cut(50, 20))
+    whole = result.throughput_rps
+    changed = np.array(result.rows[0])
+    changed["error"][::2] = 1
+    result.__dict__["rows"] = [changed]
+    assert result.throughput_rps == pytest.approx(whole / 2, rel=0.02)
+    assert result.requests_counted == pytest.approx(whole * result.counted_ns / 1e9)
+
+
+def test_all_users_are_at_work_in_the_counted_parts(tmp_path: Path) -> None:
+    windows = cut(50, 20)
+    arrivals = ClosedLoop(users=4, duration_s=5)
+    result = load(tmp_path, sleeping(6.0), 4, windows)
+    assert ratio(result, Workload(request=Request(), arrivals=arrivals)) == pytest.approx(1)
+
+
+def duel(folder: Path, times_ms: tuple[float, float], users: int, seed: int) -> pd.Series:
+    """Return the log ratio of throughput of a second service to a first in each of eight blocks.
+
+    The machine's speed varies from block to block by 3% for both, and by 1% for one.
+    """
+    chance, found = random.Random(seed), []
+    windows = slices(max(times_ms), 10)
+    for block in range(8):
+        speed = chance.lognormvariate(0, 0.03)
+        rates = []
+        for number, time_ms in enumerate(times_ms):
+            own_ms = time_ms * speed * chance.lognormvariate(0, 0.01)
+            place = folder / f"{seed}-{block}-{number}"
+            rates.append(load(place, sleeping(own_ms), users, windows).throughput_rps)
+        found.append(math.log(rates[1] / rates[0]))
+    return pd.Series(found)
+
+
+def test_intervals_of_duels_in_slices_hold_the_truth(tmp_path: Path) -> None:
+    cells = [*product(pairwise(TIMES_MS), (1, 4), range(4))]
+    held = 0
+    for seed, (times_ms, users, _) in enumerate(cells):
+        effect = effect_of(duel(tmp_path, times_ms, users, seed))
+        held += effect.low <= times_ms[0] / times_ms[1] <= effect.high
+    # Of 24 intervals of 95%, fewer than 20 hold it once in a hundred times.
+    assert held >= 20
