@@ -3,121 +3,78 @@
 One server on one core, one client on another, 50 connections, as fast as it goes. Clients take
 turns in random order, so drift hits all; the table shows each one's median over the rounds and
 its ratio to wrk, paired by round. CPU is user plus system time of the client process, as the
-kernel accounts it (wait4); perflab's includes recording every request to disk.
+kernel accounts it (wait4); perflab's includes recording every request to disk. Peers that are not
+installed are left out.
 """
 
 from __future__ import annotations
 
-import argparse
-import os
-import random
+import re
 import resource
 import shutil
 import statistics
 import subprocess
-import sys
-from collections.abc import Callable
 
-import nginx
-
+from benchmarks import bench
 from perflab.load.generator import Generator
 from perflab.load.selfcheck import check
 from perflab.load.workload import ClosedLoop, Request, Workload
 
-HELLO = 'location / { return 200 "hello world\\n"; }'
-Measure = Callable[[str, float], tuple[float, float]]
+# How each is called, and what stands before or after the number of requests that it tells.
+PEERS = {
+    "wrk": ("wrk -t1 -c50 -d{seconds:g}s {url}", r"(\d+) requests in"),
+    "ab": ("ab -q -k -c50 -t{seconds:g} -n10000000 {url}", r"Complete requests:\s+(\d+)"),
+    "oha": ("oha --no-tui -c50 -z{seconds:g}s {url}", r"\[200\] (\d+)"),
+    "hey": ("hey -cpus 1 -c 50 -z {seconds:g}s {url}", r"\[200\]\s+(\d+)"),
+}
 
 
-def peer(core: int, command: list[str], count: Callable[[str], int]) -> Measure:
-    """Measure a peer's whole process; its own output says how many requests it made."""
-
-    def measure(url: str, seconds: float) -> tuple[float, float]:
-        words = [word.format(url=url, seconds=f"{seconds:g}") for word in command]
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        done = subprocess.run(
-            ["taskset", "-c", str(core), *words], capture_output=True, text=True, check=True
-        )
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        requests = count(done.stdout + done.stderr)
-        return cpu_s / requests * 1e6, requests / seconds
-
-    return measure
+def of_peer(name: str, url: str, seconds: float) -> tuple[float, float]:
+    """Return CPU time per request in us, and requests per second, of a peer's whole process."""
+    command, number = PEERS[name]
+    words = bench.on_core(bench.cores()[1], *command.format(seconds=seconds, url=url).split())
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    told = re.search(number, done.stdout + done.stderr)
+    if told is None:
+        raise ValueError(f"{name} does not tell how many requests it made: {done.stdout[-400:]}")
+    return cpu_s / int(told[1]) * 1e6, int(told[1]) / seconds
 
 
-def perflab(core: int) -> Measure:
-    """Measure perflab's worker, its whole record included."""
-
-    def measure(url: str, seconds: float) -> tuple[float, float]:
-        generator = Generator([core], {})
-        generator.start()
-        work = Workload(request=Request(), arrivals=ClosedLoop(users=50, duration_s=seconds))
-        try:
-            result = generator.run(work, url)
-        finally:
-            generator.close()
-        found = check(result, work)
-        requests = sum(map(len, result.rows))
-        result.discard()
-        return found.cpu_us_per_request, requests / seconds
-
-    return measure
-
-
-def _number_after(text: str, *words: str) -> int:
-    for line in text.splitlines():
-        if all(word in line for word in words):
-            return int(next(part for part in line.replace(":", " ").split() if part.isdigit()))
-    raise ValueError(f"no line with {words} in: {text[-400:]}")
-
-
-def clients(core: int) -> dict[str, Measure]:
-    """Return perflab and every peer that is installed."""
-    wrk = ["wrk", "-t1", "-c50", "-d{seconds}s", "{url}"]
-    ab = ["ab", "-q", "-k", "-c50", "-t{seconds}", "-n10000000", "{url}"]
-    oha = ["oha", "--no-tui", "-c50", "-z{seconds}s", "{url}"]
-    hey = ["hey", "-cpus", "1", "-c", "50", "-z", "{seconds}s", "{url}"]
-    known = {
-        "wrk": (wrk, lambda text: _number_after(text, "requests in")),
-        "ab": (ab, lambda text: _number_after(text, "Complete requests")),
-        "oha": (oha, lambda text: _number_after(text, "[200]")),
-        "hey": (hey, lambda text: _number_after(text, "[200]")),
-    }
-    found = {
-        name: peer(core, command, count)
-        for name, (command, count) in known.items()
-        if shutil.which(name)
-    }
-    return {"perflab": perflab(core), **found}
+def of_perflab(made: Generator, url: str, seconds: float) -> tuple[float, float]:
+    """Return the same of the lab's worker, its whole record included."""
+    work = Workload(request=Request(), arrivals=ClosedLoop(users=50, duration_s=seconds))
+    result = made.run(work, url)
+    found, requests = check(result, work), sum(map(len, result.rows))
+    result.discard()
+    return found.cpu_us_per_request, requests / seconds
 
 
 def main() -> None:
     """Measure and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=2.0)
-    given = parser.parse_args()
-    cores = sorted(os.sched_getaffinity(0))
-    if len(cores) < 2:
-        sys.exit("cost: needs two cores, one for the server and one for the client")
-    measures = clients(cores[-1])
-    seen: dict[str, list[tuple[float, float]]] = {name: [] for name in measures}
-    with nginx.serving(cores[0], HELLO) as (address, _):
-        url = f"{address}/"
-        for number in range(given.rounds):
-            order = random.sample(list(measures), len(measures))
-            for name in order:
-                seen[name].append(measures[name](url, given.seconds))
-            print(f"round {number + 1} of {given.rounds}: {', '.join(order)}", file=sys.stderr)
-    print(f"{'client':10}{'CPU us/request':>16}{'requests/s':>12}{'CPU against wrk':>28}")
+    given = bench.options(__doc__, rounds=5, seconds=2.0)
+    names = ["perflab", *filter(shutil.which, PEERS)]
+    seen: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
+    with bench.nginx() as (url, _):
+        for name in bench.turns(names, given.rounds):
+            if name == "perflab":
+                with bench.generator() as made:
+                    seen[name].append(of_perflab(made, url, given.seconds))
+            else:
+                seen[name].append(of_peer(name, url, given.seconds))
+    rows = []
     for name, values in seen.items():
-        cost = statistics.median(cpu for cpu, _ in values)
-        rate = statistics.median(rate for _, rate in values)
-        shown = ""
+        cost, rate = zip(*values, strict=True)
+        row = {
+            "client": name, "CPU us/request": f"{statistics.median(cost):.2f}",
+            "requests/s": f"{statistics.median(rate):.0f}",
+        }  # fmt: skip
         if "wrk" in seen:
-            ratios = [own / other for (own, _), (other, _) in zip(values, seen["wrk"], strict=True)]
-            shown = f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
-        print(f"{name:10}{cost:>16.2f}{rate:>12.0f}{shown:>28}")
+            row["CPU against wrk"] = bench.ratios(cost, [each for each, _ in seen["wrk"]])
+        rows.append(row)
+    bench.show(rows)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ Each row is a kind of data of which the truth is known, drawn many times. Interv
 
 from __future__ import annotations
 
-import argparse
 import math
 from collections.abc import Callable, Iterator
 
@@ -14,6 +13,7 @@ import numpy as np
 import pandas as pd
 from scipy.signal import lfilter
 
+from benchmarks import bench
 from perflab.analysis.curves.knees import knee
 from perflab.analysis.curves.power_laws import Interval, power_law
 from perflab.analysis.curves.steady import steady_state
@@ -123,25 +123,22 @@ def cases() -> Iterator[tuple[str, Callable[[np.random.Generator], Found]]]:
 
 def main() -> None:
     """Run every kind and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--sets", type=int, default=1000, help="data sets of each kind")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", default="", help="kinds whose name begins so")
-    given = parser.parse_args()
-    print(f"{'data':<56}{'found':>7}{'covered':>9}{'(other)':>9}{'width':>8}")
+    given = bench.options(
+        __doc__,
+        sets=(1000, "data sets of each kind"),
+        seed=1,
+        only=("", "kinds whose name begins so"),
+    )
+    table = []
     for name, draw in cases():
-        if not name.startswith(given.only):
-            continue
-        random = np.random.default_rng(given.seed)
-        rows = pd.DataFrame([draw(random) for _ in range(given.sets)])
-        rows = rows.reindex(columns=["found", "covered", "also covered", "width"])
-        shares = [f"{value:.1%}" if value == value else "-" for value in rows.mean().iloc[:3]]
-        width = rows["width"].median()
-        print(
-            f"{name:<56}{shares[0]:>7}{shares[1]:>9}{shares[2]:>9}"
-            f"{f'{width:.3g}' if width == width else '-':>8}",
-            flush=True,
-        )
+        if name.startswith(given.only):
+            random = np.random.default_rng(given.seed)
+            rows = pd.DataFrame([draw(random) for _ in range(given.sets)])
+            shares = rows.reindex(columns=["found", "covered", "also covered"]).mean()
+            width = rows["width"].median() if "width" in rows else math.nan
+            texts = {column: f"{share:.1%}" for column, share in shares.dropna().items()}
+            table.append({"data": name, **texts, "width": f"{width:.3g}"})
+    bench.show(table)
 
 
 if __name__ == "__main__":

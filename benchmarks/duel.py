@@ -15,17 +15,17 @@ from __future__ import annotations
 
 import argparse
 import math
-import random
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
+from benchmarks import bench
 from perflab import laboratory
 from perflab.analysis.methods.rates import Rate
 from perflab.analysis.treatments.evaluation import evaluate
@@ -70,13 +70,13 @@ def repository(folder: Path, rounds: int) -> None:
 
 def duel(
     folder: Path, kind: str, design: str, given: argparse.Namespace
-) -> Iterator[dict[str, object]]:
+) -> Iterator[dict[str, Any]]:
     """Carry out one duel against ``fast``; yield what was said of each response."""
     parameters = {
         "variants": ["old=git:.@fast", f"new=git:.@{KINDS[kind]}"], "folder": str(folder),
         "command": "python3 server.py --port {port}", "users": 1, "blocks": given.blocks,
-        "duration_s": given.designs[design], "warmup_s": given.warmup, "design": design,
-        "wait_s": 600,
+        "duration_s": seconds_of(given.designs)[design], "warmup_s": given.warmup,
+        "design": design, "wait_s": 600,
     }  # fmt: skip
     if design != "trials":
         parameters["slice_ms"] = given.slice_ms
@@ -95,24 +95,7 @@ def duel(
             }  # fmt: skip
 
 
-def carried_out(given: argparse.Namespace) -> pd.DataFrame:
-    """Carry out every duel, designs and kinds in random order within each time."""
-    chance = random.Random(given.seed)
-    rows: list[dict[str, object]] = []
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
-        repository(folder, given.rounds)
-        for number in range(given.times):
-            cells = list(product(given.designs, KINDS))
-            chance.shuffle(cells)
-            for design, kind in cells:
-                rows += duel(folder, kind, design, given)
-                told = f"{number + 1}/{given.times} {design} {kind}: {rows[-1]['took_s']:.0f} s"
-                print(told, file=sys.stderr)
-    return pd.DataFrame(rows)
-
-
-def summary(rows: pd.DataFrame) -> pd.DataFrame:
+def summary(rows: pd.DataFrame) -> list[dict[str, str]]:
     """Return a row per design and response; half widths are geometric means."""
     found = []
     for (response, design), own in rows.groupby(["response", "design"], sort=False):
@@ -131,40 +114,41 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
                 "planted ratio": f"{ratios.mean():.3f} ({ratios.min():.3f} to {ratios.max():.3f})",
             }
         )
-    return pd.DataFrame(found).sort_values(["response", "design"], ignore_index=True)
+    return sorted(found, key=lambda row: (row["response"], row["design"]))
 
 
 def _share(own: pd.DataFrame, said: str) -> str:
     return Rate(int((own["said"] == said).sum()), len(own)).text()
 
 
-def _designs(words: list[str]) -> dict[str, float]:
+def seconds_of(words: list[str]) -> dict[str, float]:
     """Return the seconds of a trial by design, from words such as ``slices=0.5``."""
     parted = (word.partition("=") for word in words)
     return {name: float(seconds or 0.7) for name, _, seconds in parted}
 
 
 def main() -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    """Carry out every duel, designs and kinds in random order, and print the table."""
+    given = bench.options(
+        __doc__,
+        times=(20, "duels of each kind and design"),
+        blocks=8,
+        designs=(["trials=1.55", "slices=0.7"], "seconds of a trial by design"),
+        warmup=0.5,
+        slice_ms=50.0,
+        work=(4000, "rounds of SHA-256 for a request"),
+        out=("", "a CSV file for every duel"),
     )
-    parser.add_argument("--times", type=int, default=20, help="duels of each kind and design")
-    parser.add_argument("--blocks", type=int, default=8)
-    parser.add_argument(
-        "--designs", nargs="+", default=["trials"], metavar="DESIGN=S", help="seconds of a trial"
-    )
-    parser.add_argument("--warmup", type=float, default=0.5)
-    parser.add_argument("--slice-ms", type=float, default=300.0)
-    parser.add_argument("--rounds", type=int, default=4000, help="work of a request")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--out", default="", help="a CSV file for every duel")
-    given = parser.parse_args()
-    given.designs = _designs(given.designs)
-    rows = carried_out(given)
+    rows: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory() as place:
+        repository(Path(place), given.work)
+        cells = list(product(seconds_of(given.designs), KINDS))
+        for design, kind in bench.turns(cells, given.times):
+            rows += duel(Path(place), kind, design, given)
+    table = pd.DataFrame(rows)
     if given.out:
-        rows.to_csv(given.out, index=False)
-    print(summary(rows).to_string(index=False))
+        table.to_csv(given.out, index=False)
+    bench.show(summary(table))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """A server whose truth is known: each answer's delay is drawn from a given distribution, and it
 notes on its own clock when each request came and when it was answered.
 
-Prints its port. GET /record gives the notes as raw int64 pairs (CLOCK_MONOTONIC ns) and forgets
+GET /record gives the notes as raw int64 pairs (CLOCK_MONOTONIC ns) and forgets
 them. With --slots, requests queue first come, first served for that many slots, so the capacity
 is slots / delay.
 """
@@ -104,6 +104,7 @@ class Connection(asyncio.Protocol):
 async def main() -> None:
     """Serve until killed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--kind", default="none", choices=("none", "constant", "bimodal", "heavy"))
     parser.add_argument("--delay-ms", type=float, default=0.0)
     parser.add_argument("--bytes", type=int, default=12)
@@ -116,8 +117,9 @@ async def main() -> None:
     go_first()
     loop = asyncio.get_running_loop()
     server = Server(given, loop)
-    listening = await loop.create_server(lambda: Connection(server), "127.0.0.1", 0, backlog=4096)
-    print(listening.sockets[0].getsockname()[1], flush=True)
+    listening = await loop.create_server(
+        lambda: Connection(server), "127.0.0.1", given.port, backlog=4096
+    )
     await listening.serve_forever()
 
 

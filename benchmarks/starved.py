@@ -7,7 +7,6 @@ in a closed one of as many users as it takes. Healthy: the same loops, undisturb
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import os
 import random
@@ -18,15 +17,14 @@ import threading
 import time
 from collections.abc import Iterator
 
-import bench
-from scipy import stats
-
+from benchmarks import bench
+from perflab.analysis.methods.rates import Rate
 from perflab.load.selfcheck import check
-from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, Workload
+from perflab.load.workload import ClosedLoop, Request, Workload
 
 RATE, USERS = 2000, 8
-# More users than a core can serve: what they wait for is the client, and not the server's 2 ms.
-TOO_MANY = 400
+# More than a core can send: what they wait for is the client, and not the server's 2 ms.
+TOO_FAST, TOO_MANY = 200_000, 400
 # At a higher priority than the client's own, or it would not notice them; with pauses, or the
 # kernel's limit on real-time work would give them the core for 950 ms at a time.
 NEIGHBOUR = """
@@ -42,60 +40,70 @@ while True:
     time.sleep(0.004)
 """
 HEALTHY = "healthy"
-WAYS = ("busy neighbours", "stopped again and again", "more than it can send")
+NEIGHBOURS, STOPPED = "busy neighbours", "stopped again and again"
+TOO_MUCH = "more than it can send"
 LOOPS = ("open", "closed")
 
 
 @contextlib.contextmanager
 def starved(way: str, pid: int) -> Iterator[None]:
     """Starve the client in a way."""
-    over = threading.Event()
-    children: list[subprocess.Popen[bytes]] = []
+    if way == NEIGHBOURS:
+        command = bench.on_core(bench.cores()[1], sys.executable, "-c", NEIGHBOUR)
+        child = subprocess.Popen(command)
+        try:
+            yield
+        finally:
+            child.kill()
+            child.wait()
+    elif way == STOPPED:
+        with _stutter(pid):
+            yield
+    else:
+        yield
 
-    def stutter() -> None:
+
+@contextlib.contextmanager
+def _stutter(pid: int) -> Iterator[None]:
+    """Stop a process for 30 ms again and again."""
+    over = threading.Event()
+
+    def act() -> None:
         while not over.wait(0.1):
             os.kill(pid, signal.SIGSTOP)
             time.sleep(0.03)
             os.kill(pid, signal.SIGCONT)
 
-    thread = threading.Thread(target=stutter)
-    if way == WAYS[0]:
-        command = ["taskset", "-c", str(bench.cores()[1]), sys.executable, "-c", NEIGHBOUR]
-        children = [subprocess.Popen(command)]
-    if way == WAYS[1]:
-        thread.start()
+    thread = threading.Thread(target=act)
+    thread.start()
     try:
         yield
     finally:
         over.set()
-        if thread.is_alive():
-            thread.join()
-        for child in children:
-            child.kill()
-            child.wait()
+        thread.join()
 
 
 def workload(loop: str, way: str, seconds: float) -> Workload:
     """Return the load of a loop; beyond what the client can send where it is starved by that."""
-    if loop == "closed":
-        users = TOO_MANY if way == WAYS[2] else USERS
-        return Workload(request=Request(), arrivals=ClosedLoop(users=users, duration_s=seconds))
-    stage = Stage(rate=200_000 if way == WAYS[2] else RATE, duration_s=seconds)
-    return Workload(request=Request(), arrivals=OpenLoop(stages=(stage,)))
+    if loop == "open":
+        return bench.open_load(TOO_FAST if way == TOO_MUCH else RATE, seconds)
+    users = TOO_MANY if way == TOO_MUCH else USERS
+    return Workload(request=Request(), arrivals=ClosedLoop(users=users, duration_s=seconds))
 
 
 def main() -> None:
     """Measure and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=7, help="of each loop and way")
-    parser.add_argument("--healthy", type=int, default=20, help="healthy runs of each loop")
-    parser.add_argument("--seconds", type=float, default=2.0)
-    given = parser.parse_args()
-    runs = {HEALTHY: given.healthy, **dict.fromkeys(WAYS, given.runs)}
+    given = bench.options(
+        __doc__,
+        runs=(7, "of each loop and way"),
+        healthy=(20, "healthy runs of each loop"),
+        seconds=2.0,
+    )
+    runs = {HEALTHY: given.healthy} | dict.fromkeys((NEIGHBOURS, STOPPED, TOO_MUCH), given.runs)
     order = [(loop, way) for loop in LOOPS for way, n in runs.items() for _ in range(n)]
     random.shuffle(order)
     refused: dict[tuple[str, str], list[bool]] = {key: [] for key in sorted(set(order))}
-    with bench.known_server("--kind", "constant", "--delay-ms", "2") as (url, _):
+    with bench.known_server(kind="constant", delay_ms=2) as url:
         for number, (loop, way) in enumerate(order):
             work = workload(loop, way, given.seconds)
             with bench.generator() as made, starved(way, made.pids[0]):
@@ -105,10 +113,10 @@ def main() -> None:
             refused[loop, way].append(not found.valid)
             why = found.reasons[0] if found.reasons else "valid"
             print(f"{number + 1}/{len(order)} {loop}, {way}: {why}", file=sys.stderr)
-    print(f"{'loop':8}{'client':26}{'refused':>9}  95%")
-    for (loop, way), each in refused.items():
-        low, high = stats.binomtest(sum(each), len(each)).proportion_ci(method="wilson")
-        print(f"{loop:8}{way:26}{f'{sum(each)} of {len(each)}':>9}  [{low:.0%}, {high:.0%}]")
+    bench.show([
+        {"loop": loop, "client": way, "refused": Rate(sum(each), len(each)).text()}
+        for (loop, way), each in refused.items()
+    ])  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -4,31 +4,28 @@ The stand-in for a model keeps when it gave each token away (CLOCK_MONOTONIC, be
 has it); a client has the instant at which it saw the chunk. The difference is what kernel, client
 and its reading of the clock take together. The stand-in runs on one core, the client on another, in
 turns with peers whose clients do the same work: the lean client, aiohttp reading lines, and httpx
-with httpx-sse. A peer that is not installed is left out, and a sentence says so.
+with httpx-sse. A peer that is not installed is left out.
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import importlib.util
 import json
 import os
 import secrets
-import subprocess
 import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
-import bench
 import numpy as np
 
+from benchmarks import bench
 from perflab.host.own_folders import own_folder
 from perflab.load.generator import Generator
 from perflab.load.workload import ClosedLoop, Request, Workload
@@ -37,16 +34,13 @@ from perflab.stacks import environments
 from perflab.stacks.patience import never
 from perflab.stacks.spec import load_service
 
-SERVICE = "llm_upstream"
-PATH = "/v1/chat/completions"
-BODY = {
-    "model": "stand-in",
-    "stream": True,
-    "messages": [{"role": "user", "content": "why is it so?"}],
-}
+SERVICE, PATH = "llm_upstream", "/v1/chat/completions"
+ASKED = [{"role": "user", "content": "why is it so?"}]
+BODY = {"model": "stand-in", "stream": True, "messages": ASKED}
 # What the lab wants of itself at 10,000 chunks a second, in ms.
 WANTED = {50: 0.2, 99: 2.0}
 JOIN_S = 1.0
+Seen = list[np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -61,7 +55,7 @@ class Upstream:
         """Return what goes with each request."""
         return {"Authorization": f"Bearer {self.secret}", "Content-Type": "application/json"}
 
-    def sent_ns(self, last: int) -> list[np.ndarray]:
+    def sent_ns(self, last: int) -> Seen:
         """Return when each token of the latest streams was given away, by the streams' begin."""
         with urllib.request.urlopen(f"{self.url}/streams?last={last}") as answer:
             told = json.load(answer)
@@ -78,34 +72,17 @@ def upstream(streams: int, tokens: int, rate: float) -> Iterator[Upstream]:
     port, secret = bench.free_port(), secrets.token_urlsafe(24)
     with tempfile.TemporaryDirectory() as folder:
         key = Path(folder) / "key"
+        key.touch(0o600)
         key.write_text(secret)
-        key.chmod(0o600)
         settings = {
             "host": "127.0.0.1", "port": port, "secret_file": key, "tokens": tokens,
             "token_rate": rate, "kept_streams": streams, "first_token_ms": 1000 * JOIN_S,
         }  # fmt: skip
         given = {f"LLM_UPSTREAM_{name.upper()}": str(value) for name, value in settings.items()}
-        command = [
-            "taskset",
-            "-c",
-            str(bench.cores()[0]),
-            str(own.python),
-            "-m",
-            f"{SERVICE}.server",
-        ]
-        server = subprocess.Popen(
-            command, env={**os.environ, **own.variables(), "PYTHONPATH": str(spec.folder), **given}
-        )
-        try:
-            bench.wait_for(port, server)
+        words = bench.on_core(bench.cores()[0], own.python, "-m", f"{SERVICE}.server")
+        place = {"PYTHONPATH": str(spec.folder)}
+        with bench.serving(words, port, env=os.environ | own.variables() | place | given):
             yield Upstream(f"http://127.0.0.1:{port}", secret)
-        finally:
-            server.terminate()
-            server.wait()
-
-
-Seen = list[np.ndarray]
-Way = Callable[[Upstream, int], Seen]
 
 
 def perflab(made: Generator, at: Upstream, streams: int) -> Seen:
@@ -127,60 +104,48 @@ def perflab(made: Generator, at: Upstream, streams: int) -> Seen:
     return found
 
 
-async def _joined(streams: int, read: Callable[[], object]) -> Seen:
+async def joined(streams: int, read: Callable[[], Awaitable[list[int]]]) -> Seen:
     """Let readers join one after the other; return what each saw, in that order."""
 
     async def reader(number: int) -> np.ndarray:
         await asyncio.sleep(number * JOIN_S / streams)
-        return np.array(await read(), dtype=np.int64)  # type: ignore[misc]
+        return np.array(await read(), dtype=np.int64)
 
     return list(await asyncio.gather(*map(reader, range(streams))))
 
 
-def aiohttp_lines(at: Upstream, streams: int) -> Seen:
+async def aiohttp(at: Upstream, streams: int) -> Seen:
     """Read lines as aiohttp gives them."""
     import aiohttp
 
-    async def whole() -> Seen:
-        connector = aiohttp.TCPConnector(limit=0)
-        async with aiohttp.ClientSession(connector=connector, headers=at.headers) as session:
+    connector = aiohttp.TCPConnector(limit=0)
+    async with aiohttp.ClientSession(connector=connector, headers=at.headers) as session:
 
-            async def read() -> list[int]:
-                async with session.post(at.url + PATH, json=BODY) as answer:
-                    return [
-                        time.monotonic_ns()
-                        async for line in answer.content
-                        if line.startswith(b"data: {")
-                    ]
+        async def read() -> list[int]:
+            async with session.post(at.url + PATH, json=BODY) as answer:
+                lines = answer.content
+                return [time.monotonic_ns() async for line in lines if line.startswith(b"data: {")]
 
-            return await _joined(streams, read)
-
-    return asyncio.run(whole())
+        return await joined(streams, read)
 
 
-def httpx_sse(at: Upstream, streams: int) -> Seen:
+async def httpx_sse(at: Upstream, streams: int) -> Seen:
     """Read events as httpx-sse gives them."""
     import httpx
     from httpx_sse import aconnect_sse
 
-    async def whole() -> Seen:
-        limits = httpx.Limits(max_connections=None)
-        async with httpx.AsyncClient(limits=limits, headers=at.headers, timeout=120) as client:
+    limits = httpx.Limits(max_connections=None)
+    async with httpx.AsyncClient(limits=limits, headers=at.headers, timeout=120) as client:
 
-            async def read() -> list[int]:
-                async with aconnect_sse(client, "POST", at.url + PATH, json=BODY) as source:
-                    return [
-                        time.monotonic_ns()
-                        async for event in source.aiter_sse()
-                        if event.data != "[DONE]"
-                    ]
+        async def read() -> list[int]:
+            async with aconnect_sse(client, "POST", at.url + PATH, json=BODY) as source:
+                events = source.aiter_sse()
+                return [time.monotonic_ns() async for event in events if event.data != "[DONE]"]
 
-            return await _joined(streams, read)
-
-    return asyncio.run(whole())
+        return await joined(streams, read)
 
 
-PEERS: dict[str, Way] = {"aiohttp": aiohttp_lines, "httpx_sse": httpx_sse}
+PEERS = {"aiohttp": aiohttp, "httpx_sse": httpx_sse}
 
 
 def delays_ms(sent: Seen, seen: Seen) -> np.ndarray:
@@ -192,41 +157,42 @@ def delays_ms(sent: Seen, seen: Seen) -> np.ndarray:
     return (np.concatenate(cut) - np.concatenate(sent)) / 1e6
 
 
+def row(name: str, sent: Seen, seen: Seen) -> dict[str, object]:
+    """Return what one client was late by."""
+    found, every = delays_ms(sent, seen), np.concatenate(sent)
+    shares = {share: float(np.percentile(found, share)) for share in WANTED}
+    held = all(shares[share] <= most for share, most in WANTED.items())
+    return {
+        "client": name, "chunks/s": f"{len(every) / np.ptp(every) * 1e9:,.0f}",
+        **{f"p{share} ms": f"{value:.3f}" for share, value in shares.items()},
+        "longest": f"{found.max():.3f}", "wanted": "held" if held else "missed",
+    }  # fmt: skip
+
+
 def main() -> None:
     """Measure and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--streams", type=int, default=100)
-    parser.add_argument("--rate", type=float, default=100.0, help="tokens a second of each stream")
-    parser.add_argument("--seconds", type=float, default=10.0)
-    parser.add_argument("--rounds", type=int, default=3)
-    given = parser.parse_args()
-    tokens = round(given.rate * given.seconds)
-    ways: dict[str, Way] = {}
-    for package, way in PEERS.items():
-        if importlib.util.find_spec(package) is None:
-            print(f"{package} is not installed and left out (pip install {package})")
-        else:
-            ways[package] = way
-    print(f"{given.streams} streams of {given.rate:g} tokens/s, ms from sending to seeing")
-    print(f"{'client':10}{'round':>6}{'chunks/s':>10}{'p50':>9}{'p99':>9}{'longest':>9}  wanted")
-    with bench.generator() as made, upstream(given.streams, tokens, given.rate) as at:
-        ways = {"perflab": partial(perflab, made), **ways}
+    given = bench.options(
+        __doc__,
+        streams=100,
+        rate=(100.0, "tokens a second of each stream"),
+        seconds=10.0,
+        rounds=3,
+    )
+    names = ["perflab", *(name for name in PEERS if importlib.util.find_spec(name))]
+    rows = []
+    with (
+        bench.generator() as made,
+        upstream(given.streams, round(given.rate * given.seconds), given.rate) as at,
+    ):
         # Peers run in this process; the lean client has one of its own on the same core.
         os.sched_setaffinity(0, {bench.cores()[1]})
-        for number in range(given.rounds):
-            for name, way in ways.items():
-                seen = way(at, given.streams)
-                print(_row(name, number, at.sent_ns(given.streams), seen), flush=True)
-
-
-def _row(name: str, number: int, sent: Seen, seen: Seen) -> str:
-    found = delays_ms(sent, seen)
-    every = np.concatenate(sent)
-    per_s = len(every) / (int(every.max()) - int(every.min())) * 1e9
-    shares = [float(np.percentile(found, share)) for share in WANTED]
-    held = all(value <= most for value, most in zip(shares, WANTED.values(), strict=True))
-    words = "".join(f"{value:9.3f}" for value in (*shares, float(found.max())))
-    return f"{name:10}{number:>6}{per_s:>10,.0f}{words}  {'held' if held else 'missed'}"
+        for name in bench.turns(names, given.rounds):
+            if name == "perflab":
+                seen = perflab(made, at, given.streams)
+            else:
+                seen = asyncio.run(PEERS[name](at, given.streams))
+            rows.append(row(name, at.sent_ns(given.streams), seen))
+    bench.show(sorted(rows, key=lambda each: str(each["client"])))
 
 
 if __name__ == "__main__":

@@ -6,51 +6,49 @@ answered. What the client reports beyond that is the network and the client itse
 
 from __future__ import annotations
 
-import argparse
+from collections.abc import Iterator
 
-import bench
 import numpy as np
 
+from benchmarks import bench
 from perflab.load.selfcheck import check
-from perflab.load.workload import OpenLoop, Request, Stage, Workload
 
 SHARES = (50, 99, 99.9)
+KINDS = ("constant", "bimodal", "heavy")
+
+
+def compared(
+    kind: str, rate: float, seconds: float, delay_ms: float
+) -> Iterator[dict[str, object]]:
+    """Send a load; yield each percentile beside the true one."""
+    work = bench.open_load(rate, seconds, arrivals="poisson", warmup_s=1.0)
+    with bench.known_server(kind=kind, delay_ms=delay_ms) as url, bench.generator() as made:
+        result, rows = bench.measured(made, work, url)
+        noted = bench.notes(url)
+    noted = noted[np.argsort(noted[:, 0])][-len(rows) :]
+    true_ms = (noted[:, 1] - noted[:, 0]) / 1e6
+    told_ms = (rows["done_ns"] - rows["planned_ns"]) / 1e6
+    valid = check(result, work).valid
+    result.discard()
+    for share in SHARES:
+        true, told = np.percentile(true_ms, share), np.percentile(told_ms, share)
+        allowed = max(0.2, 0.02 * true)
+        yield {
+            "delays": kind, "percentile": share, "true ms": f"{true:.3f}",
+            "reported": f"{told:.3f}", "off by ms": f"{told - true:+.3f}",
+            "allowed": f"{allowed:.2f}", "within": "yes" if abs(told - true) <= allowed else "NO",
+            "load": "valid" if valid else "INVALID",
+        }  # fmt: skip
 
 
 def main() -> None:
     """Measure and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rate", type=float, default=5000)
-    parser.add_argument("--seconds", type=float, default=5.0)
-    parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--delay-ms", type=float, default=5.0)
-    given = parser.parse_args()
-    print(
-        f"{'delays':10}{'percentile':>11}{'true ms':>10}{'reported':>10}{'off by ms':>11}  allowed"
-    )
-    for _ in range(given.rounds):
-        for kind in ("constant", "bimodal", "heavy"):
-            options = ("--kind", kind, "--delay-ms", str(given.delay_ms))
-            with bench.known_server(*options) as (url, _), bench.generator() as made:
-                stage = Stage(rate=given.rate, duration_s=given.seconds)
-                arrivals = OpenLoop(stages=(stage,), arrivals="poisson", warmup_s=1.0)
-                work = Workload(request=Request(), arrivals=arrivals)
-                result, rows = bench.measured(made, work, url)
-                notes = bench.notes(url)
-                notes = notes[np.argsort(notes[:, 0])][-len(rows) :]
-                true_ms = (notes[:, 1] - notes[:, 0]) / 1e6
-                told_ms = (rows["done_ns"] - rows["planned_ns"]) / 1e6
-                valid = check(result, work).valid
-                result.discard()
-            for share in SHARES:
-                true, told = np.percentile(true_ms, share), np.percentile(told_ms, share)
-                allowed = max(0.2, 0.02 * true)
-                verdict = "yes" if abs(told - true) <= allowed else "NO"
-                print(
-                    f"{kind:10}{share:>11g}{true:>10.3f}{told:>10.3f}{told - true:>+11.3f}"
-                    f"  {verdict} ({allowed:.2f} ms){'' if valid else '  INVALID'}",
-                    flush=True,
-                )
+    given = bench.options(__doc__, rate=5000.0, seconds=5.0, rounds=2, delay_ms=5.0)
+    bench.show([
+        row
+        for kind in bench.turns(KINDS, given.rounds)
+        for row in compared(kind, given.rate, given.seconds, given.delay_ms)
+    ])  # fmt: skip
 
 
 if __name__ == "__main__":

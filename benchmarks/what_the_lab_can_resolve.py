@@ -1,35 +1,36 @@
 """Write docs/what-the-lab-can-resolve.md: false alarms and power, through the lab's own code.
 
-benchmarks/what_the_lab_can_resolve.py                 # print it
-benchmarks/what_the_lab_can_resolve.py --write         # write the page
-benchmarks/what_the_lab_can_resolve.py --run latest:lab_check   # at this machine's noise
+With ``--run latest:lab_check`` the tables are printed at the noise of that run's machine, and
+nothing is written.
 """
 
 from __future__ import annotations
 
-import argparse
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
+from benchmarks import bench
 from perflab import laboratory
-from perflab.analysis.methods.comparison import effect_of
-from perflab.analysis.methods.family import corrected
 from perflab.analysis.methods.rates import Rate
 from perflab.analysis.treatments.resolving import as_shares, level_table, power_table
-from perflab.analysis.treatments.verdict import Way, judge
 from perflab.paths import project_root
-from perflab.recordings import Contrast
 from perflab.systems.lab.resolution import copies_noise
+from tests.simulations.several_responses import (
+    RESPONSES,
+    STEP_BLOCKS,
+    STEP_EFFECT,
+    STEP_NOISE,
+    STEPS,
+    told_of_nothing,
+)
 
 NOISES = (0.05, 0.08, 0.20)
 SETS = 400
-RESPONSES, STEPS, STEP_BLOCKS, STEP_NOISE, STEP_EFFECT = 4, 6, 8, 0.08, 0.30
 CORRELATIONS = (0.0, 0.5, 0.9)
 TRUE_STEPS = (0, 2)
-PAGE = "docs/what-the-lab-can-resolve.md"
+PAGE = project_root() / "docs" / "what-the-lab-can-resolve.md"
 HEAD = """# What the lab can resolve
 
 Before any verdict: how often does a comparison of two treatments call equal ones different, and how
@@ -75,71 +76,8 @@ def page(
     chosen = {} if blocks is None else {"blocks": blocks}
     level = as_shares(level_table(sets=sets, **chosen))
     power = as_shares(power_table(noises, sets=sets, **chosen))
-    parts = [HEAD.format(sets=sets), LEVEL, markdown(level), claims_part(sets)]
-    return "\n".join([*parts, POWER, markdown(power)])
-
-
-@dataclass(frozen=True)
-class Told:
-    """What simulated runs told of no effect: an entry for each run.
-
-    ``share`` and ``any_false`` are over all responses, ``own_share`` and ``own_any`` of one of them
-    (shape: runs, responses).
-    """
-
-    share: np.ndarray
-    any_false: np.ndarray
-    own_share: np.ndarray
-    own_any: np.ndarray
-
-
-def told_of_nothing(correlation: float, true_steps: int, sets: int = SETS) -> Told:
-    """Simulate runs of a ladder whose first steps are true, and judge all their claims.
-
-    ``correlation`` is that of the noise of two responses within a trial.
-    """
-    random = np.random.default_rng([round(correlation * 100), true_steps])
-    wrong, said = np.zeros((2, sets, RESPONSES))
-    for run in range(sets):
-        steps = _steps(random, correlation, true_steps)
-        is_told = _told(steps)
-        wrong[run], said[run] = is_told[:, true_steps:].sum(axis=1), is_told.sum(axis=1)
-    return Told(
-        wrong.sum(axis=1) / np.maximum(1, said.sum(axis=1)),
-        wrong.sum(axis=1) > 0,
-        wrong / np.maximum(1, said),
-        wrong > 0,
-    )
-
-
-def _steps(random: np.random.Generator, correlation: float, true_steps: int) -> np.ndarray:
-    """Return log ratios, shape (responses, steps, blocks); neighbouring steps share a trial."""
-    shape = (STEPS + 1, STEP_BLOCKS)
-    common = math.sqrt(correlation) * random.standard_normal(shape)
-    own = math.sqrt(1 - correlation) * random.standard_normal((RESPONSES, *shape))
-    steps: np.ndarray = np.diff(STEP_NOISE * (common + own), axis=1)
-    steps[:, :true_steps] += math.log1p(STEP_EFFECT)
-    return steps
-
-
-def _told(steps: np.ndarray) -> np.ndarray:
-    """Return which claims a direction is told of, shape (responses, steps), as a run does."""
-    names = [f"response {number}" for number in range(RESPONSES) for _ in range(STEPS)]
-    effects = [effect_of(pd.Series(each)) for own in steps for each in own]
-    among = corrected([each.p_value for each in effects], names)
-    judged = [
-        judge(effect, _claim(name), own)
-        for effect, name, own in zip(effects, names, among, strict=True)
-    ]
-    told = [each.direction is not Way.NOT_SHOWN for each in judged]
-    return np.array(told).reshape(RESPONSES, STEPS)
-
-
-def _claim(response: str) -> Contrast:
-    return Contrast(
-        name="step", claim="step", response=response, numerator={}, denominator={},
-        published_direction="greater", source="simulated",
-    )  # fmt: skip
+    parts = [HEAD.format(sets=sets), LEVEL, bench.markdown(level), claims_part(sets)]
+    return "\n".join([*parts, POWER, bench.markdown(power)])
 
 
 def claims_part(sets: int) -> str:
@@ -163,7 +101,7 @@ def claims_part(sets: int) -> str:
     first, last = CORRELATIONS[0], CORRELATIONS[-1]
     return CLAIMS.format(
         steps=STEPS, responses=RESPONSES, claims=STEPS * RESPONSES, blocks=STEP_BLOCKS,
-        noise=STEP_NOISE, effect=STEP_EFFECT, sets=sets, table=markdown(pd.DataFrame(rows)),
+        noise=STEP_NOISE, effect=STEP_EFFECT, sets=sets, table=bench.markdown(pd.DataFrame(rows)),
         alarms=_rate(found[first, 0].any_false), alarms_alike=_rate(found[last, 0].any_false),
         alike=last,
     )  # fmt: skip
@@ -178,30 +116,14 @@ def _rate(hits: np.ndarray) -> str:
     return f"{rate.hits / rate.n:.0%} {rate.bounds()}"
 
 
-def markdown(table: pd.DataFrame) -> str:
-    """Return a table as Markdown."""
-    rows = [list(table.columns), ["---"] * len(table.columns), *table.to_numpy().tolist()]
-    return "".join(f"| {' | '.join(map(str, row))} |\n" for row in rows)
-
-
 def main() -> None:
     """Print the page, or write it."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--write", action="store_true", help=f"write {PAGE}")
-    parser.add_argument("--run", default="", help="a run of lab_check whose noise to take")
-    parser.add_argument("--sets", type=int, default=SETS)
-    given = parser.parse_args()
-    noises = NOISES
+    given = bench.options(__doc__, run=("", "a run of lab_check whose noise to take"), sets=SETS)
     if given.run:
-        noises = (copies_noise(laboratory.open_run(given.run)),)
-    found = page(noises, given.sets)
-    if given.write:
-        target = project_root() / PAGE
-        target.parent.mkdir(exist_ok=True)
-        target.write_text(found)
-        print(target)
+        print(page((copies_noise(laboratory.open_run(given.run)),), given.sets))
     else:
-        print(found)
+        PAGE.write_text(page(sets=given.sets))
+        print(f"written: {PAGE}")
 
 
 if __name__ == "__main__":

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from benchmarks.runs import alarms, alarms_of_trials
-from perflab.analysis.treatments.between_runs import compare_runs
+from perflab.analysis.methods.two_samples import unpaired
+from perflab.analysis.treatments.between_runs import compare_runs, compared
 from perflab.recordings import Run
 from tests.synthetic import ON_AND_OFF, Planted, write_run
 from tests.systems.chat.synthetic_streams import write_stream_run
 
 Sides = tuple[list[Run], list[Run]]
+# Every run of the same code has a level of its own; its trials scatter around it.
+TRIALS, NOISE = 8, 0.05
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +32,34 @@ def changed(run: Run, **changes: object) -> Run:
     other = Run(run.path)
     other.record = run.record.model_copy(update=changes)
     return other
+
+
+def side(random: np.random.Generator, runs: int, between: float) -> list[np.ndarray]:
+    """Return the log responses of each run's trials."""
+    levels = between * random.normal(size=(runs, 1))
+    return list(levels + NOISE * random.normal(size=(runs, TRIALS)))
+
+
+def alarms(runs: tuple[int, int], between: float, sets: int, effect: float = 0.0) -> float:
+    """Return how often sides that differ by ``effect`` on logs are called different."""
+    random = np.random.default_rng(1)
+    hits = 0
+    for _ in range(sets):
+        a, b = (side(random, count, between) for count in runs)
+        _, low, high, _ = compared(a, [logs + effect for logs in b])
+        hits += low > 1 or high < 1
+    return hits / sets
+
+
+def alarms_of_trials(runs: tuple[int, int], between: float, sets: int) -> float:
+    """Return the same where trials were taken for the unit."""
+    random = np.random.default_rng(1)
+    hits = 0
+    for _ in range(sets):
+        a, b = (np.exp(np.concatenate(side(random, count, between))) for count in runs)
+        _, low, high, _ = unpaired(b, a)
+        hits += low > 1 or high < 1
+    return hits / sets
 
 
 @pytest.mark.parametrize("runs", [(3, 3), (3, 10)])

@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from benchmarks.covariates import AFTER, MEAN, Case, simulated
 from perflab.analysis.methods.comparison import compare, mean_interval
 from perflab.analysis.treatments.covariate import Adjustment, adjustment, priced
 from perflab.analysis.treatments.evaluation import evaluate
+from tests.simulations.covariates import AFTER, MEAN, Case, simulated
 from tests.synthetic import contrast_of, variants, write_run
 
 SETS = 600

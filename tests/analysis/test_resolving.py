@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.what_the_lab_can_resolve import PAGE, SETS, page, told_of_nothing
 from perflab.analysis.treatments.resolving import CONDITIONS, as_shares, different, power_table
 from perflab.paths import project_root
+from tests.simulations.several_responses import told_of_nothing
 
 
 @pytest.mark.parametrize("condition", CONDITIONS)
@@ -33,15 +33,8 @@ def test_more_blocks_and_less_noise_find_more() -> None:
     assert shares[0] < shares[1] < shares[2]
 
 
-def test_the_page_is_made_the_same_each_time_and_has_every_number_with_its_interval() -> None:
-    small = page((0.05,), sets=10, blocks=(6,))
-    assert small == page((0.05,), sets=10, blocks=(6,))
-    assert "| drift | " in small
-    assert "| 5.0% | 25% | 100% [69%, 100%] |" in small
-
-
 def test_the_page_in_the_documentation_is_what_this_code_finds() -> None:
-    text = (project_root() / PAGE).read_text()
-    (row,) = as_shares(power_table([0.05], [0.05], [8], sets=SETS)).to_dict("records")
+    text = (project_root() / "docs" / "what-the-lab-can-resolve.md").read_text()
+    (row,) = as_shares(power_table([0.05], [0.05], [8])).to_dict("records")
     line = next(line for line in text.splitlines() if line.startswith("| 5.0% | 5% |"))
     assert row["8 blocks"] in line

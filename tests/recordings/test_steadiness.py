@@ -1,6 +1,6 @@
 """Loads that drift the same way in every block refuse their treatment; a stirred machine does not.
 
-The rates are those of docs/steadiness.md, from the code that writes it.
+The rates are those of docs/steadiness.md.
 """
 
 from __future__ import annotations
@@ -15,15 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from benchmarks.steadiness import (
-    BLOCKS,
-    CALM,
-    DRIFTS,
-    PAGE,
-    STIRRED,
-    called_different,
-    refused,
-)  # fmt: skip
 from perflab.analysis import validity_table
 from perflab.analysis.treatments.evaluation import evaluate
 from perflab.analysis.treatments.verdict import Outcome
@@ -34,6 +25,14 @@ from perflab.reports.section import section_text
 from perflab.reports.shown import shown_findings
 from perflab.reports.verdicts import to_terminal, verdict_table
 from tests.reports.test_missing_numbers import plain
+from tests.simulations.steadiness import (
+    BLOCKS,
+    CALM,
+    DRIFTS,
+    STIRRED,
+    called_different,
+    refused,
+)
 from tests.synthetic import write_run
 from tests.trials.test_session import Told
 from tests.trials.test_trial import drifting
@@ -180,7 +179,7 @@ def test_the_limits_are_a_tenth_and_half() -> None:
 
 
 def test_the_page_in_the_documentation_is_what_this_code_finds() -> None:
-    text = (project_root() / PAGE).read_text()
+    text = (project_root() / "docs" / "steadiness.md").read_text()
     rate = refused(8, 0.05)
     (line,) = [line for line in text.splitlines() if line.startswith("| 5% | ")][1:2]
     assert f"{rate.hits / rate.n:.0%} {rate.bounds()}" in line

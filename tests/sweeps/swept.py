@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import nbformat
@@ -80,6 +81,10 @@ class Swept:
         return told
 
     @property
+    def has_folder(self) -> bool:
+        return self._sweeps.exists() and any(self._sweeps.glob("[!.]*"))
+
+    @property
     def folder(self) -> Path:
         (found,) = self._sweeps.iterdir()
         return found
@@ -100,3 +105,13 @@ def read_until(child: subprocess.Popen[str], *texts: str) -> str:
         else:
             raise AssertionError(told)
     return told
+
+
+def kernel_folders(pids: set[int]) -> list[Path]:
+    """Return the folders of kernels' sockets that belong to commands of these ids."""
+    found = []
+    for folder in Path("/tmp").glob("perflab-kernel-*"):
+        with suppress(OSError, ValueError):
+            if int((folder / "owner").read_text().split("/")[1]) in pids:
+                found.append(folder)
+    return found

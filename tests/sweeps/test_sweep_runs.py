@@ -9,12 +9,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from benchmarks.left_behind import kernel_folders
 from perflab.host.lock import holder
 from perflab.recordings import Run, list_runs
 from perflab.stacks import leftovers
 from perflab.sweeps.journal import Journal
-from tests.sweeps.swept import TO_BE_KILLED, Swept, read_until
+from tests.sweeps.swept import TO_BE_KILLED, Swept, kernel_folders, read_until
 
 
 @pytest.mark.slow

@@ -9,13 +9,10 @@ interval with the correction against that without, where it was used.
 
 from __future__ import annotations
 
-import argparse
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
 from perflab.analysis.methods.comparison import mean_interval
 from perflab.analysis.treatments.covariate import fitted, priced
@@ -30,8 +27,7 @@ class Case:
     """Trials of ``treatments`` in ``blocks``; ``follows`` is the correlation with the speed.
 
     ``slowed`` is what the first treatment does to a probe after its load, on logs; ``tails``
-    gives Student's t of 3 degrees in place of normal noise; ``noisier`` is the first treatment's
-    noise over that of others.
+    gives Student's t of 3 degrees in place of normal noise.
     """
 
     treatments: int
@@ -39,7 +35,6 @@ class Case:
     follows: float
     slowed: float = 0.0
     tails: bool = False
-    noisier: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -83,7 +78,6 @@ def _drawn(random: np.random.Generator, case: Case) -> tuple[dict[str, np.ndarra
     shape = (case.blocks, case.treatments)
     first = np.arange(case.treatments) == 0
     own = random.standard_t(3, shape) / math.sqrt(3) if case.tails else random.normal(size=shape)
-    own = own * np.where(first, case.noisier, 1.0)
     wandering = np.cumsum(0.1 * random.normal(size=(case.blocks, 1)), axis=0)
     within = random.normal(size=shape)
     speed = wandering + SPEED * within
@@ -91,34 +85,3 @@ def _drawn(random: np.random.Generator, case: Case) -> tuple[dict[str, np.ndarra
     logs = wandering - NOISE * (case.follows * within - rest * own)
     after = speed + case.slowed * first + 0.02 * random.normal(size=shape)
     return {BEFORE: speed, AFTER: after, MEAN: (speed + after) / 2}, logs
-
-
-def cases() -> Iterator[Case]:
-    """Yield what the table shows."""
-    for treatments, blocks in ((2, 8), (2, 12), (3, 6), (3, 8), (6, 8)):
-        for follows in (0.0, 0.5, 0.7, 0.9):
-            yield Case(treatments, blocks, follows, slowed=0.1)
-    yield Case(3, 8, 0.7, slowed=0.1, tails=True)
-    yield Case(4, 8, 0.7, slowed=0.1, noisier=3.0)
-
-
-def table(sets: int) -> pd.DataFrame:
-    """Return every case with every probe that could have been taken."""
-    rows = []
-    for case in cases():
-        for probe in (BEFORE, MEAN, AFTER):
-            found = simulated(case, sets, covariate=probe)
-            rows.append({**vars(case), "probe": probe, **vars(found)})
-    return pd.DataFrame(rows)
-
-
-def main() -> None:
-    """Simulate and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--sets", type=int, default=2000, help="runs of each kind")
-    given = parser.parse_args()
-    print(table(given.sets).to_string(index=False, float_format="{:.3f}".format))
-
-
-if __name__ == "__main__":
-    main()
