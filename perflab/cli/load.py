@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from perflab.cli import load_capacity, load_hosts, load_live
+from perflab.cli import load_capacity, load_live
 from perflab.errors import LoadError
 
 if TYPE_CHECKING:
-    from perflab.load.once import Ready
     from perflab.load.options import Options
     from perflab.load.result import LoadResult
     from perflab.load.workload import Workload
@@ -150,9 +149,6 @@ def command(
         ),
     ] = False,
     workers: Annotated[int, _option("processes (0: one per client core)", SENDING)] = 0,
-    scheduler: Annotated[
-        str, _option("send from all workers of this Dask scheduler, tcp://head:8786", SENDING)
-    ] = "",
     out: Annotated[str, _option("new folder for requests.parquet and load.json", OUTPUT)] = "",
     as_json: Annotated[bool, _option("print one JSON object", OUTPUT, "--json")] = False,
     csv: Annotated[
@@ -174,9 +170,6 @@ def command(
     A load until it fails: perflab load --users 500 --ramp 480 --pacing 20 --duration 480
     --stop-after-failures 5 URL says after what time, with how many users, and what ended before
     the fifth failure and after it. Times and throughput hold only what ended before.
-
-    A load that one client cannot send: start 'dask scheduler' and, on each host, 'perflab worker';
-    --scheduler ADDRESS sends one load from all of them, --workers then counts for each host.
 
     Exit status: 0 the numbers are valid and every objective was held; 1 an error, told on stderr;
     2 words that cannot be read; 3 INVALID numbers, or too few for an objective; 4 every request
@@ -220,19 +213,14 @@ def command(
         options.problems.append("--json and --csv - would both be printed; name a file for --csv")
     if find_capacity:
         load_capacity.check(options)
-    if scheduler:
-        load_hosts.check(options)
     made = workload(options)
-    begin = load_hosts.begin(scheduler)
     if find_capacity:
-        load_capacity.search(made, options, workers, wait, as_json, begin)
+        load_capacity.search(made, options, workers, wait, as_json)
         return
-    _send(made, options, workers, wait, as_json, begin)
+    _send(made, options, workers, wait, as_json)
 
 
-def _send(
-    made: Workload, options: Options, workers: int, wait: float, as_json: bool, begin: Ready
-) -> None:
+def _send(made: Workload, options: Options, workers: int, wait: float, as_json: bool) -> None:
     from perflab.load import once
     from perflab.load.status import Status, status_of
 
@@ -249,7 +237,6 @@ def _send(
             on_progress=show,
             look=look,
             page=_page(options),
-            begin=begin,
         )
     show.end()
     for text in carried.failures:

@@ -12,7 +12,6 @@ from perflab.cli.load_live import interruptible
 from perflab.errors import ParameterError
 
 if TYPE_CHECKING:
-    from perflab.load.once import Ready
     from perflab.load.options import Options
     from perflab.load.result import LoadResult
     from perflab.load.workload import Workload
@@ -30,11 +29,9 @@ def check(options: Options) -> None:
             problems.append(f"--{name} does not go with --find-capacity, which makes many loads")
 
 
-def search(
-    made: Workload, options: Options, workers: int, wait: float, as_json: bool, begin: Ready
-) -> None:
+def search(made: Workload, options: Options, workers: int, wait: float, as_json: bool) -> None:
     """Search the highest level, tell of every probe, and say where the limit lies."""
-    from perflab.load import capacity, probing
+    from perflab.load import capacity, once, probing
     from perflab.load.record_place import place
     from perflab.load.requested_arrivals import DEFAULT_PROBE_S, HIGHEST_RATE, HIGHEST_USERS
     from perflab.load.status import Status
@@ -50,7 +47,7 @@ def search(
 
     with (
         place(None, made) as here,
-        begin(workers, wait) as generator,
+        once.ready(workers, wait) as generator,
         interruptible() as look,
     ):
 

@@ -1,4 +1,4 @@
-"""``perflab worker``: this host measures for sweeps, and sends loads, of others."""
+"""``perflab worker``: this host measures for sweeps of others."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ def command(
         typer.Option(help="address of this host on which scheduler and workers reach it"),
     ] = "127.0.0.1",
 ) -> None:
-    """Be this host's worker for --scheduler of 'perflab sweep' and 'perflab load', one at a time.
+    """Be this host's worker for 'perflab sweep --scheduler': one measurement at a time.
 
     Whoever reaches the scheduler can execute anything here: a network of your own, or TLS as Dask
-    has it. SIGTERM ends the cell under way in order, and a load as one that failed.
+    has it. SIGTERM ends the cell under way in order.
 
     Example: perflab worker tcp://head:8786 --listen node1
     """

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import signal
 from typing import Any
 
 from perflab.cluster.hosts import BENCH, host_name
 from perflab.cluster.needed import check_installed
 from perflab.cluster.order import AGAIN_S
-from perflab.cluster.part_calls import end_parts
 from perflab.errors import ClusterError
 from perflab.host.temporary_folders import temporary
 from perflab.sweeps.signals import ASK_TO_END, interrupt_kernels
@@ -49,14 +47,8 @@ def serve(scheduler: str, listen: str = "127.0.0.1") -> None:
     check_installed()
     import dask
 
-    logging.getLogger("distributed.worker").addFilter(_is_news)
     with dask.config.set(SETTINGS), temporary("worker") as folder:
         asyncio.run(_serve(scheduler, listen, str(folder)))
-
-
-def _is_news(record: logging.LogRecord) -> bool:
-    """Leave out what Dask notes of every call: while a load is sent there are three a second."""
-    return not str(record.msg).startswith("Run out-of-band function")
 
 
 async def _serve(scheduler: str, listen: str, folder: str) -> None:
@@ -95,7 +87,7 @@ async def _serve(scheduler: str, listen: str, folder: str) -> None:
 
 
 async def _end_cell(worker: Any) -> None:
-    """End the cell or load under way in order, and begin no other that was handed over."""
+    """End the cell under way in order, and begin no other that was handed over."""
     from distributed.core import Status
 
     if worker.status is Status.running:
@@ -106,7 +98,6 @@ async def _end_cell(worker: Any) -> None:
         if loop.time() >= again:
             # A kernel that was starting, or between two cells, did not notice the last time.
             interrupt_kernels()
-            end_parts("its worker was asked to end")
             again = loop.time() + AGAIN_S
         await asyncio.sleep(LOOK_S)
 

@@ -7,7 +7,6 @@ import shutil
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from perflab.errors import LoadError
 from perflab.host.priority import give_way
 from perflab.load.http2_asked import ask_for_http2
 from perflab.load.live import Live
-from perflab.load.machine_counts import MachineCounts, MachineUse
+from perflab.load.machine_counts import MachineCounts
 from perflab.load.merging import merged
 from perflab.load.payload import FileBody
 from perflab.load.raw_folders import raw_folder
@@ -28,22 +27,6 @@ from perflab.load.workload import Workload
 START_DELAY_NS = 50_000_000
 # The end of a load whose requests were given up: scripts and connections end, rows are written.
 ENDING_S = 30.0
-
-
-@dataclass(frozen=True)
-class Share:
-    """Which workers of a load a generator's own are: those from ``first`` on, of ``of`` in all."""
-
-    first: int
-    of: int
-
-
-@dataclass(frozen=True)
-class Gathered:
-    """What a generator's workers reported of a load, and what the machine counted meanwhile."""
-
-    reports: list[dict[str, Any]]
-    machine: MachineUse
 
 
 class Generator:
@@ -121,56 +104,18 @@ class Generator:
             A worker died or did not end within the workload's own bounds; or the file of the
             request's body was changed since the workload was made, and nothing was sent.
         """
-        refuse(workload, address, allowed)
+        refuse_foreign(address, allowed)
+        if isinstance(workload.request.body, FileBody):
+            workload.request.body.check()
+        if workload.client == "http2":
+            ask_for_http2(address, workload)
         # Workers run elsewhere: a relative path would be another place to them.
         place = folder.resolve() if folder else raw_folder()
         watch = Watch(workload.stop)
+        machine = MachineCounts.now(self._cores)
         start_ns = start_ns or time.monotonic_ns() + START_DELAY_NS
         try:
-            gathered = self.gather(
-                workload, address, place, start_ns, on_progress, check, allowed, watch
-            )
-        except BaseException:
-            if folder is None:
-                shutil.rmtree(place, ignore_errors=True)
-            raise
-        return merged(place, gathered.reports, workload, gathered.machine, watch, start_ns)
-
-    def gather(
-        self,
-        workload: Workload,
-        address: str,
-        folder: Path,
-        start_ns: int,
-        on_progress: Callable[[Progress], None] = lambda _: None,
-        check: Callable[[], None] = lambda: None,
-        allowed: Sequence[str] = (),
-        watch: Watch | None = None,
-        share: Share | None = None,
-    ) -> Gathered:
-        """Send a workload, or a share of it, and return what the workers reported, not merged.
-
-        Whoever calls it has asked :func:`refuse` before.
-
-        Parameters
-        ----------
-        folder : Path
-            Gets a folder for each worker, named by its number among those of the whole load.
-        start_ns : int
-            The planned start (CLOCK_MONOTONIC).
-        watch : Watch, optional
-            Ends the load by its rules; a share of one is ended by who sees all of it.
-        share : Share, optional
-            Which workers of the load these are; all of them unless given.
-
-        Raises
-        ------
-        LoadError
-            A worker died or did not end within the workload's own bounds; what was written is kept.
-        """
-        machine = MachineCounts.now(self._cores)
-        try:
-            self._begin(workload, address, folder, allowed, start_ns, share)
+            self._begin(workload, address, place, allowed, start_ns)
             ahead_s = max(0, start_ns - time.monotonic_ns()) / 1e9
             bound_s = ahead_s + workload.bound_s + 2 * workload.timeout_s + 30
             # On few cores this process shares the client's, and a scheduler may let it run for a
@@ -183,8 +128,10 @@ class Generator:
         except BaseException:
             # Workers with half an order cannot be used again.
             self.close()
+            if folder is None:
+                shutil.rmtree(place, ignore_errors=True)
             raise
-        return Gathered(reports, machine.until_now())
+        return merged(place, reports, workload, machine, watch, start_ns)
 
     def _begin(
         self,
@@ -193,18 +140,16 @@ class Generator:
         folder: Path,
         allowed: Sequence[str],
         start_ns: int,
-        share: Share | None,
     ) -> None:
-        share = share or Share(0, len(self._workers))
         words = {
             "workload": workload.model_dump(mode="json"),
             "url": address,
-            "workers": share.of,
+            "workers": len(self._workers),
             "allowed": list(allowed),
             "start_ns": start_ns,
             "real_time": self._real_time,
         }
-        for number, worker in enumerate(self._workers, share.first):
+        for number, worker in enumerate(self._workers):
             worker.progress = Progress()
             worker.live = Live(folder / str(number))
             worker.order({**words, "worker": number, "folder": str(folder / str(number))})
@@ -272,21 +217,6 @@ class Generator:
             worker.progress.counts += waiting
             return True
         return False
-
-
-def refuse(workload: Workload, address: str, allowed: Sequence[str]) -> None:
-    """Refuse what must not be sent, or cannot be.
-
-    Raises
-    ------
-    TargetRefused, LoadError
-        See :meth:`Generator.run`.
-    """
-    refuse_foreign(address, allowed)
-    if isinstance(workload.request.body, FileBody):
-        workload.request.body.check()
-    if workload.client == "http2":
-        ask_for_http2(address, workload)
 
 
 def _nothing() -> None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from perflab.sampling.meters import core_times
 from perflab.sampling.tcp_counters import tcp_counts
@@ -39,33 +38,3 @@ class MachineCounts:
         """Return what the kernel counted of TCP until then, by column."""
         known = self.kernel.keys() & later.kernel.keys()
         return {name: later.kernel[name] - self.kernel[name] for name in sorted(known)}
-
-    def until_now(self) -> MachineUse:
-        """Return what was counted from then until now."""
-        later = MachineCounts.now(self.cores)
-        return MachineUse(len(self.cores), self.stolen_until(later), self.counted_until(later))
-
-
-@dataclass(frozen=True)
-class MachineUse:
-    """What one machine, or several, counted during a load.
-
-    ``cores`` is how many the client had, one for each worker; ``steal_share`` the part of their
-    time that other guests of the machine took, ``kernel`` what the kernel counted of TCP.
-    """
-
-    cores: int
-    steal_share: float = 0.0
-    kernel: Mapping[str, int] = field(default_factory=dict)
-
-    @classmethod
-    def total(cls, parts: Sequence[MachineUse]) -> MachineUse:
-        """Add hosts up; stolen time is that of the host that lost most of its own."""
-        kernel: Counter[str] = Counter()
-        for part in parts:
-            kernel.update(part.kernel)
-        return cls(
-            cores=sum(part.cores for part in parts),
-            steal_share=max((part.steal_share for part in parts), default=0.0),
-            kernel=dict(sorted(kernel.items())),
-        )

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from perflab.load.active_users import active
 from perflab.load.failure_stop import FailureStop, mark
-from perflab.load.host_part import HostPart
 from perflab.load.looks import Looks
-from perflab.load.machine_counts import MachineUse
+from perflab.load.machine_counts import MachineCounts
 from perflab.load.result import LoadResult
 from perflab.load.stopping import Watch
 from perflab.load.windows import cut_at, instants_of
@@ -22,24 +20,27 @@ def merged(
     folder: Path,
     reports: list[dict[str, Any]],
     workload: Workload,
-    machine: MachineUse,
+    before: MachineCounts,
     watch: Watch,
     start_ns: int,
-    hosts: Sequence[HostPart] = (),
 ) -> LoadResult:
     """Return the record of a load whose workers have reported, one folder and report for each.
 
     Parameters
     ----------
-    machine : MachineUse
-        What was counted meanwhile, on all hosts.
+    before : MachineCounts
+        Of the moment before anything was sent.
     start_ns : int
         The planned start (CLOCK_MONOTONIC), from which its windows count, if it has any.
-    hosts : sequence of HostPart
-        Those that sent it, in the order of their workers; none where it was this one.
     """
+    after = MachineCounts.now(before.cores)
+    wall_ns = sum(report["wall_ns"] for report in reports)
     # Beyond the number of users, workers have nothing to do.
     busy = reports[: getattr(workload.arrivals, "users", len(reports))]
+    first_errors: dict[tuple[str, int], str] = {}
+    for report in reports:
+        for kind, status, text in report["first_errors"]:
+            first_errors.setdefault((kind, status), text)
     stopped = next((r["stopped"] for r in reports if r["stopped"]), watch.reason)
     failure_stop = found_stop(folder, reports, workload, stopped)
     windows = None
@@ -49,55 +50,27 @@ def merged(
             windows = cut_at(windows, failure_stop.at_ns)
         elif stopped:
             windows = cut_at(windows, start_ns + min(report["lasted_ns"] for report in busy))
-    common = {
-        "folder": folder,
-        "missed": watch.missed,
-        "stopped": workload.stop.failures_reached if failure_stop else stopped,
-        "failure_stop": failure_stop,
-        "windows": windows,
-    }
-    parts = tuple(
-        _of_workers(reports, host.first, host.workers, len(busy), host.machine, common)
-        for host in hosts
-    )
-    found = _of_workers(reports, 0, len(reports), len(busy), machine, common)
-    return replace(found, hosts=tuple(hosts), parts=parts)
-
-
-def _of_workers(
-    reports: Sequence[Mapping[str, Any]],
-    first: int,
-    workers: int,
-    busy: int,
-    machine: MachineUse,
-    common: Mapping[str, Any],
-) -> LoadResult:
-    """Return what some workers left; the first ``busy`` of all had something to do."""
-    at_work = reports[first : min(first + workers, busy)]
-    reports = reports[first : first + workers]
-    wall_ns = sum(report["wall_ns"] for report in reports)
-    first_errors: dict[tuple[str, int], str] = {}
-    for report in reports:
-        for kind, status, text in report["first_errors"]:
-            first_errors.setdefault((kind, status), text)
     found = LoadResult(
-        **common,
-        first=first,
-        workers=workers,
+        folder=folder,
+        workers=len(reports),
         cpu_ns=sum(report["cpu_ns"] for report in reports),
         looks=[Looks.of(report["looks"]) for report in reports],
         run_delay_share=sum(report["run_delay_ns"] for report in reports) / max(1, wall_ns),
         unsent=sum(report["unsent"] for report in reports),
-        lasted_s=min((report["lasted_ns"] for report in at_work), default=0) / 1e9,
+        lasted_s=min(report["lasted_ns"] for report in busy) / 1e9,
         first_errors=first_errors,
         capped=sum(report["capped"] for report in reports),
         most_streams=max(report["most_streams"] for report in reports),
+        missed=watch.missed,
+        stopped=workload.stop.failures_reached if failure_stop else stopped,
+        failure_stop=failure_stop,
         peak_memory_bytes=max(report["peak_memory_bytes"] for report in reports),
         clock_step_ms=max((report["clock_step_ms"] for report in reports), key=abs),
         real_time=all(report["real_time"] for report in reports),
-        cores=machine.cores,
-        steal_share=machine.steal_share,
-        kernel=machine.kernel,
+        cores=len(before.cores),
+        steal_share=before.stolen_until(after),
+        kernel=before.counted_until(after),
+        windows=windows,
     )
     # Between fewer than two measured starts there is no time that CPU could be a share of.
     return found if found.end_ns > found.begin_ns else replace(found, cpu_ns=0)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from pyarrow import ArrowException
 
@@ -22,25 +22,6 @@ from perflab.load.result import LoadResult
 from perflab.load.selfcheck import check
 from perflab.load.stopping import Progress
 from perflab.load.workload import Workload
-
-
-class Sender(Protocol):
-    """What sends a load: this host's generator, or those of several hosts together."""
-
-    def run(
-        self,
-        workload: Workload,
-        address: str,
-        on_progress: Callable[[Progress], None] = ...,
-        check: Callable[[], None] = ...,
-        allowed: Sequence[str] = ...,
-        folder: Path | None = ...,
-    ) -> LoadResult:
-        """Send a workload and return its record; see :meth:`Generator.run`."""
-
-
-# Number of workers (of each host), and seconds to wait for another measurement.
-Ready = Callable[[int, float], AbstractContextManager[Sender]]
 
 
 @contextmanager
@@ -84,18 +65,15 @@ def carry_out(
     on_progress: Callable[[Progress], None] = lambda _: None,
     look: Callable[[], None] = lambda: None,
     page: Callable[[LoadResult, dict[str, Any]], None] = lambda _, __: None,
-    begin: Ready = ready,
 ) -> Carried:
     """Send a workload, sum it up and write the record; ``page`` may make a page of both.
-
-    ``begin`` gives what sends it: this host's generator unless given.
 
     Raises
     ------
     PerflabError
         Nothing was sent; or what was recorded is kept, and the message says where.
     """
-    with place(out, made) as here, begin(workers, wait_s) as generator:
+    with place(out, made) as here, ready(workers, wait_s) as generator:
         try:
             result = generator.run(made, url, on_progress, look, allowed, here.raw)
             shown = report.summary(result, made, check(result, made))

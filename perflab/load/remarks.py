@@ -46,8 +46,7 @@ def of_load(result: LoadResult, workload: Workload) -> list[Remark]:
         found["load.given_up"] = text
     if STEAL_TOLD < result.steal_share <= MAX_STEAL:
         found["host.steal"] = stolen(result)
-    # Of this machine: where others sent the load, it says nothing of theirs.
-    share = 0.0 if result.hosts else sockets_in_time_wait() / port_range()
+    share = sockets_in_time_wait() / port_range()
     if not workload.connections.is_endless and share > MAX_PORTS_SHARE:
         text = f"{share:.0%} of the local ports are in TIME_WAIT; connections may soon fail"
         found["host.ports"] = text

@@ -12,7 +12,6 @@ from perflab.load.by_window import windows_shown
 from perflab.load.chunk_times import times_of_chunks
 from perflab.load.columns import template_names
 from perflab.load.failure_causes import causes
-from perflab.load.host_rows import hosts_shown
 from perflab.load.objectives import judged
 from perflab.load.outcome import ERRORS, MEASURE
 from perflab.load.result import LoadResult
@@ -80,7 +79,6 @@ def summary(result: LoadResult, workload: Workload, found: SelfCheck) -> dict[st
         **streams(streamed),
         "response_time_histogram": histogram(response.known),
         "by_name": by_name(result),
-        **hosts_shown(result),
         # A queue that builds up; response times that fall are no growth.
         "response_growth_ms_per_s": max(0.0, response_trend(result).ms_per_s),
         "generator_lag_ms": percentiles_ms(
@@ -166,8 +164,8 @@ def histogram(values_ns: np.ndarray, bins: int = HISTOGRAM_BINS) -> list[dict[st
 def by_name(result: LoadResult) -> list[dict[str, Any]]:
     """Return a row for every name under which scripted users sent requests, by name."""
     codes: dict[str, dict[int, int]] = {}
-    for worker, place in enumerate(result.places):
-        for code, name in enumerate(template_names(place)):
+    for worker in range(len(result.rows)):
+        for code, name in enumerate(template_names(result.folder / str(worker))):
             codes.setdefault(name, {})[worker] = code
     table = []
     for name, by_worker in sorted(codes.items()):

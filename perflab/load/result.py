@@ -14,7 +14,6 @@ import pandas as pd
 from perflab.load.chunk_record import chunks
 from perflab.load.columns import ROW, frame, rows
 from perflab.load.failure_stop import FailureStop
-from perflab.load.host_part import HostPart
 from perflab.load.looks import Looks
 from perflab.load.message_record import messages
 from perflab.load.outcome import MEASURE
@@ -43,10 +42,6 @@ class LoadResult:
     always (ns, shape (windows, 3): begin, begin of what counts, end); ``pauses`` when its service
     was paused (ns, shape (pauses, 2)), for others to have their turn; ``most_streams`` the most
     requests that were under way at a time on one connection, over HTTP/2.
-
-    Where several hosts sent it, ``hosts`` tells them apart and ``parts`` has what each left, as a
-    load by itself; ``first`` is the number of a part's first worker in the folder of all. Within a
-    result workers count from 0.
     """
 
     folder: Path
@@ -70,14 +65,11 @@ class LoadResult:
     windows: np.ndarray | None = None
     pauses: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
     most_streams: int = 0
-    first: int = 0
-    hosts: tuple[HostPart, ...] = ()
-    parts: tuple[LoadResult, ...] = ()
 
     @property
     def places(self) -> list[Path]:
         """Return each worker's folder."""
-        return [self.folder / str(self.first + number) for number in range(self.workers)]
+        return [self.folder / str(number) for number in range(self.workers)]
 
     @cached_property
     def rows(self) -> list[np.ndarray]:

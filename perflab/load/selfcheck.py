@@ -20,14 +20,10 @@ wanted distribution, the process is stationary and samples are independent enoug
   (:mod:`perflab.analysis.trials.validity`).
 - Independence. Samples within a trial need not be independent: intervals come from trials, never
   from requests (:mod:`perflab.analysis.methods.quantiles`).
-
-Where several hosts sent a load, each of them is judged by its own part, too: one late client among
-ten is a tenth of all lags, and could hide behind the others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -37,12 +33,11 @@ from scipy import special
 
 from perflab.load import busy, completeness, deliveries, littles_law, remarks, stalls
 from perflab.load.columns import INSTANTS
-from perflab.load.failure_causes import Cause, causes
-from perflab.load.host_part import own_workload
+from perflab.load.failure_causes import causes
 from perflab.load.outcome import CODES
 from perflab.load.remarks import MAX_STEAL, stolen
 from perflab.load.result import LoadResult
-from perflab.load.times import MAX_CLIENT_SHARE, Times, times_of
+from perflab.load.times import MAX_CLIENT_SHARE, times_of
 from perflab.load.trend import response_trend
 from perflab.load.workload import ClosedLoop, Workload
 from perflab.percentiles import OF_TRIALS, needed_n, percentile
@@ -108,36 +103,6 @@ def check(result: LoadResult, workload: Workload) -> SelfCheck:
     workload : Workload
         What was asked for.
     """
-    failures = causes(result)
-    found, response = _judged(result, workload, failures)
-    own = [*completeness.reasons(result, workload, failures), *found.reasons]
-    of_hosts = _of_hosts(result, workload)
-    # What is said of a host says more than the same of all together.
-    said = {each.code for each in of_hosts}
-    warnings = (
-        *remarks.of_load(result, workload),
-        *remarks.of_numbers(response, response_trend(result)),
-    )
-    reasons = (*(each for each in own if each.code not in said), *of_hosts)
-    return replace(found, reasons=reasons, warnings=warnings)
-
-
-def _of_hosts(result: LoadResult, workload: Workload) -> list[Reason]:
-    """Return what speaks against the clocks of the hosts, and against what each of them sent."""
-    reasons: list[Reason] = []
-    for host, part in zip(result.hosts, result.parts, strict=True):
-        reasons += host.reasons()
-        own = own_workload(workload, host.first, host.workers, result.workers)
-        found, _ = _judged(part, own, causes(part))
-        for each in found.reasons:
-            reasons.append(each.model_copy(update={"text": f"{host.name}: {each.text}"}))
-    return reasons
-
-
-def _judged(
-    result: LoadResult, workload: Workload, failures: Sequence[Cause]
-) -> tuple[SelfCheck, Times]:
-    """Judge the client of a load, or of a host's part of one; return the response times, too."""
     lag_ns = result.measured(lambda rows: rows["started_ns"] - rows["planned_ns"])
     service_ns = result.measured(_with_time_outs_ns if workload.may_time_out else _service_ns)
     streamed = result.messages
@@ -146,6 +111,7 @@ def _judged(
         lag_ns = np.concatenate([lag_ns, _since_planned(streamed, "sent")])
         received_ns = _since_planned(streamed, "received")
         service_ns = received_ns if len(received_ns) else service_ns
+    failures = causes(result)
     measured = len(result.measured(lambda rows: rows["error"]))
     refused = sum(cause.count for cause in failures if cause.error in REFUSALS)
     wall_ns = max(1, result.counted_ns)
@@ -168,7 +134,7 @@ def _judged(
         steal_share=result.steal_share,
         censored=len(response.elapsed),
     )
-    reasons = _record_reasons(result)
+    reasons = [*completeness.reasons(result, workload, failures), *_record_reasons(result)]
     # A client that is refused is busy with asking again: that is not its fault.
     if refused <= MOSTLY * measured:
         closed = isinstance(workload.arrivals, ClosedLoop)
@@ -179,7 +145,11 @@ def _judged(
             text = f"{stolen(result)}: what was measured in it is their time"
             reasons.append(Reason(code="host.steal", text=text))
         reasons += littles_law.reasons(result, workload)
-    return replace(found, reasons=tuple(reasons)), response
+    warnings = (
+        *remarks.of_load(result, workload),
+        *remarks.of_numbers(response, response_trend(result)),
+    )
+    return replace(found, reasons=tuple(reasons), warnings=warnings)
 
 
 def least_p99(values: np.ndarray) -> float:

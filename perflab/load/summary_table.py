@@ -20,7 +20,7 @@ NEEDED = {f"p{share:g}": needed_n(share) for share in OF_LOADS}
 def table(shown: Mapping[str, Any]) -> str:
     """Return a summary (see ``report.summary``) as text."""
     parts = [_counts(shown), _times(shown), _histogram(shown["response_time_histogram"])]
-    parts += [_names(shown["by_name"]), _hosts(shown.get("hosts", ())), _verdict(shown)]
+    parts += [_names(shown["by_name"]), _verdict(shown)]
     return "\n\n".join("\n".join(lines) for part in parts if (lines := list(part)))
 
 
@@ -110,19 +110,6 @@ def _names(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         cells = "".join(_cell(row, "response_time", column) for column in ("p50", "p99", "max"))
         rate = f"{row['throughput_rps'] or 0:.1f}"
         yield f"{name:{LONGEST_NAME}}{row['requests']:>10}{row['errors']:>8}{rate:>10}{cells}"
-
-
-def _hosts(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    if not rows:
-        return
-    yield f"{'host':{LONGEST_NAME}}{'workers':>10}{'requests':>12}{'clock known to':>18}"
-    for row in rows:
-        clock = f"{row['clock_error_ms']:.3f} ms"
-        name = row["host"]
-        if len(name) > LONGEST_NAME:
-            yield from _wrapped(name)
-            name = ""
-        yield f"{name:{LONGEST_NAME}}{row['workers']:>10}{row['requests']:>12}{clock:>18}"
 
 
 def _verdict(shown: Mapping[str, Any]) -> Iterator[str]:

@@ -35,7 +35,7 @@ def page_of_load(
     """
     parts = [
         _verdict(shown), _counts(shown), _percentiles(shown), *_pictures(result),
-        *_failures(shown), *_names(shown), *_hosts(shown), _how(url, command), _machine(shown),
+        *_failures(shown), *_names(shown), _how(url, command), _machine(),
     ]  # fmt: skip
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -198,17 +198,6 @@ def _names(shown: Mapping[str, Any]) -> Iterator[str]:
         yield _section("By name", _table(names, rows))
 
 
-def _hosts(shown: Mapping[str, Any]) -> Iterator[str]:
-    if "hosts" in shown:
-        rows = [
-            [each["host"], str(each["workers"]), str(each["requests"])]
-            + [f"{each[f'clock_{what}_ms']:.3f}" for what in ("offset", "error")]
-            for each in shown["hosts"]
-        ]
-        head = ["host", "workers", "requests", "clock ahead, ms", "known to, ms"]
-        yield _section("Hosts that sent it", _table(head, rows))
-
-
 def _how(url: str, command: Sequence[str]) -> str:
     typed = masked(command)
     note = "<p>Values that may let somebody in are left out.</p>" if typed != [*command] else ""
@@ -216,7 +205,7 @@ def _how(url: str, command: Sequence[str]) -> str:
     return _section("Command", f'<pre tabindex="0">{words}</pre>{note}<p>To {_text(url)}.</p>')
 
 
-def _machine(shown: Mapping[str, Any]) -> str:
+def _machine() -> str:
     found = environment()
     machine = found["machine"]
     rows = [
@@ -226,8 +215,7 @@ def _machine(shown: Mapping[str, Any]) -> str:
         ["clock governor, turbo", f"{found['governor']}, {found['turbo']}"],
         ["Python, perflab", f"{found['python']}, {found['packages'].get('perflab', 'unknown')}"],
     ]
-    whose = "that asked the hosts" if "hosts" in shown else "of the client"
-    return _section(f"Machine {whose}", _table([], rows))
+    return _section("Machine of the client", _table([], rows))
 
 
 def _section(title: str, content: str) -> str:

@@ -8,7 +8,6 @@ import itertools
 import sys
 
 BODY = sys.argv[3].encode() if len(sys.argv) > 3 else b'{"label": 1}'
-ADDRESS = sys.argv[4] if len(sys.argv) > 4 else "127.0.0.1"
 ONE_AT_A_TIME = asyncio.Lock()
 ANSWERS = itertools.count()
 
@@ -45,7 +44,7 @@ async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
 
 
 async def main() -> None:
-    server = await asyncio.start_server(answer, ADDRESS, 0, backlog=512)
+    server = await asyncio.start_server(answer, "127.0.0.1", 0, backlog=512)
     print(server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perflab.load.machine_counts import MachineUse
+from perflab.load.machine_counts import MachineCounts
 from perflab.load.merging import merged
 from perflab.load.selfcheck import check
 from perflab.load.workload import ClosedLoop, Request, Workload
@@ -37,7 +37,7 @@ def test_the_cpu_share_of_a_load_is_one_of_time(
 ) -> None:
     load_result(tmp_path, np.array(done_s))
     watch: Any = SimpleNamespace(missed=(), reason="")
-    found = merged(tmp_path, [report()], WORK, MachineUse(cores=1), watch, start_ns=0)
+    found = merged(tmp_path, [report()], WORK, MachineCounts.now((0,)), watch, start_ns=0)
     judged = check(found, WORK)
     assert judged.cpu_share == pytest.approx(share)
     assert "generator.cpu" not in {each.code for each in judged.reasons}
