@@ -47,8 +47,6 @@ NOISE = 0.05
 LONGEST, POWER = 40, 0.9
 PUBLISHED = 1.6
 TRUTHS, NOISES = (1.0, 1.2, 1.4, 1.6), (0.05, 0.08, 0.12, 0.20)
-# Sweeps for each plan, and for how many blocks a cell.
-PLAN_SWEEPS, PLAN_BUDGETS = 60, (10, 14)
 PAGE = project_root() / "docs" / "stopping.md"
 FRAME = Path(__file__).with_name("stopping_table.md")
 
@@ -316,10 +314,7 @@ def unknown_table(of: Sequence[tuple[float, float, Place]]) -> str:
 
 def plan_table(of: Sequence[tuple[float, float, Place]]) -> str:
     """Return what other plans of looks come to."""
-    import neediest
-
     fixed = [(place, fewest_fixed(place)) for _, _, place in of]
-    logs = neediest.drawn(PLAN_SWEEPS)
     rows = []
     for name, plan in PLANS.items():
         at_power = [(equal_power(place, plan, least), least) for place, least in fixed]
@@ -327,22 +322,17 @@ def plan_table(of: Sequence[tuple[float, float, Place]]) -> str:
         most = np.mean([found[0] for found, _ in known])
         saved = np.mean([1 - found[1].blocks / least for found, least in known])
         costs = [by_rule(place, plan(MOST)) for _, _, place in of]
-        cells = neediest.simulated(logs, plan(MOST))
-        turns = [neediest.shares(neediest.by_turns, cells, each).mean() for each in PLAN_BUDGETS]
         rows.append([
             name, f"{saved:.0%}", f"{most:.1f}",
             f"{np.mean([each.decided for each in costs]):.1%}",
-            f"{np.mean([each.blocks for each in costs]):.1f}", *(f"{each:.1%}" for each in turns),
+            f"{np.mean([each.blocks for each in costs]):.1f}",
         ])  # fmt: skip
-    heads = ["looks", "saved at equal power", "most for it", f"decided within {MOST}", "blocks",
-             *(f"by turns, {each} a cell" for each in PLAN_BUDGETS)]  # fmt: skip
+    heads = ["looks", "saved at equal power", "most for it", f"decided within {MOST}", "blocks"]
     return _table(heads, rows)
 
 
 def page(error_sets: int, power_sets: int, seed: int = SEED) -> str:
     """Return the whole page."""
-    import neediest
-
     of = list(places(np.random.default_rng(seed), power_sets))
     return FRAME.read_text().format(
         least=LEAST,
@@ -358,9 +348,6 @@ def page(error_sets: int, power_sets: int, seed: int = SEED) -> str:
         power_sets=f"{power_sets:,}",
         unknown=unknown_table(of),
         plans=plan_table(of),
-        plan_sweeps=PLAN_SWEEPS,
-        sweeps=neediest.SWEEPS,
-        budgets=neediest.table(),
     )
 
 

@@ -3,9 +3,8 @@
 A user's sweep: ``perflab sweep`` over cells of short trials, as plain processes, with figures.
 Again and again one of its processes is killed, whichever chance takes: the command, the kernel of a
 cell, the conductor (whose thread the sampler is), the service, the load worker, a reaper, the
-keeper of logs. A command that is gone is gone on with as its user would, at once or after a while:
-with ``--resume``, and with ``--retry`` where it said that a cell failed. Then the sweep is brought
-to its end, and compared with its plan:
+keeper of logs. A command that is gone is gone on with as its user would (``--resume``), at once or
+after a while. Then the sweep is brought to its end, and compared with its plan:
 
 - lost: a cell that is not done, a trial of a finished run that is not there, a run with trials that
   no cell knows;
@@ -43,8 +42,6 @@ import nbformat
 import pandas as pd
 import psutil
 import pyarrow.parquet as pq
-from left_behind import kernel_folders
-from swept_notebook import write_notebook
 
 from perflab.host.lock import holder
 from perflab.paths import environments_dir
@@ -87,6 +84,30 @@ KINDS = {
     "sweep": "command",
 }
 VICTIMS = (*KINDS.values(), "service")
+
+
+def write_notebook(folder: Path) -> None:
+    """Write the notebook of the cells into a new folder, under the name of a shipped one."""
+    folder.mkdir()
+    notebook = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_code_cell(source) for source in NOTEBOOK],
+        metadata={
+            "kernelspec": {"name": "python3", "display_name": "Python 3"},
+            "language_info": {"name": "python"},
+        },
+    )
+    notebook.cells[0].metadata["tags"] = ["parameters"]
+    nbformat.write(notebook, folder / "client_overhead.ipynb")
+
+
+def kernel_folders(pids: set[int]) -> list[Path]:
+    """Return the folders of kernels' sockets that belong to commands of these ids."""
+    found = []
+    for folder in Path("/tmp").glob("perflab-kernel-*"):
+        with suppress(OSError, ValueError):
+            if int((folder / "owner").read_text().split("/")[1]) in pids:
+                found.append(folder)
+    return found
 
 
 @dataclass
@@ -242,9 +263,9 @@ class Command:
             )  # fmt: skip
         self._bench.pids.add(self._child.pid)
 
-    def go_on(self, word: str = "--resume") -> None:
+    def go_on(self) -> None:
         """Go on with it; where it was killed before it had a folder, begin again."""
-        self.start(*([word] if folders_of(self._bench, self._file) else []))
+        self.start(*(["--resume"] if folders_of(self._bench, self._file) else []))
 
     def code(self, within_s: float) -> int | None:
         """Return how it ended; None where it goes on for so long."""
@@ -271,7 +292,7 @@ def play(
         if code is not None:
             if code != SOME_FAILED:
                 tally.faults.append(f"sweep {number} ended with {code}:\n{command.said()}")
-            command.go_on("--retry" if code == SOME_FAILED else "--resume")
+            command.go_on()
         elif done < kills:
             committed.note()
             if kill := _killed(bench, command, number, chance, tally):
@@ -421,7 +442,7 @@ def own_bench() -> Iterator[Bench]:
         os.environ.update({f"PERFLAB_{key}": str(root / place) for key, place in places.items()})
         os.environ.setdefault("PERFLAB_ENVIRONMENTS", kept)
         os.environ["TMPDIR"] = str(root / "tmp")
-        write_notebook(root / "notebooks", NOTEBOOK)
+        write_notebook(root / "notebooks")
         bench = Bench(root)
         try:
             yield bench

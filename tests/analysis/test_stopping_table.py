@@ -33,11 +33,6 @@ def table() -> ModuleType:
     return loaded("stopping_table")
 
 
-@pytest.fixture(scope="module")
-def neediest() -> ModuleType:
-    return loaded("neediest")
-
-
 @pytest.mark.parametrize(
     "kind",
     ["calm", "drift", "outliers", "heavy tails", "noise that grows tenfold",
@@ -84,14 +79,6 @@ def test_a_clear_effect_ends_a_run_early_and_a_doubtful_one_later(table: ModuleT
     assert clear.decided == 1
     assert clear.blocks < 9
     assert doubtful.blocks > clear.blocks + 2
-
-
-def test_by_turns_decides_more_than_the_order_of_the_file(neediest: ModuleType) -> None:
-    cells = neediest.simulated(neediest.drawn(12), neediest.RULE)
-    turns, in_order = (
-        neediest.shares(way, cells, 11).mean() for way in (neediest.by_turns, neediest.in_order)
-    )
-    assert turns > in_order + 0.03
 
 
 def test_the_page_is_the_one_that_the_script_writes(table: ModuleType) -> None:
