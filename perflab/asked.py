@@ -138,20 +138,13 @@ def _as_list(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def order_of(chosen: Experiment, checked: RunParameters, pause_after: int | None = None) -> Order:
-    """Return the order for a run with these parameters, new or gone on with.
-
-    Parameters
-    ----------
-    pause_after : int, optional
-        Rest once the run has so many blocks and is not decided.
-    """
+def order_of(chosen: Experiment, checked: RunParameters) -> Order:
+    """Return the order for a run with these parameters, new or gone on with."""
     if not checked.resume:
         return Order(
             plan=chosen.plan(checked),
             backend=checked.backend,
             runs=runs_dir(),
-            pause_after=pause_after,
             wait_s=checked.wait_s,
         )
     found = existing(checked.resume, chosen.name, "resume")
@@ -161,6 +154,5 @@ def order_of(chosen: Experiment, checked: RunParameters, pause_after: int | None
         backend=found.record.backend,
         runs=runs_dir(),
         resume=found.path,
-        pause_after=pause_after,
         wait_s=checked.wait_s,
     )

@@ -27,7 +27,6 @@ PerflabError
  +-- ClusterError           the workers that there are cannot carry out a sweep or load
  |    +-- HostsDiffer          they differ in what must be equal; lists host and difference
  +-- StoreError             results cannot be published; they are still where they were made
- +-- RunPaused              a run rests after as many blocks as it was to make for now
  +-- ImportRefused          a file of another tool cannot be taken over; names file and line
  +-- ExportRefused          a section cannot be put where it was asked for; nothing was written
 """
@@ -193,10 +192,6 @@ class HostsDiffer(ClusterError):
 
 class StoreError(PerflabError):
     """Results cannot be published; they are still where they were made."""
-
-
-class RunPaused(PerflabError):
-    """A run has as many blocks as it was to make for now, and is not decided; it can go on."""
 
 
 class ImportRefused(PerflabError):

@@ -30,7 +30,7 @@ def runs_dir() -> Path:
     if "://" in override:
         raise ParameterError(
             "PERFLAB_RUNS",
-            [f"'{override}' is no folder; 'perflab fetch STORE' brings published runs to one"],
+            [f"'{override}' is no folder; bring its runs by 'perflab runs --from ADDRESS'"],
         )
     return Path(override).resolve() if override else project_root() / "data" / "runs"
 

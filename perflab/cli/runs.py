@@ -39,6 +39,15 @@ def command(
     since: Annotated[
         str, typer.Option(metavar="TIME", help="only runs from then on: 2026-11-21 (UTC)")
     ] = "",
+    source: Annotated[
+        str,
+        typer.Option(
+            "--from",
+            metavar="ADDRESS",
+            help="bring the runs there here first, and list only these: a folder or an fsspec "
+            "address that 'perflab sweep' had as --store",
+        ),
+    ] = "",
     limit: Annotated[int, typer.Option(min=0, help="only so many, the newest; 0: all")] = 0,
     as_json: Annotated[
         bool, typer.Option("--json", help="print JSON, with parameters and paths")
@@ -47,12 +56,17 @@ def command(
     """List recorded runs, oldest first.
 
     Example: perflab runs --json
+
+    Example: perflab runs --from /mnt/results
     """
     from perflab.paths import runs_dir
     from perflab.recordings import list_runs
 
+    brought = _brought(source) if source else None
     problems: list[str] = []
-    every = list_runs(runs_dir(), problems)
+    every = [
+        run for run in list_runs(runs_dir(), problems) if brought is None or run.run_id in brought
+    ]
     _check_experiment(experiment, every)
     earliest = _since(since)
     # The last none of them are all.
@@ -74,6 +88,29 @@ def command(
         print_table(_table(found))
     for problem in problems:
         print(f"perflab: left out: {problem}", file=sys.stderr)
+
+
+def _brought(source: str) -> set[str]:
+    """Bring the runs that a store has and this host has not; return the names of all there.
+
+    Each comes whole, as it was copied there, or not at all. One that is here stays as it is.
+    """
+    from perflab.cluster.store import RUNS, Store
+    from perflab.errors import StoreError
+    from perflab.paths import runs_dir
+
+    store = Store(source)
+    names = store.names(RUNS)
+    if not names:
+        raise StoreError(
+            f"{source}: no run was copied there; give the address that 'perflab sweep' had as "
+            "--store"
+        )
+    for name in names:
+        if not (runs_dir() / name).exists():
+            store.get(f"{RUNS}/{name}", runs_dir() / name)
+            print(f"perflab: brought {name}", file=sys.stderr)
+    return set(names)
 
 
 def _check_experiment(name: str, every: list[Run]) -> None:

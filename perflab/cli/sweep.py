@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,8 +13,7 @@ from rich.table import Table
 from perflab.cli.terminal import print_table
 
 if TYPE_CHECKING:
-    from perflab.sweeps.cells import Cell, Sweep
-    from perflab.sweeps.estimate import Estimate
+    from perflab.sweeps.cells import Cell
 
 SOME_FAILED = 3
 TIME_WAS_UP = 4
@@ -29,12 +27,6 @@ def command(
     resume: Annotated[
         bool, typer.Option("--resume", help="go on with the newest sweep of this file")
     ] = False,
-    retry: Annotated[
-        bool, typer.Option("--retry", help="go on with it, its failed cells included")
-    ] = False,
-    new: Annotated[
-        bool, typer.Option("--new", help="begin anew though the last one is unfinished")
-    ] = False,
     only: Annotated[
         str, typer.Option(metavar="TEXT", help="only cells whose id or label has it: workers=2")
     ] = "",
@@ -45,12 +37,7 @@ def command(
         float, typer.Option(min=0, help="seconds to wait for another measurement to end")
     ] = 0.0,
     minutes: Annotated[
-        float | None,
-        typer.Option(
-            min=0.1,
-            help="measure no longer than this; with blocks=until_decided the next block goes to "
-            "the cell that needs it most",
-        ),
+        float | None, typer.Option(min=0.1, help="begin no cell after so many")
     ] = None,
     scheduler: Annotated[
         str,
@@ -59,17 +46,18 @@ def command(
     store: Annotated[
         str,
         typer.Option(
-            metavar="URL",
-            help="with --scheduler: where hosts publish, a folder or s3://bucket/place, whose keys "
-            "come from the environment",
+            metavar="ADDRESS",
+            help="with --scheduler: a folder that all hosts see, or an fsspec address, for what "
+            "their cells leave",
         ),
     ] = "",
 ) -> None:
     """Execute notebooks over grids, lists, ranges and samples of parameters.
 
-    Every cell is checked before anything starts. Ends with exit status 0 when all cells are done,
-    3 when some failed, 4 when time was up before (--resume --minutes goes on), 1 when nothing could
-    be started, 130 when it was interrupted.
+    Every cell is checked before anything starts. --resume finishes broken-off runs, executes what
+    has not begun, and what failed once more. Ends with exit status 0 when all cells are done, 3
+    when some failed, 4 when time was up before, 1 when nothing could be started, 130 when it was
+    interrupted.
 
     Example: perflab sweep notebooks/sweeps/quick.yaml --dry-run
     """
@@ -77,30 +65,26 @@ def command(
     from perflab.sweeps.cells import open_sweep
     from perflab.sweeps.execution import How, carry_out_sweep, chosen_cells
 
-    if new and (resume or retry):
-        raise ParameterError(
-            "perflab sweep", ["--new begins anew, --resume and --retry go on; give one of them"]
-        )
     if bool(scheduler) != bool(store):
         raise ParameterError(
             "perflab sweep",
-            ["--scheduler and --store belong together: hosts publish what their cells leave there"],
+            ["--scheduler and --store belong together: what cells leave on hosts is copied there"],
         )
     if minutes is not None and scheduler:
         raise ParameterError(
-            "perflab sweep", ["--minutes is for one host: with --scheduler hosts take whole cells"]
+            "perflab sweep", ["--minutes is for one host: --scheduler hands out all cells at once"]
         )
     sweep = open_sweep(file)
     cells = chosen_cells(sweep, only)
     if not cells:
         labels = "; ".join(cell.label for cell in sweep.cells[:5])
         raise ParameterError("--only", [f"no cell has '{only}'; cells are such as: {labels}"])
-    _print_plan(sweep, cells, whole=dry_run)
+    if dry_run:
+        _print_plan(cells)
+    print(f"{sweep.title}: {len(cells)} cells, {sum(cell.trials for cell in cells)} trials")
     if dry_run:
         return
-    how = How(
-        resume=resume, retry=retry, anew=new, mixed=mixed, only=only, wait_s=wait, minutes=minutes
-    )
+    how = How(resume=resume, mixed=mixed, only=only, wait_s=wait, minutes=minutes)
     if scheduler:
         from perflab.cluster.execution import carry_out_on
 
@@ -113,7 +97,7 @@ def command(
     if outcome.failed:
         print(
             f"perflab: notebooks and logs of failed cells are in {outcome.folder / 'cells'}; "
-            "'--retry' tries them again",
+            "'--resume' tries them again",
             file=sys.stderr,
         )
         raise typer.Exit(SOME_FAILED)
@@ -121,54 +105,8 @@ def command(
         raise typer.Exit(TIME_WAS_UP)
 
 
-def _print_plan(sweep: Sweep, cells: Sequence[Cell], whole: bool) -> None:
-    """Print cells, time and disk; of a plan that is carried out at once only the last line."""
-    from perflab.paths import runs_dir
-    from perflab.recordings import list_runs
-    from perflab.sweeps.estimate import estimated, past_runs
-
-    past = past_runs(list_runs(runs_dir()))
-    estimates = [estimated(cell, past) for cell in cells]
-    if whole:
-        table = Table("cell", "what", "trials", "measuring", "disk", "told from")
-        for cell, each in zip(cells, estimates, strict=True):
-            table.add_row(cell.id, cell.label, str(cell.trials), *_time_and_disk(each), each.source)
-        print_table(table)
-    print(f"{sweep.title}: {_in_all(cells, estimates)}")
-    room = shutil.disk_usage(_existing(runs_dir())).free
-    if sum(each.size_bytes or 0 for each in estimates) > room:
-        print(f"perflab: only {_megabytes(room)} are free in {runs_dir()}", file=sys.stderr)
-
-
-def _time_and_disk(each: Estimate) -> tuple[str, str]:
-    from perflab.progress import minutes
-
-    if each.seconds is None or each.size_bytes is None:
-        return "?", "?"
-    return minutes(each.seconds), _megabytes(each.size_bytes)
-
-
-def _in_all(cells: Sequence[Cell], estimates: Sequence[Estimate]) -> str:
-    from perflab.numerals import counted
-    from perflab.progress import minutes
-
-    known = [each for each in estimates if each.seconds is not None]
-    what = f"{counted(len(cells), 'cell')}, {sum(cell.trials for cell in cells)} trials"
-    if not known:
-        return f"{what}; time and disk are not known: there is no earlier run of these notebooks"
-    seconds = sum(each.seconds or 0 for each in known)
-    size_bytes = sum(each.size_bytes or 0 for each in known)
-    left = len(estimates) - len(known)
-    unknown = f", and {counted(left, 'cell')} of which there is no earlier run" if left else ""
-    return (
-        f"{what}; about {minutes(seconds)} of measuring (tables and figures come on top) and "
-        f"{_megabytes(size_bytes)} by earlier runs{unknown}"
-    )
-
-
-def _megabytes(size_bytes: float) -> str:
-    return f"{size_bytes / 1e6:,.1f} MB"
-
-
-def _existing(folder: Path) -> Path:
-    return next(place for place in (folder, *folder.parents) if place.exists())
+def _print_plan(cells: Sequence[Cell]) -> None:
+    table = Table("cell", "what", "trials")
+    for cell in cells:
+        table.add_row(cell.id, cell.label, str(cell.trials))
+    print_table(table)

@@ -1,4 +1,4 @@
-"""Cells handed to the workers of a Dask scheduler, and taken up again by the journal's rules."""
+"""Orders handed to the workers of a Dask scheduler, and what is heard of them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from perflab.cluster.hosts import BENCH, host_facts, unfit, unlike, worker_facts
-from perflab.cluster.needed import check_installed
+from perflab.cluster.hosts import (
+    BENCH,
+    check_installed,
+    host_facts,
+    unfit,
+    unlike,
+    worker_facts,
+)
 from perflab.cluster.order import ENDED, Order, execute
 from perflab.errors import ClusterError, HostsDiffer
 from perflab.sweeps.cells import Cell
@@ -19,7 +25,6 @@ from perflab.trials.client import ORDERLY_END_S
 
 CONNECT_S = 30
 LOOK_S = 1.0
-LOST = "WorkerLost"
 NONE_LEFT = "no worker is left of those that were there at the start"
 # Dask's setting of the scheduler, and the variable that sets it.
 FAILURES = "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES=0"
@@ -27,25 +32,13 @@ FAILURES = "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES=0"
 
 @dataclass(frozen=True)
 class News:
-    """What a cell under way tells: it began, its run, a line of progress."""
+    """What a cell under way tells: it began, its run, a line of progress, its end."""
 
     what: str
     text: str
     cell: str
     attempt: int
     host: str
-
-
-@dataclass(frozen=True)
-class Handed:
-    """An order that was handed out, and the addresses of the workers that may carry it out."""
-
-    order: Order
-    workers: tuple[str, ...]
-
-    def is_told_by(self, news: News) -> bool:
-        """Return whether it is the order that news tell of."""
-        return (self.order.cell.id, self.order.attempt) == (news.cell, news.attempt)
 
 
 @dataclass(frozen=True)
@@ -70,7 +63,8 @@ class Dispatch:
         self._there = list(hosts)
         self.topic = topic
         self._came: queue.Queue[News | Any] = queue.Queue()
-        self._handed: dict[Any, Handed] = {}
+        # By Dask's future: an order, and the addresses of those that may carry it out.
+        self._handed: dict[Any, tuple[Order, list[str]]] = {}
         client.subscribe_topic(topic, self._take)
 
     def _take(self, event: tuple[float, Mapping[str, Any]]) -> None:
@@ -80,7 +74,7 @@ class Dispatch:
     @property
     def under_way(self) -> list[Order]:
         """Return the orders that did not come to an end yet."""
-        return [each.order for each in self._handed.values()]
+        return [order for order, _ in self._handed.values()]
 
     def knows(self, host: str) -> bool:
         """Return whether a host can be given an order."""
@@ -98,7 +92,7 @@ class Dispatch:
         ClusterError
             No worker is left.
         """
-        workers = tuple(each for each in self._there if host in ("", self._hosts[each]))
+        workers = [each for each in self._there if host in ("", self._hosts[each])]
         if not workers:
             # To Dask no worker means any: also one that came later.
             raise ClusterError(NONE_LEFT)
@@ -106,12 +100,12 @@ class Dispatch:
             execute,
             order,
             key=f"perflab-{order.sweep}-{order.cell.id}-{order.attempt}-{secrets.token_hex(4)}",
-            workers=list(workers),
+            workers=workers,
             resources={BENCH: 1},
             retries=0,
             pure=False,
         )
-        self._handed[future] = Handed(order, workers)
+        self._handed[future] = (order, workers)
         future.add_done_callback(self._came.put)
 
     def news(self) -> Iterator[News | Came]:
@@ -124,59 +118,54 @@ class Dispatch:
         """
         while self._handed:
             try:
-                came = self._came.get(timeout=LOOK_S)
+                came = [self._came.get(timeout=LOOK_S)]
             except queue.Empty:
                 yield from self._stranded()
                 continue
-            if isinstance(came, News):
-                yield from self._told(came)
-                continue
-            # What it told before it ended is told before its end.
             time.sleep(LOOK_S / 10)
             while not self._came.empty():
-                yield from self._other(self._came.get())
-            yield from self._ended(came)
-
-    def _other(self, came: News | Any) -> Iterator[News | Came]:
-        yield from self._told(came) if isinstance(came, News) else self._ended(came)
+                came.append(self._came.get())
+            # What a cell told before it ended is told before its end.
+            news = [each for each in came if isinstance(each, News)]
+            for each in news:
+                yield from self._told(each)
+            for each in came:
+                if each not in news:
+                    yield from self._ended(each)
 
     def _told(self, news: News) -> Iterator[News | Came]:
         """Yield news of an order under way; its end is believed at once.
 
         Dask forgets the order then: it cannot have it executed again where its worker is lost.
         """
-        future = next((each for each, it in self._handed.items() if it.is_told_by(news)), None)
-        if future is None:
-            return
-        if news.what == ENDED:
-            yield Came(self._take_back(future), line=news.text)
-        else:
-            yield news
+        for future, (order, _) in list(self._handed.items()):
+            if (order.cell.id, order.attempt) == (news.cell, news.attempt):
+                if news.what == ENDED:
+                    yield Came(self._take_back(future), line=news.text)
+                else:
+                    yield news
 
     def _take_back(self, future: Any) -> Order:
-        order = self._handed.pop(future).order
+        order, _ = self._handed.pop(future)
         future.release()
         return order
 
     def _ended(self, future: Any) -> Iterator[Came]:
         if future not in self._handed:
             return  # its end was told
-        order = self._handed[future].order
         if future.status == "finished":
             line = future.result()
-            # A worker that leaves waits for that: Dask has what is gone with it executed again.
             yield Came(self._take_back(future), line=line)
             return
         error: Any = future.exception() if future.status == "error" else None
-        if type(error).__name__ == "KilledWorker":
-            address = error.last_worker.address
-            lost = self._hosts.get(address, address)
-            self.leaves(lost)
-            yield Came(self._take_back(future), lost=lost)
-            return
-        raise ClusterError(
-            f"cell '{order.cell.label}': Dask could not have it executed ({error or future.status})"
-        )
+        if type(error).__name__ != "KilledWorker":
+            label = self._handed[future][0].cell.label
+            why = error or future.status
+            raise ClusterError(f"cell '{label}': Dask could not have it executed ({why})")
+        address = error.last_worker.address
+        lost = self._hosts.get(address, address)
+        self.leaves(lost)
+        yield Came(self._take_back(future), lost=lost)
 
     def _stranded(self) -> Iterator[Came]:
         """Yield the orders whose workers are all gone: Dask would wait for these to come back."""
@@ -188,21 +177,19 @@ class Dispatch:
         self._there = [each for each in self._there if each in there]
         if not self._there:
             raise ClusterError(NONE_LEFT)
-        for future, handed in list(self._handed.items()):
-            if not set(handed.workers) & set(self._there):
-                yield Came(self._take_back(future), lost=self._hosts[handed.workers[0]])
+        for future, (_, workers) in list(self._handed.items()):
+            if not set(workers) & set(self._there):
+                yield Came(self._take_back(future), lost=self._hosts[workers[0]])
 
     def end(self) -> None:
         """Have every cell under way end in order, and wait for that."""
         self._client.cancel(list(self._handed), force=True)
         deadline = time.monotonic() + ORDERLY_END_S
         with contextlib.suppress(OSError, TimeoutError):
-            while any(self._busy().values()) and time.monotonic() < deadline:
+            while any(self._client.run(_executes, on_error="ignore").values()):
+                if time.monotonic() > deadline:
+                    return
                 time.sleep(LOOK_S / 5)
-
-    def _busy(self) -> dict[str, Any]:
-        found: dict[str, Any] = self._client.run(_executes, on_error="ignore")
-        return found
 
 
 def _workers(dask_scheduler: Any) -> list[str]:
@@ -246,7 +233,9 @@ def connected(scheduler: str) -> Iterator[Any]:
         client.close(timeout=CONNECT_S)
 
 
-def compared(client: Any, cells: Sequence[Cell], mixed: bool) -> tuple[dict[str, str], list[Any]]:
+def compared(
+    client: Any, cells: Sequence[Cell], store: str, mixed: bool
+) -> tuple[dict[str, str], list[Any]]:
     """Return the workers' hosts by their addresses, and the facts of each.
 
     Raises
@@ -254,9 +243,10 @@ def compared(client: Any, cells: Sequence[Cell], mixed: bool) -> tuple[dict[str,
     ClusterError
         There is no worker that could measure.
     HostsDiffer
-        They differ in what must be equal, or, without ``mixed``, are unlike machines.
+        They differ in what must be equal, cannot use the store, or, without ``mixed``, are unlike
+        machines.
     """
-    found = client.run(worker_facts, cells)
+    found = client.run(worker_facts, cells, store)
     if not found:
         raise ClusterError(
             "the scheduler has no worker; start one on each host with 'perflab worker ADDRESS'"

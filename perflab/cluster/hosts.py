@@ -8,9 +8,11 @@ import os
 import socket
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from typing import Any
 
-from perflab.errors import PerflabError
+from perflab.cluster.store import Store
+from perflab.errors import ClusterError, PerflabError, StoreError
 from perflab.host import facts
 from perflab.host.fingerprint import sources
 from perflab.paths import lock_path
@@ -25,6 +27,20 @@ GIB = 1 << 30
 SHOWN = 6
 # Must be as it is where the sweep was asked for; and the same on all hosts.
 ASKED, ALIKE = ("code", "notebooks", "parameters"), ("python", "packages")
+
+
+def check_installed() -> None:
+    """Refuse where Dask distributed is not installed.
+
+    Raises
+    ------
+    ClusterError
+        Names the extra to install.
+    """
+    if find_spec("distributed") is None:
+        raise ClusterError(
+            "Dask distributed is not installed; run 'make setup', or install 'perflab[cluster]'"
+        )
 
 
 def host_name() -> str:
@@ -63,18 +79,30 @@ def _parameters(cells: Sequence[Cell]) -> str:
     return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
 
 
-def worker_facts(cells: Sequence[Cell], dask_worker: Any) -> dict[str, Any]:
-    """Return the facts of a worker's host, and how the worker was started; runs on the worker."""
+def worker_facts(cells: Sequence[Cell], store: str, dask_worker: Any) -> dict[str, Any]:
+    """Return the facts of a worker's host, how it was started, and why it cannot use a store.
+
+    Runs on the worker: keys and mounts are those of each host.
+    """
     import dask
 
     return {
         **host_facts(cells),
+        "store": _fault(store),
         "worker": {
             "threads": dask_worker.state.nthreads,
             BENCH: dask_worker.state.total_resources.get(BENCH, 0),
             "profiler": bool(dask.config.get("distributed.worker.profile.enabled")),
         },
     }
+
+
+def _fault(store: str) -> str:
+    try:
+        Store(store).check_writable()
+    except StoreError as error:
+        return str(error)
+    return ""
 
 
 def unfit(here: Mapping[str, Any], found: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -87,7 +115,8 @@ def unfit(here: Mapping[str, Any], found: Sequence[Mapping[str, Any]]) -> list[s
     found : sequence
         :func:`worker_facts` of every worker.
     """
-    return [*_started_wrongly(found), *_same_twice(found), *_differing(here, found)]
+    faults = [f"{each['host']}: {each['store']}" for each in found if each["store"]]
+    return [*_started_wrongly(found), *_same_twice(found), *_differing(here, found), *faults]
 
 
 def unlike(found: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -6,8 +6,7 @@ import asyncio
 import signal
 from typing import Any
 
-from perflab.cluster.hosts import BENCH, host_name
-from perflab.cluster.needed import check_installed
+from perflab.cluster.hosts import BENCH, check_installed, host_name
 from perflab.cluster.order import AGAIN_S
 from perflab.errors import ClusterError
 from perflab.host.temporary_folders import temporary

@@ -12,7 +12,7 @@ from perflab.recordings.published_results import (
 from perflab.recordings.reader import Run
 from perflab.recordings.reasons import Reason, Remark, Side, fault
 from perflab.recordings.responses import declared, named, response_of, typical
-from perflab.recordings.resume import Remainder, blocks_done, remainder, remaining_blocks
+from perflab.recordings.resume import Remainder, remainder, remaining_blocks
 from perflab.recordings.sameness import check_same, check_services
 from perflab.recordings.schema import (
     SCHEMA_VERSION,
@@ -50,7 +50,6 @@ __all__ = [
     "Steady",
     "TreatmentRecord",
     "UntilDecided",
-    "blocks_done",
     "check_same",
     "check_services",
     "claims",

@@ -76,8 +76,3 @@ def remaining_blocks(record: RunRecord, path: Path) -> tuple[list[int], int, lis
         )
     attempt = left.attempts[left.blocks[0]] if left.blocks else 0
     return list(left.blocks), attempt, list(left.superseded)
-
-
-def blocks_done(run: Run) -> int:
-    """Return how many blocks of a run are whole; raises as :func:`remaining_blocks` does."""
-    return run.record.blocks - len(remaining_blocks(run.record, run.path)[0])

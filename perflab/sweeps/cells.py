@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
+import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,28 +17,25 @@ from perflab.errors import ParameterError, PerflabError
 from perflab.experiments import Experiment
 from perflab.experiments.experiment import OF_THE_CALL
 from perflab.parameters import did_you_mean
-from perflab.sweeps.axes import Setting
-from perflab.sweeps.document import Problems
-from perflab.sweeps.grammar import Group, SweepFile, read_sweep
+from perflab.sweeps.document import Document, Place, Problems
+from perflab.sweeps.grammar import MOST_CELLS, SweepFile, axes_of, read_sweep
 
 ID_LENGTH = 10
-NAMED = re.compile(r"^(?:unknown parameter '(?P<unknown>[^']*)'|(?P<known>\w+) = )")
+NAMED = re.compile(r"unknown parameter '([^']*)'|(\w+) = ")
 
 
 @dataclass(frozen=True)
 class Cell:
     """One notebook with its parameters; ``id`` says what it asks, so it stays where lines move.
 
-    ``asked`` are all parameters of its experiment, also those that nobody gave; ``varied`` names
-    those in which it differs from others of its group; ``trials`` is how many its plan has.
+    ``varied`` names the parameters in which it differs from others of its group; ``trials`` is how
+    many its plan has.
     """
 
     id: str
     notebook: str
     parameters: Mapping[str, Any]
-    asked: Mapping[str, Any]
     varied: tuple[str, ...]
-    line: int
     trials: int
 
     @property
@@ -79,11 +77,11 @@ def open_sweep(file: Path) -> Sweep:
             [f"{file}: {error.strerror}; name a file such as notebooks/sweeps/quick.yaml"],
         ) from None
     problems = Problems(str(file))
-    read = read_sweep(content, problems)
-    cells = tuple(_checked(read, problems))
-    if problems.found:
+    read, document = read_sweep(content, problems)
+    cells = _Checking(read, document, problems).cells() if read else []
+    if problems.found or not read:
         raise ParameterError(f"sweep {file}", problems.sentences())
-    return Sweep(file, read.title or file.stem, read.retries, cells, content)
+    return Sweep(file, read.title or file.stem, read.retries, tuple(cells), content)
 
 
 def systems_of(cells: Iterable[Cell]) -> set[str]:
@@ -102,80 +100,83 @@ def plain(value: Any) -> str:
     return ",".join(map(plain, value)) if isinstance(value, list) else str(value)
 
 
-def _checked(read: SweepFile, problems: Problems) -> Iterator[Cell]:
-    used: set[str] = set()
-    lines: dict[str, int] = {}
-    all_known = bool(read.groups)
-    for group in read.groups:
-        chosen = _experiment(group, problems)
+class _Checking:
+    """Makes cells of what a file says, and notes what no experiment can be asked for."""
+
+    def __init__(self, read: SweepFile, document: Document, problems: Problems) -> None:
+        self._read = read
+        self._document = document
+        self._problems = problems
+        self._lines: dict[str, int] = {}
+
+    def cells(self) -> list[Cell]:
+        """Return all cells that can be asked for."""
+        chosen = [self._experiment(number) for number in range(len(self._read.cells))]
+        if all(chosen):
+            self._note_unused({name for each in chosen if each for name in _fields(each)})
+        axes = [axes_of(group, self._read.seed) for group in self._read.cells]
+        count = sum(math.prod(map(len, each)) for each in axes)
+        if count > MOST_CELLS:
+            self._problems.add(1, f"{count:,} cells are asked for; {MOST_CELLS:,} are the most")
+            return []
+        combined = (
+            (number, each) for number in range(len(axes)) for each in product(*axes[number])
+        )
+        found = [self._cell(number, chosen[number], each) for number, each in combined]
+        return [cell for cell in found if cell]
+
+    def _experiment(self, number: int) -> Experiment | None:
+        try:
+            return systems.experiment(self._read.cells[number].notebook)
+        except PerflabError as error:
+            self._note(error, "notebook", number)
+            return None
+
+    def _note_unused(self, known: set[str]) -> None:
+        for name in self._read.parameters:
+            if name not in known:
+                text = f"no notebook of the sweep has '{name}'{did_you_mean(name, known)}"
+                self._problems.add(self._document.line_of(("parameters", name)), text)
+
+    def _cell(
+        self, number: int, chosen: Experiment | None, combination: Iterable[Mapping[str, Any]]
+    ) -> Cell | None:
         if chosen is None:
-            all_known = False
-            continue
-        fields = chosen.parameters.model_fields
-        used |= set(fields)
-        shared = {name: each for name, each in read.shared.items() if name in fields}
-        for cell in _cells_of(group, chosen, shared, problems):
-            if cell.id in lines:
-                problems.add(
-                    cell.line,
-                    f"'{cell.label}' is asked for already on line {lines[cell.id]}; more blocks "
-                    "measure more of one thing",
-                )
-            lines.setdefault(cell.id, cell.line)
-            yield cell
-    for name, setting in read.shared.items() if all_known else ():
-        if name not in used:
-            nearest = did_you_mean(name, used)
-            problems.add(setting.line, f"no notebook of the sweep has '{name}'{nearest}")
-
-
-def _experiment(group: Group, problems: Problems) -> Experiment | None:
-    try:
-        return systems.experiment(group.notebook)
-    except ParameterError as error:
-        problems.add(group.line, f"notebook: {error.problems[0]}")
-    except PerflabError as error:
-        problems.add(group.line, f"notebook: {error}")
-    return None
-
-
-def _cells_of(
-    group: Group, chosen: Experiment, shared: Mapping[str, Setting], problems: Problems
-) -> Iterator[Cell]:
-    broken = {line for line, _ in problems.found}
-    for combination in itertools.product(*group.axes):
-        varied = {name: each for part in combination for name, each in part.items()}
-        settings = {**shared, **group.fixed, **varied}
-        given = {name: setting.value for name, setting in settings.items()}
+            return None
+        shared = {k: v for k, v in self._read.parameters.items() if k in _fields(chosen)}
+        varied = {name: value for part in combination for name, value in part.items()}
+        given = {**shared, **self._read.cells[number].parameters, **varied}
         try:
             checked = chosen.check(given)
             trials = checked.planned_blocks * len(chosen.treatments(checked))
-        except ParameterError as error:
-            for text in error.problems:
-                setting = _about(text, settings)
-                if setting and setting.value is None and setting.line in broken:
-                    continue  # it could not be read, which was told
-                line = setting.line if setting else group.line
-                problems.add(line, f"{group.notebook}: {text}")
-            continue
         except PerflabError as error:
-            problems.add(group.line, f"{group.notebook}: {error}")
-            continue
+            self._note(error, chosen.name, number)
+            return None
         asked = checked.model_dump(mode="json", exclude=set(OF_THE_CALL))
         words = {name: asked[name] for name in given}
-        line = next((each.line for each in varied.values()), group.line)
-        yield Cell(
-            identity(group.notebook, words),
-            group.notebook,
-            words,
-            asked,
-            tuple(varied),
-            line,
-            trials,
-        )
+        cell = Cell(identity(chosen.name, words), chosen.name, words, tuple(varied), trials)
+        line = self._line(number, next(iter(varied), "notebook"))
+        if cell.id in self._lines:
+            told = f"'{cell.label}' is asked for already on line {self._lines[cell.id]}"
+            self._problems.add(line, f"{told}; more blocks measure more of one thing")
+        self._lines.setdefault(cell.id, line)
+        return cell
+
+    def _note(self, error: PerflabError, whose: str, number: int) -> None:
+        """Note what is wrong, on the line of the parameter that it is about where it names one."""
+        for text in error.problems if isinstance(error, ParameterError) else [str(error)]:
+            named = NAMED.match(text)
+            line = self._line(number, (named[1] or named[2]) if named else "notebook")
+            self._problems.add(line, f"{whose}: {text}")
+
+    def _line(self, number: int, name: str) -> int:
+        """Return the line on which a group of cells, or all of them, are given something."""
+        group: Place = ("cells", number)
+        places: list[Place] = [(*group, part, name) for part in ("parameters", "grid", "zip")]
+        places += [(*group, "sample", "of", name), ("parameters", name)]
+        known = (each for each in places if each in self._document.lines)
+        return self._document.line_of(next(known, (*group, "notebook")))
 
 
-def _about(text: str, settings: Mapping[str, Setting]) -> Setting | None:
-    """Return the parameter that a sentence is about, where it is about one that is given."""
-    found = NAMED.match(text)
-    return settings.get(found["unknown"] or found["known"]) if found else None
+def _fields(chosen: Experiment) -> set[str]:
+    return set(chosen.parameters.model_fields)

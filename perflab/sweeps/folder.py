@@ -5,9 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
-import os
 import secrets
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,45 +18,16 @@ from perflab.host.fingerprint import LENGTH, sources
 from perflab.paths import notebook_file, sweeps_dir
 from perflab.recordings.differing import differences
 from perflab.sweeps.cells import Cell, Sweep, systems_of
-from perflab.sweeps.journal import Journal, SessionBegun, unfinished
+from perflab.sweeps.journal import Journal, SessionBegun
 
 COPY = "sweep.yaml"
 LOCK = "lock"
-LOOK_S = 0.2
 # Whoever makes a sweep's folder is done with it in milliseconds.
 LATELY_S = 60.0
 
 
-def folders(sweep: Sweep) -> list[Path]:
-    """Return the folders of a sweep file's earlier sweeps, oldest first."""
-    found = sweeps_dir().glob(f"*/{COPY}")
-    return sorted(path.parent for path in found if _name_of(path.parent) == sweep.name)
-
-
-def _name_of(folder: Path) -> str:
-    return folder.name.partition("-")[2].rpartition("-")[0]
-
-
-def new_folder(sweep: Sweep, anew: bool) -> Path:
-    """Make the folder of a new sweep: ``<UTC time>-<name of the file>-<id>``.
-
-    Raises
-    ------
-    ParameterError
-        An earlier one has cells that never ended, and ``anew`` is not given.
-    """
-    for folder in [] if anew else folders(sweep)[-1:]:
-        journal = Journal(folder)
-        asked = journal.sessions[-1].cells if journal.sessions else ()
-        left = unfinished(journal, asked)
-        if left:
-            raise ParameterError(
-                f"sweep '{sweep.name}'",
-                [
-                    f"{folder} has {len(left)} of {len(asked)} cells that never ended: finish it "
-                    "with --resume, or leave it and begin anew with --new"
-                ],
-            )
+def new_folder(sweep: Sweep) -> Path:
+    """Make the folder of a new sweep: ``<UTC time>-<name of the file>-<id>``."""
     began = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
     folder = sweeps_dir() / f"{began}-{sweep.name}-{secrets.token_hex(3)}"
     sweeps_dir().mkdir(parents=True, exist_ok=True)
@@ -70,7 +39,7 @@ def new_folder(sweep: Sweep, anew: bool) -> Path:
 
 def newest_folder(sweep: Sweep) -> Path:
     """Return the folder to go on with."""
-    found = folders(sweep)
+    found = _folders(sweep)
     if not found:
         raise ParameterError(
             "--resume", [f"there is no sweep '{sweep.name}' in {sweeps_dir()}; leave --resume out"]
@@ -78,8 +47,15 @@ def newest_folder(sweep: Sweep) -> Path:
     return found[-1]
 
 
+def _folders(sweep: Sweep) -> list[Path]:
+    """Return the folders of a sweep file's earlier sweeps, oldest first."""
+    found = [path.parent for path in sweeps_dir().glob(f"*/{COPY}")]
+    # Between time and id.
+    return sorted(each for each in found if "-".join(each.name.split("-")[1:-1]) == sweep.name)
+
+
 @contextlib.contextmanager
-def held(folder: Path, wait_s: float) -> Iterator[None]:
+def held(folder: Path) -> Iterator[None]:
     """Hold the folder's lock while the block runs; the kernel lets go of it with its holder.
 
     Raises
@@ -87,31 +63,17 @@ def held(folder: Path, wait_s: float) -> Iterator[None]:
     HostBusy
         Another process goes on with this sweep.
     """
-    deadline = time.monotonic() + wait_s
-    descriptor = os.open(
-        folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644
-    )
-    try:
-        while True:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() >= deadline:
-                    holder = os.pread(descriptor, 40, 0).decode(errors="replace") or "unknown"
-                    raise HostBusy(
-                        f"sweep {folder} is being carried out already (process {holder}); wait for "
-                        "it to end, or give --wait SECONDS"
-                    ) from None
-            time.sleep(LOOK_S)
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+    with (folder / LOCK).open("a+") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise HostBusy(
+                f"sweep {folder} is being carried out already; wait for it to end"
+            ) from None
         # Nobody else writes here now: what is half was left by one who was killed.
         for place in (folder, *folder.glob("cells/*")):
             remove_broken_off(place)
         yield
-    finally:
-        os.close(descriptor)
 
 
 def session_now(sweep: Sweep, machine: Mapping[str, Any] | None = None) -> SessionBegun:
@@ -129,13 +91,10 @@ def session_now(sweep: Sweep, machine: Mapping[str, Any] | None = None) -> Sessi
 
 def digests_of_notebooks(cells: Iterable[Cell]) -> dict[str, str]:
     """Return a SHA-256 of each notebook that cells execute."""
-    names = sorted({cell.notebook for cell in cells})
-    return {f"notebook {name}": _digest_of_notebook(name) for name in names}
-
-
-def _digest_of_notebook(name: str) -> str:
-    content = notebook_file(name).read_bytes()
-    return hashlib.sha256(content).hexdigest()[:LENGTH]
+    return {
+        f"notebook {name}": hashlib.sha256(notebook_file(name).read_bytes()).hexdigest()[:LENGTH]
+        for name in sorted({cell.notebook for cell in cells})
+    }
 
 
 def changes(journal: Journal, now: SessionBegun, mixed: bool) -> list[str]:
@@ -152,34 +111,23 @@ def changes(journal: Journal, now: SessionBegun, mixed: bool) -> list[str]:
     if not journal.sessions:
         return []
     before = journal.sessions[-1]
-    grave = [*_differing_sources(before, now), *_differing_machine(before, now)]
+    # A notebook of which there are cells only now, or no more, compares with nothing.
+    both = [name for name in now.sources if name in before.sources]
+    was, is_now = ({name: it.sources[name] for name in both} for it in (before, now))
+    grave = [
+        *(f"the code: {each}" for each in differences(was, is_now)),
+        *(f"the machine: {each}" for each in differences(before.machine, now.machine)),
+    ]
     if grave and not mixed:
         listed = "\n".join(f"  - {each}" for each in grave)
         raise ResumeRefused(
             f"{journal.path.parent}: its cells would not compare. Changed since it was last gone "
-            f"on with:\n{listed}\nUndo that, begin anew with --new, or go on all the same with "
-            "--mixed"
+            f"on with:\n{listed}\nUndo that, begin anew without --resume, or go on all the same "
+            "with --mixed"
         )
-    return [*_differing_cells(before, now), *grave]
-
-
-def _differing_sources(before: SessionBegun, now: SessionBegun) -> Iterable[str]:
-    # A notebook of which there are cells only now, or no more, compares with nothing.
-    both = before.sources.keys() & now.sources.keys()
-    for name in sorted(both):
-        if before.sources[name] != now.sources[name]:
-            yield f"the code: {name} ({before.sources[name]} -> {now.sources[name]})"
-
-
-def _differing_machine(before: SessionBegun, now: SessionBegun) -> Iterable[str]:
-    return (f"the machine: {each}" for each in differences(before.machine, now.machine))
-
-
-def _differing_cells(before: SessionBegun, now: SessionBegun) -> Iterable[str]:
-    if before.file_sha256 == now.file_sha256:
-        return
     new, gone = set(now.cells) - set(before.cells), set(before.cells) - set(now.cells)
-    yield (
-        f"the sweep file changed: {len(new)} cells are new, {len(gone)} are no longer asked for, "
-        f"{len(set(now.cells) & set(before.cells))} are as they were"
-    )
+    if before.file_sha256 == now.file_sha256:
+        return grave
+    kept = len(set(now.cells) & set(before.cells))
+    text = f"{len(new)} cells are new, {len(gone)} are no longer asked for, {kept} are as they were"
+    return [f"the sweep file changed: {text}", *grave]

@@ -1,4 +1,4 @@
-"""What a sweep file may say: notebooks, fixed parameters, and axes that are varied.
+"""What a sweep file may say: notebooks, fixed parameters, and parameters that are varied.
 
 ::
 
@@ -24,17 +24,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import random
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Annotated, Any
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
 
 from perflab.parameters import did_you_mean
-from perflab.sweeps.axes import MOST_VALUES, Setting, drawn, values_of
-from perflab.sweeps.document import Problems, Value, read_document
+from perflab.sweeps.document import Document, Problems, read_document
 
+MOST_VALUES = 5_000
 MOST_CELLS = 5_000
-MOST_RETRIES = 10
-AT_THE_TOP = ("title", "seed", "retries", "parameters", "cells")
-OF_CELLS = ("notebook", "parameters", "grid", "zip", "sample")
+DIGITS = 6
+VALUES = "a list of values, or {range: [FIRST, LAST, STEP]}"
+DRAWN = "a list to choose from, or {uniform: [LOW, HIGH]}, or {integers: [LOW, HIGH]}"
 DECIDED_HERE = {
     "resume": "a sweep resumes its runs itself: 'perflab sweep FILE --resume'",
     "from_run": "a sweep measures; show a run with its notebook",
@@ -42,207 +54,169 @@ DECIDED_HERE = {
 }
 
 
-@dataclass(frozen=True)
-class Group:
-    """Cells of one notebook: fixed parameters, and groups of axes that are combined.
+def _is_of_cells(name: str) -> str:
+    if name in DECIDED_HERE:
+        raise ValueError(f"is no parameter of cells: {DECIDED_HERE[name]}")
+    return name
 
-    Each of ``axes`` is a list of alternatives, and each alternative sets one parameter or several.
-    """
+
+def _values(axis: Any) -> list[Any]:
+    """Return the values that are given one by one, or by a range."""
+    if isinstance(axis, dict) and [*axis] == ["range"]:
+        first, last, step = _numbers(axis["range"], 3, VALUES)
+        return _range(first, last, step)
+    if not isinstance(axis, list) or not axis:
+        raise ValueError(f"give {VALUES}")
+    return axis
+
+
+def _range(first: float, last: float, step: float) -> list[int | float]:
+    if not step or (last - first) * step < 0:
+        raise ValueError(f"from {first} to {last} no step of {step} leads")
+    # 0.1 is a tenth, whatever a float makes of it.
+    begin, end, by = (Decimal(repr(each)) for each in (first, last, step))
+    count = math.floor((end - begin) / by) + 1
+    if count > MOST_VALUES:
+        raise ValueError(f"the range has {count:,} values; {MOST_VALUES:,} are the most")
+    typed = int if all(isinstance(each, int) for each in (first, last, step)) else float
+    return [typed(begin + place * by) for place in range(count)]
+
+
+def _drawn(axis: Any) -> Any:
+    """Refuse what no value can be drawn from."""
+    if isinstance(axis, list) and axis:
+        return axis
+    if isinstance(axis, dict) and [*axis] in (["uniform"], ["integers"]):
+        ((word, ends),) = axis.items()
+        low, high = _numbers(ends, 2, DRAWN)
+        if low >= high:
+            raise ValueError(f"{low} is not below {high}")
+        if word == "uniform" or (isinstance(low, int) and isinstance(high, int)):
+            return axis
+        raise ValueError("both ends of integers must be whole numbers")
+    raise ValueError(f"give {DRAWN}")
+
+
+def _numbers(given: Any, count: int, form: str) -> list[int | float]:
+    listed = given if isinstance(given, list) else []
+    if len(listed) != count or not all(type(each) in (int, float) for each in listed):
+        raise ValueError(f"give {form}")
+    return listed
+
+
+Name = Annotated[str, AfterValidator(_is_of_cells)]
+Values = Annotated[list[Any], BeforeValidator(_values), Field(max_length=MOST_VALUES)]
+Drawn = Annotated[Any, BeforeValidator(_drawn)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class Sample(_Part):
+    """Combinations that are drawn at random: always the same ones for one seed."""
+
+    count: int = Field(ge=1, le=MOST_VALUES)
+    of: dict[Name, Drawn] = Field(min_length=1)
+
+
+class Group(_Part):
+    """Cells of one notebook: fixed parameters, and those that are varied."""
 
     notebook: str
-    line: int
-    fixed: dict[str, Setting]
-    axes: list[list[dict[str, Setting]]]
+    parameters: dict[Name, Any] = {}
+    grid: dict[Name, Values] = {}
+    zip: dict[Name, Values] = {}
+    sample: Sample | None = None
 
-    @property
-    def count(self) -> int:
-        """Return the number of its cells."""
-        return math.prod(len(axis) for axis in self.axes)
+    @model_validator(mode="after")
+    def _fit_together(self) -> Group:
+        lengths = {name: len(values) for name, values in self.zip.items()}
+        if len(set(lengths.values())) > 1:
+            shown = ", ".join(f"{name} {count}" for name, count in lengths.items())
+            raise ValueError(f"zip: its lists go together, so give as many of each ({shown})")
+        names = [*self.parameters, *self.grid, *self.zip, *(self.sample.of if self.sample else ())]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"'{twice[0]}' is given twice; give it once")
+        return self
 
 
-@dataclass
-class SweepFile:
-    """A sweep file as it was read."""
+class SweepFile(_Part):
+    """A sweep file as it is written."""
 
     title: str = ""
-    seed: int | None = None
-    retries: int = 1
-    shared: dict[str, Setting] = field(default_factory=dict)
-    groups: list[Group] = field(default_factory=list)
+    seed: int | None = Field(default=None, ge=0, lt=2**63)
+    retries: int = Field(default=1, ge=0, le=10)
+    parameters: dict[Name, Any] = {}
+    cells: list[Group] = Field(min_length=1)
 
 
-def read_sweep(content: bytes, problems: Problems) -> SweepFile:
-    """Read a sweep file; all that is wrong is noted in ``problems``."""
-    found = SweepFile()
+def read_sweep(content: bytes, problems: Problems) -> tuple[SweepFile | None, Document]:
+    """Read a sweep file; all that is wrong with it is noted, and then there is none."""
     document = read_document(content, problems)
+    unread = problems.lines
     if not isinstance(document.content, dict):
-        if not problems.found:
-            problems.add(document.line, f"a sweep is a table of {', '.join(AT_THE_TOP)}")
-        return found
-    top = _known(document, AT_THE_TOP, "a sweep", problems)
-    found.title = _title(top.get("title"), problems)
-    found.seed = _whole(top.get("seed"), "seed", 0, 2**63 - 1, problems)
-    retries = _whole(top.get("retries"), "retries", 0, MOST_RETRIES, problems)
-    found.retries = found.retries if retries is None else retries
-    found.shared = _fixed(top.get("parameters"), problems)
-    groups = top.get("cells")
-    items = groups.content if groups else None
-    if not isinstance(items, list) or not items:
-        line = groups.line if groups else document.line
-        problems.add(line, "cells: list at least one, such as '- notebook: sync_vs_async'")
-        return found
-    found.groups = [
-        group for item in items if (group := _group(item, found.seed, problems)) is not None
-    ]
-    count = sum(group.count for group in found.groups)
-    if count > MOST_CELLS:
-        problems.add(document.line, f"{count:,} cells are asked for; {MOST_CELLS:,} are the most")
-        found.groups = []
-    return found
+        if not unread:
+            problems.add(1, f"a sweep is a table of {', '.join(SweepFile.model_fields)}")
+        return None, document
+    try:
+        found = SweepFile.model_validate(document.content)
+    except ValidationError as error:
+        for each in error.errors(include_url=False):
+            line = document.line_of(each["loc"])
+            # Of what could not be read enough was told.
+            if line not in unread:
+                problems.add(line, _sentence(each))
+        return None, document
+    for number, group in enumerate(found.cells):
+        if group.sample and found.seed is None:
+            line = document.line_of(("cells", number, "sample"))
+            problems.add(line, "sample: give the file a seed (seed: 7), so that it stays the same")
+    return found, document
 
 
-def _known(value: Value, names: Sequence[str], whose: str, problems: Problems) -> dict[str, Value]:
-    """Return the entries of a table that it may have; all others are problems."""
-    assert isinstance(value.content, dict)
-    for name, entry in value.content.items():
-        if name not in names:
-            nearest = did_you_mean(name, names) or f"; there are: {', '.join(names)}"
-            problems.add(entry.line, f"{whose} has no '{name}'{nearest}")
-    return {name: entry.value for name, entry in value.content.items() if name in names}
+def _sentence(error: Any) -> str:
+    place = [str(each) for each in error["loc"] if each != "[key]"]
+    name = next((each for each in reversed(place) if not each.isdigit()), "")
+    message = error["msg"].removeprefix("Value error, ")
+    if error["type"] == "extra_forbidden":
+        kinds: dict[str, type[_Part]] = {"cells": Group, "sample": Sample}
+        outer = (kinds[each] for each in reversed(place[:-1]) if each in kinds)
+        known = list(next(outer, SweepFile).model_fields)
+        nearest = did_you_mean(name, known) or f"; there are: {', '.join(known)}"
+        return f"no '{name}' is known here{nearest}"
+    return f"'{name}' {message}" if "[key]" in error["loc"] else f"{name}: {message}"
 
 
-def _title(value: Value | None, problems: Problems) -> str:
-    if value is None or isinstance(value.content, str):
-        return "" if value is None else str(value.content)
-    problems.add(value.line, "title: write a text")
-    return ""
+def axes_of(group: Group, seed: int | None) -> list[list[dict[str, Any]]]:
+    """Return what is varied in a group: each axis a list of alternatives, all to be combined.
+
+    Parameters
+    ----------
+    seed : int, optional
+        That of the file; a sample needs it.
+    """
+    axes = [[{name: each} for each in values] for name, values in group.grid.items()]
+    if group.zip:
+        rows = zip(*group.zip.values(), strict=True)
+        axes.append([dict(zip(group.zip, row, strict=True)) for row in rows])
+    if group.sample:
+        draws = {
+            name: _draws(axis, random.Random(f"{seed}/{group.notebook}/{name}"))
+            for name, axis in group.sample.of.items()
+        }
+        count = range(group.sample.count)
+        axes.append([{name: next(each) for name, each in draws.items()} for _ in count])
+    return axes
 
 
-def _whole(value: Value | None, name: str, least: int, most: int, problems: Problems) -> int | None:
-    if value is None:
-        return None
-    number = value.content
-    if isinstance(number, int) and not isinstance(number, bool) and least <= number <= most:
-        return number
-    problems.add(value.line, f"{name}: write a whole number from {least} to {most:,}")
-    return None
-
-
-def _table(value: Value | None, name: str, problems: Problems) -> Value | None:
-    if value is None or isinstance(value.content, dict):
-        return value
-    problems.add(value.line, f"{name}: write a table of parameters, a line 'name: ...' for each")
-    return None
-
-
-def _fixed(value: Value | None, problems: Problems) -> dict[str, Setting]:
-    table = _table(value, "parameters", problems)
-    if table is None:
-        return {}
-    assert isinstance(table.content, dict)
-    return {
-        name: Setting(entry.value.plain(), entry.line)
-        for name, entry in table.content.items()
-        if _may_be_given(name, entry.line, problems)
-    }
-
-
-def _may_be_given(name: str, line: int, problems: Problems) -> bool:
-    if name in DECIDED_HERE:
-        problems.add(line, f"'{name}' is no parameter of cells: {DECIDED_HERE[name]}")
-    return name not in DECIDED_HERE
-
-
-def _group(item: Value, seed: int | None, problems: Problems) -> Group | None:
-    if not isinstance(item.content, dict):
-        problems.add(item.line, f"cells: each is a table of {', '.join(OF_CELLS)}")
-        return None
-    parts = _known(item, OF_CELLS, "an item of cells", problems)
-    named = parts.get("notebook")
-    fixed = _fixed(parts.get("parameters"), problems)
-    notebook = str(named.content) if named and isinstance(named.content, str) else ""
-    axes = [
-        *_grid(_table(parts.get("grid"), "grid", problems), problems),
-        *_zipped(_table(parts.get("zip"), "zip", problems), problems),
-        *_sampled(_table(parts.get("sample"), "sample", problems), seed, notebook, problems),
-    ]
-    # What is wrong with an axis is told; all else of the cells shall be checked too.
-    axes = [axis for axis in axes if axis]
-    _note_twice(fixed, axes, problems)
-    if not notebook:
-        problems.add(named.line if named else item.line, "notebook: name the notebook of the cells")
-        return None
-    return Group(notebook, named.line if named else item.line, fixed, axes)
-
-
-def _grid(table: Value | None, problems: Problems) -> list[list[dict[str, Setting]]]:
-    columns = _columns(table, problems)
-    return [[{name: each} for each in settings] for name, settings in columns.items()]
-
-
-def _columns(table: Value | None, problems: Problems) -> dict[str, list[Setting]]:
-    if table is None:
-        return {}
-    assert isinstance(table.content, dict)
-    return {
-        name: values_of(entry.value, name, problems)
-        for name, entry in table.content.items()
-        if _may_be_given(name, entry.line, problems)
-    }
-
-
-def _zipped(table: Value | None, problems: Problems) -> list[list[dict[str, Setting]]]:
-    columns = {name: found for name, found in _columns(table, problems).items() if found}
-    if table is None or not columns:
-        return []
-    lengths = {name: len(found) for name, found in columns.items()}
-    if len(set(lengths.values())) > 1:
-        shown = ", ".join(f"{name} {count}" for name, count in lengths.items())
-        problems.add(table.line, f"zip: its lists go together, so give as many of each ({shown})")
-        return []
-    rows = zip(*columns.values(), strict=True)
-    return [[dict(zip(columns, row, strict=True)) for row in rows]]
-
-
-def _sampled(
-    table: Value | None, seed: int | None, notebook: str, problems: Problems
-) -> list[list[dict[str, Setting]]]:
-    if table is None:
-        return []
-    parts = _known(table, ("count", "of"), "sample", problems)
-    count = _whole(parts.get("count"), "count", 1, MOST_VALUES, problems)
-    of = _table(parts.get("of"), "of", problems)
-    for name in ("count", "of"):
-        if name not in parts:
-            problems.add(table.line, f"sample: '{name}' is missing; give count and of")
-    if seed is None:
-        problems.add(
-            table.line, "sample: give the file a seed (seed: 7), so that it stays the same"
-        )
-    if of is None:
-        return []
-    assert isinstance(of.content, dict)
-    if not of.content:
-        problems.add(of.line, "sample: of names no parameter; give at least one")
-    columns = {
-        name: drawn(entry.value, name, count or 1, f"{seed}/{notebook}", problems)
-        for name, entry in of.content.items()
-        if _may_be_given(name, entry.line, problems)
-    }
-    if count is None or seed is None or not columns or not all(columns.values()):
-        return []
-    return [[dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]]
-
-
-def _note_twice(
-    fixed: dict[str, Setting], axes: list[list[dict[str, Setting]]], problems: Problems
-) -> None:
-    """Note parameters that one item gives in two ways."""
-    lines = {name: setting.line for name, setting in fixed.items()}
-    for axis in axes:
-        for name, setting in (axis[0] if axis else {}).items():
-            if name in lines:
-                problems.add(
-                    setting.line, f"'{name}' is given already on line {lines[name]}; give it once"
-                )
-            lines.setdefault(name, setting.line)
+def _draws(axis: Any, source: random.Random) -> Iterator[Any]:
+    while True:
+        if isinstance(axis, list):
+            yield source.choice(axis)
+        elif "integers" in axis:
+            yield source.randint(*axis["integers"])
+        else:
+            # As one would type it.
+            yield float(f"{source.uniform(*axis['uniform']):.{DIGITS}g}")

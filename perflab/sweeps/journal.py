@@ -1,13 +1,12 @@
 """How far a sweep came: a journal of one line of JSON per event, never cut by a kill.
 
-A line counts once its newline is on the disk. What a kill left half is taken away when the journal
-is opened for writing again; nobody was told that it stood there.
+A line counts once its newline is on the disk. What a kill left half is taken away before the next
+line is written.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,9 +21,8 @@ FILE = "journal.jsonl"
 BROKEN_OFF = "broken off"
 # The error's class where the user, or a signal, ended a cell in order.
 INTERRUPTED = "RunInterrupted"
-# The same where its run rests, for another cell needs the next block more.
-PAUSED = "RunPaused"
-UNFINISHED = ("waiting", BROKEN_OFF, "interrupted", "paused")
+# A run that cannot be gone on with: the next attempt measures anew.
+NOT_TO_BE_RESUMED = ("ResumeRefused", "RunNotFound", "RecordingError")
 
 
 def _now() -> str:
@@ -72,8 +70,8 @@ class RunMade(_Entry):
 class AttemptEnded(_Entry):
     """A cell's notebook came to its end, or failed; ``kind`` is the class of the error.
 
-    ``verdicts`` are claim, verdict and what was measured; paths are absolute. ``published`` is the
-    address of its run in a store, to which paths then lead too.
+    ``verdicts`` are claim, verdict and what was measured; paths are absolute. ``stored`` is the
+    address of the copy of its run, to which paths then lead too.
     """
 
     event: Literal["ended"] = "ended"
@@ -92,7 +90,12 @@ class AttemptEnded(_Entry):
     trials: int = 0
     verdicts: tuple[tuple[str, str, str], ...] = ()
     host: str = ""
-    published: str = ""
+    stored: str = ""
+
+    @property
+    def in_short(self) -> str:
+        """Return in one line how it ended."""
+        return "done" if self.done else f"{self.kind}: {self.error.strip().partition(chr(10))[0]}"
 
 
 Line = SessionBegun | AttemptBegun | RunMade | AttemptEnded
@@ -115,8 +118,8 @@ class Attempt:
         """Return how it ended, in a word."""
         if self.ended is None:
             return BROKEN_OFF
-        if self.ended.kind in (INTERRUPTED, PAUSED):
-            return "interrupted" if self.ended.kind == INTERRUPTED else "paused"
+        if self.ended.kind == INTERRUPTED:
+            return "interrupted"
         return "done" if self.ended.done else "failed"
 
 
@@ -129,7 +132,7 @@ class CellState:
 
     @property
     def state(self) -> str:
-        """Return waiting, broken off, interrupted, paused, done or failed."""
+        """Return waiting, broken off, interrupted, done or failed."""
         return self.attempts[-1].outcome if self.attempts else "waiting"
 
 
@@ -151,7 +154,8 @@ class Journal:
         self.path = folder / FILE
         self.sessions: list[SessionBegun] = []
         self._cells: dict[str, CellState] = {}
-        for line in _read(self.path):
+        lines, self._whole_bytes = _read(self.path)
+        for line in lines:
             self._take(line)
 
     def cell(self, name: str) -> CellState:
@@ -162,16 +166,14 @@ class Journal:
         """Write a line; it is on the disk when this returns. Only who holds the lock may."""
         kept = "what the journal holds already is safe; go on with --resume"
         with explained(self.path, kept, "point PERFLAB_SWEEPS at another folder"):
-            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-            try:
-                _take_half_line_away(descriptor)
-                os.lseek(descriptor, 0, os.SEEK_END)
-                content = line.model_dump_json().encode() + b"\n"
-                while content:
-                    content = content[os.write(descriptor, content) :]
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+            content = line.model_dump_json().encode() + b"\n"
+            with self.path.open("ab") as file:
+                # Of what a kill left half nobody was told that it stood there.
+                file.truncate(self._whole_bytes)
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+        self._whole_bytes += len(content)
         self._take(line)
 
     def _take(self, line: Line) -> None:
@@ -189,17 +191,13 @@ class Journal:
                 state.run_id = line.run_id or state.run_id
 
 
-def unfinished(journal: Journal, cells: Iterable[str]) -> list[str]:
-    """Return the cells that never came to an end."""
-    return [name for name in cells if journal.cell(name).state in UNFINISHED]
-
-
-def _read(path: Path) -> list[Line]:
+def _read(path: Path) -> tuple[list[Line], int]:
+    """Return the whole lines, and how many bytes they are."""
     try:
         content = path.read_bytes()
     except FileNotFoundError:
-        return []
-    *whole, _half = content.split(b"\n")
+        return [], 0
+    *whole, half = content.split(b"\n")
     lines = []
     for number, text in enumerate(whole, 1):
         try:
@@ -208,14 +206,6 @@ def _read(path: Path) -> list[Line]:
             first = error.errors(include_url=False)[0]["msg"]
             raise RecordingError(
                 f"{path}:{number}: is no line of a journal ({first}); mend it, or begin the sweep "
-                "anew with --new"
+                "anew without --resume"
             ) from None
-    return lines
-
-
-def _take_half_line_away(descriptor: int) -> None:
-    size = os.fstat(descriptor).st_size
-    content = os.pread(descriptor, size, 0)
-    end = content.rfind(b"\n") + 1
-    if end < size:
-        os.ftruncate(descriptor, end)
+    return lines, len(content) - len(half)

@@ -52,16 +52,12 @@ ASKER_GONE = "the program that asked for it is gone"
 
 
 class Order(BaseModel):
-    """What the conductor is asked to do: a new run of ``plan``, or the rest of ``resume``.
-
-    With ``pause_after`` the run rests once it has so many blocks and is not decided.
-    """
+    """What the conductor is asked to do: a new run of ``plan``, or the rest of ``resume``."""
 
     plan: RunPlan
     backend: str = "auto"
     runs: Path
     resume: Path | None = None
-    pause_after: int | None = None
     wait_s: float = 0.0
 
 
@@ -164,7 +160,7 @@ class Conductor:
             plan = self._settled(bench, backend, writer)
             bench = self._with_company(ending, bench, plan)
             session = Session(plan, writer, bench, self.emit)
-            session.run(remaining, self._order.pause_after)
+            session.run(remaining)
         except BaseException as caught:
             error = caught
             raise

@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
-from perflab.errors import PerflabError, RunInterrupted, RunPaused, StackError
+from perflab.errors import PerflabError, RunInterrupted, StackError
 from perflab.load.schedule import planned_count
 from perflab.load.stopping import Progress
 from perflab.load.workload import Workload
-from perflab.numerals import counted
 from perflab.recordings import Run, RunWriter, steadiness, trial_id
 from perflab.stacks.patience import go_on
 from perflab.trials import deciding, summary
@@ -60,20 +59,13 @@ class Session:
         self._time_left = TimeLeft()
         self._failed = 0
 
-    def run(self, remaining: Remaining, pause_after: int | None = None) -> None:
+    def run(self, remaining: Remaining) -> None:
         """Measure every trial of the remaining blocks.
-
-        Parameters
-        ----------
-        pause_after : int, optional
-            Rest once the run has so many blocks, where something is left to do.
 
         Raises
         ------
         RunInterrupted
             The user ended the run.
-        RunPaused
-            It rests: it can be gone on with at any time.
         StackError
             Services failed more often than they may be restarted.
         WrongAnswer
@@ -111,10 +103,8 @@ class Session:
             spoilt = [tables for tables in measured if not tables.services_whole]
             if spoilt:
                 self._mend(spoilt[0], last=done == len(todo))
-            if step[-1][1] == len(order[block]) - 1:
-                if self._is_decided(todo[done:]):
-                    break
-                self._rest(todo[done:], pause_after)
+            if step[-1][1] == len(order[block]) - 1 and self._is_decided(todo[done:]):
+                break
         self._note_unsteady()
 
     def _is_decided(self, ahead: Sequence[Todo]) -> bool:
@@ -127,13 +117,6 @@ class Session:
         if blocks != list(range(done, self._plan.blocks)):
             return False
         return deciding.has_ended(self._writer, done, self._emit)
-
-    def _rest(self, ahead: Sequence[Todo], pause_after: int | None) -> None:
-        """Pause where the run has the blocks that it was to have for now."""
-        done = self._plan.blocks - len({block for block, _, _ in ahead})
-        if ahead and pause_after is not None and done >= pause_after:
-            self._note_unsteady()
-            raise RunPaused(f"paused after {counted(done, 'block')}, as it was asked to")
 
     def _note_unsteady(self) -> None:
         """Write into the record which treatments are compared with nothing: their loads drift."""
@@ -268,7 +251,7 @@ def state_of(error: BaseException | None) -> tuple[str, str]:
     """Return the run's final state and reason."""
     if error is None:
         return "finished", ""
-    if isinstance(error, (RunInterrupted, RunPaused)):
+    if isinstance(error, RunInterrupted):
         return "interrupted", str(error)
     if isinstance(error, PerflabError):
         return "failed", str(error)

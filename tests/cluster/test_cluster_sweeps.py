@@ -13,6 +13,7 @@ import pytest
 from perflab.recordings import Run, list_runs
 from perflab.sweeps.journal import Journal
 from tests.cluster.hosts import Host, cluster
+from tests.cluster.network import network
 from tests.sweeps.swept import TO_BE_KILLED, read_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -26,7 +27,10 @@ def spans(run: Run) -> tuple[int, int]:
 
 
 def test_two_hosts_share_the_cells_and_never_measure_two_at_a_time(tmp_path: Path) -> None:
-    with cluster(tmp_path, [20, 21, 22, 13]) as made:
+    with (
+        network("one", "two") as laid,
+        cluster(tmp_path, [20, 21, 22, 13], network=laid) as made,
+    ):
         hosts = [Host(made, "one"), Host(made, "two")]
         told = made.swept.done(*made.options, code=3)
         index = made.swept.index()
@@ -154,6 +158,5 @@ def test_what_would_not_compare_or_never_end_is_refused_before_anything_is_measu
 
 def test_a_scheduler_that_would_measure_again_silently_is_refused(tmp_path: Path) -> None:
     with cluster(tmp_path, [20], allowed_failures=3) as made:
-        Host(made, "one")
         told = made.swept.done(*made.options, code=1)
         assert "start it with DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES=0" in told

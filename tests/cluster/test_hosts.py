@@ -22,6 +22,7 @@ def host(name: str, **other: Any) -> dict[str, Any]:
         "packages": {"numpy": "2.1"},
         "machine": {"cpu": "some", "cores": 4},
         "worker": {"threads": 1, "bench": 1, "profiler": False},
+        "store": "",
         **other,
     }
 
@@ -49,6 +50,10 @@ def test_unlike_machines_are_told_apart_from_the_rest() -> None:
     found = [host("one"), host("two", machine={"cpu": "some", "cores": 8})]
     assert unfit(HERE, found) == []
     assert unlike(found) == ["two: cores (4 -> 8), against one"]
+
+
+def test_a_host_that_cannot_use_the_store_is_told_with_the_fault() -> None:
+    assert unfit(HERE, [host("one", store="/mnt: no such folder")]) == ["one: /mnt: no such folder"]
 
 
 def test_two_workers_of_one_host_are_refused() -> None:

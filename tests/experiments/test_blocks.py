@@ -7,10 +7,7 @@ import pytest
 from perflab.errors import ParameterError
 from perflab.experiments import RunParameters
 from perflab.parameters import check, parse_assignments
-from perflab.recordings import Run
-from perflab.sweeps.estimate import past_runs
 from perflab.systems import experiment
-from tests.synthetic import write_run
 
 NAME = "synchronous_commit"
 
@@ -66,10 +63,3 @@ def test_where_nothing_can_be_decided_a_number_is_asked_for() -> None:
 def test_the_labs_own_check_has_a_fixed_number_of_blocks() -> None:
     with pytest.raises(ParameterError, match="blocks"):
         experiment("lab_check").check({"blocks": "until_decided"})
-
-
-def test_runs_of_both_kinds_asked_the_same_question(tmp_path) -> None:
-    parameters = {"requests": 400, "blocks": "until_decided", "most_blocks": 30}
-    run: Run = write_run(tmp_path, blocks=2, requests=60, parameters=parameters)
-    (past,) = past_runs([run])
-    assert past.parameters == {"requests": 400}

@@ -91,8 +91,6 @@ def test_the_users_packages_are_all_there() -> None:
 
 # Programs that the lab or its users start, and what builds it; no module of it imports them.
 STARTED = {"jupyterlab", "nbformat", "py-spy", "setuptools"}
-# Imported by fsspec for addresses that begin with s3://.
-OPENING = {"s3fs"}
 # Asked for by others; named to keep it below a version.
 BOUNDED = {"importlib-metadata"}
 MODULES = {"IPython": "ipykernel", "PIL": "pillow", "psycopg2": "psycopg2-binary", "yaml": "pyyaml",
@@ -119,4 +117,4 @@ def test_the_lab_depends_on_what_it_imports_and_on_nothing_of_its_specimens() ->
     extras = project["optional-dependencies"]
     asked = [*project["dependencies"], *extras["cluster"], *extras["documents"]]
     named = {Requirement(text).name for text in asked}
-    assert imported() - BROUGHT == named - STARTED - BOUNDED - OPENING
+    assert imported() - BROUGHT == named - STARTED - BOUNDED

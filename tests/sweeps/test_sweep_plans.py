@@ -8,13 +8,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from perflab.errors import HostBusy, ParameterError, RecordingError, ResumeRefused
-from perflab.recordings import list_runs
-from perflab.sweeps.attempt import AFTER_A_KILL_S, goes_on_with, was_to_be_tried_again
+from perflab.errors import HostBusy, RecordingError, ResumeRefused
+from perflab.sweeps.attempt import AFTER_A_KILL_S, goes_on_with
 from perflab.sweeps.cells import Sweep, open_sweep
-from perflab.sweeps.estimate import Past, estimated, past_runs
 from perflab.sweeps.execution import How
-from perflab.sweeps.folder import changes, held, new_folder, newest_folder, session_now
+from perflab.sweeps.folder import changes, held, new_folder, session_now
 from perflab.sweeps.index import write_index
 from perflab.sweeps.journal import AttemptBegun, AttemptEnded, Journal, RunMade
 from tests.cli.conftest import Tell
@@ -32,29 +30,6 @@ def sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sweep:
     return open_sweep(file)
 
 
-def past(seconds: float, backend: str = "process", **parameters: object) -> Past:
-    return Past("client_overhead", dict(parameters), backend, seconds, 1000.0)
-
-
-def test_the_time_is_told_from_runs_with_the_same_parameters_where_there_are_any(
-    sweep: Sweep,
-) -> None:
-    small, large = sweep.cells
-    same = {name: value for name, value in small.asked.items() if name not in ("blocks", "seed")}
-    other = {**same, "delay_ms": 50.0}
-    known = estimated(small, [past(2.0, **same), past(9.0, **other)])
-    assert (known.seconds, known.source) == (2.0 * small.trials, "1 run of these parameters")
-    assert estimated(large, [past(2.0, **same)]).seconds == 4.0 * small.trials
-    assert estimated(small, [past(9.0, **other)]).source == "1 run of other parameters"
-    assert estimated(small, []).seconds is None
-
-
-def test_a_run_that_did_not_finish_tells_nothing_of_time(tmp_path: Path) -> None:
-    write_run(tmp_path, requests=20, run_id="whole")
-    write_run(tmp_path, requests=20, run_id="half", state="interrupted")
-    assert len(past_runs(list_runs(tmp_path))) == 1
-
-
 def test_a_dry_run_prints_every_cell_and_starts_nothing(
     sweep: Sweep, tmp_path: Path, perflab: Tell
 ) -> None:
@@ -62,12 +37,12 @@ def test_a_dry_run_prints_every_cell_and_starts_nothing(
     for cell in sweep.cells:
         assert cell.id in told
         assert cell.label in told
-    assert "2 cells, 72 trials; time and disk are not known" in told
+    assert "2 cells, 72 trials" in told
     assert not (tmp_path / "sweeps").exists()
     told, _ = perflab(
         tmp_path / "runs", "sweep", str(sweep.file), "--dry-run", "--only", "blocks=4"
     )
-    assert "1 cell, 48 trials" in told
+    assert "1 cells, 48 trials" in told
     _, errors = perflab(
         tmp_path / "runs", "sweep", str(sweep.file), "--dry-run", "--only", "x", code=1
     )
@@ -108,9 +83,9 @@ def test_an_unfinished_run_is_resumed_and_a_finished_one_is_shown(
 
 
 def test_two_cannot_go_on_with_one_sweep_at_a_time(tmp_path: Path) -> None:
-    with held(tmp_path, 0), pytest.raises(HostBusy, match="carried out already"), held(tmp_path, 0):
+    with held(tmp_path), pytest.raises(HostBusy, match="carried out already"), held(tmp_path):
         raise AssertionError
-    with held(tmp_path, 0):
+    with held(tmp_path):
         pass
 
 
@@ -122,55 +97,19 @@ def test_what_a_killed_sweep_left_half_is_removed_by_whoever_goes_on_with_it(
     for half in (tmp_path / ".tmp-index.html-0123abcd", kept / ".tmp-a.log-0123abcd"):
         half.write_text("half")
     (kept / "a.log").write_text("whole")
-    with held(tmp_path, 0):
+    with held(tmp_path):
         assert {path.name for path in tmp_path.rglob("*")} == {"cells", "a", "a.log", "lock"}
-
-
-def failed(kind: str, attempt: int) -> AttemptEnded:
-    by_the_machine = kind == "ConductorLost"
-    return AttemptEnded(
-        cell="a", attempt=attempt, done=False, seconds=1, kind=kind, infrastructure=by_the_machine
-    )
-
-
-def test_a_sweep_that_was_killed_before_it_tried_a_cell_again_does_so_when_it_goes_on(
-    tmp_path: Path,
-) -> None:
-    journal = Journal(tmp_path)
-    assert not was_to_be_tried_again(journal.cell("a"), retries=1)
-    for attempt, is_left in ((1, True), (2, False)):
-        journal.add(AttemptBegun(cell="a", attempt=attempt, label="a"))
-        assert not was_to_be_tried_again(journal.cell("a"), retries=1), "it is under way"
-        journal.add(failed("ConductorLost", attempt))
-        assert was_to_be_tried_again(journal.cell("a"), retries=1) is is_left
-    journal.add(AttemptBegun(cell="b", attempt=1, label="b"))
-    journal.add(failed("RuntimeError", 1).model_copy(update={"cell": "b"}))
-    assert not was_to_be_tried_again(journal.cell("b"), retries=1), "its notebook is wrong"
-    journal.add(AttemptBegun(cell="c", attempt=1, label="c", goes_on_with="half"))
-    journal.add(failed("ResumeRefused", 1).model_copy(update={"cell": "c"}))
-    assert was_to_be_tried_again(journal.cell("c"), retries=0), "it was to be measured anew"
 
 
 def test_a_sweep_that_goes_on_waits_for_what_was_killed_and_is_still_ending() -> None:
     assert How().patience_s == 0
     assert How(wait_s=5).patience_s == 5
-    assert How(resume=True).patience_s == How(retry=True, wait_s=5).patience_s == AFTER_A_KILL_S
+    assert How(resume=True).patience_s == AFTER_A_KILL_S
     assert How(resume=True, wait_s=100).patience_s == 100
 
 
-def test_an_unfinished_sweep_is_not_begun_anew_by_mistake(sweep: Sweep) -> None:
-    first = new_folder(sweep, anew=False)
-    journal = Journal(first)
-    journal.add(session_now(sweep))
-    with pytest.raises(ParameterError, match="2 of 2 cells that never ended: finish it with --res"):
-        new_folder(sweep, anew=False)
-    assert newest_folder(sweep) == first
-    second = new_folder(sweep, anew=True)
-    assert newest_folder(sweep) == second
-
-
 def test_a_changed_file_is_told_and_changed_code_or_machine_is_refused(sweep: Sweep) -> None:
-    journal = Journal(new_folder(sweep, anew=False))
+    journal = Journal(new_folder(sweep))
     now = session_now(sweep)
     assert changes(journal, now, mixed=False) == []
     journal.add(now)
@@ -214,7 +153,7 @@ def test_the_index_has_a_row_per_cell_and_its_page_says_what_others_wrote_as_tex
     assert "3 of 4 trials valid" in page
 
 
-def test_what_lies_in_an_object_store_is_linked_and_no_picture_is_broken(
+def test_what_lies_behind_an_address_is_linked_and_no_picture_is_broken(
     sweep: Sweep, tmp_path: Path
 ) -> None:
     folder = tmp_path / "folder"
@@ -226,7 +165,7 @@ def test_what_lies_in_an_object_store_is_linked_and_no_picture_is_broken(
     journal.add(
         AttemptEnded(
             cell=first, attempt=1, done=True, seconds=2, run_id="r", trials=4, valid_trials=3,
-            host="one", published="s3://results/nightly/runs/r", notebook=f"{there}/n.ipynb",
+            host="one", stored="s3://results/nightly/runs/r", notebook=f"{there}/n.ipynb",
             figures=(f"{there}/effect.svg",),
         )
     )  # fmt: skip
@@ -234,6 +173,6 @@ def test_what_lies_in_an_object_store_is_linked_and_no_picture_is_broken(
     table = pd.read_parquet(folder / "index.parquet")
     assert json.loads(table["figures"][0]) == [f"{there}/effect.svg"]
     page = (folder / "index.html").read_text()
-    for address in ("s3://results/nightly/runs/r", f"{there}/n.ipynb", there):
+    for address in ("s3://results/nightly/runs/r", f"{there}/n.ipynb"):
         assert f'href="{address}"' in page
     assert "<img" not in page

@@ -13,7 +13,7 @@ from perflab.host.lock import holder
 from perflab.recordings import Run, list_runs
 from perflab.stacks import leftovers
 from perflab.sweeps.journal import Journal
-from tests.sweeps.swept import TO_BE_KILLED, Swept, kernel_folders, read_until
+from tests.sweeps.swept import TO_BE_KILLED, Swept, read_until
 
 
 @pytest.mark.slow
@@ -44,7 +44,8 @@ def test_a_sweep_goes_on_after_a_cell_that_raised_and_after_a_kill(tmp_path: Pat
     assert list(index["attempts"]) == [1, 1, 2]
     # Nor is anything left of the killed command's own: its kernel's sockets and key among it.
     assert list(swept.temporary.iterdir()) == []
-    assert kernel_folders({child.pid}) == []
+    owners = [path.read_text() for path in Path("/tmp").glob("perflab-kernel-*/owner")]
+    assert not any(f"/{child.pid}/" in owner for owner in owners)
     assert len(list_runs(swept.runs)) == 2
     record = Run(killed.path).record
     assert record.state == "finished"
@@ -110,42 +111,15 @@ def test_only_what_the_machine_did_wrong_is_tried_again_and_each_attempt_is_reco
     assert [end is not None and end.infrastructure for end in ends] == [True, True]
 
 
-BY_TURNS = """
-parameters: {backend: process, blocks: until_decided, most_blocks: 10, fresh_blocks: 0, rate: [200]}
-cells:
-  - notebook: client_overhead
-    parameters: {warmup_s: 0.1, duration_s: 0.3, client: [lean, aiohttp]}
-    grid: {body_bytes: [20, 40]}
-"""
-
-
 @pytest.mark.slow
-@pytest.mark.timeout(600)
-def test_blocks_go_to_the_cell_that_needs_them_until_time_is_up_and_later_go_on(
-    tmp_path: Path,
-) -> None:
-    swept = Swept(tmp_path, [20])
-    swept.file.write_text(BY_TURNS)
+@pytest.mark.timeout(300)
+def test_no_cell_is_begun_when_time_is_up_and_later_the_sweep_goes_on(tmp_path: Path) -> None:
+    swept = Swept(tmp_path, [20, 21, 22])
     told = swept.done("--minutes", "0.1", code=4)
     assert "time is up" in told
     states = list(swept.index()["state"])
-    assert states[1] == "waiting"
-    assert states[0] in ("paused", "done")
-    (made,) = list_runs(swept.runs)
-    first = made.record.until_decided
-    assert first is not None
-    assert [look.blocks for look in first.looks] == [8]
-
+    assert (states[0], states[-1]) == ("done", "waiting")
+    first = swept.index()["run_id"][0]
     swept.done("--resume", "--minutes", "9", code=0)
-    index = swept.index()
-    assert list(index["state"]) == ["done", "done"]
-    runs = [Run(swept.runs / name).record for name in index["run_id"]]
-    assert runs[0].run_id == made.run_id
-    for record in runs:
-        assert record.state == "finished"
-        assert record.until_decided is not None
-        assert record.until_decided.ended
-        # From look to look: whoever was looked at n times rested before each but the last.
-        assert len(record.sessions) == len(record.until_decided.looks)
-    assert all(Path(each).exists() for each in index["executed"])
-    assert leftovers.everything() == []
+    assert list(swept.index()["state"]) == ["done"] * 3
+    assert swept.index()["run_id"][0] == first

@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 from perflab.analysis.methods.repeated_looks import planned
-from perflab.errors import RunPaused
 from perflab.progress import Narrator
-from perflab.recordings import Contrast, Run, RunWriter, UntilDecided, blocks_done
+from perflab.recordings import Contrast, Run, RunWriter, UntilDecided
 from perflab.recordings.contrasts import Direction
 from perflab.trials.events import Event, Note, TrialBegun, TrialDone
-from perflab.trials.session import Remaining, Session, state_of
+from perflab.trials.session import Remaining, Session
 from tests.trials.fakes import Residents, bench, plan, record
 
 RULE = planned(8, 10)
@@ -162,22 +161,3 @@ def test_the_time_left_is_a_bound_where_the_run_may_end_before(
         if isinstance(event, (TrialBegun, TrialDone))
     ]
     assert all(f"{bound} 1:01 left" in line for line in shown)
-
-
-def test_a_run_rests_after_the_blocks_it_was_to_make_and_goes_on_from_there(tmp_path: Path) -> None:
-    looked = Looked(tmp_path, "greater")
-    session = Session(looked.plan, looked.writer, looked.bench, looked.events.append)
-    with pytest.raises(RunPaused, match="after 9 blocks") as paused:
-        session.run(Remaining(tuple(range(10))), pause_after=9)
-    assert state_of(paused.value)[0] == "interrupted"
-    assert looked.measured() == list(range(1, 10))
-    assert blocks_done(Run(looked.writer.path)) == 9
-    assert looked.go(9).record.until_decided.ended == "most blocks"
-    assert looked.measured() == list(range(1, 11))
-
-
-def test_a_run_that_is_decided_ends_and_does_not_rest(tmp_path: Path) -> None:
-    looked = Looked(tmp_path, "none")
-    session = Session(looked.plan, looked.writer, looked.bench, looked.events.append)
-    session.run(Remaining(tuple(range(10))), pause_after=8)
-    assert looked.writer.record.blocks == 8
