@@ -8,6 +8,7 @@ from typing import Any
 
 from perflab import systems
 from perflab.errors import PerflabError
+from perflab.parameters import check
 from perflab.published import Answer, Row, estimands
 from perflab.published.row import SIZES
 from perflab.recordings import Contrast, Run
@@ -29,7 +30,7 @@ def plan_of(answer: Answer) -> RunPlan:
 @cache
 def _plan(name: str, parameters: tuple[tuple[str, str], ...]) -> RunPlan:
     experiment = systems.experiment(name)
-    return experiment.plan(experiment.check(dict(parameters)))
+    return experiment.plan(check(experiment.parameters, dict(parameters), f"experiment '{name}'"))
 
 
 def planned_contrasts(answer: Answer) -> list[Contrast]:
@@ -65,7 +66,7 @@ def mismatch(row: Row, contrast: Contrast) -> str:
     """
     if row.value is None or row.kind not in SIZES:
         return ""
-    if contrast.response not in estimands(row.study).get(row.measure, frozenset()):
+    if contrast.response not in estimands().get((row.study, row.measure), frozenset()):
         return f"'{row.measure}' is not what {contrast.response} measures"
     sizes = (contrast.published_ratio, contrast.published_difference)
     if sizes == (None, None) and contrast.published_direction != "none":
@@ -81,7 +82,8 @@ def standing(run: Run) -> Mapping[str, Contrast]:
     """
     try:
         experiment = systems.experiment(run.record.experiment)
-        today = experiment.plan(experiment.check(run.record.parameters)).contrasts
+        parameters = check(experiment.parameters, run.record.parameters, run.run_id)
+        today = experiment.plan(parameters).contrasts
     except PerflabError:
         return {}
     asked = {_question(each) for each in today}

@@ -10,9 +10,16 @@ from perflab.analysis.treatments.joint import JointClaim
 from perflab.analysis.treatments.verdict import Outcome
 from perflab.chosen_runs import judged_runs
 from perflab.errors import PerflabError
-from perflab.ledger.declared import all_not_testable, mismatch, planned_contrasts
+from perflab.ledger.declared import (
+    all_not_testable,
+    mismatch,
+    planned_contrasts,
+    settings_of,
+    view_fault,
+)
 from perflab.ledger.evidence import Evidence, Witness
 from perflab.published import Answered, Row, checks, reasons, rows
+from perflab.published.row import KINDS
 from perflab.published.study_check import Check
 from perflab.reports.numbers import count, effect_text
 
@@ -76,21 +83,28 @@ def ledger(study: str = "", backend: str = "") -> list[Entry]:
     return [_followed(entry, by_key) for entry in entries]
 
 
+def faults(study: str = "") -> list[str]:
+    """Return a sentence for every row whose answer names nothing, or that has none."""
+    found = (entry for entry in ledger(study) if entry.outcome == NO_ANSWER)
+    return [f"{entry.row.study}, {entry.row.key}: {entry.why}" for entry in found]
+
+
 def _entry(row: Row, books: _Books) -> Entry:
-    make = _MAKERS[row.answer.kind]
+    if row.kind not in KINDS:
+        return _fault(row, f"kind '{row.kind}' is none of {', '.join(KINDS)}")
     try:
-        return make(row, books)
+        return _MAKERS[row.answer.kind](row, books)
     except PerflabError as error:
         # An answer of a system from elsewhere may name what is not there.
-        return Entry(row, NO_ANSWER, str(error))
+        return _fault(row, str(error))
 
 
 def _by_contrast(row: Row, books: _Books) -> Entry:
     planned = planned_contrasts(row.answer)
-    unfit = [why for why in (mismatch(row, each) for each in planned) if why]
-    if unfit or not planned:
-        why = unfit[0] if unfit else f"no contrast '{row.answer.name}'"
-        return Entry(row, Answered.NOT_COMPARABLE if unfit else NO_ANSWER, why)
+    if not planned:
+        return _fault(row, f"{row.answer.experiment} has no contrast '{row.answer.name}'")
+    if unfit := next((why for why in (mismatch(row, each) for each in planned) if why), ""):
+        return _fault(row, unfit)
     found = books.evidence.findings(row)
     if found:
         return _judged(row, [_of_contrasts(witness, each) for witness, each in found])
@@ -165,6 +179,8 @@ def _measured(finding: Finding, several: bool) -> str:
 
 def _by_view(row: Row, books: _Books) -> Entry:
     planned = row.answer.command
+    if fault := view_fault(row.answer):
+        return _fault(row, fault)
     if row.answer.claim:
         judged = books.evidence.judged(row)
         told = [_of_claim(witness, claim) for witness, claim in judged]
@@ -177,7 +193,19 @@ def _by_view(row: Row, books: _Books) -> Entry:
 
 
 def _by_setting(row: Row, _: _Books) -> Entry:
-    return Entry(row, TAKEN_OVER, f"{row.answer.name} of {row.answer.experiment}")
+    own, name = row.answer.experiment, row.answer.name
+    values = settings_of(row.answer)
+    if any(_is_number(value, row.value) for value in values):
+        return Entry(row, TAKEN_OVER, f"{name} of {own}")
+    shown = ", ".join(map(str, values)) or "nothing"
+    return _fault(row, f"{own}: {name} is {shown}, published is {row.published}")
+
+
+def _is_number(value: object, published: float | None) -> bool:
+    try:
+        return published is not None and float(str(value)) == published
+    except ValueError:
+        return False
 
 
 def _built_in(row: Row, _: _Books) -> Entry:
@@ -187,13 +215,15 @@ def _built_in(row: Row, _: _Books) -> Entry:
 def _by_check(row: Row, books: _Books) -> Entry:
     check = books.checks.get((row.study, row.answer.name))
     if check is None:
-        return Entry(row, NO_ANSWER, f"no check '{row.answer.name}'")
+        return _fault(row, f"there is no check '{row.answer.name}'")
     return Entry(row, CHECKED, f"{check.statement}: {check.result.word} ({check.result.numbers})")
 
 
 def _by_reason(row: Row, books: _Books) -> Entry:
     name = row.answer.name
-    return Entry(row, str(row.answer.kind), books.reasons.get(name, name))
+    if name not in books.reasons:
+        return _fault(row, f"there is no reason '{name}'")
+    return Entry(row, str(row.answer.kind), books.reasons[name])
 
 
 def _not_built(row: Row, _: _Books) -> Entry:
@@ -205,7 +235,11 @@ def _same(row: Row, _: _Books) -> Entry:
 
 
 def _unanswered(row: Row, _: _Books) -> Entry:
-    return Entry(row, NO_ANSWER)
+    return _fault(row, "it has no answer")
+
+
+def _fault(row: Row, why: str) -> Entry:
+    return Entry(row, NO_ANSWER, why)
 
 
 _MAKERS: Mapping[Answered, Callable[[Row, _Books], Entry]] = {
@@ -228,7 +262,9 @@ def _followed(entry: Entry, by_key: Mapping[tuple[str, str], Entry]) -> Entry:
         return entry
     other = by_key.get((entry.row.study, entry.why))
     if other is None:
-        return replace(entry, outcome=NO_ANSWER, why=f"no row '{entry.why}'")
+        return _fault(entry.row, f"there is no row '{entry.why}'")
+    if other.row.answer.kind == Answered.SAME_AS:
+        return _fault(entry.row, f"row '{entry.why}' is another's itself; name that one")
     return replace(
         entry,
         why=f"{entry.why}: {other.outcome}",

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import pandas as pd
-
 from perflab.errors import RecordingError
 from perflab.published.answers import Answer, parse
 from perflab.recordings import claims, published, studies
-from perflab.recordings.published_results import shared_table
+from perflab.recordings.published_results import shared_rows
 
 # What is a size, and judged only against the same estimand at the same load.
 SIZES = ("result", "effect", "derived", "figure", "target")
@@ -111,15 +109,15 @@ def _answer(study: str, key: str, text: str) -> Answer:
 
 def reasons() -> dict[str, str]:
     """Return why rows cannot be compared or tested, a sentence by key."""
-    table = shared_table("reasons")
-    return dict(zip(table["reason"], table["text"], strict=True))
+    return {line["reason"]: line["text"] for line in shared_rows("reasons")}
 
 
-def estimands(study: str) -> dict[str, frozenset[str]]:
-    """Return which responses measure what a published measure measures, by measure.
+def estimands() -> dict[tuple[str, str], frozenset[str]]:
+    """Return which responses measure what a published measure measures, by study and measure.
 
     A measure that is not named is measured by nothing: its rows are compared with no contrast.
     """
-    table: pd.DataFrame = shared_table("estimands")
-    own = table[table["study"] == study]
-    return {str(name): frozenset(part["response"]) for name, part in own.groupby("measure")}
+    found: dict[tuple[str, str], set[str]] = {}
+    for line in shared_rows("estimands"):
+        found.setdefault((line["study"], line["measure"]), set()).add(line["response"])
+    return {key: frozenset(responses) for key, responses in found.items()}

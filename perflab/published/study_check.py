@@ -1,6 +1,6 @@
 """The study check: what published numbers say by themselves, without any load.
 
-Rules are code (:mod:`perflab.published.rulebook`); which rows they apply to is data: ``checks.csv``
+Rules are code (:mod:`perflab.published.rules`); which rows they apply to is data: ``checks.csv``
 beside the published results, one line per part of a check. Columns:
 
 ``study``, ``check``
@@ -30,9 +30,9 @@ from perflab.parameters import did_you_mean
 from perflab.published.intervals import UNITS, exactly, printed
 from perflab.published.parts import Part, Parts, Result, Word
 from perflab.published.row import row_key
-from perflab.published.rulebook import RULES
+from perflab.published.rules import RULES
 from perflab.recordings import published, studies
-from perflab.recordings.published_results import shared_table
+from perflab.recordings.published_results import shared_rows
 
 STATEMENT, EVERY = "statement", "*"
 AS_PRINTED = "as printed"
@@ -64,8 +64,8 @@ def checks(study: str = "") -> list[Check]:
         There is no such study, or a check names a rule or a row that is not there.
     """
     wanted = [study] if study else studies()
-    table = shared_table("checks")
-    return [check for each in wanted for check in _of_study(each, table)]
+    lines = shared_rows("checks")
+    return [check for each in wanted for check in _of_study(each, lines)]
 
 
 def check_table(study: str = "", finding: str = "") -> pd.DataFrame:
@@ -93,17 +93,18 @@ def check_table(study: str = "", finding: str = "") -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def _of_study(study: str, table: pd.DataFrame) -> Iterator[Check]:
+def _of_study(study: str, every: Iterable[Line]) -> Iterator[Check]:
     known: Known = {}
     for row in published(study).astype("str").to_dict("records"):
         line = {str(name): str(text) for name, text in row.items()}
         known[tuple(line[name] for name in KEY)] = line
-    own = table[table["study"] == study]
-    for name, part in own.groupby("check", sort=False):
-        lines = [{str(key): str(text) for key, text in row.items()} for row in
-                 part.to_dict("records")]  # fmt: skip
+    by_check: dict[str, list[Line]] = {}
+    for line in every:
+        if line["study"] == study:
+            by_check.setdefault(line["check"], []).append(line)
+    for name, lines in by_check.items():
         for scenario in _scenarios(lines, known):
-            yield _check(study, str(name), lines, scenario, known)
+            yield _check(study, name, lines, scenario, known)
 
 
 def _scenarios(lines: Iterable[Line], known: Known) -> list[str]:

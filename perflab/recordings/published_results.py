@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from csv import DictReader
 from functools import cache
 from pathlib import Path
 
@@ -40,6 +41,9 @@ def published(study: str) -> pd.DataFrame:
 
 
 def _path(study: str) -> Path:
+    own = _own_folder() / f"{study}.csv"
+    if study not in SHARED and own.exists():
+        return own
     known = _files()
     if study not in known:
         raise RecordingError(
@@ -101,11 +105,11 @@ def targets(study: str) -> dict[str, float]:
 
 def claims() -> pd.DataFrame:
     """Return the published claims: study, place, claim_id, claim (in our words), kind, answer."""
-    return shared_table(CLAIMS)[list(CLAIM_COLUMNS)]
+    return pd.DataFrame(shared_rows(CLAIMS), columns=list(CLAIM_COLUMNS))
 
 
-def shared_table(name: str) -> pd.DataFrame:
-    """Return a table about all studies as text: the checkout's rows, then those of systems.
+def shared_rows(name: str) -> list[dict[str, str]]:
+    """Return the rows of a table about all studies: the checkout's, then those of systems.
 
     Raises
     ------
@@ -115,9 +119,11 @@ def shared_table(name: str) -> pd.DataFrame:
     first, *others = [folder / f"{name}.csv" for folder in _folders()]
     if not first.exists():
         raise RecordingError(f"{first}: is missing; it is part of the checkout")
-    paths = [first, *(path for path in others if path.exists())]
-    tables = [pd.read_csv(path, keep_default_na=False, dtype="str") for path in paths]
-    return pd.concat(tables, ignore_index=True).fillna("")
+    found: list[dict[str, str]] = []
+    for path in [first, *(path for path in others if path.exists())]:
+        with path.open(encoding="utf-8", newline="") as file:
+            found += [{key: value or "" for key, value in row.items()} for row in DictReader(file)]
+    return found
 
 
 def _files() -> dict[str, Path]:
@@ -127,4 +133,8 @@ def _files() -> dict[str, Path]:
 
 
 def _folders() -> list[Path]:
-    return [project_root() / "data" / "published", *parts_of_systems("published")]
+    return [_own_folder(), *parts_of_systems("published")]
+
+
+def _own_folder() -> Path:
+    return project_root() / "data" / "published"

@@ -6,6 +6,7 @@ import math
 import re
 import tomllib
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -275,13 +276,26 @@ def load_service(name: str, root: Path | None = None) -> ServiceSpec:
     StackError
         No such service, or its description is wrong; the message names the file and the place.
     """
+    path = (root or services_dir()) / name / "service.toml"
+    if not path.is_file():
+        path = _elsewhere(name, root)
+    return _read(path, path.stat().st_mtime_ns)
+
+
+def _elsewhere(name: str, root: Path | None) -> Path:
+    """Return the description of a service that the checkout's own folder does not have."""
     known = _described(root)
     if root is None and name not in known:
         known |= _variant(name)
     if name not in known:
         listed = ", ".join(sorted(known)) or "none"
         raise StackError(f"no service '{name}'{did_you_mean(name, known)}; services: {listed}")
-    path = known[name]
+    return known[name]
+
+
+@lru_cache(maxsize=256)
+def _read(path: Path, _changed_ns: int) -> ServiceSpec:
+    """Read a description, again where it has changed: plans ask for the same ones many times."""
     try:
         described = tomllib.loads(path.read_text())
         return ServiceSpec.model_validate({"folder": path.parent, **described})

@@ -8,7 +8,7 @@ import pytest
 
 from perflab import systems
 from perflab.errors import ParameterError
-from perflab.ledger import Entry, count_table, faults, headline, ledger, ledger_table, narrowed
+from perflab.ledger import Entry, count_table, faults, headline, ledger, narrowed
 from perflab.ledger.declared import mismatch
 from perflab.published import Answered, parse, rows
 from perflab.published.row import SIZES, Row
@@ -224,7 +224,7 @@ def test_a_foreign_study_brings_rows_and_answers_of_its_own(
 ) -> None:
     monkeypatch.setenv("PERFLAB_SYSTEMS", str(tmp_path))
     bring(tmp_path, ",kind,answer", ",setting,setting synchronous_commit: concurrency")
-    assert [each.outcome for each in ledger("own")] == ["taken over"]
+    assert [each.outcome for each in ledger("own")] == ["no answer"]
     assert faults("own") == [
         "own, table / a / rate: synchronous_commit: concurrency is 50, published is 5 requests/s"
     ]
@@ -254,12 +254,3 @@ def test_an_answer_that_names_nothing_is_a_fault_and_no_verdict(
     assert said in fault
     (found,) = ledger("own")
     assert not found.judged
-
-
-def test_files_from_before_answers_can_be_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PERFLAB_SYSTEMS", str(tmp_path))
-    bring(tmp_path)
-    table = ledger_table(ledger("own"))
-    assert list(table["outcome"]) == ["no answer"]

@@ -7,7 +7,7 @@ import pytest
 from perflab.errors import RecordingError
 from perflab.published.intervals import Interval, exactly
 from perflab.published.parts import Part, Parts, Word
-from perflab.published.rulebook import RULES
+from perflab.published.rules import RULES
 
 BAD, OPEN, GOOD = Word.INCONSISTENT, Word.CANNOT_TELL, Word.CONSISTENT
 

@@ -10,7 +10,7 @@ import pytest
 from perflab.errors import ParameterError, RecordingError
 from perflab.published import check_table, checks
 from perflab.published.parts import Word
-from perflab.published.rulebook import RULES
+from perflab.published.rules import RULES
 from perflab.recordings import studies
 
 BAD, OPEN, GOOD = Word.INCONSISTENT, Word.CANNOT_TELL, Word.CONSISTENT
