@@ -18,7 +18,7 @@ from perflab.cluster.hosts import host_name
 from perflab.host import facts
 from perflab.host.lock import measurement_lock
 from perflab.paths import lock_path, runs_dir
-from perflab.progress import progress
+from perflab.progress import showing
 from perflab.recordings import Run, RunRecord, RunWriter, TreatmentRecord, new_run_id, trial_id
 from perflab.recordings.columns import REQUESTS, SAMPLES
 from perflab.trials.events import Finished, RunBegun
@@ -32,7 +32,7 @@ def sleep_and_record(seconds: float, number: int, resume: str | None, wait_s: fl
     """Sleep for so many seconds as a measurement does; return its run."""
     imported_at, is_first = time.time(), not any(runs_dir().glob("[!.]*"))
     seconds += float(os.environ.get(LONGER, "0")) if is_first else 0.0
-    with progress() as show, measurement_lock("sleeping", wait_s):
+    with showing() as show, measurement_lock("sleeping", wait_s):
         writer = _writer(number, resume)
         run_id, path = writer.record.run_id, str(writer.path)
         show(RunBegun(run_id=run_id, path=path, backend="process", resumed=bool(resume)))

@@ -12,7 +12,7 @@ from typing import Any
 from perflab.errors import RunInterrupted
 from perflab.numerals import counted
 from perflab.paths import runs_dir
-from perflab.progress import minutes, progress
+from perflab.progress import minutes, showing
 from perflab.recordings import list_runs
 from perflab.sweeps.attempt import (
     AFTER_A_KILL_S,
@@ -131,7 +131,7 @@ def under_way(
     """
     goes_on = how.resume or how.retry
     folder = newest_folder(sweep) if goes_on else new_folder(sweep, how.anew)
-    with heard() as asked, held(folder, how.wait_s), progress() as show:
+    with heard() as asked, held(folder, how.wait_s), showing() as show:
         journal = Journal(folder)
         now = session_now(sweep, machine)
         show(Note(text=f"sweep {folder}"))
