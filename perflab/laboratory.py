@@ -20,7 +20,7 @@ from perflab.load.shown import LoadSummary
 from perflab.notebook import assigned_names, given_values
 from perflab.parameters import did_you_mean
 from perflab.paths import figures_dir, runs_dir
-from perflab.progress import progress
+from perflab.progress import showing
 from perflab.recordings import Run
 from perflab.reports import findings as findings_in_words
 from perflab.reports.comparison_shown import shown_comparison
@@ -71,7 +71,7 @@ def run(experiment: str, parameters: Mapping[str, Any] | RunParameters | None = 
         return existing(checked.from_run, experiment, "from_run")
     order = order_of(chosen, checked)
     before = "" if checked.resume else left_unfinished(experiment, checked)
-    with progress() as show:
+    with showing() as show:
         if before:
             show(Note(text=before))
         return Run(conduct(order, show))

@@ -49,7 +49,7 @@ def minutes(seconds: float) -> str:
 
 
 @contextlib.contextmanager
-def progress() -> Iterator[Callable[[Event], None]]:
+def showing() -> Iterator[Callable[[Event], None]]:
     """Yield what shows events, where the caller runs; a file may listen too.
 
     The environment variable ``PERFLAB_PROGRESS`` names a file that every event is appended to as

@@ -13,7 +13,6 @@ from pydantic import Field, PrivateAttr, ValidationError, field_validator, model
 from perflab.analysis.methods.repeated_looks import planned
 from perflab.analysis.treatments.open_claims import can_be_decided
 from perflab.errors import ExperimentError, ParameterError, PerflabError
-from perflab.experiments.claims_at_once import too_few_blocks
 from perflab.parameters import Parameters, check, sentences
 from perflab.recordings import (
     Contrast,
@@ -26,7 +25,7 @@ from perflab.recordings import (
 from perflab.recordings.responses import COMMON
 from perflab.trials.designs import LONGEST_MS, Design, Kind
 from perflab.trials.plan import RunPlan, Treatment
-from perflab.trials.plan_obstacles import obstacles
+from perflab.trials.plan_obstacles import obstacles, too_few_blocks
 
 BY_REQUESTS = Steady()
 UNTIL_DECIDED = "until_decided"

@@ -83,7 +83,8 @@ def _cycles(workload: Workload) -> Cycles | None:
     arrivals = workload.arrivals
     if not isinstance(arrivals, ClosedLoop) or arrivals.windows is None:
         return None
-    return Cycles(round(arrivals.think_time_s * 1e9), round(arrivals.pacing_s * 1e9))
+    think_ns, pacing_ns = (round(s * 1e9) for s in (arrivals.think_time_s, arrivals.pacing_s))
+    return Cycles(arrivals.users, think_ns, pacing_ns)
 
 
 def found_stop(

@@ -152,28 +152,34 @@ class LoadResult:
     def rate(self, parts: Iterable[np.ndarray]) -> float:
         """Return the throughput of some of the rows, over the window of all (per second).
 
-        With windows it is over the counted parts of them all, taken together; a request of a closed
-        loop then counts as the share of its cycle that lies in them.
+        With windows it is over the counted parts of them all, taken together; of a closed loop it
+        is then estimated from how long requests take (:mod:`perflab.load.cycles`).
         """
         good = (rows[rows["error"] == 0] for rows in parts)
         begin_ns, end_ns = self.window
         if self.windows is None:
             count = sum(completed(rows["done_ns"], begin_ns, end_ns) for rows in good)
             return per_second(count, begin_ns, end_ns)
-        return per_second(sum(map(self._counted_in, good)), 0, self.counted_ns)
-
-    def _counted_in(self, rows: np.ndarray) -> float:
-        """Return for how many requests some rows stand in the counted parts of windows."""
         if self.cycles is None:
-            return completed_in(rows["done_ns"], self.counted)
-        return float(self.cycles.shares(rows, self.counted, self.pauses).sum())
+            count = sum(completed_in(rows["done_ns"], self.counted) for rows in good)
+            return per_second(count, 0, self.counted_ns)
+        share = sum(len(_of_measure(rows)) for rows in good) / max(1, self._measured)
+        return per_second(share * self.requests_counted, 0, self.counted_ns)
 
     @property
     def requests_counted(self) -> float:
-        """Return for how many requests the measured time stands, with their share in windows."""
-        if self.windows is None or self.cycles is None:
-            return float(len(self.measured(lambda rows: rows["error"])))
-        return sum(map(self._counted_in, self.chunks()))
+        """Return for how many requests the measured time stands: all measured, or an estimate.
+
+        It is estimated of a closed loop in windows.
+        """
+        if self.cycles is None:
+            return float(self._measured)
+        measured = (rows for _, rows in self.measured_by_worker())
+        return self.cycles.requests_in(self.counted_ns, measured, self.pauses)
+
+    @property
+    def _measured(self) -> int:
+        return sum(len(rows) for _, rows in self.measured_by_worker())
 
     @property
     def connections_opened(self) -> int:

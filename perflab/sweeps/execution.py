@@ -12,7 +12,7 @@ from typing import Any
 
 from perflab.errors import RunInterrupted
 from perflab.numerals import counted
-from perflab.progress import progress
+from perflab.progress import showing
 from perflab.sweeps.attempt import AFTER_A_KILL_S, carry_out, goes_on_with, interruption
 from perflab.sweeps.cells import Cell, Sweep
 from perflab.sweeps.folder import changes, held, new_folder, newest_folder, session_now
@@ -141,7 +141,7 @@ def under_way(
         Code or machine changed since it began.
     """
     folder = newest_folder(sweep) if how.resume else new_folder(sweep)
-    with heard() as asked, held(folder), progress() as show:
+    with heard() as asked, held(folder), showing() as show:
         journal = Journal(folder)
         now = session_now(sweep, machine)
         show(Note(text=f"sweep {folder}"))

@@ -44,7 +44,7 @@ from perflab.trials import choosing
 from perflab.trials.designs import Design
 from perflab.trials.events import Event, Failed, Finished, Note, RunBegun
 from perflab.trials.plan import RunPlan
-from perflab.trials.protocol import treatment_records
+from perflab.trials.recorded import treatment_records
 from perflab.trials.session import Remaining, Session, state_of
 from perflab.trials.trial import Bench
 

@@ -28,9 +28,8 @@ from perflab.recordings import Reason, Remark
 from perflab.recordings.columns import TURN_COLUMNS, TURNS
 from perflab.stacks.backend import Instance
 from perflab.stacks.residents import Residents
-from perflab.trials.designs import Design
+from perflab.trials.designs import Design, Rounds
 from perflab.trials.plan import Treatment
-from perflab.trials.rounds import Rounds
 from perflab.trials.surroundings import steal_ns
 from perflab.trials.trial import (
     Bench,

@@ -1,16 +1,18 @@
-"""What keeps a plan from being carried out: found before a lock is taken or a folder is made."""
+"""What keeps a plan from being carried out, or from showing anything: found before it starts."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
+from perflab.analysis.methods.comparison import SMALLEST_SIGNED_RANK
+from perflab.analysis.methods.family import blocks_for_one
 from perflab.errors import RecordingError, StackError, TargetRefused
 from perflab.instruments.instrument import kind_of
 from perflab.load.targets import refuse_foreign
 from perflab.load.workload import OpenLoop, Workload
 from perflab.parameters import did_you_mean
-from perflab.recordings import named
+from perflab.recordings import Contrast, Remark, named
 from perflab.recordings.columns import declared_schema
 from perflab.stacks.plan import settle
 from perflab.stacks.spec import ServiceSpec, load_service
@@ -122,3 +124,25 @@ def _load(workload: Workload) -> Iterator[str]:
             f"{rate:g} requests a second for {measured_s:g} s are fewer than {FEWEST_REQUESTS} "
             "requests: raise the rate or the duration"
         )
+
+
+def too_few_blocks(contrasts: Sequence[Contrast], blocks: int) -> list[Remark]:
+    """Say where no single effect could be shown, were it ever so large; several could be.
+
+    Below six blocks the test is another, and has no least p-value.
+    """
+    if blocks < SMALLEST_SIGNED_RANK:
+        return []
+    tested = [each for each in contrasts if not each.not_testable and not each.set_by_load]
+    families = Counter(each.response for each in tested)
+    if not families:
+        return []
+    response, claims = families.most_common(1)[0]
+    needed = blocks_for_one(claims)
+    if blocks >= needed:
+        return []
+    text = (
+        f"among the {claims} claims about {response} {blocks} blocks can show no single effect, "
+        f"be it ever so large; {needed} blocks can"
+    )
+    return [Remark(code="plan.blocks", text=text)]

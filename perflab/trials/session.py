@@ -17,10 +17,9 @@ from perflab.stacks.patience import go_on
 from perflab.trials import deciding, summary
 from perflab.trials.events import Event, Note, TrialBegun, TrialDone
 from perflab.trials.interleaved import measure_block
-from perflab.trials.live_numbers import LiveNumbers
+from perflab.trials.live import LiveNumbers, TimeLeft
 from perflab.trials.plan import RunPlan, Treatment
-from perflab.trials.reported import confirm
-from perflab.trials.time_left import TimeLeft
+from perflab.trials.recorded import confirm
 from perflab.trials.trial import Bench, TrialTables, measure
 
 MAX_RESTARTS = 3

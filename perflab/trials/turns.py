@@ -13,7 +13,7 @@ import pandas as pd
 
 from perflab.sampling.meters import ProcessTable
 from perflab.stacks.backend import Instance
-from perflab.trials.rounds import Rounds, Turn
+from perflab.trials.designs import Rounds, Turn
 
 clock = time.monotonic_ns
 LOOK_S = 0.25

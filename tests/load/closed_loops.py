@@ -82,5 +82,5 @@ def load(
         settled = made[:, 0] >= windows[window_of(made[:, 0], windows), COUNTED]
         rows["stage"] = np.where(settled, MEASURE, WARMUP)
 
-    cycles = Cycles(round(think_ms * MS), round(pacing_ms * MS))
+    cycles = Cycles(users, round(think_ms * MS), round(pacing_ms * MS))
     return load_result(folder, np.zeros(len(made)), change=planted, windows=windows, cycles=cycles)

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import nbformat
@@ -107,13 +106,3 @@ def read_until(child: subprocess.Popen[str], *texts: str) -> str:
         else:
             raise AssertionError(told)
     return told
-
-
-def kernel_folders(pids: set[int]) -> list[Path]:
-    """Return the folders of kernels' sockets that belong to commands of these ids."""
-    found = []
-    for folder in Path("/tmp").glob("perflab-kernel-*"):
-        with suppress(OSError, ValueError):
-            if int((folder / "owner").read_text().split("/")[1]) in pids:
-                found.append(folder)
-    return found

@@ -25,7 +25,7 @@ from perflab.recordings import RunRecord
 from perflab.sampling.meters import ProcessTable, Reading
 from perflab.stacks.plan import Node, StackPlan
 from perflab.trials.plan import RunPlan, Treatment
-from perflab.trials.protocol import treatment_records
+from perflab.trials.recorded import treatment_records
 from perflab.trials.trial import Bench
 from tests.load.planted import BEGIN_NS, S, load_result
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perflab import systems
@@ -19,11 +19,10 @@ from perflab.instruments import STANDARD, Requests
 from perflab.load.windows import COUNTED, END, instants_of
 from perflab.load.workload import Burst, ClosedLoop, OpenLoop, Request, Stage, UserStage, Workload
 from perflab.recordings.columns import TURN_COLUMNS, TURNS
-from perflab.trials.designs import Design
+from perflab.trials.designs import Design, Rounds
 from perflab.trials.interleaved import judged_turns, measure_block, told_apart, turn_table
 from perflab.trials.plan import Treatment
 from perflab.trials.plan_obstacles import obstacles
-from perflab.trials.rounds import Rounds
 from perflab.trials.summary import identity_columns
 from perflab.trials.turns import Taken, TurnsTaken
 from tests.trials.fakes import Instance, Residents, bench, plan, treatment
@@ -37,6 +36,7 @@ def treated(name: str, arrivals: Any = CLOSED, **words: Any) -> Treatment:
     return treatment(name).model_copy(update={"workload": load, "instruments": (Requests(),)})
 
 
+@settings(deadline=None)
 @given(
     slice_ms=st.floats(20, 5_000),
     length_s=st.floats(0.1, 10),

@@ -18,10 +18,10 @@ from perflab.stacks import leftovers
 pytestmark = pytest.mark.slow
 PATIENCE_S = 90.0
 RUN = """
-from perflab.progress import progress
+from perflab.progress import showing
 from perflab.trials.client import conduct
 from tests.trials.test_runs import echo_order
-with progress() as show:
+with showing() as show:
     conduct(echo_order(duration_s=60), show)
 """
 

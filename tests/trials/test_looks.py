@@ -156,32 +156,3 @@ def test_streams_change_no_word_of_what_a_treatment_asks_for(tmp_path: Path) -> 
     assert streamed.row["client_cpu_us_per_request"] > 0
     assert len(streamed.others["messages"]) == 4000
     assert set(streamed.others["messages"]["kind"]) == {"price"}
-
-
-class Prices(Instrument):
-    """A system's own word on its streams: too few prices are no market."""
-
-    least: int
-
-    def look(self, scene: Scene) -> Look:  # noqa: ARG002
-        return _Prices(self.least)
-
-
-class _Prices(Look):
-    def __init__(self, least: int) -> None:
-        self.least = least
-
-    def observe(self, load: Load) -> Observation:
-        number = int((load.result.messages["kind"] == "price").sum())
-        text = f"{number} prices are fewer than {self.least}"
-        reasons = [Reason(code="market.few", text=text)] if number < self.least else []
-        return Observation({"prices": number}, reasons=reasons)
-
-
-@pytest.mark.parametrize(("least", "state"), [(4000, "valid"), (4001, "invalid")])
-def test_streams_are_judged_by_what_their_own_system_declares(
-    tmp_path: Path, least: int, state: str
-) -> None:
-    facts = {"delivered_s": 0.4 + np.arange(4000) * 0.0005}
-    found = looked(tmp_path, Prices(least=least), facts=facts)
-    assert (found.row["state"], found.row["prices"]) == (state, 4000)

@@ -12,8 +12,8 @@ from scipy import stats
 
 from perflab.errors import ParameterError
 from perflab.load.workload import ClosedLoop
+from perflab.trials.designs import Rounds
 from perflab.trials.plan_obstacles import obstacles
-from perflab.trials.rounds import Rounds
 from tests.trials.fakes import plan
 
 NAMES = ("a", "b", "c")

@@ -51,6 +51,8 @@ def test_every_trial_is_measured_in_the_plans_order_committed_and_valid(tmp_path
     assert len(run.valid_trials()) == 6
     assert [each.treatment for each in told.of(TrialBegun)] == [name for *_, name in wanted]
     assert [each.state for each in told.of(TrialDone)] == ["valid"] * 6
+    # From the first on it is known about how long the rest will take; at the end, how long a stop.
+    assert all(each.left_s is not None for each in told.of(TrialDone))
     assert run.problems == []
 
 

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perflab.errors import ExperimentError, LoadError, RunInterrupted, ServiceFailed, SettingRefused
-from perflab.instruments.cpu_speed import CpuSpeed
+from perflab.errors import LoadError, RunInterrupted, ServiceFailed, SettingRefused
 from perflab.instruments.requests import Requests
 from perflab.recordings.steadiness import TREND
 from perflab.stacks.patience import go_on
@@ -173,12 +172,14 @@ def test_a_setting_that_is_refused_sends_no_load(tmp_path: Path) -> None:
 def test_a_service_that_dies_under_load_ends_it_and_what_came_is_kept(tmp_path: Path) -> None:
     residents = Residents(dies=ServiceFailed("echo", "died", "last words"))
     began = time.monotonic()
-    found = measured(tmp_path, residents, takes_s=60.0)
+    facts = {"delivered_s": 0.4 + np.arange(400) * 0.005}
+    found = measured(tmp_path, residents, takes_s=60.0, facts=facts)
     assert time.monotonic() - began < 20, "it is looked for every second"
     assert found.row["state"] == "failed"
     assert "last words" in found.row["reasons"][0]
     assert found.requests is not None
     assert len(found.requests) == REQUESTS
+    assert len(found.others["messages"]) == 400
     assert found.samples is not None
 
 
@@ -193,9 +194,3 @@ def test_patience_ends_when_it_is_asked_to() -> None:
     go_on(lambda: "", "now")
     with pytest.raises(RunInterrupted):
         go_on(lambda: "because", "now")
-
-
-def test_two_instruments_do_not_write_into_one_column(tmp_path: Path) -> None:
-    twice = treatment("a").model_copy(update={"instruments": (CpuSpeed(), CpuSpeed())})
-    with pytest.raises(ExperimentError, match="cpu_probe_before_ms"):
-        measure(bench(tmp_path), twice, {"trial_id": "t"})

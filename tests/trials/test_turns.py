@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from perflab.sampling.meters import ProcessTreeMeter
-from perflab.trials.rounds import Rounds
+from perflab.trials.designs import Rounds
 from perflab.trials.turns import TurnsTaken, take_turns
 
 pytestmark = pytest.mark.slow

@@ -14,7 +14,7 @@ from perflab.systems.metricstream.connection_cost import miscounted, success_sha
 from perflab.systems.metricstream.request_parts import PARTS, part_columns
 from perflab.systems.metricstream.rungs import BEFORE, CROSSED, PHASES, SETS
 from perflab.trials.plan import RunPlan
-from perflab.trials.protocol import resolved
+from perflab.trials.recorded import resolved
 from tests.load.planted import load_result
 from tests.systems.metricstream.planted_connections import NUMBER, PLANTED_US, posts
 

@@ -1,4 +1,4 @@
-"""What is shown of a trial under way: live numbers, said to be live, and nothing of them stays."""
+"""What is shown of a run under way: live numbers, said to be live, and the time that is left."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from perflab.load.stopping import Progress
 from perflab.progress import MOST_LINES, NOT_THE_RESULT, LiveCell, Narrator, live_html
 from perflab.sampling.sampler import Sampler
 from perflab.trials.events import LoadProgress, Note, TrialBegun, TrialDone
-from perflab.trials.live_numbers import LiveNumbers
+from perflab.trials.live import LiveNumbers, TimeLeft
 
 TRIAL = TrialBegun(
     number=2, of=6, block=1, blocks=3, treatment="on", label="commit <on>", left_s=80.0
@@ -137,3 +137,22 @@ def test_of_many_lines_the_first_and_the_newest_stay(display: Display) -> None:
     assert len(lines) == MOST_LINES
     assert lines[0].strip() == "step 0."
     assert lines[-1].strip() == "step 49."
+
+
+def test_nothing_is_promised_before_the_first_trial() -> None:
+    assert TimeLeft(starts_s=[3.0]).estimate_s(["on"], restarts=2) is None
+
+
+def test_treatments_are_estimated_from_their_own_trials_and_unknown_ones_from_all() -> None:
+    left = TimeLeft()
+    left.took("slow", 10.0)
+    left.took("slow", 12.0)
+    left.took("fast", 2.0)
+    assert left.estimate_s(["slow", "fast"], restarts=0) == pytest.approx(13.0)
+    assert left.estimate_s(["new"], restarts=0) == pytest.approx(8.0)
+
+
+def test_restarts_and_the_last_stop_count() -> None:
+    left = TimeLeft(starts_s=[4.0, 6.0], stops_s=[1.0])
+    left.took("on", 2.0)
+    assert left.estimate_s(["on", "on"], restarts=3) == pytest.approx(4.0 + 3 * 6.0 + 1.0)

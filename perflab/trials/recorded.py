@@ -1,17 +1,21 @@
-"""What a run is made of, written whole into its record: every treatment, with all its settings."""
+"""What a run is made of, for its record: every treatment whole, and what its services report."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from perflab.recordings import TreatmentRecord
+from pydantic_core import to_jsonable_python
+
+from perflab.recordings import Reason, RunWriter, TreatmentRecord
+from perflab.recordings.differing import differences
 from perflab.recordings.parts import shared
 from perflab.stacks.plan import StackPlan
 from perflab.stacks.spec import load_service
 from perflab.trials.plan import Treatment
 
 NAMED = ("name", "levels", "label")
+SHOWN = 5
 
 
 def treatment_records(
@@ -49,3 +53,26 @@ def resolved(stack: StackPlan) -> dict[str, Any]:
         for node in stack.nodes
     ]
     return {**stack.model_dump(mode="json"), "nodes": nodes}
+
+
+def confirm(writer: RunWriter, treatment: str, reported: Mapping[str, Any]) -> list[Reason]:
+    """Record what the services of a treatment report; return a reason where it is something new.
+
+    Parameters
+    ----------
+    reported : mapping
+        Node to its settings, as the services of the treatment's latest trial reported them.
+    """
+    recorded = writer.record.reported_by(treatment)
+    if recorded is None:
+        parts = dict(writer.record.parts)
+        key = shared(reported, parts)
+        writer.update(parts=parts, reported={**writer.record.reported, treatment: key})
+        return []
+    found = list(differences(recorded, to_jsonable_python(reported)))
+    if not found:
+        return []
+    more = f", and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+    text = "services report other settings than the run's record has: "
+    text += ", ".join(map(str, found[:SHOWN])) + more
+    return [Reason(code="stack.settings", text=text)]

@@ -15,7 +15,7 @@ from perflab.recordings import Run, RunRecord, RunWriter, check_same
 from perflab.stacks.spec import load_service
 from perflab.systems import experiment, names
 from perflab.trials.conductor import new_record
-from perflab.trials.protocol import treatment_records
+from perflab.trials.recorded import treatment_records
 from perflab.trials.session import Remaining, Session
 from tests.trials.fakes import Residents, bench, plan, record
 
