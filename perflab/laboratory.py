@@ -16,7 +16,7 @@ from perflab.errors import ParameterError
 from perflab.experiments import RunParameters
 from perflab.imports import EXPERIMENT, Wanted, import_files
 from perflab.load import once
-from perflab.load.shown import LoadSummary
+from perflab.load.summary_table import LoadSummary
 from perflab.notebook import assigned_names, given_values
 from perflab.parameters import did_you_mean
 from perflab.paths import figures_dir, runs_dir

@@ -183,8 +183,7 @@ def _page(url: str, file: str) -> Callable[[LoadResult, dict[str, Any]], None]:
 
 
 def _print(shown: dict[str, Any], csv: str, as_json: bool) -> None:
-    from perflab.load.summary_csv import csv_text
-    from perflab.load.summary_table import table
+    from perflab.load.summary_table import csv_text, table
 
     if csv == "-":
         print(csv_text(shown), end="")

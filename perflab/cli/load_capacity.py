@@ -46,7 +46,7 @@ def problems(asked: LoadOptions, made: Workload, outputs: Mapping[str, str]) -> 
 
 def search(made: Workload, asked: LoadOptions, workers: int, wait: float, as_json: bool) -> None:
     """Search the highest level, tell of every probe, and say where the limit lies."""
-    from perflab.load import capacity, once, probing
+    from perflab.load import capacity, once
     from perflab.load.record_place import place
     from perflab.load.status import Status
 
@@ -69,7 +69,7 @@ def search(made: Workload, asked: LoadOptions, workers: int, wait: float, as_jso
             return result
 
         def probe(level: float) -> capacity.Probe:
-            found = probing.probed(sent, made, level, length_s, asked.warmup_s or 0.2 * length_s)
+            found = capacity.probed(sent, made, level, length_s, asked.warmup_s or 0.2 * length_s)
             state = "; ".join(map(str, found.faults or found.unclear or found.missed)) or "held"
             print(f"{level:12.5g}  {state}", file=sys.stderr, flush=True)
             return found

@@ -7,8 +7,7 @@ from typing import Any
 
 from perflab.instruments.instrument import Instrument, Load, Look, Observation, Scene
 from perflab.instruments.requests import at_least
-from perflab.load.chunk_times import ChunkTimes, times_of_chunks
-from perflab.load.stream_report import OF_STREAMS
+from perflab.load.chunk_times import OF_STREAMS, ChunkTimes, times_of_chunks
 from perflab.load.workload import Scripted, Workload
 from perflab.stacks.plan import StackPlan
 

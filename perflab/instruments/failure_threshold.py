@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable
 
 from perflab.instruments.instrument import Instrument, Load, Look, Observation, Scene
+from perflab.load.failure_causes import around_stop
 from perflab.load.result import LoadResult
-from perflab.load.stop_report import around_stop
 from perflab.load.workload import Workload
 from perflab.recordings.responses import at_least_column
 from perflab.stacks.plan import StackPlan

@@ -15,10 +15,10 @@ from perflab.load.capacity import (
     Capacity,
     Probe,
     needed_s,
+    probed,
     rate_of,
     search,
 )
-from perflab.load.probing import probed
 from perflab.load.workload import ClosedLoop, Objective, Workload
 from perflab.percentiles import needed_n
 from perflab.recordings import Reason, Remark

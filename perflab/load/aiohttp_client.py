@@ -15,8 +15,7 @@ from aiohttp.http_exceptions import HttpProcessingError, LineTooLong
 from aiohttp.streams import StreamReader
 
 from perflab.load.exchange import Exchange
-from perflab.load.library_client import LibraryClient, causes, clock
-from perflab.load.library_request import body_of, headers_of
+from perflab.load.library_client import LibraryClient, body_of, causes, clock, headers_of
 from perflab.load.prepared import Prepared
 from perflab.load.response import MAX_INTERIMS
 from perflab.load.workload import Request, Workload

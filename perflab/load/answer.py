@@ -8,7 +8,7 @@ from typing import Any
 
 from perflab.load.body import Kept
 from perflab.load.outcome import CODES
-from perflab.load.room import NO_ROOM
+from perflab.load.streamed import NO_ROOM
 
 
 @dataclass(frozen=True)

@@ -137,12 +137,10 @@ class OpenLoop(FrozenModel):
 
 
 class Burst(FrozenModel):
-    """``size`` requests planned for one and the same instant, ``waves`` times."""
+    """``size`` requests planned for one and the same instant."""
 
     kind: Literal["burst"] = "burst"
     size: int = Field(ge=1, le=100_000)
-    waves: int = Field(default=1, ge=1, le=10_000)
-    interval_s: float = Field(default=1.0, gt=0)
 
 
 class Scripted(FrozenModel):

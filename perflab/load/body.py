@@ -10,8 +10,7 @@ import zlib
 from dataclasses import dataclass
 
 from perflab.load.outcome import CODES
-from perflab.load.room import NO_ROOM, Room
-from perflab.load.streamed import Streamed, Streaming
+from perflab.load.streamed import NO_ROOM, Room, Streamed, Streaming
 
 BODY, CHECKSUM = CODES["body"], CODES["checksum"]
 

@@ -11,7 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from perflab.errors import LoadError
+from perflab.load import report
 from perflab.load.completeness import MAX_ERROR_SHARE
+from perflab.load.result import LoadResult
+from perflab.load.selfcheck import check
 from perflab.load.stop_rules import Measured
 from perflab.load.workload import ClosedLoop, Objective, OpenLoop, Stage, Workload
 from perflab.percentiles import needed_n
@@ -267,3 +270,32 @@ def judged(level: float, shown: Mapping[str, Any], objectives: Sequence[Objectiv
         side: tuple(each for each in reasons if each.side == side) for side in ("client", "unknown")
     }
     return Probe(level, tuple(missed), by["client"], by["unknown"], shown)
+
+
+def probed(
+    send: Callable[[Workload], LoadResult],
+    made: Workload,
+    level: float,
+    duration_s: float,
+    warmup_s: float,
+) -> Probe:
+    """Send a workload at a level and judge it by the workload's objectives.
+
+    Parameters
+    ----------
+    send : callable
+        Sends a load and returns its record, which is thrown away once it is summed up.
+    made : Workload
+        What is sent at every level; its objectives judge it.
+    duration_s, warmup_s : float
+        Of this load; see :func:`~perflab.load.capacity.at_level`.
+    """
+    load = at_level(made, level, duration_s, warmup_s)
+    result = send(load)
+    try:
+        shown = report.summary(result, load, check(result, load))
+    finally:
+        result.discard()
+    if isinstance(load.arrivals, ClosedLoop) and load.arrivals.pacing_s:
+        shown["paced_rps"] = rate_of(load, level)
+    return judged(level, shown, made.stop.objectives)

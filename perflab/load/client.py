@@ -3,27 +3,41 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 import time
 from collections import deque
 from collections.abc import Sequence
 from functools import cache
 
 from perflab.errors import TargetRefused
-from perflab.load.address_book import AddressBook
 from perflab.load.connection import Connection
 from perflab.load.exchange import Exchange
-from perflab.load.files_allowed import allow_files
-from perflab.load.first_errors import FirstErrors
 from perflab.load.life_cycle import Connections
 from perflab.load.long_body import Landing
-from perflab.load.outcome import CODES
+from perflab.load.outcome import CODES, FirstErrors
 from perflab.load.payload import OpenFiles
 from perflab.load.redirects import REDIRECTS, WHOLE, followed
-from perflab.load.room import Room
-from perflab.load.targets import Origin
+from perflab.load.streamed import Room
+from perflab.load.targets import AddressBook, Origin
 from perflab.load.trust import Certificate, Trust
 from perflab.load.upkeep import Upkeep
 from perflab.load.workload import Request
+
+SPARE_FILES = 64
+
+
+def allow_files(wanted: int) -> int:
+    """Raise this process's limit on open files if need be; return how many more it allows."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = wanted + SPARE_FILES
+    if soft < needed:
+        soft = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        except (OSError, ValueError):
+            soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return max(1, soft - SPARE_FILES)
+
 
 DEFAULT_CONNECTIONS = 2_000
 ENDLESS = Connections()

@@ -11,14 +11,33 @@ import time
 from typing import Any, Protocol
 
 from perflab.load.exchange import Exchange
-from perflab.load.first_errors import FirstErrors
 from perflab.load.long_body import Landing
-from perflab.load.outcome import ERRORS
+from perflab.load.outcome import CODES, ERRORS, FirstErrors
 from perflab.load.payload import OpenFiles
 from perflab.load.response import ResponseReader
-from perflab.load.room import Room
-from perflab.load.socket_errors import kind_of
+from perflab.load.sending import FileChanged
+from perflab.load.streamed import Room
 from perflab.load.targets import Origin
+
+
+def kind_of(error: OSError | ValueError, otherwise: str) -> int:
+    """Return the error code of what a socket raised."""
+    if isinstance(error, socket.gaierror):
+        return CODES["dns"]
+    if isinstance(error, ssl.SSLError):
+        return CODES["tls"]
+    if isinstance(error, FileChanged):
+        return CODES["body_file"]
+    if isinstance(error, ValueError):
+        return CODES[otherwise]
+    if error.errno == errno.EADDRNOTAVAIL:
+        return CODES["ports"]
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        return CODES["files"]
+    if error.errno == errno.ETIMEDOUT:
+        return CODES["timeout"]
+    return CODES[otherwise]
+
 
 WOULD_BLOCK = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 clock = time.monotonic_ns

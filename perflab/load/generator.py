@@ -12,14 +12,13 @@ from typing import Any
 
 from perflab.errors import LoadError
 from perflab.host.priority import give_way
-from perflab.load.http2_asked import ask_for_http2
-from perflab.load.live import Live
+from perflab.load.http2_client import ask_for_http2
 from perflab.load.machine_counts import MachineCounts
 from perflab.load.merging import merged
 from perflab.load.payload import FileBody
-from perflab.load.raw_folders import raw_folder
+from perflab.load.record_place import raw_folder
 from perflab.load.result import LoadResult
-from perflab.load.stopping import Progress, StopLoad, Watch
+from perflab.load.stopping import Live, Progress, StopLoad, Watch
 from perflab.load.targets import refuse_foreign
 from perflab.load.worker_process import WorkerProcess
 from perflab.load.workload import Workload

@@ -10,8 +10,7 @@ from typing import Any
 import httpx
 
 from perflab.load.exchange import Exchange
-from perflab.load.library_client import LibraryClient, causes, clock
-from perflab.load.library_request import body_of, headers_of
+from perflab.load.library_client import LibraryClient, body_of, causes, clock, headers_of
 from perflab.load.prepared import Prepared
 from perflab.load.workload import Request, Workload
 

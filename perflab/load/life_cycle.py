@@ -72,16 +72,3 @@ class Connections(BaseModel):
     def part(self, most: int, workers: int) -> Self:
         """Return what one of several workers does: its cap, and its part of the churn."""
         return self.model_copy(update={"most": most, "churn_per_s": self.churn_per_s / workers})
-
-
-def with_word(given: Any) -> Any:
-    """Merge the word ``connection`` of older records into ``connections``."""
-    if not isinstance(given, dict) or "connection" not in given:
-        return given
-    rest = {name: value for name, value in given.items() if name != "connection"}
-    word, cap = given["connection"], rest.get("connections", 0)
-    if not isinstance(cap, int):
-        raise ValueError("give connection (a word) or connections (a life cycle), not both")
-    # The word is checked where it is read.
-    rest["connections"] = {**WORDS[word], "most": cap} if word in WORDS else word
-    return rest

@@ -6,14 +6,12 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator
 
-from perflab.load.clients import Client
-from perflab.load.cpu_in_windows import CpuInWindows
-from perflab.load.cpu_window import CpuWindow, is_at_once
+from perflab.load.client_choice import Client
+from perflab.load.cpu_window import CpuInWindows, CpuWindow, is_at_once
 from perflab.load.exchange import Exchange
-from perflab.load.openings import Openings
 from perflab.load.outcome import MEASURE, WARMUP
 from perflab.load.prepared import Prepared
-from perflab.load.schedule import instants
+from perflab.load.schedule import Openings, instants
 from perflab.load.timer import Timer
 from perflab.load.workload import Burst, OpenLoop
 

@@ -1,7 +1,9 @@
-"""What a load worker is told: one load, and its part of it."""
+"""What a load worker is told, one load and its part of it, and how it reports."""
 
 from __future__ import annotations
 
+import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -25,3 +27,9 @@ class Order:
 def share(total: int, number: int, count: int) -> int:
     """Return a worker's part of a total; the parts of all workers add up to it."""
     return total // count + (number < total % count) if number < count else 0
+
+
+def say(words: dict[str, Any]) -> None:
+    """Write one report."""
+    sys.stdout.write(json.dumps(words) + "\n")
+    sys.stdout.flush()

@@ -1,4 +1,7 @@
-"""Where the record of a load goes: looked at before anything is sent, and never lost after it."""
+"""Where the record of a load goes: looked at before anything is sent, and never lost after it.
+
+Temporary folders go with their owner, unless a user has been told of them.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,30 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perflab.errors import LoadError, ParameterError
-from perflab.load.raw_folders import keep, raw_folder
+from perflab.host.temporary_folders import OWNER, temporary_folder
 from perflab.load.schedule import planned_count
 from perflab.load.workload import Workload
+
+KIND = "load"
+
+
+def raw_folder() -> Path:
+    """Make a temporary folder of this process, and remove those of processes that have ended.
+
+    It lies where ``TMPDIR`` says. See :func:`keep` for one that is to outlive this process.
+
+    Raises
+    ------
+    OSError
+        It cannot be made.
+    """
+    return temporary_folder(KIND)
+
+
+def keep(folder: Path) -> None:
+    """Let a folder outlive its owner: a user has been told of it."""
+    (folder / OWNER).unlink(missing_ok=True)
+
 
 LEAST_FREE_BYTES = 64 * 1024 * 1024
 # The raw row, its phases, and the same again as Parquet.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from perflab.load import kernel_counts
+from perflab.load.machine_counts import remarks_on_tcp
 from perflab.load.outcome import CODES
 from perflab.load.result import LoadResult
 from perflab.load.times import Number, Times
@@ -51,7 +51,7 @@ def of_load(result: LoadResult, workload: Workload) -> list[Remark]:
         text = f"{share:.0%} of the local ports are in TIME_WAIT; connections may soon fail"
         found["host.ports"] = text
     told = [Remark(code=code, text=text) for code, text in found.items()]
-    return [*told, *kernel_counts.remarks(result)]
+    return [*told, *remarks_on_tcp(result)]
 
 
 def of_numbers(response: Times, trend: Trend) -> list[Remark]:

@@ -9,16 +9,14 @@ from typing import Any
 import numpy as np
 
 from perflab.load.by_window import windows_shown
-from perflab.load.chunk_times import times_of_chunks
+from perflab.load.chunk_times import remarks as of_streams
+from perflab.load.chunk_times import streams, times_of_chunks
 from perflab.load.columns import template_names
-from perflab.load.failure_causes import causes
+from perflab.load.failure_causes import causes, stop_shown
 from perflab.load.objectives import judged
 from perflab.load.outcome import ERRORS, MEASURE
 from perflab.load.result import LoadResult
 from perflab.load.selfcheck import SelfCheck
-from perflab.load.stop_report import stop_shown
-from perflab.load.stream_report import remarks as of_streams
-from perflab.load.stream_report import streams
 from perflab.load.times import Number, known, shown, times_of
 from perflab.load.trend import response_trend
 from perflab.load.workload import OpenLoop, Workload

@@ -19,8 +19,7 @@ from perflab.load.head import (
     may_stay,
     not_a_head,
 )
-from perflab.load.room import Room
-from perflab.load.streamed import Streamed
+from perflab.load.streamed import Room, Streamed
 
 MAX_HEAD_BYTES = 64 * 1024
 MAX_PIECES = 64

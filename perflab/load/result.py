@@ -32,7 +32,7 @@ class LoadResult:
     ``cpu_ns`` is the workers' CPU over the measure stage; ``looks`` how late the event loop of each
     worker was, and when; ``run_delay_share`` the part of the time they were ready but had no core;
     ``steal_share`` the part of their cores' time that other guests of the machine took; ``kernel``
-    what the kernel counted of TCP (see :mod:`perflab.load.kernel_counts`); ``unsent`` the planned
+    what the kernel counted of TCP (see :mod:`perflab.load.machine_counts`); ``unsent`` the planned
     requests that were never started; ``capped`` those that waited because of the cap on
     connections; ``clock_step_ms`` how far real time moved against monotonic time; ``real_time``
     whether the workers had real-time priority; ``stopped`` the reason why a rule or the user ended

@@ -7,12 +7,13 @@ Unit points at 0, 1, 2, ... give constant gaps; sums of exponentials give a Pois
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from perflab.load.windows import instants_of, within
-from perflab.load.workload import Arrivals, Burst, ClosedLoop, OpenLoop, Stage, UserStage
+from perflab.load.windows import BEGIN, COUNTED, END, instants_of, within
+from perflab.load.workload import Arrivals, Burst, ClosedLoop, OpenLoop, Scripted, Stage, UserStage
 
 CHUNK = 1 << 12
 
@@ -31,8 +32,7 @@ def instants(arrivals: OpenLoop | Burst, worker: int = 0, workers: int = 1) -> I
 
 def _whole(arrivals: OpenLoop | Burst) -> Iterator[np.ndarray]:
     if isinstance(arrivals, Burst):
-        for wave in range(arrivals.waves):
-            yield np.full(arrivals.size, round(wave * arrivals.interval_s * 1e9), dtype=np.int64)
+        yield np.zeros(arrivals.size, dtype=np.int64)
         return
     left = arrivals.requests or None
     windows = instants_of(arrivals) if arrivals.windows else None
@@ -130,3 +130,57 @@ def _above(stage: UserStage, user: int, begin_s: float) -> tuple[float, float]:
         return end_s, end_s
     crossing_s = begin_s + stage.duration_s * (user - first) / (last - first)
     return (crossing_s, end_s) if last > first else (begin_s, crossing_s)
+
+
+class Openings:
+    """The windows of a load that starts at an instant.
+
+    Attributes
+    ----------
+    counted : list of (int, int)
+        Begin and end of the counted part of each window, in ns; of some it has no length.
+    """
+
+    def __init__(self, arrivals: ClosedLoop | OpenLoop, start_ns: int) -> None:
+        windows = instants_of(arrivals, start_ns)
+        self._begins: list[int] = windows[:, BEGIN].tolist()
+        self._counted: list[int] = windows[:, COUNTED].tolist()
+        self._ends: list[int] = windows[:, END].tolist()
+        self.counted = list(zip(self._counted, self._ends, strict=True))
+
+    def next(self, planned_ns: int, never_ns: int) -> int:
+        """Return an instant if it lies in a window, else the next begin; after the last, never."""
+        number = bisect_right(self._begins, planned_ns) - 1
+        if number >= 0 and planned_ns < self._ends[number]:
+            return planned_ns
+        number += 1
+        return self._begins[number] if number < len(self._begins) else never_ns
+
+    def counts(self, planned_ns: int) -> bool:
+        """Return whether an instant lies in the counted part of its window."""
+        number = bisect_right(self._begins, planned_ns) - 1
+        return number >= 0 and self._counted[number] <= planned_ns < self._ends[number]
+
+
+def active(arrivals: Arrivals, since_start_ns: int) -> int | None:
+    """Return how many users have joined and not left; None where a load has no users.
+
+    Parameters
+    ----------
+    since_start_ns : int
+        An instant, in ns from the common start of the load.
+    """
+    if isinstance(arrivals, Scripted):
+        join_ns = round(arrivals.join_s * 1e9)
+        return sum(user * join_ns <= since_start_ns for user in range(arrivals.users))
+    if not isinstance(arrivals, ClosedLoop):
+        return None
+    if arrivals.stages:
+        return sum(
+            any(since <= since_start_ns < until for since, until in stays(arrivals.stages, user))
+            for user in range(arrivals.users)
+        )
+    return sum(
+        round(arrivals.ramp_s * 1e9 * user / arrivals.users) <= since_start_ns
+        for user in range(arrivals.users)
+    )

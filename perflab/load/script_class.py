@@ -8,8 +8,7 @@ import sys
 from pathlib import Path
 
 from perflab.errors import ParameterError
-from perflab.load.action_marks import actions
-from perflab.load.users import User
+from perflab.load.users import User, actions
 
 
 def find(script: str) -> type[User]:

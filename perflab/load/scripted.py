@@ -9,20 +9,19 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from perflab.load.action_marks import actions
 from perflab.load.answer import NotServed
-from perflab.load.clients import Client
+from perflab.load.client_choice import Client
 from perflab.load.cpu_window import CpuWindow
 from perflab.load.exchange import Exchange
 from perflab.load.life_cycle import Connections
 from perflab.load.message_record import MessageRecorder
 from perflab.load.outcome import CODES, MEASURE, WARMUP
 from perflab.load.prepared import Prepared
-from perflab.load.room import NO_ROOM
 from perflab.load.script_class import find
+from perflab.load.streamed import NO_ROOM
 from perflab.load.targets import Origin
 from perflab.load.timer import Timer
-from perflab.load.users import User
+from perflab.load.users import User, actions
 from perflab.load.websocket import connect
 from perflab.load.websocket_call import Listener, WebSocket, WebSocketError
 from perflab.load.workload import Request, Scripted

@@ -6,8 +6,13 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
-from perflab.load.columns import bin_ms
+import numpy as np
+
+from perflab.load.columns import bin_ms, latency_counts, rows_since
+from perflab.load.failure_stop import is_failure
+from perflab.load.outcome import CENSORED_CODES, MEASURE
 from perflab.load.workload import Objective, StopRules
 from perflab.percentiles import needed_n
 
@@ -111,3 +116,24 @@ class Watch:
             f"p{objective.percentile:g} was {found:.4g} ms over the last {objective.window_s:g} s "
             f"(the objective is {objective.below_ms:g} ms)"
         )
+
+
+class Live:
+    """Follows the rows of one worker."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._finished = self._failed = self._measured = 0
+
+    def read(self, in_flight: int) -> Progress:
+        """Return the sums so far, with the response times since the last reading."""
+        rows = rows_since(self._folder, self._finished)
+        good = rows["error"] == 0
+        self._finished += len(rows)
+        self._failed += int(is_failure(rows["error"]).sum())
+        self._measured += int((rows["stage"] == MEASURE).sum())
+        # What ran into a time-out took at least so long: an objective that is missed by that is.
+        known = good | np.isin(rows["error"], CENSORED_CODES)
+        times = rows["done_ns"][known] - rows["planned_ns"][known]
+        counts = Counter(latency_counts(times))
+        return Progress(self._finished, self._measured, self._failed, in_flight, counts)

@@ -1,4 +1,4 @@
-"""One streamed answer: when each of its chunks came, and whether it is as expected.
+"""One streamed answer: when each of its chunks came, whether it is as expected, and its room.
 
 A chunk is an event of the stream (:mod:`perflab.load.events`, :mod:`perflab.load.json_lines`), not
 a chunk of HTTP's framing. Its instant is that of the read that completed it: an event cut over
@@ -15,7 +15,26 @@ from typing import Literal
 from perflab.load.events import LONGEST_EVENT_BYTES, Events, ServerSentEvents
 from perflab.load.json_lines import JsonLines, members_of
 from perflab.load.outcome import CODES
-from perflab.load.room import NO_ROOM_FOR_CHUNKS, Room
+
+KEPT_BYTES = 64 * 1024 * 1024
+NO_ROOM = (
+    f"a worker keeps {KEPT_BYTES >> 20} MiB of its users' answers at a time, and this body did not "
+    "fit: let go of answers that were read, ask with keep_body=False for those that nobody reads, "
+    "or send the load with more workers"
+)
+NO_ROOM_FOR_CHUNKS = (
+    f"a worker holds {KEPT_BYTES >> 20} MiB of streams under way at a time (12 bytes for each "
+    "chunk, and bodies that a script keeps), and this one did not fit: send the load with more "
+    "workers, or ask for shorter streams"
+)
+
+
+class Room:
+    """The bytes that one worker may still hold."""
+
+    def __init__(self, size_bytes: int = KEPT_BYTES) -> None:
+        self.left_bytes = size_bytes
+
 
 Format = Literal["sse", "ndjson"]
 FORMATS: dict[Format, Callable[[str], Events]] = {"sse": ServerSentEvents, "ndjson": JsonLines}

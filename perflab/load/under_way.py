@@ -6,22 +6,39 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator, Coroutine
-from typing import Any
+from typing import Any, Protocol
 
 from perflab.load.client_choice import make_client
 from perflab.load.closed_driver import ClosedDriver
 from perflab.load.columns import Recorder
-from perflab.load.driver import Driver
+from perflab.load.cpu_window import CpuWindow
 from perflab.load.exchange import Exchange
 from perflab.load.looks import Probe
 from perflab.load.open_driver import OpenDriver
-from perflab.load.order import Order, share
+from perflab.load.order import Order, say, share
 from perflab.load.outcome import CUT_OFF_CODES
 from perflab.load.prepared import Prepared
-from perflab.load.saying import say
 from perflab.load.targets import refuse_foreign, split
 from perflab.load.timer import Timer
 from perflab.load.workload import ClosedLoop, Scripted
+
+
+class Driver(Protocol):
+    """Plans requests from a common start until its end or :meth:`stop`."""
+
+    cpu: CpuWindow
+    in_flight: int
+
+    @property
+    def unsent(self) -> int:
+        """Return the planned requests that were never started."""
+
+    async def run(self, start_ns: int) -> None:
+        """Return when every request that was started has ended."""
+
+    def stop(self) -> None:
+        """Start nothing more; what is under way may end."""
+
 
 REPORT_S = 0.25
 # After a failure, where their number ends the load; in a storm of them one report does for many.

@@ -29,10 +29,10 @@ import asyncio
 import json
 import random
 import time
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Protocol, TypeVar, overload
 
-from perflab.load.action_marks import action, actions
+from perflab.errors import ParameterError
 from perflab.load.answer import Answer, NotServed
 from perflab.load.exchange import Exchange, OwnConnection
 from perflab.load.life_cycle import Connections
@@ -43,6 +43,44 @@ from perflab.load.prepared import Prepared
 from perflab.load.targets import Origin
 from perflab.load.websocket_call import Listener, WebSocket
 from perflab.load.workload import Request
+
+Action = TypeVar("Action", bound=Callable[..., Awaitable[None]])
+WEIGHT = "_perflab_weight"
+
+
+@overload
+def action(weight: Action) -> Action: ...
+@overload
+def action(weight: float = 1.0) -> Callable[[Action], Action]: ...
+def action(weight: Any = 1.0) -> Any:
+    """Mark a method as an action, chosen in proportion to its weight."""
+    if callable(weight):
+        setattr(weight, WEIGHT, 1.0)
+        return weight
+
+    def mark(method: Action) -> Action:
+        if not weight > 0:
+            raise ParameterError("action", [f"weight {weight!r} is not above 0"])
+        setattr(method, WEIGHT, float(weight))
+        return method
+
+    return mark
+
+
+def actions(kind: type) -> tuple[list[str], list[float]]:
+    """Return the names of a class's actions and their weights.
+
+    Raises
+    ------
+    ParameterError
+        It has none.
+    """
+    found = {name: getattr(getattr(kind, name), WEIGHT, 0.0) for name in dir(kind)}
+    names = [name for name, weight in found.items() if weight]
+    if not names:
+        raise ParameterError("script", [f"{kind.__name__} has no method marked with @action"])
+    return names, [found[name] for name in names]
+
 
 # What a script needs of here.
 __all__ = ["Answer", "Driving", "NotServed", "User", "action", "actions"]

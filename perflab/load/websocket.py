@@ -11,8 +11,8 @@ import asyncio
 import ssl
 from collections.abc import Mapping, Sequence
 
+from perflab.load.dialled import kind_of
 from perflab.load.outcome import ERRORS
-from perflab.load.socket_errors import kind_of
 from perflab.load.targets import addresses, refuse_foreign, split
 from perflab.load.websocket_call import (
     MAX_MESSAGE_BYTES,

@@ -19,9 +19,8 @@ import uvloop
 
 from perflab.host.priority import go_first
 from perflab.host.processes import peak_memory_bytes
-from perflab.load.cpu_in_windows import CpuInWindows, run_delay_ns
-from perflab.load.order import Order
-from perflab.load.saying import say
+from perflab.load.cpu_window import CpuInWindows, run_delay_ns
+from perflab.load.order import Order, say
 from perflab.load.under_way import Load
 
 

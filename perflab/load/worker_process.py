@@ -11,8 +11,7 @@ from typing import Any
 
 from perflab.errors import LoadError
 from perflab.host.endings import how_it_ended
-from perflab.load.live import Live
-from perflab.load.stopping import Progress
+from perflab.load.stopping import Live, Progress
 from perflab.paths import project_root
 
 

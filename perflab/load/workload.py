@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -16,7 +16,7 @@ from perflab.load.arrivals import (
     UserStage,
 )
 from perflab.load.frozen import FrozenModel
-from perflab.load.life_cycle import Connections, with_word
+from perflab.load.life_cycle import Connections
 from perflab.load.request import Request
 from perflab.load.stop_rules import Objective, StopRules
 from perflab.load.trust import Certificate, Trust
@@ -56,11 +56,6 @@ class Workload(FrozenModel):
     ca_file: str = ""
     certificate: Certificate | None = None
     cookies: bool = False
-
-    @model_validator(mode="before")
-    @classmethod
-    def _takes_the_word(cls, given: Any) -> Any:
-        return with_word(given)
 
     @model_validator(mode="after")
     def _is_in_reach_of_its_client(self) -> Self:
@@ -127,7 +122,7 @@ class Workload(FrozenModel):
         if isinstance(arrivals, ClosedLoop):
             return arrivals.max_duration_s + arrivals.duration_s + arrivals.warmup_s
         if isinstance(arrivals, Burst):
-            return arrivals.interval_s * arrivals.waves
+            return 1.0
         if isinstance(arrivals, Scripted):
             return arrivals.warmup_s + arrivals.duration_s
         return arrivals.duration_s

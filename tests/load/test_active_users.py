@@ -7,9 +7,9 @@ from collections import Counter
 import pytest
 
 from perflab.load import closed_driver
-from perflab.load.active_users import active
 from perflab.load.closed_driver import ClosedDriver
 from perflab.load.prepared import Prepared
+from perflab.load.schedule import active
 from perflab.load.targets import split
 from perflab.load.workload import (
     Burst,

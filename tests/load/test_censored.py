@@ -13,13 +13,12 @@ import pytest
 
 from perflab.instruments.requests import request_columns
 from perflab.load.columns import bin_ms
-from perflab.load.live import Live
 from perflab.load.outcome import CENSORED, CODES
 from perflab.load.report import summary
 from perflab.load.result import LoadResult
 from perflab.load.selfcheck import SelfCheck, check
-from perflab.load.summary_csv import csv_text
-from perflab.load.summary_table import table
+from perflab.load.stopping import Live
+from perflab.load.summary_table import csv_text, table
 from perflab.load.trend import response_trend
 from perflab.load.workload import ClosedLoop, Objective, Request, StopRules, Workload
 from perflab.percentiles import bounds_of, mean_bound

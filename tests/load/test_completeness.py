@@ -25,7 +25,7 @@ BY_COUNT = ClosedLoop(users=5, requests=500, pacing_s=0.1)
 BY_TIME = ClosedLoop(users=5, duration_s=4, warmup_s=1, pacing_s=0.1)
 
 
-@pytest.mark.parametrize("arrivals", [OPEN, BY_COUNT, Burst(size=250, waves=2)])
+@pytest.mark.parametrize("arrivals", [OPEN, BY_COUNT, Burst(size=500)])
 def test_a_load_of_known_size_is_refused_when_requests_are_missing(
     tmp_path: Path, arrivals: Any
 ) -> None:

@@ -11,8 +11,7 @@ import pytest
 import uvloop
 
 from perflab.errors import ParameterError
-from perflab.load.cookie_client import CookieClient, with_cookies
-from perflab.load.cookie_jar import MOST_COOKIES, UserCookies
+from perflab.load.cookie_client import MOST_COOKIES, CookieClient, UserCookies, with_cookies
 from perflab.load.exchange import Exchange
 from perflab.load.options import LoadOptions
 from perflab.load.outcome import ERRORS

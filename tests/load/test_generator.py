@@ -15,8 +15,8 @@ import pytest
 
 from perflab.errors import LoadError, TargetRefused
 from perflab.load.generator import Generator
+from perflab.load.head import parse_server_timing
 from perflab.load.selfcheck import check
-from perflab.load.server_timing import parse_server_timing
 from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, Workload
 
 Serve = Callable[[float, str], tuple[str, int]]
@@ -54,7 +54,7 @@ def generator() -> Iterator[Generator]:
 
 def workload(**arrivals: object) -> Workload:
     settings = {"users": 10, "requests": 200, "warmup_requests": 20, **arrivals}
-    whole = {name: settings.pop(name) for name in ("connection", "timeout_s") if name in settings}
+    whole = {name: settings.pop(name) for name in ("connections", "timeout_s") if name in settings}
     request = Request(node="x", method="POST", body="{}", expect_body='"label":')
     arrivals_model = ClosedLoop.model_validate(settings)
     return Workload.model_validate({"request": request, "arrivals": arrivals_model, **whole})
@@ -65,7 +65,7 @@ def test_every_request_is_recorded_with_its_instants_in_order(
     serve: Serve, generator: Generator, connection: str
 ) -> None:
     url, _ = serve(0.01, "good")
-    result = generator.run(workload(connection=connection), url)
+    result = generator.run(workload(connections=connection), url)
     stages = result.requests["stage"].value_counts()
     assert stages.to_dict() == {"measure": 200, "warmup": 20}
     good = result.requests
@@ -84,7 +84,7 @@ def test_a_load_that_is_kept_up_is_whole_and_meets_as_many_users_to_its_end(
     serve: Serve, generator: Generator
 ) -> None:
     url, _ = serve(0.01, "good")
-    kept_up = workload(keep_up=True, connection="keep_alive")
+    kept_up = workload(keep_up=True, connections="keep_alive")
     result = generator.run(kept_up, url)
     stages = result.requests["stage"].value_counts()
     assert (stages["warmup"], stages["measure"]) == (20, 200)
@@ -101,8 +101,8 @@ def test_throughput_of_a_known_server_agrees_with_littles_law(
     serve: Serve, generator: Generator
 ) -> None:
     url, _ = serve(0.05, "good")
-    result = generator.run(workload(connection="keep_alive"), url)
-    found = check(result, workload(connection="keep_alive"))
+    result = generator.run(workload(connections="keep_alive"), url)
+    found = check(result, workload(connections="keep_alive"))
     assert [reason for reason in found.reasons if "Little" in reason] == []
     assert 0.9 < found.littles_law_ratio < 1.1
 

@@ -17,11 +17,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from perflab.load.client import LeanClient
+from perflab.load.dialled import kind_of
 from perflab.load.exchange import Exchange
 from perflab.load.life_cycle import Connections
 from perflab.load.outcome import ERRORS
 from perflab.load.prepared import Prepared
-from perflab.load.socket_errors import kind_of
 from perflab.load.targets import split
 from perflab.load.workload import Request
 from tests.examples import examples

@@ -38,7 +38,7 @@ def load(generator: Generator, url: str, client: str, names: Sequence[str]) -> L
     workload = Workload(
         request=Request(path="/$name", data=rows),
         arrivals=Burst(size=len(names)),
-        connection="per_request",
+        connections="per_request",
         client=client,  # type: ignore[arg-type]
         timeout_s=TIMEOUT_S,
     )

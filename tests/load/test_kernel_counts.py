@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 
 from perflab.load.generator import Generator
-from perflab.load.kernel_counts import remarks
-from perflab.load.machine_counts import MachineCounts
+from perflab.load.machine_counts import MachineCounts, remarks_on_tcp
 from perflab.load.selfcheck import check
 from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, Workload
 from perflab.sampling.tcp_counters import (
@@ -101,7 +100,7 @@ def said(folder: Path, waits_s: list[float], **counted: int) -> str:
 
     kernel = {f"tcp_{name}": count for name, count in counted.items()}
     result = load_result(folder, np.linspace(0.4, 5, 500), change=connected, kernel=kernel)
-    return " ".join(each.text for each in remarks(result))
+    return " ".join(each.text for each in remarks_on_tcp(result))
 
 
 def test_connections_that_waited_for_a_syn_are_named_with_whose_fault_it_is(tmp_path: Path) -> None:
@@ -159,7 +158,7 @@ def test_a_server_that_is_slow_to_accept_is_blamed_for_the_second_that_connectio
     slow_to_accept: str,
 ) -> None:
     arrivals = ClosedLoop(users=6, requests=12, warmup_requests=0)
-    workload = Workload(request=Request(), arrivals=arrivals, connection="per_request")
+    workload = Workload(request=Request(), arrivals=arrivals, connections="per_request")
     generator = Generator(sorted(os.sched_getaffinity(0))[-1:], {})
     generator.start()
     try:
@@ -169,6 +168,6 @@ def test_a_server_that_is_slow_to_accept_is_blamed_for_the_second_that_connectio
     waited = int((result.requests["connect_ns"] >= 0.98 * S).sum())
     # Three of six found room; a second attempt may find none again.
     assert 1 <= waited <= 6
-    told = [each.text for each in remarks(result) if each.code == "host.tcp_backlog"]
+    told = [each.text for each in remarks_on_tcp(result) if each.code == "host.tcp_backlog"]
     assert f"{waited} connection" in told[0]
     assert "waited 1 s or longer for a retransmitted SYN: a server's backlog overflowed" in told[0]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from perflab.load.files_allowed import SPARE_FILES
+from perflab.load.client import SPARE_FILES
 from perflab.load.generator import Generator
 from perflab.load.selfcheck import check
 from perflab.load.stopping import Progress

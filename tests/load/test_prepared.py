@@ -18,7 +18,7 @@ from perflab.load.body import Body
 from perflab.load.life_cycle import Connections
 from perflab.load.outcome import ERRORS
 from perflab.load.prepared import Prepared
-from perflab.load.room import Room
+from perflab.load.streamed import Room
 from perflab.load.targets import Origin
 from perflab.load.workload import Request
 from tests.examples import examples

@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 
 from perflab.host.temporary_folders import OWNER, PREFIX, remove_abandoned
-from perflab.load.raw_folders import keep, raw_folder
-from perflab.load.record_place import place
+from perflab.load.record_place import keep, place, raw_folder
 from perflab.load.workload import Burst, Request, Workload
 from perflab.paths import project_root
 
-OWNING = "from perflab.load.raw_folders import raw_folder\nprint(raw_folder(), flush=True)\ninput()"
+OWNING = (
+    "from perflab.load.record_place import raw_folder\nprint(raw_folder(), flush=True)\ninput()"
+)
 WORK = Workload(request=Request(), arrivals=Burst(size=10))
 Owner = Callable[[], tuple[Path, subprocess.Popen[bytes]]]
 

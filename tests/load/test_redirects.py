@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from perflab.load import address_book
+from perflab.load import targets
 from perflab.load.targets import Origin, addresses, split
 from perflab.load.workload import Request
 from tests.load.hostile import OK, Hostile, Part, Script, Seen, check, on_uvloop, play, send
@@ -89,7 +89,7 @@ def test_a_redirect_off_the_list_or_to_nowhere_is_refused_before_anything_is_sen
         asked.append(origin)
         return addresses(origin)
 
-    monkeypatch.setattr(address_book, "addresses", resolve)
+    monkeypatch.setattr(targets, "addresses", resolve)
     hostile = home(a=moved(location))
     seen = on_uvloop(lambda: follow(hostile, Request(path="/a", redirects=3), 2))
     check(seen, 2)

@@ -15,12 +15,11 @@ from hypothesis import strategies as st
 from perflab.load.body import Body, Wanted
 from perflab.load.columns import Recorder, phases
 from perflab.load.exchange import Exchange
-from perflab.load.head import BadResponse, server_phases
+from perflab.load.head import MAX_PHASES, BadResponse, parse_server_timing, server_phases
 from perflab.load.outcome import CODES
 from perflab.load.prepared import Prepared
 from perflab.load.response import MAX_HEAD_BYTES, MAX_INTERIMS, ResponseReader
-from perflab.load.room import Room
-from perflab.load.server_timing import MAX_PHASES, parse_server_timing
+from perflab.load.streamed import Room
 from perflab.load.targets import Origin
 from perflab.load.workload import Request
 from tests.examples import examples

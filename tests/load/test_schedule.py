@@ -83,9 +83,7 @@ LOOPS = st.builds(
     seed=st.integers(0, 1000),
     requests=st.sampled_from([0, 0, 1, 50]),
 )
-BURSTS = st.builds(
-    Burst, size=st.integers(1, 40), waves=st.integers(1, 10), interval_s=st.floats(0.001, 2)
-)
+BURSTS = st.builds(Burst, size=st.integers(1, 40))
 ARRIVALS = st.one_of(LOOPS, LOOPS, BURSTS)
 
 
@@ -170,15 +168,14 @@ def test_chunks_do_not_change_the_numbers(size: int, monkeypatch: pytest.MonkeyP
             assert np.abs(again - np.concatenate(part)).max() <= 1
 
 
-def test_a_burst_is_planned_for_one_instant_and_comes_in_waves() -> None:
-    planned = whole(Burst(size=3, waves=2, interval_s=0.5))
-    assert planned.tolist() == [0, 0, 0, 500_000_000, 500_000_000, 500_000_000]
+def test_a_burst_is_planned_for_one_instant() -> None:
+    assert whole(Burst(size=3)).tolist() == [0, 0, 0]
 
 
 def test_how_many_requests_are_planned_is_known_unless_answers_decide() -> None:
     assert planned_count(ClosedLoop(users=3, requests=10, warmup_requests=5)) == 15
     assert planned_count(ClosedLoop(users=3, duration_s=1)) == -1
-    assert planned_count(Burst(size=3, waves=2)) == 6
+    assert planned_count(Burst(size=3)) == 3
     assert planned_count(constant(Stage(rate=100, duration_s=2))) == 200
 
 

@@ -37,7 +37,7 @@ def only(found: SelfCheck) -> tuple[str, str]:
     return reason.text, reason.side
 
 
-@pytest.mark.parametrize("arrivals", [CLOSED, OPEN, Burst(size=250, waves=2)])
+@pytest.mark.parametrize("arrivals", [CLOSED, OPEN, Burst(size=500)])
 def test_a_load_without_a_fault_is_valid(tmp_path: Path, arrivals: Any) -> None:
     found = judged(tmp_path, arrivals)
     assert found.valid

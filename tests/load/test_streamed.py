@@ -19,9 +19,8 @@ from perflab.load.events import LONGEST_EVENT_BYTES
 from perflab.load.generator import Generator
 from perflab.load.options import LoadOptions
 from perflab.load.report import summary
-from perflab.load.room import Room
 from perflab.load.selfcheck import check
-from perflab.load.streamed import BYTES_PER_CHUNK, Streamed, Streaming
+from perflab.load.streamed import BYTES_PER_CHUNK, Room, Streamed, Streaming
 from perflab.load.summary_table import table
 from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.recordings.columns import CHUNKS

@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perflab.load.first_errors import LONGEST_TEXT, MOST_KINDS, FirstErrors
+from perflab.load.outcome import LONGEST_TEXT, MOST_KINDS, FirstErrors
 from perflab.load.report import histogram, percentiles_ms, summary
 from perflab.load.selfcheck import check
 from perflab.load.status import Status, status_of
-from perflab.load.summary_csv import csv_text
-from perflab.load.summary_table import WIDTH, table
+from perflab.load.summary_table import WIDTH, csv_text, table
 from perflab.load.workload import ClosedLoop, Objective, Request, StopRules, Workload
 from perflab.percentiles import needed_n
 from tests.load.planted import load_result, scripted

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from perflab.errors import ParameterError
+from perflab.load.client import SPARE_FILES
 from perflab.load.client_choice import make_client
-from perflab.load.files_allowed import SPARE_FILES
 from perflab.load.generator import Generator
 from perflab.load.order import Order
 from perflab.load.prepared import Prepared

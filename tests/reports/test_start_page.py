@@ -11,7 +11,7 @@ import perflab
 from perflab import laboratory, starting
 from perflab.display import Shown
 from perflab.errors import ParameterError
-from perflab.load.shown import INVALID, VALID, LoadSummary
+from perflab.load.summary_table import INVALID, VALID, LoadSummary
 from perflab.paths import notebooks_dir
 from perflab.recordings import Run, RunWriter
 from perflab.systems import experiment, names
@@ -110,7 +110,9 @@ def test_runs_that_are_not_comparable_say_why(runs: Path) -> None:
 def test_a_load_shows_itself_as_the_command_prints_it_and_stays_a_dict(
     valid: bool, color: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("perflab.load.shown.table", lambda shown: f"<{shown['requests']}>\nline 2")
+    monkeypatch.setattr(
+        "perflab.load.summary_table.table", lambda shown: f"<{shown['requests']}>\nline 2"
+    )
     shown = LoadSummary(valid=valid, requests=7)
     assert shown["requests"] == 7
     page = shown._repr_html_()

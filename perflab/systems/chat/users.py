@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from perflab.load.message_record import CONNECTED, CUT, LEFT, RECEIVED, SENT, WIRE
 from perflab.load.users import NotServed, User, action
-from perflab.load.websocket import WebSocket
+from perflab.load.websocket_call import WebSocket
 from perflab.systems.chat.frames import CODECS, Fields
 
 PASSWORD = "correct horse"

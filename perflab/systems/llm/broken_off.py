@@ -13,7 +13,7 @@ from collections.abc import Iterable
 import pandas as pd
 
 from perflab.instruments import Instrument, Load, Look, Observation, Scene
-from perflab.load.stop_report import AroundStop, around_stop
+from perflab.load.failure_causes import AroundStop, around_stop
 from perflab.load.workload import Workload
 from perflab.recordings.responses import at_least_column
 from perflab.stacks.plan import StackPlan

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from perflab.errors import ParameterError
+from perflab.load.failure_causes import AroundStop, Part
 from perflab.load.failure_stop import FailureStop
-from perflab.load.stop_report import AroundStop, Part
 from perflab.load.workload import ClosedLoop
 from perflab.systems import experiment
 from perflab.systems.llm.asking import request
