@@ -2,12 +2,48 @@
 
 #include <atomic>
 #include <bit>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <mutex>
 #include <utility>
 #include <vector>
 
 namespace metricstream {
+
+/// A queue between threads that never holds more than it may: who finds it full is told so.
+template <typename Item>
+class BoundedQueue {
+ public:
+  explicit BoundedQueue(std::size_t depth) : depth_(depth) {}
+
+  /// Put an item in; false, and the item is left as it was, where the queue is full.
+  bool try_push(Item&& item) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (items_.size() >= depth_) return false;
+      items_.push_back(std::move(item));
+    }
+    filled_.notify_one();
+    return true;
+  }
+
+  /// Wait for an item.
+  Item pop() {
+    std::unique_lock lock(mutex_);
+    filled_.wait(lock, [this] { return !items_.empty(); });
+    Item item = std::move(items_.front());
+    items_.pop_front();
+    return item;
+  }
+
+ private:
+  const std::size_t depth_;
+  std::mutex mutex_;
+  std::condition_variable filled_;
+  std::deque<Item> items_;
+};
 
 /// A bounded ring that many threads fill and empty without a lock.
 ///
@@ -23,8 +59,6 @@ class Ring {
       cells_[at].turn.store(at, std::memory_order_relaxed);
     }
   }
-
-  [[nodiscard]] std::size_t depth() const { return cells_.size(); }
 
   /// Put an item in; false, and the item is left as it was, where the ring is full.
   bool try_push(Item&& item) {
