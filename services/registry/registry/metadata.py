@@ -7,44 +7,37 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from registry.refusal import BadName, StoreBroken, UnknownModel
+from registry.refusals import BadName, StoreBroken, UnknownModel
 
-PREFIX = "performance"
+BUCKET = TABLE = "models"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}", re.ASCII)
 
 
 @dataclass(frozen=True)
 class Model:
-    """One version of one model: where its file is, how long, and its SHA-256 in hex."""
+    """One version of one model, and how long its file is."""
 
     model_id: str
     version: str
-    key: str
     size_bytes: int
-    sha256: str
+
+    @property
+    def key(self) -> str:
+        """Return where its file is in the bucket."""
+        return f"performance/{self.model_id}/{self.version}/model.zip"
 
     def item(self) -> dict[str, Any]:
         """Return it as DynamoDB keeps it."""
-        return {
-            **key_of(self.model_id, self.version),
-            "key": {"S": self.key},
-            "size_bytes": {"N": str(self.size_bytes)},
-            "sha256": {"S": self.sha256},
-        }
-
-
-def object_key(model_id: str, version: str) -> str:
-    """Return where the file of a model is in the bucket."""
-    return f"{PREFIX}/{model_id}/{version}/model.zip"
+        return key_of(self.model_id, self.version) | {"size_bytes": {"N": str(self.size_bytes)}}
 
 
 def check_names(model_id: str, version: str) -> None:
-    """Raise BadName for what can be no part of a key, such as the tricks of paths."""
+    """Raise BadName for what can be no part of a key."""
     for what, name in (("model id", model_id), ("version", version)):
-        if not _NAME.fullmatch(name) or ".." in name:
+        if not _NAME.fullmatch(name):
             raise BadName(
-                f"the {what} must be 1 to 128 letters, digits, '.', '_' and '-', begin with a "
-                "letter or digit, and hold no '..'"
+                f"the {what} must be 1 to 128 letters, digits, '.', '_' and '-', and begin with a "
+                "letter or digit"
             )
 
 
@@ -67,7 +60,6 @@ def model_from(model_id: str, version: str, answer: Mapping[str, Any]) -> Model:
     if item is None:
         raise UnknownModel("the registry has no such model and version")
     try:
-        size = int(item["size_bytes"]["N"])
-        return Model(model_id, version, item["key"]["S"], size, item["sha256"]["S"])
+        return Model(model_id, version, int(item["size_bytes"]["N"]))
     except (KeyError, ValueError, TypeError):
         raise StoreBroken("the metadata of this model cannot be read") from None
