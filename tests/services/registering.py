@@ -17,7 +17,8 @@ use_packages_of("registry")
 
 import uvicorn  # noqa: E402
 from registry.application import create_app  # noqa: E402
-from registry.population import LARGE, VERSION, Population  # noqa: E402
+from registry.populate import LARGE, VERSION  # noqa: E402
+from registry.populate import populate as fill  # noqa: E402
 from registry.settings import Settings  # noqa: E402
 
 PATH = f"/performance/{LARGE}/{VERSION}/model.zip"
@@ -28,18 +29,15 @@ VARIANTS = [(handler, body) for handler in HANDLERS for body in ("buffered", "st
 
 
 class Tap:
-    """A TCP proxy before the store, which can hold back, cut short or refuse its answers.
+    """A TCP proxy before the store, which can hold back or cut short its answers.
 
-    ``allowed`` is how many bytes of answers may pass on each connection (None: all of them). With
-    ``says_close`` each answer says that it is the last one on its connection.
+    ``allowed`` is how many bytes of answers may pass on each connection (None: all of them). What
+    is beyond waits for ``pass_all``, or with ``is_cutting`` ends the connection.
     """
 
-    def __init__(self, upstream: int) -> None:
-        self.upstream = upstream
-        self.allowed: int | None = None
-        self.is_cutting = self.says_close = False
+    def __init__(self, upstream: int, allowed: int | None = None, is_cutting: bool = False) -> None:
+        self.upstream, self.allowed, self.is_cutting = upstream, allowed, is_cutting
         self.open = 0
-        self.most_open = 0
         self._lock = threading.Lock()
         self._go = threading.Event()
         self._clients: set[socket.socket] = set()
@@ -49,30 +47,15 @@ class Tap:
 
     def pass_all(self) -> None:
         """Let all bytes pass, those that were held too."""
-        self.allowed, self.is_cutting = None, False
+        self.allowed = None
         self._go.set()
 
-    def hold_after(self, allowed: int) -> None:
-        """Let so many bytes pass on each connection, and hold the rest."""
-        self._go.clear()
-        self.allowed, self.is_cutting = allowed, False
-
-    def cut_after(self, allowed: int) -> None:
-        """Let so many bytes pass on each connection, and end it in order."""
-        self.allowed, self.is_cutting = allowed, True
-
-    def drop(self) -> None:
-        """End all connections, as a store does that dies."""
-        for client in tuple(self._clients):
-            with contextlib.suppress(OSError):
-                client.shutdown(socket.SHUT_RDWR)
-
     def close(self) -> None:
-        # A closed listener goes on to accept while another thread waits in it.
-        with contextlib.suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)
+        """End all connections, as a store does that dies."""
+        for each in (self._listener, *self._clients):
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
         self._listener.close()
-        self.drop()
 
     def _accept(self) -> None:
         with contextlib.suppress(OSError):
@@ -80,43 +63,26 @@ class Tap:
                 client, _ = self._listener.accept()
                 threading.Thread(target=self._serve, args=(client,), daemon=True).start()
 
-    def _count(self, step: int) -> None:
-        with self._lock:
-            self.open += step
-            self.most_open = max(self.most_open, self.open)
-
     def _serve(self, client: socket.socket) -> None:
-        self._count(1)
         self._clients.add(client)
-        try:
-            with socket.create_connection(("127.0.0.1", self.upstream)) as server:
-                asking = threading.Thread(target=_forward, args=(client, server), daemon=True)
-                asking.start()
-                self._answer(server, client, asking)
-                asking.join()
-        except OSError:
-            pass
-        finally:
-            self._clients.discard(client)
-            client.close()
-            self._count(-1)
+        with self._lock:
+            self.open += 1
+        with client, contextlib.suppress(OSError):
+            server = socket.create_connection(("127.0.0.1", self.upstream))
+            threading.Thread(target=_forward, args=(client, server), daemon=True).start()
+            with server:
+                self._answer(server, client)
 
-    def _answer(
-        self, server: socket.socket, client: socket.socket, asking: threading.Thread
-    ) -> None:
+    def _answer(self, server: socket.socket, client: socket.socket) -> None:
         passed = 0
         while data := server.recv(65536):
-            if self.says_close and not passed:
-                data = data.replace(b"\r\n", b"\r\nConnection: close\r\n", 1)
             if self.allowed is not None and passed + len(data) > self.allowed:
                 ahead = max(0, self.allowed - passed)
                 client.sendall(data[:ahead])
-                passed, data = passed + ahead, data[ahead:]
                 if self.is_cutting:
                     break
-                while not self._go.wait(0.02):
-                    if not asking.is_alive():
-                        return  # The client has gone.
+                self._go.wait()
+                passed, data = passed + ahead, data[ahead:]
             client.sendall(data)
             passed += len(data)
         client.shutdown(socket.SHUT_RDWR)
@@ -136,7 +102,6 @@ class Registry:
 
     port: int
     app: Any
-    server: uvicorn.Server
 
     def counts(self) -> dict[str, Any]:
         return dict(call(self.port, "GET", "/counts").body)
@@ -148,11 +113,11 @@ class Registry:
 @contextlib.contextmanager
 def serving(settings: Settings) -> Iterator[Registry]:
     """Run the application under Uvicorn in a thread of this process."""
-    app = create_app(settings)
     port = quiet_port()
+    app = create_app(replace(settings, port=port))
     config = uvicorn.Config(
         app, host="127.0.0.1", port=port, http="httptools", ws="none", lifespan="on",
-        log_level="warning", loop=settings.loop, timeout_graceful_shutdown=1,
+        log_level="warning", timeout_graceful_shutdown=1,
     )  # fmt: skip
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
@@ -160,7 +125,7 @@ def serving(settings: Settings) -> Iterator[Registry]:
     try:
         wait_until(lambda: server.started or not thread.is_alive(), timeout_s=30)
         assert server.started
-        yield Registry(port, app, server)
+        yield Registry(port, app)
     finally:
         server.should_exit = True
         thread.join(timeout=15)
@@ -171,14 +136,13 @@ def settings_for(store: Service, tap: Tap | None = None, **wanted: Any) -> Setti
     own = Settings(
         store_address=f"http://127.0.0.1:{tap.port if tap else store.port}",
         database_address=f"http://127.0.0.1:{store.port}",
-        secret_file=store.data / "secret",
         retry_attempts=1,
     )
     return replace(own, **wanted)
 
 
 def populate(store: Service, models: int = MODELS, size: int = SIZE) -> int:
-    return Population(settings_for(store), lambda _: None).run(models, size)
+    return fill(settings_for(store), models, size)
 
 
 def download(port: int, path: str = PATH) -> tuple[int, dict[str, str], bytes]:

@@ -20,6 +20,7 @@ from typing import Any
 from perflab.errors import StackError
 from perflab.paths import open_dir, services_dir
 from perflab.stacks import environments
+from perflab.stacks.asking import answers
 from perflab.stacks.backend import HOST, Launch
 from perflab.stacks.environments import Environment
 from perflab.stacks.labels import Labels
@@ -70,10 +71,7 @@ class Service:
     def is_healthy(self) -> bool:
         health = self.launch.spec.health
         if not health.command:
-            try:
-                return call(self.control_port, "GET", health.http).status == 200
-            except OSError:
-                return False
+            return answers(self.control_port, health.http)
         try:
             self.instance.run(health.command)
         except StackError:

@@ -32,7 +32,7 @@ class Speaker:
     def say(self, data: bytes) -> None:
         self.socket.sendall(data)
 
-    def reply(self, has_body: bool = True) -> Reply:
+    def reply(self) -> Reply:
         while b"\r\n\r\n" not in self._read:
             self._more()
         head, _, self._read = self._read.partition(b"\r\n\r\n")
@@ -40,7 +40,7 @@ class Speaker:
         headers = {
             name.lower(): value for name, _, value in (line.partition(": ") for line in lines)
         }
-        length = int(headers.get("content-length", 0)) if has_body else 0
+        length = int(headers.get("content-length", 0))
         while len(self._read) < length:
             self._more()
         body, self._read = self._read[:length], self._read[length:]
@@ -79,9 +79,3 @@ def post(body: bytes, *lines: str, path: str = "/metrics") -> bytes:
 
 def get(path: str, *lines: str) -> bytes:
     return "\r\n".join([f"GET {path} HTTP/1.1", "Host: a", *lines, "", ""]).encode()
-
-
-def chunked(*pieces: bytes, trailer: bytes = b"") -> bytes:
-    head = b"POST /metrics HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
-    chunks = [b"%x;note=1\r\n%s\r\n" % (len(piece), piece) for piece in pieces]
-    return head + b"".join(chunks) + b"0\r\n" + trailer + b"\r\n"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import http.client
 import io
 import zipfile
@@ -11,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
 
+import psutil
 import pytest
 from registering import (
     HANDLERS,
@@ -36,15 +35,16 @@ HELD = 100_000
 
 @pytest.fixture(scope="module")
 def store(started: Start) -> Service:
-    made = started("objectstore", store="auto")
+    made = started("objectstore")
     assert populate(made) == MODELS
     return made
 
 
 @pytest.fixture
 def tap(store: Service) -> Iterator[Tap]:
-    made = Tap(store.port)
+    made = Tap(store.port, HELD)
     yield made
+    made.pass_all()
     made.close()
 
 
@@ -55,15 +55,11 @@ def test_every_handler_gives_every_byte(store: Service, handler: str, body: str)
         registry.until(lambda now: now["completed"] == 1)
         counted = registry.counts()
     assert (status, len(data)) == (200, SIZE)
-    digest = base64.b64encode(hashlib.sha256(data).digest()).decode()
-    assert headers["repr-digest"] == f"sha-256=:{digest}:"
     assert headers["content-length"] == str(SIZE)
     assert zipfile.ZipFile(io.BytesIO(data)).testzip() is None
-    assert counted["bytes_read"] == counted["bytes_given"] == SIZE
-    assert (counted["in_flight"], counted["aborted"], counted["refused"]) == (0, 0, {})
-    assert counted["whole_gets"] == (4 if handler == "ranged" else 1)
-    for name in ("waiting_for_thread", "working_threads", "framework_working"):
-        assert counted[name] == 0, name
+    assert counted["bytes_read"] == SIZE
+    assert (counted["in_flight"], counted["refused"]) == (0, {})
+    assert counted["waiting_for_thread"] == counted["working_threads"] == 0
 
 
 @pytest.mark.parametrize(("handler", "body"), VARIANTS)
@@ -73,7 +69,7 @@ def test_server_timing_tells_where_the_time_went(store: Service, handler: str, b
     phases = {name: float(took) for name, took in (p.split(";dur=") for p in timing.split(", "))}
     expected = {"metadata", "handler", "app"}
     expected |= {"first_byte"} if handler != "ranged" else set()
-    expected |= {"get"} if body == "buffered" else set()
+    expected |= {"get"} if "ranged" in handler or body == "buffered" else set()
     expected |= {"thread"} if handler not in ("blocking", "async") else set()
     assert set(phases) == expected
     assert phases["app"] >= phases["handler"] >= phases["metadata"] > 0
@@ -86,8 +82,6 @@ def test_a_redirect_sends_the_client_to_the_store_past_the_service(store: Servic
         place = headers["location"].removeprefix(f"http://127.0.0.1:{store.port}")
         status, _, data = download(store.port, place)
         counted = registry.counts()
-        forged = place.replace("Signature=", "Signature=0")
-        assert download(store.port, forged)[0] == 403
     assert (status, len(data)) == (200, SIZE)
     assert (counted["redirected"], counted["bytes_read"]) == (1, 0)
 
@@ -98,12 +92,11 @@ def test_only_a_blocking_call_in_async_def_holds_up_the_event_loop(
 ) -> None:
     """A plain ``def``, of which the published study says the same, does not."""
     with serving(settings_for(store, tap, handler=handler)) as registry:
-        tap.hold_after(HELD)
         with asking(registry.port):
             # Nothing else can be asked of it meanwhile, so the tap tells.
             wait_until(lambda: tap.open > 0, timeout_s=20)
             answers = health_within(registry.port, timeout_s=3 if handler == "blocking" else 15)
-            tap.drop()
+            tap.pass_all()
         assert answers == (handler != "blocking")
 
 
@@ -113,7 +106,6 @@ def test_only_a_blocking_call_in_async_def_holds_up_the_event_loop(
 def test_who_has_no_thread_waits_and_is_counted(
     store: Service, tap: Tap, handler: str, threads: int, clients: int
 ) -> None:
-    tap.hold_after(HELD)
     wanted: dict[str, Any] = {"handler": handler, "executor_threads": threads}
     with serving(settings_for(store, tap, **wanted)) as registry, ExitStack() as held:
         limit = threads or 40
@@ -122,9 +114,7 @@ def test_who_has_no_thread_waits_and_is_counted(
         registry.until(lambda now: now["working_threads"] == limit)
         registry.until(lambda now: now["waiting_for_thread"] == clients - limit)
         assert registry.counts()["in_flight"] == clients
-        shown = call(registry.port, "GET", "/settings").body
-        assert shown["threads_of_line"] == limit
-        held.close()
+        tap.pass_all()
         registry.until(lambda now: now["in_flight"] == now["working_threads"] == 0)
         assert registry.counts()["most_waiting_for_thread"] >= clients - limit
 
@@ -133,19 +123,15 @@ def test_a_full_pool_opens_connections_beyond_it_and_discards_them(
     store: Service, tap: Tap
 ) -> None:
     """It does not let requests wait, as the published study has it."""
-    tap.hold_after(HELD)
     wanted: dict[str, Any] = {"handler": "executor", "executor_threads": 8, "pool_connections": 2}
     with serving(settings_for(store, tap, **wanted)) as registry, ExitStack() as held:
         for _ in range(5):
             held.enter_context(asking(registry.port))
-        registry.until(lambda now: now["store_connections"]["open"] == 5)
-        assert registry.counts()["store_connections"]["discarded"] == 0
         wait_until(lambda: tap.open == 5, timeout_s=10)
+        assert registry.counts()["store_connections"] == {"created": 5, "discarded": 0}
         tap.pass_all()
         registry.until(lambda now: now["completed"] == 5)
-        registry.until(lambda now: now["store_connections"]["discarded"] == 3)
-        connections = registry.counts()["store_connections"]
-        assert (connections["created"], connections["open"]) == (5, 2)
+        registry.until(lambda now: now["store_connections"] == {"created": 5, "discarded": 3})
 
 
 def test_the_store_keeps_as_many_connections_as_a_client_has(store: Service) -> None:
@@ -163,34 +149,41 @@ def test_a_connection_in_the_pool_is_used_again(store: Service) -> None:
         for _ in range(6):
             assert download(registry.port)[0] == 200
         connections = registry.counts()["store_connections"]
-    assert connections == {"open": 1, "created": 1, "discarded": 0, "requests": 6}
+    assert connections == {"created": 1, "discarded": 0}
 
 
 def test_a_reset_forgets_counts_and_wants_no_download_under_way(store: Service, tap: Tap) -> None:
     with serving(settings_for(store, tap, handler="executor")) as registry:
-        assert download(registry.port)[0] == 200
-        tap.hold_after(10)
         with asking(registry.port):
             registry.until(lambda now: now["in_flight"] == 1)
             assert call(registry.port, "POST", "/reset", {}).status == 409
-        registry.until(lambda now: now["in_flight"] == 0)
-        connection = http.client.HTTPConnection("127.0.0.1", registry.port)
-        connection.request("POST", "/reset")
-        assert connection.getresponse().status == 403, "what a page of another origin can send"
-        assert registry.counts()["completed"] == 1
+            tap.pass_all()
+            registry.until(lambda now: now["in_flight"] == 0)
+        assert registry.counts()["bytes_read"] == SIZE
         assert call(registry.port, "POST", "/reset", {}).status == 200
         assert registry.counts()["completed"] == registry.counts()["bytes_read"] == 0
 
 
-def test_unknown_models_and_tricks_with_paths_are_refused_by_name(store: Service) -> None:
+def test_unknown_models_and_names_that_none_can_have_are_refused(store: Service) -> None:
     with serving(settings_for(store, handler="threads")) as registry:
         port = registry.port
         assert refusal(port, "/performance/nobody/main/model.zip")[:2] == (404, "unknown_model")
         assert refusal(port, PATH.replace("main", "v2"))[:2] == (404, "unknown_model")
-        long = "a" * 129
-        for name in ("..", "%2e%2e", "a..b", "%00", "a%0d%0a", "-x", "%23population", "ä", long):
-            path = f"/performance/{name.replace('ä', '%C3%A4')}/main/model.zip"
+        for name in ("..", "%2e%2e", "%00", "a%0d%0a", "-x", "a" * 129):
+            path = f"/performance/{name}/main/model.zip"
             assert refusal(port, path)[:2] == (422, "bad_name"), name
-        for path in ("/performance/a%2f..%2fb/main/model.zip", "/performance//main/model.zip"):
-            assert download(port, path)[0] in (404, 422)
         assert registry.counts()["in_flight"] == 0
+
+
+def test_readers_of_a_large_model_share_one_copy_of_it_in_the_store(started: Start) -> None:
+    size, held = 20_000_000, 12
+    large = started("objectstore")
+    populate(large, 1, size)
+    memory = psutil.Process(large.instance.pid).memory_info
+    settings = settings_for(large, handler="executor", executor_threads=20, body="streamed")
+    at_first = memory().rss
+    with serving(settings) as registry, ExitStack() as clients:
+        for _ in range(held):
+            clients.enter_context(asking(registry.port)).recv(1000)
+        # Each with a copy of its own would be 240 MB.
+        assert memory().rss - at_first < held * size / 3

@@ -110,15 +110,14 @@ def test_the_password_is_nowhere_that_an_inspection_shows(name: str) -> None:
 def test_credentials_of_the_users_own_are_in_a_file_and_nowhere_that_an_inspection_shows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "the-users-own")
-    monkeypatch.setenv("AWS_SESSION_TOKEN", "")
-    engine, launch = launched("registry")
+    monkeypatch.setenv("LLM_API_KEY", "the-users-own")
+    engine, launch = launched("llm_proxy")
     assert "the-users-own" not in str(engine.asked) + str(engine.command) + repr(launch)
     with tarfile.open(fileobj=io.BytesIO(engine.archive)) as archive:
         (entry,) = archive.getmembers()
         content = archive.extractfile(entry)
         assert content is not None
-        assert json.loads(content.read()) == {"AWS_SECRET_ACCESS_KEY": "the-users-own"}
+        assert json.loads(content.read()) == {"LLM_API_KEY": "the-users-own"}
         assert (f"/{entry.name}", entry.mode) == (CREDENTIALS_FILE, 0o600)
         assert entry.uid == launch.spec.docker.user != 0
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from perflab.experiments.ladders import Ladder, LadderParameters, among
 from perflab.experiments.preset import Preset
@@ -99,17 +99,6 @@ class LifeCycleParameters(LadderParameters):
         """Return every rung of the chosen sets, by name."""
         return chosen(self.sets, self.users)
 
-    @model_validator(mode="after")
-    def _is_not_too_long_for_the_naive_client(self) -> LifeCycleParameters:
-        planned = self.target_rate * _length_s(self)
-        if "naive" in self.sets and planned > naive_load.MOST_REQUESTS:
-            raise ValueError(
-                f"target_rate and durations: {planned:,.0f} requests are planned, and the naive "
-                f"client sends {naive_load.MOST_REQUESTS:,} at most; shorten duration_s, lower "
-                "target_rate, or leave 'naive' out of sets"
-            )
-        return self
-
 
 def rungs(parameters: LifeCycleParameters) -> dict[str, Rung]:
     """Return the rungs of a run, by name."""
@@ -171,7 +160,6 @@ def _asked(parameters: LifeCycleParameters, rung: Rung) -> naive_load.Asked:
     """Return what the naive client is asked for: the load that the lab would send."""
     return naive_load.Asked(
         server=NODE,
-        body=body(metrics(parameters, rung)),
         clients=parameters.clients,
         rate=rate(parameters, rung),
         length_s=_length_s(parameters),

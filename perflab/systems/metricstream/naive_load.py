@@ -7,20 +7,19 @@ on purpose (services/naive_client/README.md says in what). The lab's own load ar
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import Any
 
 from perflab.instruments import STANDARD, Instrument, OtherLoad, Requests
 from perflab.load.workload import OpenLoop, Request, Stage, Workload
 from perflab.stacks.plan import Node
+from perflab.stacks.spec import Value
 
 NODE = "naive_client"
-START = "/workload"
+START = "/load"
 PROBED = "/health"
 PROBES_PER_S, FEWEST_PROBES = 20.0, 12
-# What the service takes at most, by its own settings.
-MOST_REQUESTS, SHORTEST_TIMEOUT_MS = 1_000_000, 10
+# What the service takes at least, by its own settings.
+SHORTEST_TIMEOUT_MS = 10
 # Threads, connections and the answer with the results need a moment beside the load.
 SPARE_S = 60.0
 TOLD = {
@@ -28,8 +27,8 @@ TOLD = {
     "told_achieved_rps": "/results/achieved_rate",
     "told_hung": "/results/hung",
     "told_reset": "/results/errors/reset",
-    "told_mean_ms": "/results/latency_ms/mean",
-    "told_connect_ms": "/results/phases_ms/connect/mean",
+    "told_mean_ms": "/results/mean_ms",
+    "told_connect_ms": "/results/connect_ms",
 }
 # Of answered requests alone: those that hung are left out of it.
 CUT_OFF = {"told_mean_ms": ("/results/hung",)}
@@ -42,13 +41,12 @@ REMARK = (
 
 @dataclass(frozen=True)
 class Asked:
-    """A load that the naive client is asked for: posts of ``body`` to the node ``server``.
+    """A load that the naive client is asked for: posts of one metric to the node ``server``.
 
     ``rate`` is of all ``clients`` together, a second; with ``reuses`` each keeps one connection.
     """
 
     server: str
-    body: str
     clients: int
     rate: float
     length_s: float
@@ -57,14 +55,16 @@ class Asked:
 
 
 def node(asked: Asked) -> Node:
-    """Return the naive client, wired to the server, with room for the load.
+    """Return the naive client, wired to the server, with the load that it sends when it is told.
 
     On four cores and more the role of a link keeps the two apart.
     """
-    settings = {
-        "max_clients": asked.clients,
-        "max_requests": MOST_REQUESTS,
-        "max_duration_s": math.ceil(asked.length_s),
+    settings: dict[str, Value] = {
+        "clients": asked.clients,
+        "rate": asked.rate,
+        "duration_s": asked.length_s,
+        "connection": "persistent" if asked.reuses else "per_request",
+        "timeout_ms": max(SHORTEST_TIMEOUT_MS, round(1000 * asked.timeout_s)),
     }
     needs = {"target": asked.server}
     return Node(name=NODE, service=NODE, settings=settings, needs=needs, placement="link")
@@ -96,22 +96,9 @@ def instruments(asked: Asked) -> tuple[Instrument, ...]:
         OtherLoad(
             node=NODE,
             path=START,
-            body=_body(asked),
             columns=TOLD,
             at_least_if=CUT_OFF,
             poll_s=0.25,
             longest_s=asked.length_s + asked.timeout_s + SPARE_S,
         ),
     )
-
-
-def _body(asked: Asked) -> dict[str, Any]:
-    return {
-        "path": "/metrics",
-        "body": asked.body,
-        "clients": asked.clients,
-        "rate": asked.rate,
-        "duration_s": asked.length_s,
-        "connection": "persistent" if asked.reuses else "per_request",
-        "timeout_ms": max(SHORTEST_TIMEOUT_MS, round(1000 * asked.timeout_s)),
-    }

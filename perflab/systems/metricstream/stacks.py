@@ -25,7 +25,7 @@ STACKS = (
     ReadyStack(
         "naive_client",
         lambda: StackPlan(nodes=(CLOSING, NAIVE)),
-        "post a workload to /workload of the naive client (services/naive_client/README.md); its "
-        "numbers are those of a bad load generator, on purpose",
+        "a POST to /load of the naive client starts its load of 10 s, /results tells its numbers: "
+        "those of a bad load generator, on purpose (services/naive_client/README.md)",
     ),
 )

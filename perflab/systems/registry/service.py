@@ -20,7 +20,6 @@ NOTHING: Mapping[str, Value] = {}
 def stack(
     settings: Mapping[str, Value] = NOTHING,
     *,
-    store: str = "auto",
     model_bytes: int = MODEL_BYTES,
     models: int = MODELS,
     link: Mapping[str, Value] = NOTHING,
@@ -32,8 +31,6 @@ def stack(
     ----------
     settings : mapping
         Those of the service (``services/registry/service.toml``).
-    store : str
-        Which object store: ``auto``, ``moto`` or ``gateway``.
     model_bytes : int
         Length of the large model's file.
     models : int
@@ -47,18 +44,8 @@ def stack(
     wanted = ("--models", str(models), "--size", str(model_bytes))
     return StackPlan(
         nodes=(
-            Node(
-                name="store",
-                service="objectstore",
-                placement="database",
-                settings={"store": store},
-            ),
-            Node(
-                name="metadata",
-                service="objectstore",
-                placement="database",
-                settings={"store": "moto"},
-            ),
+            Node(name="store", service="objectstore", placement="database"),
+            Node(name="metadata", service="objectstore", placement="database"),
             Node(
                 name="link",
                 service="link",

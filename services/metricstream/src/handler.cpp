@@ -1,57 +1,89 @@
 #include "handler.hpp"
 
 #include <utility>
-#include <variant>
 
-#include "batch.hpp"
+#include "json.hpp"
 
 namespace metricstream {
+namespace {
+
+constexpr std::size_t max_name_bytes = 128;
+
+/// Thrown within this file alone: the body is not what it must be.
+struct Misfit {
+  std::string why;
+};
+
+template <typename Kind>
+Kind& member(JsonValue& value, std::string_view name, const char* kind) {
+  if (auto* object = std::get_if<JsonValue::Object>(&value.held)) {
+    for (auto& [each, held] : *object) {
+      auto* fitting = each == name ? std::get_if<Kind>(&held.held) : nullptr;
+      if (fitting) return *fitting;
+    }
+  }
+  throw Misfit{"'" + std::string(name) + "' must be there and be " + kind};
+}
+
+std::string&& name_in(JsonValue& value, std::string_view name) {
+  auto& text = member<std::string>(value, name, "a string");
+  if (text.empty() || text.size() > max_name_bytes) {
+    throw Misfit{"'" + std::string(name) + "' must have 1 to 128 bytes"};
+  }
+  return std::move(text);
+}
+
+/// Read `{"client": "a", "metrics": [{"name": "cpu", "value": 0.5}]}`; other members are passed over.
+Batch read_batch(ParserKind parser, std::string_view body) {
+  auto value = parse_json(parser, body);
+  if (!value) throw Misfit{"the body is no JSON, or a number in it is out of range"};
+  Batch batch{name_in(*value, "client"), {}};
+  auto& metrics = member<JsonValue::Array>(*value, "metrics", "an array");
+  batch.samples.reserve(metrics.size());
+  for (auto& metric : metrics) {
+    batch.samples.push_back({name_in(metric, "name"), member<double>(metric, "value", "a number")});
+  }
+  return batch;
+}
+
+}  // namespace
 
 Response Handler::answer(const Request& request, std::string& timing) const {
-  const bool posts = request.path == "/metrics" || request.path == "/reset";
-  const bool gets =
-      request.path == "/health" || request.path == "/counts" || request.path == "/settings";
-  if (!posts && !gets) return problem(404, "there is nothing here");
-  if (posts && request.method != "POST") {
-    return {405, problem(405, "POST it").body, "Allow: POST\r\n"};
+  const auto& path = request.path;
+  const bool posts = path == "/metrics" || path == "/reset";
+  if (!posts && path != "/health" && path != "/counts" && path != "/settings") {
+    return problem(404, "there is nothing here");
   }
-  if (gets && request.method != "GET" && request.method != "HEAD") {
-    return {405, problem(405, "GET it").body, "Allow: GET, HEAD\r\n"};
-  }
-  if (request.path == "/metrics") return take_metrics(request, timing);
-  if (request.path == "/reset") return reset();
-  if (request.path == "/settings") return {200, to_json(settings_), ""};
-  if (request.path == "/counts") {
-    return {200, counters_.to_json(store_.series(), admission_.open()), ""};
-  }
-  return {200, R"({"status": "ok"})", ""};
+  if (request.method != (posts ? "POST" : "GET")) return problem(405, posts ? "POST it" : "GET it");
+  if (path == "/metrics") return take_metrics(request, timing);
+  if (path == "/settings") return {200, to_json(settings_), ""};
+  if (path == "/counts") return {200, counters_.to_json(), ""};
+  if (path == "/health") return {200, R"({"status": "ok"})", ""};
+  store_.clear();
+  counters_.reset();
+  return {200, R"({"status": "reset"})", ""};
 }
 
 Response Handler::take_metrics(const Request& request, std::string& timing) const {
   const auto began = Clock::now();
-  auto read = read_batch(settings_.parser, request.body);
+  Batch batch;
+  try {
+    batch = read_batch(settings_.parser, request.body);
+  } catch (const Misfit& misfit) {
+    return problem(400, misfit.why);
+  }
   add_timing(timing, "parse", Clock::now() - began);
-  if (const auto* why = std::get_if<std::string>(&read)) return problem(400, *why);
-  auto& batch = std::get<Batch>(read);
   const auto samples = batch.samples.size();
-  // Counted before it is put: a thread of the store may have stored it before this one goes on.
-  const auto era = counters_.samples_taken.take(samples);
   PutTimes times;
   if (!store_.put(std::move(batch), times)) {
-    counters_.samples_taken.give_back(samples, era);
     auto full = problem(503, "the queue is full");
     full.headers = "Retry-After: 1\r\n";
     return full;
   }
+  counters_.samples_taken += samples;
   add_timing(timing, "lock", times.waited);
   add_timing(timing, "store", times.stored);
   return {202, "{\"accepted\": " + std::to_string(samples) + "}", ""};
-}
-
-Response Handler::reset() const {
-  store_.clear();
-  counters_.reset();
-  return {200, R"({"status": "reset"})", ""};
 }
 
 }  // namespace metricstream

@@ -2,10 +2,8 @@
 
 #include <string>
 
-#include "admission.hpp"
 #include "counters.hpp"
-#include "request.hpp"
-#include "response.hpp"
+#include "http.hpp"
 #include "settings.hpp"
 #include "store.hpp"
 
@@ -14,20 +12,18 @@ namespace metricstream {
 /// Answers requests; many threads use it at once.
 class Handler {
  public:
-  Handler(const Settings& settings, Counters& counters, Store& store, const Admission& admission)
-      : settings_(settings), counters_(counters), store_(store), admission_(admission) {}
+  Handler(const Settings& settings, Counters& counters, Store& store)
+      : settings_(settings), counters_(counters), store_(store) {}
 
   /// Answer a request; `timing` takes its phases for Server-Timing.
   Response answer(const Request& request, std::string& timing) const;
 
  private:
   Response take_metrics(const Request& request, std::string& timing) const;
-  Response reset() const;
 
   const Settings& settings_;
   Counters& counters_;
   Store& store_;
-  const Admission& admission_;
 };
 
 }  // namespace metricstream

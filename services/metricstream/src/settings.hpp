@@ -1,37 +1,37 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
+#include <map>
 #include <span>
 #include <stdexcept>
 #include <string>
 
-#include "clock.hpp"
-
 namespace metricstream {
 
+using Clock = std::chrono::steady_clock;
+using Instant = Clock::time_point;
+using std::chrono::milliseconds;
+
 enum class Threading { Thread, ProducerConsumer, Pool, Epoll };
-enum class KeepAlive { Off, On, Limited };
 enum class ParserKind { Quadratic, Linear };
 enum class StoreKind { DoubleMutex, PerClient, Ring };
 
-/// What the server is started with; every bound on its memory is here.
+/// What the server is started with; service.toml says what each setting means.
 struct Settings {
-  std::string host = "127.0.0.1";
-  int port = 0;
-  Threading threading = Threading::Thread;
-  std::size_t threads = 16;
-  KeepAlive keep_alive = KeepAlive::Off;
-  std::size_t keep_alive_requests = 100;
-  milliseconds keep_alive_idle{5000};
-  ParserKind parser = ParserKind::Linear;
-  StoreKind store = StoreKind::DoubleMutex;
-  std::size_t queue_depth = 1024;
-  int backlog = 1024;
-  std::size_t max_connections = 1024;
-  std::size_t max_head_bytes = 8192;
-  std::size_t max_body_bytes = 65536;
-  std::size_t max_series = 100000;
-  milliseconds request_timeout{5000};
+  std::map<std::string, std::string> words;  ///< all of it as text
+  std::string host;
+  std::size_t port;
+  Threading threading;
+  std::size_t threads;
+  bool keep_alive;
+  ParserKind parser;
+  StoreKind store;
+  std::size_t queue_depth;
+  std::size_t backlog;
+  std::size_t max_connections;
+  std::size_t max_body_bytes;
+  milliseconds request_timeout;
 };
 
 /// A word of the command line that is no setting; its text names the word and what is allowed.

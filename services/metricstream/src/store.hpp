@@ -2,14 +2,25 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
 
-#include "batch.hpp"
-#include "clock.hpp"
 #include "counters.hpp"
-#include "series.hpp"
 #include "settings.hpp"
 
 namespace metricstream {
+
+struct Sample {
+  std::string name;
+  double value = 0;
+};
+
+/// What one request brings: the samples of one client.
+struct Batch {
+  std::string client;
+  std::vector<Sample> samples;
+};
 
 /// How long putting a batch waited for locks, and how long it then took.
 struct PutTimes {
@@ -20,10 +31,7 @@ struct PutTimes {
 /// Where batches go.
 class Store {
  public:
-  Store(const Settings& settings, Counters& counters)
-      : budget_(settings.max_series), counters_(counters) {}
-  Store(const Store&) = delete;
-  Store& operator=(const Store&) = delete;
+  explicit Store(Counters& counters) : counters_(counters) {}
   virtual ~Store() = default;
 
   /// Take a batch; false where it waits for room that is not there.
@@ -32,27 +40,26 @@ class Store {
   /// Forget all series.
   virtual void clear() = 0;
 
-  [[nodiscard]] virtual std::size_t series() const { return budget_.used(); }
-
  protected:
-  /// Add to a part of the store that is locked, and count it.
-  void add(SeriesMap& to, const Batch& batch) {
-    const auto dropped = to.add(batch);
-    counters_.samples_dropped += dropped;
-    counters_.samples_stored += batch.samples.size() - dropped;
-  }
+  /// What is kept of one metric of one client.
+  struct Series {
+    std::uint64_t count = 0;
+    double last = 0;
+    double least = 0;
+    double most = 0;
+  };
+  using Clients = std::unordered_map<std::string, std::unordered_map<std::string, Series>>;
 
-  SeriesBudget budget_;
+  /// Add to a part of the store that is locked, and count it.
+  void add(Clients& to, const Batch& batch);
+  /// Forget a part of the store that is locked.
+  void forget(Clients& clients);
 
  private:
   Counters& counters_;
 };
 
-/// The store that settings name.
+/// The store that the settings name; with producers and consumers, behind their queue.
 std::unique_ptr<Store> make_store(const Settings& settings, Counters& counters);
-
-/// A store behind a queue that `settings.threads` consumers empty into it.
-std::unique_ptr<Store> make_queued(const Settings& settings, Counters& counters,
-                                   std::unique_ptr<Store> behind);
 
 }  // namespace metricstream

@@ -1,130 +1,88 @@
-"""Run the store, and a page on another port that tells how it is."""
+"""Moto's S3 and DynamoDB behind a server that keeps connections open.
+
+Moto's own server closes each connection after one answer, so that a client's pool of connections
+would have nothing to keep.
+"""
 
 from __future__ import annotations
 
-import json
+import io
 import os
 import signal
 import sys
-import threading
-import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
-from objectstore import gateway
-from objectstore.embedded import Embedded
-from objectstore.gateway import Gateway
+from cheroot.wsgi import Server
 
-USER = "perflab"
-STORES = ("auto", "moto", "gateway")
-LOOK_EVERY_S = 0.2
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What the store was started with."""
-
-    host: str
-    port: int
-    control_port: int
-    store: str
-    data: Path
-    secret: str = field(repr=False)
-
-
-def from_environment(env: Mapping[str, str] = os.environ) -> Settings:
-    """Read the settings; raise ValueError where one cannot be had here."""
-    store = env["OBJECTSTORE_STORE"]
-    if store not in STORES:
-        raise ValueError(f"OBJECTSTORE_STORE = {store!r} must be one of {', '.join(STORES)}")
-    if store == "gateway" and not gateway.program():
-        raise ValueError(
-            "store = gateway needs versitygw, which only the image has: use the backend 'docker', "
-            "or store = moto"
-        )
-    return Settings(
-        env["OBJECTSTORE_HOST"],
-        int(env["OBJECTSTORE_PORT"]),
-        int(env["OBJECTSTORE_CONTROL_PORT"]),
-        store,
-        Path(env["OBJECTSTORE_DATA"]),
-        Path(env["OBJECTSTORE_SECRET_FILE"]).read_text().strip(),
-    )
-
-
-def open_store(settings: Settings) -> Embedded | Gateway:
-    """Start what the settings name; ``auto`` is the gateway where there is one."""
-    at = (settings.host, settings.port, USER, settings.secret)
-    if settings.store == "gateway" or (settings.store == "auto" and gateway.program()):
-        return Gateway(*at, settings.data)
-    return Embedded(*at)
-
-
-class Page(BaseHTTPRequestHandler):
-    """What the store says of itself."""
-
-    def __init__(self, store: Embedded | Gateway, settings: Settings, *given: object) -> None:
-        self._store, self._settings = store, settings
-        super().__init__(*given)  # type: ignore[arg-type]
-
-    def do_GET(self) -> None:
-        """Answer one of three pages."""
-        pages = {"/health": self._health, "/settings": self._in_force, "/counts": self._counts}
-        page = pages.get(self.path)
-        status, told = page() if page else (404, {"error": f"pages: {', '.join(pages)}"})
-        body = json.dumps(told).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def _health(self) -> tuple[int, dict[str, object]]:
-        return (200 if self._store.is_ready() else 503), {}
-
-    def _in_force(self) -> tuple[int, dict[str, object]]:
-        return 200, {"store": self._settings.store, "engine": self._store.name}
-
-    def _counts(self) -> tuple[int, dict[str, object]]:
-        return 200, {**memory(self._store.pids()), "monotonic_ns": time.monotonic_ns()}
-
-    def log_message(self, *given: object) -> None:
-        """Say nothing of requests."""
-
-
-def memory(pids: list[int]) -> dict[str, object]:
-    """Return the store's resident memory, now and at its highest. Source: proc(5), status."""
-    found = {"VmRSS:": 0, "VmHWM:": 0}
-    for pid in pids:
-        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-            name = line.split()[0]
-            if name in found:
-                found[name] += 1024 * int(line.split()[1])
-    return {"rss_bytes": found["VmRSS:"], "highest_rss_bytes": found["VmHWM:"]}
+WsgiApp = Callable[[dict[str, Any], Any], Iterable[bytes]]
+# Objects of up to this size stay in memory, where all who read one share it.
+IN_MEMORY_BYTES = 256 * 1024 * 1024
+SLICE_BYTES = 256 * 1024
+# So many requests are answered at a time; one that is idle between requests needs no thread.
+THREADS = 256
+# A reader behind a slow link may take its time.
+PATIENCE_S = 600
 
 
 def main() -> None:
-    """Run until SIGTERM, or until the store ends."""
-    wanted = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: wanted.set())
-    try:
-        settings = from_environment()
-    except ValueError as error:
-        sys.exit(f"objectstore: {error}")
-    store = open_store(settings)
-    page = ThreadingHTTPServer(
-        (settings.host, settings.control_port), partial(Page, store, settings)
+    """Serve until SIGTERM."""
+    os.environ["MOTO_S3_DEFAULT_KEY_BUFFER_SIZE"] = str(IN_MEMORY_BYTES)
+    # It reads its environment, and takes a second.
+    from moto.server import DomainDispatcherApplication, create_backend_app
+
+    share_values()
+    server = Server(
+        (os.environ["OBJECTSTORE_HOST"], int(os.environ["OBJECTSTORE_PORT"])),
+        sliced(DomainDispatcherApplication(create_backend_app)),
+        numthreads=THREADS,
+        request_queue_size=2048,
+        timeout=PATIENCE_S,
+        shutdown_timeout=1,
     )
-    threading.Thread(target=page.serve_forever, daemon=True).start()
-    while not wanted.wait(LOOK_EVERY_S):
-        if store.ended():
-            sys.exit(f"objectstore: {store.ended()}")
-    page.shutdown()
-    store.close()
+    # Left alone it keeps 10, and tells every further connection that this was its last answer: a
+    # client with a larger pool would have nothing to keep.
+    server.keep_alive_conn_limit = None
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    try:
+        server.start()
+    finally:
+        server.stop()
+
+
+def share_values() -> None:
+    """Let all who read an object have the same bytes: moto reads a copy for each.
+
+    A BytesIO gives its value away without a copy, until it is written to again.
+    """
+    from moto.s3.models import FakeKey
+
+    read_copy, write = FakeKey.value.fget, FakeKey.value.fset
+
+    def shared(key: Any) -> bytes:
+        kept = key._value_buffer._file
+        if not isinstance(kept, io.BytesIO):
+            return bytes(read_copy(key))
+        with key.lock:
+            return kept.getvalue()
+
+    FakeKey.value = property(shared, write)
+
+
+def sliced(app: WsgiApp) -> WsgiApp:
+    """Return an application that gives a large body in parts, and so copies no whole."""
+    return lambda environ, start_response: _in_slices(app(environ, start_response))
+
+
+def _in_slices(body: Iterable[bytes]) -> Iterator[bytes]:
+    try:
+        for part in body:
+            view = memoryview(part)
+            for at in range(0, len(part), SLICE_BYTES):
+                yield bytes(view[at : at + SLICE_BYTES])
+    finally:
+        if hasattr(body, "close"):
+            body.close()
 
 
 if __name__ == "__main__":

@@ -4,24 +4,17 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
 
-from registry import pages
-from registry.counts import Counts
-from registry.downloads import endpoint
-from registry.downloads.lines import open_line
-from registry.downloads.presence import Watching
-from registry.health import Health, Secret
-from registry.refusal import Refused
-from registry.settings import Settings, from_environment
-from registry.store.asynchronous import AsyncStore
-from registry.store.blocking import BlockingStore
+from registry import downloads, health, pages
+from registry.counts import Counting, Counts
+from registry.lines import open_line
+from registry.refusals import Refused
+from registry.settings import Settings
+from registry.stores import AsyncStore, BlockingStore
 from registry.timing import ServerTiming
-
-ASYNCHRONOUS = ("async", "redirect")
 
 
 @asynccontextmanager
@@ -29,48 +22,34 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     """Make the clients before the first request; the store need not be there yet."""
     state, settings = app.state, app.state.settings
     state.line = open_line(settings)
-    state.async_store = AsyncStore(settings) if settings.handler in ASYNCHRONOUS else None
-    state.store = None if state.async_store else BlockingStore(settings)
-    if state.async_store:
-        await state.async_store.connect()
-    state.handler = endpoint.handler_of(state)
+    if settings.handler in ("async", "redirect"):
+        state.store = AsyncStore(settings)
+        await state.store.connect()
+    else:
+        state.store = BlockingStore(settings)
+    state.handler = downloads.handler_of(settings, state.store, state.line)
     yield
-    if state.health:
-        # Its own downloads wait for what is closed next.
-        await state.health.close()
-    state.line.close()
-    if state.store:
-        state.store.close()
-    if state.async_store:
-        await state.async_store.close()
+    if isinstance(state.store, AsyncStore):
+        await state.store.close()
 
 
-def create_app(settings: Settings | None = None) -> FastAPI:
-    """Return the application; without settings, those of the environment."""
+def create_app(settings: Settings) -> FastAPI:
+    """Return the application."""
     app = FastAPI(lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
-    app.state.settings = settings or from_environment()
+    app.state.settings = settings
     app.state.counts = Counts()
-    app.add_middleware(Watching, counts=app.state.counts)
+    app.add_middleware(Counting, counts=app.state.counts)
     app.add_middleware(ServerTiming)
     app.add_exception_handler(Refused, refuse)
-    endpoint.add_to(app, app.state.settings.handler)
+    downloads.add_to(app, settings.handler)
     pages.add_to(app)
-    app.state.health = health_side(app.state.settings)
-    if app.state.health:
-        app.state.health.add_to(app)
+    health.add_to(app, settings.port)
     return app
-
-
-def health_side(settings: Settings) -> Health | None:
-    """Return the health side; a service without a secret has none that could open it."""
-    if settings.secret_file == Path():
-        return None
-    return Health(settings.port, Secret.read(settings.secret_file))
 
 
 async def refuse(request: Request, error: Exception) -> JSONResponse:
     """Answer a refusal with its name."""
     assert isinstance(error, Refused)
     request.app.state.counts.refuse(error.code)
-    told = {"error": {"code": error.code, "reason": error.reason}}
+    told = {"error": {"code": error.code, "reason": str(error)}}
     return JSONResponse(told, error.status, error.headers)

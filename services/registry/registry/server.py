@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
+import os
+import resource
 import sys
 
 import uvicorn
 
 from registry.application import create_app
 from registry.settings import from_environment
-from registry.store.credentials import database_endpoint, store_endpoint
 
 
 def main() -> None:
@@ -17,15 +18,16 @@ def main() -> None:
     logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
     try:
         settings = from_environment()
-        store_endpoint(settings), database_endpoint(settings)
-        app = create_app(settings)
     except ValueError as error:
         sys.exit(f"registry: {error}")
+    # Both ends of each download that it makes of itself, and what each has open behind.
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     uvicorn.run(
-        app,
+        create_app(settings),
         host=settings.host,
         port=settings.port,
-        loop=settings.loop,
+        loop="asyncio",
         http="httptools",
         ws="none",
         lifespan="on",
@@ -35,6 +37,8 @@ def main() -> None:
         backlog=2048,
         timeout_graceful_shutdown=3,
     )
+    # Threads that wait for a slow store would hold up the end of the process.
+    os._exit(0)
 
 
 if __name__ == "__main__":

@@ -48,9 +48,6 @@ class ServerTiming:
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
         """Handle one request."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
         phases = scope[KEY] = Phases()
 
         async def send_timed(message: MutableMapping[str, Any]) -> None:

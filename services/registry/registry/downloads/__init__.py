@@ -1,1 +1,0 @@
-"""Downloads: one handler per way to wait for the store."""
