@@ -43,8 +43,7 @@ class OtherLoad(Instrument):
 
     The generator may be a part of the service that it loads. ``body`` is posted to ``path`` of
     ``node``, which starts it (any 2xx); the answer's ``results`` is the path of its results, which
-    are looked at every ``poll_s`` until their ``status`` is no longer "running". With ``bearer``
-    both show the stack's secret as token.
+    are looked at every ``poll_s`` until their ``status`` is no longer "running".
 
     **The lab vouches for none of its numbers**: not its clock, nor what it takes for a success, nor
     whether it was held up itself. So name the ``columns`` (to each its JSON Pointer, RFC 6901, into
@@ -67,7 +66,6 @@ class OtherLoad(Instrument):
     node: str
     path: str
     body: Mapping[str, Any] = Field(default_factory=dict)
-    bearer: bool = False
     columns: Mapping[str, Pointer] = Field(min_length=1)
     at_least_if: Mapping[str, tuple[Pointer, ...]] = Field(default_factory=dict)
     requests: Pointer | None = None
@@ -88,8 +86,7 @@ class _OtherLoad(Look):
     def __init__(self, settings: OtherLoad, scene: Scene) -> None:
         self._settings = settings
         self._scene = scene
-        launch = scene.instance(settings.node).launch
-        self._port, self._token = launch.port, launch.secret if settings.bearer else ""
+        self._port = scene.instance(settings.node).launch.port
         self._name = f"POST {settings.path} of node '{settings.node}'"
         self._deadline_s = math.inf
         self._place = ""
@@ -100,7 +97,8 @@ class _OtherLoad(Look):
         """Start the other load."""
         wanted = self._settings
         self._deadline_s = time.monotonic() + wanted.longest_s
-        status, text = self._ask("POST", wanted.path, dict(wanted.body), START_WITHIN_S)
+        body = dict(wanted.body)
+        status, text = exchange(self._port, "POST", wanted.path, body, START_WITHIN_S)
         place = self._text_at("/results", self._read(status, text, "its start"))
         if not place.startswith("/"):
             raise self._failure(f"its start was answered with '{place}', which is no path")
@@ -145,7 +143,7 @@ class _OtherLoad(Look):
             columns = told_columns(self._answer, wanted.columns, wanted.at_least_if)
             return Observation(columns, self.left())
         except LookupError as problem:
-            said = self._shown(str(problem.args[0]))
+            said = _shown(str(problem.args[0]))
             text = f"{self._name} says nothing that can be used: {said}"
             reason = Reason(code="other_load.results", side="server", text=text)
             nothing = dict.fromkeys(wanted.columns, math.nan)
@@ -158,7 +156,7 @@ class _OtherLoad(Look):
             raise self._failure(f"not over within longest_s = {self._settings.longest_s:g}")
         patience_s = min(PATIENCE_S, max(LOOK_EVERY_S, left_s))
         try:
-            status, text = self._ask("GET", self._place, None, patience_s)
+            status, text = exchange(self._port, "GET", self._place, None, patience_s)
         except StackError:
             # One that is held up is silent; whether it lives is asked of its process.
             self._scene.residents.check_alive(self._scene.treatment)
@@ -169,9 +167,6 @@ class _OtherLoad(Look):
 
     def _go_on(self) -> None:
         go_on(self._scene.interrupted, f"while another load was under way ({self._name})")
-
-    def _ask(self, method: str, path: str, body: Any, within_s: float) -> tuple[int, str]:
-        return exchange(self._port, method, path, body, within_s, self._token)
 
     def _read(self, status: int, text: str, what: str) -> Any:
         try:
@@ -192,12 +187,11 @@ class _OtherLoad(Look):
         return value
 
     def _failure(self, what: str) -> StackError:
-        return StackError(f"the other load ({self._name}): {self._shown(what)}")
+        return StackError(f"the other load ({self._name}): {_shown(what)}")
 
-    def _shown(self, text: str) -> str:
-        """Return the beginning of a text, without the token that it may repeat."""
-        plain = text.replace(self._token, "(token)") if self._token else text
-        return plain.strip()[:SHOWN_CHARACTERS]
+
+def _shown(text: str) -> str:
+    return text.strip()[:SHOWN_CHARACTERS]
 
 
 def told_columns(

@@ -61,12 +61,8 @@ def ask(port: int, path: str, body: Mapping[str, Value] | None = None) -> dict[s
         raise StackError(f"{where} answers no JSON object: {text[:500]}") from None
 
 
-def exchange(
-    port: int, method: str, path: str, body: Any, timeout_s: float, token: str = ""
-) -> tuple[int, str]:
+def exchange(port: int, method: str, path: str, body: Any, timeout_s: float) -> tuple[int, str]:
     """Send one request, with a JSON body unless that is None; return status and text, errors too.
-
-    A ``token`` goes as bearer token to this service and nobody else: no redirect is followed then.
 
     Raises
     ------
@@ -79,11 +75,8 @@ def exchange(
         method=method,
         headers={"Content-Type": "application/json"},
     )
-    if token:
-        request.add_unredirected_header("Authorization", f"Bearer {token}")
-    opener = TOKENS_OPENER if token else OPENER
     try:
-        with opener.open(request, timeout=timeout_s) as answer:
+        with OPENER.open(request, timeout=timeout_s) as answer:
             return int(answer.status), answer.read(ANSWER_BYTES).decode(errors="replace")
     except urllib.error.HTTPError as error:
         with error:

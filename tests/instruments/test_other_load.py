@@ -21,7 +21,6 @@ from perflab.instruments.named import found
 from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.stacks.plan import Node, StackPlan
 
-TOKEN = "a-token-that-nobody-is-told"
 RUNNING = (200, {"status": "running"})
 DONE = {
     "status": "completed",
@@ -48,14 +47,13 @@ class OtherSide:
     start: tuple[int, Any] = (202, {"results": "/loads/7"})
     looks: list[tuple[int, Any] | None] = field(default_factory=lambda: [(200, DONE)])
     holds_up_s: float = 0.0
-    asked: list[tuple[str, str, str, Any]] = field(default_factory=list)
+    asked: list[tuple[str, str, Any]] = field(default_factory=list)
     port: int = 0
 
     def answer(self, handler: BaseHTTPRequestHandler) -> None:
         sent = handler.rfile.read(int(handler.headers.get("Content-Length") or 0))
-        shown = handler.headers.get("Authorization") or ""
         body = json.loads(sent) if sent else None
-        self.asked.append((handler.command, handler.path, shown, body))
+        self.asked.append((handler.command, handler.path, body))
         told: tuple[int, Any] | None = self.start
         if handler.command == "GET":
             told = self.looks.pop(0) if len(self.looks) > 1 else self.looks[0]
@@ -64,8 +62,6 @@ class OtherSide:
             return
         data = json.dumps(told[1]).encode()
         handler.send_response(told[0])
-        if 300 <= told[0] < 400:
-            handler.send_header("Location", f"http://127.0.0.1:{self.port}/elsewhere")
         handler.send_header("Content-Length", str(len(data)))
         handler.end_headers()
         handler.wfile.write(data)
@@ -115,7 +111,7 @@ def look(
     check: Callable[[], None] = alive,
     interrupted: Callable[[], str] = lambda: "",
 ) -> Any:
-    launch = SimpleNamespace(port=side.port, secret=TOKEN)
+    launch = SimpleNamespace(port=side.port)
     residents = SimpleNamespace(
         instance=lambda *_: SimpleNamespace(launch=launch), check_alive=lambda _: check()
     )
@@ -137,7 +133,7 @@ def test_its_load_is_started_waited_for_and_its_numbers_become_columns(side: Oth
     found_ = seen(side, load())
     assert found_.columns == {"good_told": 3.0, "total_told_s": 5.25}
     assert (list(found_.reasons), found_.tables) == ([], {})
-    assert side.asked[0] == ("POST", "/load", "", {"clients": 4})
+    assert side.asked[0] == ("POST", "/load", {"clients": 4})
     assert [each[:2] for each in side.asked[1:]] == [("GET", "/loads/7")] * 3
 
 
@@ -259,21 +255,6 @@ def test_its_own_record_of_its_requests_becomes_a_table(side: OtherSide) -> None
     assert table["first_byte_ms"].isna().all()
 
 
-def test_the_secret_goes_as_token_to_this_service_and_into_no_message(side: OtherSide) -> None:
-    side.looks = [(307, {}), (200, DONE)]
-    with pytest.raises(StackError, match="answered 307"):
-        seen(side, load(bearer=True))
-    assert {shown for _, _, shown, _ in side.asked} == {f"Bearer {TOKEN}"}
-    assert "/elsewhere" not in {path for _, path, _, _ in side.asked}
-    side.looks = [(500, {"you sent": TOKEN})]
-    with pytest.raises(StackError) as refused:
-        seen(side, load(bearer=True))
-    assert TOKEN not in str(refused.value)
-    side.looks = [(200, {"status": "failed", "why": TOKEN})]
-    (reason,) = seen(side, load(bearer=True)).reasons
-    assert TOKEN not in reason.text
-
-
 def test_a_node_that_is_not_there_is_refused_before_anything_starts() -> None:
     stack = StackPlan(nodes=(Node(name="it", service="echo"),))
     assert not [*load().obstacles(stack, LOAD)]
@@ -282,5 +263,5 @@ def test_a_node_that_is_not_there_is_refused_before_anything_starts() -> None:
 
 
 def test_it_goes_to_the_process_that_measures_as_json() -> None:
-    wanted = load(bearer=True, at_least_if={"good_told": ("/late",)}, requests="/each")
+    wanted = load(at_least_if={"good_told": ("/late",)}, requests="/each")
     assert found(json.loads(wanted.model_dump_json())) == wanted

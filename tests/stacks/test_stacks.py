@@ -48,7 +48,7 @@ def test_every_service_description_can_be_read() -> None:
     assert "echo" in folders
     for name in folders:
         spec = load_service(name)
-        assert spec.resolve({})
+        assert set(spec.resolve({})) == set(spec.settings)
 
 
 def test_wrong_settings_are_all_named() -> None:
