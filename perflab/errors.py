@@ -24,9 +24,9 @@ PerflabError
  +-- ConductorLost          the process that runs the trials died
  +-- NotebookFailed         a cell of a notebook raised, or its kernel died
  +-- UnknownEvent           a run and who follows it are of different versions
- +-- ClusterError           the workers that there are cannot carry out a sweep or load
+ +-- ClusterError           the workers that there are cannot carry out a sweep
  |    +-- HostsDiffer          they differ in what must be equal; lists host and difference
- +-- StoreError             results cannot be published; they are still where they were made
+ +-- StoreError             runs cannot be copied; they are still where they were
  +-- ImportRefused          a file of another tool cannot be taken over; names file and line
  +-- ExportRefused          a section cannot be put where it was asked for; nothing was written
 """
@@ -191,7 +191,7 @@ class HostsDiffer(ClusterError):
 
 
 class StoreError(PerflabError):
-    """Results cannot be published; they are still where they were made."""
+    """Runs cannot be copied to a place or from it; they are still where they were."""
 
 
 class ImportRefused(PerflabError):

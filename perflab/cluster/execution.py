@@ -94,16 +94,9 @@ class _Conductor:
 
     def _hear(self, news: News) -> None:
         if news.what == BEGUN:
+            told = {"cell": news.cell, "attempt": news.attempt, "host": news.host}
+            self._journal.add(AttemptBegun(**told, goes_on_with=news.text))
             label = next(each.label for each in self._begun.sweep.cells if each.id == news.cell)
-            self._journal.add(
-                AttemptBegun(
-                    cell=news.cell,
-                    attempt=news.attempt,
-                    label=label,
-                    goes_on_with=news.text,
-                    host=news.host,
-                )
-            )
             self._begun.show(Note(text=f"{news.host}: cell {label}"))
         elif news.what == RUN:
             self._journal.add(RunMade(cell=news.cell, run_id=news.text))

@@ -1,7 +1,7 @@
 """YAML read strictly: plain values, the line of each, and all that is wrong with them at once.
 
 YAML 1.1 takes ``no`` for false, ``0123`` for 83 and ``1:30`` for 90, and its loaders keep the last
-of two equal keys. Here each of these is a problem. So are tags, anchors and aliases.
+of two equal keys. Here each of these is a problem. Nothing is constructed by a tag.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ from typing import Any
 
 import yaml
 
-MOST_BYTES = 1_000_000
-DEEPEST = 12
 INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
 NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 LONGEST_NUMBER = 30
@@ -64,9 +62,6 @@ class Document:
 def read_document(content: bytes, problems: Problems) -> Document:
     """Read a file's content; what is wrong is noted, and a value that cannot be read is None."""
     found = Document()
-    if len(content) > MOST_BYTES:
-        problems.add(1, f"has {len(content):,} bytes; a sweep has at most {MOST_BYTES:,}")
-        return found
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -74,9 +69,10 @@ def read_document(content: bytes, problems: Problems) -> Document:
         problems.add(line, f"byte {content[error.start]:#04x} is not UTF-8; save the file as UTF-8")
         return found
     try:
-        _refuse_constructs(text, problems)
-        if not problems.found and (node := yaml.compose(text, Loader=yaml.SafeLoader)):
+        if node := yaml.compose(text, Loader=yaml.SafeLoader):
             found.content = _value(node, (), found.lines, problems)
+    except RecursionError:
+        problems.add(1, "is nested too deeply, or within itself")
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         problems.add(mark.line + 1 if mark else 1, f"is no YAML: {error.problem or error.context}")
@@ -84,22 +80,6 @@ def read_document(content: bytes, problems: Problems) -> Document:
         line = text[: error.position].count("\n") + 1
         problems.add(line, f"is no YAML: {error.reason} (character {error.character:#04x})")
     return found
-
-
-def _refuse_constructs(text: str, problems: Problems) -> None:
-    """Note what a sweep file does not need and a reader could be harmed by."""
-    depth = 0
-    for event in yaml.parse(text, Loader=yaml.SafeLoader):
-        line = event.start_mark.line + 1
-        if name := getattr(event, "anchor", None):
-            problems.add(line, f"'{name}': anchors and aliases are not read; write the value out")
-        elif tag := getattr(event, "tag", None):
-            problems.add(line, f"{tag}: tags are not read; leave it out")
-        depth += isinstance(event, yaml.CollectionStartEvent)
-        depth -= isinstance(event, yaml.CollectionEndEvent)
-        if depth > DEEPEST:
-            problems.add(line, f"is nested deeper than {DEEPEST} levels")
-            return
 
 
 def _value(node: yaml.Node, place: Place, lines: dict[Place, int], problems: Problems) -> Any:

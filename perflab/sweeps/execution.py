@@ -196,9 +196,7 @@ def _attempt(begun: UnderWay, cell: Cell) -> AttemptEnded:
     again = goes_on_with(state)
     number = len(state.attempts) + 1
     run_id = next(iter(again.values()), "")
-    begun.journal.add(
-        AttemptBegun(cell=cell.id, attempt=number, label=cell.label, goes_on_with=run_id)
-    )
+    begun.journal.add(AttemptBegun(cell=cell.id, attempt=number, goes_on_with=run_id))
 
     def hear(event: Event) -> None:
         if isinstance(event, RunBegun):

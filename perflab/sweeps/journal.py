@@ -54,7 +54,6 @@ class AttemptBegun(_Entry):
     event: Literal["begun"] = "begun"
     cell: str
     attempt: int = Field(ge=1)
-    label: str
     goes_on_with: str = ""
     host: str = ""
 

@@ -51,7 +51,7 @@ def test_a_dry_run_prints_every_cell_and_starts_nothing(
 
 def test_a_line_that_a_kill_left_half_is_taken_away_and_all_others_stay(tmp_path: Path) -> None:
     journal = Journal(tmp_path)
-    journal.add(AttemptBegun(cell="a", attempt=1, label="a"))
+    journal.add(AttemptBegun(cell="a", attempt=1))
     whole = journal.path.read_bytes()
     for half in (b"{", b'{"event":"run","cell":"a","run_id":"r"}'):
         journal.path.write_bytes(whole + half)
@@ -72,7 +72,7 @@ def test_an_unfinished_run_is_resumed_and_a_finished_one_is_shown(
     write_run(tmp_path / "runs", requests=20, run_id="whole")
     write_run(tmp_path / "runs", requests=20, run_id="half", state="interrupted")
     journal = Journal(tmp_path)
-    journal.add(AttemptBegun(cell="a", attempt=1, label="a"))
+    journal.add(AttemptBegun(cell="a", attempt=1))
     assert goes_on_with(journal.cell("a")) == {}
     for run_id, expected in (("half", "resume"), ("whole", "from_run")):
         journal.add(RunMade(cell="a", run_id=run_id))
@@ -134,7 +134,7 @@ def test_the_index_has_a_row_per_cell_and_its_page_says_what_others_wrote_as_tex
     folder.mkdir()
     journal = Journal(folder)
     first = sweep.cells[0].id
-    journal.add(AttemptBegun(cell=first, attempt=1, label="a"))
+    journal.add(AttemptBegun(cell=first, attempt=1))
     figure = str(tmp_path / "figures of one" / "effect.svg")
     journal.add(
         AttemptEnded(
@@ -160,7 +160,7 @@ def test_what_lies_behind_an_address_is_linked_and_no_picture_is_broken(
     folder.mkdir()
     journal = Journal(folder)
     first = sweep.cells[0].id
-    journal.add(AttemptBegun(cell=first, attempt=1, label="a", host="one"))
+    journal.add(AttemptBegun(cell=first, attempt=1, host="one"))
     there = "s3://results/nightly/figures/r-1"
     journal.add(
         AttemptEnded(
