@@ -18,7 +18,7 @@ from typing import cast
 import numpy as np
 import uvloop
 
-from perflab.host.priority import go_first
+from perflab.host.processes import go_first
 from perflab.load.timer import Timer
 
 clock = time.monotonic_ns

@@ -43,12 +43,7 @@ def command(
         raise ParameterError("perflab stack up", problems)
     console = make_console()
     chosen = stacks[stack]
-    standing = stand(
-        chosen.plan(), choose(backend), placement(), console.print, chosen.shows_secret_file
-    )
-    for name, url in standing.addresses.items():
+    for name, url in stand(chosen.plan(), choose(backend), placement(), console.print).items():
         console.print(f"{name}: {url}", highlight=False)
     if chosen.hint:
-        # A path is only of use in one piece.
-        hint = chosen.hint_with(standing.secret_file)
-        console.print(hint, highlight=False, markup=False, soft_wrap=True)
+        console.print(chosen.hint, highlight=False, markup=False)

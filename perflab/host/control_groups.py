@@ -1,4 +1,4 @@
-"""Control groups (version 1 and 2): where a process's group lies, and who was killed in it.
+"""Control groups (version 1 and 2): where a process's group lies.
 
 Source: the kernel's Documentation/admin-guide/cgroup-v1/memory.rst and cgroup-v2.rst.
 """
@@ -11,8 +11,6 @@ from pathlib import Path
 ROOT = Path("/sys/fs/cgroup")
 # Controllers of version 1 that may be mounted with another.
 MOUNTS = {"cpuacct": ("cpuacct", "cpu,cpuacct")}
-# Where the kernel counts the processes that it killed for want of memory, version 1 and 2.
-KILL_COUNTS = ("memory.oom_control", "memory.events")
 
 
 def groups_of(pid: int | str) -> Mapping[str, str]:
@@ -31,18 +29,6 @@ def groups_of(pid: int | str) -> Mapping[str, str]:
     return groups
 
 
-def memory_folder(pid: int | str) -> Path:
-    """Return the folder of the group that accounts for a process's memory.
-
-    Raises
-    ------
-    OSError
-        The process is gone.
-    """
-    groups = groups_of(pid)
-    return folder_of(groups, "memory") or unified_folder(groups)
-
-
 def folder_of(groups: Mapping[str, str], controller: str) -> Path | None:
     """Return a group's folder under a controller of version 1; None where it has no hierarchy."""
     if controller not in groups:
@@ -54,15 +40,3 @@ def folder_of(groups: Mapping[str, str], controller: str) -> Path | None:
 def unified_folder(groups: Mapping[str, str]) -> Path:
     """Return a group's folder of version 2."""
     return ROOT / groups.get("", "/").lstrip("/")
-
-
-def memory_kills(folder: Path) -> int:
-    """Return how many processes of a group the kernel has killed for want of memory."""
-    for name in KILL_COUNTS:
-        try:
-            text = (folder / name).read_text()
-        except OSError:
-            continue
-        counts = dict(line.split(None, 1) for line in text.splitlines())
-        return int(counts.get("oom_kill", 0))
-    return 0

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from perflab.errors import LoadError
-from perflab.host.priority import give_way
+from perflab.host.processes import give_way
 from perflab.load.http2_client import ask_for_http2
 from perflab.load.machine_counts import MachineCounts
 from perflab.load.merging import merged

@@ -17,8 +17,7 @@ from typing import Any
 
 import uvloop
 
-from perflab.host.priority import go_first
-from perflab.host.processes import peak_memory_bytes
+from perflab.host.processes import go_first, peak_memory_bytes
 from perflab.load.cpu_window import CpuInWindows, run_delay_ns
 from perflab.load.order import Order, say
 from perflab.load.under_way import Load

@@ -10,7 +10,7 @@ import sys
 from typing import Any
 
 from perflab.errors import LoadError
-from perflab.host.endings import how_it_ended
+from perflab.host.processes import how_it_ended
 from perflab.load.stopping import Live, Progress
 from perflab.paths import project_root
 

@@ -18,22 +18,20 @@ from perflab.stacks.spec import Value
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """Takes a redirect for an answer: urllib would show a token to wherever it leads."""
+    """Takes a redirect for an answer: it may lead to another host."""
 
     def redirect_request(self, *_: Any) -> None:
         return None
 
 
-OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-TOKENS_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirects())
+OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirects())
 ANSWER_BYTES = 16 * 1024 * 1024
 
 
 def answers(port: int, path: str, timeout_s: float = 2.0, any_status: bool = False) -> bool:
     """Tell whether a GET is answered with 200 now; or, where that will do, with any below 500."""
-    opener = TOKENS_OPENER if any_status else OPENER
     try:
-        with opener.open(f"http://{HOST}:{port}{path}", timeout=timeout_s) as answer:
+        with OPENER.open(f"http://{HOST}:{port}{path}", timeout=timeout_s) as answer:
             return any_status or bool(answer.status == 200)
     except urllib.error.HTTPError as error:
         with error:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +24,6 @@ class Launch:
 
     ``addresses`` gives host and port for each role the service needs; ``secret`` is the stack's
     password: it must not be printed, and reaches a service in a file only its user can read.
-    ``memory_mib`` limits all its processes together, swap included (None: the backend's own limit).
     ``cpus`` limits them to a share of the time of their cores: 0.2 is a fifth of one core (None: no
     limit).
     """
@@ -35,7 +36,6 @@ class Launch:
     control_port: int
     cores: tuple[int, ...]
     secret: str = field(repr=False)
-    memory_mib: int | None = None
     cpus: float | None = None
 
     def placeholders(self) -> dict[str, object]:
@@ -50,6 +50,20 @@ class Launch:
             "control_port": self.control_port,
         }
         return values
+
+    def secrets(self) -> dict[str, str]:
+        """Return what the service reads from files that only its user can read, by placeholder.
+
+        They are the stack's password and the user's own credentials (a JSON object of those that
+        are set in the environment): in no command line and in no container's configuration, which
+        ``docker inspect`` shows.
+        """
+        files = {"secret_file": self.secret} if self.spec.takes_secret else {}
+        if self.spec.credentials:
+            named = {name: os.environ.get(name) for name in self.spec.credentials}
+            given = {name: value for name, value in named.items() if value}
+            files["credentials_file"] = json.dumps(given)
+        return files
 
     def max_files(self) -> int | None:
         """Return how many descriptors each of its processes may have; None: not limited by us.
@@ -91,9 +105,6 @@ class Instance(Protocol):
 
     def exit_reason(self) -> str:
         """Return why it is no longer running, or an empty string while it is."""
-
-    def memory_kills(self) -> int:
-        """Return how many of its processes the kernel has killed at the limit of its memory."""
 
     def log(self, lines: int = 30) -> str:
         """Return its last log lines."""
@@ -145,9 +156,6 @@ class Backend(Protocol):
 
     def clear(self, stack: str) -> None:
         """Remove the data that a crashed stack of this name left."""
-
-    def memory_obstacle(self) -> str:
-        """Return why services' memory cannot be limited here, and the way out; empty if it can."""
 
     def cpu_obstacle(self) -> str:
         """Return why services' CPU cannot be limited here, and the way out; empty if it can."""

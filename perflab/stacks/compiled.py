@@ -1,34 +1,51 @@
 """Services that are compiled: each once per its sources, its flags and the compiler.
 
-The command is what ``[compile]`` of ``service.toml`` says; the compiler is this machine's. In an
-image the same command is run by the image's own compiler (``script``).
+The command is what ``[compile]`` of ``service.toml`` says. The compiler is this machine's: the
+user's choice, the system's, else the one in a wheel. In an image the same command is run by the
+image's own compiler (``script``).
 """
 
 from __future__ import annotations
 
-import contextlib
 import errno
-import fcntl
 import hashlib
+import importlib.util
+import os
 import platform
 import shlex
 import shutil
-import time
-from collections.abc import Callable, Iterator, Mapping
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-from perflab.errors import ServiceFailed, StackError
-from perflab.stacks import compilers
-from perflab.stacks.compilers import Compiler
+from perflab.errors import BackendUnavailable, ServiceFailed, StackError
 from perflab.stacks.identity import content_hash
 from perflab.stacks.made_once import drop_unused, made
-from perflab.stacks.patience import LOOK_EVERY_S, Interrupted, go_on, run_command
+from perflab.stacks.patience import Interrupted, run_command
 from perflab.stacks.spec import Compile, ServiceSpec
 
+# In this order; a system's own choice first.
+SYSTEM = ("c++", "g++", "clang++")
+WHEEL = "ziglang"
+NONE = (
+    "no C++ compiler is here (looked for CXX, c++, g++, clang++ and the package ziglang): install "
+    "one (Debian: apt-get install g++) or run 'make setup' with a package index in reach, or "
+    "choose the backend 'docker'"
+)
 # What the image's compiler said of its version, beside the program.
 COMPILER_SUFFIX = ".compiler"
 LAST_LINES = 30
 FULL_DISK = "the disk is full; free some space and call this again"
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A compiler: the words that call it, and the first line of what it says of its version."""
+
+    words: tuple[str, ...]
+    version: str
 
 
 def ensure(
@@ -40,8 +57,7 @@ def ensure(
 ) -> Path:
     """Return a service's program, compiled when it is not there.
 
-    Of several that want it at once one compiles and the others wait for it. ``labels`` are for the
-    processes that this takes.
+    ``labels`` are for the processes that this takes.
 
     Raises
     ------
@@ -52,7 +68,7 @@ def ensure(
     RunInterrupted
         The user wants to end; nothing of it is left.
     """
-    compiler = compilers.find()
+    compiler = find_compiler()
     target = _place(spec, root, compiler)
 
     def make(folder: Path) -> None:
@@ -61,8 +77,7 @@ def ensure(
         _compile(spec, compiler, folder, root, interrupted, labels or {})
 
     try:
-        with _alone(root / f"{target.name}.lock", interrupted, _during(spec)):
-            made(target, make)
+        made(target, make)
     except OSError as error:
         why = FULL_DISK if error.errno in (errno.ENOSPC, errno.EDQUOT) else str(error)
         raise ServiceFailed(spec.name, f"it cannot be compiled: {why}") from None
@@ -71,7 +86,7 @@ def ensure(
 
 def program(spec: ServiceSpec, root: Path) -> Path:
     """Return the place of a service's program, which need not be there yet."""
-    return _place(spec, root, compilers.find()) / _description(spec).output
+    return _place(spec, root, find_compiler()) / _description(spec).output
 
 
 def versions(spec: ServiceSpec, root: Path) -> dict[str, str]:
@@ -147,15 +162,45 @@ def _during(spec: ServiceSpec) -> str:
     return f"while {spec.name} was compiled"
 
 
-@contextlib.contextmanager
-def _alone(lock: Path, interrupted: Interrupted, during: str) -> Iterator[None]:
-    """Be the only process that makes this; the kernel frees the lock of one that dies."""
-    with lock.open("a") as file:
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                go_on(interrupted, during)
-                time.sleep(LOOK_EVERY_S)
-        yield
+def find_compiler() -> Compiler:
+    """Return the compiler to use: ``CXX``, the system's, else ziglang's.
+
+    Raises
+    ------
+    BackendUnavailable
+        There is none, or the one that ``CXX`` names does not run; the message says the way out.
+    """
+    asked = shlex.split(os.environ.get("CXX", ""))
+    if asked:
+        version = _version(asked)
+        if not version:
+            raise BackendUnavailable(
+                f"CXX={os.environ['CXX']} does not run as a C++ compiler: name one that does, or "
+                "unset CXX"
+            )
+        return Compiler(tuple(asked), version)
+    for words in _candidates():
+        version = _version(words)
+        if version:
+            return Compiler(tuple(words), version)
+    raise BackendUnavailable(NONE)
+
+
+def _candidates() -> list[list[str]]:
+    found = [[path] for name in SYSTEM if (path := shutil.which(name))]
+    if importlib.util.find_spec(WHEEL):
+        found.append([sys.executable, "-m", WHEEL, "c++"])
+    return found
+
+
+def _version(words: list[str]) -> str:
+    """Return the first line of what it says of itself, or nothing where it does not run."""
+    try:
+        done = subprocess.run(
+            [*words, "--version"], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            errors="replace", timeout=60, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    lines = done.stdout.splitlines()
+    return lines[0].strip() if lines and done.returncode == 0 else ""

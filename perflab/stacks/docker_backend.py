@@ -6,32 +6,29 @@ import contextlib
 import io
 import tarfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import docker
-import psutil
 from docker.errors import APIError, DockerException, NotFound
 from docker.types import Ulimit
 
 from perflab.errors import BackendUnavailable, ServiceFailed, StackError
-from perflab.host.control_groups import memory_folder, memory_kills
-from perflab.host.endings import how_it_ended
+from perflab.host.processes import how_it_ended
 from perflab.sampling.meters import CgroupMeter
 from perflab.stacks import images
 from perflab.stacks.backend import Launch, rendered
-from perflab.stacks.credentials import credentials_of
 from perflab.stacks.labels import read
-from perflab.stacks.losses import with_memory
 from perflab.stacks.patience import Interrupted, never, patiently
 from perflab.stacks.plan import CPU_PERIOD_US
 from perflab.stacks.spec import ServiceSpec, render
 
-SECRET_FILE = "/run/perflab-secret"
-CREDENTIALS_FILE = "/run/perflab-credentials"
+SECRET_FILES = {
+    "secret_file": "/run/perflab-secret",
+    "credentials_file": "/run/perflab-credentials",
+}
 MAX_PROCESSES = 4096
-# What a container may take at most where its node sets no limit of its own.
+# What a container may take at most, swap included: a leak must not take the machine with it.
 MAX_MEMORY_MIB = 4096
 MIB = 1024 * 1024
 # What the engine refuses, or does not answer: an end in order goes on with the next container.
@@ -98,14 +95,9 @@ class DockerInstance:
         code = int(state["ExitCode"])
         # Docker, like a shell, adds 128 to the number of a signal.
         ended = f"its container {how_it_ended(128 - code if code > 128 else code)}"
-        return with_memory(ended, self.launch, int(bool(state.get("OOMKilled"))))
-
-    def memory_kills(self) -> int:
-        """Return how many processes the kernel killed at the limit; 1 for any once it has ended."""
-        try:
-            return memory_kills(memory_folder(self.pid))
-        except (*NO_ANSWER, ValueError):
-            return 0
+        if state.get("OOMKilled"):
+            return f"{ended}: out of memory, killed at its limit of {MAX_MEMORY_MIB} MiB"
+        return ended
 
     def log(self, lines: int = 30) -> str:
         """Return the container's last log lines."""
@@ -195,17 +187,6 @@ class DockerBackend:
             with contextlib.suppress(APIError):
                 volume.remove(force=True)
 
-    def memory_obstacle(self) -> str:
-        """Return why the engine cannot limit memory; empty if it can."""
-        known = self.client.info()
-        if not known.get("MemoryLimit"):
-            return "the engine's kernel has no memory control group"
-        if psutil.swap_memory().total and not known.get("SwapLimit"):
-            return (
-                "the engine's kernel does not account for swap; boot with swapaccount=1, or swapoff"
-            )
-        return ""
-
     def cpu_obstacle(self) -> str:
         """Return why the engine cannot limit CPU; empty if it can."""
         known = self.client.info()
@@ -224,11 +205,8 @@ class DockerBackend:
         ServiceFailed
             It cannot be created or started; nothing of it is left.
         """
-        limit_mib = launch.memory_mib or MAX_MEMORY_MIB
-        launch = replace(launch, memory_mib=limit_mib)
         part = launch.spec.docker
-        places = {"secret_file": SECRET_FILE, "credentials_file": CREDENTIALS_FILE}
-        values = launch.placeholders() | part.placeholders() | places
+        values = launch.placeholders() | part.placeholders() | SECRET_FILES
         environment = {name: render(text, values) for name, text in launch.spec.environment.items()}
         options: dict[str, Any] = {}
         if (files := launch.max_files()) is not None:
@@ -250,8 +228,8 @@ class DockerBackend:
                 pids_limit=MAX_PROCESSES,
                 network_mode="host",
                 cpuset_cpus=",".join(map(str, launch.cores)),
-                mem_limit=limit_mib * MIB,
-                memswap_limit=limit_mib * MIB,
+                mem_limit=MAX_MEMORY_MIB * MIB,
+                memswap_limit=MAX_MEMORY_MIB * MIB,
                 environment=environment,
                 labels=launch.labels.as_docker(),
                 stop_signal=part.stop_signal,
@@ -261,8 +239,9 @@ class DockerBackend:
             instance = DockerInstance(launch, container, values)
             try:
                 # Before its start: `docker inspect` shows environment, command and mounts.
-                for path, content in _secrets(launch).items():
-                    container.put_archive("/", _secret_archive(path, content, part.user))
+                for name, content in launch.secrets().items():
+                    archive = _secret_archive(SECRET_FILES[name], content, part.user)
+                    container.put_archive("/", archive)
                 container.start()
             except BaseException:
                 instance.stop()
@@ -277,14 +256,6 @@ class DockerBackend:
 def _cpu_limit(cpus: float) -> dict[str, int]:
     """Return how long a container may run in each period, in microseconds."""
     return {"cpu_period": CPU_PERIOD_US, "cpu_quota": round(cpus * CPU_PERIOD_US)}
-
-
-def _secrets(launch: Launch) -> dict[str, str]:
-    """Return the files of the stack's password and the user's credentials, where it wants them."""
-    files = {SECRET_FILE: launch.secret} if launch.spec.takes_secret else {}
-    if launch.spec.credentials:
-        files[CREDENTIALS_FILE] = credentials_of(launch.spec)
-    return files
 
 
 def _secret_archive(path: str, secret: str, user: int) -> bytes:

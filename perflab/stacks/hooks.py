@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, Field
 
 Purpose = Literal["seed", "reset", "count"]
-DONE = (200, 201, 202, 204)
 
 
 class _Hook(BaseModel):
@@ -32,41 +31,27 @@ class SqlHook(_Hook):
     def __str__(self) -> str:
         return f"SQL '{'; '.join(self.statements)}'"
 
-    @property
-    def gives_number(self) -> bool:
-        """Whether its answer can be a count."""
-        return True
-
 
 class HttpHook(_Hook):
-    """An HTTP call to a node, with a JSON body if any.
+    """An HTTP call to a node.
 
     A service that answers 409 is busy with what the last trial left, and is asked again until the
     time is up.
 
     Attributes
     ----------
-    expect : tuple of int
-        The statuses that mean it is done; another fails the hook.
     number : str, optional
         Where in the JSON answer the count is, as a JSON Pointer (RFC 6901): ``/stored/rows``; the
         empty pointer means that the answer itself is the number.
     """
 
     kind: Literal["http"] = "http"
-    method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"] = "POST"
+    method: Literal["GET", "POST"] = "POST"
     path: str = Field(pattern="^/")
-    body: JsonValue = None
-    expect: tuple[int, ...] = Field(DONE, min_length=1)
     number: str | None = Field(None, pattern="^(/.*)?$")
 
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
-
-    @property
-    def gives_number(self) -> bool:
-        """Whether it says where in its answer the count is."""
-        return self.number is not None
 
 
 class CommandHook(_Hook):
@@ -80,11 +65,6 @@ class CommandHook(_Hook):
 
     def __str__(self) -> str:
         return f"command '{' '.join(self.command)}'"
-
-    @property
-    def gives_number(self) -> bool:
-        """Whether its answer can be a count."""
-        return True
 
 
 Hook = Annotated[SqlHook | HttpHook | CommandHook, Field(discriminator="kind")]

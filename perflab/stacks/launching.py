@@ -79,6 +79,5 @@ class Launcher:
             control_port=free_port() if spec.control else port,
             cores=self.placement.cores_of(resident.placement),
             secret=self.secret,
-            memory_mib=resident.memory_mib,
             cpus=resident.cpus,
         )

@@ -6,9 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from perflab.errors import StackError
-from perflab.parameters import did_you_mean
-from perflab.stacks.plan import Node, StackPlan
+from perflab.stacks.plan import Node
 
 RoundTripMs = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)]
 # No limit is a word: 0 could as well mean that nothing passes.
@@ -52,35 +50,3 @@ class Link(BaseModel):
             needs={"upstream": upstream},
             settings=self.model_dump(),
         )
-
-    def between(self, plan: StackPlan, user: str, role: str) -> StackPlan:
-        """Return a plan in which a node reaches what it needs through this link.
-
-        Parameters
-        ----------
-        user : str
-            The node that connects.
-        role : str
-            What its service calls what it needs (``needs`` in its service.toml).
-
-        Raises
-        ------
-        StackError
-            The plan has no such node, or it has no such need.
-        """
-        node = plan.node(user, "link: ")
-        if role not in node.needs:
-            raise StackError(
-                f"link: node '{user}' needs no '{role}'{did_you_mean(role, node.needs)}; it needs "
-                f"{', '.join(node.needs) or 'nothing'}"
-            )
-        name = f"link-{user}-{role}"
-        through = node.model_copy(update={"needs": {**node.needs, role: name}})
-        at = plan.nodes.index(node)
-        nodes = (
-            *plan.nodes[:at],
-            self.node(node.needs[role], name),
-            through,
-            *plan.nodes[at + 1 :],
-        )
-        return plan.model_copy(update={"nodes": nodes})

@@ -15,7 +15,6 @@ from perflab.stacks.spec import ServiceSpec, Value, load_service
 
 # A user who vanished is found out by the service only when its keep-alive has gone unanswered.
 RESET_PATIENCE_S = 45.0
-LEAST_MEMORY_MIB = 16
 # The kernel stops a service that has used up its time until the next period begins: its usual
 # periods would add pauses of up to 100 ms, which are the limit's and not the service's.
 # Shorter ones than this bring nothing: what was used is counted at ticks, of 4 ms in most kernels,
@@ -30,8 +29,7 @@ class Node(BaseModel):
     """One service in a stack: its settings, what it is wired to, where it runs, what it may take.
 
     ``needs`` binds each role the service names to another node; ``placement`` is a role of the
-    placement table; ``memory_mib`` limits the memory of all its processes together, swap included
-    (None: as much as the backend gives); ``cpus`` limits their CPU to a share of the time of their
+    placement table; ``cpus`` limits the CPU of all its processes to a share of the time of their
     cores: 0.2 is a fifth of one core (None: all of it; only Docker can limit it). Treatments share
     a service that they want alike, unless ``apart`` differs: then none meets what the other has
     left.
@@ -49,7 +47,6 @@ class Node(BaseModel):
     settings: Mapping[str, Value] = Field(default_factory=dict)
     needs: Mapping[str, str] = Field(default_factory=dict)
     placement: ServiceRole = "services"
-    memory_mib: int | None = Field(None, ge=LEAST_MEMORY_MIB)
     cpus: Cpus | None = None
     apart: str = ""
 
@@ -93,7 +90,7 @@ class StackPlan(BaseModel):
         if self.database:
             self.node(self.database, "database: ")
         for hook in self.count:
-            if not hook.gives_number:
+            if isinstance(hook, HttpHook) and hook.number is None:
                 raise StackError(
                     f"count ({hook}) of node '{hook.node}': say where in the answer the number is "
                     "(number='/a/json/pointer')"
@@ -134,7 +131,6 @@ class Resident(BaseModel):
     settings: Mapping[str, Value]
     needs: Mapping[str, str]
     placement: ServiceRole
-    memory_mib: int | None
     cpus: float | None
 
 
@@ -182,7 +178,7 @@ def _resident_for(
     _check_needs(spec, node, names)
     fixed = spec.scoped(spec.resolve(node.settings), "image", "start")
     needs = {role: names[target] for role, target in node.needs.items()}
-    bounds = (node.placement, node.memory_mib, node.cpus, node.apart)
+    bounds = (node.placement, node.cpus, node.apart)
     wiring = (tuple(sorted(fixed.items())), tuple(sorted(needs.items())))
     key = (node.name, node.service, *wiring, *bounds)
     if key not in residents:
@@ -194,7 +190,6 @@ def _resident_for(
             settings=fixed,
             needs=needs,
             placement=node.placement,
-            memory_mib=node.memory_mib,
             cpus=node.cpus,
         )
     return residents[key]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pwd
+import resource
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
@@ -16,22 +17,20 @@ from perflab.paths import compiled_dir, environments_dir, state_dir
 from perflab.stacks import (
     compiled,
     environments,
-    file_limit,
     log_keeper,
-    memory_group,
     stack_folders,
 )
 from perflab.stacks.backend import Launch, rendered
-from perflab.stacks.credentials import credentials_of
 from perflab.stacks.environments import Environment
 from perflab.stacks.identity import content_hash
 from perflab.stacks.made_once import made
-from perflab.stacks.memory_group import MemoryGroup
 from perflab.stacks.patience import Interrupted, never, run_command
 from perflab.stacks.process_instance import ProcessInstance, bound_to
 from perflab.stacks.spec import Binaries, ServiceSpec, render
 
-SECRET_FILE, CREDENTIALS_FILE = "secret", "credentials"
+SECRET_FILES = {"secret_file": "secret", "credentials_file": "credentials"}
+# POSIX: both limits, soft and hard, so that the service cannot widen it.
+LIMIT_FILES = 'ulimit -n "$0" && exec "$@"'
 
 
 class ProcessBackend:
@@ -100,10 +99,6 @@ class ProcessBackend:
         """Remove what a crashed stack of this name left; its data holds its old password."""
         stack_folders.remove_stack(stack)
 
-    def memory_obstacle(self) -> str:
-        """Return why no control group can limit memory here; empty if one can."""
-        return memory_group.obstacle()
-
     def cpu_obstacle(self) -> str:
         """Return why no plain process is limited in CPU."""
         return (
@@ -116,27 +111,18 @@ class ProcessBackend:
         folder = stack_folders.make_stack(launch.labels.stack)
         data = stack_folders.make_data(launch.labels.stack, launch.labels.service)
         user = _unprivileged() if launch.spec.process.unprivileged else None
-        if launch.spec.takes_secret:
-            # While nobody else can put anything into that folder.
-            _write_secret(data / SECRET_FILE, launch.secret, user)
-        if launch.spec.credentials:
-            _write_secret(data / CREDENTIALS_FILE, credentials_of(launch.spec), user)
+        # While nobody else can put anything into that folder.
+        for name, content in launch.secrets().items():
+            _write_secret(data / SECRET_FILES[name], content, user)
         if user:
             _check_reachable(data, user)
             os.chown(data, user.pw_uid, user.pw_gid)
         values = self._placeholders(launch, data)
         environment = self._variables(launch, values)
-        command, memory = _command(launch, values, user), _memory_group(launch, folder)
-        with contextlib.ExitStack() as around:
-            door = subprocess.DEVNULL
-            if memory:
-                command = memory_group.entering(command)
-                door = around.enter_context(memory.door())
-            around.enter_context(bound_to(launch.cores))
-            log = around.enter_context(log_keeper.open_log(launch.labels.log))
+        with bound_to(launch.cores), log_keeper.open_log(launch.labels.log) as log:
             child = subprocess.Popen(
-                command,
-                stdin=door,
+                _command(launch, values, user),
+                stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 cwd=str(values["source"]),
@@ -149,7 +135,7 @@ class ProcessBackend:
         if user:
             stack_folders.record(folder, launch.labels, child.pid)
         log_keeper.keep(folder)
-        return ProcessInstance(launch, child, values, data, environment, memory)
+        return ProcessInstance(launch, child, values, data, environment)
 
     def log_path(self, stack: str, service: str) -> Path:
         """Return where a service of a stack writes its log."""
@@ -178,8 +164,7 @@ class ProcessBackend:
             "python": self._environment(launch.spec).python,
             "source": source,
             "data": data,
-            "secret_file": data / SECRET_FILE,
-            "credentials_file": data / CREDENTIALS_FILE,
+            **{name: data / file for name, file in SECRET_FILES.items()},
             "artifacts": self._artifacts(launch.spec),
         }
         if launch.spec.compile:
@@ -218,27 +203,33 @@ class ProcessBackend:
 def _command(
     launch: Launch, values: Mapping[str, object], user: pwd.struct_passwd | None
 ) -> list[str]:
-    """Return the service's command, which begins by limiting its own descriptors if it has to."""
+    """Return the service's command, which begins by limiting its own descriptors if it has to.
+
+    The lab's own limit stays, and nothing of the service ever ran without its own.
+    """
     command, files = rendered(launch.spec.command, values), launch.max_files()
     if files is None:
         return command
-    file_limit.check(launch.labels.service, files, os.geteuid() == 0 and user is None)
-    return file_limit.keeping(command, files)
+    check_files(launch.labels.service, files, os.geteuid() == 0 and user is None)
+    return ["/bin/sh", "-c", LIMIT_FILES, str(files), *command]
 
 
-def _memory_group(launch: Launch, folder: Path) -> MemoryGroup | None:
-    """Return a control group with the launch's limit, noted for whoever cleans up after us."""
-    if launch.memory_mib is None:
-        return None
-    name = f"{launch.labels.stack}-{launch.labels.service}"
-    try:
-        group = MemoryGroup(name, launch.memory_mib)
-    except OSError as error:
-        raise ServiceFailed(
-            launch.labels.service, f"its memory cannot be limited: {error}; {memory_group.WAYS_OUT}"
-        ) from None
-    stack_folders.record_group(folder, launch.labels.service, group.folder)
-    return group
+def check_files(service: str, files: int, is_root: bool) -> None:
+    """Refuse a limit of descriptors that the service's user may not have.
+
+    Raises
+    ------
+    ServiceFailed
+        It is above the hard limit, which only root may raise.
+    """
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if is_root or hard == resource.RLIM_INFINITY or files <= hard:
+        return
+    raise ServiceFailed(
+        service,
+        f"it is to have {files} descriptors, and this user may have {hard}: lower its setting, "
+        "raise the limit (ulimit -Hn, /etc/security/limits.conf), or --backend docker",
+    )
 
 
 def _unprivileged() -> pwd.struct_passwd | None:

@@ -13,12 +13,10 @@ from pathlib import Path
 import psutil
 
 from perflab.errors import StackError
-from perflab.host.endings import how_it_ended
+from perflab.host.processes import how_it_ended
 from perflab.sampling.meters import ProcessTreeMeter
 from perflab.stacks import kin, surveying
 from perflab.stacks.backend import Launch, rendered
-from perflab.stacks.losses import with_memory
-from perflab.stacks.memory_group import MemoryGroup
 from perflab.stacks.patience import Interrupted, never, outcome
 
 STOP_TIMEOUT_S = 10.0
@@ -34,14 +32,12 @@ class ProcessInstance:
         values: dict[str, object],
         data: Path,
         environment: Mapping[str, str],
-        memory: MemoryGroup | None = None,
     ) -> None:
         self.launch = launch
         self._child = child
         self._values = values
         self._data = data
         self._environment = environment
-        self._memory = memory
 
     def pause(self) -> None:
         """Stop the whole tree with SIGSTOP."""
@@ -68,8 +64,6 @@ class ProcessInstance:
                 os.killpg(self._child.pid, signal.SIGKILL)
         self._child.wait()
         shutil.rmtree(self._data, ignore_errors=True)
-        if self._memory:
-            self._memory.remove()
 
     def exit_reason(self) -> str:
         """Return how the first process ended, or an empty string while it runs."""
@@ -81,11 +75,7 @@ class ProcessInstance:
             if ended is None:
                 return ""
             code = ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
-        return with_memory(how_it_ended(code), self.launch, self.memory_kills())
-
-    def memory_kills(self) -> int:
-        """Return how many of its processes the kernel has killed at the limit of its memory."""
-        return self._memory.kills() if self._memory else 0
+        return how_it_ended(code)
 
     def pids(self) -> list[int]:
         """Return the numbers of its processes."""

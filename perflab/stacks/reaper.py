@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from perflab.host.endings import how_it_ended
+from perflab.host.processes import how_it_ended
 from perflab.paths import project_root
 
 COUNT = 2

@@ -5,12 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from perflab.errors import BackendUnavailable, ServiceFailed
 from perflab.host.placing import Placement
-from perflab.stacks import kin, stack_folders
+from perflab.stacks import kin
 from perflab.stacks.asking import ask
 from perflab.stacks.backend import Backend, Instance
 from perflab.stacks.database import Database
@@ -18,7 +17,6 @@ from perflab.stacks.health import refuse_dead
 from perflab.stacks.hook_calls import HookCall
 from perflab.stacks.hooks import Hook, Purpose
 from perflab.stacks.launching import Launcher, Tell
-from perflab.stacks.losses import loss
 from perflab.stacks.patience import Interrupted, go_on, never
 from perflab.stacks.plan import Residency, StackPlan, settle
 from perflab.stacks.settings_in_force import agree
@@ -102,13 +100,9 @@ class Residents:
             self.versions[name] = self.backend.versions(spec)
 
     def _check_limits(self) -> None:
-        obstacles = {"memory_mib": self.backend.memory_obstacle, "cpus": self.backend.cpu_obstacle}
-        for limit, obstacle in obstacles.items():
-            limited = [item.name for item in self.residency.residents if getattr(item, limit)]
-            if limited and (why := obstacle()):
-                raise BackendUnavailable(
-                    f"{limit} of {', '.join(limited)} cannot be kept here: {why}"
-                )
+        limited = [item.name for item in self.residency.residents if item.cpus]
+        if limited and (why := self.backend.cpu_obstacle()):
+            raise BackendUnavailable(f"cpus of {', '.join(limited)} cannot be kept here: {why}")
 
     def start(self) -> None:
         """Start and seed every resident, dependencies first; those of one level side by side.
@@ -159,10 +153,6 @@ class Residents:
         if not node:
             return None
         return self._line(self.instance(treatment, node))
-
-    def keep_secret(self) -> Path:
-        """Return a file with the secret that these services share; only the user can read it."""
-        return stack_folders.keep_secret(self._launcher.stack, self._launcher.secret)
 
     def _line(self, instance: Instance) -> Database:
         """Return the lab's own line to a PostgreSQL instance, opened once."""
@@ -274,8 +264,10 @@ class Residents:
         found = {}
         for instance in self.active(treatment).values():
             name = instance.launch.labels.service
-            if lost := loss(instance, self._lasting.get(name, ())):
-                found[name] = lost
+            gone = [each for each in self._lasting.get(name, ()) if not each.is_alive]
+            # A first process replaces its children: what the service was it is no more.
+            if gone and not instance.exit_reason():
+                found[name] = "process " + ", ".join(map(str, gone))
         return found
 
     def stop(self) -> None:

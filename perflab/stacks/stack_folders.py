@@ -16,11 +16,9 @@ from pathlib import Path
 from perflab.host.own_folders import check_own, own_folder
 from perflab.host.processes import alive, identity
 from perflab.paths import open_dir, state_dir
-from perflab.stacks import memory_group
 from perflab.stacks.labels import NAME, Labels, check_name, read
 
 OWNER = "owner"
-SECRET = "secret"
 RECORD_BYTES = 10_000
 
 
@@ -34,16 +32,6 @@ def make_stack(stack: str) -> Path:
     if not owner.exists():
         owner.write_text(identity(os.getpid()))
     return folder
-
-
-def keep_secret(stack: str, secret: str) -> Path:
-    """Keep a stack's secret in its folder for the user alone; it goes when the stack goes."""
-    path = make_stack(stack) / SECRET
-    path.unlink(missing_ok=True)
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    with open(descriptor, "w") as file:
-        file.write(secret)
-    return path
 
 
 def make_data(stack: str, service: str) -> Path:
@@ -67,11 +55,6 @@ def record(folder: Path, labels: Labels, pid: int) -> None:
     """Note a server that runs as another user, and is therefore not found by its environment."""
     noted = {**labels.as_environment(), "IDENTITY": identity(pid)}
     (folder / f"{labels.service}.server").write_text(json.dumps(noted))
-
-
-def record_group(folder: Path, service: str, group: Path) -> None:
-    """Note the control group of a service, which is to be removed with the stack."""
-    (folder / f"{service}.group").write_text(str(group))
 
 
 def recorded() -> Iterator[tuple[int, Labels]]:
@@ -139,7 +122,5 @@ def remove_stack(stack: str) -> None:
             check_own(root)
         except FileNotFoundError:
             continue
-        for noted in (root / stack).glob("*.group"):
-            memory_group.remove(Path(noted.read_text()))
         # A link of that name is not followed: rmtree refuses it.
         shutil.rmtree(root / stack, ignore_errors=True)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
 
 from perflab.host.placing import Placement
 from perflab.stacks.backend import HOST, Backend
@@ -13,43 +11,25 @@ from perflab.stacks.plan import StackPlan
 from perflab.stacks.residents import Residents
 
 
-@dataclass(frozen=True)
-class Standing:
-    """A stack that is up: node name to address, and where its secret is if it was to be kept."""
-
-    addresses: dict[str, str]
-    secret_file: Path | None = None
-
-
 def stand(
     plan: StackPlan,
     backend: Backend,
     places: Placement,
     tell: Callable[[str], None],
-    keep_secret: bool = False,
-) -> Standing:
-    """Start a stack that outlives this process.
-
-    Parameters
-    ----------
-    keep_secret : bool
-        The user needs the stack's secret: it is put into a file that only the user can read, and
-        that goes when the stack goes.
-    """
+) -> dict[str, str]:
+    """Start a stack that outlives this process; return the address of each node by name."""
     identity = f"up-{secrets.token_hex(3)}"
     residents = Residents(backend, {"up": plan}, places, identity, "up", tell)
     residents.prepare()
     residents.start()
     try:
         residents.activate("up")
-        secret_file = residents.keep_secret() if keep_secret else None
     except BaseException:
         residents.stop()
         raise
-    addresses = {
+    return {
         name: f"http://{HOST}:{instance.launch.port}"
         if instance.launch.spec.health.http
         else f"{HOST}:{instance.launch.port}"
         for name, instance in residents.active("up").items()
     }
-    return Standing(addresses, secret_file)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from perflab import errors
 from perflab.errors import ConductorLost, PerflabError, RunInterrupted
-from perflab.host.endings import how_it_ended
+from perflab.host.processes import how_it_ended
 from perflab.paths import foreign_environment, project_root
 from perflab.trials.conductor import Order
 from perflab.trials.events import Event, Failed, Note, RunBegun, parse

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from perflab.errors import BackendUnavailable, RunInterrupted, ServiceFailed, StackError
-from perflab.stacks import compiled, compilers
-from perflab.stacks.compilers import WHEEL
+from perflab.stacks import compiled
+from perflab.stacks.compiled import WHEEL
 from perflab.stacks.process_backend import ProcessBackend
 from perflab.stacks.spec import ServiceSpec
 from tests.small_disk import small_disk
@@ -96,7 +94,7 @@ def test_compiler_version_and_flags_are_what_the_record_takes(
     backend = ProcessBackend()
     backend.prepare(specimen, lambda _: None)
     said = backend.versions(specimen)
-    assert said.pop("compiler") == compilers.find().version
+    assert said.pop("compiler") == compiled.find_compiler().version
     assert said == {"compiler flags": "-std=c++20 -Wall -O1 -lm"}, "and no Python, which it has not"
 
 
@@ -124,7 +122,7 @@ def test_without_any_compiler_one_sentence_says_the_ways_out(
     specimen: ServiceSpec, root: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(compilers, "WHEEL", "no_such_package")
+    monkeypatch.setattr(compiled, "WHEEL", "no_such_package")
     with pytest.raises(
         BackendUnavailable, match=r"^no C\+\+ compiler is here .*apt-get install g\+\+"
     ):
@@ -145,7 +143,7 @@ def test_the_wheel_is_taken_only_where_the_system_has_no_compiler(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.delenv("CXX", raising=False)
-    system = compilers.find()
+    system = compiled.find_compiler()
     (tmp_path / WHEEL).mkdir()
     (tmp_path / WHEEL / "__init__.py").touch()
     (tmp_path / WHEEL / "__main__.py").write_text(
@@ -153,37 +151,10 @@ def test_the_wheel_is_taken_only_where_the_system_has_no_compiler(
     )
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    assert compilers.find() == system
+    assert compiled.find_compiler() == system
     monkeypatch.setenv("PATH", str(tmp_path))
-    found = compilers.find()
+    found = compiled.find_compiler()
     assert (found.words[-3:], found.version) == (("-m", WHEEL, "c++"), "clang of the wheel")
-
-
-def test_of_several_that_want_it_at_once_one_compiles(
-    specimen: ServiceSpec, root: Path, tmp_path: Path
-) -> None:
-    calls = tmp_path / "calls"
-    counting = tmp_path / "counting"
-    counting.write_text(
-        f'#!/bin/sh\n[ "$1" = --version ] || {{ echo x >> {calls}; sleep 0.5; }}\nexec c++ "$@"\n'
-    )
-    counting.chmod(0o755)
-    code = (
-        "import sys; from pathlib import Path; from perflab.stacks import compiled;"
-        "from perflab.stacks.spec import ServiceSpec;"
-        f"spec = ServiceSpec.model_validate_json({specimen.model_dump_json()!r});"
-        f"print(compiled.ensure(spec, Path({str(root)!r}), lambda _: None, lambda: ''))"
-    )
-    makers = [
-        subprocess.Popen(
-            [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True,
-            env={**os.environ, "CXX": str(counting)},
-        )
-        for _ in range(3)
-    ]  # fmt: skip
-    assert len({maker.communicate(timeout=120)[0] for maker in makers}) == 1
-    assert all(maker.returncode == 0 for maker in makers)
-    assert calls.read_text() == "x\n"
 
 
 def test_a_user_who_wants_to_end_is_heard_and_nothing_is_left(

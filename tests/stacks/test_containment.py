@@ -15,9 +15,8 @@ import pytest
 
 from perflab.stacks.backend import HOST, Launch
 from perflab.stacks.docker_backend import (
-    CREDENTIALS_FILE,
     MAX_PROCESSES,
-    SECRET_FILE,
+    SECRET_FILES,
     DockerBackend,
 )
 from perflab.stacks.labels import Labels
@@ -91,7 +90,7 @@ def test_the_password_is_in_a_file_of_the_service_alone_before_it_starts() -> No
     assert engine.steps == ["secret", "start"]
     with tarfile.open(fileobj=io.BytesIO(engine.archive)) as archive:
         (entry,) = archive.getmembers()
-        assert f"/{entry.name}" == SECRET_FILE
+        assert f"/{entry.name}" == SECRET_FILES["secret_file"]
         assert entry.mode == 0o600
         assert entry.uid == launch.spec.docker.user != 0
         content = archive.extractfile(entry)
@@ -118,7 +117,7 @@ def test_credentials_of_the_users_own_are_in_a_file_and_nowhere_that_an_inspecti
         content = archive.extractfile(entry)
         assert content is not None
         assert json.loads(content.read()) == {"LLM_API_KEY": "the-users-own"}
-        assert (f"/{entry.name}", entry.mode) == (CREDENTIALS_FILE, 0o600)
+        assert (f"/{entry.name}", entry.mode) == (SECRET_FILES["credentials_file"], 0o600)
         assert entry.uid == launch.spec.docker.user != 0
 
 

@@ -12,11 +12,12 @@ import pytest
 
 from perflab.errors import ServiceFailed, StackError
 from perflab.host.placing import placement
-from perflab.stacks import file_limit, leftovers
+from perflab.stacks import leftovers
 from perflab.stacks.backend import Launch
 from perflab.stacks.choice import choose
 from perflab.stacks.labels import Labels
 from perflab.stacks.plan import Node, StackPlan
+from perflab.stacks.process_backend import check_files
 from perflab.stacks.residents import Residents
 from perflab.stacks.spec import Limits, load_service
 
@@ -70,7 +71,7 @@ def test_a_limit_that_is_no_number_of_files_is_refused(files: str) -> None:
 
 def test_more_than_its_user_may_have_is_refused_with_the_way_out() -> None:
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    file_limit.check("it", hard, is_root=False)
-    file_limit.check("it", hard + 1, is_root=True)
+    check_files("it", hard, is_root=False)
+    check_files("it", hard + 1, is_root=True)
     with pytest.raises(ServiceFailed, match="--backend docker"):
-        file_limit.check("it", hard + 1, is_root=False)
+        check_files("it", hard + 1, is_root=False)

@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from perflab.host.endings import how_it_ended
+from perflab.host.processes import how_it_ended
 from perflab.stacks import kin, surveying
 from perflab.stacks.labels import Labels
 

@@ -73,7 +73,7 @@ def perflab(*words: str) -> str:
 def test_a_labelled_process_is_ended_and_its_stack_removed(runs: Runs, stack: Path) -> None:
     service, other = runs(ours().as_environment()), runs({})
     assert [item.identity for item in leftovers.everything()] == [str(service.pid)]
-    assert "removed postgres (run-1, process)" in perflab("down")
+    assert "removed postgres (run-1, process)" in perflab("stack", "down")
     assert service.wait(5)
     assert other.poll() is None
     assert not stack.exists()
@@ -127,7 +127,7 @@ def test_services_under_another_lock_keep_running_and_keep_their_folder(
     runs: Runs, stack: Path
 ) -> None:
     service = runs(ours().as_environment() | {"PERFLAB_SCOPE": "/another/lock"})
-    said = perflab("down", "--all")
+    said = perflab("stack", "down", "--all")
     assert "left alone: postgres (run-1) under another lock; 'PERFLAB_LOCK=/another/lock" in said
     assert service.poll() is None
     assert stack.exists()
@@ -142,10 +142,10 @@ def test_a_stack_whose_maker_has_not_started_a_service_yet_is_left() -> None:
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as maker:
         assert maker.stdout is not None
         maker.stdout.readline()
-        perflab("down", "--all")
+        perflab("stack", "down", "--all")
         assert (state_dir() / "stacks" / "run-9").exists()
         maker.communicate()
-    perflab("down")
+    perflab("stack", "down")
     assert not (state_dir() / "stacks" / "run-9").exists()
 
 
@@ -159,10 +159,11 @@ def test_down_leaves_the_services_of_a_measurement_under_way(runs: Runs) -> None
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as measuring:
         assert measuring.stdout is not None
         measuring.stdout.readline()
-        assert f"left alone: the services of 'theirs' (pid {measuring.pid}" in perflab("down")
+        said = perflab("stack", "down")
+        assert f"left alone: the services of 'theirs' (pid {measuring.pid}" in said
         assert service.poll() is None
         measuring.communicate()
-    assert "removed postgres" in perflab("down")
+    assert "removed postgres" in perflab("stack", "down")
 
 
 def test_containers_are_asked_for_by_project_and_user_and_odd_ones_are_left() -> None:

@@ -18,7 +18,7 @@ from perflab.host.placing import placement
 from perflab.stacks import leftovers
 from perflab.stacks.choice import choose
 from perflab.stacks.links import BytesPerS, Link
-from perflab.stacks.plan import Node, StackPlan, settle
+from perflab.stacks.plan import Node, StackPlan
 from perflab.stacks.residents import Residents
 from perflab.stacks.settings_in_force import refuse_difference
 from perflab.stacks.spec import load_service
@@ -62,22 +62,6 @@ def test_a_link_that_reports_another_limit_is_refused() -> None:
         refuse_difference("link", {"bytes_per_s": 8000.0}, {"bytes_per_s": "unlimited"})
     with pytest.raises(SettingRefused, match="bytes_per_s is 8000, wanted 'unlimited'"):
         refuse_difference("link", {"bytes_per_s": "unlimited"}, {"bytes_per_s": 8000})
-
-
-def test_a_link_is_put_between_a_service_and_any_that_it_needs() -> None:
-    store = Node(name="store", service="echo")
-    user = Node(name="user", service="link", needs={"upstream": "store"})
-    plan = Link(bytes_per_s=800_000).between(StackPlan(nodes=(store, user)), "user", "upstream")
-    settle({"it": plan})
-    assert [node.name for node in plan.nodes] == ["store", "link-user-upstream", "user"]
-    link, user = plan.nodes[1:]
-    assert user.needs == {"upstream": link.name}
-    assert link.needs == {"upstream": "store"}
-    assert link.settings["bytes_per_s"] == 800_000
-    with pytest.raises(StackError, match=r"'user' needs no 'upsteam'.*did you mean 'upstream'"):
-        Link().between(plan, "user", "upsteam")
-    with pytest.raises(StackError, match="no node 'usr'"):
-        Link().between(plan, "usr", "upstream")
 
 
 LIMITS = {

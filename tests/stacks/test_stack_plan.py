@@ -60,13 +60,6 @@ def test_hooks_keep_their_kind_through_json() -> None:
     assert StackPlan.model_validate_json(plan.model_dump_json()) == plan
 
 
-def test_nodes_that_may_take_different_memory_do_not_share_a_service() -> None:
-    small = StackPlan(nodes=(ECHO.model_copy(update={"memory_mib": 64}),))
-    found = settle({"free": StackPlan(nodes=(ECHO,)), "small": small, "again": small})
-    assert [resident.memory_mib for resident in found.residents] == [None, 64]
-    assert found.serving["small"] == found.serving["again"] == {"echo": "echo-2"}
-
-
 def test_nodes_that_may_take_different_cpu_do_not_share_a_service() -> None:
     slow = StackPlan(nodes=(ECHO.model_copy(update={"cpus": 0.2}),))
     found = settle({"free": StackPlan(nodes=(ECHO,)), "slow": slow, "again": slow})

@@ -10,7 +10,7 @@ from typing import ClassVar
 from perflab.errors import LoadError, ServiceFailed, WrongAnswer
 from perflab.instruments import Instrument, Load, Look, Observation, Scene
 from perflab.load.targets import refuse_foreign
-from perflab.stacks.asking import TOKENS_OPENER
+from perflab.stacks.asking import OPENER
 from perflab.stacks.backend import HOST
 
 SHOWN = 200
@@ -84,7 +84,7 @@ class _RightAnswer(Look):
 
 def _answer(request: urllib.request.Request, timeout_s: float) -> tuple[int, str]:
     try:
-        with TOKENS_OPENER.open(request, timeout=timeout_s) as answer:
+        with OPENER.open(request, timeout=timeout_s) as answer:
             return int(answer.status), answer.read().decode(errors="replace")
     except urllib.error.HTTPError as error:
         with error:
