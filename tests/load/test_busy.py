@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perflab.load.busy import is_busy
 from perflab.load.selfcheck import SelfCheck, check
+from perflab.load.stalls import is_busy
 from tests.load.planted import S, load_result, scripted
 
 JOINING_S, ALL_S = 70.0, 100.0

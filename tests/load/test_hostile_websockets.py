@@ -211,7 +211,7 @@ def test_what_is_packed_is_unpacked_on_any_terms(
     terms = Terms(there, here, server_bits=bits, client_bits=bits)
     # Each side is the other's mirror.
     mirror = Terms(here, there, server_bits=bits, client_bits=bits)
-    client, server = Deflate(terms, 3000), Deflate(mirror, 3000)
+    client, server = Deflate(terms), Deflate(mirror)
     for message in messages:
         assert server.unpack(client.pack(message)) == message
         assert client.unpack(server.pack(message)) == message
@@ -226,7 +226,7 @@ def test_the_terms_of_compression_are_read_from_the_answer() -> None:
 
 def test_a_message_packed_with_a_last_block_does_not_end_the_stream() -> None:
     plain = packed(b"one")[2:]
-    deflate = Deflate(Terms(), 100)
+    deflate = Deflate(Terms())
     packer = zlib.compressobj(wbits=-15)
     final = packer.compress(b"last") + packer.flush(zlib.Z_FINISH) + b"\x00"
     assert deflate.unpack(final) == b"last"

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perflab.load.events import Events, ServerSentEvents
-from perflab.load.json_lines import JsonLines
+from perflab.load.events import Events, JsonLines, ServerSentEvents
 from tests.examples import examples
 
 SSE_WORDS = [

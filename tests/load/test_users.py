@@ -21,7 +21,7 @@ from perflab.load.generator import Generator
 from perflab.load.order import Order
 from perflab.load.prepared import Prepared
 from perflab.load.result import LoadResult
-from perflab.load.script_class import find
+from perflab.load.scripted import find
 from perflab.load.selfcheck import check
 from perflab.load.stopping import StopLoad
 from perflab.load.targets import split

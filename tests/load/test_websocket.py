@@ -152,26 +152,6 @@ def test_refusals_have_their_class(server: str, deflate: bool) -> None:
         uvloop.run(connect("ws://example.org/", Ears()))
 
 
-@BOTH
-def test_a_slow_reader_gets_everything_later(server: str, deflate: bool) -> None:
-    async def work() -> None:
-        ears = Ears()
-        opened = await connect(
-            f"{server}/flood?n=200&bytes=2000&every=0.001", ears, deflate=deflate
-        )
-        await ears.until(1)
-        opened.pause()
-        await asyncio.sleep(0.05)
-        before = len(ears.messages)
-        await asyncio.sleep(0.2)
-        assert len(ears.messages) == before
-        opened.resume()
-        await ears.until(200)
-        await opened.close()
-
-    uvloop.run(work())
-
-
 EXTENSIONS = {False: "", True: "permessage-deflate"}
 
 
