@@ -13,7 +13,6 @@ import pytest
 from perflab.instruments.requests import request_columns
 from perflab.load.failure_causes import causes, in_words
 from perflab.load.generator import Generator
-from perflab.load.outcome import CODES
 from perflab.load.result import LoadResult
 from perflab.load.selfcheck import check
 from perflab.load.workload import Arrivals, Burst, ClosedLoop, Request, Scripted, Workload
@@ -78,17 +77,6 @@ def test_a_load_in_which_all_time_out_is_refused_unless_that_is_an_answer(tmp_pa
     study = burst(may_time_out=True)
     assert told(result, study) == set()
     assert in_words(causes(result)).startswith("100 x timeout")
-
-
-def test_what_else_fails_is_refused_as_ever(tmp_path: Path) -> None:
-    result = downloads(tmp_path, 300.0, timed_out=USERS - 2)
-    rows = result.rows[0].copy()
-    rows["error"][-2:] = CODES["reset"]
-    (tmp_path / "0" / "requests.rows").write_bytes(rows.tobytes())
-    again = LoadResult(**{**vars(downloads(tmp_path / "x", 1.0)), "folder": tmp_path})
-    judged = check(again, burst(may_time_out=True))
-    (reason,) = [each for each in judged.reasons if each.code == "server.failures"]
-    assert reason.text.startswith("2 of 100 requests failed: 2 x reset")
 
 
 def test_a_client_that_was_late_is_refused_though_all_timed_out(tmp_path: Path) -> None:

@@ -92,15 +92,6 @@ def test_every_client_shows_its_certificate(
 
 
 @pytest.mark.slow
-def test_without_one_the_server_refuses_and_that_is_the_servers_answer(
-    folder: Path, url: str
-) -> None:
-    shown = once.send(url, workers=1, **given(folder))
-    assert shown["errors"] == shown["requests"] == 4
-    assert set(shown["errors_by_class"]) <= {"tls", "closed", "reset"}
-
-
-@pytest.mark.slow
 def test_the_password_is_in_no_record(
     folder: Path, url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

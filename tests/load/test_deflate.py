@@ -35,13 +35,3 @@ def test_however_large_a_bomb_no_more_is_unpacked_than_a_message_may_have(blocks
     assert caught.value.kind == "message_too_big"
     # zlib's rest, which was not unpacked, is as long as what came.
     assert peak < 4 * LIMIT + 3 * len(packed)
-
-
-@pytest.mark.parametrize(("size", "fits"), [(LIMIT, True), (LIMIT + 1, False)])
-def test_a_message_may_have_its_limit_and_not_a_byte_more(size: int, fits: bool) -> None:
-    packed = Deflate(Terms()).pack(bytes(size))
-    if fits:
-        assert Deflate(Terms()).unpack(packed) == bytes(size)
-    else:
-        with pytest.raises(WebSocketError):
-            Deflate(Terms()).unpack(packed)

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perflab.instruments.failure_threshold import FailureThreshold, stop_columns
+from perflab.instruments.failure_threshold import stop_columns
 from perflab.load import columns
 from perflab.load.failure_stop import FailureStop, mark
 from perflab.load.generator import Generator
 from perflab.load.merging import found_stop
-from perflab.load.outcome import AFTER, AFTER_STOP, CODES, MEASURE, WARMUP
+from perflab.load.outcome import AFTER_STOP, CODES, MEASURE, WARMUP
 from perflab.load.report import summary
 from perflab.load.result import LoadResult
 from perflab.load.selfcheck import check
@@ -27,7 +27,6 @@ from perflab.load.status import Status, status_of
 from perflab.load.summary_table import WIDTH, table
 from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, StopRules, Workload
 from perflab.recordings.responses import STOPS
-from perflab.stacks.plan import StackPlan
 from tests.load.planted import BEGIN_NS, S, load_result
 
 
@@ -62,12 +61,6 @@ def test_what_the_loads_own_end_cut_off_is_no_failure_and_fewer_change_nothing(
     assert mark(tmp_path, 1, 2) == 0
     assert stages_of(tmp_path / "0") == [MEASURE] * 3
     assert mark(tmp_path, 1, 1) == 10
-
-
-def test_what_keeps_a_load_up_keeps_its_stage(tmp_path: Path) -> None:
-    written(tmp_path / "0", [10, 20, 30], ["reset", "", ""], [MEASURE, AFTER, MEASURE])
-    assert mark(tmp_path, 1, 1) == 10
-    assert stages_of(tmp_path / "0") == [MEASURE, AFTER, AFTER_STOP]
 
 
 @pytest.mark.parametrize("stopped", ["interrupted", "a service died"])
@@ -175,13 +168,6 @@ def test_a_stop_after_the_last_user_s_end_is_a_bound_and_not_no_users(tmp_path: 
     found = stop_columns(over)
     assert math.isnan(found["users_at_stop"])
     assert found["users_at_stop_at_least"] == over.requests["user"].nunique() > 0
-
-
-def test_the_instrument_says_where_no_number_of_failures_ends_the_load() -> None:
-    stack = StackPlan.model_construct(nodes=())
-    assert list(FailureThreshold().obstacles(stack, WORK)) == []
-    endless = WORK.model_copy(update={"stop": StopRules()})
-    assert "StopRules(failures=5)" in next(iter(FailureThreshold().obstacles(stack, endless)))
 
 
 @pytest.fixture

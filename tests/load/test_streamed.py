@@ -132,23 +132,6 @@ def test_the_same_bytes_again_are_looked_at_again() -> None:
     assert set(stream_of(seen).at_ns) == {seen.exchanges[0].first_byte_ns}
 
 
-def test_a_stream_of_known_length_is_read_event_by_event_however_long_it_is() -> None:
-    body = event(b"x" * 1000) * 300 + DONE
-    head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body)
-    seen = asked(Script((Part(head), Part(body)), end="keep"), SSE)
-    assert seen.errors == [""]
-    assert list(stream_of(seen).sizes) == [1000] * 300 + [6]
-    assert len(stream_of(seen).at_ns) == 301
-
-
-def test_a_stream_that_hangs_keeps_the_chunks_that_came() -> None:
-    script = Script((Part(HEAD + framed(event(b"a") * 3)),), end="hang")
-    seen = asked(script, SSE, timeout_s=0.2)
-    assert seen.errors == ["timeout"]
-    assert stream_of(seen).chunks == 3
-    assert stream_of(seen).at_ns[-1] < seen.exchanges[0].done_ns
-
-
 def test_streams_under_way_share_a_bounded_room_and_give_it_back() -> None:
     room = Room(5 * BYTES_PER_CHUNK)
     first, second = Streamed(Streaming("sse"), room), Streamed(Streaming("sse"), room)

@@ -11,11 +11,8 @@ from pathlib import Path
 
 import pytest
 import uvloop
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from perflab.errors import TargetRefused
-from perflab.load.outcome import CODES
 from perflab.load.websocket import WebSocketError, connect
 from tests.load.hostile import accepting
 
@@ -191,49 +188,5 @@ def test_messages_of_one_read_share_its_instant_and_later_ones_do_not(deflate: b
         instants = [at_ns for _, at_ns in ears.messages]
         assert len(set(instants[:8])) == 1
         assert instants[8] - instants[7] > 100e6
-
-    uvloop.run(work())
-
-
-PIECES = [
-    b"\x81\x02ok", b"\x01\x01a", b"\x80\x01b", b"\x89\x00", b"\x88\x02\x03\xe8", b"\x8a\x00",
-    b"\x82\x7e\x01\x00", b"\x82\x7f\x7f\xff\xff\xff\xff\xff\xff\xff", b"\xc1\x01a", b"\x88\x01x",
-    b"\x81\x02\xff\xfe",
-]  # fmt: skip
-FRAMES = st.lists(st.one_of(st.binary(max_size=12), st.sampled_from(PIECES)), max_size=6)
-
-
-@BOTH
-@settings(max_examples=150, deadline=None)
-@given(FRAMES, st.booleans())
-def test_whatever_frames_come_the_end_has_a_class(
-    deflate: bool, frames: list[bytes], agrees: bool
-) -> None:
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        answer = accepting(await reader.readuntil(b"\r\n\r\n"), EXTENSIONS[deflate])
-        writer.write(answer if agrees else b"".join(frames))
-        writer.write(b"".join(frames))
-        await asyncio.sleep(0.002)
-        writer.close()
-
-    async def work() -> None:
-        complaints: list[object] = []
-        asyncio.get_running_loop().set_exception_handler(lambda _, what: complaints.append(what))
-        listening = await asyncio.start_server(serve, "127.0.0.1", 0)
-        url = f"ws://127.0.0.1:{listening.sockets[0].getsockname()[1]}/"
-        ears = Ears()
-        refused = ""
-        try:
-            opened = await connect(url, ears, deflate=deflate, timeout_s=0.5)
-            await ears.until(ends=1, bound_s=5)
-            await opened.close()
-        except WebSocketError as error:
-            refused = error.kind
-        finally:
-            listening.close()
-        ends = [kind for kind, _ in ears.ends] or [refused]
-        assert len(ends) == 1
-        assert ends[0] in CODES
-        assert complaints == []
 
     uvloop.run(work())
