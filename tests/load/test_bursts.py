@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +11,12 @@ import pytest
 
 from perflab.instruments.requests import request_columns
 from perflab.load.failure_causes import causes, in_words
-from perflab.load.generator import Generator
 from perflab.load.result import LoadResult
 from perflab.load.selfcheck import check
 from perflab.load.workload import Arrivals, Burst, ClosedLoop, Request, Scripted, Workload
 from tests.load.hostile import Hostile, Part, Script, beside
 from tests.load.planted import BEGIN_NS, S, load_result
+from tests.load.processes import a_worker
 
 USERS = 100
 SCRIPT = """
@@ -112,13 +111,8 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def loaded(work: Workload, answers: Script) -> LoadResult:
-    generator = Generator(sorted(os.sched_getaffinity(0))[-1:], {}, real_time=False)
-    with beside(Hostile([answers])) as url:
-        generator.start()
-        try:
-            return generator.run(work, url)
-        finally:
-            generator.close()
+    with beside(Hostile([answers])) as url, a_worker() as generator:
+        return generator.run(work, url)
 
 
 SLOW = Script((Part(ANSWER), Part(bytes(50_000), 0.6)), end="keep")

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +14,6 @@ import pytest
 from perflab.instruments.failure_threshold import stop_columns
 from perflab.load import columns
 from perflab.load.failure_stop import FailureStop, mark
-from perflab.load.generator import Generator
 from perflab.load.merging import found_stop
 from perflab.load.outcome import AFTER_STOP, CODES, MEASURE, WARMUP
 from perflab.load.report import summary
@@ -28,6 +24,7 @@ from perflab.load.summary_table import WIDTH, table
 from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, StopRules, Workload
 from perflab.recordings.responses import STOPS
 from tests.load.planted import BEGIN_NS, S, load_result
+from tests.load.processes import a_worker, served
 
 
 def written(folder: Path, done: list[int], errors: list[str], stages: list[int]) -> None:
@@ -173,25 +170,13 @@ def test_a_stop_after_the_last_user_s_end_is_a_bound_and_not_no_users(tmp_path: 
 @pytest.fixture
 def failing() -> Iterator[tuple[str, int]]:
     """Yield the address of a server that takes 0.1 s, and after how many answers it fails."""
-    child = subprocess.Popen(
-        [sys.executable, str(Path(__file__).with_name("server.py")), "0.1", "fail_from:12"],
-        stdout=subprocess.PIPE,
-    )
-    assert child.stdout is not None
-    yield f"http://127.0.0.1:{int(child.stdout.readline())}", 12
-    child.kill()
-    child.wait()
-    child.stdout.close()
+    with served("0.1", "fail_from:12") as (port, _):
+        yield f"http://127.0.0.1:{port}", 12
 
 
 def sent(workers: int, workload: Workload, url: str) -> LoadResult:
-    core = max(os.sched_getaffinity(0))
-    generator = Generator([core] * workers, {}, real_time=False)
-    try:
-        generator.start()
+    with a_worker(workers) as generator:
         return generator.run(workload, url)
-    finally:
-        generator.close()
 
 
 REFUSALS = {"server.failures", "load.incomplete", "load.unsent", "load.short", "client.failures"}

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from contextlib import ExitStack
 
 import pytest
 
@@ -17,38 +15,26 @@ from perflab.errors import LoadError, TargetRefused
 from perflab.load.generator import Generator
 from perflab.load.selfcheck import check
 from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, Workload
+from tests.load.processes import a_worker, served
 
 Serve = Callable[[float, str], tuple[str, int]]
 
 
 @pytest.fixture
 def serve() -> Iterator[Serve]:
-    children = []
+    with ExitStack() as stack:
 
-    def start(delay_s: float = 0.0, mode: str = "good") -> tuple[str, int]:
-        child = subprocess.Popen(
-            [sys.executable, str(Path(__file__).with_name("server.py")), str(delay_s), mode],
-            stdout=subprocess.PIPE,
-        )
-        children.append(child)
-        assert child.stdout is not None
-        return f"http://127.0.0.1:{int(child.stdout.readline())}", child.pid
+        def start(delay_s: float = 0.0, mode: str = "good") -> tuple[str, int]:
+            port, pid = stack.enter_context(served(str(delay_s), mode))
+            return f"http://127.0.0.1:{port}", pid
 
-    yield start
-    for child in children:
-        os.kill(child.pid, signal.SIGCONT)
-        child.kill()
-        child.wait()
-        if child.stdout is not None:
-            child.stdout.close()
+        yield start
 
 
 @pytest.fixture
 def generator() -> Iterator[Generator]:
-    made = Generator(sorted(os.sched_getaffinity(0))[-1:], {})
-    made.start()
-    yield made
-    made.close()
+    with a_worker(real_time=True) as made:
+        yield made
 
 
 def workload(**arrivals: object) -> Workload:

@@ -10,8 +10,9 @@ import pytest
 from perflab.load.generator import Generator
 from perflab.load.result import LoadResult
 from perflab.load.workload import Burst, Request, Workload
-from tests.load.hostile import Hostile, Script, a_worker, beside, peak_bytes
+from tests.load.hostile import Hostile, Script, beside, peak_bytes
 from tests.load.hostile_http import PEERS, Peer
+from tests.load.processes import a_worker
 
 TIMEOUT_S = 2.0
 OVERTIME_S = 5.0

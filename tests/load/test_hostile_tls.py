@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-import subprocess
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -14,22 +13,12 @@ import pytest
 from perflab.load.workload import Workload
 from tests.load.hostile import OK, End, Hostile, Part, Script, Seen, check, on_uvloop, send
 from tests.load.meter import Meter, drive, patterned
+from tests.load.processes import a_certificate
 
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    folder = tmp_path_factory.mktemp("tls")
-    key, cert = folder / "key.pem", folder / "cert.pem"
-    subprocess.run(
-        [
-            "openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
-            "-keyout", str(key), "-out", str(cert), "-subj", "/CN=localhost",
-            "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
-        ],
-        check=True,
-        capture_output=True,
-    )  # fmt: skip
-    return key, cert
+    return a_certificate(tmp_path_factory.mktemp("tls"))
 
 
 async def over_tls(

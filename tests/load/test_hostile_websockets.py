@@ -18,7 +18,7 @@ from perflab.load.websocket import connect
 from perflab.load.websocket_call import WebSocket, WebSocketError
 from perflab.load.websocket_deflate import Deflate, Terms, agreed
 from perflab.load.workload import Request, Scripted, Workload
-from tests.load.hostile import Hostile, Script, a_worker, accepting, beside, peak_bytes
+from tests.load.hostile import Hostile, Script, accepting, beside, peak_bytes
 from tests.load.hostile_websockets import (
     CONT,
     DEFLATE,
@@ -29,6 +29,7 @@ from tests.load.hostile_websockets import (
     closing,
     frame,
 )
+from tests.load.processes import a_worker
 
 SCRIPT = """
 import asyncio

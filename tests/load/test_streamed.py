@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from perflab.errors import ParameterError
 from perflab.load import record
 from perflab.load.client import LeanClient
 from perflab.load.events import LONGEST_EVENT_BYTES
-from perflab.load.generator import Generator
 from perflab.load.options import LoadOptions
 from perflab.load.report import summary
 from perflab.load.selfcheck import check
@@ -26,6 +24,7 @@ from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.recordings.columns import CHUNKS
 from perflab.trials.summary import streamed_tables
 from tests.load.hostile import Hostile, Part, Script, Seen, beside, on_uvloop, play, send
+from tests.load.processes import a_worker
 from tests.load.test_long_bodies import ask
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -196,13 +195,8 @@ def test_the_options_of_the_command_make_a_streaming_request() -> None:
 @pytest.mark.slow
 def test_a_load_records_every_chunk_and_sums_them_up(tmp_path: Path) -> None:
     work = Workload(request=SSE, arrivals=ClosedLoop(users=2, requests=8))
-    generator = Generator(sorted(os.sched_getaffinity(0))[-1:], {}, real_time=False)
-    with beside(Hostile([tokens(10, 0.005)])) as url:
-        generator.start()
-        try:
-            result = generator.run(work, url, folder=tmp_path / "raw")
-        finally:
-            generator.close()
+    with beside(Hostile([tokens(10, 0.005)])) as url, a_worker() as generator:
+        result = generator.run(work, url, folder=tmp_path / "raw")
     requests, found = result.requests, result.stream_chunks
     assert list(requests["error"]) == [""] * 8
     assert streamed_tables(result)["chunks"].columns.tolist() == CHUNKS.names

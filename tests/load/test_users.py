@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from perflab.errors import ParameterError
-from perflab.load.generator import Generator
 from perflab.load.result import LoadResult
 from perflab.load.scripted import find
 from perflab.load.selfcheck import check
 from perflab.load.users import Answer, User, action, actions
 from perflab.load.workload import Request, Scripted, Workload
 from tests.load.hostile import Hostile, Part, Script, beside
+from tests.load.processes import a_worker, served
 
 SCRIPT = """
 import asyncio
@@ -106,43 +102,22 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(path)
 
 
-def served(program: str, *words: str) -> Iterator[int]:
-    child = subprocess.Popen(
-        [sys.executable, str(Path(__file__).with_name(program)), *words],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    )
-    assert child.stdout is not None
-    yield int(child.stdout.readline())
-    child.kill()
-    child.wait()
-    child.stdout.close()
-
-
 @pytest.fixture
 def server() -> Iterator[int]:
-    yield from served("server.py", "0.002", "good")
+    with served("0.002", "good") as (port, _):
+        yield port
 
 
 @pytest.fixture(scope="module")
 def chat() -> Iterator[int]:
-    yield from served("websocket_server.py", "deflate")
-
-
-@contextmanager
-def a_generator() -> Iterator[Generator]:
-    generator = Generator(sorted(os.sched_getaffinity(0))[-1:], {})
-    try:
-        generator.start()
-        yield generator
-    finally:
-        generator.close()
+    with served("deflate", program="websocket_server.py") as (port, _):
+        yield port
 
 
 def load(port: int, script: str, **arrivals: object) -> tuple[LoadResult, Workload]:
     words = {"kind": "scripted", "script": script, "users": 20, "duration_s": 1.0, **arrivals}
     work = Workload(request=Request(), arrivals=Scripted.model_validate(words))
-    with a_generator() as generator:
+    with a_worker(real_time=True) as generator:
         return generator.run(work, f"http://127.0.0.1:{port}"), work
 
 
@@ -277,7 +252,7 @@ def test_a_script_that_waits_for_ever_is_ended_and_counted(server: int, greedy: 
     words = {"kind": "scripted", "script": f"{greedy}Stuck", "users": 3, "duration_s": 0.5}
     work = Workload(request=Request(), arrivals=Scripted.model_validate(words), timeout_s=0.5)
     began = time.monotonic()
-    with a_generator() as generator:
+    with a_worker(real_time=True) as generator:
         result = generator.run(work, f"http://127.0.0.1:{server}")
         assert time.monotonic() - began < 0.5 + 0.5 + 5 + 20  # the last are the worker's start
     assert list(result.requests["error"]) == ["aborted"] * 3

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import uvloop
@@ -15,6 +12,7 @@ import uvloop
 from perflab.errors import TargetRefused
 from perflab.load.websocket import WebSocketError, connect
 from tests.load.hostile import accepting
+from tests.load.processes import served
 
 BOTH = pytest.mark.parametrize("deflate", [False, True], ids=["plain", "deflate"])
 
@@ -42,17 +40,10 @@ class Ears:
                 await self.news.wait()
 
 
-@pytest.fixture(scope="module", params=["deflate"])
+@pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    program = Path(__file__).with_name("websocket_server.py")
-    child = subprocess.Popen(
-        [sys.executable, str(program), "deflate"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-    )
-    assert child.stdout is not None
-    yield f"ws://127.0.0.1:{int(child.stdout.readline())}"
-    child.kill()
-    child.wait()
-    child.stdout.close()
+    with served("deflate", program="websocket_server.py") as (port, _):
+        yield f"ws://127.0.0.1:{port}"
 
 
 @BOTH
@@ -94,18 +85,12 @@ def test_deflate_is_negotiated_and_saves_bytes_on_the_wire(server: str) -> None:
 
 
 def test_a_server_without_deflate_is_a_handshake_error() -> None:
-    program = Path(__file__).with_name("websocket_server.py")
-    child = subprocess.Popen([sys.executable, str(program)], stdout=subprocess.PIPE)
-    assert child.stdout is not None
-    url = f"ws://127.0.0.1:{int(child.stdout.readline())}/echo"
-    try:
-        with pytest.raises(WebSocketError, match="permessage-deflate") as caught:
-            uvloop.run(connect(url, Ears(), deflate=True))
-        assert caught.value.kind == "handshake"
-    finally:
-        child.kill()
-        child.wait()
-        child.stdout.close()
+    with (
+        served(program="websocket_server.py") as (port, _),
+        pytest.raises(WebSocketError, match="permessage-deflate") as caught,
+    ):
+        uvloop.run(connect(f"ws://127.0.0.1:{port}/echo", Ears(), deflate=True))
+    assert caught.value.kind == "handshake"
 
 
 @BOTH
