@@ -27,14 +27,21 @@ _BY_NAME = inspect.Parameter.KEYWORD_ONLY
 class LoadCommand(TyperCommand):
     """A command whose options are those of a load, made when somebody asks for them."""
 
-    def get_params(self, ctx: Any) -> list[Any]:
+    _made: list[Any]
+
+    @property
+    def params(self) -> list[Any]:
         """Return the options of a load, and those of the command."""
-        if not self.params:
+        if not self._made:
             app = typer.Typer(add_completion=False)
             app.command()(_of_options(_load))
             made = typer.main.get_command(app)
-            self.params, self.callback = made.params, made.callback
-        return super().get_params(ctx)
+            self._made, self.callback = made.params, made.callback
+        return self._made
+
+    @params.setter
+    def params(self, given: list[Any]) -> None:
+        self._made = given
 
 
 def command() -> None:

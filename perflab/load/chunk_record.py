@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from perflab.load.exchange import Exchange
-from perflab.load.spool import Spool
+from perflab.load.spool import RareSpool
 from perflab.load.streamed import Streamed
 
 if TYPE_CHECKING:
@@ -18,45 +18,24 @@ ROW = np.dtype([("at_ns", "<i8"), ("bytes", "<i4"), ("request", "<u4")])
 # In place of a length: the request was to be streamed, and nothing came. The length of an end
 # marker is told from that of a chunk by its complement.
 NOTHING = -(2**31)
-FLUSH_BYTES = 1 << 16
 FILE = "chunks.rows"
 
 
 class ChunkRecorder:
-    """Packs chunks into rows of 16 bytes; the file is there only if an answer was to be streamed.
-
-    What waits for the disk is bounded like any spool's: at most 64 buffers, each of 64 KiB and one
-    answer's chunks.
-    """
+    """Packs chunks into rows of 16 bytes; the file is there only if a stream was asked for."""
 
     def __init__(self, folder: Path) -> None:
-        self._path = folder / FILE
-        self._spool: Spool | None = None
-        self._buffer = bytearray()
+        self._spool = RareSpool(folder / FILE)
+        self.close = self._spool.close
 
     def add(self, row: int, exchange: Exchange) -> None:
         """Record the chunks of a request, which has this row of its worker's requests.
 
         Also that it has none: it may have been cut off before the first.
         """
-        self._buffer += _packed(row, exchange.stream).tobytes()
+        self._spool.put(_packed(row, exchange.stream).tobytes())
         if exchange.stream is not None:
             exchange.stream.let_go()
-        if len(self._buffer) > FLUSH_BYTES:
-            self._flush()
-
-    def _flush(self) -> None:
-        if self._spool is None:
-            self._spool = Spool(self._path)
-        full, self._buffer = self._buffer, bytearray()
-        self._spool.put(memoryview(full))
-
-    def close(self) -> None:
-        """Write everything; raises OSError when the disk did not take it."""
-        if self._buffer:
-            self._flush()
-        if self._spool is not None:
-            self._spool.close()
 
 
 def _packed(row: int, stream: Streamed | None) -> np.ndarray:

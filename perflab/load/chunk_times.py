@@ -25,6 +25,8 @@ from perflab.recordings.reasons import Remark
 from perflab.throughput import completed, per_second
 
 NAMES = ("known", "elapsed", "late", "stalled")
+OF_STREAMS = (50, 95, 99)
+MANY_AT_ONCE = 0.05
 
 
 @dataclass(frozen=True)
@@ -132,10 +134,6 @@ def _gaps(
         "late": stalled,
         "stalled": stalled,
     }
-
-
-OF_STREAMS = (50, 95, 99)
-MANY_AT_ONCE = 0.05
 
 
 def streams(found: ChunkTimes | None) -> dict[str, Any]:

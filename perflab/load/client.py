@@ -13,10 +13,10 @@ from perflab.errors import TargetRefused
 from perflab.load.connection import Connection
 from perflab.load.exchange import Exchange
 from perflab.load.life_cycle import Connections
-from perflab.load.long_body import Landing
 from perflab.load.outcome import CODES, FirstErrors
 from perflab.load.payload import OpenFiles
 from perflab.load.redirects import REDIRECTS, WHOLE, followed
+from perflab.load.sending import Landing
 from perflab.load.streamed import Room
 from perflab.load.targets import AddressBook, Origin
 from perflab.load.trust import Certificate, Trust
@@ -24,6 +24,12 @@ from perflab.load.upkeep import Upkeep
 from perflab.load.workload import Request
 
 SPARE_FILES = 64
+DEFAULT_CONNECTIONS = 2_000
+ENDLESS = Connections()
+# Opening costs ten times as much as sending: after a stall, answers that have come are read, and
+# their connections used again, before yet more connections are opened.
+OPENED_PER_TURN = 16
+clock = time.monotonic_ns
 
 
 def allow_files(wanted: int) -> int:
@@ -37,14 +43,6 @@ def allow_files(wanted: int) -> int:
         except (OSError, ValueError):
             soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     return max(1, soft - SPARE_FILES)
-
-
-DEFAULT_CONNECTIONS = 2_000
-ENDLESS = Connections()
-# Opening costs ten times as much as sending: after a stall, answers that have come are read, and
-# their connections used again, before yet more connections are opened.
-OPENED_PER_TURN = 16
-clock = time.monotonic_ns
 
 
 class LeanClient:

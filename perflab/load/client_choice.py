@@ -16,6 +16,8 @@ from perflab.load.outcome import FirstErrors
 from perflab.load.prepared import Prepared
 from perflab.load.workload import ClosedLoop, Scripted, Workload
 
+CLIENTS = {"aiohttp": AiohttpClient, "httpx": HttpxClient, "http2": Http2Client}
+
 
 class Client(Protocol):
     """What every client does: take an exchange, fill it in, call its ``finish``."""
@@ -40,9 +42,6 @@ class Client(Protocol):
     @property
     def capped(self) -> int:
         """Return how many requests waited because of the cap on connections."""
-
-
-CLIENTS = {"aiohttp": AiohttpClient, "httpx": HttpxClient, "http2": Http2Client}
 
 
 def make(workload: Workload, connections: int, prepared: Prepared) -> Client:

@@ -19,6 +19,8 @@ from perflab.load.prepared import Prepared
 
 # As many as a browser keeps for a site, and then some: a server must not fill the memory.
 MOST_COOKIES = 300
+_GIVEN = re.compile(rb"\r\ncookie:[ \t]*([^\r]*)", re.IGNORECASE)
+HEAD_END = b"\r\n\r\n"
 
 
 class _Policy(DefaultCookiePolicy):
@@ -72,10 +74,6 @@ class _Answered:
 
     def info(self) -> Message:
         return self._headers
-
-
-_GIVEN = re.compile(rb"\r\ncookie:[ \t]*([^\r]*)", re.IGNORECASE)
-HEAD_END = b"\r\n\r\n"
 
 
 class Dressed(Prepared):

@@ -11,13 +11,15 @@ import time
 from typing import Any, Protocol
 
 from perflab.load.exchange import Exchange
-from perflab.load.long_body import Landing
 from perflab.load.outcome import CODES, ERRORS, FirstErrors
 from perflab.load.payload import OpenFiles
 from perflab.load.response import ResponseReader
-from perflab.load.sending import FileChanged
+from perflab.load.sending import FileChanged, Landing
 from perflab.load.streamed import Room
 from perflab.load.targets import Origin
+
+WOULD_BLOCK = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+clock = time.monotonic_ns
 
 
 def kind_of(error: OSError | ValueError, otherwise: str) -> int:
@@ -37,10 +39,6 @@ def kind_of(error: OSError | ValueError, otherwise: str) -> int:
     if error.errno == errno.ETIMEDOUT:
         return CODES["timeout"]
     return CODES[otherwise]
-
-
-WOULD_BLOCK = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
-clock = time.monotonic_ns
 
 
 class Owner(Protocol):

@@ -22,6 +22,7 @@ WORDS = {
 }
 MOST_STATUSES = 1_000
 STATUS = CODES["status"]
+UNSENT = CODES["unsent"]
 
 
 @dataclass(frozen=True)
@@ -75,9 +76,6 @@ def _first(result: LoadResult, kind: str, status: int) -> str:
     texts = result.first_errors
     of_kind = (text for (known, _), text in texts.items() if known == kind)
     return texts.get((kind, status)) or next(of_kind, "") or WORDS.get(kind, "")
-
-
-UNSENT = CODES["unsent"]
 
 
 @dataclass(frozen=True)

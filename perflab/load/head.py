@@ -6,6 +6,12 @@ import re
 
 MAX_PHASES = 64
 LONGEST_PHASE_MS = 1e9
+CODING = b"\r\ntransfer-encoding:"
+_LENGTH = re.compile(rb"\r\ncontent-length:", re.IGNORECASE)
+# The number, where its line is as simple as can be; the parser has refused a second one.
+_LENGTH_ALONE = re.compile(rb"\r\ncontent-length:[ \t]*([0-9]{1,18})(?:\r\n[!-~]|$)", re.IGNORECASE)
+_CONNECTION = re.compile(rb"\r\nconnection:([^\r]*)", re.IGNORECASE)
+_TIMING = re.compile(rb"\r\nserver-timing:[ \t]*([^\r]*)", re.IGNORECASE)
 
 
 def parse_server_timing(header: str) -> dict[str, float]:
@@ -30,14 +36,6 @@ def parse_server_timing(header: str) -> dict[str, float]:
                 if 0 <= duration_ms <= LONGEST_PHASE_MS:
                     phases[name] = duration_ms
     return phases
-
-
-CODING = b"\r\ntransfer-encoding:"
-_LENGTH = re.compile(rb"\r\ncontent-length:", re.IGNORECASE)
-# The number, where its line is as simple as can be; the parser has refused a second one.
-_LENGTH_ALONE = re.compile(rb"\r\ncontent-length:[ \t]*([0-9]{1,18})(?:\r\n[!-~]|$)", re.IGNORECASE)
-_CONNECTION = re.compile(rb"\r\nconnection:([^\r]*)", re.IGNORECASE)
-_TIMING = re.compile(rb"\r\nserver-timing:[ \t]*([^\r]*)", re.IGNORECASE)
 
 
 class BadResponse(Exception):

@@ -24,6 +24,8 @@ from perflab.load.workload import Request, Workload
 HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
 FRAME_HEAD_BYTES, SETTINGS = 9, 4
 LONGEST_S = 5.0
+# As many as httpx has on a connection, whatever the server allows; what is beyond that waits.
+STREAMS_PER_CONNECTION = 100
 
 
 def ask_for_http2(url: str, workload: Workload) -> None:
@@ -84,10 +86,6 @@ def _refused(origin: Origin, why: str) -> LoadError:
         f"{origin.authority} does not speak HTTP/2: {why}. Leave --http2 away, or let the server "
         "speak it; nothing was sent"
     )
-
-
-# As many as httpx has on a connection, whatever the server allows; what is beyond that waits.
-STREAMS_PER_CONNECTION = 100
 
 
 class Lane:

@@ -26,6 +26,8 @@ from perflab.load.sending import TLS_PIECE_BYTES, FileChanged
 from perflab.load.streamed import Room
 from perflab.load.workload import Request, Scripted, Workload
 
+clock = time.monotonic_ns
+
 
 def headers_of(request: Request) -> dict[str, str]:
     """Return the headers to send, with a body's length and type where it has one."""
@@ -58,9 +60,6 @@ async def _pieces(descriptor: int, size: int) -> AsyncIterator[bytes]:
             raise FileChanged(f"the body's file ended after {place} of {size} bytes")
         place += len(piece)
         yield piece
-
-
-clock = time.monotonic_ns
 
 
 class LibraryClient:

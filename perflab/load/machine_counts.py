@@ -11,6 +11,24 @@ from perflab.recordings.reasons import Remark
 from perflab.sampling.meters import core_times
 from perflab.sampling.tcp_counters import tcp_counts
 
+BACKLOG = ("tcp_listen_overflows", "tcp_listen_drops", "tcp_syn_retransmits")
+AGAIN = ("tcp_timeouts", "tcp_retransmits")
+RESETS = ("tcp_resets_sent", "tcp_resets", "tcp_failed_connects")
+WORDS = {
+    "tcp_listen_overflows": "overflows of a listen backlog",
+    "tcp_listen_drops": "connections dropped by a listening socket",
+    "tcp_syn_retransmits": "SYNs sent again",
+    "tcp_timeouts": "retransmission time-outs",
+    "tcp_retransmits": "segments sent again",
+    "tcp_resets_sent": "resets sent",
+    "tcp_resets": "connections reset",
+    "tcp_failed_connects": "failed connects",
+}
+# The first retransmission of a SYN comes after 1 s (RFC 6298, section 2); a timer of the kernel's
+# may be one tick early, which is 10 ms at most.
+FIRST_RETRANSMISSION_NS = 980_000_000
+WHOSE = "counted for the whole network namespace, other processes in it included"
+
 
 @dataclass(frozen=True)
 class MachineCounts:
@@ -40,25 +58,6 @@ class MachineCounts:
         """Return what the kernel counted of TCP until then, by column."""
         known = self.kernel.keys() & later.kernel.keys()
         return {name: later.kernel[name] - self.kernel[name] for name in sorted(known)}
-
-
-BACKLOG = ("tcp_listen_overflows", "tcp_listen_drops", "tcp_syn_retransmits")
-AGAIN = ("tcp_timeouts", "tcp_retransmits")
-RESETS = ("tcp_resets_sent", "tcp_resets", "tcp_failed_connects")
-WORDS = {
-    "tcp_listen_overflows": "overflows of a listen backlog",
-    "tcp_listen_drops": "connections dropped by a listening socket",
-    "tcp_syn_retransmits": "SYNs sent again",
-    "tcp_timeouts": "retransmission time-outs",
-    "tcp_retransmits": "segments sent again",
-    "tcp_resets_sent": "resets sent",
-    "tcp_resets": "connections reset",
-    "tcp_failed_connects": "failed connects",
-}
-# The first retransmission of a SYN comes after 1 s (RFC 6298, section 2); a timer of the kernel's
-# may be one tick early, which is 10 ms at most.
-FIRST_RETRANSMISSION_NS = 980_000_000
-WHOSE = "counted for the whole network namespace, other processes in it included"
 
 
 def remarks_on_tcp(result: LoadResult) -> list[Remark]:

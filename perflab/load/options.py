@@ -345,7 +345,7 @@ class LoadOptions(LoadParameters):
         return min(self.duration_s or needed_s, needed_s)
 
     def _scripted(self, duration_s: float) -> Mapping[str, Any]:
-        from perflab.load.script_class import find
+        from perflab.load.scripted import find
 
         place, colon, name = self.script.rpartition(":")
         # The workers run elsewhere: a file is found from here.

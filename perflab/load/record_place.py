@@ -19,6 +19,9 @@ from perflab.load.schedule import planned_count
 from perflab.load.workload import Workload
 
 KIND = "load"
+LEAST_FREE_BYTES = 64 * 1024 * 1024
+# The raw row, its phases, and the same again as Parquet.
+BYTES_PER_REQUEST = 250
 
 
 def raw_folder() -> Path:
@@ -37,11 +40,6 @@ def raw_folder() -> Path:
 def keep(folder: Path) -> None:
     """Let a folder outlive its owner: a user has been told of it."""
     (folder / OWNER).unlink(missing_ok=True)
-
-
-LEAST_FREE_BYTES = 64 * 1024 * 1024
-# The raw row, its phases, and the same again as Parquet.
-BYTES_PER_REQUEST = 250
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -13,13 +14,12 @@ from perflab.load.chunk_times import remarks as of_streams
 from perflab.load.chunk_times import streams, times_of_chunks
 from perflab.load.columns import template_names
 from perflab.load.failure_causes import causes, stop_shown
-from perflab.load.objectives import judged
 from perflab.load.outcome import ERRORS, MEASURE
 from perflab.load.result import LoadResult
 from perflab.load.selfcheck import SelfCheck
-from perflab.load.times import Number, known, shown, times_of
+from perflab.load.times import Number, Times, known, shown, times_of
 from perflab.load.trend import response_trend
-from perflab.load.workload import OpenLoop, Workload
+from perflab.load.workload import Objective, OpenLoop, Workload
 from perflab.percentiles import OF_TRIALS, needed_n, percentiles_of
 from perflab.recordings.reasons import Remark
 from perflab.throughput import per_second
@@ -218,3 +218,57 @@ def _waits(numbers: Mapping[str, Number]) -> dict[str, dict[str, float | None]]:
     found = shown("connection_wait", {share: numbers[share] for share in ("p50", "p99")})
     del found["connection_wait_client_ms"]
     return found
+
+
+def judged(objective: Objective, result: LoadResult) -> dict[str, Any]:
+    """Judge an objective over the whole measure stage; ``held`` is None where ``why`` keeps it so.
+
+    What is a bound can be a miss, and never be held; so can a time that is partly the client's.
+    """
+    share, below_ms = objective.percentile, objective.below_ms
+    times = _times(objective, result)
+    if times is None:
+        return {
+            **_found(objective, math.nan, math.nan),
+            "held": None,
+            "why": "nothing was streamed",
+        }
+    number = times.numbers((share,))[f"p{share:g}"]
+    value, why = number.value, ""
+    held: bool | None = None
+    if number.bound.low - number.client_ms > below_ms:
+        held = False
+    elif number.value <= below_ms:
+        held = True
+    elif not math.isnan(number.at_least):
+        why = f"{len(times.elapsed)} requests were cut off before their end"
+    elif math.isnan(value):
+        what = "gaps" if objective.of == "gap" else "successes"
+        why = f"{len(times.known)} {what} of {needed_n(share)} needed"
+    else:
+        why = f"up to {number.client_ms:.2g} ms of {value:.4g} ms are the client's own"
+    return {
+        **_found(objective, value, number.at_least),
+        "held": False if objective.text in result.missed else held,
+        "why": why,
+    }
+
+
+def _times(objective: Objective, result: LoadResult) -> Times | None:
+    """Return the times that an objective is about; None of streams where nothing was streamed."""
+    if objective.of == "response":
+        return times_of(result)
+    found = times_of_chunks(result)
+    if found is None:
+        return None
+    return found.first if objective.of == "ttft" else found.gaps
+
+
+def _found(objective: Objective, value: float, at_least: float) -> dict[str, Any]:
+    return {
+        "objective": objective.text,
+        "percentile": objective.percentile,
+        "below_ms": objective.below_ms,
+        "found_ms": known(value),
+        "at_least_ms": known(at_least),
+    }

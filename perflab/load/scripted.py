@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
+import importlib.util
+import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from perflab.errors import ParameterError
 from perflab.load.answer import NotServed
 from perflab.load.client_choice import Client
 from perflab.load.cpu_window import CpuWindow
@@ -17,7 +21,6 @@ from perflab.load.life_cycle import Connections
 from perflab.load.message_record import MessageRecorder
 from perflab.load.outcome import CODES, MEASURE, WARMUP
 from perflab.load.prepared import Prepared
-from perflab.load.script_class import find
 from perflab.load.streamed import NO_ROOM
 from perflab.load.targets import Origin
 from perflab.load.timer import Timer
@@ -31,6 +34,36 @@ STOP_TIMEOUT_S = 5.0
 ENDING_S = 2.0
 NO_ROOM_CODE = CODES["body_too_large"]
 clock = time.monotonic_ns
+
+
+def find(script: str) -> type[User]:
+    """Return the class that ``path/to/file.py:Class`` or ``module:Class`` names.
+
+    Raises
+    ------
+    ParameterError
+        It cannot be found or imported, or is not a User with actions.
+    """
+    place, _, name = script.rpartition(":")
+    if not place or not name:
+        raise ParameterError("script", [f"'{script}' is not FILE.py:Class or module:Class"])
+    try:
+        if place.endswith(".py"):
+            spec = importlib.util.spec_from_file_location(Path(place).stem, place)
+            if spec is None or spec.loader is None:
+                raise ImportError(f"cannot load {place}")
+            module = importlib.util.module_from_spec(spec)
+            sys.modules[Path(place).stem] = module
+            spec.loader.exec_module(module)
+        else:
+            module = importlib.import_module(place)
+    except Exception as error:  # whatever the user's module raises is told to the user
+        raise ParameterError("script", [f"{place}: {type(error).__name__}: {error}"]) from None
+    found = getattr(module, name, None)
+    if not (isinstance(found, type) and issubclass(found, User)):
+        raise ParameterError("script", [f"{place} has no class {name} that is a perflab User"])
+    actions(found)
+    return found
 
 
 class ScriptedDriver:

@@ -31,7 +31,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from perflab.load import busy, completeness, deliveries, littles_law, remarks, stalls
+from perflab.load import completeness, deliveries, littles_law, remarks, stalls
 from perflab.load.columns import INSTANTS
 from perflab.load.failure_causes import causes
 from perflab.load.outcome import CODES
@@ -67,10 +67,10 @@ KINDS_OF_DELAY = {LAG: "generator lag", LOOP_DELAY: "event-loop delay"}
 class SelfCheck:
     """What the generator found about itself; empty ``reasons`` means valid.
 
-    Delays of the event loop are those while the load was busy (see :mod:`perflab.load.busy`), over
-    all ticks: those that a stall swallowed, too. ``mean_late_ms`` is how much of the mean response
-    time is the client's own, ``stalled_share`` the share of the time it stood still; ``censored``
-    counts the measured requests that were cut off before their end.
+    Delays of the event loop are those while the load was busy (see :mod:`perflab.load.stalls`),
+    over all ticks: those that a stall swallowed, too. ``mean_late_ms`` is how much of the mean
+    response time is the client's own, ``stalled_share`` the share of the time it stood still;
+    ``censored`` counts the measured requests that were cut off before their end.
     """
 
     lag_p50_ms: float
@@ -115,7 +115,7 @@ def check(result: LoadResult, workload: Workload) -> SelfCheck:
     measured = len(result.measured(lambda rows: rows["error"]))
     refused = sum(cause.count for cause in failures if cause.error in REFUSALS)
     wall_ns = max(1, result.counted_ns)
-    delays = busy.delays(result, workload)
+    delays = stalls.delays(result, workload)
     response = times_of(result)
     judged = deliveries.received(result) if len(streamed) else response
     judged = replace(judged if len(judged.known) else response, short_ms=delays.short)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import IO
 
 BUFFERS_WAITING = 64
+FLUSH_BYTES = 1 << 16
 
 
 class Spool:
@@ -51,3 +52,34 @@ class Spool:
                     view = view[self._file.write(view) :]
             except OSError as error:
                 self._error = error
+
+
+class RareSpool:
+    """Rows that most loads have none of: the file is there only if there is a row.
+
+    What waits for the disk is bounded like any spool's.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._spool: Spool | None = None
+        self._buffer = bytearray()
+
+    def put(self, data: bytes) -> None:
+        """Take rows; raises like :meth:`Spool.put`."""
+        self._buffer += data
+        if len(self._buffer) > FLUSH_BYTES:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._spool is None:
+            self._spool = Spool(self._path)
+        full, self._buffer = self._buffer, bytearray()
+        self._spool.put(memoryview(full))
+
+    def close(self) -> None:
+        """Write everything; raises OSError when the disk did not take it."""
+        if self._buffer:
+            self._flush()
+        if self._spool is not None:
+            self._spool.close()

@@ -1,6 +1,6 @@
 """One streamed answer: when each of its chunks came, whether it is as expected, and its room.
 
-A chunk is an event of the stream (:mod:`perflab.load.events`, :mod:`perflab.load.json_lines`), not
+A chunk is an event of the stream (:mod:`perflab.load.events`, :mod:`perflab.load.events`), not
 a chunk of HTTP's framing. Its instant is that of the read that completed it: an event cut over
 several reads has the instant of the last, and those that one read completed have the same one.
 """
@@ -12,8 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from perflab.load.events import LONGEST_EVENT_BYTES, Events, ServerSentEvents
-from perflab.load.json_lines import JsonLines, members_of
+from perflab.load.events import LONGEST_EVENT_BYTES, Events, JsonLines, ServerSentEvents, members_of
 from perflab.load.outcome import CODES
 
 KEPT_BYTES = 64 * 1024 * 1024
@@ -28,19 +27,18 @@ NO_ROOM_FOR_CHUNKS = (
     "workers, or ask for shorter streams"
 )
 
+Format = Literal["sse", "ndjson"]
+FORMATS: dict[Format, Callable[[str], Events]] = {"sse": ServerSentEvents, "ndjson": JsonLines}
+BYTES_PER_CHUNK = 12
+SHORT, UNENDED = CODES["stream_short"], CODES["stream_unended"]
+TOO_LONG = f"an event of more than {LONGEST_EVENT_BYTES >> 20} MiB"
+
 
 class Room:
     """The bytes that one worker may still hold."""
 
     def __init__(self, size_bytes: int = KEPT_BYTES) -> None:
         self.left_bytes = size_bytes
-
-
-Format = Literal["sse", "ndjson"]
-FORMATS: dict[Format, Callable[[str], Events]] = {"sse": ServerSentEvents, "ndjson": JsonLines}
-BYTES_PER_CHUNK = 12
-SHORT, UNENDED = CODES["stream_short"], CODES["stream_unended"]
-TOO_LONG = f"an event of more than {LONGEST_EVENT_BYTES >> 20} MiB"
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,10 @@ LONGEST_NAME = 20
 MOST_CAUSES = 10
 COLUMNS = (*(f"p{share:g}" for share in OF_LOADS), "max")
 NEEDED = {f"p{share:g}": needed_n(share) for share in OF_LOADS}
+VALID, INVALID = "#2e7d32", "#c0392b"
+TIMES = (*(f"p{share:g}" for share in OF_LOADS), "max", "mean")
+# As Locust has it, so that sheets made for one read the other.
+ALL = "Aggregated"
 
 
 def table(shown: Mapping[str, Any]) -> str:
@@ -158,9 +162,6 @@ def _wrapped(text: str, begin: str = "") -> list[str]:
     )
 
 
-VALID, INVALID = "#2e7d32", "#c0392b"
-
-
 class LoadSummary(dict[str, Any]):
     """A summary (see ``report.summary``) that shows itself as ``perflab load`` prints it."""
 
@@ -174,11 +175,6 @@ class LoadSummary(dict[str, Any]):
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # noqa: ARG002
         # IPython's word for plain text; ``print`` and ``repr`` are those of any dict.
         printer.text(table(self))
-
-
-TIMES = (*(f"p{share:g}" for share in OF_LOADS), "max", "mean")
-# As Locust has it, so that sheets made for one read the other.
-ALL = "Aggregated"
 
 
 def csv_text(shown: Mapping[str, Any]) -> str:

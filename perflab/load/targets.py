@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from perflab.errors import TargetRefused
 
 PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
+MAX_ORIGINS = 1_000
 
 
 @dataclass(frozen=True)
@@ -108,9 +109,6 @@ def addresses(origin: Origin) -> list[tuple[socket.AddressFamily, tuple[str, int
         raise socket.gaierror(socket.EAI_NONAME, f"'{origin.host}' has no loopback address")
     # IPv4 first: the services of the lab listen on 127.0.0.1.
     return sorted(pairs, key=lambda pair: pair[0] != socket.AF_INET)
-
-
-MAX_ORIGINS = 1_000
 
 
 class AddressBook:

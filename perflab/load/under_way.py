@@ -22,6 +22,10 @@ from perflab.load.targets import refuse_foreign, split
 from perflab.load.timer import Timer
 from perflab.load.workload import ClosedLoop, Scripted
 
+REPORT_S = 0.25
+# After a failure, where their number ends the load; in a storm of them one report does for many.
+FAILURE_REPORT_S = 0.001
+
 
 class Driver(Protocol):
     """Plans requests from a common start until its end or :meth:`stop`."""
@@ -38,11 +42,6 @@ class Driver(Protocol):
 
     def stop(self) -> None:
         """Start nothing more; what is under way may end."""
-
-
-REPORT_S = 0.25
-# After a failure, where their number ends the load; in a storm of them one report does for many.
-FAILURE_REPORT_S = 0.001
 
 
 class Load:

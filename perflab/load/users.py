@@ -46,6 +46,8 @@ from perflab.load.workload import Request
 
 Action = TypeVar("Action", bound=Callable[..., Awaitable[None]])
 WEIGHT = "_perflab_weight"
+# What a script needs of here.
+__all__ = ["Answer", "Driving", "NotServed", "User", "action", "actions"]
 
 
 @overload
@@ -80,10 +82,6 @@ def actions(kind: type) -> tuple[list[str], list[float]]:
     if not names:
         raise ParameterError("script", [f"{kind.__name__} has no method marked with @action"])
     return names, [found[name] for name in names]
-
-
-# What a script needs of here.
-__all__ = ["Answer", "Driving", "NotServed", "User", "action", "actions"]
 
 
 class Driving(Protocol):

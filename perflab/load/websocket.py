@@ -14,13 +14,7 @@ from collections.abc import Mapping, Sequence
 from perflab.load.dialled import kind_of
 from perflab.load.outcome import ERRORS
 from perflab.load.targets import addresses, refuse_foreign, split
-from perflab.load.websocket_call import (
-    MAX_MESSAGE_BYTES,
-    Call,
-    Listener,
-    WebSocket,
-    WebSocketError,
-)
+from perflab.load.websocket_call import Call, Listener, WebSocket, WebSocketError
 from perflab.load.websocket_frames import open_frames
 
 # The handshake's own time-out comes first: it closes the connection.
@@ -37,9 +31,6 @@ async def connect(
     timeout_s: float = 10.0,
     headers: Mapping[str, str] | None = None,
     allowed: Sequence[str] = (),
-    max_message_bytes: int = MAX_MESSAGE_BYTES,
-    verify_tls: bool = True,
-    ca_file: str = "",
 ) -> WebSocket:
     """Open a WebSocket (RFC 6455).
 
@@ -52,11 +43,7 @@ async def connect(
     """
     refuse_foreign(url, allowed)
     origin, _ = split(url)
-    tls: ssl.SSLContext | None = None
-    if origin.encrypted:
-        tls = ssl.create_default_context(cafile=ca_file or None)
-        if not verify_tls:
-            tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
+    tls = ssl.create_default_context() if origin.encrypted else None
     try:
         async with asyncio.timeout(timeout_s + HANDSHAKE_ENDS_S):
             _, address = addresses(origin)[0]
@@ -66,7 +53,6 @@ async def connect(
                 tls,
                 listener,
                 dict(headers or {}),
-                limit=max_message_bytes,
                 deflate=deflate,
                 timeout_s=timeout_s,
             )

@@ -56,12 +56,6 @@ class WebSocket(Protocol):
             The WebSocket is closed, or the server has not read what was sent before.
         """
 
-    def pause(self) -> None:
-        """Stop reading: the peer's messages pile up in the kernels' buffers, then at the peer."""
-
-    def resume(self) -> None:
-        """Read again."""
-
     async def close(self, code: int = NORMAL) -> None:
         """Close in order, within two seconds."""
 
@@ -72,26 +66,24 @@ class WebSocket(Protocol):
 
 @dataclass(frozen=True)
 class Call:
-    """What is asked of a connection: whom to call, who listens, how long a message may be."""
+    """What is asked of a connection: whom to call, who listens."""
 
     url: str
     address: tuple[str, int]
     tls: ssl.SSLContext | None
     listener: Listener
     headers: dict[str, str]
-    limit: int
     deflate: bool
     timeout_s: float
 
 
 class Pieces:
-    """Puts the frames of a message together, up to a limit (RFC 6455, 5.4).
+    """Puts the frames of a message together, up to the largest there may be (RFC 6455, 5.4).
 
     ``count`` is how many there are of a message that is still to be ended.
     """
 
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
+    def __init__(self) -> None:
         self._opcode = CONTINUATION
         self._packed = False
         self._parts = bytearray()
@@ -108,8 +100,8 @@ class Pieces:
             It is too big, or the frame is none that may come now.
         """
         self.count += 1
-        if len(self._parts) + len(data) > self._limit or self.count > MAX_FRAGMENTS:
-            limits = f"{self._limit} bytes or {MAX_FRAGMENTS} fragments"
+        if len(self._parts) + len(data) > MAX_MESSAGE_BYTES or self.count > MAX_FRAGMENTS:
+            limits = f"{MAX_MESSAGE_BYTES} bytes or {MAX_FRAGMENTS} fragments"
             raise WebSocketError("message_too_big", f"a message of more than {limits}", TOO_BIG)
         if self.count == 1:
             if opcode == CONTINUATION:

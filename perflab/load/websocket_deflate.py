@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from perflab.load.websocket_call import TOO_BIG, WebSocketError
+from perflab.load.websocket_call import MAX_MESSAGE_BYTES, TOO_BIG, WebSocketError
 
 NAME = "permessage-deflate"
 OFFER = f"{NAME}; client_max_window_bits"
@@ -74,17 +74,10 @@ def _bits(found: dict[str, str], name: str, least: int) -> int:
 
 
 class Deflate:
-    """Both directions of one connection.
+    """Both directions of one connection; no more is unpacked than a message may have."""
 
-    Parameters
-    ----------
-    limit : int
-        Bytes that an unpacked message may have; no more is unpacked.
-    """
-
-    def __init__(self, terms: Terms, limit: int) -> None:
+    def __init__(self, terms: Terms) -> None:
         self._terms = terms
-        self._limit = limit
         self._renew_packer()
         self._renew_unpacker()
 
@@ -110,11 +103,11 @@ class Deflate:
             It is too big, or not compressed.
         """
         try:
-            message = self._unpacker.decompress(packed + TAIL, self._limit + 1)
+            message = self._unpacker.decompress(packed + TAIL, MAX_MESSAGE_BYTES + 1)
         except zlib.error as error:
             raise WebSocketError("protocol", f"{NAME}: {error}") from None
-        if len(message) > self._limit:
-            reason = f"a message of more than {self._limit} bytes"
+        if len(message) > MAX_MESSAGE_BYTES:
+            reason = f"a message of more than {MAX_MESSAGE_BYTES} bytes"
             raise WebSocketError("message_too_big", reason, TOO_BIG)
         # A final block ends the stream; an empty one follows, and the next message begins anew
         # (RFC 7692, 7.2.3.4).

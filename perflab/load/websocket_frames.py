@@ -17,6 +17,7 @@ from perflab.load.websocket_call import (
     CLOSE_TIMEOUT_S,
     GOING_AWAY,
     INTERNAL_ERROR,
+    MAX_MESSAGE_BYTES,
     MAX_WAITING_BYTES,
     MAX_WAITING_PONGS_BYTES,
     NO_CODE,
@@ -48,8 +49,7 @@ class _Connection:
     def __init__(self, call: Call) -> None:
         self._call = call
         self._listener = call.listener
-        self._limit = call.limit
-        self._pieces = Pieces(call.limit)
+        self._pieces = Pieces()
         self._deflate: Deflate | None = None
         self.transport: Any = None
         self.over = asyncio.Event()
@@ -66,7 +66,7 @@ class _Connection:
         """Check what the server's handshake agrees to (RFC 6455, 4.1)."""
         answers = headers.getall("Sec-WebSocket-Extensions", [])
         if self._call.deflate:
-            self._deflate = Deflate(agreed(answers), self._limit)
+            self._deflate = Deflate(agreed(answers))
         elif answers:
             raise WebSocketError("handshake", f"nobody asked for {', '.join(answers)}")
         asked = {name.lower() for name in self._call.headers}
@@ -88,7 +88,7 @@ class _Connection:
             if opcode >= CLOSE:
                 self._control(frame, opcode)
                 return
-            if size > self._limit:
+            if size > MAX_MESSAGE_BYTES:
                 # Refused by picows, which reads on for as long as it takes to say so.
                 raise WebSocketError("message_too_big", f"a frame of {size} bytes", TOO_BIG)
             data = frame.get_payload_as_bytes()
@@ -191,18 +191,10 @@ class _Connection:
                 f"{MAX_WAITING_BYTES} may wait: send less, or wait for answers",
             )
 
-    def pause(self) -> None:
-        self.transport.underlying_transport.pause_reading()
-
-    def resume(self) -> None:
-        self.transport.underlying_transport.resume_reading()
-
     async def close(self, code: int = NORMAL) -> None:
         if not self.over.is_set():
             if not self._kind:
                 self._code = self._code or code
-            with contextlib.suppress(Exception):
-                self.resume()
             self._say_goodbye(code)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(CLOSE_TIMEOUT_S):
@@ -273,7 +265,7 @@ async def open_frames(call: Call) -> WebSocket:
             enable_auto_pong=False,
             # A redirect could leave the allow-list.
             max_redirects=0,
-            max_frame_size=call.limit,
+            max_frame_size=MAX_MESSAGE_BYTES,
             extra_headers=headers or None,
             logger_name=SILENT,
         )

@@ -20,6 +20,7 @@ import perflab as perflab_package
 from perflab.errors import LoadError, TargetRefused
 from perflab.load.columns import frame
 from perflab.paths import project_root
+from tests.load.processes import a_certificate, served
 
 TLS_SERVER = """
 import http.server, ssl, sys
@@ -35,13 +36,8 @@ SERVER = project_root() / "tests" / "load" / "server.py"
 
 @pytest.fixture
 def server() -> Iterator[tuple[str, int]]:
-    child = subprocess.Popen([sys.executable, str(SERVER), "0.002", "good"], stdout=subprocess.PIPE)
-    assert child.stdout is not None
-    yield f"http://127.0.0.1:{int(child.stdout.readline())}/", child.pid
-    os.kill(child.pid, signal.SIGCONT)
-    child.kill()
-    child.wait()
-    child.stdout.close()
+    with served("0.002", "good") as (port, pid):
+        yield f"http://127.0.0.1:{port}/", pid
 
 
 def perflab(
@@ -125,18 +121,11 @@ def test_unexpected_answers_are_told_by_their_status_line(server: tuple[str, int
 
 def test_a_certificate_that_is_not_trusted_is_told_in_the_words_of_tls(tmp_path: Path) -> None:
     certificate = tmp_path / "own.pem"
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
-         "-nodes", "-subj", "/CN=localhost", "-keyout", certificate, "-out", certificate,
-         "-addext", "subjectAltName=IP:127.0.0.1"],
-        check=True, capture_output=True,
-    )  # fmt: skip
-    text = certificate.read_text()
+    certificate.write_text("".join(each.read_text() for each in a_certificate(tmp_path)))
     child = subprocess.Popen(
         [sys.executable, "-c", TLS_SERVER, str(certificate)], stdout=subprocess.PIPE
     )
     assert child.stdout is not None
-    assert "PRIVATE KEY" in text
     try:
         url = f"https://127.0.0.1:{int(child.stdout.readline())}/"
         out, _ = perflab(url, "--users", "1", "-n", "5", code=4)

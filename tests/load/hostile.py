@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import hashlib
-import os
 import socket
 import struct
 import threading
@@ -21,7 +20,6 @@ import uvloop
 
 from perflab.load.client import LeanClient
 from perflab.load.exchange import Exchange
-from perflab.load.generator import Generator
 from perflab.load.life_cycle import Connections
 from perflab.load.outcome import ERRORS
 from perflab.load.prepared import Prepared
@@ -260,17 +258,6 @@ def peak_bytes(pid: int) -> int:
     """Return the most memory that a process ever had."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
-
-
-@contextmanager
-def a_worker() -> Iterator[Generator]:
-    """Start a load worker that does not go before the servers it loads."""
-    made = Generator(sorted(os.sched_getaffinity(0))[-1:], {}, real_time=False)
-    try:
-        made.start()
-        yield made
-    finally:
-        made.close()
 
 
 @contextmanager

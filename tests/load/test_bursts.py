@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +11,12 @@ import pytest
 
 from perflab.instruments.requests import request_columns
 from perflab.load.failure_causes import causes, in_words
-from perflab.load.generator import Generator
-from perflab.load.outcome import CODES
 from perflab.load.result import LoadResult
 from perflab.load.selfcheck import check
 from perflab.load.workload import Arrivals, Burst, ClosedLoop, Request, Scripted, Workload
 from tests.load.hostile import Hostile, Part, Script, beside
 from tests.load.planted import BEGIN_NS, S, load_result
+from tests.load.processes import a_worker
 
 USERS = 100
 SCRIPT = """
@@ -80,17 +78,6 @@ def test_a_load_in_which_all_time_out_is_refused_unless_that_is_an_answer(tmp_pa
     assert in_words(causes(result)).startswith("100 x timeout")
 
 
-def test_what_else_fails_is_refused_as_ever(tmp_path: Path) -> None:
-    result = downloads(tmp_path, 300.0, timed_out=USERS - 2)
-    rows = result.rows[0].copy()
-    rows["error"][-2:] = CODES["reset"]
-    (tmp_path / "0" / "requests.rows").write_bytes(rows.tobytes())
-    again = LoadResult(**{**vars(downloads(tmp_path / "x", 1.0)), "folder": tmp_path})
-    judged = check(again, burst(may_time_out=True))
-    (reason,) = [each for each in judged.reasons if each.code == "server.failures"]
-    assert reason.text.startswith("2 of 100 requests failed: 2 x reset")
-
-
 def test_a_client_that_was_late_is_refused_though_all_timed_out(tmp_path: Path) -> None:
     result = downloads(tmp_path, 1.0, lag_ms=150.0, timed_out=USERS)
     assert "generator.lag" in told(result, burst(may_time_out=True))
@@ -124,13 +111,8 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def loaded(work: Workload, answers: Script) -> LoadResult:
-    generator = Generator(sorted(os.sched_getaffinity(0))[-1:], {}, real_time=False)
-    with beside(Hostile([answers])) as url:
-        generator.start()
-        try:
-            return generator.run(work, url)
-        finally:
-            generator.close()
+    with beside(Hostile([answers])) as url, a_worker() as generator:
+        return generator.run(work, url)
 
 
 SLOW = Script((Part(ANSWER), Part(bytes(50_000), 0.6)), end="keep")

@@ -10,18 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perflab.instruments import Chunks
 from perflab.instruments.chunks import chunk_columns
 from perflab.load.chunk_record import FILE, NOTHING, ROW
 from perflab.load.chunk_times import ChunkTimes, times_of_chunks
-from perflab.load.outcome import CODES
 from perflab.load.report import summary
 from perflab.load.result import LoadResult
 from perflab.load.selfcheck import check
 from perflab.load.summary_table import table
 from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.recordings.responses import STREAMS, named
-from perflab.stacks.plan import StackPlan
 from tests.load.planted import BEGIN_NS, S, load_result
 
 MS = 1_000_000
@@ -131,14 +128,6 @@ def test_stalls_of_the_client_are_held_against_the_gaps_they_lie_in(tmp_path: Pa
     assert 1 <= int((gaps.late > 20 * MS).sum()) <= 2
 
 
-def test_a_load_without_streams_has_none_of_these_numbers(tmp_path: Path) -> None:
-    result = load_result(tmp_path, np.linspace(0.4, 5, 40))
-    assert times_of_chunks(result) is None
-    shown = summary(result, STREAM, check(result, STREAM))
-    assert not any("chunk" in name for name in shown)
-    assert "chunk" not in table(shown)
-
-
 def test_the_summary_says_how_many_chunks_came_with_the_one_before(tmp_path: Path) -> None:
     result = planted(tmp_path)
     shown = summary(result, STREAM, check(result, STREAM))
@@ -153,15 +142,3 @@ def test_the_instrument_gives_columns_that_are_declared_responses(tmp_path: Path
     for response in STREAMS:
         assert response.name in columns
         assert named(STREAMS, response.name) == response
-
-
-def test_the_instrument_says_where_nothing_is_streamed() -> None:
-    silent = STREAM.model_copy(update={"request": Request()})
-    stack = StackPlan.model_construct(nodes=())
-    assert list(Chunks().obstacles(stack, STREAM)) == []
-    assert "no answer is streamed" in next(iter(Chunks().obstacles(stack, silent)))
-
-
-def test_error_classes_of_streams_stand_behind_the_older_ones() -> None:
-    # Raw recordings hold their places.
-    assert CODES["body_file"] + 1 == CODES["stream_short"]

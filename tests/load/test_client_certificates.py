@@ -15,6 +15,7 @@ import pytest
 from perflab.errors import ParameterError
 from perflab.load import once
 from perflab.load.options import LoadOptions
+from tests.load.processes import a_certificate
 
 WORD = "PERFLAB_TEST_KEY_WORD"
 
@@ -23,20 +24,11 @@ def openssl(*words: str) -> None:
     subprocess.run(["openssl", *words], check=True, capture_output=True)
 
 
-def pair(folder: Path, name: str) -> tuple[str, str]:
-    cert, key = str(folder / f"{name}.pem"), str(folder / f"{name}.key")
-    openssl(
-        "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-keyout", key, "-out", cert,
-        "-subj", f"/CN={name}", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
-    )  # fmt: skip
-    return cert, key
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("mtls")
     for name in ("server", "client", "other"):
-        pair(folder, name)
+        a_certificate(folder, name)
     key = str(folder / "client.key")
     locked = str(folder / "locked.key")
     openssl("rsa", "-aes256", "-in", key, "-out", locked, "-passout", "pass:geheim")
@@ -89,15 +81,6 @@ def test_every_client_shows_its_certificate(
     for client in ("aiohttp", "httpx"):
         made = plain.model_copy(update={"client": client})
         assert once.carry_out(made, url, workers=1).shown["errors"] == 0
-
-
-@pytest.mark.slow
-def test_without_one_the_server_refuses_and_that_is_the_servers_answer(
-    folder: Path, url: str
-) -> None:
-    shown = once.send(url, workers=1, **given(folder))
-    assert shown["errors"] == shown["requests"] == 4
-    assert set(shown["errors_by_class"]) <= {"tls", "closed", "reset"}
 
 
 @pytest.mark.slow

@@ -121,20 +121,6 @@ def test_a_cookie_of_a_redirect_goes_with_the_request_that_follows_it() -> None:
     assert "\r\nCookie: s=7\r\n" in heads[1]
 
 
-def test_rows_of_data_go_on_in_turn_and_redirects_repeat_the_row_that_was_sent() -> None:
-    def answer(head: str) -> bytes:
-        if "/to" in head:
-            return answered()
-        return answered("Set-Cookie: s=1; Path=/", "Location: /to", status="307 Temporary")
-
-    turn = Request(path="/row", data=({"n": 1}, {"n": 2}), headers={"X-Row": "$n"}, redirects=1)
-    # One prepared request for all, as the users of a load have it.
-    heads, outcomes = run(_seen(answer, [(0, turn), (1, turn)], one=True))
-    assert outcomes == ["", ""]
-    rows = [head.partition("X-Row: ")[2][0] for head in heads]
-    assert rows == ["1", "1", "2", "2"]
-
-
 def test_options_for_cookies_are_checked_before_the_start() -> None:
     def made(**words: Any) -> Any:
         return LoadOptions.of({"url": "http://127.0.0.1:9/", **words}).workload()

@@ -88,12 +88,6 @@ def test_a_client_that_stood_still_starts_late_what_was_planned_meanwhile() -> N
     assert max(each.done_ns - each.planned_ns for each in found) == 302 * MS
 
 
-def test_what_is_planned_for_the_warm_up_is_warm_up_though_it_is_sent_later() -> None:
-    found = opened(World(stall=(100 * MS, 600 * MS)), OPEN)
-    stages = {each.planned_ns: each.stage for each in found}
-    assert all(stage == (WARMUP if at < 250 * MS else MEASURE) for at, stage in stages.items())
-
-
 def test_what_a_stop_leaves_of_a_schedule_is_counted() -> None:
     world = World()
     open_driver.clock = world.clock
@@ -275,12 +269,6 @@ def test_what_a_script_does_after_the_last_answer_is_its_own_time(tmp_path: Path
         assert after.planned_ns == before.done_ns + 20 * MS + 50 * MS
 
 
-def test_a_scripted_pace_does_not_drift(tmp_path: Path) -> None:
-    found = acted(World(late_ns=7 * MS, handling_ns=3 * MS), "Paced", tmp_path)
-    firsts = [each.planned_ns for each in found if each.template == 0]
-    assert firsts == [number * 50 * MS for number in range(1, 20)]
-
-
 @pytest.mark.parametrize("kind", ["Paced", "Pausing"])
 def test_the_first_request_of_an_action_is_planned_for_the_action_and_further_ones_follow(
     tmp_path: Path, kind: str
@@ -289,9 +277,3 @@ def test_the_first_request_of_an_action_is_planned_for_the_action_and_further_on
     for first, second in zip(found[::2], found[1::2], strict=False):
         assert first.started_ns - first.planned_ns == 7 * MS
         assert second.planned_ns == first.done_ns
-
-
-def test_scripted_users_join_one_after_the_other(tmp_path: Path) -> None:
-    found = acted(World(), "Paced", tmp_path, users=4, join_s=0.1)
-    firsts = [min(each.planned_ns for each in found if each.user == user) for user in range(4)]
-    assert firsts == [50 * MS + number * 100 * MS for number in range(4)]

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,12 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perflab.instruments.failure_threshold import FailureThreshold, stop_columns
+from perflab.instruments.failure_threshold import stop_columns
 from perflab.load import columns
 from perflab.load.failure_stop import FailureStop, mark
-from perflab.load.generator import Generator
 from perflab.load.merging import found_stop
-from perflab.load.outcome import AFTER, AFTER_STOP, CODES, MEASURE, WARMUP
+from perflab.load.outcome import AFTER_STOP, CODES, MEASURE, WARMUP
 from perflab.load.report import summary
 from perflab.load.result import LoadResult
 from perflab.load.selfcheck import check
@@ -27,8 +23,8 @@ from perflab.load.status import Status, status_of
 from perflab.load.summary_table import WIDTH, table
 from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, StopRules, Workload
 from perflab.recordings.responses import STOPS
-from perflab.stacks.plan import StackPlan
 from tests.load.planted import BEGIN_NS, S, load_result
+from tests.load.processes import a_worker, served
 
 
 def written(folder: Path, done: list[int], errors: list[str], stages: list[int]) -> None:
@@ -62,12 +58,6 @@ def test_what_the_loads_own_end_cut_off_is_no_failure_and_fewer_change_nothing(
     assert mark(tmp_path, 1, 2) == 0
     assert stages_of(tmp_path / "0") == [MEASURE] * 3
     assert mark(tmp_path, 1, 1) == 10
-
-
-def test_what_keeps_a_load_up_keeps_its_stage(tmp_path: Path) -> None:
-    written(tmp_path / "0", [10, 20, 30], ["reset", "", ""], [MEASURE, AFTER, MEASURE])
-    assert mark(tmp_path, 1, 1) == 10
-    assert stages_of(tmp_path / "0") == [MEASURE, AFTER, AFTER_STOP]
 
 
 @pytest.mark.parametrize("stopped", ["interrupted", "a service died"])
@@ -177,35 +167,16 @@ def test_a_stop_after_the_last_user_s_end_is_a_bound_and_not_no_users(tmp_path: 
     assert found["users_at_stop_at_least"] == over.requests["user"].nunique() > 0
 
 
-def test_the_instrument_says_where_no_number_of_failures_ends_the_load() -> None:
-    stack = StackPlan.model_construct(nodes=())
-    assert list(FailureThreshold().obstacles(stack, WORK)) == []
-    endless = WORK.model_copy(update={"stop": StopRules()})
-    assert "StopRules(failures=5)" in next(iter(FailureThreshold().obstacles(stack, endless)))
-
-
 @pytest.fixture
 def failing() -> Iterator[tuple[str, int]]:
     """Yield the address of a server that takes 0.1 s, and after how many answers it fails."""
-    child = subprocess.Popen(
-        [sys.executable, str(Path(__file__).with_name("server.py")), "0.1", "fail_from:12"],
-        stdout=subprocess.PIPE,
-    )
-    assert child.stdout is not None
-    yield f"http://127.0.0.1:{int(child.stdout.readline())}", 12
-    child.kill()
-    child.wait()
-    child.stdout.close()
+    with served("0.1", "fail_from:12") as (port, _):
+        yield f"http://127.0.0.1:{port}", 12
 
 
 def sent(workers: int, workload: Workload, url: str) -> LoadResult:
-    core = max(os.sched_getaffinity(0))
-    generator = Generator([core] * workers, {}, real_time=False)
-    try:
-        generator.start()
+    with a_worker(workers) as generator:
         return generator.run(workload, url)
-    finally:
-        generator.close()
 
 
 REFUSALS = {"server.failures", "load.incomplete", "load.unsent", "load.short", "client.failures"}

@@ -4,52 +4,37 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from contextlib import ExitStack
 
 import pytest
 
 from perflab.errors import LoadError, TargetRefused
 from perflab.load.generator import Generator
-from perflab.load.head import parse_server_timing
 from perflab.load.selfcheck import check
 from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, Workload
+from tests.load.processes import a_worker, served
 
 Serve = Callable[[float, str], tuple[str, int]]
 
 
 @pytest.fixture
 def serve() -> Iterator[Serve]:
-    children = []
+    with ExitStack() as stack:
 
-    def start(delay_s: float = 0.0, mode: str = "good") -> tuple[str, int]:
-        child = subprocess.Popen(
-            [sys.executable, str(Path(__file__).with_name("server.py")), str(delay_s), mode],
-            stdout=subprocess.PIPE,
-        )
-        children.append(child)
-        assert child.stdout is not None
-        return f"http://127.0.0.1:{int(child.stdout.readline())}", child.pid
+        def start(delay_s: float = 0.0, mode: str = "good") -> tuple[str, int]:
+            port, pid = stack.enter_context(served(str(delay_s), mode))
+            return f"http://127.0.0.1:{port}", pid
 
-    yield start
-    for child in children:
-        os.kill(child.pid, signal.SIGCONT)
-        child.kill()
-        child.wait()
-        if child.stdout is not None:
-            child.stdout.close()
+        yield start
 
 
 @pytest.fixture
 def generator() -> Iterator[Generator]:
-    made = Generator(sorted(os.sched_getaffinity(0))[-1:], {})
-    made.start()
-    yield made
-    made.close()
+    with a_worker(real_time=True) as made:
+        yield made
 
 
 def workload(**arrivals: object) -> Workload:
@@ -116,11 +101,6 @@ def test_errors_are_recorded_by_class_and_make_the_trial_invalid(
         assert set(result.requests["error"]) == {kind}
         reasons = check(result, workload()).reasons
         assert any("200 of 200 requests failed" in reason for reason in reasons)
-
-
-def test_nobody_listening_is_a_connect_error(generator: Generator) -> None:
-    result = generator.run(workload(), "http://127.0.0.1:9")
-    assert set(result.requests["error"]) == {"connect"}
 
 
 @pytest.mark.alone
@@ -199,17 +179,6 @@ def test_library_clients_give_up_what_waits_when_an_open_load_ends(
     assert (result.requests["error"] == "unsent").sum() > 20
 
 
-def test_users_with_long_pauses_keep_a_load_going_for_its_time(
-    serve: Serve, generator: Generator
-) -> None:
-    url, _ = serve(0.0, "good")
-    work = workload(users=2, requests=0, warmup_requests=0, duration_s=1.0, think_time_s=30)
-    result = generator.run(work, url)
-    assert len(result.requests) == 2
-    assert result.lasted_s >= 1.0
-    assert not any("the load ended after" in each for each in check(result, work).reasons)
-
-
 def test_a_load_that_its_bound_cuts_short_is_refused(serve: Serve, generator: Generator) -> None:
     url, _ = serve(0.01, "good")
     work = workload(requests=0, warmup_requests=0, duration_s=5.0, max_duration_s=0.5)
@@ -228,18 +197,6 @@ def test_time_and_count_together_end_a_load_by_whichever_comes_first(
         assert result.unsent == 0
         reasons = check(result, work).reasons
         assert not any("planned" in each for each in reasons)
-
-
-def test_one_user_on_two_workers_sends_everything(serve: Serve) -> None:
-    url, _ = serve(0.0, "good")
-    generator = Generator(sorted(os.sched_getaffinity(0))[-1:] * 2, {}, real_time=False)
-    try:
-        generator.start()
-        work = workload(users=1, requests=50, warmup_requests=3)
-        result = generator.run(work, url)
-    finally:
-        generator.close()
-    assert (len(result.requests), result.unsent) == (53, 0)
 
 
 def stopped_for(pid: int, seconds: float) -> None:
@@ -288,11 +245,6 @@ def test_a_starved_client_of_a_closed_loop_is_flagged(serve: Serve, generator: G
     reasons = check(result, work).reasons
     assert any(str(each).startswith(("generator lag", "event-loop delay")) for each in reasons)
     assert {each.side for each in reasons} == {"client"}
-
-
-def test_server_timing_is_read_leniently() -> None:
-    header = 'pool;dur=1.5, commit;desc="x";dur="2", broken;dur=x, cache'
-    assert parse_server_timing(header) == {"pool": 1.5, "commit": 2.0}
 
 
 @pytest.mark.alone

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import os
-import resource
 import socket
 import ssl
-import time
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from perflab.load.client import LeanClient
 from perflab.load.dialled import kind_of
-from perflab.load.exchange import Exchange
-from perflab.load.life_cycle import Connections
 from perflab.load.outcome import ERRORS
-from perflab.load.prepared import Prepared
-from perflab.load.targets import split
 from perflab.load.workload import Request
 from tests.examples import examples
 from tests.load.hostile import OK, End, Hostile, Part, Script, Seen, check, on_uvloop, play, send
@@ -137,32 +129,6 @@ def test_no_socket_is_left_behind() -> None:
     assert after - before <= 1
 
 
-@pytest.mark.parametrize(
-    ("script", "kind"),
-    [
-        (Script((), "close", reads=False), "closed"),
-        (Script((), "close"), "closed"),
-        (Script((), "reset"), "reset"),
-        (Script((Part(b"HTTP/1.1 20"),), "close"), "truncated"),
-        (Script((Part(OK[:-1]),), "close"), "truncated"),
-        (Script((Part(OK[:-1]),), "hang"), "timeout"),
-        (Script((Part(b"HTTP/1.1 200 OK\r\n", 0.05), Part(b"", 0.05)), "reset"), "reset"),
-        (Script((Part(OK[:-1], 0.02), Part(b"", 0.05)), "reset"), "reset"),
-        (Script((), "hang"), "timeout"),
-        (Script((Part(b"garbage\r\n\r\n"),), "close"), "protocol"),
-        (Script((Part(OK + OK),), "close"), "protocol"),
-        (Script((Part(b"HTTP/1.1 200 OK\r\nA: " + b"x" * 100_000),), "hang"), "head_too_large"),
-        (Script((Part(b"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n"),), "keep"), "status"),
-        (Script((Part(OK),), "keep"), ""),
-        (Script((Part(b"HTTP/1.1 200 OK\r\n\r\nto the end"),), "close"), ""),
-    ],
-)
-def test_each_way_to_fail_has_its_class(script: Script, kind: str) -> None:
-    seen = on_uvloop(lambda: play([script], 3, timeout_s=0.3))
-    check(seen, 3)
-    assert seen.errors == [kind] * 3
-
-
 @pytest.mark.parametrize("end", ["close", "reset"])
 @pytest.mark.parametrize("sticky", [False, True])
 def test_a_connection_that_ends_between_requests_is_opened_again(end: End, sticky: bool) -> None:
@@ -204,36 +170,6 @@ def test_users_keep_their_connections_and_share_none(count: int) -> None:
     assert connections == len(kept) == count
 
 
-def test_what_comes_slowly_counts_from_first_to_last_byte() -> None:
-    parts = tuple(Part(OK[place : place + 1], 0.003) for place in range(len(OK)))
-    seen = on_uvloop(lambda: play([Script(parts, "keep")], 1))
-    exchange = seen.exchanges[0]
-    assert seen.outcomes == [("", 200, 2)]
-    assert exchange.done_ns - exchange.first_byte_ns > 0.1e9
-
-
-def test_a_listener_that_ends_before_it_accepts_is_a_reset() -> None:
-    async def work() -> Seen:
-        held = socket.create_server(("127.0.0.1", 0))
-        asyncio.get_running_loop().call_later(0.03, held.close)
-        return await send(f"http://127.0.0.1:{held.getsockname()[1]}/", 3, together=True)
-
-    seen = on_uvloop(work)
-    check(seen, 3)
-    assert seen.errors == ["reset"] * 3
-
-
-@pytest.mark.parametrize(
-    "head", [b"HTTP/1.1 200 OK\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 999999999999\r\n\r\n"]
-)
-def test_a_body_without_an_end_is_a_timeout(head: bytes) -> None:
-    script = Script((Part(head), *[Part(b"x" * 65_536)] * 1_000_000), "close")
-    seen = on_uvloop(lambda: play([script], 1, timeout_s=0.2))
-    check(seen, 1)
-    assert seen.errors == ["timeout"]
-    assert seen.exchanges[0].bytes > 65_536
-
-
 def test_nobody_listening_is_connect_and_does_not_recurse() -> None:
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
@@ -243,16 +179,6 @@ def test_nobody_listening_is_connect_and_does_not_recurse() -> None:
     assert set(seen.errors) == {"connect"}
 
 
-def test_a_full_backlog_is_a_timeout() -> None:
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        held.listen(0)
-        url = f"http://127.0.0.1:{held.getsockname()[1]}/"
-        seen = on_uvloop(lambda: send(url, 4, together=True, timeout_s=0.3))
-    check(seen, 4)
-    assert set(seen.errors) == {"timeout"}
-
-
 def test_a_name_that_does_not_exist_is_dns(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any, **__: Any) -> None:
         raise socket.gaierror(socket.EAI_NONAME, "unknown")
@@ -260,14 +186,6 @@ def test_a_name_that_does_not_exist_is_dns(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
     seen = on_uvloop(lambda: send("http://no.such.host/", 2, allowed=("no.such.host",)))
     assert seen.errors == ["dns", "dns"]
-
-
-def test_a_server_that_does_not_read_a_large_body_is_a_timeout() -> None:
-    request = Request(method="POST", body="x" * 8_000_000)
-    seen = on_uvloop(
-        lambda: play([Script((), "hang", reads=False)], 1, request=request, timeout_s=0.4)
-    )
-    assert seen.errors == ["timeout"]
 
 
 def test_an_answer_before_the_request_was_sent_is_taken_and_the_connection_dropped() -> None:
@@ -294,19 +212,6 @@ def test_a_refusal_before_the_request_was_sent_is_read_or_counted_as_reset(end: 
     assert seen.outcomes == [("status", 413, 200_000)] * 3
 
 
-def test_a_large_body_arrives_whole() -> None:
-    async def work() -> tuple[Seen, bytes]:
-        hostile = Hostile([Script((Part(OK),), "keep")])
-        async with hostile as url:
-            body = "".join(str(number % 10) for number in range(5_000_000))
-            seen = await send(url, 1, request=Request(method="POST", body=body))
-            return seen, hostile.requests[0]
-
-    seen, request = on_uvloop(work)
-    assert seen.errors == [""]
-    assert request.endswith(b"".join(b"%d" % (number % 10) for number in range(5_000_000)))
-
-
 @pytest.mark.parametrize(
     ("error", "kind"),
     [
@@ -324,33 +229,3 @@ def test_a_large_body_arrives_whole() -> None:
 )
 def test_what_the_system_refuses_has_its_class(error: OSError | ValueError, kind: str) -> None:
     assert ERRORS[kind_of(error, "connect")] == kind
-
-
-def test_a_process_without_files_left_says_so_and_recovers() -> None:
-    async def work() -> list[str]:
-        loop = asyncio.get_running_loop()
-        kinds: list[str] = []
-        async with Hostile([Script((Part(OK),), "keep")]) as url:
-            client = LeanClient(loop, Connections(most=10))
-            prepared = Prepared(Request(), split(url)[0])
-            exchange = Exchange(prepared, 0, lambda done: kinds.append(ERRORS[done.error]))
-            limits = resource.getrlimit(resource.RLIMIT_NOFILE)
-            used = max(int(path.name) for path in Path("/proc/self/fd").iterdir())
-            spare = [os.dup(0) for _ in range(used)]
-            resource.setrlimit(resource.RLIMIT_NOFILE, (max(spare) + 1, limits[1]))
-            try:
-                exchange.started_ns = time.monotonic_ns()
-                client.submit(exchange)
-                await asyncio.sleep(0.02)
-            finally:
-                resource.setrlimit(resource.RLIMIT_NOFILE, limits)
-                for file in spare:
-                    os.close(file)
-            exchange.started_ns = time.monotonic_ns()
-            client.submit(exchange)
-            await asyncio.sleep(0.05)
-            await client.close()
-        return kinds
-
-    kinds = on_uvloop(work)
-    assert kinds == ["files", ""]

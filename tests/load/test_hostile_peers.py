@@ -10,8 +10,9 @@ import pytest
 from perflab.load.generator import Generator
 from perflab.load.result import LoadResult
 from perflab.load.workload import Burst, Request, Workload
-from tests.load.hostile import OK, Hostile, Part, Script, a_worker, beside, peak_bytes
+from tests.load.hostile import Hostile, Script, beside, peak_bytes
 from tests.load.hostile_http import PEERS, Peer
+from tests.load.processes import a_worker
 
 TIMEOUT_S = 2.0
 OVERTIME_S = 5.0
@@ -70,31 +71,6 @@ def check(result: LoadResult, peers: Sequence[Peer], client: str) -> None:
     assert found == {peer.name: peer.outcome_for(client) for peer in peers}
     took_s = (table["done_ns"].max() - table["planned_ns"].min()) / 1e9
     assert took_s < TIMEOUT_S + OVERTIME_S
-
-
-def test_there_are_seventy_of_them_each_with_a_name_of_its_own() -> None:
-    assert len({peer.name for peer in PEERS}) == len(PEERS) >= 70
-
-
-UNREAD = [
-    (Script((), "close", reads=False), {"closed", "reset"}),
-    (Script((), "reset", reads=False), {"closed", "connect", "reset"}),
-    (Script((), "hang", reads=False), {"timeout"}),
-    # An answer to a request that was not read, and was it sent? Either reading is one.
-    (Script((Part(OK),), "close", reads=False), {"", "reset", "closed", "protocol"}),
-]
-
-
-@pytest.mark.parametrize("client", CLIENTS)
-@pytest.mark.parametrize(("script", "kinds"), UNREAD)
-def test_a_server_that_reads_no_request_is_counted_once(
-    generator: Generator, client: str, script: Script, kinds: set[str]
-) -> None:
-    with beside(Hostile([script])) as url:
-        result = load(generator, url, client, ["a", "b"])
-    assert len(result.requests) == 2
-    assert set(result.requests["error"]) <= kinds
-    result.discard()
 
 
 @pytest.mark.parametrize("client", CLIENTS)

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import socket
 import ssl
-import subprocess
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -16,22 +13,12 @@ import pytest
 from perflab.load.workload import Workload
 from tests.load.hostile import OK, End, Hostile, Part, Script, Seen, check, on_uvloop, send
 from tests.load.meter import Meter, drive, patterned
+from tests.load.processes import a_certificate
 
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    folder = tmp_path_factory.mktemp("tls")
-    key, cert = folder / "key.pem", folder / "cert.pem"
-    subprocess.run(
-        [
-            "openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
-            "-keyout", str(key), "-out", str(cert), "-subj", "/CN=localhost",
-            "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
-        ],
-        check=True,
-        capture_output=True,
-    )  # fmt: skip
-    return key, cert
+    return a_certificate(tmp_path_factory.mktemp("tls"))
 
 
 async def over_tls(
@@ -77,56 +64,6 @@ def test_a_plain_server_on_https_is_a_tls_error() -> None:
     assert on_uvloop(work).errors == ["tls"]
 
 
-def test_a_tls_server_whose_backlog_is_full_is_a_timeout(certificate: tuple[Path, Path]) -> None:
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        held.listen(0)
-        url = f"https://127.0.0.1:{held.getsockname()[1]}/"
-        options = {"together": True, "timeout_s": 0.3, "ca_file": str(certificate[1])}
-        seen = on_uvloop(lambda: send(url, 4, **options))
-    check(seen, 4)
-    assert set(seen.errors) == {"timeout"}
-
-
-def test_tls_to_a_server_that_is_slow_to_connect_works(certificate: tuple[Path, Path]) -> None:
-    # Beyond loopback connect returns before there is a connection: so does it here, until the
-    # kernel tries again after a second, because the backlog is full at first.
-    async def work() -> Seen:
-        loop = asyncio.get_running_loop()
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(certificate[1], certificate[0])
-        with socket.socket() as listening:
-            listening.bind(("127.0.0.1", 0))
-            listening.listen(0)
-            where = listening.getsockname()
-            filling = [socket.socket() for _ in range(2)]
-            for one in filling:
-                one.setblocking(False)
-                one.connect_ex(where)
-
-            async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-                with contextlib.suppress(OSError, asyncio.IncompleteReadError):
-                    await reader.readuntil(b"\r\n\r\n")
-                    writer.write(OK)
-                writer.close()
-
-            async def accept() -> asyncio.Server:
-                await asyncio.sleep(0.1)
-                for one in filling:
-                    one.close()
-                listening.setblocking(False)
-                return await asyncio.start_server(answer, sock=listening.dup(), ssl=context)
-
-            accepting = loop.create_task(accept())
-            try:
-                options = {"timeout_s": 4.0, "ca_file": str(certificate[1])}
-                return await send(f"https://127.0.0.1:{where[1]}/", 1, **options)
-            finally:
-                (await accepting).close()
-
-    assert on_uvloop(work).errors == [""]
-
-
 def test_certificates_that_cannot_be_read_or_name_another_host_are_tls_errors(
     certificate: tuple[Path, Path], tmp_path: Path
 ) -> None:
@@ -159,12 +96,6 @@ def test_a_server_that_is_silent_in_the_handshake_is_a_timeout() -> None:
     seen = on_uvloop(work)
     check(seen, 2)
     assert seen.errors == ["timeout", "timeout"]
-
-
-def test_a_tls_server_on_http_is_a_protocol_error(certificate: tuple[Path, Path]) -> None:
-    seen = on_uvloop(lambda: over_tls(certificate, 2, scheme="http", timeout_s=0.3))
-    check(seen, 2)
-    assert set(seen.errors) <= {"protocol", "closed", "reset"}
 
 
 @pytest.mark.parametrize("client", ["lean", "aiohttp", "httpx"])

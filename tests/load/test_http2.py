@@ -17,6 +17,7 @@ from perflab.load.http2_client import ask_for_http2
 from perflab.load.options import LoadOptions
 from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.paths import project_root
+from tests.load.processes import a_certificate
 
 SERVER = project_root() / "tests" / "load" / "hypercorn_server.py"
 OVER_HTTP2 = Workload(request=Request(), arrivals=ClosedLoop(users=2, requests=9), client="http2")
@@ -24,17 +25,8 @@ OVER_HTTP2 = Workload(request=Request(), arrivals=ClosedLoop(users=2, requests=9
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
-    folder = tmp_path_factory.mktemp("h2")
-    key, cert = str(folder / "key.pem"), str(folder / "cert.pem")
-    subprocess.run(
-        [
-            "openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
-            "-keyout", key, "-out", cert, "-subj", "/CN=localhost",
-            "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
-        ],
-        check=True, capture_output=True,
-    )  # fmt: skip
-    return cert, key
+    key, cert = a_certificate(tmp_path_factory.mktemp("h2"))
+    return str(cert), str(key)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from perflab.load.life_cycle import Connections
-from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, Workload
+from perflab.load.workload import ClosedLoop, Workload
 from tests.load.meter import Meter, drive, on_loop
 
 CLOSED = ClosedLoop(users=1, requests=1)
@@ -103,13 +103,6 @@ def test_churn_by_share_closes_after_that_share_of_requests() -> None:
     assert loads(measured(crowd(churn_share=1.0), 5)) == [1] * 5
 
 
-def test_the_cap_holds_over_all_rules() -> None:
-    meter = measured(crowd(8, most=3, requests=2), 5)
-    assert meter.most_open == 3
-    assert sum(loads(meter)) == 40
-    assert max(loads(meter)) == 2
-
-
 @pytest.mark.parametrize("client", ["aiohttp", "httpx"])
 def test_library_clients_keep_what_they_can(client: str) -> None:
     assert loads(measured(crowd(client=client), 5)) == [5]
@@ -169,9 +162,3 @@ def test_each_worker_has_its_part() -> None:
     assert [each.churn_per_s for each in parts] == [5, 5]
     assert [each.most for each in parts] == [4, 3]
     assert all(each.requests == 3 for each in parts)
-
-
-def test_an_open_loop_has_the_same_life_cycle() -> None:
-    arrivals = OpenLoop(stages=(Stage(rate=10, duration_s=1),))
-    work = Workload(request=Request(), arrivals=arrivals, connections=Connections(requests=4))
-    assert loads(measured(work, 10)) == [4, 4, 2]

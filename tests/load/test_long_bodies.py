@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import gc
-import os
 import socket
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,10 +17,10 @@ from perflab.load.body import Wanted
 from perflab.load.client import LeanClient
 from perflab.load.exchange import Exchange
 from perflab.load.head import BadResponse
-from perflab.load.long_body import BUFFER_BYTES, PASSED_BYTES, Landing
 from perflab.load.outcome import ERRORS
 from perflab.load.prepared import Prepared
 from perflab.load.response import ResponseReader
+from perflab.load.sending import BUFFER_BYTES, PASSED_BYTES, Landing
 from perflab.load.targets import split
 from perflab.load.workload import Request
 from tests.examples import examples
@@ -37,14 +34,6 @@ BODY = (PIECE * (LONG // len(PIECE) + 1))[:LONG]
 SUMMED = {"expect_bytes": LONG, "expect_crc32": crc32_of(LONG)}
 # The kernel lets go of bytes that are only counted; those that are summed arrive in a buffer.
 WAYS: dict[str, dict[str, Any]] = {"counted": {"expect_bytes": LONG}, "summed": SUMMED}
-
-
-def open_files() -> int:
-    return len(os.listdir("/proc/self/fd"))
-
-
-def resident_bytes() -> int:
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 async def ask(
@@ -135,28 +124,10 @@ def test_a_connection_goes_on_after_a_long_body(way: str) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_server_that_closes_every_connection_is_asked_again_on_a_new_one(way: str) -> None:
-    closing = HEAD.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
-    found, connections = asked([Script((Part(closing + BODY),))], *[WAYS[way]] * 3)
-    assert found == [("", LONG)] * 3
-    assert connections == 3
-
-
-@pytest.mark.parametrize("way", WAYS)
 def test_a_server_that_closes_in_the_body_truncates_it(way: str) -> None:
     scripts = [Script((Part(HEAD + BODY[:-1]),)), Script((Part(HEAD + BODY),))]
     found, _ = asked(scripts, *[WAYS[way]] * 2)
     assert found == [("truncated", LONG - 1), ("", LONG)]
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_more_than_the_length_is_no_answer(way: str) -> None:
-    scripts = [Script((Part(HEAD + BODY + b"and more"),)), Script((Part(HEAD + BODY),))]
-    found, connections = asked(scripts, *[WAYS[way]] * 2)
-    # What came in the same read is refused; what came later finds the connection idle, and ends it.
-    assert found[0][0] in ("protocol", "")
-    assert found[1] == ("", LONG)
-    assert connections == 2
 
 
 def test_what_stalls_in_the_body_times_out_and_mixes_with_nothing() -> None:
@@ -193,43 +164,6 @@ def test_bodies_that_share_a_buffer_are_summed_apart(flaw_at: int) -> None:
     assert [number for _, number in found] == [*sizes, LONG, LONG]
 
 
-@pytest.mark.slow
-def test_a_thousand_downloads_given_up_leave_nothing_behind() -> None:
-    rounds, users = 20, 50
-
-    async def once(client: LeanClient, url: str) -> list[tuple[str, int]]:
-        work = [asyncio.create_task(ask(client, url, [SUMMED])) for _ in range(users)]
-        while len(client._open) < users:
-            await asyncio.sleep(0.001)
-        await asyncio.sleep(0.05)
-        client.abort()
-        return [outcome for each in await asyncio.gather(*work) for outcome in each]
-
-    async def go() -> list[Any]:
-        seen: list[Any] = []
-        async with Meter() as url:
-            client = LeanClient(asyncio.get_running_loop())
-            try:
-                for _ in range(rounds):
-                    seen += await once(client, f"{url}/{1000 * LONG}")
-                    assert not client._open
-                    await asyncio.sleep(0.05)
-                    gc.collect()
-                    seen.append((open_files(), resident_bytes()))
-            finally:
-                await client.close()
-        return seen
-
-    seen = on_uvloop(go)
-    outcomes = [kind for kind, _ in seen if isinstance(kind, str)]
-    assert outcomes == ["aborted"] * (rounds * users)
-    files, memory = zip(*(each for each in seen if isinstance(each[0], int)), strict=True)
-    # The server's ends of the last round may still be open; those of all rounds may not.
-    assert max(files) - min(files) <= 2 * users
-    # 900 downloads after the first round of a hundred, each of which had a MiB under way.
-    assert memory[-1] - memory[1] < 16 * MIB
-
-
 @pytest.mark.parametrize("way", WAYS)
 def test_all_connections_of_a_worker_read_into_one_small_place(
     way: str, monkeypatch: pytest.MonkeyPatch
@@ -259,27 +193,3 @@ def test_all_connections_of_a_worker_read_into_one_small_place(
     # All but what came with the head, and no more at a time than the place holds.
     assert sum(numbers) > 8 * (LONG - MIB)
     assert max(numbers) <= (BUFFER_BYTES if way == "summed" else PASSED_BYTES)
-
-
-def test_where_the_kernel_lets_bytes_go_no_memory_is_touched() -> None:
-    landing = Landing()
-    ours, theirs = tcp_pair()
-    with ours, theirs:
-        reader = ResponseReader()
-        reader.feed(HEAD)
-        before = resident_bytes()
-        for place in range(0, LONG, MIB):
-            piece = BODY[place : place + MIB]
-            theirs.sendall(piece)
-            left = len(piece)
-            while left:
-                left -= landing.receive(ours, reader)
-        assert reader.complete
-        assert bytes(landing._nowhere[:1024]) == bytes(1024)
-        assert resident_bytes() - before < PASSED_BYTES
-
-
-def tcp_pair() -> tuple[socket.socket, socket.socket]:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        ours = socket.create_connection(listening.getsockname())
-        return ours, listening.accept()[0]

@@ -12,7 +12,7 @@ from perflab.load.capacity import judged
 from perflab.load.columns import latency_counts
 from perflab.load.options import LoadOptions
 from perflab.load.stopping import Progress, Watch
-from perflab.load.workload import ClosedLoop, Objective, Request, StopRules, Workload
+from perflab.load.workload import Objective, StopRules
 from tests.load.test_capacity import shown
 
 URL = "http://127.0.0.1:1/"
@@ -82,9 +82,3 @@ def test_a_step_is_judged_by_the_times_that_its_objective_is_about() -> None:
 def test_users_who_fell_behind_their_cycle_have_missed_an_objective_that_cannot_be_known() -> None:
     few = shown(first_chunk_ms={"p95": None}, offered_rps=None, throughput_rps=10.0, paced_rps=40.0)
     assert judged(40, few, [Objective.of_text("ttft_p95<500ms")]).missed == ("ttft_p95 unknown",)
-
-
-def test_an_objective_on_streams_is_no_part_of_what_is_sent() -> None:
-    plain = Workload(request=Request(), arrivals=ClosedLoop(users=1, duration_s=1))
-    assert Objective(percentile=99, below_ms=1).text == "p99<1ms/5s"
-    assert plain.stop.objectives == ()

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import resource
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,27 +13,19 @@ from perflab.load.generator import Generator
 from perflab.load.selfcheck import check
 from perflab.load.stopping import Progress
 from perflab.load.workload import ClosedLoop, Request, Workload
+from tests.load.processes import a_worker, served
 
 
 @pytest.fixture
 def url() -> Iterator[str]:
-    child = subprocess.Popen(
-        [sys.executable, str(Path(__file__).with_name("server.py")), "0.02", "good"],
-        stdout=subprocess.PIPE,
-    )
-    assert child.stdout is not None
-    yield f"http://127.0.0.1:{int(child.stdout.readline())}"
-    child.kill()
-    child.wait()
-    child.stdout.close()
+    with served("0.02", "good") as (port, _):
+        yield f"http://127.0.0.1:{port}"
 
 
 @pytest.fixture
 def generator() -> Iterator[Generator]:
-    made = Generator([max(os.sched_getaffinity(0))], {}, real_time=False)
-    made.start()
-    yield made
-    made.close()
+    with a_worker() as made:
+        yield made
 
 
 def test_users_beyond_the_limit_of_files_wait_for_a_connection_and_none_fails(

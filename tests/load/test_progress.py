@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from itertools import pairwise
 from pathlib import Path
@@ -15,7 +14,6 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from perflab.load import record
-from perflab.load.generator import Generator
 from perflab.load.payload import checksum
 from perflab.load.progress import Progress
 from perflab.load.result import LoadResult
@@ -23,6 +21,7 @@ from perflab.load.workload import Burst, ClosedLoop, Request, Workload
 from perflab.recordings.columns import PROGRESS
 from perflab.trials.summary import streamed_tables
 from tests.load.hostile import Hostile, Part, Script, beside
+from tests.load.processes import a_worker
 
 SIZE = 2_000_000
 BODY = bytes(SIZE)
@@ -44,13 +43,8 @@ def in_chunks(pause_s: float) -> Script:
 
 
 def loaded(script: Script, work: Workload, folder: Path) -> LoadResult:
-    generator = Generator(sorted(os.sched_getaffinity(0))[-1:], {}, real_time=False)
-    with beside(Hostile([script])) as url:
-        generator.start()
-        try:
-            return generator.run(work, url, folder=folder)
-        finally:
-            generator.close()
+    with beside(Hostile([script])) as url, a_worker() as generator:
+        return generator.run(work, url, folder=folder)
 
 
 def work(points: int, users: int = 2, requests: int = 4, **more: Any) -> Workload:

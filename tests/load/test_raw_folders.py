@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from perflab.host.temporary_folders import OWNER, PREFIX, remove_abandoned
+from perflab.host.temporary_folders import OWNER, remove_abandoned
 from perflab.load.record_place import keep, place, raw_folder
 from perflab.load.workload import Burst, Request, Workload
 from perflab.paths import project_root
@@ -61,21 +61,6 @@ def test_a_load_removes_what_killed_ones_left_and_nothing_of_those_that_run(
     assert used.is_dir()
     assert own.is_dir()
     assert {own, used} == set(tmp_path.iterdir())
-
-
-def test_what_names_no_owner_is_left_alone(tmp_path: Path) -> None:
-    unnamed, begun = tmp_path / f"{PREFIX}unnamed", tmp_path / f"{PREFIX}begun"
-    for folder in (unnamed, begun):
-        folder.mkdir()
-    (begun / OWNER).write_text("")
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    (elsewhere / OWNER).write_text("of another boot/1/1")
-    (tmp_path / f"{PREFIX}link").symlink_to(elsewhere)
-    remove_abandoned()
-    assert unnamed.is_dir()
-    assert begun.is_dir()
-    assert (elsewhere / OWNER).exists(), "a link leads to what is nobody's to remove"
 
 
 def test_what_a_user_was_told_of_outlives_its_owner(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from perflab.load import targets
-from perflab.load.targets import Origin, addresses, split
+from perflab.load.targets import Origin, addresses
 from perflab.load.workload import Request
 from tests.load.hostile import OK, Hostile, Part, Script, Seen, check, on_uvloop, play, send
 
@@ -49,15 +49,6 @@ def test_the_same_redirect_is_followed_again_and_again(options: dict[str, Any]) 
     assert seen.exchanges[0].prepared.request.path == "/a"
 
 
-def test_a_redirect_is_followed_while_others_wait_for_its_connection() -> None:
-    hostile = home(a=moved(b"/b"))
-    request = Request(path="/a", redirects=1)
-    seen = on_uvloop(lambda: follow(hostile, request, 8, together=True, connections=1))
-    check(seen, 8)
-    assert seen.outcomes == [("", 200, 2)] * 8
-    assert hostile.connections == 1
-
-
 def test_a_loop_of_redirects_ends_at_the_limit() -> None:
     hostile = home(a=moved(b"/a"))
     seen = on_uvloop(lambda: follow(hostile, Request(path="/a", redirects=3), 2))
@@ -69,15 +60,10 @@ def test_a_loop_of_redirects_ends_at_the_limit() -> None:
 @pytest.mark.parametrize(
     "location",
     [
-        b"http://example.org/", b"//example.org/", b"https://example.org/", b"HTTP://EXAMPLE.ORG",
-        b"http://127.0.0.1@example.org/", b"http://example.org@127.0.0.1/",
-        b"http://127.0.0.1.example.org/", b"http://localhost.example.org/",
-        b"http://127.0.0.1\t.example.org/", b"http:\\\\example.org", b"\\\\example.org\\",
-        b"http://2130706433/", b"http://0x7f.1/", b"http://0177.0.0.1/", b"http://127.1/",
-        b"http://0.0.0.0/", b"http://[::]/", b"http://[::1", b"http://:80/",
-        b"http://127.0.0.1:0/", b"http://127.0.0.1:99999/", b"http://127.0.0.1:x/",
-        b"ftp://127.0.0.1/", b"file:///etc/passwd", b"javascript:alert(1)", b"ws://127.0.0.1/",
-        b"/a b", b"/\xc3\xa9", b"",
+        b"http://example.org/", b"//example.org/", b"http://127.0.0.1@example.org/",
+        b"http://127.0.0.1.example.org/", b"http:\\\\example.org", b"http://2130706433/",
+        b"http://0.0.0.0/", b"http://[::1", b"http://127.0.0.1:0/", b"ftp://127.0.0.1/",
+        b"ws://127.0.0.1/", b"/a b", b"",
     ],
 )  # fmt: skip
 def test_a_redirect_off_the_list_or_to_nowhere_is_refused_before_anything_is_sent(
@@ -96,20 +82,6 @@ def test_a_redirect_off_the_list_or_to_nowhere_is_refused_before_anything_is_sen
     assert seen.errors == ["redirect"] * 2
     assert len(hostile.requests) == 2
     assert len(asked) == 1
-
-
-@pytest.mark.parametrize(
-    "location", [b"http:///", b"http:b", b"?a", b"//LOCALHOST:%d/", b";", b"#"]
-)
-def test_a_redirect_that_is_relative_in_an_odd_way_stays_at_home(location: bytes) -> None:
-    async def work() -> Seen:
-        async with home() as other:
-            at = location % split(other)[0].port if b"%d" in location else location
-            return await follow(home(a=moved(at)), Request(path="/a", redirects=1))
-
-    seen = on_uvloop(work)
-    check(seen, 1)
-    assert seen.errors[0] in ("", "redirect")
 
 
 def test_see_other_turns_a_post_into_a_get_without_what_described_the_body() -> None:
@@ -161,12 +133,6 @@ def test_a_redirect_to_another_origin_does_not_wait_for_a_connection_that_idles(
     seen, _ = on_uvloop(lambda: across({}, 6, **options))
     check(seen, 6)
     assert seen.errors == [""] * 6
-
-
-def test_a_redirect_judges_the_last_answer_only() -> None:
-    hostile = home(a=moved(b"/b"))
-    request = Request(path="/a", redirects=1, expect_status=0, expect_body="ok", expect_bytes=2)
-    assert on_uvloop(lambda: follow(hostile, request)).outcomes == [("", 200, 2)]
 
 
 def test_a_chain_of_redirects_is_one_request_from_its_first_sending_on() -> None:

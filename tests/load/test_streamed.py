@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from perflab.errors import ParameterError
 from perflab.load import record
 from perflab.load.client import LeanClient
 from perflab.load.events import LONGEST_EVENT_BYTES
-from perflab.load.generator import Generator
 from perflab.load.options import LoadOptions
 from perflab.load.report import summary
 from perflab.load.selfcheck import check
@@ -26,6 +24,7 @@ from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.recordings.columns import CHUNKS
 from perflab.trials.summary import streamed_tables
 from tests.load.hostile import Hostile, Part, Script, Seen, beside, on_uvloop, play, send
+from tests.load.processes import a_worker
 from tests.load.test_long_bodies import ask
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -132,23 +131,6 @@ def test_the_same_bytes_again_are_looked_at_again() -> None:
     assert set(stream_of(seen).at_ns) == {seen.exchanges[0].first_byte_ns}
 
 
-def test_a_stream_of_known_length_is_read_event_by_event_however_long_it_is() -> None:
-    body = event(b"x" * 1000) * 300 + DONE
-    head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body)
-    seen = asked(Script((Part(head), Part(body)), end="keep"), SSE)
-    assert seen.errors == [""]
-    assert list(stream_of(seen).sizes) == [1000] * 300 + [6]
-    assert len(stream_of(seen).at_ns) == 301
-
-
-def test_a_stream_that_hangs_keeps_the_chunks_that_came() -> None:
-    script = Script((Part(HEAD + framed(event(b"a") * 3)),), end="hang")
-    seen = asked(script, SSE, timeout_s=0.2)
-    assert seen.errors == ["timeout"]
-    assert stream_of(seen).chunks == 3
-    assert stream_of(seen).at_ns[-1] < seen.exchanges[0].done_ns
-
-
 def test_streams_under_way_share_a_bounded_room_and_give_it_back() -> None:
     room = Room(5 * BYTES_PER_CHUNK)
     first, second = Streamed(Streaming("sse"), room), Streamed(Streaming("sse"), room)
@@ -213,13 +195,8 @@ def test_the_options_of_the_command_make_a_streaming_request() -> None:
 @pytest.mark.slow
 def test_a_load_records_every_chunk_and_sums_them_up(tmp_path: Path) -> None:
     work = Workload(request=SSE, arrivals=ClosedLoop(users=2, requests=8))
-    generator = Generator(sorted(os.sched_getaffinity(0))[-1:], {}, real_time=False)
-    with beside(Hostile([tokens(10, 0.005)])) as url:
-        generator.start()
-        try:
-            result = generator.run(work, url, folder=tmp_path / "raw")
-        finally:
-            generator.close()
+    with beside(Hostile([tokens(10, 0.005)])) as url, a_worker() as generator:
+        result = generator.run(work, url, folder=tmp_path / "raw")
     requests, found = result.requests, result.stream_chunks
     assert list(requests["error"]) == [""] * 8
     assert streamed_tables(result)["chunks"].columns.tolist() == CHUNKS.names

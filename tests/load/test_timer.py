@@ -6,7 +6,6 @@ import asyncio
 import random
 import time
 from collections.abc import Callable, Coroutine
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -49,18 +48,6 @@ def test_nothing_is_called_early_or_out_of_order() -> None:
     assert all(at >= due for due, at in with_timer(work))
 
 
-def test_equal_instants_keep_the_order_in_which_they_were_asked_for() -> None:
-    async def work(timer: Timer) -> list[int]:
-        called: list[int] = []
-        instant = now() + 2 * MS
-        for number in range(1_000):
-            timer.at(instant, lambda number=number: called.append(number))
-        await asyncio.sleep(0.02)
-        return called
-
-    assert with_timer(work) == list(range(1_000))
-
-
 def test_it_is_finer_than_the_millisecond_of_the_loop() -> None:
     async def work(timer: Timer) -> list[int]:
         late: list[int] = []
@@ -91,41 +78,6 @@ def test_an_instant_that_has_passed_is_due_at_once(instant: int) -> None:
     assert with_timer(work) < 50 * MS
 
 
-def test_an_earlier_instant_asked_for_later_comes_first() -> None:
-    async def work(timer: Timer) -> list[str]:
-        called: list[str] = []
-        start = now()
-        timer.at(start + 30 * MS, lambda: called.append("late"))
-        timer.at(start + 5 * MS, lambda: called.append("early"))
-        await asyncio.sleep(0.015)
-        assert called == ["early"]
-        await asyncio.sleep(0.03)
-        return called
-
-    assert with_timer(work) == ["early", "late"]
-
-
-def test_a_callback_may_ask_for_more() -> None:
-    async def work(timer: Timer) -> int:
-        times = 0
-        over = asyncio.Event()
-
-        def again() -> None:
-            nonlocal times
-            times += 1
-            if times == 500:
-                over.set()
-            else:
-                timer.at(now() + (times % 3) * 20_000, again)
-
-        timer.at(now(), again)
-        async with asyncio.timeout(2):
-            await over.wait()
-        return times
-
-    assert with_timer(work) == 500
-
-
 def test_callbacks_that_ask_for_more_at_once_leave_the_loop_its_turns() -> None:
     async def work(timer: Timer) -> int:
         def again() -> None:
@@ -140,20 +92,6 @@ def test_callbacks_that_ask_for_more_at_once_leave_the_loop_its_turns() -> None:
         return turns
 
     assert with_timer(work) > 10
-
-
-def test_a_callback_may_close_the_timer() -> None:
-    async def work(timer: Timer) -> list[str]:
-        called: list[str] = []
-        instant = now() + MS
-        timer.at(instant, lambda: called.append("first"))
-        timer.at(instant, timer.close)
-        timer.at(instant, lambda: called.append("never"))
-        timer.at(instant + MS, lambda: called.append("never"))
-        await asyncio.sleep(0.01)
-        return called
-
-    assert with_timer(work) == ["first"]
 
 
 def test_one_callback_that_fails_does_not_stop_the_others() -> None:
@@ -173,35 +111,3 @@ def test_one_callback_that_fails_does_not_stop_the_others() -> None:
         return called
 
     assert with_timer(work) == ["mine", "second", "third"]
-
-
-def test_it_sleeps_when_nothing_is_due_and_wakes_again() -> None:
-    async def work(timer: Timer) -> float:
-        for _ in range(3):
-            over = asyncio.Event()
-            timer.at(now() + MS, over.set)
-            async with asyncio.timeout(1):
-                await over.wait()
-            await asyncio.sleep(0.005)
-        before = time.process_time()
-        await asyncio.sleep(0.1)
-        return time.process_time() - before
-
-    assert with_timer(work) < 0.05
-
-
-def test_closing_twice_or_asking_after_the_end_harms_nobody() -> None:
-    def files() -> int:
-        return len(list(Path("/proc/self/fd").iterdir()))
-
-    async def work() -> None:
-        before = files()
-        for _ in range(20):
-            timer = Timer(asyncio.get_running_loop())
-            timer.at(now() + MS, lambda: None)
-            timer.close()
-            timer.close()
-        await asyncio.sleep(0.005)
-        assert files() == before
-
-    on_uvloop(work)

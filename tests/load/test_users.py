@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
-import resource
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from perflab.errors import ParameterError
-from perflab.load.client import SPARE_FILES
-from perflab.load.client_choice import make_client
-from perflab.load.generator import Generator
-from perflab.load.order import Order
-from perflab.load.prepared import Prepared
 from perflab.load.result import LoadResult
-from perflab.load.script_class import find
+from perflab.load.scripted import find
 from perflab.load.selfcheck import check
-from perflab.load.stopping import StopLoad
-from perflab.load.targets import split
 from perflab.load.users import Answer, User, action, actions
 from perflab.load.workload import Request, Scripted, Workload
 from tests.load.hostile import Hostile, Part, Script, beside
+from tests.load.processes import a_worker, served
 
 SCRIPT = """
 import asyncio
@@ -114,43 +102,22 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(path)
 
 
-def served(program: str, *words: str) -> Iterator[int]:
-    child = subprocess.Popen(
-        [sys.executable, str(Path(__file__).with_name(program)), *words],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    )
-    assert child.stdout is not None
-    yield int(child.stdout.readline())
-    child.kill()
-    child.wait()
-    child.stdout.close()
-
-
 @pytest.fixture
 def server() -> Iterator[int]:
-    yield from served("server.py", "0.002", "good")
+    with served("0.002", "good") as (port, _):
+        yield port
 
 
 @pytest.fixture(scope="module")
 def chat() -> Iterator[int]:
-    yield from served("websocket_server.py", "deflate")
-
-
-@contextmanager
-def a_generator() -> Iterator[Generator]:
-    generator = Generator(sorted(os.sched_getaffinity(0))[-1:], {})
-    try:
-        generator.start()
-        yield generator
-    finally:
-        generator.close()
+    with served("deflate", program="websocket_server.py") as (port, _):
+        yield port
 
 
 def load(port: int, script: str, **arrivals: object) -> tuple[LoadResult, Workload]:
     words = {"kind": "scripted", "script": script, "users": 20, "duration_s": 1.0, **arrivals}
     work = Workload(request=Request(), arrivals=Scripted.model_validate(words))
-    with a_generator() as generator:
+    with a_worker(real_time=True) as generator:
         return generator.run(work, f"http://127.0.0.1:{port}"), work
 
 
@@ -169,16 +136,6 @@ def test_weighted_actions_are_recorded_under_their_names(server: int, script: st
     assert work.bound_s == 1.0
 
 
-@pytest.mark.alone
-def test_five_hundred_users_fit_into_one_worker(server: int, script: str) -> None:
-    result, work = load(server, f"{script}:Shopper", users=500, duration_s=2.0, join_s=0.001)
-    table = result.requests
-    assert table["user"].nunique() == 500
-    assert (table["error"] == "").mean() > 0.99
-    assert check(result, work).cpu_us_per_request > 0
-    result.discard()
-
-
 def test_one_users_failure_is_recorded_and_ends_nobody(server: int, script: str) -> None:
     result, work = load(server, f"{script}:Broken", users=5)
     table = result.requests
@@ -187,13 +144,6 @@ def test_one_users_failure_is_recorded_and_ends_nobody(server: int, script: str)
     assert table[table["error"] == ""]["user"].nunique() == 5
     assert "number three" in result.failures[0]
     assert any("script" in reason for reason in check(result, work).reasons)
-    result.discard()
-
-
-def test_a_login_that_fails_is_the_end_of_that_user(server: int, script: str) -> None:
-    result, _ = load(server, f"{script}:NoLogin", users=4)
-    assert set(result.requests["error"]) == {"script"}
-    assert len(result.requests) == 4
     result.discard()
 
 
@@ -255,39 +205,6 @@ def test_what_users_did_not_come_to_is_counted_as_unsent(server: int, script: st
     result.discard()
 
 
-def test_users_with_time_enough_leave_nothing_unsent(server: int, script: str) -> None:
-    result, work = load(server, f"{script}:Shopper", users=5, duration_s=10.0, actions=3)
-    assert result.unsent == 0
-    assert not any("never sent" in each for each in check(result, work).reasons)
-    result.discard()
-
-
-@pytest.mark.alone
-def test_users_who_join_after_the_end_are_missed(server: int, script: str) -> None:
-    result, _ = load(server, f"{script}:Shopper", users=10, join_s=0.2, duration_s=1.1)
-    assert result.requests["user"].nunique() == result.unsent + 2 == 6
-    result.discard()
-
-
-def test_a_load_that_a_rule_ended_has_nothing_unsent_held_against_it(
-    server: int, script: str
-) -> None:
-    words = {"kind": "scripted", "script": f"{script}:Shopper", "users": 5, "duration_s": 20.0,
-             "actions": 1000}  # fmt: skip
-    work = Workload(request=Request(), arrivals=Scripted.model_validate(words))
-    began = time.monotonic()
-
-    def enough() -> None:
-        if time.monotonic() > began + 0.5:
-            raise StopLoad("enough")
-
-    with a_generator() as generator:
-        result = generator.run(work, f"http://127.0.0.1:{server}", check=enough)
-    assert result.unsent > 1000
-    assert not any("never sent" in each for each in check(result, work).reasons)
-    result.discard()
-
-
 @pytest.mark.alone
 def test_what_a_server_refuses_is_no_fault_of_the_script(chat: int, script: str) -> None:
     result, work = load(
@@ -298,34 +215,6 @@ def test_what_a_server_refuses_is_no_fault_of_the_script(chat: int, script: str)
     assert {each.side for each in found if "requests" in each} == {"server"}
     assert any("15 planned requests were never sent" in each for each in found)
     result.discard()
-
-
-def test_files_are_allowed_for_two_connections_of_every_user() -> None:
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    arrivals = {
-        "kind": "scripted",
-        "script": "a:B",
-        "users": 299,
-        "duration_s": 1,
-        "monitor": "a:C",
-    }
-    work = Workload(request=Request(), arrivals=Scripted.model_validate(arrivals))
-    order = Order(
-        {"workload": work.model_dump(), "url": "http://127.0.0.1:9", "worker": 0, "workers": 1,
-         "allowed": [], "folder": "", "start_ns": 0, "real_time": False}
-    )  # fmt: skip
-
-    async def made() -> int:
-        origin, _ = split(order.url)
-        client = make_client(order, asyncio.get_running_loop(), Prepared(Request(), origin))
-        await client.close()
-        return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-
-    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
-    try:
-        assert asyncio.run(made()) >= 2 * 300 + SPARE_FILES
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 @pytest.fixture
@@ -359,27 +248,11 @@ def test_users_who_collect_answers_are_told_that_their_worker_has_no_room(greedy
     result.discard()
 
 
-def test_users_who_let_go_of_their_answers_never_run_out_of_room(greedy: str) -> None:
-    result = collected(greedy, collects=False)
-    assert (result.requests["error"] == "").all()
-    assert len(result.requests) == 4 * 6
-    result.discard()
-
-
-def test_a_body_that_is_not_kept_takes_no_room_and_cannot_be_read(greedy: str) -> None:
-    result = collected(greedy, collects=True, keep=False)
-    requests = result.requests[result.requests["template"] != "script"]
-    assert (requests["error"] == "").all()
-    assert set(requests["bytes"]) == {5_000_000}
-    assert any("with keep_body=False none is kept" in failure for failure in result.failures)
-    result.discard()
-
-
 def test_a_script_that_waits_for_ever_is_ended_and_counted(server: int, greedy: str) -> None:
     words = {"kind": "scripted", "script": f"{greedy}Stuck", "users": 3, "duration_s": 0.5}
     work = Workload(request=Request(), arrivals=Scripted.model_validate(words), timeout_s=0.5)
     began = time.monotonic()
-    with a_generator() as generator:
+    with a_worker(real_time=True) as generator:
         result = generator.run(work, f"http://127.0.0.1:{server}")
         assert time.monotonic() - began < 0.5 + 0.5 + 5 + 20  # the last are the worker's start
     assert list(result.requests["error"]) == ["aborted"] * 3

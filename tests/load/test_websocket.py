@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import uvloop
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from perflab.errors import TargetRefused
-from perflab.load.outcome import CODES
 from perflab.load.websocket import WebSocketError, connect
 from tests.load.hostile import accepting
+from tests.load.processes import served
 
 BOTH = pytest.mark.parametrize("deflate", [False, True], ids=["plain", "deflate"])
 
@@ -45,17 +40,10 @@ class Ears:
                 await self.news.wait()
 
 
-@pytest.fixture(scope="module", params=["deflate"])
+@pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    program = Path(__file__).with_name("websocket_server.py")
-    child = subprocess.Popen(
-        [sys.executable, str(program), "deflate"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-    )
-    assert child.stdout is not None
-    yield f"ws://127.0.0.1:{int(child.stdout.readline())}"
-    child.kill()
-    child.wait()
-    child.stdout.close()
+    with served("deflate", program="websocket_server.py") as (port, _):
+        yield f"ws://127.0.0.1:{port}"
 
 
 @BOTH
@@ -97,18 +85,12 @@ def test_deflate_is_negotiated_and_saves_bytes_on_the_wire(server: str) -> None:
 
 
 def test_a_server_without_deflate_is_a_handshake_error() -> None:
-    program = Path(__file__).with_name("websocket_server.py")
-    child = subprocess.Popen([sys.executable, str(program)], stdout=subprocess.PIPE)
-    assert child.stdout is not None
-    url = f"ws://127.0.0.1:{int(child.stdout.readline())}/echo"
-    try:
-        with pytest.raises(WebSocketError, match="permessage-deflate") as caught:
-            uvloop.run(connect(url, Ears(), deflate=True))
-        assert caught.value.kind == "handshake"
-    finally:
-        child.kill()
-        child.wait()
-        child.stdout.close()
+    with (
+        served(program="websocket_server.py") as (port, _),
+        pytest.raises(WebSocketError, match="permessage-deflate") as caught,
+    ):
+        uvloop.run(connect(f"ws://127.0.0.1:{port}/echo", Ears(), deflate=True))
+    assert caught.value.kind == "handshake"
 
 
 @BOTH
@@ -152,26 +134,6 @@ def test_refusals_have_their_class(server: str, deflate: bool) -> None:
         uvloop.run(connect("ws://example.org/", Ears()))
 
 
-@BOTH
-def test_a_slow_reader_gets_everything_later(server: str, deflate: bool) -> None:
-    async def work() -> None:
-        ears = Ears()
-        opened = await connect(
-            f"{server}/flood?n=200&bytes=2000&every=0.001", ears, deflate=deflate
-        )
-        await ears.until(1)
-        opened.pause()
-        await asyncio.sleep(0.05)
-        before = len(ears.messages)
-        await asyncio.sleep(0.2)
-        assert len(ears.messages) == before
-        opened.resume()
-        await ears.until(200)
-        await opened.close()
-
-    uvloop.run(work())
-
-
 EXTENSIONS = {False: "", True: "permessage-deflate"}
 
 
@@ -211,49 +173,5 @@ def test_messages_of_one_read_share_its_instant_and_later_ones_do_not(deflate: b
         instants = [at_ns for _, at_ns in ears.messages]
         assert len(set(instants[:8])) == 1
         assert instants[8] - instants[7] > 100e6
-
-    uvloop.run(work())
-
-
-PIECES = [
-    b"\x81\x02ok", b"\x01\x01a", b"\x80\x01b", b"\x89\x00", b"\x88\x02\x03\xe8", b"\x8a\x00",
-    b"\x82\x7e\x01\x00", b"\x82\x7f\x7f\xff\xff\xff\xff\xff\xff\xff", b"\xc1\x01a", b"\x88\x01x",
-    b"\x81\x02\xff\xfe",
-]  # fmt: skip
-FRAMES = st.lists(st.one_of(st.binary(max_size=12), st.sampled_from(PIECES)), max_size=6)
-
-
-@BOTH
-@settings(max_examples=150, deadline=None)
-@given(FRAMES, st.booleans())
-def test_whatever_frames_come_the_end_has_a_class(
-    deflate: bool, frames: list[bytes], agrees: bool
-) -> None:
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        answer = accepting(await reader.readuntil(b"\r\n\r\n"), EXTENSIONS[deflate])
-        writer.write(answer if agrees else b"".join(frames))
-        writer.write(b"".join(frames))
-        await asyncio.sleep(0.002)
-        writer.close()
-
-    async def work() -> None:
-        complaints: list[object] = []
-        asyncio.get_running_loop().set_exception_handler(lambda _, what: complaints.append(what))
-        listening = await asyncio.start_server(serve, "127.0.0.1", 0)
-        url = f"ws://127.0.0.1:{listening.sockets[0].getsockname()[1]}/"
-        ears = Ears()
-        refused = ""
-        try:
-            opened = await connect(url, ears, deflate=deflate, timeout_s=0.5)
-            await ears.until(ends=1, bound_s=5)
-            await opened.close()
-        except WebSocketError as error:
-            refused = error.kind
-        finally:
-            listening.close()
-        ends = [kind for kind, _ in ears.ends] or [refused]
-        assert len(ends) == 1
-        assert ends[0] in CODES
-        assert complaints == []
 
     uvloop.run(work())

@@ -49,7 +49,7 @@ WORDS = re.compile(
 # An example of a script, a curve, and the colour of a phase that has this name.
 INNOCENT = {
     "load/users.py": {"login"},
-    "load/busy.py": {"plateau"},
+    "load/stalls.py": {"plateau"},
     "figures/plots/time_breakdown.py": {"inference"},
 }
 

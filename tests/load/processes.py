@@ -1,0 +1,58 @@
+"""Real servers, load workers and certificates, each for a time."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from perflab.load.generator import Generator
+
+
+@contextmanager
+def served(*words: str, program: str = "server.py") -> Iterator[tuple[int, int]]:
+    """Run a server beside here that prints its port; yield that and its process id."""
+    child = subprocess.Popen(
+        [sys.executable, str(Path(__file__).with_name(program)), *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    assert child.stdout is not None
+    try:
+        yield int(child.stdout.readline()), child.pid
+    finally:
+        # Who froze it may have left it so.
+        os.kill(child.pid, signal.SIGCONT)
+        child.kill()
+        child.wait()
+        child.stdout.close()
+
+
+@contextmanager
+def a_worker(workers: int = 1, real_time: bool = False) -> Iterator[Generator]:
+    """Start load workers; unless asked to, they do not go before the servers they load."""
+    made = Generator([max(os.sched_getaffinity(0))] * workers, {}, real_time=real_time)
+    try:
+        made.start()
+        yield made
+    finally:
+        made.close()
+
+
+def a_certificate(folder: Path, name: str = "localhost") -> tuple[Path, Path]:
+    """Make a key and a certificate of this machine's names; return where they lie."""
+    key, cert = folder / f"{name}.key", folder / f"{name}.pem"
+    subprocess.run(
+        [
+            "openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
+            "-keyout", str(key), "-out", str(cert), "-subj", f"/CN={name}",
+            "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
+        ],
+        check=True,
+        capture_output=True,
+    )  # fmt: skip
+    return key, cert
