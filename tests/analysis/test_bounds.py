@@ -94,6 +94,28 @@ def test_what_the_baseline_would_have_been_without_its_time_out_lies_below_the_b
         assert exact.estimate <= bound.limit
 
 
+@pytest.mark.parametrize(
+    ("ends", "side", "limits", "tells"),
+    [
+        (Ends(series([-math.inf] * 8), series(range(-9, -1))), "at most", (-math.inf, -2), True),
+        (Ends(series([-math.inf] * 8), series(range(-4, 4))), "at most", (-math.inf, 3), False),
+        (Ends(series(range(2, 10)), series([math.inf] * 8)), "at least", (2, math.inf), True),
+        (Ends(series(range(-4, 4)), series([math.inf] * 8)), "at least", (-4, math.inf), False),
+    ],
+)
+def test_a_difference_to_what_was_cut_off_is_open_towards_one_side_and_told_from_nothing(
+    ends: Ends, side: str, limits: tuple[float, float], tells: bool
+) -> None:
+    found = bounded(ends, "difference")
+    assert found.bound == side
+    assert math.isinf(found.low if side == "at most" else found.high)
+    assert limits[0] <= found.low <= found.high <= limits[1]
+    assert (found.p_value < 0.05) == tells
+    plain = effect_of(ends.high if side == "at most" else ends.low, scale="difference")
+    narrow = (found.low, plain.narrow_high), (plain.narrow_low, found.high)
+    assert (found.narrow_low, found.narrow_high) == narrow[side == "at least"]
+
+
 @settings(max_examples=examples(100), deadline=None)
 @given(
     st.lists(st.floats(-3, 3), min_size=6, max_size=10),

@@ -21,10 +21,12 @@ from perflab.analysis.methods.comparison import (
 )
 from perflab.analysis.methods.signed_rank import (
     EXACT_N,
+    critical,
     hodges_lehmann,
     interval,
     null_cdf,
     p_value,
+    smaller_sum,
     walsh_averages,
 )
 from perflab.errors import AnalysisError
@@ -264,3 +266,14 @@ def test_benjamini_hochberg_by_hand() -> None:
     assert math.isnan(adjusted[1])
     assert adjusted[2:] == pytest.approx([0.04, 0.04])
     assert benjamini_hochberg([]) == []
+
+
+def test_beyond_what_is_enumerated_the_normal_distribution_is_as_good() -> None:
+    n = EXACT_N + 1
+    exact = null_cdf(n)
+    for tail in (0.025, 0.05):
+        k, below = critical(n, tail)
+        assert below == pytest.approx(exact[k], rel=0.01)
+        assert abs(int(np.searchsorted(exact, tail)) - 1 - k) <= 1
+    x = np.random.default_rng(1).normal(0.15, 1, n)
+    assert p_value(x) == pytest.approx(2 * exact[smaller_sum(x)], rel=0.01)
