@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 import typer
 
@@ -92,7 +93,11 @@ def test_commands_and_their_options_are_those_of_the_command_line(page: Path) ->
     for words in commands(page):
         command, rest = command_of(words)
         assert command.name != "perflab", words
-        known = {name for each in command.params for name in (*each.opts, *each.secondary_opts)}
+        known = {
+            name
+            for each in command.get_params(click.Context(command))
+            for name in (*each.opts, *each.secondary_opts)
+        }
         options = [each.partition("=")[0] for each in rest if re.match(r"--?[a-zA-Z]", each)]
         assert {*options} - {*known, "--help"} == set(), words
 

@@ -28,7 +28,7 @@ def run(
 
 
 def test_with_standard_output_closed_nothing_is_begun() -> None:
-    done = run("ps", stdout=">&-")
+    done = run("stack", "ps", stdout=">&-")
     assert done.returncode == 1
     assert done.stderr == (
         "perflab: standard output is closed, so nothing was started; "
@@ -38,7 +38,7 @@ def test_with_standard_output_closed_nothing_is_begun() -> None:
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_full_standard_output_is_a_sentence_and_a_failure(unbuffered: str) -> None:
-    done = run("ps", stdout=">/dev/full", PYTHONUNBUFFERED=unbuffered)
+    done = run("stack", "ps", stdout=">/dev/full", PYTHONUNBUFFERED=unbuffered)
     assert done.returncode == 1
     assert done.stderr == (
         "perflab: what was to be shown or recorded cannot be written: No space left on device\n"
@@ -52,7 +52,7 @@ def test_a_reader_that_has_seen_enough_is_no_error_to_speak_of() -> None:
 
 @pytest.mark.parametrize("stream", ["<&-", "2>&-"])
 def test_other_closed_streams_disturb_nothing(stream: str) -> None:
-    done = run("ps", stdout=stream)
+    done = run("stack", "ps", stdout=stream)
     assert (done.returncode, done.stderr) == (0, "")
     assert "no services are up\n" in done.stdout
 
@@ -60,7 +60,7 @@ def test_other_closed_streams_disturb_nothing(stream: str) -> None:
 @pytest.mark.parametrize("missing", [("HOME",), ("PATH",), ("HOME", "PATH", "USER", "LANG")])
 def test_the_command_line_needs_neither_home_nor_path(missing: tuple[str, ...]) -> None:
     done = subprocess.run(
-        [*PERFLAB, "ps"],
+        [*PERFLAB, "stack", "ps"],
         env={name: value for name, value in os.environ.items() if name not in missing},
         capture_output=True,
         text=True,
