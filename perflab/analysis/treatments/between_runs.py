@@ -5,8 +5,8 @@ laid out anew, and the machine is another hour's. So the run is the unit. From t
 the means of the runs' log responses are compared by a t test, and may be called better or
 worse. Below that there is nothing to tell the variance between runs from: what differs by its
 trials is said to differ, and not why. In simulation trials taken for the unit call 16 to 80% of
-equal sides different (``benchmarks/runs.py``). Treatments that can be interleaved belong into one
-run, where blocks pair them.
+equal sides different. Treatments that can be interleaved belong into one run, where blocks pair
+them.
 """
 
 from __future__ import annotations

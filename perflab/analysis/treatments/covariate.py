@@ -2,8 +2,7 @@
 
 Only what was measured before the load may serve: a probe after it answers to the treatment as well,
 and taking out what a treatment did to the probe plants an effect that is none (P. R. Rosenbaum,
-J. R. Stat. Soc. A 147, 1984; by simulation in ``benchmarks/covariates.py`` false alarms of 29 to
-100%).
+J. R. Stat. Soc. A 147, 1984; in simulations false alarms of 29 to 100%).
 
 The slope comes from all treatments of the run at once, within treatments and blocks, so that no
 effect of a treatment can bend it and no drift that pairing removes anyway can feign it. It is used
