@@ -1,0 +1,132 @@
+"""Whichever process of a sweep is killed: nothing is lost, repeated, changed or left behind."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import subprocess
+import time
+from contextlib import suppress
+from itertools import product
+from pathlib import Path
+
+import psutil
+import pytest
+
+from perflab.host.lock import holder
+from perflab.recordings import Run, list_runs
+from perflab.stacks import leftovers
+from perflab.sweeps.journal import Journal
+from tests.sweeps.swept import Swept
+
+# By a word of the command that ends so; all others of the family are helpers.
+VICTIMS = {
+    "sweep": "command",
+    "ipykernel_launcher": "kernel",
+    "perflab.trials.conductor": "conductor",
+    "perflab.load.worker": "load worker",
+    "perflab.stacks.reaper": "reaper",
+}
+BLOCKS, RATES = 2, (50, 100)
+SWEEP = f"""
+retries: 2
+parameters: {{backend: process, blocks: {BLOCKS}, client: [lean], rate: {list(RATES)}}}
+cells:
+  - notebook: client_overhead
+    parameters: {{warmup_s: 0, duration_s: 0.5}}
+    grid: {{body_bytes: [20]}}
+"""
+SOME_FAILED, MOST_STARTS, WITHIN_S = 3, 12, 30.0
+
+
+def alive(process: psutil.Process) -> bool:
+    with suppress(psutil.NoSuchProcess):
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    return False
+
+
+def family(child: subprocess.Popen[str]) -> dict[str, list[psutil.Process]]:
+    """Return the processes of a sweep by what they do."""
+    found: dict[str, list[psutil.Process]] = {}
+    with suppress(psutil.NoSuchProcess):
+        command = psutil.Process(child.pid)
+        for process in [command, *command.children(recursive=True)]:
+            with suppress(psutil.NoSuchProcess):
+                words = process.cmdline()
+                known = [kind for word, kind in VICTIMS.items() if word in words]
+                found.setdefault(known[0] if known else "helper", []).append(process)
+    return found
+
+
+def killed(child: subprocess.Popen[str], victim: str, after_s: float) -> list[psutil.Process]:
+    """Kill a process of that kind some time after there is one; return the family before that."""
+    while victim not in family(child) and child.poll() is None:
+        time.sleep(0.05)
+    time.sleep(after_s)
+    own = family(child)
+    for process in own.get(victim, [])[:1]:
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
+    return [each for kind in own.values() for each in kind]
+
+
+def committed(swept: Swept) -> dict[Path, str]:
+    """Return the digests of all files of committed trials."""
+    files = swept.runs.glob("*/trials/b*/*")
+    return {file: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+
+
+def gone_on_with(swept: Swept, code: int | None) -> subprocess.Popen[str]:
+    """Go on as a user would: from the begin where nothing had begun, with what failed again."""
+    if code is None or not swept.has_folder:
+        return swept.begun()
+    return swept.begun("--retry" if code == SOME_FAILED else "--resume")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_sweep_whose_processes_are_killed_one_by_one_ends_as_its_file_asks(
+    tmp_path: Path,
+) -> None:
+    swept, chance = Swept(tmp_path, []), random.Random(1)
+    swept.file.write_text(SWEEP)
+    victims, kept = list(VICTIMS.values()), dict[Path, str]()
+    code, told = None, ""
+    for _ in range(MOST_STARTS):
+        child = gone_on_with(swept, code)
+        while victims and child.poll() is None:
+            victim = victims.pop()
+            before = killed(child, victim, chance.uniform(0, 1.5))
+            kept |= committed(swept)
+            if victim == "command":
+                child.wait(WITHIN_S)
+                # Whoever lost its master ends by itself.
+                _, left = psutil.wait_procs(before, timeout=WITHIN_S)
+                assert [each for each in left if alive(each)] == []
+        told, _ = child.communicate(timeout=200)
+        code = child.returncode
+        if code == 0 and not victims:
+            break
+    assert (code, victims) == (0, []), told
+    as_planned(swept)
+    assert {file: committed(swept).get(file) for file in kept} == kept
+    assert (leftovers.everything(), holder()) == ([], None)
+    assert list(swept.temporary.iterdir()) == []
+    assert [each for place in (swept.runs, swept.folder) for each in place.rglob(".tmp-*")] == []
+
+
+def as_planned(swept: Swept) -> None:
+    """Compare a finished sweep with its file: one cell, done once, each of its trials once."""
+    index = swept.index()
+    assert list(index["state"]) == ["done"]
+    (cell,), (run_id,) = index["cell"], index["run_id"]
+    outcomes = [each.outcome for each in Journal(swept.folder).cell(cell).attempts]
+    assert outcomes.count("done") == 1
+    # A run that no cell knows was ended before anything was measured.
+    assert [each.run_id for each in list_runs(swept.runs) if len(each.trials())] == [run_id]
+    run = Run(swept.runs / run_id)
+    assert (run.record.state, run.problems) == ("finished", [])
+    trials = run.trials()
+    current = trials[~trials["superseded"].astype(bool)]
+    places = sorted(zip(current["block"], current["position"], strict=True))
+    assert places == list(product(range(BLOCKS), range(len(RATES))))
