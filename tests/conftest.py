@@ -12,7 +12,6 @@ from hypothesis import settings
 
 from perflab.errors import BackendUnavailable
 from perflab.stacks import leftovers
-from tests.tried_again import *  # noqa: F403  (the hooks that try again what measures)
 
 # What measures, or holds a clock against something, is marked `alone`: it must not share the cores.
 # `make test` runs the rest on all of them; each process that runs tests has places of its own.

@@ -67,7 +67,6 @@ def group(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     made.rmdir()
 
 
-@pytest.mark.measures
 def test_the_kernels_own_account_of_version_2_is_read(group: Path) -> None:
     meter = CgroupMeter.of(os.getpid())
     burn = "import time\nwhile time.process_time() < 0.2: pass\nprint(time.process_time_ns())"

@@ -182,7 +182,6 @@ def sent(workers: int, workload: Workload, url: str) -> LoadResult:
 REFUSALS = {"server.failures", "load.incomplete", "load.unsent", "load.short", "client.failures"}
 
 
-@pytest.mark.measures
 def test_the_failures_of_several_workers_end_the_load_of_all_together(
     failing: tuple[str, int],
 ) -> None:
@@ -204,7 +203,6 @@ def test_the_failures_of_several_workers_end_the_load_of_all_together(
     result.discard()
 
 
-@pytest.mark.measures
 def test_an_open_load_ends_at_its_failures_and_what_was_planned_beyond_them_is_no_fault(
     failing: tuple[str, int],
 ) -> None:

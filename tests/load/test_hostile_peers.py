@@ -46,7 +46,6 @@ def load(generator: Generator, url: str, client: str, names: Sequence[str]) -> L
     return generator.run(workload, url)
 
 
-@pytest.mark.measures
 @pytest.mark.parametrize("client", CLIENTS)
 def test_each_peer_is_counted_once_with_its_class_in_time_and_in_little_memory(
     fresh: Generator, client: str

@@ -71,18 +71,18 @@ def test_users_share_no_more_connections_than_their_requests_need(
 @pytest.mark.alone
 @pytest.mark.parametrize("most", [0, 2])
 def test_an_idle_connection_is_closed_in_time_and_not_before(most: int) -> None:
-    meter = measured(crowd(idle_s=0.15, most=most), 6, pause_s=0.05, before_close_s=0.4)
+    meter = measured(crowd(idle_s=0.4, most=most), 6, pause_s=0.02, before_close_s=2.0)
     assert loads(meter) == [6]
     (seen,) = meter.seen
-    # The last pause belongs to the idle time.
-    assert 0.14 <= seen.closed_s - seen.last_s <= 0.25
+    # The last pause belongs to the idle time; its user would have closed it two seconds later.
+    assert 0.35 <= seen.closed_s - seen.last_s <= 1.2
 
 
 @pytest.mark.alone
 def test_a_user_who_thinks_longer_than_a_connection_may_idle_opens_another() -> None:
-    meter = measured(crowd(idle_s=0.05), 4, pause_s=0.12)
+    meter = measured(crowd(idle_s=0.05), 4, pause_s=0.4)
     assert loads(meter) == [1] * 4
-    assert all(each.closed_s - each.last_s < 0.1 for each in meter.seen)
+    assert all(each.closed_s - each.last_s < 0.3 for each in meter.seen)
 
 
 @pytest.mark.alone
@@ -90,7 +90,7 @@ def test_churn_closes_the_oldest_at_its_rate_and_fails_nothing() -> None:
     meter = measured(crowd(4, churn_per_s=40.0), 100, pause_s=0.01)
     lived_s = max(each.closed_s for each in meter.seen) - meter.seen[0].opened_s
     # Four at the end are closed by the end, not by churn.
-    assert len(meter.seen) - 4 == pytest.approx(40 * lived_s, abs=6)
+    assert 40 * lived_s / 3 < len(meter.seen) - 4 < 40 * lived_s + 6
     assert sum(loads(meter)) == 400
     closed = [each.closed_s for each in meter.seen[:-4]]
     late = [later - earlier for earlier, later in zip(closed, closed[4:], strict=False)]
@@ -111,8 +111,8 @@ def test_library_clients_keep_what_they_can(client: str) -> None:
 
 @pytest.mark.alone
 def test_aiohttp_closes_what_is_idle() -> None:
-    assert loads(measured(crowd(client="aiohttp", idle_s=0.05), 3, pause_s=0.12)) == [1] * 3
-    assert loads(measured(crowd(client="aiohttp", idle_s=0.5), 3, pause_s=0.02)) == [3]
+    assert loads(measured(crowd(client="aiohttp", idle_s=0.05), 3, pause_s=0.4)) == [1] * 3
+    assert loads(measured(crowd(client="aiohttp", idle_s=2.0), 3, pause_s=0.02)) == [3]
 
 
 @pytest.mark.parametrize(

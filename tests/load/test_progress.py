@@ -119,7 +119,6 @@ def test_what_is_expected_of_a_body_can_be_a_file_s(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.measures
 @pytest.mark.parametrize(("served", "points"), [(in_pieces, 8), (in_chunks, 8), (in_pieces, 1000)])
 def test_a_load_records_when_the_body_of_every_request_came(
     tmp_path: Path, served: Any, points: int
@@ -135,10 +134,10 @@ def test_a_load_records_when_the_body_of_every_request_came(
         assert (own["at_ns"].iloc[-1], own["bytes"].iloc[-1]) == (own["done_ns"].iloc[0], SIZE)
         assert own["at_ns"].is_monotonic_increasing
         assert own["bytes"].is_monotonic_increasing
-        # The server took 10 ms for each of 20 pieces: half the body took half the time.
+        # The server took 10 ms for each of 20 pieces: half the body took half of these 200 ms.
         half = own["at_ns"][own["bytes"] >= SIZE / 2].iloc[0] - own["at_ns"].iloc[0]
         whole = own["at_ns"].iloc[-1] - own["at_ns"].iloc[0]
-        assert 0.25 < half / whole < 0.9
+        assert min(half, whole - half) > 30e6
     assert table["request"].nunique() == 4
     assert streamed_tables(result)["progress"].columns.tolist() == PROGRESS.names
     record.write(tmp_path, result, work(points), {}, "http://x/")

@@ -13,8 +13,6 @@ import pytest
 from perflab.load.timer import Timer
 from tests.load.hostile import on_uvloop
 
-pytestmark = pytest.mark.alone
-
 MS = 1_000_000
 now = time.monotonic_ns
 
@@ -41,13 +39,14 @@ def test_nothing_is_called_early_or_out_of_order() -> None:
         instants = [start + chance.randrange(50 * MS) for _ in range(5_000)]
         for instant in instants:
             timer.at(instant, lambda due=instant: called.append((due, now())))
-        await asyncio.sleep(0.08)
+        await asyncio.sleep(0.5)
         assert sorted(instants) == [due for due, _ in called]
         return called
 
     assert all(at >= due for due, at in with_timer(work))
 
 
+@pytest.mark.alone
 def test_it_is_finer_than_the_millisecond_of_the_loop() -> None:
     async def work(timer: Timer) -> list[int]:
         late: list[int] = []
@@ -57,12 +56,13 @@ def test_it_is_finer_than_the_millisecond_of_the_loop() -> None:
                 start + number * MS // 4,
                 lambda due=start + number * MS // 4: late.append(now() - due),
             )
-        await asyncio.sleep(0.08)
+        await asyncio.sleep(0.5)
         return late
 
     late = sorted(with_timer(work))
     assert len(late) == 200
-    assert late[100] < MS / 2
+    # By the loop's clock a tenth would be so punctual; other programs hold up some.
+    assert late[60] < MS / 10
 
 
 @pytest.mark.parametrize("instant", [-5, 0, 1])
@@ -71,11 +71,11 @@ def test_an_instant_that_has_passed_is_due_at_once(instant: int) -> None:
         over = asyncio.Event()
         began = now()
         timer.at(instant, over.set)
-        async with asyncio.timeout(1):
+        async with asyncio.timeout(5):
             await over.wait()
         return now() - began
 
-    assert with_timer(work) < 50 * MS
+    assert with_timer(work) < 500 * MS
 
 
 def test_callbacks_that_ask_for_more_at_once_leave_the_loop_its_turns() -> None:
@@ -85,7 +85,7 @@ def test_callbacks_that_ask_for_more_at_once_leave_the_loop_its_turns() -> None:
 
         timer.at(now(), again)
         turns = 0
-        until = now() + 20 * MS
+        until = now() + 200 * MS
         while now() < until:
             await asyncio.sleep(0)
             turns += 1
@@ -107,7 +107,7 @@ def test_one_callback_that_fails_does_not_stop_the_others() -> None:
         timer.at(instant, fail)
         timer.at(instant, lambda: called.append("second"))
         timer.at(instant + 3 * MS, lambda: called.append("third"))
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(0.3)
         return called
 
     assert with_timer(work) == ["mine", "second", "third"]

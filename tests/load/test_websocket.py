@@ -157,7 +157,7 @@ def test_messages_of_one_read_share_its_instant_and_later_ones_do_not(deflate: b
         await asyncio.sleep(0.05)
         # The ninth message begins in the first read and is whole with the second.
         writer.write(b"".join(first) + b"\x81\x02i")
-        await asyncio.sleep(0.2)
+        await asyncio.sleep(0.5)
         writer.write(b"j")
         await reader.read()
         writer.close()

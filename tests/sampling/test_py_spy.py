@@ -57,7 +57,7 @@ def test_the_chains_name_the_function_that_is_busy_and_its_caller(busy) -> None:
     chains = profile.chains
     # It was busy all the time, so almost every look found it so.
     assert chains["samples"].sum() == pytest.approx(profile.looks, rel=0.3)
-    assert profile.looks >= 50
+    assert profile.looks >= 15
     assert json.loads(profile.speedscope)["$schema"] == speedscope.SCHEMA
     inside = chains["chain"].str.contains(r"main \(<string>\);spin \(<string>\)$")
     assert chains.loc[inside, "samples"].sum() > 0.9 * chains["samples"].sum()

@@ -58,22 +58,28 @@ def echoes_ms(client: socket.socket, count: int) -> list[float]:
     return found
 
 
+def quick(times_ms: list[float]) -> float:
+    """Return what the quickest tenth takes at most."""
+    return statistics.quantiles(times_ms, n=10)[0]
+
+
 @pytest.mark.alone
 @pytest.mark.parametrize("round_trip_ms", [1.0, 5.0])
 def test_a_round_trip_takes_the_delay_and_little_more(link: Service, round_trip_ms: float) -> None:
     with connected(link) as client:
-        direct = statistics.median(echoes_ms(client, 50))
+        direct = echoes_ms(client, 100)
         delay(link, round_trip_ms)
-        found = echoes_ms(client, 100)
+        found = echoes_ms(client, 200)
     assert min(found) >= round_trip_ms
-    # Timers of the event loop would add up to a millisecond in each direction.
-    assert statistics.median(found) < round_trip_ms + direct + 0.7
+    # Timers of the event loop would add up to a millisecond in each direction, to every echo; other
+    # programs add to some.
+    assert quick(found) < round_trip_ms + quick(direct) + 0.7
 
 
 @pytest.mark.alone
 def test_at_zero_bytes_pass_without_a_timer(link: Service) -> None:
     with connected(link) as client:
-        assert statistics.median(echoes_ms(client, 200)) < 0.9
+        assert quick(echoes_ms(client, 200)) < 0.9
 
 
 @pytest.mark.alone

@@ -108,7 +108,7 @@ def test_the_limits_of_a_treatment_hold_and_are_recorded(linked: Residents) -> N
         port = linked.instance(name, "link").launch.port
         took = [read_all([ask(port) for _ in range(bodies)]) for _ in range(3)]
         # A machine that stood still makes it longer, nothing makes it shorter.
-        assert min(took) == pytest.approx(2.0, rel=0.03)
+        assert 1.94 <= min(took) < 2.3
     linked.activate("free")
     port = linked.instance("free", "link").launch.port
     assert read_all([ask(port)]) < 1.0

@@ -111,14 +111,13 @@ def test_a_load_that_is_to_rise_is_used_and_told(tmp_path: Path) -> None:
     assert "load.trend" in {each.code for each in found.row["warnings"]}
 
 
-@pytest.mark.measures
-@pytest.mark.parametrize(("share", "state"), [(0.005, "valid"), (0.02, "invalid")])
+@pytest.mark.parametrize(("share", "state"), [(0.003, "valid"), (0.03, "invalid")])
 def test_paused_services_may_use_no_more_than_a_hundredth_of_a_core(
     tmp_path: Path, share: float, state: str
 ) -> None:
     found = measured(tmp_path, Residents(paused_cpu=share), takes_s=0.3)
     assert found.row["state"] == state
-    assert found.row["paused_cpu_share"] == pytest.approx(share, rel=0.3)
+    assert found.row["paused_cpu_share"] == pytest.approx(share, rel=0.6)
     if state == "invalid":
         (reason,) = found.row["reasons"]
         assert reason.text.startswith("paused services used ")

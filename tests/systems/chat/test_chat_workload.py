@@ -189,7 +189,7 @@ def test_what_messages_are_on_the_wire_shows_compression(run: Run) -> None:
 def test_volume_and_phases_are_those_of_the_workload(run: Run) -> None:
     trials = run.trials()
     # 20 users, 94% of actions every 0.5 s, 0.64 of 21 connections hear each.
-    assert trials["messages_per_s"].between(300, 750).all()
+    assert trials["messages_per_s"].between(170, 1500).all()
     assert (trials["plateau_s"] > 1.5).all()
     assert (trials["joined_ns"] < trials["plateau_end_ns"]).all()
     assert trials["cpu_us_per_message"].between(1, 1000).all()

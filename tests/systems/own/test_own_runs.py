@@ -236,7 +236,6 @@ def test_folders_with_dockerfiles_are_built_and_measured(tmp_path: Path, design:
 
 
 @pytest.mark.slow
-@pytest.mark.measures
 def test_variants_that_share_their_time_are_measured_in_windows_and_leave_nothing(
     repository: Path,
 ) -> None:
@@ -267,7 +266,6 @@ def test_variants_that_share_their_time_are_measured_in_windows_and_leave_nothin
 
 
 @pytest.mark.slow
-@pytest.mark.measures
 @pytest.mark.parametrize("answers_in_s", [0.0, 0.13])
 def test_how_variants_share_their_time_is_chosen_by_their_responses_and_kept(
     tmp_path: Path, answers_in_s: float
