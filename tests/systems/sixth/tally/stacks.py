@@ -10,4 +10,4 @@ def stack(delay_ms: float = 0.0) -> StackPlan:
     return StackPlan(nodes=(node,))
 
 
-STACKS = (ReadyStack("tally", stack, "POST any bytes to /; its secret is in {secret_file}"),)
+STACKS = (ReadyStack("tally", stack, "POST any bytes to /"),)
