@@ -63,7 +63,7 @@ def in_service_words(fields: dict[str, object]) -> object:
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(fields=envelopes())
 def test_client_and_service_read_each_others_frames(codec: str, fields: dict[str, object]) -> None:
-    service = compiled_codecs().load(codec)["envelope"]
+    service = compiled_codecs().CODERS[codec]["envelope"]
     envelope = in_service_words(fields)
     own = CODECS[codec].encode(fields)
     assert service.decode(own.decode() if CODECS[codec].text else own) == envelope
@@ -76,7 +76,7 @@ def test_client_and_service_read_each_others_frames(codec: str, fields: dict[str
 def test_the_instant_is_found_in_the_raw_frame_of_every_codec(codec: str) -> None:
     from chat.envelopes import Message
 
-    coder = compiled_codecs().load(codec)["envelope"]
+    coder = compiled_codecs().CODERS[codec]["envelope"]
     frame = coder.encode(Message("channel3", "user9", 4, marked(123_456_789, "basil kettle")))
     raw = frame.encode() if isinstance(frame, str) else frame
     place = raw.find(MARK) + len(MARK)
