@@ -77,10 +77,7 @@ class Connection:
             self.is_closing = True
 
     def close(self, code: int, reason: str) -> None:
-        """Give up what waits, say why, and end.
-
-        A peer that reads nothing, this neither, is cut off by the WebSocket's own keep-alive.
-        """
+        """Give up what waits, say why, and end once the peer has read that, or is gone."""
         self.give_up()
         self._queue.append(({"type": "websocket.close", "code": code, "reason": reason}, 0))
         self._woken.set()
