@@ -17,6 +17,7 @@ from perflab.stacks.spec import ServiceSpec
 
 # Sources of the services are no packages of the project: they are found as their images find them.
 for name in (
+    "common",
     "inference",
     "link",
     "postgres",
