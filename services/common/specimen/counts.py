@@ -13,7 +13,8 @@ from typing import Any
 class Counts:
     """Plain numbers, to which any thread may add; a service adds fields of its own.
 
-    ``open`` are requests under way; ``refused`` is by code.
+    ``open`` are requests under way; ``refused`` is by code. A field ``most_open`` follows ``open``
+    up to its highest, and so with any other name.
     """
 
     open: int = 0
@@ -27,8 +28,10 @@ class Counts:
         """Add to counts by their names."""
         with self._lock:
             for name, change in changes.items():
-                setattr(self, name, getattr(self, name) + change)
-            self.most_open = max(self.most_open, self.open)
+                value = getattr(self, name) + change
+                setattr(self, name, value)
+                if value > getattr(self, f"most_{name}", value):
+                    setattr(self, f"most_{name}", value)
 
     def refuse(self, code: str) -> None:
         """Count a refusal by its code."""
@@ -38,9 +41,12 @@ class Counts:
     def clear(self) -> None:
         """Count from zero, but for what is under way."""
         with self._lock:
-            fresh = type(self)(open=self.open, most_open=self.open)
-            for each in fields(self):
-                setattr(self, each.name, getattr(fresh, each.name))
+            fresh = type(self)()
+            for name in [each.name for each in fields(self)]:
+                if name.startswith("most_"):
+                    setattr(self, name, getattr(self, name.removeprefix("most_")))
+                elif not hasattr(self, f"most_{name}"):
+                    setattr(self, name, getattr(fresh, name))
 
     def shown(self) -> dict[str, Any]:
         """Return the counts, with what the process itself uses now."""

@@ -10,21 +10,9 @@ from fastapi import FastAPI, Request
 from specimen.counts import Counts
 from specimen.refusal import check_reset
 
-Shown = Callable[[], dict[str, Any]]
 
-
-def add_to(
-    app: FastAPI, counts: Counts, in_force: Shown, shown: Shown, clear: Callable[[], None]
-) -> None:
-    """Add the endpoints; none of them waits for a thread.
-
-    Parameters
-    ----------
-    in_force, shown : callable
-        Return the settings in force, and what was counted.
-    clear : callable
-        Counts from zero; asked only while no request is under way.
-    """
+def add_to(app: FastAPI, counts: Counts, in_force: Callable[[], dict[str, Any]]) -> None:
+    """Add the endpoints; ``in_force`` returns the settings. None of them waits for a thread."""
 
     @app.get("/health")
     async def health() -> dict[str, str]:
@@ -36,10 +24,10 @@ def add_to(
 
     @app.get("/counts")
     async def counted() -> dict[str, Any]:
-        return shown()
+        return counts.shown()
 
     @app.post("/reset")
     async def reset(request: Request) -> dict[str, str]:
         check_reset(request.headers.get("content-type", ""), counts.open)
-        clear()
+        counts.clear()
         return {"status": "reset"}

@@ -16,7 +16,7 @@ clock = time.perf_counter_ns
 
 
 class Phases:
-    """Durations of one request's phases, in ms; the latest of each name."""
+    """Durations of one request's phases, in ms; those of one name add up, in whichever threads."""
 
     def __init__(self) -> None:
         self.durations_ms: dict[str, float] = {}
@@ -32,17 +32,20 @@ class Phases:
             self.add(name, begin_ns)
 
     def add(self, name: str, begin_ns: int) -> None:
-        """Note a phase that began earlier and ends now."""
-        self.durations_ms[name] = (clock() - begin_ns) / 1e6
+        """Add a phase that began earlier and ends now."""
+        took_ms = (clock() - begin_ns) / 1e6
+        self.durations_ms[name] = self.durations_ms.get(name, 0.0) + took_ms
 
     def reached(self, name: str) -> None:
         """Note how long after the request's begin something has happened."""
-        self.add(name, self.begin_ns)
+        self.durations_ms[name] = (clock() - self.begin_ns) / 1e6
 
     def header(self) -> str:
         """Return the header's value, with ``app``: all until the answer begins."""
         self.reached("app")
-        return ", ".join(f"{name};dur={ms:.6g}" for name, ms in self.durations_ms.items())
+        # A copy at once: a part that outlives its request may still add to it.
+        noted = dict(self.durations_ms)
+        return ", ".join(f"{name};dur={ms:.6g}" for name, ms in noted.items())
 
 
 class ServerTiming:

@@ -43,7 +43,7 @@ def create_app(settings: Settings) -> FastAPI:
         files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         return {**public(settings), "max_files": files}
 
-    pages.add_to(app, counts, in_force, counts.shown, counts.clear)
+    pages.add_to(app, counts, in_force)
     return app
 
 
