@@ -29,11 +29,6 @@ def _slow(connection: socket.socket) -> None:
     connection.sendall(_answer(202))
 
 
-def _in_pieces(connection: socket.socket) -> None:
-    for byte in _answer(202):
-        connection.sendall(bytes([byte]))
-
-
 def _reset(connection: socket.socket) -> None:
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
@@ -144,18 +139,6 @@ def test_what_ended_a_request_is_told_apart(started: Start, error: str) -> None:
     assert results["errors"][error] == results["attempted"] == CLIENTS
     assert results["hung"] == (CLIENTS if error == "timed_out" else 0)
     assert (results["mean_ms"], results["success_rate"]) == (None, 0)
-
-
-def test_an_answer_is_whole_however_it_comes(started: Start) -> None:
-    with serving(_in_pieces) as port:
-        results = load(started, port)
-    assert results["answered"] == results["attempted"]
-
-
-def test_a_port_on_which_nobody_listens_refuses(started: Start) -> None:
-    results = load(started, quiet_port())
-    assert results["errors"]["connect_refused"] == results["attempted"]
-    assert results["connect_ms"] is None
 
 
 def test_there_is_one_load_at_a_time(started: Start) -> None:
