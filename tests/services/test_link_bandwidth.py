@@ -13,29 +13,17 @@ from selectors import EVENT_READ, DefaultSelector
 
 import pytest
 from link_ends import AS_STARTED, Upstream, change, connected
-from running import Service, Start, wait_until
+from running import Service, wait_until
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 BLOCK = bytes(1 << 18)
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Upstream]:
-    made = Upstream()
-    yield made
-    made.close()
-
-
-@pytest.fixture(scope="module")
-def running(started: Start, server: Upstream) -> Service:
-    return started("link", {"upstream": server.port})
-
-
 @pytest.fixture
-def link(running: Service, server: Upstream) -> Iterator[Service]:
-    server.serve = pour
-    yield running
-    change(running, **AS_STARTED)
+def link(started_link: Service, link_upstream: Upstream) -> Iterator[Service]:
+    link_upstream.serve = pour
+    yield started_link
+    change(started_link, **AS_STARTED)
 
 
 def pour(connection: socket.socket) -> None:
@@ -140,7 +128,7 @@ def test_a_hundred_downloads_use_less_than_a_fifth_of_a_core(link: Service) -> N
 
 
 def test_when_a_client_goes_in_mid_download_the_upstream_stops_soon(
-    link: Service, server: Upstream
+    link: Service, link_upstream: Upstream
 ) -> None:
     ended = threading.Event()
 
@@ -149,7 +137,7 @@ def test_when_a_client_goes_in_mid_download_the_upstream_stops_soon(
             pour(connection)
         ended.set()
 
-    server.serve = pour_until_refused
+    link_upstream.serve = pour_until_refused
     change(link, bytes_per_s=20_000)
     with connected(link) as client:
         client.recv(1000)

@@ -207,14 +207,6 @@ def test_what_is_no_request_of_this_server_is_refused_and_ends_the_connection(
             assert (speaker.reply().status, speaker.is_closed()) == (status, True), name
 
 
-def test_a_request_is_the_same_however_its_bytes_come(server: Service) -> None:
-    request = post(batch("a", 1, 2)) + get("/health")
-    with speaking(server.port) as speaker:
-        for at in range(len(request)):
-            speaker.say(request[at : at + 1])
-        assert [speaker.reply().status for _ in range(2)] == [202, 200]
-
-
 def test_others_are_served_while_clients_take_their_time(server: Service) -> None:
     begun = [Speaker(server.port) for _ in range(4)]
     for speaker in begun:

@@ -13,7 +13,6 @@ import psutil
 import pytest
 from registering import (
     HANDLERS,
-    MODELS,
     PATH,
     SIZE,
     VARIANTS,
@@ -32,13 +31,6 @@ from running import Service, Start, call, wait_until
 pytestmark = pytest.mark.slow
 # Once a model's first bytes have passed, nothing more does.
 HELD = 100_000
-
-
-@pytest.fixture(scope="module")
-def store(started: Start) -> Service:
-    made = started("objectstore")
-    assert populate(made) == MODELS
-    return made
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import http.client
 
 import pytest
 from registering import (
-    MODELS,
     SIZE,
     VARIANTS,
     Tap,
@@ -20,13 +19,6 @@ from registry.populate import LARGE
 from running import Service, Start, quiet_port
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def store(started: Start) -> Service:
-    made = started("objectstore")
-    assert populate(made) == MODELS
-    return made
 
 
 @pytest.mark.parametrize("handler", ["threads", "async"])

@@ -7,21 +7,14 @@ from typing import Any
 
 import pytest
 from browsing import Tab
-from registering import MODELS, SIZE, Registry, Tap, populate, serving, settings_for
-from running import Service, Start, call, wait_until
+from registering import SIZE, Registry, Tap, serving, settings_for
+from running import Service, call, wait_until
 
 WORKLOAD = "/health/performance/workload"
 CLIENTS = 6
 BARS = """
 return [...document.querySelectorAll("#waterfall rect")].map((bar) => bar.className.baseVal)
 """
-
-
-@pytest.fixture(scope="module")
-def store(started: Start) -> Service:
-    made = started("objectstore")
-    assert populate(made) == MODELS
-    return made
 
 
 @pytest.fixture
