@@ -39,7 +39,7 @@ def infer(service: Service, path: str, body: object = GOOD) -> Answer:
 
 @pytest.fixture(scope="module")
 def service(started: Start, postgres: Service) -> Service:
-    return started("inference", {"database": postgres.port}, workers=2, pool_size=5, threads=7)
+    return started("inference", {"database": postgres.port}, workers=2, pool_size=5)
 
 
 def test_it_is_healthy_only_when_all_workers_are_ready(service: Service) -> None:
@@ -59,7 +59,6 @@ def test_it_reports_every_setting_in_force(service: Service) -> None:
         "minimum_per_worker": 2,
         "transaction_style": "transaction",
         "driver": "both",
-        "threads": 7,
         "database": {"synchronous_commit": "on"},
     }
 

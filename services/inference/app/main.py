@@ -31,7 +31,6 @@ SHOWN = ("synchronous_commit", "server_version")
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     """Load the model and open the pools before the first request."""
     settings = app.state.settings = read(Settings, "INFERENCE_")
-    anyio.to_thread.current_default_thread_limiter().total_tokens = settings.threads
     app.state.predict = loaded(settings)
     app.state.blocking = app.state.nonblocking = None
     if settings.driver in ("both", "psycopg2"):

@@ -19,7 +19,6 @@ class Settings:
     pool_minconn: Literal["max", "1"] = "max"
     transaction_style: Literal["transaction", "autocommit"] = "transaction"
     driver: Literal["both", "psycopg2", "asyncpg", "none"] = "both"
-    threads: int = 40
     port: int = 8000
     artifacts: Path = Path()
     database_host: str = "127.0.0.1"
