@@ -13,7 +13,7 @@ from perflab.experiments.experiment import OF_THE_CALL, Experiment, RunParameter
 from perflab.parameters import check
 from perflab.paths import runs_dir
 from perflab.recordings import Run, open_run
-from perflab.trials.conductor import Order
+from perflab.trials.plan import Order
 
 # These leave a choice open: they contradict nothing that was chosen.
 OPEN: Mapping[str, Any] = {"backend": "auto", "seed": None}

@@ -20,7 +20,7 @@ from perflab.notebook import assigned_names
 from perflab.parameters import from_text, parse_assignments
 from perflab.stacks.plan import settle
 from perflab.systems import experiment, names
-from perflab.trials.conductor import Order
+from perflab.trials.plan import Order
 
 
 @pytest.mark.parametrize("name", names())
