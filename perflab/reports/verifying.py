@@ -8,11 +8,13 @@ table, a table without a figure, an image that a document names and that is not 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from perflab.errors import ExportRefused, PerflabError
 from perflab.figures.export import ProvenanceError, provenance, rendered
@@ -20,8 +22,7 @@ from perflab.figures.stamp import NO_TABLE, stamp_of, table_digest
 from perflab.figures.style import style_of
 from perflab.paths import runs_dir
 from perflab.recordings import Run, open_run
-from perflab.reports.linked import links_of
-from perflab.reports.marked_regions import MARKDOWN, regions
+from perflab.reports.marked_regions import regions
 from perflab.reports.pictures import views_of
 
 EDITED, STALE, ORPHANED = "edited", "stale", "orphaned"
@@ -29,6 +30,11 @@ WHOLE, ONLY_EDITS, FOREIGN = "as drawn", "not edited", "not the lab's"
 FINDINGS = (EDITED, STALE, ORPHANED)
 PICTURES = (".svg", ".png", ".pdf")
 NOT_HERE = "run not here: only checked for edits"
+# What a Markdown document links.
+_INLINE = re.compile(r"\]\(\s*(?:<([^>]+)>|([^)\s]+))")
+_HTML = re.compile(r"<(?:img|source|a)\b[^>]*?\b(?:src|srcset|href)\s*=\s*[\"']([^\"'\s]+)", re.I)
+_REFERENCE = re.compile(r"^ {0,3}\[[^\]]+\]:\s*<?([^\s>]+)", re.M)
+_CODE = re.compile(r"^(```|~~~).*?^\1|`[^`\n]+`", re.M | re.S)
 
 
 class NothingToVerify(PerflabError):
@@ -72,6 +78,16 @@ def verify(paths: Sequence[Path], documents: Sequence[Path] = ()) -> list[Verifi
     tables = {path for path in files if path.suffix == ".csv" and path.parent in ours}
     told = [*_broken(texts), *_edited(texts)]
     return [*own, *_lonely(tables, drawn.values(), links), *told]
+
+
+def links_of(document: Path) -> list[Path]:
+    """Return the files that a document links, as absolute paths; they may not exist."""
+    text = _CODE.sub("", document.read_text(encoding="utf-8"))
+    named = [a or b for a, b in _INLINE.findall(text)]
+    named += _HTML.findall(text) + _REFERENCE.findall(text)
+    places = [unquote(each.partition("#")[0].partition("?")[0]) for each in named]
+    files = [each for each in places if each and not re.match(r"[a-z][a-z0-9+.-]*:|//", each, re.I)]
+    return [(document.parent / each).resolve() for each in dict.fromkeys(files)]
 
 
 def _files(paths: Sequence[Path]) -> list[Path]:
@@ -171,7 +187,7 @@ def _edited(texts: Sequence[Path]) -> Iterator[Verified]:
     for text in texts:
         content = text.read_bytes().decode("utf-8", "surrogateescape")
         try:
-            edited = [each.name for each in regions(content, MARKDOWN) if each.is_edited()]
+            edited = [each.name for each in regions(content) if each.is_edited()]
         except ExportRefused as error:
             yield Verified(text, EDITED, str(error))
             continue

@@ -16,13 +16,13 @@ from perflab.figures.stamp import NO_TABLE, stamp_of, stamped, table_digest, uns
 from perflab.figures.style import Style
 from perflab.paths import project_root
 from perflab.recordings import Run
-from perflab.reports.linked import links_of
-from perflab.reports.marked_regions import MARKDOWN, filled
+from perflab.reports.marked_regions import filled
 from perflab.reports.pictures import views_of
 from perflab.reports.verifying import (
     NOT_HERE,
     NothingToVerify,
     Verified,
+    links_of,
     verify,
 )
 from tests.figures.studies import VIEWS
@@ -194,7 +194,7 @@ def test_links_are_read_as_browsers_read_them(tmp_path) -> None:
 
 def test_a_region_that_was_edited_by_hand_or_is_damaged_is_found(tmp_path: Path) -> None:
     document = tmp_path / "page.md"
-    document.write_text(filled("mine\n", {"drivers": "1.25\n"}, MARKDOWN, append=True))
+    document.write_text(filled("mine\n", {"drivers": "1.25\n"}, append=True))
     assert verify([document]) == []
     document.write_text(document.read_text().replace("mine", "my own words"))
     assert verify([document]) == []
