@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from perflab import recordings, systems
-from perflab.asked import asked_for, existing, order_of
+from perflab.asked import asked_for, assigned_names, existing, given_values, order_of
 from perflab.chosen_runs import judged, judged_runs, overview
 from perflab.display import Lines, Shown
 from perflab.errors import ParameterError
@@ -17,7 +17,6 @@ from perflab.experiments import RunParameters
 from perflab.imports import EXPERIMENT, Wanted, import_files
 from perflab.load import once
 from perflab.load.summary_table import LoadSummary
-from perflab.notebook import assigned_names, given_values
 from perflab.parameters import did_you_mean
 from perflab.paths import figures_dir, runs_dir
 from perflab.progress import showing

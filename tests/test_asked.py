@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 from perflab import laboratory
-from perflab.asked import asked_for, order_of
+from perflab.asked import asked_for, given_values, order_of
 from perflab.errors import ParameterError
-from perflab.notebook import given_values
 from perflab.systems import experiment
 from tests.synthetic import write_run
 

@@ -65,7 +65,6 @@ def _before_any_command(
 
 def main() -> None:
     """Run the command line; an error for the user is its text and exit status 1."""
-    outputs.speak_utf8()
     try:
         # Children work in other folders, where another perflab.toml would be found, or none.
         os.environ.update(foreign_environment())

@@ -118,7 +118,7 @@ def _print_imported(run: Run) -> None:
 
 
 def _print_kernel(run: Run) -> None:
-    from perflab.reports.kernel import NOTE, readable_kernel
+    from perflab.reports.tables import NOTE, readable_kernel
 
     table = readable_kernel(run)
     if table.empty:

@@ -2,19 +2,16 @@
 
 Edited: the digest in the file is no longer that of the file, or that of a region's begin mark no
 longer that of what stands in the region. Stale: the run is here, and drawing it again gives
-something else; or the table beside is not the one that was drawn. Orphaned: a figure without its
-table, a table without a figure, an image that a document names and that is not there.
+something else; or the table beside is not the one that was drawn. Orphaned: the table is gone.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 from perflab.errors import ExportRefused, PerflabError
 from perflab.figures.export import ProvenanceError, provenance, rendered
@@ -30,11 +27,6 @@ WHOLE, ONLY_EDITS, FOREIGN = "as drawn", "not edited", "not the lab's"
 FINDINGS = (EDITED, STALE, ORPHANED)
 PICTURES = (".svg", ".png", ".pdf")
 NOT_HERE = "run not here: only checked for edits"
-# What a Markdown document links.
-_INLINE = re.compile(r"\]\(\s*(?:<([^>]+)>|([^)\s]+))")
-_HTML = re.compile(r"<(?:img|source|a)\b[^>]*?\b(?:src|srcset|href)\s*=\s*[\"']([^\"'\s]+)", re.I)
-_REFERENCE = re.compile(r"^ {0,3}\[[^\]]+\]:\s*<?([^\s>]+)", re.M)
-_CODE = re.compile(r"^(```|~~~).*?^\1|`[^`\n]+`", re.M | re.S)
 
 
 class NothingToVerify(PerflabError):
@@ -55,13 +47,8 @@ class Verified:
         return self.state in FINDINGS
 
 
-def verify(paths: Sequence[Path], documents: Sequence[Path] = ()) -> list[Verified]:
-    """Check every figure, table and document under ``paths``.
-
-    Parameters
-    ----------
-    documents : sequence of path
-        Further documents whose links tell that a table stands for itself.
+def verify(paths: Sequence[Path]) -> list[Verified]:
+    """Check every figure, its table, and every document under ``paths``.
 
     Raises
     ------
@@ -71,23 +58,7 @@ def verify(paths: Sequence[Path], documents: Sequence[Path] = ()) -> list[Verifi
     files = _files(paths)
     figures = [path for path in files if path.suffix in PICTURES]
     texts = [path for path in files if path.suffix == ".md"]
-    drawn = {figure: _table_of(figure) for figure in figures}
-    links = {link for text in (*texts, *documents) for link in links_of(text)}
-    own = [_figure(figure, drawn[figure]) for figure in figures]
-    ours = {each.path.parent for each in own if each.state != FOREIGN}
-    tables = {path for path in files if path.suffix == ".csv" and path.parent in ours}
-    told = [*_broken(texts), *_edited(texts)]
-    return [*own, *_lonely(tables, drawn.values(), links), *told]
-
-
-def links_of(document: Path) -> list[Path]:
-    """Return the files that a document links, as absolute paths; they may not exist."""
-    text = _CODE.sub("", document.read_text(encoding="utf-8"))
-    named = [a or b for a, b in _INLINE.findall(text)]
-    named += _HTML.findall(text) + _REFERENCE.findall(text)
-    places = [unquote(each.partition("#")[0].partition("?")[0]) for each in named]
-    files = [each for each in places if each and not re.match(r"[a-z][a-z0-9+.-]*:|//", each, re.I)]
-    return [(document.parent / each).resolve() for each in dict.fromkeys(files)]
+    return [*(_figure(figure, _table_of(figure)) for figure in figures), *_edited(texts)]
 
 
 def _files(paths: Sequence[Path]) -> list[Path]:
@@ -166,21 +137,6 @@ def _run(name: str) -> Run | None:
 @cache
 def _opened(name: str, root: Path) -> Run | None:
     return open_run(name, root) if (root / name / "run.json").exists() else None
-
-
-def _lonely(tables: set[Path], drawn: Iterable[Path], linked: set[Path]) -> Iterator[Verified]:
-    for table in sorted(tables - set(drawn)):
-        if table.resolve() in linked:
-            yield Verified(table, ONLY_EDITS, "a table that a document links; no figure is of it")
-        else:
-            yield Verified(table, ORPHANED, "no figure beside it is drawn from it")
-
-
-def _broken(texts: Sequence[Path]) -> Iterator[Verified]:
-    for text in texts:
-        for link in links_of(text):
-            if link.suffix in (*PICTURES, ".csv") and not link.exists():
-                yield Verified(text, ORPHANED, f"it names {link.name}, which is not there")
 
 
 def _edited(texts: Sequence[Path]) -> Iterator[Verified]:

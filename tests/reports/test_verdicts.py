@@ -7,7 +7,8 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from perflab.reports.verdicts import to_markdown, to_terminal, verdict_table
+from perflab.reports.markdown import to_markdown
+from perflab.reports.verdicts import to_terminal, verdict_table
 from tests.synthetic import ON_AND_OFF, contrast_of, write_run
 
 

@@ -39,7 +39,7 @@ def planted(folder: Path) -> Path:
     before = Path.cwd()
     os.chdir(folder)
     try:
-        return lay_out("mine", to="own").home.parent
+        return lay_out("mine").home.parent
     finally:
         os.chdir(before)
 
