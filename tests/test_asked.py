@@ -109,12 +109,6 @@ def test_a_run_is_not_resumed_with_other_parameters(runs: Path) -> None:
     assert "backend = 'docker' is given, the run has 'process'" in done.stderr
 
 
-def test_the_latest_run_is_pinned_when_its_parameters_are_read(runs: Path) -> None:
-    run_id = recorded(runs)
-    shown = in_notebook(from_run="latest:synchronous_commit")
-    assert shown.from_run == run_id
-
-
 def test_what_an_older_run_did_not_record_is_not_made_up(runs: Path) -> None:
     run_id = write_run(runs, blocks=1, requests=60).run_id
     shown = in_notebook(from_run=run_id)

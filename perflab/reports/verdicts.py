@@ -109,7 +109,7 @@ def _achieved(row: Mapping[Any, Any]) -> list[str]:
 
 def _left_out(row: Mapping[Any, Any]) -> list[str]:
     """Return why there is no number, or none from some blocks."""
-    told = str(row.get("left out", MISSING))
+    told = str(row["left out"])
     return [] if told == MISSING else [told]
 
 

@@ -39,15 +39,6 @@ def test_the_main_job_says_what_is_valid_and_names_every_file(
     assert "WARNING" not in capfd.readouterr().err
 
 
-def test_the_main_job_is_what_the_lab_is_for() -> None:
-    chosen = [each for each in systems.experiments() if each.main_job is not None]
-    names = {each.name for each in chosen}
-    assert names == {"sync_vs_async", "synchronous_commit", "serialization", "latency_cpu"}
-    values = main_job_values(chosen, {})
-    for each in chosen:
-        each.check(values[each.name])
-
-
 def test_parameters_of_the_main_job_go_where_they_belong() -> None:
     chosen = [systems.experiment(name) for name in ("synchronous_commit", "latency_cpu")]
     values = main_job_values(chosen, {"blocks": 4, "users": 30, "workers": 2})

@@ -14,7 +14,7 @@ from perflab.analysis.treatments.imported_sides import against_first, compare_tr
 from perflab.chosen_runs import judged_runs
 from perflab.errors import ParameterError
 from perflab.imports import Wanted, import_files
-from perflab.recordings import Run, open_run
+from perflab.recordings import Run
 from tests.synthetic import write_run
 
 DATA = Path(__file__).parent / "data"
@@ -129,12 +129,3 @@ def test_verdicts_are_taken_from_no_imported_run(
     imported(tmp_path, a="wrk-1.txt")
     own = write_run(tmp_path, blocks=2, requests=60)
     assert [each.run.run_id for each in judged_runs()] == [own.run_id]
-
-
-def test_the_record_says_which_files_it_is_of(tmp_path: Path) -> None:
-    run = imported(tmp_path, a="locust-1_stats.csv locust-2_stats.csv")
-    assert len(run.trials()) == 2
-    files = run.record.notes["import"]["files"]
-    assert [each["name"] for each in files.values()] == ["locust-1_stats.csv", "locust-2_stats.csv"]
-    assert all(len(each["sha256"]) == 64 for each in files.values())
-    assert open_run(run.run_id, tmp_path).record == run.record
