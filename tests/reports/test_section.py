@@ -13,6 +13,7 @@ from perflab.parameters import parse_assignments
 from perflab.recordings import Remark, Run, RunWriter
 from perflab.reports.findings import bottlenecks
 from perflab.reports.methods import command
+from perflab.reports.pictures import save_all
 from perflab.reports.section import section_text, write_section
 from perflab.reports.web import section_html
 from tests.synthetic import write_run
@@ -28,10 +29,14 @@ def run(tmp_path_factory) -> Run:
     return Run(found.path)
 
 
+def saved_section(run: Run, directory: Path) -> Path:
+    return write_section(run, directory, save_all(run, directory / run.run_id))
+
+
 @pytest.fixture(scope="module")
 def written(run, tmp_path_factory) -> Path:
     """The run's section in a folder that is not its own."""
-    return write_section(run, tmp_path_factory.mktemp("sections") / "report")
+    return saved_section(run, tmp_path_factory.mktemp("sections") / "report")
 
 
 def test_a_section_holds_question_verdict_tables_set_up_and_warnings(run) -> None:
@@ -63,13 +68,13 @@ def test_every_linked_figure_exists_relative_to_the_section(written) -> None:
 
 @pytest.mark.slow
 def test_a_section_is_the_same_when_written_again(run, written, tmp_path) -> None:
-    assert written.read_bytes() == write_section(run, tmp_path / "b").read_bytes()
+    assert written.read_bytes() == saved_section(run, tmp_path / "b").read_bytes()
 
 
 def test_a_run_whose_every_trial_failed_still_makes_a_section(tmp_path) -> None:
     every = {(block, index) for block in range(2) for index in range(2)}
     failed = write_run(tmp_path / "runs", blocks=2, failed=every, state="failed")
-    text = write_section(failed, tmp_path / "report").read_text()
+    text = saved_section(failed, tmp_path / "report").read_text()
     assert "This run is failed (planted by a test)" in text
     assert text.count("| failed | service 'postgres': died (planted) |") == 4, "each trial says it"
     assert "nan" not in text.lower()
