@@ -66,6 +66,7 @@ CHANGES = (
     Change("no_deflate_425_spread", "no_deflate_425"),
     Change("bound_425", "no_deflate_425", "binding to a core, with slower joins, lowers latency",
            "smaller", binds=True),
+    Change("bound_only_425", "no_deflate_425", binds=True),
     Change("best", "no_deflate"),
     Change("best_425", "no_deflate_425"),
 )  # fmt: skip

@@ -66,6 +66,7 @@ RUNGS: Mapping[str, Rung] = {
     "no_deflate_425_spread": _but(_PLAIN, users=425, first_delay="spread"),
     "asyncio_no_deflate": _but(_PLAIN, loop="asyncio"),
     "slow_joins_425": _but(_PLAIN, users=425, join_factor=SLOW_JOINS),
+    "bound_only_425": _but(_PLAIN, users=425, bind="on"),
     "best": _BEST,
 }
 SCENARIOS: Mapping[str, str] = {

@@ -144,6 +144,7 @@ class Rung(Parameters):
     bind: Literal["off", "on"] = "off"
     cprofile: Literal["off", "on"] = "off"
     login_hash: Literal["bcrypt", "argon2", "none"] = "bcrypt"
+    login_in: Literal["loop", "threads"] = "loop"
     first_delay: FirstDelay = "together"
     pings: Pings = "planned"
     join_factor: float = 1.0
@@ -154,7 +155,7 @@ class Rung(Parameters):
 
 FACTORS = (
     "codec", "loop", "deflate", "serialize", "websocket", "commit", "bind", "cprofile",
-    "login_hash", "first_delay", "pings",
+    "login_hash", "login_in", "first_delay", "pings",
 )  # fmt: skip
 SETTINGS = tuple(name for name in FACTORS if name not in ("first_delay", "pings"))
 
