@@ -16,7 +16,6 @@ from perflab.load.users import actions as actions_of
 from perflab.paths import services_dir
 from perflab.recordings import Run, published, published_value
 from perflab.systems import experiment, names
-from perflab.systems.chat import published_load
 from perflab.systems.chat.frames import CODECS, FIELD_NUMBERS, TEXTS
 from perflab.systems.chat.published_load import as_published, differences, load_warnings
 from perflab.systems.chat.rungs import RUNGS, SCENARIOS, published_ms, rung_named
@@ -26,7 +25,6 @@ from perflab.systems.chat.service import (
     actions,
     duration_s,
     expected_pings,
-    levels,
     workload,
 )
 from perflab.systems.chat.users import DIGITS, GOLDEN, MARK, ChatUser, marked
@@ -118,17 +116,6 @@ def test_published_intervals_hold_unless_asked_otherwise() -> None:
     assert slow.join_s == pytest.approx(0.35)
 
 
-def test_delays_that_differ_make_configurations_that_differ() -> None:
-    parameters = ChatParameters()
-    names = ("slow_joins_425", "no_deflate_425")
-    slow, plain = (
-        levels(parameters, name, rung_named(name).model_copy(update={"ramp_s": 10.0}))
-        for name in names
-    )
-    assert (slow["beat_s"], plain["beat_s"]) == ("0.35", "0.25")
-    assert slow["join_s"] == plain["join_s"]
-
-
 @pytest.mark.parametrize(
     "delay", ["action", "scheduled", "staggered", "scaled", "together", "spread"]
 )
@@ -216,13 +203,6 @@ def test_a_latency_is_that_of_its_messages_or_marked_for_a_tenth_of_it(
             assert given_ms == pytest.approx(seen_ms)
 
 
-@pytest.mark.alone
-@pytest.mark.slow
-def test_a_reset_between_trials_keeps_the_counts_apart(run: Run) -> None:
-    assert run.record.state == "finished"
-    assert (run.trials()["server_received"] < 200).all()
-
-
 def test_what_this_machine_cannot_separate_is_said() -> None:
     plan = experiment("chat_ladder").plan(experiment("chat_ladder").check({"blocks": 1}))
     refused = [each for each in plan.contrasts if each.not_testable]
@@ -285,15 +265,6 @@ def test_each_setting_that_enters_decides_whether_a_load_is_the_published_one(
 def test_a_load_with_all_published_settings_is_the_published_one(rung: Rung) -> None:
     rung = rung.model_copy(update={"pings": "closed"})
     assert differences(ChatParameters.model_validate(LIKE_THE_STUDY), rung) == []
-
-
-def test_published_settings_are_those_of_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    def otherwise(*row: str) -> float:
-        return published_value(*row) + (2 if row[-1] == "actions" else 0)
-
-    monkeypatch.setattr(published_load, "published_value", otherwise)
-    assert not as_published(ChatParameters(actions=40), OF_THE_BASE_CASE)
-    assert as_published(ChatParameters(actions=42), OF_THE_BASE_CASE)
 
 
 @pytest.mark.parametrize(

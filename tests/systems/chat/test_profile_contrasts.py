@@ -105,9 +105,3 @@ def test_what_cprofile_costs_is_tested_beside_what_looking_from_outside_does() -
     costs = {(each.numerator["rung"], each.denominator["rung"]) for each in plan.contrasts}
     assert costs == {("json_profiled", "json"), ("json_cprofile", "json")}
     assert all(each.published_ratio is None for each in plan.contrasts)
-
-
-@pytest.mark.parametrize("profiler", [["cprofile"], ["on", "cprofile"]])
-def test_without_a_server_that_nobody_profiles_no_cost_is_told(profiler: list[str]) -> None:
-    found = plan_of(profiler=profiler, loop=["asyncio", "uvloop"]).contrasts
-    assert {each.response for each in found} == {"cpu_us_per_message"}
