@@ -79,6 +79,7 @@ class RowChart:
         """Draw a table; where it has no number, say so."""
         if not np.isfinite(table[self.value].astype(float)).any():
             return empty_figure(page, self.title, page.nothing)
+        table = table.assign(x=table[self.value])
         rows = self._rows(table, page)
         figure = page_canvas(
             page,
@@ -94,7 +95,7 @@ class RowChart:
             own = table[table[self.panel] == name] if len(self.panels) > 1 else table
             places = rows.frame(axes)
             middle, aside = own[self.row].map(places).astype(float), own.get(ASIDE, 0.0)
-            own = own.assign(x=own[self.value], y=middle + aside)
+            own = own.assign(y=middle + aside)
             for layer in self.layers:
                 layer.draw(axes, own, page)
             for row in places.keys() - set(own[self.row]) if self.nothing else ():
