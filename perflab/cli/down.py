@@ -18,7 +18,7 @@ def command(
     """
     from perflab.host.lock import Holder
     from perflab.stacks import leftovers
-    from perflab.stacks.surveying import survey
+    from perflab.stacks.stack_folders import remove_stack
 
     measuring: Holder | None = None
     if every:
@@ -28,12 +28,12 @@ def command(
     for item in removed:
         print(f"removed {item.service} ({item.stack}, {item.backend})")
     for folder in leftovers.orphaned_folders():
-        leftovers.remove_folder(folder)
+        remove_stack(folder.name)
     if not removed:
         print("nothing was up")
     if measuring:
         print(f"left alone: the services of {measuring}, which is measuring (--all ends them too)")
-    for item in (item for item in survey() if not item.is_inside):
+    for item in (item for item in leftovers.survey() if not item.is_inside):
         print(
             f"left alone: {item.service} ({item.stack}) under another lock; "
             f"'PERFLAB_LOCK={item.scope} perflab stack down' ends it"

@@ -13,7 +13,7 @@ def command() -> None:
     Example: perflab stack ps
     """
     from perflab.host.lock import holder, other_users
-    from perflab.stacks.surveying import survey
+    from perflab.stacks.leftovers import survey
 
     seen = survey()
     busy = holder()

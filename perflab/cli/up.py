@@ -28,7 +28,7 @@ def command(
     from perflab.host.placing import placement
     from perflab.parameters import did_you_mean
     from perflab.stacks.choice import BACKENDS, choose
-    from perflab.stacks.standing import stand
+    from perflab.stacks.residents import stand
     from perflab.systems import ready_stacks
 
     stacks = ready_stacks()

@@ -53,7 +53,7 @@ def launched(name: str, **limits: Any) -> tuple[Engine, Launch]:
     spec = load_service(name)
     launch = Launch(
         spec=spec,
-        labels=Labels("test-1", name, "run", 5000, ""),
+        labels=Labels("test-1", name, "run", 5000),
         settings=spec.resolve({}),
         addresses=dict.fromkeys(spec.needs, (HOST, 1)),
         port=5000,

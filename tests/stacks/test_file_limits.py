@@ -54,7 +54,7 @@ def test_each_has_its_own_limit_soft_and_hard_and_shows_it(limited: Residents) -
 
 def launch(files: str, **settings: int) -> Launch:
     spec = load_service("llm_upstream").model_copy(update={"limits": Limits(files=files)})
-    labels = Labels("it", "model", "run", 1, "")
+    labels = Labels("it", "model", "run", 1)
     return Launch(spec, labels, settings, {}, 1, 1, (0,), "secret")
 
 

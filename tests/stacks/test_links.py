@@ -17,8 +17,7 @@ from perflab.errors import SettingRefused, StackError
 from perflab.host.placing import placement
 from perflab.stacks import leftovers
 from perflab.stacks.choice import choose
-from perflab.stacks.links import BytesPerS, Link
-from perflab.stacks.plan import Node, StackPlan
+from perflab.stacks.plan import BytesPerS, Link, Node, StackPlan
 from perflab.stacks.residents import Residents
 from perflab.stacks.settings_in_force import refuse_difference
 from perflab.stacks.spec import load_service
