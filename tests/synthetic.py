@@ -17,8 +17,8 @@ from unittest.mock import patch
 import numpy as np
 import pandas as pd
 
+from perflab.instruments.profiler import watched_columns, watched_samples
 from perflab.instruments.requests import phase_columns
-from perflab.instruments.watching import watched_columns, watched_samples
 from perflab.recordings import (
     Contrast,
     Reason,

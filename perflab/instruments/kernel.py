@@ -1,31 +1,72 @@
-"""The kernel's part in a load: backlogs, TIME_WAIT, what was sent again, context switches.
+"""The kernel's part in a load: backlogs, TIME_WAIT, switches, and how long threads had a core.
 
-The table ``kernel`` holds what is **host-wide**: counters of the network namespace and of all
-cores, with the traffic of every other process in it. Containers use the host's network, so it holds
-for both backends. ``accept_queues`` and ``switches`` are **the services' own**, by the port that
-each listens on and by its threads.
+TIME_WAIT and the switches of all cores are **host-wide**, with every other process in them. Queues,
+switches and times by service are **the services' own**, by the port that each listens on and by its
+threads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from perflab.instruments.instrument import Instrument, Load, Look, Observation, Scene
 from perflab.recordings import Remark
-from perflab.sampling.kernel import HOST, QUEUES, KernelSampler
-from perflab.sampling.switches import COLUMNS, switch_sampler
-from perflab.sampling.thread_accounts import AccountSampler
+from perflab.sampling.kernel import KernelSampler
+from perflab.sampling.thread_accounts import (
+    SWITCHES_EVERY_S,
+    TIMES_EVERY_S,
+    AccountSampler,
+    switches_of,
+    times_of,
+)
 
-KERNEL, ACCEPT_QUEUES, SWITCHES = "kernel", "accept_queues", "switches"
 NOTHING = float("nan")
 
 
+class SchedulerAccounts(Instrument):
+    """Reads the scheduler's accounts of every service into two columns each.
+
+    ``run_share_<service>`` and ``core_wait_share_<service>``: seconds that its threads ran, or
+    waited for a core, per second of the measured stage, summed over the threads; NaN where the
+    kernel does not tell.
+
+    Of a thread that ended what it did since the last look is lost, so ``run_share`` beside
+    ``cpu_share`` says how much of a service these accounts see.
+    """
+
+    def look(self, scene: Scene) -> Look:
+        """Return the look at one trial."""
+        return _SchedulerAccounts(scene)
+
+
+class _SchedulerAccounts(Look):
+    def __init__(self, scene: Scene) -> None:
+        active = scene.residents.active(scene.treatment)
+        self._services = tuple(active)
+        meters = {name: each.meter() for name, each in active.items()}
+        counts = ("run_ns", "delay_ns")
+        self._sampler = AccountSampler(meters, times_of, TIMES_EVERY_S, counts)
+
+    def begin(self) -> None:
+        """Begin to read."""
+        self._sampler.start()
+
+    def end(self) -> None:
+        """End the reading."""
+        self._sampler.stop()
+
+    def observe(self, load: Load) -> Observation:
+        """Return the columns."""
+        span = load.result.begin_ns, load.result.end_ns
+        return Observation(schedule_columns(self._sampler.table(), self._services, *span))
+
+
 class KernelAccounts(Instrument):
-    """Reads them into three tables, and into columns of the trial's row.
+    """Reads queues, TIME_WAIT and context switches into columns of the trial's row.
 
     ``time_wait_max``: the most sockets in TIME_WAIT at once, and ``host_switches_per_s``: context
     switches of all cores, both host-wide and in the measured stage. By service
@@ -34,8 +75,6 @@ class KernelAccounts(Instrument):
     and ``accept_drops_*``, connections that found no room. NaN where the kernel does not tell.
     """
 
-    tables: ClassVar = {KERNEL: HOST, ACCEPT_QUEUES: QUEUES, SWITCHES: COLUMNS}
-
     def look(self, scene: Scene) -> Look:
         """Return the look at one trial."""
         return _KernelAccounts(scene)
@@ -43,47 +82,45 @@ class KernelAccounts(Instrument):
 
 class _KernelAccounts(Look):
     def __init__(self, scene: Scene) -> None:
-        self._scene = scene
-        self._services: tuple[str, ...] = ()
-        self._kernel: KernelSampler | None = None
-        self._switches: AccountSampler | None = None
+        active = scene.residents.active(scene.treatment)
+        self._services = tuple(active)
+        self._kernel = KernelSampler({name: each.launch.port for name, each in active.items()})
+        meters = {name: each.meter() for name, each in active.items()}
+        counts = ("voluntary", "involuntary")
+        self._switches = AccountSampler(meters, switches_of, SWITCHES_EVERY_S, counts)
 
     def begin(self) -> None:
         """Begin to read."""
-        active = self._scene.residents.active(self._scene.treatment)
-        self._services = tuple(active)
-        self._kernel = KernelSampler({name: each.launch.port for name, each in active.items()})
-        self._switches = switch_sampler({name: each.meter() for name, each in active.items()})
         self._kernel.start()
         self._switches.start()
 
     def end(self) -> None:
         """End the reading."""
-        assert self._kernel is not None
-        assert self._switches is not None
         self._switches.stop()
         self._kernel.stop()
 
-    def left(self) -> Mapping[str, pd.DataFrame]:
-        """Return what was read."""
-        if self._kernel is None or self._switches is None:
-            return {}
-        return {
-            KERNEL: self._kernel.host(),
-            ACCEPT_QUEUES: self._kernel.queues(),
-            SWITCHES: self._switches.table(),
-        }
-
     def observe(self, load: Load) -> Observation:
-        """Return the columns and the tables, and which services had a full backlog."""
-        tables = self.left()
+        """Return the columns, and which services had a full backlog."""
         span = load.result.begin_ns, load.result.end_ns
+        queues = self._kernel.queues()
         columns = {
-            **host_columns(tables[KERNEL], *span),
-            **switch_columns(tables[SWITCHES], self._services, *span),
-            **queue_columns(tables[ACCEPT_QUEUES], self._services),
+            **host_columns(self._kernel.host(), *span),
+            **switch_columns(self._switches.table(), self._services, *span),
+            **queue_columns(queues, self._services),
         }
-        return Observation(columns, tables, warnings=full_backlogs(tables[ACCEPT_QUEUES]))
+        return Observation(columns, warnings=full_backlogs(queues))
+
+
+def schedule_columns(
+    accounts: pd.DataFrame, services: Iterable[str], begin_ns: int, end_ns: int
+) -> dict[str, Any]:
+    """Return ``run_share_*`` and ``core_wait_share_*`` of services between two instants."""
+    row: dict[str, Any] = {}
+    for name in services:
+        own = accounts[accounts["service"] == name]
+        row[f"run_share_{name}"] = _rate(own, "run_ns", begin_ns, end_ns) / 1e9
+        row[f"core_wait_share_{name}"] = _rate(own, "delay_ns", begin_ns, end_ns) / 1e9
+    return row
 
 
 def host_columns(kernel: pd.DataFrame, begin_ns: int, end_ns: int) -> dict[str, Any]:

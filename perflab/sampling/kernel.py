@@ -1,4 +1,4 @@
-"""The kernel's part over time: TCP of the host, and the queues of the services' own listeners."""
+"""The kernel's part over time: TIME_WAIT and switches of the host, queues of the listeners."""
 
 from __future__ import annotations
 
@@ -10,22 +10,10 @@ import pandas as pd
 from perflab.sampling.listeners import Listeners
 from perflab.sampling.repeated import Repeated
 from perflab.sampling.sampler import INTERVAL_S
-from perflab.sampling.tcp_counters import (
-    COUNTERS,
-    host_switches,
-    sockets_in_time_wait,
-    tcp_counts,
-)
+from perflab.sampling.tcp_counters import host_switches, sockets_in_time_wait
 
-# Cumulative, but for ``time_wait``, the sockets in that state at the instant.
-HOST = {
-    "t_ns": "int64", "time_wait": "int64", "switches": "int64",
-    **dict.fromkeys(COUNTERS.values(), "int64"),
-}  # fmt: skip
-# ``drops`` is cumulative; ``waiting`` and ``backlog`` are as they are at the instant.
-QUEUES = {
-    "t_ns": "int64", "service": "string", "waiting": "int64", "backlog": "int64", "drops": "int64"
-}  # fmt: skip
+HOST = ["t_ns", "time_wait", "switches"]
+QUEUES = ["t_ns", "service", "waiting", "backlog", "drops"]
 
 
 class KernelSampler:
@@ -43,7 +31,7 @@ class KernelSampler:
     def __init__(self, ports: Mapping[str, int]) -> None:
         self._services = {port: name for name, port in ports.items()}
         self._listeners = Listeners()
-        self._host: list[dict[str, int]] = []
+        self._host: list[tuple[int, int, int]] = []
         self._queues: list[tuple[int, str, int, int, int]] = []
         repeated = Repeated(self._sample, INTERVAL_S, at_end=True)
         self.start, self._stop = repeated.start, repeated.stop
@@ -54,9 +42,7 @@ class KernelSampler:
         self._listeners.close()
 
     def _sample(self) -> None:
-        now = time.monotonic_ns()
-        counted = {"time_wait": sockets_in_time_wait(), "switches": host_switches()}
-        self._host.append({"t_ns": now, **counted, **tcp_counts()})
+        self._host.append((time.monotonic_ns(), sockets_in_time_wait(), host_switches()))
         now = time.monotonic_ns()
         # Several sockets share a port where each worker listens for itself.
         sums: dict[str, tuple[int, int, int]] = {}
@@ -67,11 +53,9 @@ class KernelSampler:
         self._queues += [(now, name, *values) for name, values in sums.items()]
 
     def host(self) -> pd.DataFrame:
-        """Return the host's counters, with the columns of ``HOST``."""
-        frame = pd.DataFrame(self._host, columns=list(HOST))
-        return frame.fillna(0).astype(HOST)
+        """Return t_ns, time_wait (sockets in that state then) and switches (cumulative)."""
+        return pd.DataFrame(self._host, columns=HOST)
 
     def queues(self) -> pd.DataFrame:
-        """Return the services' accept queues, with the columns of ``QUEUES``."""
-        frame = pd.DataFrame(self._queues, columns=list(QUEUES))
-        return frame.astype({name: kind for name, kind in QUEUES.items() if kind != "string"})
+        """Return t_ns, service, waiting and backlog (then), and drops (cumulative)."""
+        return pd.DataFrame(self._queues, columns=QUEUES)

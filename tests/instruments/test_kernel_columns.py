@@ -7,7 +7,13 @@ import math
 import pandas as pd
 import pytest
 
-from perflab.instruments.kernel import full_backlogs, host_columns, queue_columns, switch_columns
+from perflab.instruments.kernel import (
+    full_backlogs,
+    host_columns,
+    queue_columns,
+    schedule_columns,
+    switch_columns,
+)
 
 S = 1_000_000_000
 
@@ -50,6 +56,18 @@ def test_the_service_whose_backlog_overflowed_is_named_and_no_other() -> None:
     assert "service 'a' dropped a connection 38 times" in told.text
     assert "up to 6" in told.text
     assert "room for 6" in told.text
+
+
+def test_shares_of_time_are_seconds_a_second_of_the_measured_stage() -> None:
+    # From the first second on it runs half of the time, and four threads wait.
+    rows = [(0, "a", 3, 1), (1, "a", 3, 1), (2, "a", 3.5, 5), (3, "a", 4, 9)]
+    table = pd.DataFrame(rows, columns=["t_ns", "service", "run_ns", "delay_ns"])
+    numbers = ["t_ns", "run_ns", "delay_ns"]
+    table[numbers] = (table[numbers] * S).astype("int64")
+    row = schedule_columns(table, ["a", "b"], S, 3 * S)
+    assert row["run_share_a"] == pytest.approx(0.5)
+    assert row["core_wait_share_a"] == pytest.approx(4.0)
+    assert math.isnan(row["run_share_b"]), "of it nothing is told"
 
 
 def test_a_kernel_that_tells_nothing_gives_no_number() -> None:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from perflab.errors import ExperimentError, ParameterError
 from perflab.instruments import STANDARD, Profiler, Requests
-from perflab.instruments.named import NamedInstrument, kind_named
+from perflab.instruments.instrument import NamedInstrument, kind_named
 from perflab.systems.chat.streams import Streams
 
 

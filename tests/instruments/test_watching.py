@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 
 from perflab.errors import ParameterError
-from perflab.instruments import Profiler
-from perflab.instruments.watching import unseen, watched_columns, watched_samples
+from perflab.instruments.profiler import Profiler, unseen, watched_columns, watched_samples
 
 WRITE = "Connection.write (chat/connection.py)"
 ENCODE = "PerMessageDeflate.encode (websockets/extensions/permessage_deflate.py)"

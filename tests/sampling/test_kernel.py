@@ -1,20 +1,16 @@
-"""The kernel's part over time: real listeners that overflow, real threads that give way."""
+"""The kernel's part over time: real listeners that overflow, and sockets in TIME_WAIT."""
 
 from __future__ import annotations
 
-import multiprocessing
-import os
 import socket
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
-from multiprocessing.synchronize import Event
 
 import pytest
 
-from perflab.sampling.kernel import HOST, KernelSampler
+from perflab.sampling.kernel import KernelSampler
 from perflab.sampling.listeners import Listener, Listeners
-from perflab.sampling.switches import switches_of
 
 BACKLOG = 2
 
@@ -49,12 +45,6 @@ def test_a_listener_tells_of_its_own_queue_and_of_nobody_elses(listening) -> Non
         assert (of(other).waiting, of(other).drops) == (0, 0)
 
 
-def test_a_kernel_that_does_not_answer_gives_no_listeners() -> None:
-    listeners = Listeners()
-    listeners.close()
-    assert listeners.read() == []
-
-
 def test_a_full_backlog_is_in_the_record_from_the_moment_on_it_is_full(listening) -> None:
     sampler = KernelSampler({"shop": listening.getsockname()[1]})
     sampler.start()
@@ -74,9 +64,6 @@ def test_a_full_backlog_is_in_the_record_from_the_moment_on_it_is_full(listening
     assert before["drops"].max() == before["waiting"].max() == 0
     assert after["drops"].iloc[-1] >= 3
     assert after["waiting"].iloc[-1] == BACKLOG + 1
-    assert list(host) == list(HOST)
-    # The host's counter moved at least as much: other programs may overflow, too.
-    assert host["tcp_listen_drops"].iloc[-1] - host["tcp_listen_drops"].iloc[0] >= 3
     assert host["switches"].is_monotonic_increasing
 
 
@@ -92,31 +79,3 @@ def test_sockets_in_time_wait_are_seen_to_come() -> None:
         sampler.stop()
     # Some of before may leave the state meanwhile; they stay in it for a minute.
     assert sampler.host()["time_wait"].max() >= 30
-
-
-def give_way(times: int, done: Event) -> None:
-    for _ in range(times):
-        time.sleep(0.001)
-    done.set()
-    time.sleep(30)
-
-
-def test_who_waits_switches_of_its_own_accord() -> None:
-    context = multiprocessing.get_context("fork")
-    done = context.Event()
-    child = context.Process(target=give_way, args=(50, done))
-    child.start()
-    try:
-        assert done.wait(20)
-        found = switches_of([child.pid or 0])
-    finally:
-        child.kill()
-        child.join()
-    ((process, _),) = found
-    assert process == child.pid
-    assert sum(voluntary for voluntary, _ in found.values()) >= 50
-
-
-def test_a_process_that_is_gone_has_no_switches() -> None:
-    assert switches_of([2**22 + 1]) == {}
-    assert switches_of([os.getpid()])

@@ -1,6 +1,6 @@
 """What a request costs the cores: time that services' threads ran, and waited for a core.
 
-From the kernel's accounts of each service (:mod:`perflab.instruments.schedules`), divided by the
+From the kernel's accounts of each service (:mod:`perflab.instruments.kernel`), divided by the
 answers of the trial. They are accounts of threads and no parts of the response time:
 
 - *on a core* is exact: all CPU of a service, whatever it was for;

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from perflab.host import control_groups
 from perflab.sampling import meters
 from perflab.sampling.meters import CgroupMeter, ProcessTable
 
@@ -24,7 +23,7 @@ CPU_STAT = "usage_usec 1500000\nuser_usec 1000000\nsystem_usec 500000\n"
 
 
 def root_at(root: Path, monkeypatch: pytest.MonkeyPatch, groups: dict[str, str]) -> None:
-    monkeypatch.setattr(control_groups, "ROOT", root)
+    monkeypatch.setattr(meters, "GROUPS", root)
     monkeypatch.setattr(meters, "groups_of", lambda _: groups)
 
 
@@ -53,7 +52,7 @@ def test_cpu_and_memory_of_a_container_are_those_of_its_group(unified: Path) -> 
 @pytest.fixture
 def group(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A real group of version 2, which is mounted without controllers beside version 1."""
-    root = MIXED if MIXED.is_dir() else control_groups.ROOT
+    root = MIXED if MIXED.is_dir() else meters.GROUPS
     made = root / f"perflab-test-{os.getpid()}"
     try:
         made.mkdir()
