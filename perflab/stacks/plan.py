@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from perflab.errors import StackError
-from perflab.host.placing import SERVICE_ROLES, ServiceRole
+from perflab.host.placing import ServiceRole
 from perflab.parameters import did_you_mean
 from perflab.stacks.spec import ServiceSpec, Value, load_service
 
@@ -35,11 +35,6 @@ class Node(BaseModel):
     cores: 0.2 is a fifth of one core (None: all of it; only Docker can limit it). Treatments share
     a service that they want alike, unless ``apart`` differs: then none meets what the other has
     left.
-
-    Raises
-    ------
-    StackError
-        The placement is none that services have.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -51,16 +46,6 @@ class Node(BaseModel):
     placement: ServiceRole = "services"
     cpus: Cpus | None = None
     apart: str = ""
-
-    @field_validator("placement", mode="before")
-    @classmethod
-    def _is_a_role(cls, given: object) -> object:
-        if given not in SERVICE_ROLES:
-            raise StackError(
-                f"placement '{given}' is none of a service{did_you_mean(str(given), SERVICE_ROLES)}"
-                f"; placements: {', '.join(SERVICE_ROLES)}"
-            )
-        return given
 
 
 class Link(BaseModel):

@@ -137,15 +137,6 @@ def test_its_load_is_started_waited_for_and_its_numbers_become_columns(side: Oth
     assert [each[:2] for each in side.asked[1:]] == [("GET", "/loads/7")] * 3
 
 
-def test_it_is_not_looked_at_while_the_labs_own_load_is_under_way(side: OtherSide) -> None:
-    made = look(side, load())
-    made.begin()
-    time.sleep(0.2)
-    assert side.looked == 0
-    made.end()
-    assert side.looked == 1
-
-
 def test_looks_without_an_answer_are_no_fault(
     side: OtherSide, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -107,22 +107,6 @@ def test_a_record_means_one_process_and_not_a_later_one_of_its_number(
     assert processes() == []
 
 
-def test_a_dead_service_is_not_mistaken_for_a_live_one(runs: Runs) -> None:
-    service = runs(ours().as_environment())
-    service.kill()
-    os.waitid(os.P_PID, service.pid, os.WEXITED | os.WNOWAIT)
-    assert processes() == []
-
-
-def test_a_link_within_a_stack_is_removed_and_not_followed(stack: Path, tmp_path: Path) -> None:
-    (tmp_path / "victim").mkdir()
-    (tmp_path / "victim" / "precious").touch()
-    (open_dir() / "data" / "run-1" / "postgres" / "link").symlink_to(tmp_path / "victim")
-    stack_folders.remove_stack(stack.name)
-    assert not stack.exists()
-    assert (tmp_path / "victim" / "precious").exists()
-
-
 def test_services_under_another_lock_keep_running_and_keep_their_folder(
     runs: Runs, stack: Path
 ) -> None:

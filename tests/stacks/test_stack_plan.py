@@ -11,13 +11,6 @@ POSTGRES = Node(name="db", service="postgres", placement="database")
 ECHO = Node(name="echo", service="echo")
 
 
-def test_a_placement_that_is_none_is_refused_with_the_nearest_one() -> None:
-    with pytest.raises(StackError, match=r"'databse' is none .*did you mean 'database'\?"):
-        Node(name="db", service="postgres", placement="databse")
-    with pytest.raises(StackError, match="'client' is none of a service"):
-        Node(name="db", service="postgres", placement="client")
-
-
 def test_a_node_that_is_not_there_is_refused_with_the_nearest_one() -> None:
     with pytest.raises(StackError, match=r"seed: .* no node 'ecko'.*'echo'"):
         StackPlan(nodes=(ECHO,), seed=(Seed(node="ecko", command=("fill",)),))
