@@ -5,7 +5,7 @@ from perflab.instruments.cpu_speed import CpuSpeed
 from perflab.instruments.failure_threshold import FailureThreshold
 from perflab.instruments.flushes import FlushProbe
 from perflab.instruments.instrument import Instrument, Load, Look, Observation, Scene
-from perflab.instruments.kernel import KernelAccounts, SchedulerAccounts
+from perflab.instruments.kernel import AcceptQueues, SchedulerAccounts
 from perflab.instruments.other_load import OtherLoad
 from perflab.instruments.profiler import Profiler
 from perflab.instruments.requests import Requests
@@ -18,19 +18,19 @@ STANDARD: tuple[Instrument, ...] = (
     Requests(),
     CpuSpeed(),
     SchedulerAccounts(),
-    KernelAccounts(),
+    AcceptQueues(),
 )
 
 
 __all__ = [
     "STANDARD",
+    "AcceptQueues",
     "Chunks",
     "CpuSpeed",
     "DatabaseWaits",
     "FailureThreshold",
     "FlushProbe",
     "Instrument",
-    "KernelAccounts",
     "Load",
     "Look",
     "Observation",

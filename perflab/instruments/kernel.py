@@ -1,8 +1,6 @@
-"""The kernel's part in a load: backlogs, TIME_WAIT, switches, and how long threads had a core.
+"""The kernel's part in a load: how long services' threads had a core, and who was let in.
 
-TIME_WAIT and the switches of all cores are **host-wide**, with every other process in them. Queues,
-switches and times by service are **the services' own**, by the port that each listens on and by its
-threads.
+Both are the services' own: by their threads, and by the port that each listens on.
 """
 
 from __future__ import annotations
@@ -15,14 +13,8 @@ import pandas as pd
 
 from perflab.instruments.instrument import Instrument, Load, Look, Observation, Scene
 from perflab.recordings import Remark
-from perflab.sampling.kernel import KernelSampler
-from perflab.sampling.thread_accounts import (
-    SWITCHES_EVERY_S,
-    TIMES_EVERY_S,
-    AccountSampler,
-    switches_of,
-    times_of,
-)
+from perflab.sampling.listeners import QueueSampler
+from perflab.sampling.thread_accounts import AccountSampler
 
 NOTHING = float("nan")
 
@@ -48,8 +40,7 @@ class _SchedulerAccounts(Look):
         active = scene.residents.active(scene.treatment)
         self._services = tuple(active)
         meters = {name: each.meter() for name, each in active.items()}
-        counts = ("run_ns", "delay_ns")
-        self._sampler = AccountSampler(meters, times_of, TIMES_EVERY_S, counts)
+        self._sampler = AccountSampler(meters)
 
     def begin(self) -> None:
         """Begin to read."""
@@ -65,52 +56,6 @@ class _SchedulerAccounts(Look):
         return Observation(schedule_columns(self._sampler.table(), self._services, *span))
 
 
-class KernelAccounts(Instrument):
-    """Reads queues, TIME_WAIT and context switches into columns of the trial's row.
-
-    ``time_wait_max``: the most sockets in TIME_WAIT at once, and ``host_switches_per_s``: context
-    switches of all cores, both host-wide and in the measured stage. By service
-    ``voluntary_switches_per_s_*`` and ``involuntary_switches_per_s_*`` in that stage, and of its
-    listening socket over the whole load ``accept_queue_max_*``, the longest queue that was seen,
-    and ``accept_drops_*``, connections that found no room. NaN where the kernel does not tell.
-    """
-
-    def look(self, scene: Scene) -> Look:
-        """Return the look at one trial."""
-        return _KernelAccounts(scene)
-
-
-class _KernelAccounts(Look):
-    def __init__(self, scene: Scene) -> None:
-        active = scene.residents.active(scene.treatment)
-        self._services = tuple(active)
-        self._kernel = KernelSampler({name: each.launch.port for name, each in active.items()})
-        meters = {name: each.meter() for name, each in active.items()}
-        counts = ("voluntary", "involuntary")
-        self._switches = AccountSampler(meters, switches_of, SWITCHES_EVERY_S, counts)
-
-    def begin(self) -> None:
-        """Begin to read."""
-        self._kernel.start()
-        self._switches.start()
-
-    def end(self) -> None:
-        """End the reading."""
-        self._switches.stop()
-        self._kernel.stop()
-
-    def observe(self, load: Load) -> Observation:
-        """Return the columns, and which services had a full backlog."""
-        span = load.result.begin_ns, load.result.end_ns
-        queues = self._kernel.queues()
-        columns = {
-            **host_columns(self._kernel.host(), *span),
-            **switch_columns(self._switches.table(), self._services, *span),
-            **queue_columns(queues, self._services),
-        }
-        return Observation(columns, warnings=full_backlogs(queues))
-
-
 def schedule_columns(
     accounts: pd.DataFrame, services: Iterable[str], begin_ns: int, end_ns: int
 ) -> dict[str, Any]:
@@ -118,31 +63,50 @@ def schedule_columns(
     row: dict[str, Any] = {}
     for name in services:
         own = accounts[accounts["service"] == name]
-        row[f"run_share_{name}"] = _rate(own, "run_ns", begin_ns, end_ns) / 1e9
-        row[f"core_wait_share_{name}"] = _rate(own, "delay_ns", begin_ns, end_ns) / 1e9
+        row[f"run_share_{name}"] = _share(own, "run_ns", begin_ns, end_ns)
+        row[f"core_wait_share_{name}"] = _share(own, "delay_ns", begin_ns, end_ns)
     return row
 
 
-def host_columns(kernel: pd.DataFrame, begin_ns: int, end_ns: int) -> dict[str, Any]:
-    """Return what the whole host did between two instants."""
-    inside = kernel[(kernel["t_ns"] >= begin_ns) & (kernel["t_ns"] <= end_ns)]
-    most = float(inside["time_wait"].max()) if len(inside) else NOTHING
-    return {
-        "time_wait_max": most,
-        "host_switches_per_s": _rate(kernel, "switches", begin_ns, end_ns),
-    }
+def _share(own: pd.DataFrame, column: str, begin_ns: int, end_ns: int) -> float:
+    """Return time over wall time, by interpolating cumulative time."""
+    if len(own) < 2 or end_ns <= begin_ns:
+        return NOTHING
+    used = np.interp([begin_ns, end_ns], own["t_ns"].to_numpy(), own[column].to_numpy())
+    return float((used[1] - used[0]) / (end_ns - begin_ns))
 
 
-def switch_columns(
-    switches: pd.DataFrame, services: Iterable[str], begin_ns: int, end_ns: int
-) -> dict[str, Any]:
-    """Return ``voluntary_switches_per_s_*`` and ``involuntary_...`` between two instants."""
-    row: dict[str, Any] = {}
-    for name in services:
-        own = switches[switches["service"] == name]
-        for kind in ("voluntary", "involuntary"):
-            row[f"{kind}_switches_per_s_{name}"] = _rate(own, kind, begin_ns, end_ns)
-    return row
+class AcceptQueues(Instrument):
+    """Looks at the connections that every service has not accepted yet.
+
+    Of its listening socket over the whole load: ``accept_queue_max_<service>``, the longest queue
+    that was seen, and ``accept_drops_<service>``, connections that found no room. NaN where the
+    kernel does not tell.
+    """
+
+    def look(self, scene: Scene) -> Look:
+        """Return the look at one trial."""
+        return _AcceptQueues(scene)
+
+
+class _AcceptQueues(Look):
+    def __init__(self, scene: Scene) -> None:
+        active = scene.residents.active(scene.treatment)
+        self._services = tuple(active)
+        self._sampler = QueueSampler({name: each.launch.port for name, each in active.items()})
+
+    def begin(self) -> None:
+        """Begin to read."""
+        self._sampler.start()
+
+    def end(self) -> None:
+        """End the reading."""
+        self._sampler.stop()
+
+    def observe(self, load: Load) -> Observation:  # noqa: ARG002
+        """Return the columns, and which services had a full backlog."""
+        queues = self._sampler.table()
+        return Observation(queue_columns(queues, self._services), warnings=full_backlogs(queues))
 
 
 def queue_columns(queues: pd.DataFrame, services: Iterable[str]) -> dict[str, Any]:
@@ -177,11 +141,3 @@ def _dropped(own: pd.DataFrame) -> float:
         return NOTHING
     steps = np.diff(own["drops"].to_numpy(dtype=float))
     return float(steps[steps > 0].sum())
-
-
-def _rate(own: pd.DataFrame, column: str, begin_ns: int, end_ns: int) -> float:
-    """Return a count a second, by interpolating a cumulative one."""
-    if len(own) < 2 or end_ns <= begin_ns:
-        return NOTHING
-    counted = np.interp([begin_ns, end_ns], own["t_ns"].to_numpy(), own[column].to_numpy())
-    return float((counted[1] - counted[0]) / (end_ns - begin_ns) * 1e9)

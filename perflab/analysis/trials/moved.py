@@ -1,7 +1,7 @@
 """What the kernel did during the trials of a run, where anything moved.
 
-Counters of TCP and sockets in TIME_WAIT are the host's, with the traffic of other processes in it;
-accept queues, context switches and waits for a core are of each service alone.
+Counters of TCP are the host's, with the traffic of other processes in it; accept queues and waits
+for a core are of each service alone.
 """
 
 from __future__ import annotations
@@ -26,14 +26,10 @@ OF_HOST = {
     "tcp_resets_sent": "resets sent",
     "tcp_resets": "connections reset",
     "tcp_failed_connects": "failed connects",
-    "time_wait_max": "most sockets in TIME_WAIT",
-    "host_switches_per_s": "context switches per s",
 }
 OF_SERVICES = {
     "accept_drops_*": "connections dropped at its socket",
     "accept_queue_max_*": "longest accept queue seen",
-    "voluntary_switches_per_s_*": "voluntary switches per s",
-    "involuntary_switches_per_s_*": "involuntary switches per s",
     "core_wait_share_*": "threads waiting for a core",
 }
 

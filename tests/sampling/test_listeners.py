@@ -1,4 +1,4 @@
-"""The kernel's part over time: real listeners that overflow, and sockets in TIME_WAIT."""
+"""Accept queues: real listeners that overflow, and who is told from whom."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from perflab.sampling.kernel import KernelSampler
-from perflab.sampling.listeners import Listener, Listeners
+from perflab.sampling.listeners import Listener, Listeners, QueueSampler
 
 BACKLOG = 2
 
@@ -46,7 +45,7 @@ def test_a_listener_tells_of_its_own_queue_and_of_nobody_elses(listening) -> Non
 
 
 def test_a_full_backlog_is_in_the_record_from_the_moment_on_it_is_full(listening) -> None:
-    sampler = KernelSampler({"shop": listening.getsockname()[1]})
+    sampler = QueueSampler({"shop": listening.getsockname()[1]})
     sampler.start()
     with ExitStack() as until:
         stranger = until.enter_context(socket.create_server(("127.0.0.1", 0), backlog=BACKLOG))
@@ -56,7 +55,7 @@ def test_a_full_backlog_is_in_the_record_from_the_moment_on_it_is_full(listening
         knock(listening, BACKLOG + 4, until)
         time.sleep(0.2)
         sampler.stop()
-    queues, host = sampler.queues(), sampler.host()
+    queues = sampler.table()
     assert set(queues["service"]) == {"shop"}
     before, after = queues[queues["t_ns"] < full_ns], queues[queues["t_ns"] >= full_ns]
     # A look has the instant at which it begins: what filled up meanwhile, the last may see.
@@ -64,18 +63,3 @@ def test_a_full_backlog_is_in_the_record_from_the_moment_on_it_is_full(listening
     assert before["drops"].max() == before["waiting"].max() == 0
     assert after["drops"].iloc[-1] >= 3
     assert after["waiting"].iloc[-1] == BACKLOG + 1
-    assert host["switches"].is_monotonic_increasing
-
-
-def test_sockets_in_time_wait_are_seen_to_come() -> None:
-    sampler = KernelSampler({})
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        sampler.start()
-        for _ in range(30):
-            client = socket.create_connection(server.getsockname())
-            accepted, _ = server.accept()
-            client.close()
-            accepted.close()
-        sampler.stop()
-    # Some of before may leave the state meanwhile; they stay in it for a minute.
-    assert sampler.host()["time_wait"].max() >= 30
