@@ -104,13 +104,6 @@ def test_it_is_made_once_and_again_when_the_pins_change(
     assert len(told) == 2
 
 
-def test_a_service_that_pins_nothing_has_an_interpreter_and_nothing_else(
-    specimen: ServiceSpec, root: Path
-) -> None:
-    (specimen.folder / "requirements.txt").unlink()
-    assert list(made(specimen, root).versions()) == ["python"]
-
-
 def test_compiled_modules_are_kept_in_it_and_not_beside_the_sources(
     specimen: ServiceSpec, root: Path
 ) -> None:

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import psutil
 import pytest
@@ -25,10 +24,6 @@ from perflab.systems.inference.service import InferenceParameters, stack
 from tests.stacks.asking import post
 
 SMALL = InferenceParameters(workers=1, pool_size=4)
-
-
-def plans(**levels: object) -> dict[str, object]:
-    return {"it": stack(SMALL, workers=1, **levels)}  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -116,21 +111,6 @@ def kill_service(instance: object) -> None:
         os.kill(child.pid, signal.SIGKILL)
     else:
         instance._container.kill()  # type: ignore[attr-defined]
-
-
-@pytest.mark.slow
-def test_a_service_that_dies_while_starting_tells_why() -> None:
-    broken = Residents(choose("process"), plans(), placement(), "broken")  # type: ignore[arg-type]
-    broken.prepare()
-    artifacts = next(Path(os.environ["PERFLAB_STATE"], "artifacts").glob("inference-*"))
-    hidden = artifacts / "model.onnx"
-    hidden.rename(artifacts / "hidden")
-    try:
-        with pytest.raises(ServiceFailed, match=r"model\.onnx"):
-            broken.start()
-    finally:
-        (artifacts / "hidden").rename(hidden)
-    assert leftovers.everything() == []
 
 
 OWNER = """
