@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from perflab.errors import BackendUnavailable
 from perflab.host.placing import placement
-from perflab.sampling.meters import ProcessTable
+from perflab.sampling.meters import ProcessTable, folder_of, groups_of, unified_folder
 from perflab.stacks import leftovers
 from perflab.stacks.asking import answers
 from perflab.stacks.choice import choose
@@ -47,20 +47,28 @@ def share_when_busy(residents: Residents, treatment: str) -> float:
     return (used_ns() - before_ns) / passed_ns
 
 
+def stopped(pid: int) -> int:
+    """Return how often the kernel stopped a service because its time was used up."""
+    groups = groups_of(pid)
+    folder = folder_of(groups, "cpu") or unified_folder(groups)
+    lines = (folder / "cpu.stat").read_text().splitlines()
+    return int(dict(line.split() for line in lines).get("nr_throttled", 0))
+
+
 @pytest.mark.slow
-@pytest.mark.alone
 @pytest.mark.docker
-def test_a_limited_service_uses_its_share_of_a_core_and_one_beside_it_all() -> None:
+def test_a_limited_service_is_stopped_at_its_share_of_a_core_and_one_beside_it_is_not() -> None:
     plans = {"limited": echo(CPUS), "free": echo(None)}
     residents = Residents(choose("docker"), plans, placement(), f"cpus-{os.getpid()}")
     residents.prepare()
     residents.start()
     try:
         shares = {name: share_when_busy(residents, name) for name in plans}
+        stops = {name: stopped(residents.instance(name, "echo").pid) for name in plans}
     finally:
         residents.stop()
     assert 0 < shares["limited"] < 1.75 * CPUS
-    assert shares["free"] > 2 * shares["limited"]
+    assert stops["limited"] > 0 == stops["free"]
     assert leftovers.everything() == []
 
 
