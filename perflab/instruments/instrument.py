@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import pandas as pd
 from pydantic import (
@@ -31,7 +31,9 @@ from perflab.sampling.meters import Meter
 from perflab.stacks.backend import Instance
 from perflab.stacks.patience import Interrupted, never
 from perflab.stacks.plan import StackPlan
-from perflab.stacks.residents import Residents
+
+if TYPE_CHECKING:
+    from perflab.stacks.residents import Residents
 
 KIND = "kind"
 # Modules elsewhere are no instruments: a plan is data, and data shall not choose what is run.

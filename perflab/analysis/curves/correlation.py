@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from perflab.analysis.curves.needed import check_columns
 from perflab.analysis.methods.comparison import CONFIDENCE, permutation_p
@@ -192,6 +191,8 @@ def _can_vary(part: pd.DataFrame, x: str, y: str) -> bool:
 
 def _z(x: pd.Series[Any], y: pd.Series[Any], beyond_time: bool) -> float:
     """Return Fisher's z of the rank correlation, or of what the order of windows leaves of it."""
+    from scipy import stats
+
     rho = float(stats.spearmanr(x, y).statistic)
     if beyond_time:
         order = np.arange(len(x))
@@ -205,6 +206,8 @@ def _z(x: pd.Series[Any], y: pd.Series[Any], beyond_time: bool) -> float:
 def _over_trials(
     z: np.ndarray, counted: int, left_out: list[str], confidence: float
 ) -> Correlation:
+    from scipy import stats
+
     n = len(z)
     warnings: tuple[str, ...] = ()
     if left_out:

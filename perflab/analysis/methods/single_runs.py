@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from scipy import stats
 
 CONFIDENCE = 0.95
 FEWEST = 3
@@ -70,6 +69,8 @@ def scatter(values: Sequence[float], confidence: float = CONFIDENCE) -> Scatter:
     ValueError
         The confidence is not between 0 and 1.
     """
+    from scipy import stats
+
     if not 0 < confidence < 1:
         raise ValueError(f"confidence {confidence:g} is not between 0 and 1")
     every = np.asarray(values, dtype=float)
@@ -140,6 +141,8 @@ def apart(groups: Sequence[Sequence[float]], ratio: float, confidence: float = C
     ValueError
         The ratio is not above 1, or a number is not positive.
     """
+    from scipy import stats
+
     if not ratio > 1:
         raise ValueError(f"ratio {ratio:g} is not above 1")
     every = [np.asarray(own, dtype=float) for own in groups]

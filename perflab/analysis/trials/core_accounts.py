@@ -22,7 +22,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from perflab.numerals import counted, number
 from perflab.recordings import Run, RunRecord
@@ -105,6 +104,8 @@ def _seen(own: pd.DataFrame, service: str) -> float:
 
 def t_interval(x: np.ndarray, confidence: float = CONFIDENCE) -> tuple[float, float]:
     """Return Student's interval of a mean over trials; NaN below 2."""
+    from scipy import stats
+
     if len(x) < 2:
         return math.nan, math.nan
     margin = float(stats.t.ppf((1 + confidence) / 2, len(x) - 1) * stats.sem(x))

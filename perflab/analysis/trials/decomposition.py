@@ -20,7 +20,6 @@ import math
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from perflab.errors import AnalysisError
 from perflab.numerals import counted, number, signed
@@ -197,6 +196,8 @@ def change(
 
 
 def _t_interval(x: np.ndarray, confidence: float) -> tuple[float, float]:
+    from scipy import stats
+
     if len(x) < 2:
         return math.nan, math.nan
     margin = float(stats.t.ppf((1 + confidence) / 2, len(x) - 1) * stats.sem(x))
