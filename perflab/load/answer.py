@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from perflab.load.body import Kept
+from perflab.load.head import header
 from perflab.load.outcome import CODES
 from perflab.load.streamed import NO_ROOM
 
@@ -50,11 +51,7 @@ class Answer:
 
     def header(self, name: str) -> str:
         """Return a header's first value, or an empty string."""
-        for line in self.head.decode("latin-1").split("\r\n")[1:]:
-            key, _, value = line.partition(":")
-            if key.lower() == name.lower():
-                return value.strip()
-        return ""
+        return header(self.head, name)
 
 
 class NotServed(Exception):

@@ -7,7 +7,6 @@ from typing import Protocol
 
 from perflab.load.aiohttp_client import AiohttpClient
 from perflab.load.client import DEFAULT_CONNECTIONS, LeanClient
-from perflab.load.cookie_client import CookieClient
 from perflab.load.exchange import Exchange
 from perflab.load.http2_client import Http2Client
 from perflab.load.httpx_client import HttpxClient
@@ -60,8 +59,7 @@ def make_client(order: Order, loop: asyncio.AbstractEventLoop, prepared: Prepare
     life = workload.connections
     limit = max(1, share(life.most or users or DEFAULT_CONNECTIONS, order.worker, order.workers))
     if workload.client == "lean":
-        kind = CookieClient if workload.cookies else LeanClient
-        lean = kind(
+        lean = LeanClient(
             loop,
             life.part(limit, order.workers),
             workload.timeout_s,

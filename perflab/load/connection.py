@@ -253,14 +253,6 @@ class Connection(Dialled):
         self.exchange = None
         self._client.finished(self, exchange, False)
 
-    def head(self) -> bytes:
-        """Return status line and headers of the last response, as far as they came."""
-        return self._reader.head if self._reader else b""
-
-    def note_sent(self, data: bytes) -> None:
-        """Say what the bytes that were sent last would be without what a client put in."""
-        self._sent = data
-
     def location(self) -> str:
         """Return where the last response points to."""
         return header(self._reader.head, "location") if self._reader else ""

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 ARRIVALS, REQUEST, ENDING = "Arrivals", "Request", "Ending"
 DEFAULT_DURATION_S = 10.0
 _STAGE = re.compile(r"(\d+(?:\.\d+)?)(?:-(\d+(?:\.\d+)?))?:(\d+(?:\.\d+)?)s?")
-# A cookie's name and value (RFC 6265, 4.1.1); quotes around the value are part of it.
-_COOKIE = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+=[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e\"]*"
 _CHECKSUM = r"(crc32:[0-9a-fA-F]{1,8}|sha256:[0-9a-fA-F]{64}|@.+)?"
 # What an option makes no use of, by the option; other options that it needs one of, likewise.
 _UNUSED = {
@@ -175,12 +173,6 @@ class LoadOptions(LoadParameters):
     end_marker: str = option(
         "", "last event of a stream: [DONE]; of ndjson a member: '\"done\":true'", REQUEST
     )
-    cookies: bool = option(
-        False, "every user keeps the cookies that servers set", REQUEST, "--cookies"
-    )
-    fixed_cookies: tuple[Annotated[str, _like(_COOKIE, "name=value")], ...] = option(
-        (), "name=value with every request; repeatable", REQUEST, "--cookie"
-    )
     http2: bool = option(False, "HTTP/2, by httpx (perflab[http2])", REQUEST, "--http2")
     insecure: bool = option(False, "do not verify TLS", REQUEST, "--insecure")
     ca_file: str = option("", "trust this CA bundle", REQUEST, "--ca-file", "--ca")
@@ -274,8 +266,6 @@ class LoadOptions(LoadParameters):
         ]
         if self.connection == "per-request" and self.requests_per_connection:
             problems.append("give --connection per-request or --requests-per-connection")
-        if self.fixed_cookies and any(text.lower().startswith("cookie:") for text in self.headers):
-            problems.append("give --cookie or --header 'Cookie: ...', not both")
         return problems + [
             f"--objective {each.text}: only streams have that time; give --stream sse or ndjson"
             for each in map(Objective.of_text, self.objectives)
@@ -286,8 +276,6 @@ class LoadOptions(LoadParameters):
         """Return the workload as data; raises ParameterError where a file cannot be read."""
         found = super().words(path)
         request = found["request"] | self._expected() | {"redirects": self.redirects}
-        if self.fixed_cookies:
-            request["headers"]["Cookie"] = "; ".join(self.fixed_cookies)
         if self.stream:
             request |= {"stream": self.stream, "min_chunks": self.min_chunks or 1}
             request["end_marker"] = self.end_marker
@@ -305,7 +293,6 @@ class LoadOptions(LoadParameters):
             "verify_tls": not self.insecure,
             "ca_file": self._bundle(),
             "certificate": self._certificate(),
-            "cookies": self.cookies,
             "stop": {
                 "failures": self.stop_after_failures,
                 "objectives": [*map(Objective.of_text, self.objectives)],

@@ -41,8 +41,7 @@ class Workload(FrozenModel):
     shown to fail: a load in which requests, or all of them, time out is then valid. They count as
     failures like any other, and times that they could move are bounds.
 
-    ``certificate`` is what the client shows of itself over TLS. With ``cookies`` every user keeps
-    those that servers set, by their domain, path and time; without, none is kept.
+    ``certificate`` is what the client shows of itself over TLS. No cookie is kept.
     """
 
     request: Request
@@ -55,7 +54,6 @@ class Workload(FrozenModel):
     verify_tls: bool = True
     ca_file: str = ""
     certificate: Certificate | None = None
-    cookies: bool = False
 
     @model_validator(mode="after")
     def _is_in_reach_of_its_client(self) -> Self:
@@ -83,19 +81,6 @@ class Workload(FrozenModel):
         if self.client == "http2" and life.requests:
             raise ValueError(
                 "over HTTP/2 requests share connections, which are not closed after each of them"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _has_users_for_its_cookies(self) -> Self:
-        if self.cookies and self.client != "lean":
-            raise ValueError(
-                f"the {self.client} client keeps no cookies; the lean one does (client='lean')"
-            )
-        if self.cookies and not isinstance(self.arrivals, ClosedLoop | Scripted):
-            raise ValueError(
-                "cookies are kept by users: give users, user stages or a script; a cookie that "
-                "every request has is a header"
             )
         return self
 

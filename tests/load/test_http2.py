@@ -112,7 +112,6 @@ def test_a_server_of_http_1_is_refused_and_hears_of_no_request() -> None:
 def test_what_http2_has_not_is_refused_before_the_start() -> None:
     for words, told in (
         ({"connection": "per-request"}, "requests share connections"),
-        ({"cookies": True}, "keeps no cookies"),
         ({"stream": "sse"}, "records no chunks"),
     ):
         given = {"url": "http://127.0.0.1:9/", "users": 1, "requests": 1, "http2": True, **words}
