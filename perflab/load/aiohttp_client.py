@@ -15,7 +15,7 @@ from aiohttp.http_exceptions import HttpProcessingError, LineTooLong
 from aiohttp.streams import StreamReader
 
 from perflab.load.exchange import Exchange
-from perflab.load.library_client import LibraryClient, body_of, causes, clock, headers_of
+from perflab.load.library_client import LibraryClient, causes, clock, headers_of
 from perflab.load.prepared import Prepared
 from perflab.load.response import MAX_INTERIMS
 from perflab.load.workload import Request, Workload
@@ -46,13 +46,12 @@ class AiohttpClient(LibraryClient):
     def __init__(self, workload: Workload, connections: int, prepared: Prepared) -> None:
         super().__init__(workload, connections)
         self._origin = f"{prepared.origin.scheme}://{prepared.origin.authority}"
-        life = workload.connections
-        closing = life.requests == 1
+        closing = workload.connections.closing
         connector = aiohttp.TCPConnector(
             limit=0,
             force_close=closing,
-            # Its own default, 15 s, would be another life cycle than was asked for.
-            keepalive_timeout=None if closing else life.idle_s or NEVER_S,
+            # By its own default it would close what is idle for 15 s.
+            keepalive_timeout=None if closing else NEVER_S,
             ssl=workload.trust.context(),
         )
         connector._factory = cast(Any, partial(_OneAnswer, asyncio.get_running_loop()))
@@ -70,7 +69,7 @@ class AiohttpClient(LibraryClient):
         response = await self._session.request(
             request.method,
             self._origin + request.path,
-            data=body_of(request, self.files),
+            data=request.content or None,
             headers=headers_of(request),
             allow_redirects=False,
             trace_request_ctx=exchange,

@@ -5,7 +5,6 @@ Only scripts keep bodies. A body that is only judged leaves nothing behind, howe
 
 from __future__ import annotations
 
-import hashlib
 import zlib
 from dataclasses import dataclass
 
@@ -19,13 +18,11 @@ BODY, CHECKSUM = CODES["body"], CODES["checksum"]
 class Wanted:
     """What a request wants of a body.
 
-    That it holds a text; that it has a CRC-32 (-1: any) or a SHA-256 (empty: any); that it is kept;
-    that it is a stream.
+    That it holds a text; that it has a CRC-32 (-1: any); that it is kept; that it is a stream.
     """
 
     text: bytes = b""
     crc32: int = -1
-    sha256: str = ""
     kept: bool = False
     stream: Streaming | None = None
 
@@ -68,7 +65,7 @@ class Kept:
 class Body:
     """One body, piece by piece."""
 
-    __slots__ = ("_digest", "_found", "_sum", "_tail", "_wanted", "kept", "refused", "stream")
+    __slots__ = ("_found", "_sum", "_tail", "_wanted", "kept", "refused", "stream")
 
     def __init__(self, wanted: Wanted, room: Room) -> None:
         self._wanted = wanted
@@ -76,7 +73,6 @@ class Body:
         # The text may begin in one piece and end in another.
         self._tail = b""
         self._sum = 0
-        self._digest = hashlib.sha256() if wanted.sha256 else None
         self.kept = Kept(room) if wanted.kept else None
         self.stream = Streamed(wanted.stream, room) if wanted.stream is not None else None
         # The error class of a body that cannot be read on, and why.
@@ -92,8 +88,6 @@ class Body:
                 self._tail = seen[max(0, len(seen) - len(wanted.text) + 1) :]
         if wanted.crc32 >= 0:
             self._sum = zlib.crc32(data, self._sum)
-        if self._digest is not None:
-            self._digest.update(data)
         if self.kept is not None and self.refused is None and not self.kept.take(bytes(data)):
             self.refused = ("body_too_large", NO_ROOM)
         if self.stream is not None:
@@ -104,8 +98,6 @@ class Body:
     def fault(self) -> int:
         """Return the error code of a body that has ended: 0 when it is what was wanted."""
         if self._wanted.crc32 not in (-1, self._sum):
-            return CHECKSUM
-        if self._digest is not None and self._digest.hexdigest() != self._wanted.sha256:
             return CHECKSUM
         if not self._found:
             return BODY

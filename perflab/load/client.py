@@ -11,17 +11,14 @@ from functools import cache
 
 from perflab.errors import TargetRefused
 from perflab.load.connection import Connection
+from perflab.load.dialled import Landing
 from perflab.load.exchange import Exchange
-from perflab.load.life_cycle import Connections
 from perflab.load.outcome import CODES, FirstErrors
-from perflab.load.payload import OpenFiles
 from perflab.load.redirects import REDIRECTS, WHOLE, followed
-from perflab.load.sending import Landing
 from perflab.load.streamed import Room
 from perflab.load.targets import AddressBook, Origin
 from perflab.load.trust import Certificate, Trust
-from perflab.load.upkeep import Upkeep
-from perflab.load.workload import Request
+from perflab.load.workload import Connections, Request
 
 SPARE_FILES = 64
 DEFAULT_CONNECTIONS = 2_000
@@ -51,8 +48,8 @@ class LeanClient:
     Parameters
     ----------
     life : Connections
-        The life cycle of connections, this worker's part of it. A request that finds none free
-        under its cap (0: 2,000) waits in turn.
+        Of connections, with this worker's part of the cap. A request that finds none free under
+        the cap (0: 2,000) waits in turn.
     beside : int
         Files that this process opens besides them: scripted users' WebSockets.
     timeout_s : float
@@ -80,7 +77,6 @@ class LeanClient:
         self.first_errors = FirstErrors()
         self.room = Room()
         self.landing = Landing()
-        self.files = OpenFiles()
         self._opened_now = 0
         self._life = life
         most = life.most or DEFAULT_CONNECTIONS
@@ -93,9 +89,7 @@ class LeanClient:
         self.tls = cache(Trust(verify_tls, ca_file, certificate).context)
         # Last in, first out; a dictionary, because any of them may close.
         self._idle: dict[Origin, dict[Connection, None]] = {}
-        # The oldest first.
         self._open: dict[Connection, None] = {}
-        self._upkeep = None if life.is_endless else Upkeep(loop, life, self._open)
         self._waiting: deque[Exchange] = deque()
         book = self._book = AddressBook()
         self.resolve, self.address = book.resolve, book.address
@@ -184,14 +178,11 @@ class LeanClient:
         self, connection: Connection, exchange: Exchange, keep: bool, sticky: bool
     ) -> None:
         exchange.connection = None
-        upkeep = self._upkeep
-        if not keep or (upkeep is not None and upkeep.ends(connection)):
+        if not keep or self._life.closing:
             began_ns = clock()
             connection.close()
             exchange.close_ns = clock() - began_ns
             return
-        if upkeep is not None:
-            upkeep.rests(connection, exchange.done_ns)
         if sticky:
             exchange.connection = connection
         elif self._waiting and self._waiting[0].prepared.origin == connection.origin:
@@ -278,10 +269,7 @@ class LeanClient:
     async def close(self) -> None:
         """Close every connection."""
         self._sweeper.cancel()
-        if self._upkeep is not None:
-            self._upkeep.stop()
         self._waiting.clear()
         for connection in list(self._open):
             connection.exchange = None
             connection.close()
-        self.files.close()

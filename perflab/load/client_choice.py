@@ -61,7 +61,7 @@ def make_client(order: Order, loop: asyncio.AbstractEventLoop, prepared: Prepare
     if workload.client == "lean":
         lean = LeanClient(
             loop,
-            life.part(limit, order.workers),
+            life.model_copy(update={"most": limit}),
             workload.timeout_s,
             sticky=bool(users) and not life.most,
             allowed=order.allowed,

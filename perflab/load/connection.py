@@ -6,8 +6,6 @@ bytes are the kernel's, where a transport would queue them to the end of the loo
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import socket
 import ssl
 
@@ -18,7 +16,6 @@ from perflab.load.outcome import CODES, ERRORS
 from perflab.load.prepared import Prepared
 from perflab.load.progress import Progress
 from perflab.load.response import ResponseReader
-from perflab.load.sending import Rest
 from perflab.load.targets import Origin
 from perflab.load.workload import Request
 
@@ -27,19 +24,13 @@ LONGEST_REMEMBERED = 32 * 1024
 
 
 class Connection(Dialled):
-    """A connection; at most one exchange is under way on it.
-
-    ``answers``, ``leaving``, ``rests_since_ns`` and ``alarm`` are the notes of whoever keeps it to
-    its life cycle (see ``upkeep.Upkeep``).
-    """
+    """A connection; at most one exchange is under way on it."""
 
     def __init__(self, client: Owner, origin: Origin) -> None:
         super().__init__(client, origin)
-        self.answers = self.rests_since_ns = 0
-        self.leaving = False
-        self.alarm: asyncio.TimerHandle | None = None
         self._reader: ResponseReader | None = None
-        self._unsent: Rest | None = None
+        # What the kernel did not take of a request.
+        self._unsent = memoryview(b"")
         self._sent = b""
         self._broken = 0
 
@@ -57,8 +48,6 @@ class Connection(Dialled):
         if not self.usable:
             return
         self.usable = False
-        if self.alarm is not None:
-            self.alarm.cancel()
         self._hang_up()
         if self._reader is not None:
             self._reader.release()
@@ -93,33 +82,13 @@ class Connection(Dialled):
             self._fail_soon(self._why(error, "reset"))
             return
         exchange.sent_ns = clock()
-        if sent != len(data) or prepared.file is not None:
-            self._send_rest(prepared, memoryview(data)[sent:])
-
-    def _send_rest(self, prepared: Prepared, data: memoryview) -> None:
-        file = prepared.file
-        try:
-            descriptor = self._client.files.descriptor(file) if file is not None else -1
-        except OSError as error:
-            self._client.first_errors.note("body_file", str(error))
-            self._fail_soon(CODES["body_file"])
-            return
-        self._unsent = Rest(data, descriptor, file.size_bytes if file is not None else 0)
-        self._loop.add_writer(self._fd, self._writable)
-        # What fits into the kernel's buffer need not wait for a turn.
-        with contextlib.suppress(OSError):
-            self._continue(self._unsent)
-
-    def _continue(self, rest: Rest) -> None:
-        assert self._socket is not None
-        if rest.send(self._socket):
-            self._unsent = None
-            self._loop.remove_writer(self._fd)
+        if sent != len(data):
+            self._unsent = memoryview(data)[sent:]
+            self._loop.add_writer(self._fd, self._writable)
 
     def _writable(self) -> None:
-        assert self._unsent is not None
         try:
-            self._continue(self._unsent)
+            self._unsent = self._unsent[self._send(self._unsent) :]
         except WOULD_BLOCK:
             return
         except ConnectionError as error:
@@ -130,6 +99,9 @@ class Connection(Dialled):
             return
         except OSError as error:
             self._fail(self._why(error, "reset"))
+        else:
+            if not self._unsent:
+                self._loop.remove_writer(self._fd)
 
     # Receiving.
 

@@ -1,9 +1,15 @@
-"""A non-blocking socket on the event loop, from its opening to the end of the TLS handshake."""
+"""A non-blocking socket on the event loop, from its opening to the end of the TLS handshake.
+
+Past its head an answer with a length can only be counted and summed. All connections of a worker
+read such bodies into one buffer, which is done with before the next read; where nobody wants more
+than the length, the kernel lets the bytes go and nothing is copied (tcp(7), ``MSG_TRUNC``).
+"""
 
 from __future__ import annotations
 
 import asyncio
 import errno
+import mmap
 import os
 import socket
 import ssl
@@ -12,13 +18,14 @@ from typing import Any, Protocol
 
 from perflab.load.exchange import Exchange
 from perflab.load.outcome import CODES, ERRORS, FirstErrors
-from perflab.load.payload import OpenFiles
 from perflab.load.response import ResponseReader
-from perflab.load.sending import FileChanged, Landing
 from perflab.load.streamed import Room
 from perflab.load.targets import Origin
 
 WOULD_BLOCK = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+BUFFER_BYTES = 256 * 1024
+# What the kernel may let go of at a time; as much as it queues for a connection by default.
+PASSED_BYTES = 4 * 1024 * 1024
 clock = time.monotonic_ns
 
 
@@ -28,8 +35,6 @@ def kind_of(error: OSError | ValueError, otherwise: str) -> int:
         return CODES["dns"]
     if isinstance(error, ssl.SSLError):
         return CODES["tls"]
-    if isinstance(error, FileChanged):
-        return CODES["body_file"]
     if isinstance(error, ValueError):
         return CODES[otherwise]
     if error.errno == errno.EADDRNOTAVAIL:
@@ -41,13 +46,40 @@ def kind_of(error: OSError | ValueError, otherwise: str) -> int:
     return CODES[otherwise]
 
 
+class Landing:
+    """Where the long bodies of a worker arrive."""
+
+    def __init__(self) -> None:
+        self._buffer = memoryview(bytearray(BUFFER_BYTES))
+        # Nothing is ever written to it: it takes addresses, and no memory.
+        self._nowhere = memoryview(mmap.mmap(-1, PASSED_BYTES))
+
+    def receive(self, opened: socket.socket, reader: ResponseReader) -> int:
+        """Read what has come of a long body; return how many bytes, 0 at the end of the stream.
+
+        Raises
+        ------
+        BadResponse
+            More came than the body's length.
+        OSError
+            As the socket raises it; ``BlockingIOError`` and the like mean later.
+        """
+        if reader.body is None and not isinstance(opened, ssl.SSLSocket):
+            number = opened.recv_into(self._nowhere, PASSED_BYTES, socket.MSG_TRUNC)
+            reader.count(number)
+            return number
+        number = opened.recv_into(self._buffer)
+        if number:
+            reader.take(self._buffer[:number])
+        return number
+
+
 class Owner(Protocol):
     """The client whose connection it is: what a connection asks of it, and tells it."""
 
     loop: asyncio.AbstractEventLoop
     room: Room
     landing: Landing
-    files: OpenFiles
     first_errors: FirstErrors
 
     def address(self, origin: Origin) -> tuple[socket.AddressFamily, tuple[str, int]]:

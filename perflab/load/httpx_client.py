@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 
 from perflab.load.exchange import Exchange
-from perflab.load.library_client import LibraryClient, body_of, causes, clock, headers_of
+from perflab.load.library_client import LibraryClient, causes, clock, headers_of
 from perflab.load.prepared import Prepared
 from perflab.load.workload import Request, Workload
 
@@ -24,7 +24,7 @@ class HttpxClient(LibraryClient):
         self._client = self._made(workload, connections)
 
     def _made(self, workload: Workload, connections: int) -> httpx.AsyncClient:
-        keep_alive = 0 if workload.connections.requests else connections
+        keep_alive = 0 if workload.connections.closing else connections
         return httpx.AsyncClient(
             verify=workload.trust.context(),
             timeout=None,
@@ -49,7 +49,7 @@ class HttpxClient(LibraryClient):
         async with client.stream(
             request.method,
             self._origin + request.path,
-            content=body_of(request, self.files),
+            content=request.content or None,
             headers=headers_of(request),
             extensions={"trace": trace},
         ) as response:

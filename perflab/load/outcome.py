@@ -31,7 +31,6 @@ ERRORS = (
     "not_read",  # a WebSocket's server does not read what it is sent
     "length",  # a body of another length than expected
     "checksum",  # a body of another checksum than expected
-    "body_file",  # the file of the request's own body was changed, or could not be read
     "stream_short",  # fewer chunks than a stream must have
     "stream_unended",  # a stream whose last event is not its end marker
     "event_too_long",  # an event of a stream above the limit

@@ -11,11 +11,9 @@ from typing import Any
 
 from perflab.errors import ParameterError
 from perflab.load.body import Body, Wanted
-from perflab.load.life_cycle import Connections
 from perflab.load.outcome import CODES
-from perflab.load.payload import FileBody, Payload, content_of, length_of, usual_type
 from perflab.load.targets import Origin
-from perflab.load.workload import Request
+from perflab.load.workload import Connections, Request
 
 ENDLESS = Connections()
 STATUS, LENGTH = CODES["status"], CODES["length"]
@@ -38,7 +36,7 @@ class Prepared:
         self.origin = origin
         requests = fill(request, request.data)
         try:
-            self.payloads = [render(filled, origin, life.requests == 1) for filled in requests]
+            self.payloads = [render(filled, origin, life.closing) for filled in requests]
             text = request.expect_body.encode()
         except UnicodeEncodeError as error:
             raise ParameterError("request", [f"it holds what UTF-8 cannot: {error}"]) from None
@@ -54,12 +52,11 @@ class Prepared:
         # answer on its bytes, and whoever notes when they came looks at each.
         self.repeats = not (request.redirects or request.progress_points or request.stream)
         # Nobody but the user has to know of an answer on the connection that it keeps.
-        self.unwatched = not request.redirects and life.is_endless
-        self.file = request.body if isinstance(request.body, FileBody) else None
+        self.unwatched = not (request.redirects or life.closing)
         self.bodiless = request.method == "HEAD"
         stream = request.streaming
         self.streams = stream is not None
-        wanted = Wanted(text, request.expect_crc32, request.expect_sha256, stream=stream)
+        wanted = Wanted(text, request.expect_crc32, stream=stream)
         self.wanted = wanted if wanted != Wanted() else None
         self.last_bytes = b""
         self.last_outcome: tuple[int, int, int, dict[str, float] | None] = (0, 0, 0, None)
@@ -111,7 +108,7 @@ def fill(request: Request, rows: Sequence[Mapping[str, Any]]) -> list[Request]:
                             name: Template(value).substitute(words)
                             for name, value in request.headers.items()
                         },
-                        "body": _filled(request.body, words),
+                        "body": Template(str(request.body)).substitute(words),
                     }
                 )
             )
@@ -126,21 +123,17 @@ def fill(request: Request, rows: Sequence[Mapping[str, Any]]) -> list[Request]:
     return made
 
 
-def _filled(body: Payload, words: Mapping[str, str]) -> Payload:
-    return Template(body).substitute(words) if isinstance(body, str) else body
-
-
 def render(request: Request, origin: Origin, closing: bool) -> bytes:
-    """Return the bytes of an HTTP/1.1 request (RFC 9112, 2.1), less a body that is a file's."""
+    """Return the bytes of an HTTP/1.1 request (RFC 9112, 2.1)."""
     given = {name.lower() for name in request.headers}
     headers = dict(request.headers)
     if "host" not in given:
         headers = {"Host": origin.authority, **headers}
-    body, length = content_of(request.body), length_of(request.body)
-    if (length or request.method in ("POST", "PUT", "PATCH")) and "content-length" not in given:
-        headers["Content-Length"] = str(length)
-    if length and "content-type" not in given:
-        headers["Content-Type"] = usual_type(request.body)
+    body = request.content
+    if (body or request.method in ("POST", "PUT", "PATCH")) and "content-length" not in given:
+        headers["Content-Length"] = str(len(body))
+    if body and "content-type" not in given:
+        headers["Content-Type"] = request.usual_type
     if closing and "connection" not in given:
         headers["Connection"] = "close"
     lines = [f"{request.method} {request.path} HTTP/1.1"]

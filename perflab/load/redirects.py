@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from urllib.parse import urljoin
 
 from perflab.errors import TargetRefused
-from perflab.load.life_cycle import Connections
 from perflab.load.outcome import CODES
 from perflab.load.prepared import Prepared
-from perflab.load.request import Request
+from perflab.load.request import Connections, Request
 from perflab.load.targets import refuse_foreign, split
 
 # A whole answer, as expected or not: it may be a redirect.

@@ -17,7 +17,6 @@ from perflab.load.answer import NotServed
 from perflab.load.client_choice import Client
 from perflab.load.cpu_window import CpuWindow
 from perflab.load.exchange import Exchange
-from perflab.load.life_cycle import Connections
 from perflab.load.message_record import MessageRecorder
 from perflab.load.outcome import CODES, MEASURE, WARMUP
 from perflab.load.prepared import Prepared
@@ -27,7 +26,7 @@ from perflab.load.timer import Timer
 from perflab.load.users import User, actions
 from perflab.load.websocket import connect
 from perflab.load.websocket_call import Listener, WebSocket, WebSocketError
-from perflab.load.workload import Request, Scripted
+from perflab.load.workload import Connections, Request, Scripted
 
 STOP_TIMEOUT_S = 5.0
 # What users get after the end, besides the time-out, for what they are at.

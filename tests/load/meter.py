@@ -9,7 +9,6 @@ import zlib
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 import uvloop
@@ -115,9 +114,6 @@ async def drive(
     work: Workload,
     url: str,
     requests: int,
-    pause_s: float = 0.0,
-    before_close_s: float = 0.0,
-    between: Callable[[], None] = lambda: None,
 ) -> list[str]:
     """Let every user send so many requests with a worker's own client; return error classes."""
     words = {
@@ -139,14 +135,11 @@ async def drive(
             async with asyncio.timeout(20):
                 await over.wait()
             errors.append(ERRORS[exchange.error])
-            between()
-            await asyncio.sleep(pause_s)
 
     try:
         async with asyncio.TaskGroup() as crowd:
             for number in range(getattr(work.arrivals, "users", 1)):
                 crowd.create_task(user(number))
-        await asyncio.sleep(before_close_s)
     finally:
         await client.close()
     await asyncio.sleep(0.05)
@@ -156,11 +149,3 @@ async def drive(
 def on_loop(work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
     """Run on the event loop that workers have."""
     return uvloop.run(work())
-
-
-def patterned(path: Path, size: int) -> Path:
-    """Write a file of the known pattern."""
-    with path.open("wb") as file:
-        for place in range(0, size, len(PIECE)):
-            file.write(PIECE[: size - place])
-    return path

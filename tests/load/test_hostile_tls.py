@@ -12,7 +12,7 @@ import pytest
 
 from perflab.load.workload import Workload
 from tests.load.hostile import OK, End, Hostile, Part, Script, Seen, check, on_uvloop, send
-from tests.load.meter import Meter, drive, patterned
+from tests.load.meter import PIECE, Meter, drive
 from tests.load.processes import a_certificate
 
 
@@ -99,13 +99,11 @@ def test_a_server_that_is_silent_in_the_handshake_is_a_timeout() -> None:
 
 
 @pytest.mark.parametrize("client", ["lean", "aiohttp", "httpx"])
-def test_a_file_arrives_whole_over_tls(
-    certificate: tuple[Path, Path], tmp_path: Path, client: str
-) -> None:
-    path = patterned(tmp_path / "body", 3_000_001)
+def test_a_body_arrives_whole_over_tls(certificate: tuple[Path, Path], client: str) -> None:
+    body = PIECE * 45
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate[1], certificate[0])
-    request = {"method": "POST", "body": {"file": str(path)}}
+    request = {"method": "POST", "body": body}
     arrivals = {"kind": "closed", "users": 2, "requests": 1}
     work = Workload.model_validate(
         {"request": request, "arrivals": arrivals, "client": client, "verify_tls": False}
@@ -118,4 +116,4 @@ def test_a_file_arrives_whole_over_tls(
 
     assert on_uvloop(go) == [""] * 4
     digests = [taken.sha256 for seen in meter.seen for taken in seen.taken]
-    assert digests == [sha256(path.read_bytes()).hexdigest()] * 4
+    assert digests == [sha256(body).hexdigest()] * 4

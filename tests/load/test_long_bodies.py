@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from perflab.load import response
 from perflab.load.body import Wanted
 from perflab.load.client import LeanClient
+from perflab.load.dialled import BUFFER_BYTES, PASSED_BYTES, Landing
 from perflab.load.exchange import Exchange
 from perflab.load.head import BadResponse
 from perflab.load.outcome import ERRORS
 from perflab.load.prepared import Prepared
 from perflab.load.response import ResponseReader
-from perflab.load.sending import BUFFER_BYTES, PASSED_BYTES, Landing
 from perflab.load.targets import split
 from perflab.load.workload import Request
 from tests.examples import examples

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from perflab.load import record
-from perflab.load.payload import checksum
 from perflab.load.progress import Progress
 from perflab.load.result import LoadResult
 from perflab.load.workload import Burst, ClosedLoop, Request, Workload
@@ -104,18 +103,6 @@ def test_one_point_would_have_no_end() -> None:
 def test_a_client_without_points_says_so(client: str) -> None:
     with pytest.raises(ValidationError, match=f"the {client} client records no progress_points"):
         work(8, client=client)
-
-
-def test_what_is_expected_of_a_body_can_be_a_file_s(tmp_path: Path) -> None:
-    path = tmp_path / "body"
-    path.write_bytes(BODY)
-    request = Request.model_validate({"expect_from": str(path)})
-    assert (request.expect_bytes, request.expect_crc32) == checksum(path)
-    assert Request.model_validate_json(request.model_dump_json()) == request
-    with pytest.raises(ValidationError, match=r"expect_from .*/none: .*No such file"):
-        Request.model_validate({"expect_from": str(tmp_path / "none")})
-    with pytest.raises(ValidationError, match="goes without expect_bytes"):
-        Request.model_validate({"expect_from": str(path), "expect_bytes": 1})
 
 
 @pytest.mark.slow

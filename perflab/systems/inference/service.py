@@ -10,8 +10,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from perflab.experiments.preset import Preset, PresetParameters
 from perflab.instruments import STANDARD, DatabaseWaits, FlushProbe, ServerCount
-from perflab.load.life_cycle import Connections
-from perflab.load.workload import ClosedLoop, Request, Workload
+from perflab.load.workload import ClosedLoop, Connections, Request, Workload
 from perflab.recordings import Remark
 from perflab.stacks.hooks import SqlHook
 from perflab.stacks.links import Link, RoundTripMs
@@ -242,7 +241,7 @@ def workload(parameters: LoadParameters, path: str) -> Workload:
             warmup_requests=parameters.warmup_requests,
             keep_up=True,
         ),
-        connections=Connections.of(parameters.connection),
+        connections=Connections(reuse=parameters.connection),
     )
 
 
