@@ -12,17 +12,17 @@ from functools import cache
 from perflab.errors import TargetRefused
 from perflab.load.connection import Connection
 from perflab.load.dialled import Landing
-from perflab.load.exchange import Exchange
+from perflab.load.exchange import Client, Exchange
 from perflab.load.outcome import CODES, FirstErrors
-from perflab.load.redirects import REDIRECTS, WHOLE, followed
+from perflab.load.prepared import REDIRECTS, WHOLE, Prepared, followed
 from perflab.load.streamed import Room
 from perflab.load.targets import AddressBook, Origin
-from perflab.load.trust import Certificate, Trust
-from perflab.load.workload import Connections, Request
+from perflab.load.trust import Trust
+from perflab.load.workload import Connections, Request, Workload
 
 SPARE_FILES = 64
 DEFAULT_CONNECTIONS = 2_000
-ENDLESS = Connections()
+ENDLESS, USUAL_TRUST = Connections(), Trust()
 # Opening costs ten times as much as sending: after a stall, answers that have come are read, and
 # their connections used again, before yet more connections are opened.
 OPENED_PER_TURN = 16
@@ -50,14 +50,14 @@ class LeanClient:
     life : Connections
         Of connections, with this worker's part of the cap. A request that finds none free under
         the cap (0: 2,000) waits in turn.
-    beside : int
-        Files that this process opens besides them: scripted users' WebSockets.
     timeout_s : float
         Bound from the take-up of a request to its end.
     sticky : bool
         A user keeps its connection between requests (closed loop); else idle ones are shared.
     allowed : sequence of str
         Hosts that redirects may lead to, besides loopback.
+    beside : int
+        Files that this process opens besides: scripted users' WebSockets.
     """
 
     def __init__(
@@ -67,9 +67,7 @@ class LeanClient:
         timeout_s: float = 30.0,
         sticky: bool = False,
         allowed: Sequence[str] = (),
-        verify_tls: bool = True,
-        ca_file: str = "",
-        certificate: Certificate | None = None,
+        trust: Trust = USUAL_TRUST,
         beside: int = 0,
     ) -> None:
         self.loop = loop
@@ -86,7 +84,7 @@ class LeanClient:
         self.timeout_s = timeout_s
         self._timeout_ns = round(timeout_s * 1e9)
         self._allowed = allowed
-        self.tls = cache(Trust(verify_tls, ca_file, certificate).context)
+        self.tls = cache(trust.context)
         # Last in, first out; a dictionary, because any of them may close.
         self._idle: dict[Origin, dict[Connection, None]] = {}
         self._open: dict[Connection, None] = {}
@@ -273,3 +271,43 @@ class LeanClient:
         for connection in list(self._open):
             connection.exchange = None
             connection.close()
+
+
+def make_client(
+    workload: Workload,
+    prepared: Prepared,
+    connections: int,
+    *,
+    sticky: bool = False,
+    allowed: Sequence[str] = (),
+    beside: int = 0,
+) -> Client:
+    """Return the client that a workload names, with the address of its requests looked up.
+
+    ``connections`` is the most that it may open; see :class:`LeanClient` for the rest.
+    """
+    if workload.client != "lean":
+        return _library_client(workload, prepared, connections)
+    lean = LeanClient(
+        asyncio.get_running_loop(),
+        workload.connections.model_copy(update={"most": connections}),
+        workload.timeout_s,
+        sticky=sticky,
+        allowed=allowed,
+        trust=workload.trust,
+        beside=beside,
+    )
+    lean.resolve(prepared.origin)
+    return lean
+
+
+def _library_client(workload: Workload, prepared: Prepared, connections: int) -> Client:
+    # Most loads are sent without these libraries, which take long to import.
+    if workload.client == "aiohttp":
+        from perflab.load.aiohttp_client import AiohttpClient
+
+        return AiohttpClient(workload, connections, prepared)
+    from perflab.load.httpx_client import Http2Client, HttpxClient
+
+    kind = Http2Client if workload.client == "http2" else HttpxClient
+    return kind(workload, connections, prepared)

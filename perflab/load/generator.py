@@ -160,7 +160,7 @@ class Generator:
         """
         refuse_foreign(address, allowed)
         if workload.client == "http2":
-            from perflab.load.http2_client import ask_for_http2
+            from perflab.load.httpx_client import ask_for_http2
 
             ask_for_http2(address, workload)
         # Workers run elsewhere: a relative path would be another place to them.

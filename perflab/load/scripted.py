@@ -14,9 +14,8 @@ from typing import Any
 
 from perflab.errors import ParameterError
 from perflab.load.answer import NotServed
-from perflab.load.client_choice import Client
 from perflab.load.cpu_window import CpuWindow
-from perflab.load.exchange import Exchange
+from perflab.load.exchange import Client, Exchange
 from perflab.load.message_record import MessageRecorder
 from perflab.load.outcome import CODES, MEASURE, WARMUP
 from perflab.load.prepared import Prepared

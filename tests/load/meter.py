@@ -13,9 +13,8 @@ from typing import Any
 
 import uvloop
 
-from perflab.load.client_choice import make_client
+from perflab.load.client import make_client
 from perflab.load.exchange import Exchange
-from perflab.load.order import Order
 from perflab.load.outcome import ERRORS
 from perflab.load.prepared import Prepared
 from perflab.load.targets import split
@@ -116,12 +115,9 @@ async def drive(
     requests: int,
 ) -> list[str]:
     """Let every user send so many requests with a worker's own client; return error classes."""
-    words = {
-        "workload": work.model_dump(mode="json"), "url": url, "worker": 0, "workers": 1,
-        "allowed": [], "folder": "unused", "start_ns": 0, "real_time": False,
-    }  # fmt: skip
     prepared = Prepared(work.request, split(url)[0], work.connections)
-    client = make_client(Order(words), asyncio.get_running_loop(), prepared)
+    users = getattr(work.arrivals, "users", 1)
+    client = make_client(work, prepared, work.connections.most or users, sticky=True)
     errors: list[str] = []
 
     async def user(number: int) -> None:
@@ -138,7 +134,7 @@ async def drive(
 
     try:
         async with asyncio.TaskGroup() as crowd:
-            for number in range(getattr(work.arrivals, "users", 1)):
+            for number in range(users):
                 crowd.create_task(user(number))
     finally:
         await client.close()

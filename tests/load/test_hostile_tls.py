@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from perflab.load.trust import Trust
 from perflab.load.workload import Workload
 from tests.load.hostile import OK, End, Hostile, Part, Script, Seen, check, on_uvloop, send
 from tests.load.meter import PIECE, Meter, drive
@@ -50,10 +51,12 @@ async def over_tls(
 def test_tls_works_with_a_trusted_certificate_and_is_refused_without(
     certificate: tuple[Path, Path],
 ) -> None:
-    trusted = on_uvloop(lambda: over_tls(certificate, 5, ca_file=str(certificate[1])))
+    own = Trust(ca_file=str(certificate[1]))
+    trusted = on_uvloop(lambda: over_tls(certificate, 5, trust=own))
     assert trusted.outcomes == [("", 200, 300_000)] * 5
     assert on_uvloop(lambda: over_tls(certificate, 2)).errors == ["tls", "tls"]
-    assert on_uvloop(lambda: over_tls(certificate, 2, verify_tls=False)).errors == ["", ""]
+    careless = on_uvloop(lambda: over_tls(certificate, 2, trust=Trust(verify=False)))
+    assert careless.errors == ["", ""]
 
 
 def test_a_plain_server_on_https_is_a_tls_error() -> None:
@@ -70,10 +73,11 @@ def test_certificates_that_cannot_be_read_or_name_another_host_are_tls_errors(
     empty = tmp_path / "empty.pem"
     empty.touch()
     for path in (tmp_path / "missing.pem", empty):
-        seen = on_uvloop(lambda path=path: over_tls(certificate, 2, ca_file=str(path)))
+        trust = Trust(ca_file=str(path))
+        seen = on_uvloop(lambda trust=trust: over_tls(certificate, 2, trust=trust))
         check(seen, 2)
         assert seen.errors == ["tls", "tls"]
-    options = {"ca_file": str(certificate[1]), "host": "127.0.0.2"}
+    options = {"trust": Trust(ca_file=str(certificate[1])), "host": "127.0.0.2"}
     assert on_uvloop(lambda: over_tls(certificate, 1, **options)).errors == ["tls"]
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from perflab.errors import LoadError, ParameterError
 from perflab.load import once
-from perflab.load.http2_client import ask_for_http2
+from perflab.load.httpx_client import ask_for_http2
 from perflab.load.options import LoadOptions
 from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.paths import project_root
