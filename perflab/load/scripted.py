@@ -23,8 +23,8 @@ from perflab.load.streamed import NO_ROOM
 from perflab.load.targets import Origin
 from perflab.load.timer import Timer
 from perflab.load.users import User, actions
-from perflab.load.websocket import connect
-from perflab.load.websocket_call import Listener, WebSocket, WebSocketError
+from perflab.load.websocket import Listener, WebSocket, connect
+from perflab.load.websocket_messages import WebSocketError
 from perflab.load.workload import Connections, Request, Scripted
 
 STOP_TIMEOUT_S = 5.0

@@ -30,7 +30,7 @@ import json
 import random
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
 from perflab.errors import ParameterError
 from perflab.load.answer import Answer, NotServed
@@ -40,8 +40,10 @@ from perflab.load.outcome import ERRORS
 from perflab.load.prepared import Prepared
 from perflab.load.request import BytesBody, Payload
 from perflab.load.targets import Origin
-from perflab.load.websocket_call import Listener, WebSocket
 from perflab.load.workload import Connections, Request
+
+if TYPE_CHECKING:
+    from perflab.load.websocket import Listener, WebSocket
 
 Action = TypeVar("Action", bound=Callable[..., Awaitable[None]])
 WEIGHT = "_perflab_weight"

@@ -7,8 +7,7 @@ import zlib
 
 import pytest
 
-from perflab.load.websocket_call import WebSocketError
-from perflab.load.websocket_deflate import TAIL, Deflate, Terms
+from perflab.load.websocket_messages import TAIL, Deflate, Terms, WebSocketError
 
 LIMIT = 1 << 20
 BLOCK = 1 << 24

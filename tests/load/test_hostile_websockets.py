@@ -14,9 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perflab.load.result import LoadResult
-from perflab.load.websocket import connect
-from perflab.load.websocket_call import WebSocket, WebSocketError
-from perflab.load.websocket_deflate import Deflate, Terms, agreed
+from perflab.load.websocket import WebSocket, connect
+from perflab.load.websocket_messages import Deflate, Terms, WebSocketError, agreed
 from perflab.load.workload import Request, Scripted, Workload
 from tests.load.hostile import Hostile, Script, accepting, beside, peak_bytes
 from tests.load.hostile_websockets import (
