@@ -18,7 +18,7 @@ from perflab.load.prepared import REDIRECTS, WHOLE, Prepared, followed
 from perflab.load.streamed import Room
 from perflab.load.targets import AddressBook, Origin
 from perflab.load.trust import Trust
-from perflab.load.workload import Connections, Request, Workload
+from perflab.load.workload import Connections, Workload
 
 SPARE_FILES = 64
 DEFAULT_CONNECTIONS = 2_000
@@ -164,9 +164,9 @@ class LeanClient:
         if exchange.prepared.redirects:
             if exchange.status in REDIRECTS and exchange.error in WHOLE:
                 # Read before the connection goes to another request.
-                request, location = connection.sent(exchange.prepared), connection.location()
+                location = connection.location()
                 self._release(connection, exchange, keep, sticky=False)
-                self._redirect(exchange, request, location)
+                self._redirect(exchange, location)
                 return
             exchange.end_chain()
         self._release(connection, exchange, keep, self._sticky)
@@ -206,20 +206,14 @@ class LeanClient:
             self._opened_now = 1
             self.loop.call_soon(self._next_turn)
 
-    def _redirect(self, exchange: Exchange, request: Request, location: str) -> None:
+    def _redirect(self, exchange: Exchange, location: str) -> None:
         base = exchange.prepared
         if exchange.chain is None:
             exchange.chain = (base, exchange.sent_ns, exchange.connect_ns)
         exchange.redirects += 1
         try:
             exchange.prepared = followed(
-                base,
-                request,
-                exchange.status,
-                location,
-                exchange.redirects,
-                self._life,
-                self._allowed,
+                base, location, exchange.redirects, self._life, self._allowed
             )
         except (TargetRefused, ValueError) as error:
             self.first_errors.note("redirect", str(error))

@@ -13,11 +13,9 @@ from perflab.load.dialled import WOULD_BLOCK, Dialled, Owner, clock
 from perflab.load.exchange import Exchange
 from perflab.load.head import BadResponse, header, server_phases
 from perflab.load.outcome import CODES, ERRORS
-from perflab.load.prepared import Prepared
 from perflab.load.progress import Progress
 from perflab.load.response import ResponseReader
 from perflab.load.targets import Origin
-from perflab.load.workload import Request
 
 READ_BYTES = 128 * 1024
 LONGEST_REMEMBERED = 32 * 1024
@@ -31,7 +29,6 @@ class Connection(Dialled):
         self._reader: ResponseReader | None = None
         # What the kernel did not take of a request.
         self._unsent = memoryview(b"")
-        self._sent = b""
         self._broken = 0
 
     # Opening and closing.
@@ -59,10 +56,7 @@ class Connection(Dialled):
         """Send a request on the connection, which is idle."""
         self.exchange = exchange
         prepared = exchange.prepared
-        if prepared.turn is None:
-            data = prepared.payload
-        else:
-            data = self._sent = next(prepared.turn)
+        data = prepared.payload if prepared.turn is None else next(prepared.turn)
         reader = self._reader
         wanted = prepared.wanted
         if reader is None or (wanted is not reader.wanted and wanted != reader.wanted):
@@ -228,10 +222,6 @@ class Connection(Dialled):
     def location(self) -> str:
         """Return where the last response points to."""
         return header(self._reader.head, "location") if self._reader else ""
-
-    def sent(self, prepared: Prepared) -> Request:
-        """Return the request that was sent last."""
-        return prepared.sent(self._sent)
 
     # Failing.
 

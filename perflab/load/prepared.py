@@ -21,10 +21,7 @@ STATUS, LENGTH = CODES["status"], CODES["length"]
 # A whole answer, as expected or not: it may be a redirect.
 WHOLE = {CODES[name] for name in ("", "status", "body", "length", "checksum")}
 REDIRECTS = (301, 302, 303, 307, 308)
-# Headers that a redirect leaves behind: with the body, and with the origin (secrets, above all).
-OF_BODIES = frozenset(
-    f"content-{name}" for name in ("encoding", "language", "length", "location", "type")
-) | {"transfer-encoding", "expect"}
+# Headers that a redirect to another origin leaves behind: secrets, above all.
 OF_ORIGINS = frozenset({"authorization", "cookie", "host", "proxy-authorization"})
 
 
@@ -51,9 +48,6 @@ class Prepared:
             raise ParameterError("request", [f"it holds what UTF-8 cannot: {error}"]) from None
         self.payload = self.payloads[0]
         self.turn = cycle(self.payloads) if len(self.payloads) > 1 else None
-        self._first = requests[0]
-        repeated = request.redirects and self.turn is not None
-        self._filled = dict(zip(self.payloads, requests, strict=True)) if repeated else {}
         self.wants_answer = False
         self.redirects = request.redirects
         self.progress_points = request.progress_points
@@ -69,10 +63,6 @@ class Prepared:
         self.wanted = wanted if wanted != Wanted() else None
         self.last_bytes = b""
         self.last_outcome: tuple[int, int, int, dict[str, float] | None] = (0, 0, 0, None)
-
-    def sent(self, payload: bytes) -> Request:
-        """Return the request whose bytes were sent, filled: a redirect may repeat it."""
-        return self._filled.get(payload, self._first)
 
     def want_answer(self, keep_body: bool) -> None:
         """Have the answer handed on, with its body or without."""
@@ -151,13 +141,7 @@ def render(request: Request, origin: Origin, closing: bool) -> bytes:
 
 
 def followed(
-    base: Prepared,
-    request: Request,
-    status: int,
-    location: str,
-    number: int,
-    life: Connections,
-    allowed: Sequence[str],
+    base: Prepared, location: str, number: int, life: Connections, allowed: Sequence[str]
 ) -> Prepared:
     """Return the request that follows the ``number``th redirect of a chain (RFC 9110, 15.4).
 
@@ -170,24 +154,17 @@ def followed(
         raise TargetRefused("too many redirects")
     if not location:
         raise TargetRefused("a redirect to nowhere")
-    here = f"{base.origin.scheme}://{base.origin.authority}{request.path}"
-    url = urljoin(here, location)
+    request = base.request
+    url = urljoin(f"{base.origin.scheme}://{base.origin.authority}{request.path}", location)
     refuse_foreign(url, allowed)
     origin, path = split(url)
     if origin.scheme not in ("http", "https"):
         raise TargetRefused(f"a redirect to {origin.scheme}")
-    changed: dict[str, object] = {"path": path, "data": ()}
-    dropped: frozenset[str] = frozenset()
-    to_get = status == 303 and request.method != "HEAD"
-    if to_get or (status in (301, 302) and request.method == "POST"):
-        changed |= {"method": "GET", "body": ""}
-        dropped |= OF_BODIES
-    if origin != base.origin:
-        dropped |= OF_ORIGINS
-    changed["headers"] = {
+    dropped = OF_ORIGINS if origin != base.origin else frozenset()
+    headers = {
         name: value for name, value in request.headers.items() if name.lower() not in dropped
     }
-    made = Prepared(request.model_validate(request.model_dump() | changed), origin, life)
-    made.wants_answer, made.repeats = base.wants_answer, base.repeats
-    made.wanted = base.wanted
+    changed = {"path": path, "headers": headers}
+    made = Prepared(Request.model_validate(request.model_dump() | changed), origin, life)
+    made.wants_answer, made.repeats, made.wanted = base.wants_answer, base.repeats, base.wanted
     return made

@@ -86,7 +86,7 @@ class Request(FrozenModel):
     body of every successful response, ``expect_bytes`` is its length, ``expect_crc32`` the checksum
     of the whole body, computed as it is read; -1 or nothing leaves them open. With
     ``progress_points`` at most so many instants are recorded at which the body had come so far (the
-    ``progress`` table). ``redirects`` is how many redirects are followed (0: none, a 3xx is an
+    ``progress`` table). ``redirects`` is how many redirects a GET follows (0: none, a 3xx is an
     answer like others).
 
     ``stream`` says that the answer is a stream, of server-sent events (``sse``) or of lines of JSON
@@ -149,6 +149,12 @@ class Request(FrozenModel):
                 "a stream goes without redirects: name the address that streams (redirects=0)"
             )
         check_marker(self.stream, self.end_marker)
+        return self
+
+    @model_validator(mode="after")
+    def _can_be_redirected(self) -> Self:
+        if self.redirects and (self.method != "GET" or self.data):
+            raise ValueError("redirects are followed by a GET without data rows alone")
         return self
 
     @model_validator(mode="after")
