@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import socket
 import ssl
+from collections.abc import Sequence
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from importlib.util import find_spec
 from itertools import cycle
@@ -33,27 +34,20 @@ STREAMS_PER_CONNECTION = 100
 class HttpxClient(LibraryClient):
     """httpx's AsyncClient, HTTP/1.1."""
 
-    def __init__(self, workload: Workload, connections: int, prepared: Prepared) -> None:
+    def __init__(
+        self,
+        workload: Workload,
+        connections: int,
+        prepared: Prepared,
+        clients: Sequence[httpx.AsyncClient] = (),
+    ) -> None:
         super().__init__(workload, connections)
         self._origin = f"{prepared.origin.scheme}://{prepared.origin.authority}"
-        self._client = self._made(workload, connections)
-
-    def _made(self, workload: Workload, connections: int) -> httpx.AsyncClient:
-        keep_alive = 0 if workload.connections.closing else connections
-        return httpx.AsyncClient(
-            verify=workload.trust.context(),
-            timeout=None,
-            limits=httpx.Limits(
-                max_connections=None,
-                max_keepalive_connections=keep_alive,
-                keepalive_expiry=None,
-            ),
-            trust_env=False,
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
-        )
+        kept = 0 if workload.connections.closing else connections
+        self._clients = clients or [_made(workload, kept)]
 
     async def _send(self, exchange: Exchange, request: Request) -> None:
-        await self._over(self._client, exchange, request)
+        await self._over(self._clients[0], exchange, request)
 
     async def _over(self, client: httpx.AsyncClient, exchange: Exchange, request: Request) -> None:
         began: list[int] = [0]
@@ -71,14 +65,15 @@ class HttpxClient(LibraryClient):
             await self._take(exchange, response.status_code, response.headers, response.aiter_raw())
 
     def _note(self, event: str, exchange: Exchange, began: list[int]) -> None:
-        """Note the instant of an event that the library tells of."""
-        if event == "http11.send_request_headers.complete":
+        """Note the instant of an event that the library tells of, by whatever protocol."""
+        what = event.partition(".")[2]
+        if what == "send_request_headers.complete":
             exchange.sent_ns = clock()
-        elif event == "http11.receive_response_headers.complete":
+        elif what == "receive_response_headers.complete":
             exchange.first_byte_ns = clock()
-        elif event == "connection.connect_tcp.started":
+        elif what == "connect_tcp.started":
             began[0] = clock()
-        elif event == "connection.connect_tcp.complete":
+        elif what == "connect_tcp.complete":
             exchange.connect_ns = clock() - began[0]
 
     @staticmethod
@@ -104,7 +99,8 @@ class HttpxClient(LibraryClient):
         return "protocol"
 
     async def _close(self) -> None:
-        await self._client.aclose()
+        for client in self._clients:
+            await client.aclose()
 
 
 class Lane:
@@ -126,23 +122,9 @@ class Http2Client(HttpxClient):
     def __init__(self, workload: Workload, connections: int, prepared: Prepared) -> None:
         lanes = connections if workload.connections.most else 1
         allowed = lanes * STREAMS_PER_CONNECTION if workload.connections.most else connections
-        super().__init__(workload, min(allowed, DEFAULT_CONNECTIONS), prepared)
-        others = (self._made(workload, connections) for _ in range(lanes - 1))
-        self._lanes = [Lane(client) for client in (self._client, *others)]
-        self._turn = cycle(self._lanes)
-
-    def _made(self, workload: Workload, _connections: int) -> httpx.AsyncClient:
-        return httpx.AsyncClient(
-            http1=False,
-            http2=True,
-            verify=only_http2(workload.trust.context()),
-            timeout=None,
-            limits=httpx.Limits(
-                max_connections=None, max_keepalive_connections=None, keepalive_expiry=None
-            ),
-            trust_env=False,
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
-        )
+        clients = [_made(workload, None, http2=True) for _ in range(lanes)]
+        super().__init__(workload, min(allowed, DEFAULT_CONNECTIONS), prepared, clients)
+        self._turn = cycle([Lane(client) for client in clients])
 
     async def _send(self, exchange: Exchange, request: Request) -> None:
         lane = next(self._turn)
@@ -153,17 +135,21 @@ class Http2Client(HttpxClient):
         finally:
             lane.streams -= 1
 
-    def _note(self, event: str, exchange: Exchange, began: list[int]) -> None:
-        if event == "http2.send_request_headers.complete":
-            exchange.sent_ns = clock()
-        elif event == "http2.receive_response_headers.complete":
-            exchange.first_byte_ns = clock()
-        else:
-            super()._note(event, exchange, began)
 
-    async def _close(self) -> None:
-        for lane in self._lanes:
-            await lane.client.aclose()
+def _made(workload: Workload, kept: int | None, *, http2: bool = False) -> httpx.AsyncClient:
+    """Return a client of the library; ``kept`` connections may idle (None: all)."""
+    context = workload.trust.context()
+    return httpx.AsyncClient(
+        http1=not http2,
+        http2=http2,
+        verify=only_http2(context) if http2 else context,
+        timeout=None,
+        limits=httpx.Limits(
+            max_connections=None, max_keepalive_connections=kept, keepalive_expiry=None
+        ),
+        trust_env=False,
+        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
+    )
 
 
 def only_http2(context: ssl.SSLContext) -> ssl.SSLContext:
