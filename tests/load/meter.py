@@ -34,12 +34,9 @@ class Taken:
 
 @dataclass
 class Seen:
-    """A connection that the server saw; instants by CLOCK_MONOTONIC, ``closed_s`` 0 while open."""
+    """A connection that the server saw."""
 
-    opened_s: float
-    closed_s: float = 0.0
     taken: list[Taken] = field(default_factory=list)
-    last_s: float = 0.0
 
 
 class Meter:
@@ -47,7 +44,6 @@ class Meter:
 
     def __init__(self, tls: ssl.SSLContext | None = None, flaw_at: int = -1) -> None:
         self.seen: list[Seen] = []
-        self.most_open = 0
         self._tls = tls
         self._flaw_at = flaw_at
 
@@ -61,19 +57,16 @@ class Meter:
         await asyncio.sleep(0.02)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        own = Seen(time.monotonic())
+        own = Seen()
         self.seen.append(own)
-        self.most_open = max(self.most_open, sum(not each.closed_s for each in self.seen))
         try:
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
                 own.taken.append(await taken(head.lower(), reader))
                 await self._answer(int(head.split()[1][1:] or 0), writer)
-                own.last_s = time.monotonic()
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         finally:
-            own.closed_s = time.monotonic()
             writer.close()
 
     async def _answer(self, size: int, writer: asyncio.StreamWriter) -> None:

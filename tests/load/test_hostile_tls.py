@@ -12,7 +12,7 @@ import pytest
 
 from perflab.load.trust import Trust
 from perflab.load.workload import Workload
-from tests.load.hostile import OK, End, Hostile, Part, Script, Seen, check, on_uvloop, send
+from tests.load.hostile import End, Hostile, Script, Seen, check, on_uvloop, send
 from tests.load.meter import PIECE, Meter, drive
 from tests.load.processes import a_certificate
 
@@ -57,14 +57,6 @@ def test_tls_works_with_a_trusted_certificate_and_is_refused_without(
     assert on_uvloop(lambda: over_tls(certificate, 2)).errors == ["tls", "tls"]
     careless = on_uvloop(lambda: over_tls(certificate, 2, trust=Trust(verify=False)))
     assert careless.errors == ["", ""]
-
-
-def test_a_plain_server_on_https_is_a_tls_error() -> None:
-    async def work() -> Seen:
-        async with Hostile([Script((Part(OK),), "close", reads=False)]) as url:
-            return await send(url.replace("http:", "https:"), 1)
-
-    assert on_uvloop(work).errors == ["tls"]
 
 
 def test_certificates_that_cannot_be_read_or_name_another_host_are_tls_errors(

@@ -78,12 +78,6 @@ def test_a_row_cannot_end_the_path(value: str) -> None:
         Request(path=f"/{value}")
 
 
-@pytest.mark.parametrize("method", ["", "GET /", "G\r\n", "GÉT", "GET\n"])
-def test_a_method_is_one_word(method: str) -> None:
-    with pytest.raises(ValidationError):
-        Request(method=method)
-
-
 def test_text_that_is_no_unicode_is_refused_before_the_start() -> None:
     for request in (Request(method="POST", body="\ud800"), Request(expect_body="\ud800")):
         with pytest.raises(ParameterError, match="UTF-8"):
@@ -131,14 +125,11 @@ def test_a_connection_per_request_says_so() -> None:
         ({}, (201, b"x"), "status"),
         ({"expect_status": 0}, (503, b"x"), ""),
         ({"expect_bytes": 2}, (200, b"x"), "length"),
-        ({"expect_bytes": 0}, (200, b""), ""),
         ({"expect_body": "é"}, (200, "aéb".encode()), ""),
         ({"expect_body": "é"}, (200, b"e"), "body"),
         ({"expect_crc32": zlib.crc32(b"x")}, (200, b"x"), ""),
-        ({"expect_crc32": 0}, (200, b""), ""),
         ({"expect_crc32": 0}, (200, b"x"), "checksum"),
         ({"expect_crc32": 0, "expect_bytes": 2}, (200, b"x"), "length"),
-        ({"expect_bytes": 9}, (404, b"x"), "status"),
     ],
 )
 def test_an_answer_is_judged_by_what_was_expected(

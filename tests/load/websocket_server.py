@@ -1,7 +1,7 @@
 """A WebSocket server as a process of its own: echo, fan-out, and several ways to be rude.
 
 Prints its port. The path says what it does: /echo, /flood?n=&bytes=&every= (messages that begin
-with the server's own instant in ns), /close?code=, /big, /refuse, /garbage, /vanish.
+with the server's own instant in ns), /close?code=, /refuse, /vanish.
 """
 
 from __future__ import annotations
@@ -34,12 +34,6 @@ async def handle(socket: ServerConnection) -> None:
                 await asyncio.sleep(max(0.0, due - time.monotonic()))
         elif parts.path == "/close":
             await socket.close(int(query["code"]))
-        elif parts.path == "/big":
-            await socket.send("y" * 3_000_000)
-            await asyncio.sleep(5)
-        elif parts.path == "/garbage":
-            socket.transport.write(b"\xff\xff\xff\xff garbage")
-            await asyncio.sleep(5)
         elif parts.path == "/vanish":
             socket.transport.abort()
     except ConnectionClosed:
