@@ -15,7 +15,6 @@ from perflab.load.dialled import Landing
 from perflab.load.exchange import Client, Exchange
 from perflab.load.outcome import CODES, FirstErrors
 from perflab.load.prepared import REDIRECTS, WHOLE, Prepared, followed
-from perflab.load.streamed import Room
 from perflab.load.targets import AddressBook, Origin
 from perflab.load.trust import Trust
 from perflab.load.workload import Connections, Workload
@@ -73,7 +72,6 @@ class LeanClient:
         self.loop = loop
         self.capped = self.most_streams = 0
         self.first_errors = FirstErrors()
-        self.room = Room()
         self.landing = Landing()
         self._opened_now = 0
         self._life = life

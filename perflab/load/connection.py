@@ -60,7 +60,7 @@ class Connection(Dialled):
         reader = self._reader
         wanted = prepared.wanted
         if reader is None or (wanted is not reader.wanted and wanted != reader.wanted):
-            self._reader = reader = ResponseReader(wanted, self._client.room)
+            self._reader = reader = ResponseReader(wanted)
         # A reader that has read nothing since it began is as good as new.
         if not reader.fresh or prepared.bodiless:
             reader.begin(prepared.bodiless)

@@ -19,7 +19,6 @@ from typing import Any, Protocol
 from perflab.load.exchange import Exchange
 from perflab.load.outcome import CODES, ERRORS, FirstErrors
 from perflab.load.response import ResponseReader
-from perflab.load.streamed import Room
 from perflab.load.targets import Origin
 
 WOULD_BLOCK = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
@@ -78,7 +77,6 @@ class Owner(Protocol):
     """The client whose connection it is: what a connection asks of it, and tells it."""
 
     loop: asyncio.AbstractEventLoop
-    room: Room
     landing: Landing
     first_errors: FirstErrors
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from perflab.load.body import Kept
 from perflab.load.outcome import MEASURE, FirstErrors
 from perflab.load.prepared import Prepared
 from perflab.load.progress import Progress
@@ -70,7 +69,7 @@ class Exchange:
         self.status = self.bytes = self.error = self.redirects = 0
         self.phases: dict[str, float] | None = None
         self.chain: tuple[Prepared, int, int] | None = None
-        self.answer: tuple[bytes, Kept | None] | None = None
+        self.answer: tuple[bytes, bytes] | None = None
         self.progress: Progress | None = None
         self.stream: Streamed | None = None
         self.renew()

@@ -20,7 +20,6 @@ from perflab.load.exchange import Exchange
 from perflab.load.head import parse_server_timing
 from perflab.load.outcome import CODES, ERRORS, FirstErrors
 from perflab.load.prepared import fill
-from perflab.load.streamed import Room
 from perflab.load.workload import Request, Scripted, Workload
 
 clock = time.monotonic_ns
@@ -51,7 +50,6 @@ class LibraryClient:
             )
         self.capped = self.most_streams = 0
         self.first_errors = FirstErrors()
-        self._room = Room()
         self.timeout_s = workload.timeout_s
         self._rows = cycle(fill(workload.request, workload.request.data))
         self._free = asyncio.Semaphore(connections)
@@ -98,7 +96,7 @@ class LibraryClient:
     ) -> None:
         """Read a response to its end, piece by piece."""
         prepared = exchange.prepared
-        body = Body(prepared.wanted, self._room) if prepared.wanted is not None else None
+        body = Body(prepared.wanted) if prepared.wanted is not None else None
         exchange.status = status
         async for piece in pieces:
             exchange.bytes += len(piece)

@@ -19,7 +19,6 @@ from perflab.load.exchange import Client, Exchange
 from perflab.load.message_record import MessageRecorder
 from perflab.load.outcome import CODES, MEASURE, WARMUP
 from perflab.load.prepared import Prepared
-from perflab.load.streamed import NO_ROOM
 from perflab.load.targets import Origin
 from perflab.load.timer import Timer
 from perflab.load.users import User, actions
@@ -30,7 +29,6 @@ from perflab.load.workload import Connections, Request, Scripted
 STOP_TIMEOUT_S = 5.0
 # What users get after the end, besides the time-out, for what they are at.
 ENDING_S = 2.0
-NO_ROOM_CODE = CODES["body_too_large"]
 clock = time.monotonic_ns
 
 
@@ -294,8 +292,6 @@ class ScriptedDriver:
         if not exchange.done_ns:
             exchange.done_ns = clock()
             exchange.error = CODES["aborted"]
-        if exchange.error == NO_ROOM_CODE:
-            self._failures.setdefault("body_too_large", NO_ROOM)
         self._record(exchange)
 
 

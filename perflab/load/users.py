@@ -233,8 +233,8 @@ class User:
         its coming: ``expect_bytes``, ``expect_crc32``, ``progress_points``, ``stream``,
         ``min_chunks``, ``end_marker``.
 
-        A worker's users share the room for the bodies that they keep, 64 MiB; with
-        ``keep_body=False`` the answer has none, however long it is.
+        A body that is kept may have 64 MiB; with ``keep_body=False`` the answer has none, however
+        long it is.
         """
         words = {
             "method": method, "path": path, "headers": {**self.headers, **(headers or {})},
@@ -268,8 +268,8 @@ class User:
             self._connection = own
         elif own is not None:
             own.close()
-        head, kept = exchange.answer or (b"", None)
-        return Answer(exchange.status, ERRORS[exchange.error], head, kept)
+        head, content = exchange.answer or (b"", b"")
+        return Answer(exchange.status, ERRORS[exchange.error], head, content)
 
     async def websocket(
         self,

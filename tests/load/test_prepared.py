@@ -16,7 +16,6 @@ from perflab.errors import ParameterError
 from perflab.load.body import Body
 from perflab.load.outcome import ERRORS
 from perflab.load.prepared import Prepared
-from perflab.load.streamed import Room
 from perflab.load.targets import Origin
 from perflab.load.workload import Connections, Request
 from tests.examples import examples
@@ -137,7 +136,7 @@ def test_an_answer_is_judged_by_what_was_expected(
 ) -> None:
     prepared = Prepared(Request(**expected), HOME)
     status, content = answer
-    body = Body(prepared.wanted, Room()) if prepared.wanted is not None else None
+    body = Body(prepared.wanted) if prepared.wanted is not None else None
     if body is not None:
         body.take(content)
     assert ERRORS[prepared.judge(status, len(content), body)] == kind

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from perflab.load import body
 from perflab.load.body import Body, Wanted
 from perflab.load.head import BadResponse, parse_server_timing, server_phases
 from perflab.load.response import ResponseReader
-from perflab.load.streamed import Room
 from tests.examples import examples
 
 KEEP = Wanted(kept=True)
@@ -82,8 +82,7 @@ def split(raw: bytes, cuts: list[int]) -> list[bytes]:
 
 
 def content(reader: ResponseReader) -> bytes:
-    kept = reader.give_body()
-    return kept.content() if kept is not None else b""
+    return reader.give_body()
 
 
 def read(reader: ResponseReader, parts: list[bytes]) -> str:
@@ -229,23 +228,6 @@ def test_an_answer_to_head_has_no_body() -> None:
     assert reader.feed(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nab")
 
 
-def test_bodies_that_are_kept_share_the_room_of_their_worker() -> None:
-    head, room = b"HTTP/1.1 200 OK\r\n\r\n", Room(1500)
-    first, second = ResponseReader(KEEP, room), ResponseReader(KEEP, room)
-    assert read(first, [head, *[b"x" * 100] * 10]) == ""
-    assert read(second, [head, *[b"x" * 100] * 10]) == "body_too_large"
-    assert read(ResponseReader(), [head, *[b"x" * 100] * 20]) == ""
-    second.release()
-    kept = first.give_body()
-    first.begin()
-    assert room.left_bytes == 500
-    assert kept is not None
-    assert kept.content() == b"x" * 1000
-    del kept
-    assert room.left_bytes == 1500
-    assert read(ResponseReader(KEEP, room), [head, *[b"x" * 100] * 10]) == ""
-
-
 @settings(max_examples=examples(200), deadline=None)
 @given(st.text("ab", max_size=8), st.text("ab", min_size=1, max_size=4), CUTS)
 def test_what_is_wanted_is_found_however_the_body_is_cut(
@@ -254,7 +236,7 @@ def test_what_is_wanted_is_found_however_the_body_is_cut(
     whole = text.encode()
     right, wrong = Wanted(wanted.encode(), zlib.crc32(whole)), Wanted(crc32=zlib.crc32(whole) ^ 1)
     for one, expected in ((right, wanted in text), (wrong, False)):
-        body = Body(one, Room())
+        body = Body(one)
         for piece in split(whole, cuts):
             body.take(piece)
         assert (not body.fault) == expected
@@ -267,3 +249,13 @@ HOSTILE_TIMING = (
 
 def test_only_durations_that_can_be_recorded_are_phases() -> None:
     assert parse_server_timing(HOSTILE_TIMING) == {"e": 4.0}
+
+
+def test_a_body_that_is_kept_has_a_limit_and_one_that_is_only_judged_has_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(body, "KEPT_BYTES", 1500)
+    head = b"HTTP/1.1 200 OK\r\n\r\n"
+    assert read(ResponseReader(KEEP), [head, *[b"x" * 100] * 15]) == ""
+    assert read(ResponseReader(KEEP), [head, *[b"x" * 100] * 16]) == "body_too_large"
+    assert read(ResponseReader(Wanted(b"y")), [head, *[b"x" * 100] * 16]) == ""
