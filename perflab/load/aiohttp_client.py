@@ -2,42 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import ssl
-from functools import partial
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import aiohttp
-from aiohttp.client_proto import ResponseHandler
-from aiohttp.http import RawResponseMessage
-from aiohttp.http_exceptions import HttpProcessingError, LineTooLong
-from aiohttp.streams import StreamReader
+from aiohttp.http_exceptions import LineTooLong
 
 from perflab.load.exchange import Exchange
 from perflab.load.library_client import LibraryClient, causes, clock, headers_of
 from perflab.load.prepared import Prepared
-from perflab.load.response import MAX_INTERIMS
 from perflab.load.workload import Request, Workload
 
 NEVER_S = 86_400.0
-
-
-class _OneAnswer(ResponseHandler):
-    """aiohttp's, which takes interim responses (1xx) without number, and queues every one."""
-
-    _interims = 0
-
-    def feed_data(self, data: tuple[RawResponseMessage, StreamReader], size: int = 0) -> None:
-        self._interims = self._interims + 1 if data[0].code < 200 else 0
-        if self._interims <= MAX_INTERIMS:
-            super().feed_data(data, size)
-        elif self.exception() is None:
-            reason = f"more than {MAX_INTERIMS} interim responses"
-            self.set_exception(HttpProcessingError(message=reason))
-            self.force_close()
-            if self.transport is not None:
-                self.transport.abort()
 
 
 class AiohttpClient(LibraryClient):
@@ -54,7 +31,6 @@ class AiohttpClient(LibraryClient):
             keepalive_timeout=None if closing else NEVER_S,
             ssl=workload.trust.context(),
         )
-        connector._factory = cast(Any, partial(_OneAnswer, asyncio.get_running_loop()))
         self._session = aiohttp.ClientSession(
             connector=connector,
             timeout=aiohttp.ClientTimeout(total=None),

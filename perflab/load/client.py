@@ -11,7 +11,6 @@ from functools import cache
 
 from perflab.errors import TargetRefused
 from perflab.load.connection import Connection
-from perflab.load.dialled import Landing
 from perflab.load.exchange import Client, Exchange
 from perflab.load.outcome import CODES, FirstErrors
 from perflab.load.prepared import REDIRECTS, WHOLE, Prepared, followed
@@ -21,6 +20,7 @@ from perflab.load.workload import Connections, Workload
 
 SPARE_FILES = 64
 DEFAULT_CONNECTIONS = 2_000
+LANDING_BYTES = 256 * 1024
 ENDLESS, USUAL_TRUST = Connections(), Trust()
 # Opening costs ten times as much as sending: after a stall, answers that have come are read, and
 # their connections used again, before yet more connections are opened.
@@ -72,7 +72,8 @@ class LeanClient:
         self.loop = loop
         self.capped = self.most_streams = 0
         self.first_errors = FirstErrors()
-        self.landing = Landing()
+        # Where all connections read long bodies: each is done with before the next read.
+        self.landing = memoryview(bytearray(LANDING_BYTES))
         self._opened_now = 0
         self._life = life
         most = life.most or DEFAULT_CONNECTIONS

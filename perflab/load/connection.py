@@ -138,11 +138,13 @@ class Connection(Dialled):
         self._feed(exchange, reader, data, now_ns)
 
     def _long_readable(self, reader: ResponseReader) -> None:
-        exchange, opened = self.exchange, self._socket
+        """Read on where an answer can only be counted and summed: past its head, with a length."""
+        exchange, opened, landing = self.exchange, self._socket, self._client.landing
         assert exchange is not None
         assert opened is not None
         try:
-            number = self._client.landing.receive(opened, reader)
+            number = opened.recv_into(landing)
+            reader.take(landing[:number])
         except WOULD_BLOCK:
             return
         except OSError as error:

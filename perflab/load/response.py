@@ -147,13 +147,10 @@ class ResponseReader:
 
         Return whether the response is complete; raises like :meth:`feed`.
         """
+        left, number = self.left, len(data)
         if self.body is not None:
-            self.body.take(data[: self.left])
-        return self.count(len(data))
-
-    def count(self, number: int) -> bool:
-        """Count bytes of a long body that nobody looks at; as :meth:`take`."""
-        left, self.left = self.left, max(0, self.left - number)
+            self.body.take(data[:left])
+        self.left = max(0, left - number)
         self.size += min(left, number)
         if number > left:
             raise BadResponse("protocol", "bytes came after the end of the response")

@@ -28,7 +28,7 @@ def whole(status: int, *headers: bytes, body: bytes = b"ok") -> bytes:
 READ_OTHERWISE: Mapping[str, Mapping[str, str]] = {
     "garbage for ever": {"httpx": "head_too_large"},
     "101 unasked": {"aiohttp": "status"},
-    "100 for ever": {"httpx": "timeout"},
+    "100 for ever": {"aiohttp": "timeout", "httpx": "timeout"},
     "length and chunks": {"httpx": ""},
     "a reset in the body": {"aiohttp": "truncated"},
     "a body too long": {"httpx": ""},

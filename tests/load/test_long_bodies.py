@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -14,8 +13,7 @@ from hypothesis import strategies as st
 
 from perflab.load import response
 from perflab.load.body import Wanted
-from perflab.load.client import LeanClient
-from perflab.load.dialled import BUFFER_BYTES, PASSED_BYTES, Landing
+from perflab.load.client import LANDING_BYTES, LeanClient
 from perflab.load.exchange import Exchange
 from perflab.load.head import BadResponse
 from perflab.load.outcome import ERRORS
@@ -32,7 +30,6 @@ LONG = 5 * MIB + 3
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % LONG
 BODY = (PIECE * (LONG // len(PIECE) + 1))[:LONG]
 SUMMED = {"expect_bytes": LONG, "expect_crc32": crc32_of(LONG)}
-# The kernel lets go of bytes that are only counted; those that are summed arrive in a buffer.
 WAYS: dict[str, dict[str, Any]] = {"counted": {"expect_bytes": LONG}, "summed": SUMMED}
 
 
@@ -167,14 +164,13 @@ def test_bodies_that_share_a_buffer_are_summed_apart() -> None:
 def test_all_connections_of_a_worker_read_into_one_small_place(
     way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real, read_into = Landing.receive, []
+    real, read_into = ResponseReader.take, []
 
-    def receive(landing: Landing, opened: socket.socket, reader: ResponseReader) -> int:
-        number = real(landing, opened, reader)
-        read_into.append((id(landing._buffer), number))
-        return number
+    def take(reader: ResponseReader, data: memoryview) -> bool:
+        read_into.append((id(data.obj), len(data)))
+        return real(reader, data)
 
-    monkeypatch.setattr(Landing, "receive", receive)
+    monkeypatch.setattr(ResponseReader, "take", take)
 
     async def go() -> None:
         async with Meter() as url:
@@ -191,4 +187,4 @@ def test_all_connections_of_a_worker_read_into_one_small_place(
     assert len(set(buffers)) == 1
     # All but what came with the head, and no more at a time than the place holds.
     assert sum(numbers) > 8 * (LONG - MIB)
-    assert max(numbers) <= (BUFFER_BYTES if way == "summed" else PASSED_BYTES)
+    assert max(numbers) <= LANDING_BYTES
