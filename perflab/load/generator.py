@@ -19,7 +19,6 @@ from perflab.errors import LoadError
 from perflab.host.processes import give_way, how_it_ended
 from perflab.load.machine_counts import MachineCounts
 from perflab.load.merging import merged
-from perflab.load.payload import FileBody
 from perflab.load.record_place import raw_folder
 from perflab.load.result import LoadResult
 from perflab.load.stopping import Live, Progress, StopLoad, Watch
@@ -157,14 +156,11 @@ class Generator:
         TargetRefused
             The address is neither on this machine nor allowed.
         LoadError
-            A worker died or did not end within the workload's own bounds; or the file of the
-            request's body was changed since the workload was made, and nothing was sent.
+            A worker died or did not end within the workload's own bounds.
         """
         refuse_foreign(address, allowed)
-        if isinstance(workload.request.body, FileBody):
-            workload.request.body.check()
         if workload.client == "http2":
-            from perflab.load.http2_client import ask_for_http2
+            from perflab.load.httpx_client import ask_for_http2
 
             ask_for_http2(address, workload)
         # Workers run elsewhere: a relative path would be another place to them.

@@ -13,21 +13,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, ValidationError
 
 from perflab.errors import ParameterError, TargetRefused
-from perflab.load.payload import FileBody, Payload, checksum
 from perflab.load.stop_rules import Objective
 from perflab.load.targets import refuse_foreign, split
 from perflab.load.trust import Certificate
 from perflab.parameters import Parameters, did_you_mean
 
 if TYPE_CHECKING:
+    from perflab.load.request import Payload
     from perflab.load.workload import Workload
 
 ARRIVALS, REQUEST, ENDING = "Arrivals", "Request", "Ending"
 DEFAULT_DURATION_S = 10.0
 _STAGE = re.compile(r"(\d+(?:\.\d+)?)(?:-(\d+(?:\.\d+)?))?:(\d+(?:\.\d+)?)s?")
-# A cookie's name and value (RFC 6265, 4.1.1); quotes around the value are part of it.
-_COOKIE = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+=[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e\"]*"
-_CHECKSUM = r"(crc32:[0-9a-fA-F]{1,8}|sha256:[0-9a-fA-F]{64}|@.+)?"
+MOST_BODY_BYTES = 16 * 1024 * 1024
 # What an option makes no use of, by the option; other options that it needs one of, likewise.
 _UNUSED = {
     "burst": ("requests", "duration_s", "warmup_s"),
@@ -48,7 +46,7 @@ _NEEDED = {
 }
 # Parts of a workload that bear another name than the option, or none of one's own.
 _OPTION_OF = {"size": "burst", "most": "connections", "max_duration_s": "duration_s"}
-_OPTION_OF |= {"failures": "stop_after_failures", "churn_per_s": "churn"}
+_OPTION_OF |= {"failures": "stop_after_failures"}
 _PARTS = ("request", "connections", "stop", "stages")
 
 
@@ -67,9 +65,6 @@ def _like(pattern: str, example: str) -> AfterValidator:
         return text
 
     return AfterValidator(check)
-
-
-Checksum = Annotated[str, _like(_CHECKSUM, "crc32:1c291ca3, sha256:(64 digits) or @FILE")]
 
 
 class LoadParameters(Parameters):
@@ -157,16 +152,9 @@ class LoadOptions(LoadParameters):
     seed: int = option(0, "of Poisson arrivals, and of a script", ARRIVALS)
     pacing_s: float = option(0.0, "seconds between a user's requests", ARRIVALS)
     ramp_s: float = option(0.0, "seconds over which users join", ARRIVALS)
-    body_file: str = option("", "send this file's bytes, of any length", REQUEST)
+    body_file: str = option("", "send this file's bytes, up to 16 MiB", REQUEST)
     connections: int = option(0, "cap on open connections (0: users, or 2000)", REQUEST)
-    requests_per_connection: int = option(
-        0, "close a connection after this many (0: never)", REQUEST, ge=0
-    )
-    idle_s: float = option(0.0, "close a connection idle for seconds (0: never)", REQUEST)
-    churn: float = option(0.0, "close this many connections a second, the oldest first", REQUEST)
-    churn_share: float = option(0.0, "close the connection after this share of requests", REQUEST)
     expect_bytes: int = option(-1, "length of every body (-1: any)", REQUEST)
-    expect_checksum: Checksum = option("", "of every body: crc32:HEX, sha256:HEX or @FILE", REQUEST)
     redirects: int = option(0, "redirects to follow", REQUEST)
     stream: Literal["", "sse", "ndjson"] = option(
         "", "the answer is a stream: sse (server-sent events) or ndjson", REQUEST
@@ -174,12 +162,6 @@ class LoadOptions(LoadParameters):
     min_chunks: int = option(0, "least chunks of a stream (default 1)", REQUEST)
     end_marker: str = option(
         "", "last event of a stream: [DONE]; of ndjson a member: '\"done\":true'", REQUEST
-    )
-    cookies: bool = option(
-        False, "every user keeps the cookies that servers set", REQUEST, "--cookies"
-    )
-    fixed_cookies: tuple[Annotated[str, _like(_COOKIE, "name=value")], ...] = option(
-        (), "name=value with every request; repeatable", REQUEST, "--cookie"
     )
     http2: bool = option(False, "HTTP/2, by httpx (perflab[http2])", REQUEST, "--http2")
     insecure: bool = option(False, "do not verify TLS", REQUEST, "--insecure")
@@ -272,10 +254,6 @@ class LoadOptions(LoadParameters):
             for name, others in _NEEDED.items()
             if getattr(self, name) and not any(getattr(self, other) for other in others)
         ]
-        if self.connection == "per-request" and self.requests_per_connection:
-            problems.append("give --connection per-request or --requests-per-connection")
-        if self.fixed_cookies and any(text.lower().startswith("cookie:") for text in self.headers):
-            problems.append("give --cookie or --header 'Cookie: ...', not both")
         return problems + [
             f"--objective {each.text}: only streams have that time; give --stream sse or ndjson"
             for each in map(Objective.of_text, self.objectives)
@@ -285,27 +263,18 @@ class LoadOptions(LoadParameters):
     def words(self, path: str) -> dict[str, Any]:
         """Return the workload as data; raises ParameterError where a file cannot be read."""
         found = super().words(path)
-        request = found["request"] | self._expected() | {"redirects": self.redirects}
-        if self.fixed_cookies:
-            request["headers"]["Cookie"] = "; ".join(self.fixed_cookies)
+        request = found["request"] | {"redirects": self.redirects}
+        request["expect_bytes"] = self.expect_bytes
         if self.stream:
             request |= {"stream": self.stream, "min_chunks": self.min_chunks or 1}
             request["end_marker"] = self.end_marker
-        one_each = self.connection == "per-request"
         return found | {
             "request": request,
-            "connections": {
-                "requests": 1 if one_each else self.requests_per_connection,
-                "idle_s": self.idle_s,
-                "churn_per_s": self.churn,
-                "churn_share": self.churn_share,
-                "most": self.connections,
-            },
+            "connections": {"reuse": found["connections"], "most": self.connections},
             "client": "http2" if self.http2 else "lean",
             "verify_tls": not self.insecure,
             "ca_file": self._bundle(),
             "certificate": self._certificate(),
-            "cookies": self.cookies,
             "stop": {
                 "failures": self.stop_after_failures,
                 "objectives": [*map(Objective.of_text, self.objectives)],
@@ -371,27 +340,22 @@ class LoadOptions(LoadParameters):
         }
 
     def payload(self) -> Payload:
-        """Return the body: the text that was given, or the file."""
+        """Return the body: the text that was given, or the file's content."""
         if not self.body_file:
             return self.body
-        try:
-            return FileBody.of(self.body_file)
-        except ValidationError as error:
-            raise _problem(f"--body-file: {error.errors()[0]['ctx']['error']}") from None
+        # Not for who only asks for help.
+        from perflab.load.request import BytesBody
 
-    def _expected(self) -> dict[str, Any]:
-        """Return what an answer's body must be; of a file, length and checksum of its content."""
-        found = {"expect_bytes": self.expect_bytes} if self.expect_bytes >= 0 else {}
-        kind, _, value = self.expect_checksum.partition(":")
-        if self.expect_checksum.startswith("@"):
-            try:
-                size, crc32 = checksum(Path(self.expect_checksum[1:]))
-            except OSError as error:
-                raise _problem(f"--expect-checksum {self.expect_checksum}: {error}") from None
-            return {"expect_bytes": size, **found, "expect_crc32": crc32}
-        if kind == "crc32":
-            return {**found, "expect_crc32": int(value, 16)}
-        return {**found, "expect_sha256": value.lower()} if value else found
+        try:
+            content = Path(self.body_file).read_bytes()
+        except OSError as error:
+            raise _problem(f"--body-file {self.body_file}: {error.strerror}") from None
+        if len(content) > MOST_BODY_BYTES:
+            raise _problem(
+                f"--body-file {self.body_file} has {len(content)} bytes; a body may have "
+                f"{MOST_BODY_BYTES >> 20} MiB"
+            )
+        return BytesBody.of(content)
 
     def _bundle(self) -> str:
         """Return a file's whole path: workers run elsewhere, a relative one would be another."""

@@ -32,7 +32,7 @@ def page_of_load(
 ) -> str:
     """Return the page of a load whose summary is ``shown``.
 
-    ``command`` is what was typed; values of headers and cookies that may let somebody in are left
+    ``command`` is what was typed; values of headers that may let somebody in are left
     out of it.
     """
     parts = [
@@ -52,27 +52,25 @@ def page_of_load(
 
 
 def masked(command: Sequence[str]) -> list[str]:
-    """Return a command without the values of cookies and of headers that let somebody in."""
+    """Return a command without the values of headers that let somebody in."""
     found: list[str] = []
-    of = ""
+    is_header = False
     for word in command:
         option, equals, value = word.partition("=")
-        if of:
-            found.append(_masked(of, word))
-            of = ""
-        elif equals and option in ("--header", "--cookie"):
-            found.append(f"{option}={_masked(option, value)}")
+        if is_header:
+            found.append(_masked(word))
+            is_header = False
+        elif equals and option == "--header":
+            found.append(f"{option}={_masked(value)}")
         elif word.startswith("-H") and len(word) > 2:
-            found.append("-H" + _masked("-H", word[2:]))
+            found.append("-H" + _masked(word[2:]))
         else:
             found.append(word)
-            of = word if word in ("--header", "-H", "--cookie") else ""
+            is_header = word in ("--header", "-H")
     return found
 
 
-def _masked(option: str, value: str) -> str:
-    if option == "--cookie":
-        return f"{value.partition('=')[0]}={MASKED}"
+def _masked(value: str) -> str:
     name, colon, _ = value.partition(":")
     return f"{name}: {MASKED}" if colon and SECRET.search(name) else value
 

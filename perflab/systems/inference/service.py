@@ -10,8 +10,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from perflab.experiments.preset import Preset, PresetParameters
 from perflab.instruments import STANDARD, DatabaseWaits, FlushProbe, ServerCount
-from perflab.load.life_cycle import Connections
-from perflab.load.workload import ClosedLoop, Request, Workload
+from perflab.load.workload import ClosedLoop, Connections, Request, Workload
 from perflab.recordings import Remark
 from perflab.stacks.plan import Link, Node, RoundTripMs, StackPlan
 from perflab.stacks.spec import load_service
@@ -235,7 +234,7 @@ def workload(parameters: LoadParameters, path: str) -> Workload:
             warmup_requests=parameters.warmup_requests,
             keep_up=True,
         ),
-        connections=Connections.of(parameters.connection),
+        connections=Connections(reuse=parameters.connection),
     )
 
 

@@ -11,8 +11,15 @@ from pydantic import Field
 from perflab.experiments.ladders import Ladder, LadderParameters, among
 from perflab.experiments.preset import Preset
 from perflab.instruments import STANDARD, Instrument
-from perflab.load.life_cycle import Connections
-from perflab.load.workload import Arrivals, ClosedLoop, OpenLoop, Request, Stage, Workload
+from perflab.load.workload import (
+    Arrivals,
+    ClosedLoop,
+    Connections,
+    OpenLoop,
+    Request,
+    Stage,
+    Workload,
+)
 from perflab.recordings import Remark
 from perflab.stacks.plan import CPU_PERIOD_US, Cpus, Node, StackPlan
 from perflab.systems.metricstream import naive_load
@@ -182,7 +189,7 @@ def workload(parameters: LifeCycleParameters, rung: Rung) -> Workload:
             expect_status=202,
         ),
         arrivals=_arrivals(parameters, rung),
-        connections=Connections.of(rung.connection, most=0 if closed else parameters.clients),
+        connections=Connections(reuse=rung.connection, most=0 if closed else parameters.clients),
         timeout_s=parameters.timeout_s,
         may_time_out=True,
     )
