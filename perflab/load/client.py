@@ -19,9 +19,8 @@ from perflab.load.redirects import REDIRECTS, WHOLE, followed
 from perflab.load.sending import Landing
 from perflab.load.streamed import Room
 from perflab.load.targets import AddressBook, Origin
-from perflab.load.trust import Certificate, Trust
 from perflab.load.upkeep import Upkeep
-from perflab.load.workload import Request
+from perflab.load.workload import Request, Trust
 
 SPARE_FILES = 64
 DEFAULT_CONNECTIONS = 2_000
@@ -72,7 +71,6 @@ class LeanClient:
         allowed: Sequence[str] = (),
         verify_tls: bool = True,
         ca_file: str = "",
-        certificate: Certificate | None = None,
         beside: int = 0,
     ) -> None:
         self.loop = loop
@@ -90,7 +88,7 @@ class LeanClient:
         self.timeout_s = timeout_s
         self._timeout_ns = round(timeout_s * 1e9)
         self._allowed = allowed
-        self.tls = cache(Trust(verify_tls, ca_file, certificate).context)
+        self.tls = cache(Trust(verify_tls, ca_file).context)
         # Last in, first out; a dictionary, because any of them may close.
         self._idle: dict[Origin, dict[Connection, None]] = {}
         # The oldest first.

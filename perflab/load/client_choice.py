@@ -69,7 +69,6 @@ def make_client(order: Order, loop: asyncio.AbstractEventLoop, prepared: Prepare
             allowed=order.allowed,
             verify_tls=workload.verify_tls,
             ca_file=workload.ca_file,
-            certificate=workload.certificate,
             # A user's WebSocket is open while its connection for requests is kept alive.
             beside=share(users, order.worker, order.workers) if is_scripted else 0,
         )

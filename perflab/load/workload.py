@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ssl
+from dataclasses import dataclass
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
@@ -19,7 +21,6 @@ from perflab.load.frozen import FrozenModel
 from perflab.load.life_cycle import Connections
 from perflab.load.request import Request
 from perflab.load.stop_rules import Objective, StopRules
-from perflab.load.trust import Certificate, Trust
 from perflab.load.windows import Windows
 
 ClientName = Literal["lean", "aiohttp", "httpx", "http2"]
@@ -28,6 +29,22 @@ __all__ = [
     "Arrivals", "Burst", "ClientName", "ClosedLoop", "Objective", "OpenLoop", "Request", "Scripted",
     "Stage", "StopRules", "UserStage", "Workload",
 ]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Trust:
+    """Whom TLS trusts; ``ca_file``: this bundle."""
+
+    verify: bool = True
+    ca_file: str = ""
+
+    def context(self) -> ssl.SSLContext:
+        """Return a new TLS context."""
+        context = ssl.create_default_context(cafile=self.ca_file or None)
+        if not self.verify:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        return context
 
 
 class Workload(FrozenModel):
@@ -41,8 +58,8 @@ class Workload(FrozenModel):
     shown to fail: a load in which requests, or all of them, time out is then valid. They count as
     failures like any other, and times that they could move are bounds.
 
-    ``certificate`` is what the client shows of itself over TLS. With ``cookies`` every user keeps
-    those that servers set, by their domain, path and time; without, none is kept.
+    With ``cookies`` every user keeps those that servers set, by their domain, path and time;
+    without, none is kept.
     """
 
     request: Request
@@ -54,7 +71,6 @@ class Workload(FrozenModel):
     stop: StopRules = StopRules()
     verify_tls: bool = True
     ca_file: str = ""
-    certificate: Certificate | None = None
     cookies: bool = False
 
     @model_validator(mode="after")
@@ -94,7 +110,7 @@ class Workload(FrozenModel):
             )
         if self.cookies and not isinstance(self.arrivals, ClosedLoop | Scripted):
             raise ValueError(
-                "cookies are kept by users: give users, user stages or a script; a cookie that "
+                "cookies are kept by users: give users or a script; a cookie that "
                 "every request has is a header"
             )
         return self
@@ -107,8 +123,8 @@ class Workload(FrozenModel):
 
     @property
     def trust(self) -> Trust:
-        """Return whom TLS trusts, and what it shows of itself."""
-        return Trust(self.verify_tls, self.ca_file, self.certificate)
+        """Return whom TLS trusts."""
+        return Trust(self.verify_tls, self.ca_file)
 
     @property
     def windows(self) -> Windows | None:

@@ -116,20 +116,6 @@ def test_a_missed_objective_ends_with_the_status_of_a_missed_threshold(
     assert objective["found_ms"] > 2
 
 
-def test_a_summary_is_written_as_csv_or_printed_as_such(
-    server: tuple[str, int], tmp_path: Path
-) -> None:
-    words = (server[0], "--users", "2", "-n", "50", "--csv")
-    out, _ = perflab(*words, "-", code=None)
-    assert out.startswith("name,requests,errors,")
-    assert out.splitlines()[1].startswith("Aggregated,50,0,")
-    out, _ = perflab(*words, "sheet.csv", code=None, cwd=tmp_path)
-    assert out.rstrip().endswith("sheet.csv")
-    assert pd.read_csv(tmp_path / "sheet.csv")["requests"].tolist() == [50]
-    _, error = perflab(*words, "sheet.csv", code=1, cwd=tmp_path)
-    assert "nothing is overwritten" in error
-
-
 def test_a_record_that_cannot_be_written_is_kept_as_it_is(
     server: tuple[str, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

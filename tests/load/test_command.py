@@ -63,7 +63,6 @@ def test_of_a_count_and_a_time_the_shorter_ends_the_load() -> None:
         ({"burst": 5, "requests": 3}, "--requests does not go with --burst"),
         ({"stages": "5:10", "duration": 3.0}, "--duration does not go with --stages"),
         ({"users": 5, "arrivals": "poisson"}, "--arrivals poisson needs --rate"),
-        ({"user_stages": "5:10", "requests": 3}, "--requests does not go with --user-stages"),
         ({"users": 5, "script": "a:B", "requests": 3}, "--requests does not go with --script"),
     ],
 )

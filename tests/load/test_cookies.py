@@ -127,13 +127,9 @@ def test_options_for_cookies_are_checked_before_the_start() -> None:
 
     assert not made(users=1).cookies
     assert made(users=1, cookies=True).cookies
-    fixed = made(users=1, fixed_cookies=["a=1", "b=2"])
-    assert fixed.request.headers["Cookie"] == "a=1; b=2"
     for words, told in (
         ({"rate": 5, "cookies": True}, "cookies are kept by users"),
         ({"users": 1, "cookies": True, "http2": True}, "keeps no cookies"),
-        ({"users": 1, "fixed_cookies": ["a b"]}, "is not like name=value"),
-        ({"users": 1, "fixed_cookies": ["a=1"], "headers": ["cookie: b=2"]}, "not both"),
     ):
         with pytest.raises(ParameterError, match=told):
             made(**words)
