@@ -126,9 +126,9 @@ def _load(
     ] = "",
     wait: Annotated[float, _option("seconds to wait for another measurement", SENDING)] = 0.0,
 ) -> None:
+    from perflab.cli.load_live import Status, status_of
     from perflab.load import once
     from perflab.load.record_place import file_problems, folder_problems
-    from perflab.load.status import Status, status_of
     from perflab.load.summary_table import table
 
     made = asked.workload()

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from perflab.load.result import LoadResult
+from perflab.recordings.columns import TCP_COUNTERS
 from perflab.recordings.reasons import Remark
 from perflab.sampling.meters import core_times
 from perflab.sampling.tcp_counters import tcp_counts
@@ -14,16 +15,6 @@ from perflab.sampling.tcp_counters import tcp_counts
 BACKLOG = ("tcp_listen_overflows", "tcp_listen_drops", "tcp_syn_retransmits")
 AGAIN = ("tcp_timeouts", "tcp_retransmits")
 RESETS = ("tcp_resets_sent", "tcp_resets", "tcp_failed_connects")
-WORDS = {
-    "tcp_listen_overflows": "overflows of a listen backlog",
-    "tcp_listen_drops": "connections dropped by a listening socket",
-    "tcp_syn_retransmits": "SYNs sent again",
-    "tcp_timeouts": "retransmission time-outs",
-    "tcp_retransmits": "segments sent again",
-    "tcp_resets_sent": "resets sent",
-    "tcp_resets": "connections reset",
-    "tcp_failed_connects": "failed connects",
-}
 # The first retransmission of a SYN comes after 1 s (RFC 6298, section 2); a timer of the kernel's
 # may be one tick early, which is 10 ms at most.
 FIRST_RETRANSMISSION_NS = 980_000_000
@@ -71,7 +62,7 @@ def remarks_on_tcp(result: LoadResult) -> list[Remark]:
     )  # fmt: skip
     found = []
     for code, names, meaning in told:
-        seen = [f"{counted[name]} {WORDS[name]}" for name in names if counted.get(name)]
+        seen = [f"{counted[name]} {TCP_COUNTERS[name]}" for name in names if counted.get(name)]
         if seen:
             text = f"the kernel counted {', '.join(seen)} during the load ({WHOSE}): {meaning}"
             found.append(Remark(code=code, text=text))

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, ValidationError
 
 from perflab.errors import ParameterError, TargetRefused
+from perflab.load.objectives import Objective
 from perflab.load.payload import FileBody, Payload
-from perflab.load.stop_rules import Objective
 from perflab.load.targets import refuse_foreign, split
 from perflab.parameters import Parameters, did_you_mean
 
@@ -176,8 +176,7 @@ class LoadOptions(LoadParameters):
     )
     objectives: tuple[Annotated[str, AfterValidator(Objective.checked)], ...] = option(
         (),
-        "end when missed: 'p99<1000ms/5s' (over 5 s); of streams, judged at the end: "
-        "'ttft_p95<500ms', 'gap_p99<100ms'; repeatable",
+        "what is to hold: 'p99<1000ms'; of streams 'ttft_p95<500ms', 'gap_p99<100ms'; repeatable",
         ENDING,
         "--objective",
     )
@@ -284,10 +283,8 @@ class LoadOptions(LoadParameters):
             "verify_tls": not self.insecure,
             "ca_file": self._bundle(),
             "cookies": self.cookies,
-            "stop": {
-                "failures": self.stop_after_failures,
-                "objectives": [*map(Objective.of_text, self.objectives)],
-            },
+            "stop": {"failures": self.stop_after_failures},
+            "objectives": [*map(Objective.of_text, self.objectives)],
         }
 
     def loop(self) -> Mapping[str, Any]:

@@ -11,7 +11,6 @@ from perflab.load.failure_causes import Cause, in_words
 from perflab.percentiles import OF_LOADS, needed_n
 
 WIDTH = 80
-BAR = 44
 LONGEST_NAME = 20
 MOST_CAUSES = 10
 COLUMNS = (*(f"p{share:g}" for share in OF_LOADS), "max")
@@ -21,8 +20,7 @@ VALID, INVALID = "#2e7d32", "#c0392b"
 
 def table(shown: Mapping[str, Any]) -> str:
     """Return a summary (see ``report.summary``) as text."""
-    parts = [_counts(shown), _times(shown), _histogram(shown["response_time_histogram"])]
-    parts += [_names(shown["by_name"]), _verdict(shown)]
+    parts = [_counts(shown), _times(shown), _names(shown["by_name"]), _verdict(shown)]
     return "\n\n".join("\n".join(lines) for part in parts if (lines := list(part)))
 
 
@@ -85,17 +83,6 @@ def _times(shown: Mapping[str, Any]) -> Iterator[str]:
         if f"{key}_ms" in shown:
             cells = (_cell(shown, key, name) for name in COLUMNS)
             yield (f"{label:16}" + "".join(cells)).rstrip()
-
-
-def _histogram(bins: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    if not bins:
-        return
-    yield "response time, ms"
-    most = max(each["count"] for each in bins)
-    for each in bins:
-        # A bin that is not empty is seen.
-        bar = "#" * -(-each["count"] * BAR // most)
-        yield f"{_ms(each['from_ms']):>10} to {_ms(each['to_ms']):>9} |{bar} {each['count']}"
 
 
 def _names(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:

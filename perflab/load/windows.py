@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
-
-if TYPE_CHECKING:
-    from perflab.load.workload import ClosedLoop, OpenLoop
 
 MOST_WINDOWS = 100_000
 BEGIN, COUNTED, END = range(3)
@@ -86,19 +83,13 @@ def check_windows(windows: Windows | None, warmup_s: float, length_s: float) -> 
             )
 
 
-def instants_of(arrivals: ClosedLoop | OpenLoop, start_ns: int = 0) -> np.ndarray:
-    """Return the instants of the windows that arrivals have (:meth:`Windows.instants`)."""
-    assert arrivals.windows is not None
-    return arrivals.windows.instants(start_ns, arrivals.warmup_s)
-
-
 def window_of(instants_ns: np.ndarray, windows: np.ndarray) -> np.ndarray:
     """Return the number of the window that each instant lies in; -1 where in none.
 
     Parameters
     ----------
     windows : array, shape (windows, 3)
-        As of :func:`instants_of`.
+        As of :meth:`Windows.instants`.
     """
     which = np.searchsorted(windows[:, BEGIN], instants_ns, side="right") - 1
     inside = (which >= 0) & (instants_ns < windows[which, END])

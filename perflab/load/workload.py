@@ -15,20 +15,37 @@ from perflab.load.arrivals import (
     OpenLoop,
     Scripted,
     Stage,
-    UserStage,
 )
 from perflab.load.frozen import FrozenModel
 from perflab.load.life_cycle import Connections
+from perflab.load.objectives import Objective
 from perflab.load.request import Request
-from perflab.load.stop_rules import Objective, StopRules
 from perflab.load.windows import Windows
 
 ClientName = Literal["lean", "aiohttp", "httpx", "http2"]
 # A description is one thing to whoever makes it, whatever module its parts are in.
 __all__ = [
     "Arrivals", "Burst", "ClientName", "ClosedLoop", "Objective", "OpenLoop", "Request", "Scripted",
-    "Stage", "StopRules", "UserStage", "Workload",
+    "Stage", "StopRules", "Trust", "Workload",
 ]  # fmt: skip
+
+
+class StopRules(FrozenModel):
+    """When a load ends before its time; 0 means never. Data is always kept.
+
+    ``failures`` ends it at so many failures, of all workers and stages together, and makes them an
+    answer of the study: until the number is reached they do not refuse the load, whatever their
+    share. Nothing is started any more; what is under way goes on to its end or its time-out, and
+    what waits for a connection is given up (``unsent``). What ended after the failure that
+    completed the number is recorded as stage ``after_stop`` and in no time or throughput.
+    """
+
+    failures: int = Field(default=0, ge=0)
+
+    @property
+    def failures_reached(self) -> str:
+        """Return the words for an end by ``failures``."""
+        return f"{self.failures} requests failed"
 
 
 @dataclass(frozen=True)
@@ -58,6 +75,8 @@ class Workload(FrozenModel):
     shown to fail: a load in which requests, or all of them, time out is then valid. They count as
     failures like any other, and times that they could move are bounds.
 
+    ``objectives`` are judged when the load is over.
+
     With ``cookies`` every user keeps those that servers set, by their domain, path and time;
     without, none is kept.
     """
@@ -69,6 +88,7 @@ class Workload(FrozenModel):
     may_time_out: bool = False
     client: ClientName = "lean"
     stop: StopRules = StopRules()
+    objectives: tuple[Objective, ...] = ()
     verify_tls: bool = True
     ca_file: str = ""
     cookies: bool = False

@@ -14,18 +14,17 @@ from hypothesis import strategies as st
 from perflab.load import closed_driver, open_driver
 from perflab.load.by_window import window_table
 from perflab.load.closed_driver import ClosedDriver
-from perflab.load.littles_law import ratio
 from perflab.load.looks import Looks
 from perflab.load.open_driver import OpenDriver
 from perflab.load.outcome import MEASURE, WARMUP
 from perflab.load.prepared import Prepared
 from perflab.load.report import summary
 from perflab.load.result import LoadResult
-from perflab.load.schedule import instants, planned_count
-from perflab.load.selfcheck import check
+from perflab.load.schedule import instants, instants_of, planned_count
+from perflab.load.selfcheck import check, littles_law_ratio
 from perflab.load.stalls import stalled_share
 from perflab.load.targets import split
-from perflab.load.windows import Windows, cut_at, instants_of, time_before, window_of
+from perflab.load.windows import Windows, cut_at, time_before, window_of
 from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, Workload
 from tests.load.planted import BEGIN_NS, load_result
 from tests.load.virtual import MS, START_NS, S, Sent, World
@@ -242,7 +241,7 @@ def test_in_flight_at_the_end_of_a_window_and_carried_over_are_counted(tmp_path:
 
 
 def test_littles_law_holds_within_windows_and_not_between_them(tmp_path: Path) -> None:
-    assert ratio(planted(tmp_path), WORK) == pytest.approx(1)
+    assert littles_law_ratio(planted(tmp_path), WORK) == pytest.approx(1)
 
 
 def test_the_client_is_judged_within_counted_parts_alone(tmp_path: Path) -> None:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from perflab.load.schedule import instants, planned_count, stays
-from perflab.load.workload import Burst, ClosedLoop, OpenLoop, Stage, UserStage
+from perflab.load.schedule import instants, planned_count
+from perflab.load.workload import Burst, ClosedLoop, OpenLoop, Stage
 
 
 def whole(arrivals: OpenLoop | Burst) -> np.ndarray:
@@ -125,36 +123,3 @@ def test_how_many_requests_are_planned_is_known_unless_answers_decide() -> None:
     assert planned_count(ClosedLoop(users=3, duration_s=1)) == -1
     assert planned_count(Burst(size=3)) == 3
     assert planned_count(constant(Stage(rate=100, duration_s=2))) == 200
-
-
-def test_users_come_and_go_where_the_planned_number_crosses_theirs() -> None:
-    stages = (
-        UserStage(users=0, to_users=10, duration_s=10),
-        UserStage(users=10, duration_s=5),
-        UserStage(users=10, to_users=0, duration_s=10),
-        UserStage(users=4, duration_s=5),
-    )
-    s = 1_000_000_000
-    assert stays(stages, 0) == [(0, 30 * s)]
-    assert stays(stages, 4) == [(4 * s, 21 * s)]
-    assert stays(stages, 2) == [(2 * s, 23 * s), (25 * s, 30 * s)]
-    assert stays(stages, 10) == []
-
-
-@settings(max_examples=100)
-@given(
-    levels=st.lists(st.integers(0, 20), min_size=2, max_size=8),
-    at=st.floats(0, 1, exclude_max=True),
-)
-def test_as_many_users_take_part_as_the_stages_say(levels: list[int], at: float) -> None:
-    stages = tuple(
-        UserStage(users=first, to_users=last, duration_s=2) for first, last in pairwise(levels)
-    )
-    now_s = at * 2 * len(stages)
-    there = sum(
-        any(since <= now_s * 1e9 < until for since, until in stays(stages, user))
-        for user in range(20)
-    )
-    inside = min(int(now_s // 2), len(stages) - 1)
-    wanted = levels[inside] + (levels[inside + 1] - levels[inside]) * (now_s / 2 - inside)
-    assert abs(there - wanted) <= 1

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from perflab.analysis.methods.comparison import effect_of
-from perflab.load.littles_law import ratio
+from perflab.load.selfcheck import littles_law_ratio
 from perflab.load.times import times_of
 from perflab.load.windows import BEGIN, END
 from perflab.load.workload import ClosedLoop, Request, Workload
@@ -128,9 +128,9 @@ def test_a_window_that_begins_late_counts_from_when_requests_are_answered(tmp_pa
 
 def test_all_users_are_at_work_in_the_counted_parts(tmp_path: Path) -> None:
     windows = cut(50, 20)
-    arrivals = ClosedLoop(users=4, duration_s=5)
+    work = Workload(request=Request(), arrivals=ClosedLoop(users=4, duration_s=5))
     result = load(tmp_path, sleeping(6.0), 4, windows)
-    assert ratio(result, Workload(request=Request(), arrivals=arrivals)) == pytest.approx(1)
+    assert littles_law_ratio(result, work) == pytest.approx(1)
 
 
 def duel(folder: Path, times_ms: tuple[float, float], users: int, seed: int) -> pd.Series:
