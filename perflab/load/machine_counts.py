@@ -55,7 +55,7 @@ def remarks_on_tcp(result: LoadResult) -> list[Remark]:
     """Return what the counters of a load say, each with what follows from it."""
     counted = result.kernel
     told = (
-        ("host.tcp_backlog", BACKLOG, _backlog_meaning(counted, waited_for_syn(result))),
+        ("host.tcp_backlog", BACKLOG, _backlog_meaning(waited_for_syn(result))),
         ("host.tcp_retransmits", AGAIN,
          "what is sent again after a time-out comes at least 0.2 s late"),
         ("host.tcp_resets", RESETS, "connections were refused, or ended before their time"),
@@ -76,21 +76,8 @@ def waited_for_syn(result: LoadResult) -> int:
     )
 
 
-def _backlog_meaning(counted: Mapping[str, int], waited: int) -> str:
-    again = counted.get("tcp_syn_retransmits", 0)
-    if not waited or not again:
-        return (
-            "a connection that a full backlog drops is tried again after a second; no connection "
-            "of this load that was made waited so long"
-        )
-    connections = "1 connection" if waited == 1 else f"{waited} connections"
-    waits = f"{connections} of this load waited 1 s or longer for a retransmitted SYN"
-    if counted.get("tcp_listen_overflows") or counted.get("tcp_listen_drops"):
-        return (
-            f"{waits}: a server's backlog overflowed, and that wait is the backlog's and not that "
-            "of the service's code"
-        )
+def _backlog_meaning(waited: int) -> str:
     return (
-        f"{waits}, and no backlog of this network namespace overflowed: the SYNs were lost on "
-        "their way, or at a server with a network of its own"
+        "a connection that a full backlog drops is tried again after a second; of this load "
+        f"{waited} waited 1 s or longer, and that wait is not that of the service's code"
     )

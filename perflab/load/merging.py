@@ -6,13 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from perflab.load.cycles import Cycles
 from perflab.load.failure_stop import FailureStop, mark
 from perflab.load.looks import Looks
 from perflab.load.machine_counts import MachineCounts
 from perflab.load.result import LoadResult
 from perflab.load.schedule import active, instants_of
-from perflab.load.windows import cut_at
+from perflab.load.windows import Cycles, cut_at
 from perflab.load.workload import ClosedLoop, OpenLoop, Workload
 
 

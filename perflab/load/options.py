@@ -27,7 +27,8 @@ _STAGE = re.compile(r"(\d+(?:\.\d+)?)(?:-(\d+(?:\.\d+)?))?:(\d+(?:\.\d+)?)s?")
 # What an option makes no use of, by the option; other options that it needs one of, likewise.
 _UNUSED = {
     "burst": ("requests", "duration_s", "warmup_s"),
-    "stages": ("duration_s",),
+    "rate": ("requests",),
+    "stages": ("requests", "duration_s"),
     "script": ("requests", "think_time_s", "pacing_s"),
     "body_file": ("body",),
 }
@@ -155,7 +156,6 @@ class LoadOptions(LoadParameters):
     churn: float = option(0.0, "close this many connections a second, the oldest first", REQUEST)
     churn_share: float = option(0.0, "close the connection after this share of requests", REQUEST)
     expect_bytes: int = option(-1, "length of every body (-1: any)", REQUEST)
-    expect_from: str = option("", "every body is this file's, by length and checksum", REQUEST)
     redirects: int = option(0, "redirects to follow", REQUEST)
     stream: Literal["", "sse", "ndjson"] = option(
         "", "the answer is a stream: sse (server-sent events) or ndjson", REQUEST
@@ -170,7 +170,7 @@ class LoadOptions(LoadParameters):
     http2: bool = option(False, "HTTP/2, by httpx (perflab[http2])", REQUEST, "--http2")
     insecure: bool = option(False, "do not verify TLS", REQUEST, "--insecure")
     ca_file: str = option("", "trust this CA bundle", REQUEST, "--ca-file", "--ca")
-    requests: int = option(0, "end after this many", ENDING, "--requests", "-n")
+    requests: int = option(0, "end a closed loop after this many", ENDING, "--requests", "-n")
     stop_after_failures: int = option(
         0, "end at this many failures, of all workers; what is under way ends (0: never)", ENDING
     )
@@ -265,7 +265,8 @@ class LoadOptions(LoadParameters):
     def words(self, path: str) -> dict[str, Any]:
         """Return the workload as data; raises ParameterError where a file cannot be read."""
         found = super().words(path)
-        request = found["request"] | self._expected() | {"redirects": self.redirects}
+        request = found["request"] | {"redirects": self.redirects}
+        request["expect_bytes"] = self.expect_bytes
         if self.stream:
             request |= {"stream": self.stream, "min_chunks": self.min_chunks or 1}
             request["end_marker"] = self.end_marker
@@ -301,21 +302,12 @@ class LoadOptions(LoadParameters):
             return {**super().loop(), **own, **pace}
         stages = _stages(self.stages) if self.stages else []
         if self.rate:
-            stages = [{"rate": self.rate, "duration_s": self._length_s() + self.warmup_s}]
+            length_s = self.warmup_s + (self.duration_s or DEFAULT_DURATION_S)
+            stages = [{"rate": self.rate, "duration_s": length_s}]
         return {
             "kind": "open", "stages": stages, "arrivals": self.arrivals, "seed": self.seed,
-            "requests": self.requests, "warmup_s": self.warmup_s,
+            "warmup_s": self.warmup_s,
         }  # fmt: skip
-
-    def _length_s(self) -> float:
-        """Return how long an open loop of one rate lasts: its time or its count, if shorter."""
-        if not self.requests:
-            return self.duration_s or DEFAULT_DURATION_S
-        needed_s = self.requests / self.rate
-        if self.arrivals == "poisson":
-            # A random process may need longer for its requests; the count then ends it.
-            needed_s += (10 * self.requests**0.5 + 10) / self.rate
-        return min(self.duration_s or needed_s, needed_s)
 
     def _scripted(self, duration_s: float) -> Mapping[str, Any]:
         from perflab.load.scripted import find
@@ -337,11 +329,6 @@ class LoadOptions(LoadParameters):
             return FileBody.of(self.body_file)
         except ValidationError as error:
             raise _problem(f"--body-file: {error.errors()[0]['ctx']['error']}") from None
-
-    def _expected(self) -> dict[str, Any]:
-        """Return what an answer's body must be."""
-        given = {"expect_bytes": self.expect_bytes, "expect_from": self.expect_from}
-        return {name: value for name, value in given.items() if value not in (-1, "")}
 
     def _bundle(self) -> str:
         """Return a file's whole path: workers run elsewhere, a relative one would be another."""

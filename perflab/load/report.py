@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from perflab.load.by_window import windows_shown
 from perflab.load.chunk_times import remarks as of_streams
 from perflab.load.chunk_times import streams, times_of_chunks
 from perflab.load.columns import template_names
@@ -23,7 +22,6 @@ from perflab.load.trend import response_trend
 from perflab.load.workload import OpenLoop, Workload
 from perflab.percentiles import OF_TRIALS, needed_n, percentiles_of
 from perflab.recordings.reasons import Remark
-from perflab.throughput import per_second
 
 
 def percentiles_ms(values_ns: np.ndarray, shares: Sequence[float]) -> dict[str, float | None]:
@@ -70,7 +68,7 @@ def summary(result: LoadResult, workload: Workload, found: SelfCheck) -> dict[st
         "throughput_rps": known(result.throughput_rps),
         "offered_rps": _offered(total, result, workload),
         "bytes_received": received,
-        "bytes_per_s": _bytes_per_s(received, total, seconds, result),
+        "bytes_per_s": received / seconds if seconds else None,
         **shown("response_time", response.numbers()),
         **shown("service_time", times_of(result, "sent_ns").numbers()),
         **streams(streamed),
@@ -98,7 +96,6 @@ def summary(result: LoadResult, workload: Workload, found: SelfCheck) -> dict[st
         "stopped": result.stopped,
         **stop_shown(result),
         "objectives": objectives,
-        **windows_shown(result),
         "valid": found.valid,
         "reasons": [each.model_dump() for each in found.reasons],
         "warnings": [
@@ -178,19 +175,10 @@ def _seconds(result: LoadResult) -> float:
     return float(max(int(done.max()), result.end_ns) - begin_ns) / 1e9
 
 
-def _bytes_per_s(received: int, total: int, seconds: float, result: LoadResult) -> float | None:
-    if result.windows is None:
-        return received / seconds if seconds else None
-    of_each = received / total if total else 0.0
-    return known(per_second(of_each * result.requests_counted, 0, result.counted_ns))
-
-
 def _offered(total: int, result: LoadResult, workload: Workload) -> float | None:
     """Return the rate of planned instants of an open loop."""
     if not isinstance(workload.arrivals, OpenLoop) or total < 2:
         return None
-    if result.windows is not None:
-        return known(per_second(total, 0, result.counted_ns))
     planned = result.measured(lambda rows: rows["planned_ns"])
     return float((total - 1) / (int(planned.max()) - int(planned.min())) * 1e9)
 

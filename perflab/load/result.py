@@ -13,13 +13,12 @@ import pandas as pd
 
 from perflab.load.chunk_record import chunks
 from perflab.load.columns import ROW, frame, rows
-from perflab.load.cycles import Cycles
 from perflab.load.failure_stop import FailureStop
 from perflab.load.looks import Looks
 from perflab.load.message_record import messages
 from perflab.load.outcome import MEASURE
 from perflab.load.progress import progress
-from perflab.load.windows import COUNTED, END, window_of
+from perflab.load.windows import COUNTED, END, Cycles, window_of
 from perflab.throughput import completed, completed_in, per_second
 
 ROWS_PER_CHUNK = 1 << 20
@@ -152,7 +151,7 @@ class LoadResult:
         """Return the throughput of some of the rows, over the window of all (per second).
 
         With windows it is over the counted parts of them all, taken together; of a closed loop it
-        is then estimated from how long requests take (:mod:`perflab.load.cycles`).
+        is then estimated from how long requests take (:class:`perflab.load.windows.Cycles`).
         """
         good = (rows[rows["error"] == 0] for rows in parts)
         begin_ns, end_ns = self.window

@@ -34,18 +34,13 @@ def _whole(arrivals: OpenLoop | Burst) -> Iterator[np.ndarray]:
     if isinstance(arrivals, Burst):
         yield np.zeros(arrivals.size, dtype=np.int64)
         return
-    left = arrivals.requests or None
     windows = instants_of(arrivals) if arrivals.windows else None
     expected = cumulative(arrivals.stages)[-1]
     for points in _unit_points(arrivals):
         inside = points[points < expected - 1e-9]
         planned = np.rint(inverse(arrivals.stages, inside) * 1e9).astype(np.int64)
-        if left is not None:
-            warm = int(np.searchsorted(planned, round(arrivals.warmup_s * 1e9)))
-            planned = planned[: warm + left]
-            left -= max(0, len(planned) - warm)
         yield planned if windows is None else within(planned, windows)
-        if len(inside) < len(points) or left == 0:
+        if len(inside) < len(points):
             return
 
 

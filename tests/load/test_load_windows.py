@@ -18,7 +18,6 @@ from perflab.load.looks import Looks
 from perflab.load.open_driver import OpenDriver
 from perflab.load.outcome import MEASURE, WARMUP
 from perflab.load.prepared import Prepared
-from perflab.load.report import summary
 from perflab.load.result import LoadResult
 from perflab.load.schedule import instants, instants_of, planned_count
 from perflab.load.selfcheck import check, littles_law_ratio
@@ -262,23 +261,3 @@ def test_the_clients_cpu_and_stalls_are_shares_of_the_counted_time(tmp_path: Pat
     result = planted(tmp_path, looks=looks(np.array([0.5, 5.0]), np.array([85.0, 500.0])))
     assert check(result, WORK).cpu_share == pytest.approx(1)
     assert stalled_share(result) == pytest.approx(0.09 / 1.8)
-
-
-def test_a_summary_tells_of_windows_what_they_left_behind(tmp_path: Path) -> None:
-    result = planted(tmp_path)
-    found = summary(result, WORK, check(result, WORK))
-    assert found["windows"] == {
-        "counted": 2, "counted_s": 1.8, "in_flight_at_ends": 0, "carried_over": 0,
-        "sent_after_ends": 0,
-    }  # fmt: skip
-    assert found["throughput_rps"] == pytest.approx(20)
-
-
-def test_rates_of_what_was_sent_and_received_are_over_the_counted_parts(tmp_path: Path) -> None:
-    result = planted(tmp_path, lambda rows: rows.__setitem__("bytes", 1000))
-    some = OpenLoop(stages=(Stage(rate=20, duration_s=10),), windows=PLANTED.windows)
-    load = Workload(request=Request(), arrivals=some)
-    found = summary(result, load, check(result, load))
-    assert found["requests"] == 36
-    assert found["offered_rps"] == pytest.approx(20)
-    assert found["bytes_per_s"] == pytest.approx(20_000)

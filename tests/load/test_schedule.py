@@ -72,7 +72,6 @@ LOOPS = st.builds(
     stages=STAGES.map(tuple),
     arrivals=st.sampled_from(["constant", "poisson"]),
     seed=st.integers(0, 1000),
-    requests=st.sampled_from([0, 0, 1, 50]),
 )
 BURSTS = st.builds(Burst, size=st.integers(1, 40))
 ARRIVALS = st.one_of(LOOPS, LOOPS, BURSTS)
@@ -101,17 +100,6 @@ def test_a_schedule_is_in_order_and_within_its_stages(arrivals: OpenLoop | Burst
     assert planned_count(arrivals) == len(planned)
     if isinstance(arrivals, OpenLoop):
         assert (planned <= arrivals.duration_s * 1e9 + 1).all()
-        if arrivals.requests:
-            assert len(planned) <= arrivals.requests
-
-
-def test_the_number_of_requests_cuts_a_schedule_and_changes_nothing_before() -> None:
-    stage = Stage(rate=1_000, duration_s=10)
-    for make in (constant, poisson):
-        cut = whole(make(stage, requests=4_097))
-        assert len(cut) == 4_097
-        assert np.array_equal(cut, whole(make(stage))[:4_097])
-    assert len(whole(constant(Stage(rate=10, duration_s=1), requests=100))) == 10
 
 
 def test_a_burst_is_planned_for_one_instant() -> None:
