@@ -134,7 +134,7 @@ class Openings:
 
 
 def active(arrivals: Arrivals, since_start_ns: int) -> int | None:
-    """Return how many users have joined; None where a load has no users.
+    """Return how many users have joined, and not left at the end; None where a load has no users.
 
     Parameters
     ----------
@@ -146,6 +146,9 @@ def active(arrivals: Arrivals, since_start_ns: int) -> int | None:
         return sum(user * join_ns <= since_start_ns for user in range(arrivals.users))
     if not isinstance(arrivals, ClosedLoop):
         return None
+    length_s = arrivals.warmup_s + arrivals.duration_s
+    if arrivals.duration_s and since_start_ns >= round(length_s * 1e9):
+        return 0
     return sum(
         round(arrivals.ramp_s * 1e9 * user / arrivals.users) <= since_start_ns
         for user in range(arrivals.users)

@@ -46,15 +46,6 @@ def test_500_users_who_join_over_8_minutes_each_keep_their_own_pace(
         assert [each.planned_ns for each in own] == [joins_ns + 20 * S * k for k in range(turns)]
 
 
-def test_an_answer_that_takes_longer_than_the_pace_is_followed_at_once_and_from_then_on(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    world = World(service_ns=30 * S)
-    one = ClosedLoop(users=1, duration_s=100, pacing_s=20)
-    (own,) = carried_out(one, world, monkeypatch).values()
-    assert [each.planned_ns for each in own] == [0, 30 * S, 60 * S, 90 * S]
-
-
 def test_the_record_shows_as_many_users_at_any_time_as_the_plan_has(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -65,6 +56,7 @@ def test_the_record_shows_as_many_users_at_any_time_as_the_plan_has(
     for at_s in (0.0, 0.499, 0.5, 7.3, 29.4, 29.5, 35.0):
         recorded = sum(each <= at_s * S for each in joined_ns)
         assert recorded == active(ramp, round(at_s * S))
+    assert active(ramp, 40 * S) == 0, "the load is over: what fails then fails without them"
 
 
 def test_scripted_users_join_one_by_one_and_loads_without_users_have_none() -> None:

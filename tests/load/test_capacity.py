@@ -90,12 +90,6 @@ def test_a_level_is_no_bound_where_repeats_say_nothing() -> None:
     assert (found.low, found.high) == (100, None)
 
 
-def test_a_server_that_never_holds_has_no_lower_bound() -> None:
-    found = search(server(0.1), 100, most=1000)
-    assert found.low == 0
-    assert "below" in found.sentence
-
-
 def test_noisy_probes_widen_the_interval_to_levels_that_agreed() -> None:
     random = np.random.default_rng(5)
 

@@ -77,14 +77,6 @@ def test_what_was_cut_off_early_may_move_a_percentile_by_a_twentieth_and_no_more
     assert many.at_least < np.median(known)
 
 
-def test_without_anything_cut_off_both_bounds_are_the_percentile() -> None:
-    known = np.random.default_rng(1).exponential(1, 500)
-    found = bounds_of(known, np.zeros(0), (50, 99, 99.9))
-    assert found[99].low == found[99].high == np.percentile(known, 99)
-    assert math.isnan(found[99.9].low)
-    assert math.isnan(found[99.9].at_least)
-
-
 def test_a_mean_is_a_lower_bound_as_soon_as_one_value_was_cut_off() -> None:
     assert mean_bound(np.array([1.0, 3.0]), np.zeros(0)).value == 2
     found = mean_bound(np.array([1.0, 3.0]), np.array([8.0]))

@@ -81,17 +81,6 @@ def test_a_load_that_is_kept_up_is_whole_and_meets_as_many_users_to_its_end(
     assert len(under_way) >= 9  # one may just have been answered
 
 
-@pytest.mark.alone
-def test_throughput_of_a_known_server_agrees_with_littles_law(
-    serve: Serve, generator: Generator
-) -> None:
-    url, _ = serve(0.05, "good")
-    result = generator.run(workload(connections="keep_alive"), url)
-    found = check(result, workload(connections="keep_alive"))
-    assert [reason for reason in found.reasons if "Little" in reason] == []
-    assert 0.9 < found.littles_law_ratio < 1.1
-
-
 def test_errors_are_recorded_by_class_and_make_the_trial_invalid(
     serve: Serve, generator: Generator
 ) -> None:

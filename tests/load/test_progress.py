@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from perflab.load import record
 from perflab.load.payload import checksum
 from perflab.load.progress import Progress
 from perflab.load.result import LoadResult
-from perflab.load.workload import Burst, ClosedLoop, Request, Workload
+from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.recordings.columns import PROGRESS
 from perflab.trials.summary import streamed_tables
 from tests.load.hostile import Hostile, Part, Script, beside
@@ -154,24 +153,3 @@ def test_a_body_that_stalls_has_points_up_to_its_last_byte(tmp_path: Path) -> No
     last = result.progress.iloc[-1]
     assert last["bytes"] == SIZE // 4
     assert last["at_ns"] < row["done_ns"] - 200_000_000
-
-
-@pytest.mark.slow
-def test_without_points_nothing_is_recorded(tmp_path: Path) -> None:
-    result = loaded(in_pieces(0.0), work(0), tmp_path / "raw")
-    assert len(result.progress) == 0
-    assert "progress" not in streamed_tables(result)
-    assert not (tmp_path / "raw" / "0" / "progress.rows").exists()
-
-
-@pytest.mark.slow
-def test_a_burst_starts_everyone_at_one_instant(tmp_path: Path) -> None:
-    began = time.monotonic_ns()
-    request = Request(progress_points=8, expect_bytes=SIZE)
-    load = Workload(request=request, arrivals=Burst(size=20))
-    result = loaded(in_pieces(0.005), load, tmp_path / "raw")
-    requests = result.requests
-    assert requests["planned_ns"].nunique() == 1
-    assert list(requests["error"]) == [""] * 20
-    assert requests["planned_ns"].iloc[0] > began
-    assert result.progress.groupby("request").size().between(2, 8).all()
