@@ -131,9 +131,10 @@ def _pictures(parts: pd.DataFrame) -> Iterator[str]:
         return
     with applied():
         figure, axes = _blank("response time (ms)")
+        middle_s = (parts["at_s"] + parts["until_s"]) / 2
         for share, dashes in zip(SHARES, ("solid", "dashed", "dotted"), strict=True):
-            middle_s = (parts["at_s"] + parts["until_s"]) / 2
-            axes.plot(middle_s, parts[f"p{share}"], ls=dashes, marker=".", label=f"p{share}")
+            if parts[f"p{share}"].notna().any():
+                axes.plot(middle_s, parts[f"p{share}"], ls=dashes, marker=".", label=f"p{share}")
     words = "A part of the load without a point has too few successes for that percentile."
     yield _picture("Response time over the load", figure, axes, words)
     with applied():
@@ -157,7 +158,8 @@ def _picture(title: str, figure: Figure, axes: Axes, words: str) -> str:
     axes.set_ylim(bottom=0)
     target = io.StringIO()
     with applied(**{"svg.fonttype": "none", "svg.hashsalt": title}):
-        axes.legend()
+        if len(axes.lines) + len(axes.patches) > 1:
+            axes.legend()
         figure.savefig(target, format="svg", metadata={"Date": None})
     svg = target.getvalue()
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
