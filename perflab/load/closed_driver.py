@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -15,7 +16,7 @@ from perflab.load.cpu_window import CpuInWindows, CpuWindow, is_at_once
 from perflab.load.exchange import Exchange
 from perflab.load.outcome import AFTER, MEASURE, WARMUP
 from perflab.load.prepared import Prepared
-from perflab.load.schedule import Openings
+from perflab.load.schedule import Openings, stays
 from perflab.load.timer import Timer
 from perflab.load.workload import ClosedLoop
 
@@ -54,10 +55,11 @@ class ClosedDriver:
         self._awaited = self._measure if arrivals.keep_up else 0
         self._by_count = arrivals.requests > 0
         self._users = [Exchange(prepared, number, self._finished) for number in users]
+        self._stays: dict[int, deque[tuple[int, int]]] = {}
         self._active = 0
         # Users whose next request is of a quota, and not due.
         self._thinking = 0
-        self._steady = not (self._by_count or arrivals.windows)
+        self._steady = not (self._by_count or arrivals.stages or arrivals.windows)
         self._stopping = False
         self._over = asyncio.Event()
         self._measure_from_ns = 0
@@ -90,6 +92,11 @@ class ClosedDriver:
             self.cpu.keep(self._openings.counted, self._timer)
         for user in self._users:
             join_ns = round(arrivals.ramp_s * 1e9 * user.user / arrivals.users)
+            if arrivals.stages:
+                self._stays[user.user] = deque(
+                    (start_ns + since, start_ns + until)
+                    for since, until in stays(arrivals.stages, user.user)
+                )
             self._active += 1
             user.done_ns = start_ns + join_ns
             self._plan(user, start_ns + join_ns)
@@ -104,6 +111,13 @@ class ClosedDriver:
         all_taken = self._by_count and not self._warmup + self._measure
         if not self._active and (all_taken or not self._users):
             self.stop()
+
+    def _present_ns(self, user: int, planned_ns: int) -> int:
+        """Return when a user who comes and goes is there again, from an instant on."""
+        own = self._stays[user]
+        while own and own[0][1] <= planned_ns:
+            own.popleft()
+        return max(planned_ns, own[0][0]) if own else self._end_ns
 
     def _take(self, planned_ns: int) -> int:
         """Take one request and return its stage, or -1 when there is none left."""
@@ -127,6 +141,8 @@ class ClosedDriver:
         return MEASURE
 
     def _plan(self, user: Exchange, planned_ns: int) -> None:
+        if self._stays:
+            planned_ns = self._present_ns(user.user, planned_ns)
         if self._openings is not None:
             planned_ns = self._openings.next(planned_ns, self._end_ns)
         stage = self._take(planned_ns)

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from perflab.load.windows import BEGIN, COUNTED, END, within
-from perflab.load.workload import Arrivals, Burst, ClosedLoop, OpenLoop, Scripted, Stage
+from perflab.load.workload import Arrivals, Burst, ClosedLoop, OpenLoop, Scripted, Stage, UserStage
 
 CHUNK = 1 << 12
 
@@ -97,6 +97,36 @@ def last_instant_s(arrivals: OpenLoop | Burst) -> float:
     return max((int(chunk[-1]) for chunk in _whole(arrivals) if len(chunk)), default=0) / 1e9
 
 
+def stays(stages: Sequence[UserStage], user: int) -> list[tuple[int, int]]:
+    """Return when a user takes part, as (from, until) in ns from the start.
+
+    User k takes part while the planned number of users, which runs in straight lines through the
+    stages, is above k.
+    """
+    found: list[tuple[int, int]] = []
+    begin_s = 0.0
+    for stage in stages:
+        end_s = begin_s + stage.duration_s
+        since, until = _above(stage, user, begin_s)
+        begin_ns, end_ns = round(since * 1e9), round(until * 1e9)
+        if begin_ns < end_ns:
+            if found and found[-1][1] == begin_ns:
+                begin_ns = found.pop()[0]
+            found.append((begin_ns, end_ns))
+        begin_s = end_s
+    return found
+
+
+def _above(stage: UserStage, user: int, begin_s: float) -> tuple[float, float]:
+    first, last, end_s = stage.users, stage.end_users, begin_s + stage.duration_s
+    if min(first, last) > user:
+        return begin_s, end_s
+    if max(first, last) <= user:
+        return end_s, end_s
+    crossing_s = begin_s + stage.duration_s * (user - first) / (last - first)
+    return (crossing_s, end_s) if last > first else (begin_s, crossing_s)
+
+
 def instants_of(arrivals: ClosedLoop | OpenLoop, start_ns: int = 0) -> np.ndarray:
     """Return the instants of the windows that arrivals have (:meth:`Windows.instants`)."""
     assert arrivals.windows is not None
@@ -134,7 +164,7 @@ class Openings:
 
 
 def active(arrivals: Arrivals, since_start_ns: int) -> int | None:
-    """Return how many users have joined, and not left at the end; None where a load has no users.
+    """Return how many users have joined and not left; None where a load has no users.
 
     Parameters
     ----------
@@ -146,9 +176,11 @@ def active(arrivals: Arrivals, since_start_ns: int) -> int | None:
         return sum(user * join_ns <= since_start_ns for user in range(arrivals.users))
     if not isinstance(arrivals, ClosedLoop):
         return None
-    length_s = arrivals.warmup_s + arrivals.duration_s
-    if arrivals.duration_s and since_start_ns >= round(length_s * 1e9):
-        return 0
+    if arrivals.stages:
+        return sum(
+            any(since <= since_start_ns < until for since, until in stays(arrivals.stages, user))
+            for user in range(arrivals.users)
+        )
     return sum(
         round(arrivals.ramp_s * 1e9 * user / arrivals.users) <= since_start_ns
         for user in range(arrivals.users)

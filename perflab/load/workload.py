@@ -15,6 +15,7 @@ from perflab.load.arrivals import (
     OpenLoop,
     Scripted,
     Stage,
+    UserStage,
 )
 from perflab.load.frozen import FrozenModel
 from perflab.load.life_cycle import Connections
@@ -26,7 +27,7 @@ ClientName = Literal["lean", "aiohttp", "httpx", "http2"]
 # A description is one thing to whoever makes it, whatever module its parts are in.
 __all__ = [
     "Arrivals", "Burst", "ClientName", "ClosedLoop", "Objective", "OpenLoop", "Request", "Scripted",
-    "Stage", "StopRules", "Trust", "Workload",
+    "Stage", "StopRules", "Trust", "UserStage", "Workload",
 ]  # fmt: skip
 
 

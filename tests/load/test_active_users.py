@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from perflab.load import closed_driver
 from perflab.load.closed_driver import ClosedDriver
 from perflab.load.prepared import Prepared
-from perflab.load.schedule import active
+from perflab.load.schedule import active, stays
 from perflab.load.targets import split
 from perflab.load.workload import (
     Burst,
@@ -17,6 +19,7 @@ from perflab.load.workload import (
     Request,
     Scripted,
     Stage,
+    UserStage,
 )
 from tests.load.virtual import MS, START_NS, S, Sent, World
 
@@ -56,11 +59,25 @@ def test_the_record_shows_as_many_users_at_any_time_as_the_plan_has(
     for at_s in (0.0, 0.499, 0.5, 7.3, 29.4, 29.5, 35.0):
         recorded = sum(each <= at_s * S for each in joined_ns)
         assert recorded == active(ramp, round(at_s * S))
-    assert active(ramp, 40 * S) == 0, "the load is over: what fails then fails without them"
 
 
-def test_scripted_users_join_one_by_one_and_loads_without_users_have_none() -> None:
+def test_users_in_stages_come_and_go_and_loads_without_users_have_none() -> None:
+    up_and_down = (UserStage(users=0, to_users=10, duration_s=10),
+                   UserStage(users=10, to_users=4, duration_s=6))  # fmt: skip
+    loop = ClosedLoop(users=10, duration_s=16, stages=up_and_down)
+    found = Counter({at: active(loop, at * S + 1) for at in (0, 5, 9, 11, 15)})
+    assert found == {0: 1, 5: 6, 9: 10, 11: 9, 15: 5}
     one_by_one = Scripted(script="a:B", users=5, duration_s=9, join_s=2)
     assert [active(one_by_one, at * S) for at in (0, 1, 2, 20)] == [1, 1, 2, 5]
     assert active(OpenLoop(stages=(Stage(rate=1, duration_s=1),)), 0) is None
     assert active(Burst(size=3), 0) is None
+
+
+def test_users_in_stages_send_while_they_take_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    stages = (UserStage(users=0, to_users=10, duration_s=10),
+              UserStage(users=10, to_users=4, duration_s=6))  # fmt: skip
+    loop = ClosedLoop(users=10, duration_s=16, max_duration_s=16, pacing_s=0.5, stages=stages)
+    for user, own in carried_out(loop, World(service_ns=30 * MS), monkeypatch).items():
+        ((since_ns, until_ns),) = stays(stages, user)
+        assert own[0].planned_ns == since_ns
+        assert until_ns - S <= own[-1].planned_ns < until_ns

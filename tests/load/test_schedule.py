@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from perflab.load.schedule import instants, planned_count
-from perflab.load.workload import Burst, ClosedLoop, OpenLoop, Stage
+from perflab.load.schedule import instants, planned_count, stays
+from perflab.load.workload import Burst, ClosedLoop, OpenLoop, Stage, UserStage
 
 
 def whole(arrivals: OpenLoop | Burst) -> np.ndarray:
@@ -111,3 +111,17 @@ def test_how_many_requests_are_planned_is_known_unless_answers_decide() -> None:
     assert planned_count(ClosedLoop(users=3, duration_s=1)) == -1
     assert planned_count(Burst(size=3)) == 3
     assert planned_count(constant(Stage(rate=100, duration_s=2))) == 200
+
+
+def test_users_come_and_go_where_the_planned_number_crosses_theirs() -> None:
+    stages = (
+        UserStage(users=0, to_users=10, duration_s=10),
+        UserStage(users=10, duration_s=5),
+        UserStage(users=10, to_users=0, duration_s=10),
+        UserStage(users=4, duration_s=5),
+    )
+    s = 1_000_000_000
+    assert stays(stages, 0) == [(0, 30 * s)]
+    assert stays(stages, 4) == [(4 * s, 21 * s)]
+    assert stays(stages, 2) == [(2 * s, 23 * s), (25 * s, 30 * s)]
+    assert stays(stages, 10) == []

@@ -18,7 +18,7 @@ from perflab.errors import ParameterError
 from perflab.instruments import STANDARD, Requests
 from perflab.load.schedule import instants_of
 from perflab.load.windows import COUNTED, END
-from perflab.load.workload import Burst, ClosedLoop, OpenLoop, Request, Stage, Workload
+from perflab.load.workload import Burst, ClosedLoop, OpenLoop, Request, Stage, UserStage, Workload
 from perflab.recordings.columns import TURN_COLUMNS, TURNS
 from perflab.trials.designs import Design, Rounds
 from perflab.trials.interleaved import judged_turns, measure_block, told_apart, turn_table
@@ -87,6 +87,13 @@ def test_each_block_has_an_order_of_its_own_that_the_seed_decides() -> None:
         (ClosedLoop(users=1, requests=10), {}, "has no length"),
         (Burst(size=3), {}, "bursts or scripted users"),
         (ClosedLoop(users=1, duration_s=3, ramp_s=1), {}, "users come and go"),
+        (
+            ClosedLoop(
+                users=2, duration_s=3, stages=(UserStage(users=1, to_users=2, duration_s=3),)
+            ),
+            {},
+            "users come and go",
+        ),
         (OpenLoop(stages=(Stage(rate=1, to_rate=9, duration_s=3),)), {}, "rate changes"),
         (CLOSED, {"stop": {"failures": 3}}, "ends by a rule"),
     ],

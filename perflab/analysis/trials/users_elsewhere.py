@@ -57,9 +57,9 @@ def in_flight(run: Run) -> pd.DataFrame:
 def fixed_users(record: RunRecord, treatment: str) -> float:
     """Return how many users a treatment has all the time; NaN where they vary, or nobody says."""
     arrivals = record.whole(treatment).get("workload", {}).get("arrivals", {})
-    is_closed = arrivals.get("kind") == "closed"
+    is_fixed = arrivals.get("kind") == "closed" and not arrivals.get("stages")
     joined = arrivals.get("ramp_s", 0.0) <= arrivals.get("warmup_s", 0.0)
-    return float(arrivals["users"]) if is_closed and joined else math.nan
+    return float(arrivals["users"]) if is_fixed and joined else math.nan
 
 
 def _of_treatment(run: Run, treatment: str, trials: pd.DataFrame) -> Iterator[dict[str, Any]]:

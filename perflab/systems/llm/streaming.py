@@ -13,7 +13,7 @@ from perflab.instruments import (
     Requests,
     UsersHeld,
 )
-from perflab.load.workload import ClosedLoop, StopRules, Workload
+from perflab.load.workload import ClosedLoop, StopRules, UserStage, Workload
 from perflab.recordings import Remark
 from perflab.stacks.hooks import HttpHook
 from perflab.stacks.plan import StackPlan
@@ -127,10 +127,11 @@ def _fixed(parameters: StreamingParameters, rung: Rung) -> ClosedLoop:
 
 def _ramp(parameters: StreamingParameters) -> ClosedLoop:
     """Return ever more users, who join evenly one after the other."""
+    stage = UserStage(users=0, to_users=parameters.stress_users, duration_s=parameters.ramp_s)
     return ClosedLoop(
         users=parameters.stress_users,
+        stages=(stage,),
         duration_s=parameters.ramp_s,
-        ramp_s=parameters.ramp_s,
         pacing_s=parameters.interval_s,
         max_duration_s=parameters.ramp_s + parameters.timeout_s,
     )
