@@ -15,8 +15,7 @@ from perflab.load.exchange import Client, Exchange
 from perflab.load.outcome import CODES, FirstErrors
 from perflab.load.prepared import REDIRECTS, WHOLE, Prepared, followed
 from perflab.load.targets import AddressBook, Origin
-from perflab.load.trust import Trust
-from perflab.load.workload import Connections, Workload
+from perflab.load.workload import Connections, Trust, Workload
 
 SPARE_FILES = 64
 DEFAULT_CONNECTIONS = 2_000

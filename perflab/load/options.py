@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, ValidationError
 
 from perflab.errors import ParameterError, TargetRefused
-from perflab.load.stop_rules import Objective
+from perflab.load.objectives import Objective
 from perflab.load.targets import refuse_foreign, split
-from perflab.load.trust import Certificate
 from perflab.parameters import Parameters, did_you_mean
 
 if TYPE_CHECKING:
@@ -29,20 +28,18 @@ MOST_BODY_BYTES = 16 * 1024 * 1024
 # What an option makes no use of, by the option; other options that it needs one of, likewise.
 _UNUSED = {
     "burst": ("requests", "duration_s", "warmup_s"),
-    "stages": ("duration_s",),
-    "user_stages": ("requests", "duration_s"),
+    "rate": ("requests",),
+    "stages": ("requests", "duration_s"),
     "script": ("requests", "think_time_s", "pacing_s"),
     "body_file": ("body",),
 }
 _NEEDED = {
     "script": ("users",),
-    "think_time_s": ("users", "user_stages"),
-    "pacing_s": ("users", "user_stages"),
+    "think_time_s": ("users",),
+    "pacing_s": ("users",),
     "ramp_s": ("users",),
     "min_chunks": ("stream",),
     "end_marker": ("stream",),
-    "key": ("cert",),
-    "key_password_env": ("cert",),
 }
 # Parts of a workload that bear another name than the option, or none of one's own.
 _OPTION_OF = {"size": "burst", "most": "connections", "max_duration_s": "duration_s"}
@@ -144,7 +141,6 @@ class LoadOptions(LoadParameters):
 
     url: str
     stages: str = option("", "open loop in stages: 100:10,100-500:30", ARRIVALS)
-    user_stages: str = option("", "closed loop, users come and go: 0-50:10,50:60,50-0:10", ARRIVALS)
     burst: int = option(0, "this many requests at one instant", ARRIVALS)
     script: str = option(
         "", "users of a Python class: FILE.py:Class (see perflab.load.users)", ARRIVALS
@@ -166,17 +162,13 @@ class LoadOptions(LoadParameters):
     http2: bool = option(False, "HTTP/2, by httpx (perflab[http2])", REQUEST, "--http2")
     insecure: bool = option(False, "do not verify TLS", REQUEST, "--insecure")
     ca_file: str = option("", "trust this CA bundle", REQUEST, "--ca-file", "--ca")
-    cert: str = option("", "client certificate to show (PEM)", REQUEST)
-    key: str = option("", "its private key (PEM)", REQUEST)
-    key_password_env: str = option("", "environment variable with the password of the key", REQUEST)
-    requests: int = option(0, "end after this many", ENDING, "--requests", "-n")
+    requests: int = option(0, "end a closed loop after this many", ENDING, "--requests", "-n")
     stop_after_failures: int = option(
         0, "end at this many failures, of all workers; what is under way ends (0: never)", ENDING
     )
     objectives: tuple[Annotated[str, AfterValidator(Objective.checked)], ...] = option(
         (),
-        "end when missed: 'p99<1000ms/5s' (over 5 s); of streams, judged at the end: "
-        "'ttft_p95<500ms', 'gap_p99<100ms'; repeatable",
+        "what is to hold: 'p99<1000ms'; of streams 'ttft_p95<500ms', 'gap_p99<100ms'; repeatable",
         ENDING,
         "--objective",
     )
@@ -233,7 +225,7 @@ class LoadOptions(LoadParameters):
 
     def _conflicts(self) -> list[str]:
         """Return what does not go together."""
-        kinds = ("users", "rate", "stages", "user_stages", "burst")
+        kinds = ("users", "rate", "stages", "burst")
         given = [flag_of(name) for name in kinds if getattr(self, name)]
         problems = []
         if len(given) != 1:
@@ -274,19 +266,14 @@ class LoadOptions(LoadParameters):
             "client": "http2" if self.http2 else "lean",
             "verify_tls": not self.insecure,
             "ca_file": self._bundle(),
-            "certificate": self._certificate(),
-            "stop": {
-                "failures": self.stop_after_failures,
-                "objectives": [*map(Objective.of_text, self.objectives)],
-            },
+            "stop": {"failures": self.stop_after_failures},
+            "objectives": [*map(Objective.of_text, self.objectives)],
         }
 
     def loop(self) -> Mapping[str, Any]:
         """Return the arrivals as data."""
         if self.burst:
             return {"kind": "burst", "size": self.burst}
-        if self.user_stages:
-            return self._users_in_stages()
         duration_s = self.duration_s or (0.0 if self.requests else DEFAULT_DURATION_S)
         if self.script:
             return self._scripted(duration_s or DEFAULT_DURATION_S)
@@ -295,23 +282,14 @@ class LoadOptions(LoadParameters):
             bound_s = duration_s + self.warmup_s if duration_s else 3_600.0
             own = {"duration_s": duration_s, "max_duration_s": bound_s}
             return {**super().loop(), **own, **pace}
-        stages = _stages("--stages", "rate", self.stages) if self.stages else []
+        stages = _stages(self.stages) if self.stages else []
         if self.rate:
-            stages = [{"rate": self.rate, "duration_s": self._length_s() + self.warmup_s}]
+            length_s = self.warmup_s + (self.duration_s or DEFAULT_DURATION_S)
+            stages = [{"rate": self.rate, "duration_s": length_s}]
         return {
             "kind": "open", "stages": stages, "arrivals": self.arrivals, "seed": self.seed,
-            "requests": self.requests, "warmup_s": self.warmup_s,
+            "warmup_s": self.warmup_s,
         }  # fmt: skip
-
-    def _length_s(self) -> float:
-        """Return how long an open loop of one rate lasts: its time or its count, if shorter."""
-        if not self.requests:
-            return self.duration_s or DEFAULT_DURATION_S
-        needed_s = self.requests / self.rate
-        if self.arrivals == "poisson":
-            # A random process may need longer for its requests; the count then ends it.
-            needed_s += (10 * self.requests**0.5 + 10) / self.rate
-        return min(self.duration_s or needed_s, needed_s)
 
     def _scripted(self, duration_s: float) -> Mapping[str, Any]:
         from perflab.load.scripted import find
@@ -324,20 +302,6 @@ class LoadOptions(LoadParameters):
             "kind": "scripted", "script": script, "users": self.users, "duration_s": duration_s,
             "warmup_s": self.warmup_s, "join_s": self.ramp_s / self.users, "seed": self.seed,
         }  # fmt: skip
-
-    def _users_in_stages(self) -> Mapping[str, Any]:
-        stages = _stages("--user-stages", "users", self.user_stages)
-        length_s = sum(stage["duration_s"] for stage in stages)
-        return {
-            "kind": "closed",
-            "users": max(max(each["users"], each.get("to_users", 0)) for each in stages),
-            "duration_s": length_s - self.warmup_s,
-            "warmup_s": self.warmup_s,
-            "think_time_s": self.think_time_s,
-            "pacing_s": self.pacing_s,
-            "stages": stages,
-            "max_duration_s": length_s,
-        }
 
     def payload(self) -> Payload:
         """Return the body: the text that was given, or the file's content."""
@@ -363,17 +327,6 @@ class LoadOptions(LoadParameters):
             raise _problem(f"--ca-file {self.ca_file}: no such file")
         return str(Path(self.ca_file).resolve()) if self.ca_file else ""
 
-    def _certificate(self) -> Certificate | None:
-        if not self.cert:
-            return None
-        found = Certificate(
-            cert_file=str(Path(self.cert).resolve()),
-            key_file=str(Path(self.key).resolve()) if self.key else "",
-            password_env=self.key_password_env,
-        )
-        found.check()
-        return found
-
 
 def flag_of(name: str) -> str:
     """Return how an option is typed."""
@@ -383,20 +336,19 @@ def flag_of(name: str) -> str:
     return str(names[0]) if isinstance(names, list) and names else f"--{word}"
 
 
-def _stages(flag: str, what: str, text: str) -> list[dict[str, float]]:
-    """Read ``100:10,100-500:30``: a level, or from one to another, and seconds."""
+def _stages(text: str) -> list[dict[str, float]]:
+    """Read ``100:10,100-500:30``: a rate, or from one to another, and seconds."""
     stages, problems = [], []
     for part in text.split(","):
         match = _STAGE.fullmatch(part.strip())
         if match is None:
             problems.append(
-                f"{flag} '{part}' is not {what.upper()}:SECONDS or FROM-TO:SECONDS, "
-                "like 100:10,100-500:30"
+                f"--stages '{part}' is not RATE:SECONDS or FROM-TO:SECONDS, like 100:10,100-500:30"
             )
             continue
         start, end, duration = match.groups()
-        stage = {what: float(start), "duration_s": float(duration)}
-        stages.append(stage | ({f"to_{what}": float(end)} if end else {}))
+        stage = {"rate": float(start), "duration_s": float(duration)}
+        stages.append(stage | ({"to_rate": float(end)} if end else {}))
     if problems:
         raise ParameterError("perflab load", problems)
     return stages

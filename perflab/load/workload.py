@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ssl
+from dataclasses import dataclass
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
@@ -16,17 +18,50 @@ from perflab.load.arrivals import (
     UserStage,
 )
 from perflab.load.frozen import FrozenModel
+from perflab.load.objectives import Objective
 from perflab.load.request import Connections, Request, Reuse
-from perflab.load.stop_rules import Objective, StopRules
-from perflab.load.trust import Certificate, Trust
 from perflab.load.windows import Windows
 
 ClientName = Literal["lean", "aiohttp", "httpx", "http2"]
 # A description is one thing to whoever makes it, whatever module its parts are in.
 __all__ = [
     "Arrivals", "Burst", "ClientName", "ClosedLoop", "Connections", "Objective", "OpenLoop",
-    "Request", "Reuse", "Scripted", "Stage", "StopRules", "UserStage", "Workload",
+    "Request", "Reuse", "Scripted", "Stage", "StopRules", "Trust", "UserStage", "Workload",
 ]  # fmt: skip
+
+
+class StopRules(FrozenModel):
+    """When a load ends before its time; 0 means never. Data is always kept.
+
+    ``failures`` ends it at so many failures, of all workers and stages together, and makes them an
+    answer of the study: until the number is reached they do not refuse the load, whatever their
+    share. Nothing is started any more; what is under way goes on to its end or its time-out, and
+    what waits for a connection is given up (``unsent``). What ended after the failure that
+    completed the number is recorded as stage ``after_stop`` and in no time or throughput.
+    """
+
+    failures: int = Field(default=0, ge=0)
+
+    @property
+    def failures_reached(self) -> str:
+        """Return the words for an end by ``failures``."""
+        return f"{self.failures} requests failed"
+
+
+@dataclass(frozen=True)
+class Trust:
+    """Whom TLS trusts; ``ca_file``: this bundle."""
+
+    verify: bool = True
+    ca_file: str = ""
+
+    def context(self) -> ssl.SSLContext:
+        """Return a new TLS context."""
+        context = ssl.create_default_context(cafile=self.ca_file or None)
+        if not self.verify:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        return context
 
 
 class Workload(FrozenModel):
@@ -39,7 +74,7 @@ class Workload(FrozenModel):
     shown to fail: a load in which requests, or all of them, time out is then valid. They count as
     failures like any other, and times that they could move are bounds.
 
-    ``certificate`` is what the client shows of itself over TLS. No cookie is kept.
+    ``objectives`` are judged when the load is over. No cookie is kept.
     """
 
     request: Request
@@ -49,9 +84,9 @@ class Workload(FrozenModel):
     may_time_out: bool = False
     client: ClientName = "lean"
     stop: StopRules = StopRules()
+    objectives: tuple[Objective, ...] = ()
     verify_tls: bool = True
     ca_file: str = ""
-    certificate: Certificate | None = None
 
     @model_validator(mode="after")
     def _is_in_reach_of_its_client(self) -> Self:
@@ -79,8 +114,8 @@ class Workload(FrozenModel):
 
     @property
     def trust(self) -> Trust:
-        """Return whom TLS trusts, and what it shows of itself."""
-        return Trust(self.verify_tls, self.ca_file, self.certificate)
+        """Return whom TLS trusts."""
+        return Trust(self.verify_tls, self.ca_file)
 
     @property
     def windows(self) -> Windows | None:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from perflab.load.workload import Trust
 
-from perflab.load.trust import Trust
 from perflab.load.workload import Workload
 from tests.load.hostile import End, Hostile, Script, Seen, check, on_uvloop, send
 from tests.load.meter import PIECE, Meter, drive

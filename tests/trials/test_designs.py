@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from perflab import systems
 from perflab.errors import ParameterError
 from perflab.instruments import STANDARD, Requests
-from perflab.load.windows import COUNTED, END, instants_of
+from perflab.load.schedule import instants_of
+from perflab.load.windows import COUNTED, END
 from perflab.load.workload import Burst, ClosedLoop, OpenLoop, Request, Stage, UserStage, Workload
 from perflab.recordings.columns import TURN_COLUMNS, TURNS
 from perflab.trials.designs import Design, Rounds

@@ -13,19 +13,13 @@ import numpy as np
 import pandas as pd
 
 from perflab.recordings import Run
+from perflab.recordings.columns import TCP_COUNTERS
 
 HOST = "host"
 COLUMNS = ["treatment", "whose", "what", "median", "smallest", "largest", "trials"]
 # The column of a trial to what it is called; ``*`` stands for a service.
 OF_HOST = {
-    "tcp_listen_overflows": "overflows of a listen backlog",
-    "tcp_listen_drops": "connections dropped by a listening socket",
-    "tcp_syn_retransmits": "SYNs sent again",
-    "tcp_timeouts": "retransmission time-outs",
-    "tcp_retransmits": "segments sent again",
-    "tcp_resets_sent": "resets sent",
-    "tcp_resets": "connections reset",
-    "tcp_failed_connects": "failed connects",
+    **TCP_COUNTERS,
 }
 OF_SERVICES = {
     "accept_drops_*": "connections dropped at its socket",
