@@ -26,7 +26,7 @@ def test_json_holds_rows_and_counts(perflab: Tell, tmp_path: Path) -> None:
 
 
 def test_every_row_of_every_study_has_an_answer(perflab: Tell, tmp_path: Path) -> None:
-    told, _ = perflab(tmp_path, "claims", "--answer", "not built", "--json")
+    told, _ = perflab(tmp_path, "claims", "--answer", "no answer", "--json")
     assert json.loads(told) == {"rows": [], "counts": []}
 
 

@@ -88,9 +88,9 @@ def test_what_does_not_fit_stands_first_and_can_be_asked_for_alone() -> None:
 # ---- a study from elsewhere ---------------------------------------------------------------------
 
 ROWS = """study,place,scenario,measure,unit,value,qualifier,kind,answer,note
-own,table,a,rate,requests/s,{rate},,result,not built,
-own,table,a,latency,ms,5,,result,not built,
-own,table,all,users,users,10,,setting,not built,
+own,table,a,rate,requests/s,{rate},,result,built in: it,
+own,table,a,latency,ms,5,,result,built in: it,
+own,table,all,users,users,10,,setting,built in: it,
 """
 CHECKS = """study,check,rule,part,place,scenario,measure,number,unit,text
 own,in flight,{rule},statement,,,,,,ten are in flight
