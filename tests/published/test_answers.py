@@ -40,9 +40,7 @@ def test_every_form_is_read(text: str, kind: Answered, name: str) -> None:
     assert (parse(text).kind, parse(text).name) == (kind, name)
 
 
-@pytest.mark.parametrize(
-    "text", ["contrast: a", "contrast ladder", "reproduced", ": a"]
-)
+@pytest.mark.parametrize("text", ["contrast: a", "contrast ladder", "reproduced", ": a"])
 def test_other_words_are_refused_with_the_forms_that_there_are(text: str) -> None:
     with pytest.raises(RecordingError, match="an answer is one of: contrast EXPERIMENT"):
         parse(text)

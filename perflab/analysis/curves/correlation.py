@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from perflab.analysis.curves.needed import check_columns
 from perflab.analysis.methods.comparison import CONFIDENCE, permutation_p
 from perflab.errors import AnalysisError
 
@@ -38,6 +37,12 @@ class Correlation:
     p_value: float
     confidence: float
     warnings: tuple[str, ...] = ()
+
+
+def check_columns(table: pd.DataFrame, rows: str, names: Iterable[str]) -> None:
+    """Raise AnalysisError where columns are missing; ``rows`` says what the table's rows are."""
+    if absent := [name for name in names if name not in table.columns]:
+        raise AnalysisError(f"the {rows} have no column {', '.join(absent)}")
 
 
 def windows(

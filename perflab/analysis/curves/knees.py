@@ -10,7 +10,7 @@ import pandas as pd
 from scipy import stats
 
 from perflab.analysis.curves.broken_line import Bend, bend
-from perflab.analysis.curves.needed import check_columns
+from perflab.analysis.curves.correlation import check_columns
 from perflab.analysis.methods.clustering import (
     ONLY_THESE,
     TRIALS,

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from perflab.analysis.curves.needed import check_columns
+from perflab.analysis.curves.correlation import check_columns
 from perflab.analysis.methods.comparison import CONFIDENCE, USUAL_P
 from perflab.errors import AnalysisError
 

@@ -100,18 +100,6 @@ def compare(
     return effect_of(log_ratios(numerator, denominator), confidence)
 
 
-def interaction(
-    first: tuple[pd.Series[Any], pd.Series[Any]],
-    second: tuple[pd.Series[Any], pd.Series[Any]],
-    confidence: float = CONFIDENCE,
-) -> Effect:
-    """Return the ratio of two ratios, each (numerator, denominator), within blocks.
-
-    It is 1 where both factors act independently (multiplicatively). Otherwise as :func:`compare`.
-    """
-    return effect_of(log_ratios(*first) - log_ratios(*second), confidence)
-
-
 def log_ratios(numerator: pd.Series[Any], denominator: pd.Series[Any]) -> pd.Series[Any]:
     """Return the log ratio of each block, NaN where a side is missing; raises like compare."""
     return _logs(numerator, "numerator") - _logs(denominator, "denominator")
