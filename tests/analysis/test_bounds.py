@@ -13,9 +13,8 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
-from perflab.analysis.methods.bounds import Ends, bounded, mean_of
+from perflab.analysis.methods.bounds import Ends, bounded
 from perflab.analysis.methods.comparison import effect_of
 from perflab.analysis.treatments.decision import Kind
 from perflab.analysis.treatments.evaluation import Finding, evaluate
@@ -143,13 +142,6 @@ def test_a_bound_is_never_tighter_than_the_interval_of_the_values_behind_it(
         assert exact.p_value <= 0.05
 
 
-def test_without_anything_cut_off_there_is_no_bound() -> None:
-    known = Ends(series([2.0, 4.0]), series([2.0, 4.0]))
-    assert known.exact
-    assert known.logs("x").minus(known.logs("y")).exact
-    assert mean_of([known, known]).low.tolist() == [2.0, 4.0]
-
-
 def test_what_is_cut_off_on_both_sides_is_no_effect() -> None:
     cut = Ends(series([1.0, 1.0, 1.0]), series([math.inf] * 3)).logs("x")
     with pytest.raises(AnalysisError, match="cut off before their end on both sides"):
@@ -208,19 +200,6 @@ def test_a_bound_above_no_effect_shows_nothing(tmp_path: Path) -> None:
     assert finding.verdict.direction is Way.NOT_SHOWN
     assert finding.decision is not None
     assert finding.decision.kind is Kind.UNDECIDED
-
-
-def test_the_other_way_round_it_is_at_least(tmp_path: Path) -> None:
-    turned = contrast_of(BLOCKED, THREADS, response="mean_ms", published_ratio=6.0)
-    effect = found(study(tmp_path, [turned])).effect
-    assert effect is not None
-    assert (effect.bound, effect.high) == ("at least", math.inf)
-    assert 4 < effect.limit < 7
-
-
-def test_a_published_bound_needs_its_size() -> None:
-    with pytest.raises(ValidationError, match="needs the published size"):
-        claim(published_ratio=None)
 
 
 def test_an_exact_effect_agrees_with_a_published_bound_that_it_keeps() -> None:

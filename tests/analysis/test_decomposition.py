@@ -88,11 +88,6 @@ def test_trials_count_alike_whatever_their_size() -> None:
     assert table.loc["unaccounted app", "mean_ms"] == 6.0
 
 
-def test_a_phase_that_a_treatment_never_reports_has_no_row(tmp_path) -> None:
-    run = write_run(tmp_path, database=False, blocks=1)
-    assert "commit" not in set(decompose(run.requests())["part"])
-
-
 def test_without_a_success_there_is_nothing_to_take_apart() -> None:
     table = decompose(one_request().assign(error="timeout"))
     assert table.empty
@@ -146,20 +141,15 @@ def planted_change(commit_ms: float, blocks: int = 6) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-@pytest.mark.parametrize("band", ["all", "median", "tail"])
-def test_the_part_behind_a_change_is_named(band: str) -> None:
-    table = change(planted_change(3.0), "on", "off", band)
+def test_the_part_behind_a_change_is_named() -> None:
+    table = change(planted_change(3.0), "on", "off")
     assert table["part"][0] == "commit"
     assert table["share"].sum() == pytest.approx(1.0)
-    assert table["low_ms"][0] <= 3.0 <= table["high_ms"][0] or band != "all"
+    assert table["low_ms"][0] <= 3.0 <= table["high_ms"][0]
     assert "the part that changes most with it is commit: +" in change_sentence(table, "on", "off")
-
-
-def test_no_part_is_blamed_without_a_change() -> None:
-    table = change(planted_change(0.0), "on", "off")
-    assert "no single part is certain to have changed (6 blocks)" in change_sentence(
-        table, "on", "off"
-    )
+    unchanged = change(planted_change(0.0), "on", "off")
+    words = "no single part is certain to have changed (6 blocks)"
+    assert words in change_sentence(unchanged, "on", "off")
 
 
 def test_treatments_without_a_common_block_are_refused() -> None:

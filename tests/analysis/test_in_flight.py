@@ -74,16 +74,6 @@ def test_where_all_users_wait_nobody_is_elsewhere_not_even_a_part_of_one() -> No
     assert {str(each) for each in found.tolist()} == {"0.0"}
 
 
-def test_two_to_three_of_a_hundred_users_wait_at_1000_a_second_and_2_5_ms() -> None:
-    # A hundred users, each every 100 ms: the published 1,000/s at 2 to 3 ms.
-    planned = np.arange(1000.0)
-    table = requests(*((at, at, at, at + 2.5) for at in planned))
-    found = counts_between(table, edges_ms(100, 500, 900), users=100)
-    assert found[SERVER] == pytest.approx([2.5, 2.5])
-    assert found[ELSEWHERE] == pytest.approx([97.5, 97.5])
-    assert law_of(table, START_NS, START_NS + 1_000 * MS) == pytest.approx(2.5, rel=0.01)
-
-
 def test_poisson_arrivals_to_a_server_without_a_queue_are_as_many_as_the_law_says() -> None:
     # M/M/infinity: 800/s of 20 ms on average are 16 in flight, in a Poisson distribution.
     rng = np.random.default_rng(5)

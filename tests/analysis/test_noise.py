@@ -15,10 +15,6 @@ def flags(run: Run) -> dict[str, str]:
     return dict(zip(table["what"], table["flag"], strict=True))
 
 
-def test_a_quiet_run_has_no_flag(tmp_path) -> None:
-    assert not any(flags(write_run(tmp_path)).values())
-
-
 def test_a_machine_that_saves_power_or_was_busy_is_flagged(tmp_path) -> None:
     run = write_run(tmp_path)
     environment = {

@@ -75,14 +75,6 @@ def test_all_looks_err_in_5_percent_at_most_whichever_blocks_lack_a_side() -> No
     assert error_of_all(whole, ending_sums(0.05, whole, shares)) > 0.045
 
 
-@pytest.mark.parametrize("counts", [(8, 14, 20), (7, 14, 19), (8, 9, 10)])
-def test_a_larger_error_never_ends_fewer_runs_at_any_look(counts: tuple[int, ...]) -> None:
-    shares = tuple(look.share for look in RULE.plan)
-    found = [ending_sums(error, counts, shares) for error in np.linspace(0.001, 1, 400)]
-    for fewer, more in pairwise(found):
-        assert all(one <= other for one, other in zip(fewer, more, strict=True))
-
-
 @pytest.mark.parametrize(
     ("least", "most", "looks"),
     [

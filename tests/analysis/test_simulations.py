@@ -12,7 +12,6 @@ from perflab.analysis.methods.comparison import compare
 from perflab.analysis.methods.family import Corrected
 from perflab.analysis.methods.quantiles import across_trials
 from perflab.analysis.treatments.decision import Kind, blocks_needed, decide
-from perflab.errors import AnalysisError
 
 
 def wilson_upper(hits: int, n: int, z: float = 1.96) -> float:
@@ -105,21 +104,6 @@ def test_the_blocks_said_to_be_needed_do_decide_it() -> None:
     assert 0.74 <= found / 400 <= 0.92
     fewer = sum(compare(*run(random, wanted // 2, 1.08, 0.05)).low > 1 for _ in range(400))
     assert fewer / 400 < 0.7
-
-
-@pytest.mark.parametrize("values", [[], [math.nan], [0.1], [math.nan, 0.2]])
-def test_nothing_is_decided_from_fewer_than_two_blocks(values: list[float]) -> None:
-    assert decide(values).kind is Kind.UNDECIDED
-
-
-def test_constant_ratios_are_decided_without_a_warning() -> None:
-    assert decide([0.0] * 6).kind is Kind.EQUIVALENT
-    assert decide([0.5] * 6).kind is Kind.DIFFERENT
-
-
-def test_a_margin_of_nothing_is_refused() -> None:
-    with pytest.raises(AnalysisError, match="margin"):
-        decide([0.1, 0.2], 0.0)
 
 
 def test_an_undecided_comparison_says_how_many_blocks_would_decide_it() -> None:

@@ -75,9 +75,7 @@ class Knee:
         return f"{bend}: latency {rises} from there on"
 
 
-def knee(
-    table: pd.DataFrame, cpu: str, latency: str = "p50_ms", confidence: float = CONFIDENCE
-) -> Knee:
+def knee(table: pd.DataFrame, cpu: str, latency: str = "p50_ms") -> Knee:
     """Find the CPU share from which latency rises.
 
     A broken line is fitted to log latency against CPU, outliers drawn in. It is a knee only where
@@ -122,7 +120,7 @@ def knee(
         reason = f"too few windows for a knee: {len(x)} in {trials}; {SMALLEST_WINDOWS} needed"
         return _none(reason, n, len(x))
     calm = _calmed(x, y)
-    found = bend(x, calm, own, confidence)
+    found = bend(x, calm, own, CONFIDENCE)
     if found is None:
         reason = f"no knee can be seen in {trials}: the CPU shares are too much alike"
         return _none(reason, n, len(x))

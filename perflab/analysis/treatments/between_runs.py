@@ -109,21 +109,22 @@ def _row(
     a, b = ([logs for logs in side if logs is not None and len(logs)] for side in sides)
     if not (a and b):
         return None
-    ratio, low, high, p = compared(a, b)
-    return {
-        "treatment": treatment,
-        "response": response.name,
-        "ratio": ratio,
-        "low": low,
-        "high": high,
-        "runs_a": len(a),
-        "runs_b": len(b),
-        "trials_a": sum(map(len, a)),
-        "trials_b": sum(map(len, b)),
-        "p_adjusted": p,
-        "worse_by": 1 / ratio if response.better == "more" else ratio,
-        "verdict": "",
-    }
+    trials = sum(map(len, a)), sum(map(len, b))
+    return table_row(treatment, response, compared(a, b), (len(a), len(b)), trials)
+
+
+def table_row(
+    treatment: str,
+    response: Response,
+    found: tuple[float, float, float, float],
+    runs: tuple[int, int],
+    trials: tuple[int, int],
+) -> dict[str, Any]:
+    """Return a row of ratio, low, high and p-value, of so many runs and trials a side."""
+    ratio, low, high, p = found
+    worse_by = 1 / ratio if response.better == "more" else ratio
+    values = (treatment, response.name, ratio, low, high, *runs, *trials, p, worse_by, "")
+    return dict(zip(COLUMNS, values, strict=True))
 
 
 def _logs(trials: pd.DataFrame, treatment: str, response: str) -> np.ndarray | None:
@@ -143,9 +144,14 @@ def compared(a: Sequence[np.ndarray], b: Sequence[np.ndarray]) -> tuple[float, f
     return unpaired(np.exp(np.concatenate(b)), np.exp(np.concatenate(a)))
 
 
+def is_certain(row: dict[Any, Any]) -> bool:
+    """Say whether a row's interval excludes 1, and its adjusted p-value is 5% at most."""
+    excludes = row["low"] > 1 or row["high"] < 1
+    return bool(excludes and row["p_adjusted"] <= 1 - CONFIDENCE)
+
+
 def _verdict(row: dict[Any, Any]) -> str:
-    certain = row["low"] > 1 or row["high"] < 1
-    if not certain or not row["p_adjusted"] <= 1 - CONFIDENCE:
+    if not is_certain(row):
         return UNCLEAR
     runs = row["runs_a"], row["runs_b"]
     if min(runs) >= ENOUGH_RUNS:

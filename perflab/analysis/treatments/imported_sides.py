@@ -13,9 +13,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perflab.analysis.methods.comparison import CONFIDENCE, benjamini_hochberg, compare
+from perflab.analysis.methods.comparison import benjamini_hochberg, compare
 from perflab.analysis.methods.two_samples import unpaired
-from perflab.analysis.treatments.between_runs import COLUMNS, DIFFERS, UNCLEAR, RunComparison
+from perflab.analysis.treatments.between_runs import (
+    COLUMNS,
+    DIFFERS,
+    UNCLEAR,
+    RunComparison,
+    is_certain,
+    table_row,
+)
 from perflab.analysis.trials.summary import measured_responses
 from perflab.errors import ParameterError
 from perflab.numerals import counted
@@ -92,26 +99,11 @@ def _row(
         found = effect.estimate, effect.low, effect.high, effect.p_value
     else:
         found = unpaired(np.asarray(b), np.asarray(a))
-    ratio, low, high, p = found
-    return {
-        "treatment": f"{sides[1]} / {sides[0]}",
-        "response": response.name,
-        "ratio": ratio,
-        "low": low,
-        "high": high,
-        "runs_a": 1,
-        "runs_b": 1,
-        "trials_a": len(a),
-        "trials_b": len(b),
-        "p_adjusted": p,
-        "worse_by": 1 / ratio if response.better == "more" else ratio,
-        "verdict": "",
-    }
+    return table_row(f"{sides[1]} / {sides[0]}", response, found, (1, 1), (len(a), len(b)))
 
 
 def _verdict(row: dict[Any, Any], paired: bool) -> str:
-    certain = row["low"] > 1 or row["high"] < 1
-    if not certain or not row["p_adjusted"] <= 1 - CONFIDENCE:
+    if not is_certain(row):
         return UNCLEAR
     if paired:
         return f"{DIFFERS}, {counted(row['trials_a'], 'pair')}"

@@ -23,8 +23,6 @@ from perflab.recordings import Run
 SHOWN = 15
 PERCENT = 100.0
 CPU = "cpu_share_"
-# Sampled like services, and none of the stack.
-NO_SERVICES = ("client", "lab", "profiler")
 TOP = [
     "treatment", "function", "self %", "self low", "self high", "total %", "total low",
     "total high", "samples", "n",
@@ -176,10 +174,8 @@ def _top_row(profile: Profile, function: str, samples: int) -> dict[str, Any]:
     return {**row, "samples": samples, "n": len(profile.own)}
 
 
-def profile_check(run: Run, service: str = "") -> pd.DataFrame:
+def profile_check(run: Run) -> pd.DataFrame:
     """Return how much of the time the profiler saw a service run, beside its CPU.
-
-    ``service`` is the node that was looked at; recordings say which, but for the first ones.
 
     Columns: treatment (its label), looks and samples (over all trials), ``seen %`` of the looks
     that found a thread running and ``CPU %`` of a core by the sampler (typical values over trials
@@ -192,7 +188,7 @@ def profile_check(run: Run, service: str = "") -> pd.DataFrame:
         profile = profile_of(run, name)
         own = trials[(trials["treatment"] == name) & trials["profiler_looks"].notna()]
         seen = across_trials(PERCENT * profile.seen_share.to_numpy())
-        cpu = across_trials(PERCENT * own[f"{CPU}{service or _looked_at(own)}"].to_numpy())
+        cpu = across_trials(PERCENT * own[CPU + str(own["profiler_node"].iloc[0])].to_numpy())
         row = {
             "treatment": profile.label,
             "looks": int(own["profiler_looks"].sum()),
@@ -202,23 +198,6 @@ def profile_check(run: Run, service: str = "") -> pd.DataFrame:
             row |= {f"{kind} %": found.value, f"{kind} low": found.low, f"{kind} high": found.high}
         rows.append({**row, "n": len(profile.own)})
     return pd.DataFrame(rows, columns=CHECK)
-
-
-def _looked_at(own: pd.DataFrame) -> str:
-    """Return which node a treatment's profiled trials say was looked at, else the one there is."""
-    told = [] if "profiler_node" not in own.columns else own["profiler_node"].dropna().tolist()
-    return str(told[0]) if told else _only_service(own)
-
-
-def _only_service(own: pd.DataFrame) -> str:
-    """Return the one service of trials that do not say which was looked at."""
-    names = [name.removeprefix(CPU) for name in map(str, own.columns) if name.startswith(CPU)]
-    services = [
-        name for name in names if name not in NO_SERVICES and own[f"{CPU}{name}"].notna().any()
-    ]
-    if len(services) != 1:
-        raise AnalysisError(f"which service was looked at? One of {', '.join(services)}")
-    return services[0]
 
 
 def _percent_of_time(profile: Profile) -> pd.DataFrame:
