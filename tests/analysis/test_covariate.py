@@ -67,16 +67,6 @@ def test_the_price_of_the_slope_is_that_of_least_squares() -> None:
     )
 
 
-def test_a_missing_side_stays_missing() -> None:
-    random = np.random.default_rng(4)
-    c, d = random.normal(size=(2, 8))
-    d[2] = math.nan
-    found = priced(d, c, Adjustment("x", 0.5, 0.5, 4.0, 9), weight=2.0)
-    assert list(np.flatnonzero(np.isnan(found))) == [2]
-    few = priced(d[:3], c[:3], Adjustment("x", 0.5, 0.5, 4.0, 9), weight=2.0)
-    assert np.isnan(few).all()
-
-
 def test_a_finding_is_corrected_for_the_probe_before_the_load_alone(tmp_path) -> None:
     planted = variants(3, step=1.0)
     run = write_run(

@@ -45,11 +45,6 @@ def test_parts_by_hand() -> None:
     }
 
 
-def test_without_an_application_time_the_rest_is_queue_and_other() -> None:
-    assert split(one_request(inference=2.0)).iloc[0]["queue and other"] == 8.0
-    assert "unaccounted app" not in split(one_request(inference=2.0))
-
-
 @given(
     st.lists(
         st.tuples(*[st.integers(0, 10**9)] * 3, st.floats(0, 100) | st.just(np.nan)),
@@ -86,12 +81,6 @@ def test_trials_count_alike_whatever_their_size() -> None:
     long = pd.concat([one_request(app=4.0).assign(trial_id="u")] * 9, ignore_index=True)
     table = decompose(pd.concat([short, long], ignore_index=True)).set_index("part")
     assert table.loc["unaccounted app", "mean_ms"] == 6.0
-
-
-def test_without_a_success_there_is_nothing_to_take_apart() -> None:
-    table = decompose(one_request().assign(error="timeout"))
-    assert table.empty
-    assert "no successful request" in largest_phase(table, "x")
 
 
 def test_the_parts_of_the_tail_add_up_to_the_response_of_the_tail(tmp_path) -> None:

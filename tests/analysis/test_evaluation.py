@@ -147,17 +147,6 @@ def test_an_interaction_is_measured_within_blocks(tmp_path) -> None:
     assert str(finding.verdict) == "direction shown"
 
 
-def test_levels_that_fit_several_treatments_take_their_geometric_mean(tmp_path) -> None:
-    contrast = contrast_of(
-        FOUR[3], FOUR[1], numerator={"runtime": "fast"}, denominator={"runtime": "slow"}
-    )
-    run = write_run(tmp_path, treatments=FOUR, contrasts=[contrast], requests=100, failed=[(0, 3)])
-    (finding,) = evaluate(run)
-    assert finding.effect is not None
-    assert finding.effect.low < math.sqrt(1.2 * 3.6 / 1.5) < finding.effect.high
-    assert finding.left_out == 1
-
-
 def test_p_values_are_corrected_over_the_family(tmp_path) -> None:
     treatments = variants(4)
     contrasts = [contrast_of(each, treatments[0]) for each in treatments[1:]]
@@ -206,14 +195,6 @@ def test_what_the_load_sets_is_measured_and_counted_with_no_claim(tmp_path) -> N
     assert math.isnan(given.p_adjusted)
     assert (given.decision, given.replication) == (None, None)
     assert "the load was made from it" in sentence(given)
-
-
-def test_the_scatter_of_the_blocks_says_what_a_single_run_would_show(tmp_path) -> None:
-    (quiet,) = evaluate(write_run(tmp_path / "quiet"))
-    (loud,) = evaluate(write_run(tmp_path / "loud", noise=0.5, seed=3))
-    assert quiet.replication.text().startswith("sign > 99%, size 9")
-    assert loud.replication.size < 0.6
-    assert f"a single A-then-B run would show: {loud.replication.text()}" in sentence(loud)
 
 
 def test_the_sentence_holds_number_interval_n_and_source(tmp_path) -> None:

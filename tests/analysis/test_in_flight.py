@@ -48,12 +48,6 @@ def test_a_request_counts_in_every_state_for_as_long_as_it_is_in_it() -> None:
     assert found[ELSEWHERE] == pytest.approx([1, 1, 2])
 
 
-def test_what_began_before_and_ends_after_counts_within() -> None:
-    found = counts_between(requests((-50, -50, -50, 100), (-9, -9, -9, 5)), edges_ms(0, 10))
-    assert found[SERVER] == pytest.approx([1.5])
-    assert ELSEWHERE not in found
-
-
 def test_what_never_came_stays_where_it_was() -> None:
     nothing = math.nan
     unanswered, unconnected = (0, 0, 2, nothing), (0, 0, nothing, nothing)

@@ -125,17 +125,6 @@ def test_the_knee_is_said_in_a_sentence() -> None:
     assert found.after - found.before == pytest.approx(4, rel=0.15)
 
 
-def test_few_trials_are_cut_into_blocks_and_that_is_said() -> None:
-    random = np.random.default_rng(6)
-    cpu = loads(random, "few trials")
-    found = knee(windows_of(random, cpu, bent(cpu)), "cpu")
-    assert found.n == 4
-    evidence = "(n = 16 blocks of windows within 4 trials; the interval is for these trials"
-    assert evidence in found.text()
-    straight = knee(windows_of(random, cpu, 2 * cpu), "cpu")
-    assert "(n = 16 blocks of windows within 4 trials)" in straight.text()
-
-
 VALUES = st.one_of(
     st.floats(0, 1e6), st.just(math.nan), st.just(1.0), st.floats(allow_infinity=True)
 )

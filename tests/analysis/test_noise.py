@@ -48,14 +48,6 @@ def test_drift_of_flushes_and_stolen_time_are_flagged(tmp_path) -> None:
     assert "other guests" in found["CPU stolen by the host"]
 
 
-def test_a_run_without_a_trial_says_so(tmp_path) -> None:
-    run = write_run(tmp_path, blocks=1)
-    run._trials = run.trials().head(0)
-    table = noise_report(run)
-    assert isinstance(table, pd.DataFrame)
-    assert "nothing was measured" in set(table["flag"])
-
-
 def test_flags_are_told_in_a_few_words_with_their_numbers(tmp_path) -> None:
     run = write_run(tmp_path)
     assert noise_flags(run) == ()

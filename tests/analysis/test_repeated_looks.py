@@ -8,14 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from perflab.analysis.methods import signed_rank
 from perflab.analysis.methods.comparison import effect_of
 from perflab.analysis.methods.repeated_looks import (
-    Looked,
     ending_sums,
     error_of_all,
-    interval,
-    p_value,
     planned,
 )
 
@@ -101,13 +97,6 @@ def test_a_first_look_of_6_blocks_gets_the_error_that_its_smallest_p_needs() -> 
     assert effect_of(x, rule=rule).p_value == pytest.approx(0.05)
     assert effect_of(x, rule=rule).low > 1
     assert planned(5, 20).plan[0].share == planned(8, 20).plan[0].share
-
-
-def test_a_single_look_is_the_usual_test() -> None:
-    x = np.random.default_rng(2).normal(0.1, 0.2, 9)
-    looked = Looked(planned(9, 9), (9,))
-    assert p_value(x, looked) == pytest.approx(signed_rank.p_value(x))
-    assert interval(x, 0.95, looked) == pytest.approx(signed_rank.interval(x, 0.95))
 
 
 def test_interval_and_p_never_contradict_each_other() -> None:

@@ -226,11 +226,6 @@ def test_too_little_data_is_undecided(measured) -> None:
     assert str(judge(measured, contrast(1.6))) == "undecided"
 
 
-def test_without_a_90_percent_interval_no_size_agrees() -> None:
-    found = judge(Effect(1.6, 1.5, 1.7, 0.95, 6, 0.03, "planted"), contrast(1.6))
-    assert found.size is Size.UNDECIDED
-
-
 @given(st.floats(0.2, 5), st.floats(0.2, 5), st.floats(1.001, 2), st.floats(1.001, 2))
 def test_turning_ratio_and_claim_around_does_not_change_the_verdict(
     published: float, ratio: float, down: float, up: float
