@@ -11,9 +11,9 @@ import pytest
 from perflab.analysis.methods.comparison import effect_of
 from perflab.analysis.methods.repeated_looks import (
     ending_sums,
-    error_of_all,
     planned,
 )
+from tests.simulations.stopping import error_of_all
 
 RULE = planned(8, 20)
 # Looks at short runs, of which all signs can be tried.

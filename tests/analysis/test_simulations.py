@@ -10,8 +10,9 @@ import pytest
 
 from perflab.analysis.methods.comparison import compare
 from perflab.analysis.methods.family import Corrected
+from perflab.analysis.methods.paired_power import blocks_needed
 from perflab.analysis.methods.quantiles import across_trials
-from perflab.analysis.treatments.decision import Kind, blocks_needed, decide
+from perflab.analysis.treatments.decision import Kind, decide
 
 
 def wilson_upper(hits: int, n: int, z: float = 1.96) -> float:

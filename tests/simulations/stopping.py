@@ -14,7 +14,7 @@ import numpy as np
 
 from perflab.analysis.methods import signed_rank
 from perflab.analysis.methods.comparison import Effect
-from perflab.analysis.methods.repeated_looks import ending_sums, planned
+from perflab.analysis.methods.repeated_looks import ending_sums, going_on, planned
 from perflab.analysis.treatments.open_claims import OPEN
 from perflab.analysis.treatments.resolving import CONDITIONS, drawn_trials
 from perflab.analysis.treatments.verdict import judge
@@ -93,6 +93,15 @@ def lowest_sums(rule: UntilDecided, error: float) -> list[int]:
         level = level_of_one(error, rule.least_blocks, rule.most_blocks)
         return [signed_rank.critical(n, level / 2)[0] + 1 for n in looks]
     return list(ending_sums(error, tuple(looks), shares))
+
+
+def error_of_all(counts: tuple[int, ...], sums: tuple[int, ...]) -> float:
+    """Return how often equal treatments differ at some look, if these sums end a run."""
+    ended = (
+        2 * float(going_on(counts[:look], sums[: look - 1])[:own].sum())
+        for look, own in enumerate(sums, start=1)
+    )
+    return min(1.0, sum(ended))
 
 
 @lru_cache(maxsize=4096)

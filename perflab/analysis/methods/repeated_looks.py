@@ -153,21 +153,12 @@ def ending_sums(
     """
     sums: tuple[int, ...] = ()
     for look, share in enumerate(shares, start=1):
-        going_on = _going_on(counts[:look], sums)
+        alive = going_on(counts[:look], sums)
         # Both tails; those that an earlier look ended are in neither.
-        tails = 2 * np.cumsum(going_on)[: len(going_on) // 2]
+        tails = 2 * np.cumsum(alive)[: len(alive) // 2]
         allowed = error * share * (1 + ROUNDING)
         sums += (int(np.searchsorted(tails, allowed, side="right")),)
     return sums
-
-
-def error_of_all(counts: tuple[int, ...], sums: tuple[int, ...]) -> float:
-    """Return how often equal treatments differ at some look, if these sums end a run."""
-    ended = (
-        2 * float(_going_on(counts[:look], sums[: look - 1])[:own].sum())
-        for look, own in enumerate(sums, start=1)
-    )
-    return min(1.0, sum(ended))
 
 
 @lru_cache(maxsize=65_536)
@@ -189,7 +180,7 @@ def error_that_ends(w: int, counts: tuple[int, ...], shares: tuple[float, ...]) 
 
 
 @lru_cache(maxsize=512)
-def _going_on(counts: tuple[int, ...], sums: tuple[int, ...]) -> np.ndarray:
+def going_on(counts: tuple[int, ...], sums: tuple[int, ...]) -> np.ndarray:
     """Return the distribution of the sum of ranks at the last look, of runs that got there.
 
     ``sums`` are those that ended runs at the looks before, one fewer than ``counts``.
@@ -197,7 +188,7 @@ def _going_on(counts: tuple[int, ...], sums: tuple[int, ...]) -> np.ndarray:
     if not sums:
         alive, done = np.ones(1), 0
     else:
-        alive, done = _going_on(counts[:-1], sums[:-1]).copy(), counts[-2]
+        alive, done = going_on(counts[:-1], sums[:-1]).copy(), counts[-2]
         # The k lowest sums, and by symmetry the k highest, ended the run.
         if k := sums[-1]:
             alive[:k] = alive[-k:] = 0.0
