@@ -87,8 +87,9 @@ def knee(table: pd.DataFrame, cpu: str, latency: str = "p50_ms") -> Knee:
     Parameters
     ----------
     table : DataFrame
-        Windows of :func:`~perflab.analysis.windows`, in the order they happened within a trial;
-        needs trial_id and both columns. Windows without a latency or CPU share are left out.
+        Windows of :func:`~perflab.analysis.curves.correlation.windows`, in the order they happened
+        within a trial; needs trial_id and both columns. Windows without a latency or CPU share are
+        left out.
 
     Returns
     -------

@@ -120,7 +120,7 @@ def steady_state(
 
 
 def steady_table(table: pd.DataFrame, latency: str = "p50_ms") -> pd.DataFrame:
-    """Return the steady state of every trial in a table of :func:`~perflab.analysis.windows`.
+    """Return the steady state of every trial in a table of windows.
 
     Columns: trial_id, treatment, kind, settled, cut_s, cut_ns (the instant in the clock of
     ``start_ns``, NaN where not judged), windows, reason.
