@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from perflab.analysis.trials.decomposition import (
@@ -52,6 +52,7 @@ def test_parts_by_hand() -> None:
         max_size=20,
     )
 )
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_every_request_is_taken_apart_without_remainder(rows) -> None:
     frame = pd.DataFrame(rows, columns=["lag", "wait", "service", "phase_app_ms"])
     frame["planned_ns"] = 0
