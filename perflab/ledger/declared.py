@@ -10,7 +10,7 @@ from perflab import systems
 from perflab.errors import PerflabError
 from perflab.parameters import check
 from perflab.published import Answer, Row, estimands
-from perflab.published.rows import SIZES
+from perflab.published.answered_rows import SIZES
 from perflab.recordings import Contrast, Run
 from perflab.reports.pictures import declared_views
 from perflab.trials.plan import RunPlan

@@ -13,7 +13,7 @@ from perflab.errors import PerflabError
 from perflab.ledger.declared import mismatch, plan_of, settings_of, view_fault
 from perflab.ledger.evidence import Evidence, Told
 from perflab.published import Answered, Row, checks, reasons, rows
-from perflab.published.rows import KINDS
+from perflab.published.answered_rows import KINDS
 from perflab.published.study_check import Check
 from perflab.reports.numbers import count, effect_text
 

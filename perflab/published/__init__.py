@@ -5,7 +5,7 @@ Nothing here knows of runs; :mod:`perflab.ledger` puts measured beside published
 
 from __future__ import annotations
 
-from perflab.published.rows import Answer, Answered, Row, estimands, parse, reasons, rows
+from perflab.published.answered_rows import Answer, Answered, Row, estimands, parse, reasons, rows
 from perflab.published.study_check import check_table, checks
 
 __all__ = [

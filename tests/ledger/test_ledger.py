@@ -11,7 +11,7 @@ from perflab.errors import ParameterError
 from perflab.ledger import Entry, count_table, headline, ledger, narrowed
 from perflab.ledger.declared import mismatch
 from perflab.published import Answered, parse, rows
-from perflab.published.rows import SIZES, Row
+from perflab.published.answered_rows import SIZES, Row
 from perflab.recordings import Contrast, studies
 from tests.ledger.conftest import Write
 from tests.synthetic import ON_AND_OFF, Planted
