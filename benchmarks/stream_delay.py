@@ -57,9 +57,9 @@ class Upstream:
 
     def sent_ns(self, last: int) -> Seen:
         """Return when each token of the latest streams was given away, by the streams' begin."""
-        with urllib.request.urlopen(f"{self.url}/streams?last={last}") as answer:
+        with urllib.request.urlopen(f"{self.url}/streams") as answer:
             told = json.load(answer)
-        streams = sorted(told["streams"], key=lambda each: each["begun_ns"])
+        streams = sorted(told["streams"][-last:], key=lambda each: each["begun_ns"])
         return [np.array(each["sent_ns"], dtype=np.int64) for each in streams]
 
 
@@ -80,7 +80,7 @@ def upstream(streams: int, tokens: int, rate: float) -> Iterator[Upstream]:
         }  # fmt: skip
         given = {f"LLM_UPSTREAM_{name.upper()}": str(value) for name, value in settings.items()}
         words = bench.on_core(bench.cores()[0], own.python, "-m", f"{SERVICE}.server")
-        place = {"PYTHONPATH": str(spec.folder)}
+        place = {"PYTHONPATH": os.pathsep.join(map(str, spec.sources))}
         with bench.serving(words, port, env=os.environ | own.variables() | place | given):
             yield Upstream(f"http://127.0.0.1:{port}", secret)
 

@@ -5,7 +5,8 @@ And the order that a conductor gets for it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import ast
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from perflab.errors import ParameterError
@@ -13,8 +14,9 @@ from perflab.experiments.experiment import OF_THE_CALL, Experiment, RunParameter
 from perflab.parameters import check
 from perflab.paths import runs_dir
 from perflab.recordings import Run, open_run
-from perflab.trials.conductor import Order
+from perflab.trials.plan import Order
 
+PAPERMILL_MARK = "# Parameters"
 # These leave a choice open: they contradict nothing that was chosen.
 OPEN: Mapping[str, Any] = {"backend": "auto", "seed": None}
 
@@ -156,3 +158,34 @@ def order_of(chosen: Experiment, checked: RunParameters) -> Order:
         resume=found.path,
         wait_s=checked.wait_s,
     )
+
+
+def assigned_names(cells: Iterable[str]) -> list[str]:
+    """Return the names assigned in the cells that papermill injected."""
+    names: list[str] = []
+    for cell in cells:
+        if not cell.startswith(PAPERMILL_MARK):
+            continue
+        for statement in ast.parse(cell).body:
+            if isinstance(statement, ast.Assign):
+                names += [target.id for target in statement.targets if isinstance(target, ast.Name)]
+    return names
+
+
+def given_values(
+    defaults: Mapping[str, Any], namespace: Mapping[str, Any], injected: Iterable[str]
+) -> dict[str, Any]:
+    """Return what was given by somebody: injected by papermill, or changed in the notebook.
+
+    A notebook's parameters cell assigns every name, so what is equal to its default was left alone.
+    """
+    injected = set(injected)
+    return {
+        name: namespace[name]
+        for name, default in defaults.items()
+        if name in namespace and (name in injected or _as_tuple(namespace[name]) != default)
+    }
+
+
+def _as_tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from perflab import recordings, systems
-from perflab.asked import asked_for, existing, order_of
+from perflab.asked import asked_for, assigned_names, existing, given_values, order_of
 from perflab.chosen_runs import judged, judged_runs, overview
 from perflab.display import Lines, Shown
 from perflab.errors import ParameterError
@@ -17,15 +17,14 @@ from perflab.experiments import RunParameters
 from perflab.imports import EXPERIMENT, Wanted, import_files
 from perflab.load import once
 from perflab.load.summary_table import LoadSummary
-from perflab.notebook import assigned_names, given_values
 from perflab.parameters import did_you_mean
 from perflab.paths import figures_dir, runs_dir
 from perflab.progress import showing
 from perflab.recordings import Run
 from perflab.reports import findings as findings_in_words
-from perflab.reports.comparison_shown import shown_comparison
 from perflab.reports.shown import (
     Saved,
+    shown_comparison,
     shown_findings,
     shown_runs,
     shown_summary,
@@ -115,7 +114,6 @@ def import_results(
     *,
     tool: str = "",
     experiment: str = EXPERIMENT,
-    paired: bool = False,
     corrected: bool = False,
 ) -> Run:
     """Take results of another load tool over as a run; what it cannot tell is marked as missing.
@@ -128,8 +126,6 @@ def import_results(
         Which tool wrote them; by default that is guessed from how they begin.
     experiment : str
         What the run is called; no experiment of the lab's, with whose runs it could be mixed up.
-    paired : bool
-        The k-th loads of all treatments belong together.
     corrected : bool
         oha counted from its plan (``--latency-correction``), which its file does not say.
 
@@ -144,7 +140,7 @@ def import_results(
         said = f"'{experiment}' is an experiment of the lab's; name its imported results otherwise"
         raise ParameterError("--experiment", [said])
     own = {name: [*map(Path, files)] for name, files in groups.items()}
-    return import_files(Wanted(own, tool, experiment, paired, corrected), runs_dir())
+    return import_files(Wanted(own, tool, experiment, corrected), runs_dir())
 
 
 def questions() -> Shown:

@@ -36,9 +36,9 @@ class Executed:
     run_id: str
     notebook: Path
 
-    def saved(self, *endings: str) -> list[Path]:
-        """Return the files with one of these endings that were saved beside the notebook."""
-        return sorted(path for path in self.notebook.parent.iterdir() if path.suffix in endings)
+    def figures(self) -> list[Path]:
+        """Return the figures that were saved beside the notebook, as SVG."""
+        return sorted(self.notebook.parent.glob("*.svg"))
 
 
 def execute(

@@ -58,8 +58,8 @@ def services_dir() -> Path:
 def foreign_dirs() -> list[Path]:
     """Return the folders with systems from elsewhere; of two systems of one name the first counts.
 
-    First those of ``PERFLAB_SYSTEMS`` (separated as PATH; ``--experiments`` puts its own before
-    them), then those of the nearest ``perflab.toml``.
+    First those of ``PERFLAB_SYSTEMS`` (separated as PATH), then those of the nearest
+    ``perflab.toml``.
     """
     named = os.environ.get(FOREIGN, "").split(os.pathsep)
     told = [Path(folder).resolve() for folder in named if folder]

@@ -18,7 +18,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TextIO
 
-from perflab.display import CELL, LINE, escaped
 from perflab.errors import UnknownEvent
 from perflab.host.temporary_folders import temporary
 from perflab.trials.events import (
@@ -36,7 +35,6 @@ PROGRESS_FILE = "PERFLAB_PROGRESS"
 REDRAW_S = 1.0
 MOST_LINES = 12
 LOOK_S = 0.2
-FAINT = "background: rgba(128, 128, 128, 0.25);"
 NOT_THE_RESULT = (
     "Live numbers of the trial under way, not a result: nothing has judged them yet. The stop "
     "button ends this trial in order and keeps those that are done."
@@ -190,8 +188,8 @@ class Terminal:
 class LiveCell:
     """Shows events below the cell that is running, while the block lasts.
 
-    While a trial runs, its numbers so far stand there as a table, said to be live. When the run
-    ends, in order or not, they give way to the lines that stay.
+    While a trial runs, its numbers so far stand there, said to be live. When the run ends, in order
+    or not, they give way to the lines that stay.
 
     Parameters
     ----------
@@ -206,7 +204,6 @@ class LiveCell:
         self._drawn_at = 0.0
         self._narrator = Narrator()
         self._kept: list[str] = []
-        self._done = 0
         new: Any = DisplayHandle
         self._handle = new()
 
@@ -228,78 +225,18 @@ class LiveCell:
         text, stays = self._narrator.line(event)
         if stays:
             self._kept.append(text)
-        self._done += isinstance(event, TrialDone)
-        load = event if isinstance(event, LoadProgress) else None
         now = time.monotonic()
-        if load is not None and now - self._drawn_at < self._redraw_s:
+        if isinstance(event, LoadProgress) and now - self._drawn_at < self._redraw_s:
             return
         self._drawn_at = now
-        shown = {"text/plain": "\n".join(filter(None, [self._lines(), "" if stays else text]))}
-        if self._narrator.trial is not None:
-            shown["text/html"] = live_html(self._narrator, self._done, load, self._lines())
-        self._handle.update(shown, raw=True)
+        live = [] if stays or not text else [text, NOT_THE_RESULT]
+        self._handle.update({"text/plain": "\n".join([self._lines(), *live])}, raw=True)
 
     def _lines(self) -> str:
         """Return the lines that stay: the first, which names the run, and the newest."""
         if len(self._kept) <= MOST_LINES:
             return "\n".join(self._kept)
         return "\n".join([self._kept[0], "  ...", *self._kept[2 - MOST_LINES :]])
-
-
-def live_html(narrator: Narrator, done: int, load: LoadProgress | None, lines: str) -> str:
-    """Return how far a run is, and the numbers so far of its trial under way, as HTML.
-
-    Parameters
-    ----------
-    narrator : Narrator
-        It has heard of the trial.
-    done : int
-        Trials that are done.
-    lines : str
-        What stands below: the lines that stay.
-    """
-    trial = narrator.trial
-    assert trial is not None
-    left = narrator.left((trial.left_s or 0.0) - (load.seconds if load else 0.0))
-    head = f"trial {trial.number} of {trial.of}, block {trial.block} of {trial.blocks}"
-    head = ", ".join(filter(None, [head, left]))
-    bar = (
-        f'<div style="max-width: 40em; height: 6px; margin: 4px 0; {FAINT}">'
-        f'<div style="width: {_share(trial, done, load):.1%}; height: 6px; background: #2a7ab0;">'
-        "</div></div>"
-    )
-    note = f'<p style="opacity: 0.75; margin: 4px 0;">{NOT_THE_RESULT}</p>'
-    return (
-        f'<div><p style="margin: 4px 0;"><b>{escaped(head)}</b>: {escaped(trial.label)}</p>{bar}'
-        f"{_numbers(load, narrator.rate)}{note}"
-        f'<pre style="margin: 4px 0;">{escaped(lines)}</pre></div>'
-    )
-
-
-def _share(trial: TrialBegun, done: int, load: LoadProgress | None) -> float:
-    within = load.finished / load.of if load is not None and load.of > 0 else 0.0
-    return min(1.0, (max(done, trial.number - 1) + min(1.0, within)) / max(1, trial.of))
-
-
-def _numbers(load: LoadProgress | None, rate: float) -> str:
-    """Return the live numbers as a table of one row."""
-    if load is None:
-        return ""
-    of = f" of {load.of:,}" if load.of >= 0 else ""
-    cells = {"live": "warming up" if load.warming_up else "measuring"}
-    cells["requests"] = f"{load.finished:,}{of}"
-    cells["per second"] = f"{rate:,.0f}"
-    cells |= {f"{name} so far": f"{ms:.3g} ms" for name, ms in load.percentiles_ms.items()}
-    if load.failed:
-        cells["failed"] = f"{load.failed:,}"
-    cells |= {f"{name}, cores": f"{used:.2f}" for name, used in load.cores.items()}
-    style = f"text-align: right; border-bottom: {LINE}; {CELL}"
-    head = "".join(f'<th style="{style}">{escaped(name)}</th>' for name in cells)
-    row = "".join(f'<td style="{style}">{escaped(text)}</td>' for text in cells.values())
-    return (
-        '<table style="border-collapse: collapse; margin: 4px 0;">'
-        f"<tr>{head}</tr><tr>{row}</tr></table>"
-    )
 
 
 # ---- a log that another process follows ----------------------------------------------------------

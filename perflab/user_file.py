@@ -60,10 +60,9 @@ def folders(start: Path | None = None) -> list[Path]:
     return [] if file is None else _folders_of(file)
 
 
-def text(folder: str = DEFAULT) -> str:
-    """Return a file that names one folder."""
-    quoted = folder.replace("\\", "\\\\").replace('"', '\\"')
-    return f'[{TABLE}]\n{KEY} = ["{quoted}"]\n'
+def text() -> str:
+    """Return a file that names the usual folder."""
+    return f'[{TABLE}]\n{KEY} = ["{DEFAULT}"]\n'
 
 
 def _folders_of(file: Path) -> list[Path]:

@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 from perflab import laboratory
-from perflab.asked import asked_for, order_of
+from perflab.asked import asked_for, given_values, order_of
 from perflab.errors import ParameterError
-from perflab.notebook import given_values
 from perflab.systems import experiment
 from tests.synthetic import write_run
 
@@ -108,12 +107,6 @@ def test_a_run_is_not_resumed_with_other_parameters(runs: Path) -> None:
     assert done.returncode == 1
     assert "requests = 20 is given, the run has 60" in done.stderr
     assert "backend = 'docker' is given, the run has 'process'" in done.stderr
-
-
-def test_the_latest_run_is_pinned_when_its_parameters_are_read(runs: Path) -> None:
-    run_id = recorded(runs)
-    shown = in_notebook(from_run="latest:synchronous_commit")
-    assert shown.from_run == run_id
 
 
 def test_what_an_older_run_did_not_record_is_not_made_up(runs: Path) -> None:

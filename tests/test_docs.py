@@ -111,8 +111,3 @@ def test_experiments_that_are_run_exist_and_have_the_parameters(page: Path) -> N
             given = [words[at + 1] for at, word in enumerate(words) if word == "-p"]
             pairs = [each for each in given if each != QUOTED]
             systems.experiment(words[1]).check(parse_assignments(pairs))
-
-
-def test_the_documents_show_what_these_tests_are_made_for() -> None:
-    assert len(PAGES) > 25
-    assert sum(1 for page in PAGES for _ in commands(page)) > 60

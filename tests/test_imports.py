@@ -15,8 +15,8 @@ DRAWS = {"matplotlib", "seaborn"}
     [
         ("perflab.cli", {"numpy", "pandas", "perflab.laboratory"} | DRAWS),
         ("perflab.load.worker", {"pandas", "scipy"} | DRAWS),
-        ("perflab.trials.conductor", {"scipy.stats"} | DRAWS),
-        ("perflab.laboratory", DRAWS),
+        ("perflab.trials.conductor", {"scipy", "httpx"} | DRAWS),
+        ("perflab.laboratory", {"scipy", "httpx", "psycopg2", "rich"} | DRAWS),
     ],
 )
 def test_a_process_imports_only_what_it_uses(module: str, unused: set[str]) -> None:

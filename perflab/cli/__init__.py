@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import metadata
 from typing import Annotated
@@ -12,64 +13,38 @@ from perflab.cli import (
     claims,
     compare,
     doctor,
-    down,
     duel,
     experiments,
     export,
     importing,
     lab,
     load,
-    logs,
     new,
     outputs,
-    own_folder,
-    ps,
     run,
     runs,
     show,
+    stack,
     sweep,
-    up,
     worker,
 )
 from perflab.errors import PerflabError, RunInterrupted
+from perflab.paths import foreign_environment
 
 app = typer.Typer(
     name="perflab",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-FIND_EXPERIMENTS = (
-    lab, run, sweep, show, claims, compare, experiments, worker
-)  # fmt: skip
 for module in (
-    lab,
-    run,
-    duel,
-    sweep,
-    runs,
-    show,
-    claims,
-    compare,
-    export,
-    experiments,
-    worker,
-    doctor,
-):
-    found = module.command
-    if module in FIND_EXPERIMENTS:
-        found = own_folder.finding_experiments(found)
-    app.command(name=module.__name__.rpartition(".")[2])(found)
-
-
+    lab, run, duel, sweep, runs, show, claims, compare, export, experiments, worker, doctor
+):  # fmt: skip
+    app.command(name=module.__name__.rpartition(".")[2])(module.command)
 app.command(name="load", cls=load.LoadCommand)(load.command)
 app.add_typer(new.app, name="new")
-stack = typer.Typer(no_args_is_help=True, help="Services that stay: start, list, read, remove.")
-stack.command("up")(own_folder.finding_experiments(up.command))
-for module in (ps, logs, down):
-    stack.command(module.__name__.rpartition(".")[2])(module.command)
-app.add_typer(stack, name="stack")
+app.add_typer(stack.app, name="stack")
 # No module can be called as this command is.
-app.command(name="import", cls=importing.GroupedFiles)(importing.command)
+app.command(name="import")(importing.command)
 
 
 def _print_version(wanted: bool) -> None:
@@ -90,9 +65,9 @@ def _before_any_command(
 
 def main() -> None:
     """Run the command line; an error for the user is its text and exit status 1."""
-    outputs.speak_utf8()
     try:
-        own_folder.hand_on()
+        # Children work in other folders, where another perflab.toml would be found, or none.
+        os.environ.update(foreign_environment())
         with outputs.usable():
             app(prog_name="perflab")
     except RunInterrupted as error:

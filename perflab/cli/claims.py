@@ -30,9 +30,6 @@ def command(
         bool,
         typer.Option("--verdicts", help="only verdicts, of one's own experiments too, by run"),
     ] = False,
-    markdown: Annotated[
-        bool, typer.Option("--markdown", help="print the verdicts as a Markdown table")
-    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON, counts included")] = False,
 ) -> None:
     """Show every published number, claim, figure and target, with what became of it.
@@ -44,14 +41,14 @@ def command(
 
     Example: perflab claims --study registry --answer judged
 
-    Example: perflab claims --verdicts --backend docker --markdown
+    Example: perflab claims --verdicts --backend docker
 
     Example: perflab claims --check
     """
     if check:
         _check(study, as_json)
-    elif verdicts or markdown:
-        _verdicts(backend, markdown=markdown)
+    elif verdicts:
+        _verdicts(backend)
     else:
         _ledger(study, answer, backend, as_json)
 
@@ -86,9 +83,8 @@ def _ledger(study: str, answer: str, backend: str, as_json: bool) -> None:
     _say(counts.notes[0])
 
 
-def _verdicts(backend: str, *, markdown: bool) -> None:
+def _verdicts(backend: str) -> None:
     from perflab.chosen_runs import changed_parameters, judged_runs, verdicts_of
-    from perflab.reports.markdown import to_markdown
     from perflab.reports.verdicts import to_terminal
 
     chosen = judged_runs(backend)
@@ -96,9 +92,6 @@ def _verdicts(backend: str, *, markdown: bool) -> None:
         print("no finished runs yet; 'make lab' makes some")
         return
     table = verdicts_of(chosen)
-    if markdown:
-        print(to_markdown(table), end="")
-        return
     print_table(to_terminal(table))
     terminal = console()
     terminal.print("\nEach row is of one run, nothing is pooled:")

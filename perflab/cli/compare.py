@@ -7,12 +7,9 @@ import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
-from perflab.cli.completing import several_run_references
 from perflab.cli.terminal import console as make_console
-from perflab.cli.terminal import print_table
+from perflab.cli.terminal import frame_table, print_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,7 +20,7 @@ if TYPE_CHECKING:
 WORSE = 3
 NOT_COMPARABLE = 4
 TOO_FEW_RUNS = 5
-STYLES = {"worse": "red", "better": "green"}
+STYLES = {"worse": "red", "better": "green", "": "yellow"}
 
 
 def command(
@@ -32,14 +29,11 @@ def command(
         typer.Argument(
             help="the earlier runs, joined by commas: ids, prefixes, paths, latest:NAME",
             metavar="A1,A2,A3",
-            autocompletion=several_run_references,
         ),
     ],
     runs_b: Annotated[
         str,
-        typer.Argument(
-            help="the later runs", metavar="B1,B2,B3", autocompletion=several_run_references
-        ),
+        typer.Argument(help="the later runs", metavar="B1,B2,B3"),
     ],
     fail_on: Annotated[
         float,
@@ -48,14 +42,6 @@ def command(
             "three runs a side"
         ),
     ] = 0.0,
-    one_run_each: Annotated[
-        bool,
-        typer.Option(
-            "--one-run-each",
-            help="let --fail-on judge fewer than three runs a side, by their trials: two runs of "
-            "the same code will then often differ",
-        ),
-    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
 ) -> None:
     """Compare runs: ratio B / A per treatment and response, with 95% intervals.
@@ -86,8 +72,8 @@ def command(
             for side in (runs_a, runs_b)
         )
         found = compare_runs(a, b)
-    worse = found.worse(fail_on, one_run_each) if fail_on else found.table.head(0)
-    refused = bool(fail_on) and not (found.enough or one_run_each or found.obstacles)
+    worse = found.worse(fail_on) if fail_on else found.table.head(0)
+    refused = bool(fail_on) and not (found.enough or found.obstacles)
     if as_json:
         print(json.dumps(_words(a, b, found, 0 if refused else len(worse)), indent=1))
     else:
@@ -135,15 +121,13 @@ def _way_out(a: list[Run], b: list[Run], fail_on: float) -> str:
     if is_imported(a[0].record):
         return (
             f"--fail-on {fail_on:g} judged nothing: these are imported results, of which nobody "
-            "knows what differs from one start of the services to the next.\n"
-            "With --one-run-each it judges by these loads alone, and alarms may be false."
+            "knows what differs from one start of the services to the next."
         )
     return (
         f"--fail-on {fail_on:g} judged nothing: it needs {ENOUGH_RUNS} runs a side, {here}. Two "
         "runs of the same code differ by more than their trials show.\n"
         f"Repeat `perflab run {a[0].record.experiment}` until each side has {ENOUGH_RUNS}, A and B "
-        f"in turn; then `perflab compare A1,A2,A3 B1,B2,B3 --fail-on {fail_on:g}`.\n"
-        "With --one-run-each it judges by these runs alone, and alarms will often be false."
+        f"in turn; then `perflab compare A1,A2,A3 B1,B2,B3 --fail-on {fail_on:g}`."
     )
 
 
@@ -170,25 +154,13 @@ def _print(a: list[Run], b: list[Run], found: RunComparison) -> None:
         for text in found.obstacles:
             console.print(f"  {text}", markup=False, highlight=False)
         return
-    print_table(comparison_table(found.table))
+    print_comparison(found.table)
     for text in found.notes:
         console.print(f"note: {text}", markup=False, highlight=False)
 
 
-def comparison_table(found: pd.DataFrame) -> Table:
-    """Return a comparison as a table to print."""
-    from perflab.reports.numbers import estimate, p_value
+def print_comparison(found: pd.DataFrame) -> None:
+    """Print the rows of a comparison, verdicts coloured."""
+    from perflab.reports.shown import comparison_text
 
-    heads = ("treatment", "response", "B / A [95%]", "runs", "trials", "p, adjusted", "verdict")
-    table = Table(*heads)
-    for row in found.to_dict("records"):
-        table.add_row(
-            Text(row["treatment"]),
-            row["response"],
-            Text(estimate(row["ratio"], row["low"], row["high"])),
-            f"{row['runs_a']}, {row['runs_b']}",
-            f"{row['trials_a']}, {row['trials_b']}",
-            p_value(row["p_adjusted"]),
-            Text(row["verdict"], STYLES.get(row["verdict"], "yellow")),
-        )
-    return table
+    print_table(frame_table(comparison_text(found), {"verdict": STYLES}))

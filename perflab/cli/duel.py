@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
+import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from perflab.cli.completing import run_references
-from perflab.cli.duel_file import VARIANTS, read_duel
 from perflab.cli.terminal import console as make_console
 from perflab.errors import ParameterError
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from perflab.analysis.treatments.thresholds import Threshold
 
 EXPERIMENT = "own_service"
+VARIANTS, LOAD_TABLE = "variants", "load"
 WORSE = 3
 NOT_COMPARED = 4
 UNDECIDED = 5
@@ -90,9 +91,7 @@ def command(
     ] = False,
     resume: Annotated[
         str,
-        typer.Option(
-            help="finish this run", rich_help_panel=VERDICT, autocompletion=run_references
-        ),
+        typer.Option(help="finish this run", rich_help_panel=VERDICT),
     ] = "",
     wait: Annotated[float, _option("seconds to wait for another measurement", VERDICT)] = 0.0,
 ) -> None:
@@ -127,7 +126,7 @@ def command(
         "seed": seed, VARIANTS: variant,
     }  # fmt: skip
     given = {name: value for name, value in given.items() if value not in (None, "", [])}
-    values = {**(read_duel(Path(file)) if file else {}), **given}
+    values = {**(_read_duel(Path(file)) if file else {}), **given}
     bounds = [*values.pop("fail_on", []), *(fail_on or [])]
     strict = bool(values.pop("strict", False)) or strict
     if resume:
@@ -138,6 +137,36 @@ def command(
     else:
         values.setdefault("folder", str(Path.cwd()))
     _carry_out(values | ({"wait_s": wait} if wait else {}), bounds, strict)
+
+
+def _read_duel(path: Path) -> dict[str, Any]:
+    """Return the values that a file gives, by the names of parameters.
+
+    ``[variants]`` holds NAME = "KIND:WHAT", ``[load]`` what the load has; the rest stands at the
+    top. Relative places begin where the file lies, unless it names a folder.
+
+    Raises
+    ------
+    ParameterError
+        It cannot be read, or says something twice.
+    """
+    try:
+        words = tomllib.loads(path.read_text())
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ParameterError("perflab duel", [f"{path}: {error}"]) from None
+    variants, load = words.pop(VARIANTS, {}), words.pop(LOAD_TABLE, {})
+    if not isinstance(variants, Mapping) or not isinstance(load, Mapping):
+        raise ParameterError("perflab duel", [f"{path}: [variants] and [load] are tables"])
+    twice = sorted(set(load) & set(words))
+    if twice:
+        problem = f"{path}: {', '.join(twice)} stands at the top and in [load]"
+        raise ParameterError("perflab duel", [problem])
+    found = {**words, **load}
+    if variants:
+        found[VARIANTS] = [f"{name}={text}" for name, text in variants.items()]
+    place = path.resolve().parent
+    found["folder"] = str(place / str(found.get("folder", "")))
+    return found
 
 
 def _text(body: str) -> str:

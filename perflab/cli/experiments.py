@@ -11,7 +11,6 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from perflab.cli.completing import experiment_names
 from perflab.cli.terminal import console as make_console
 from perflab.cli.terminal import print_table
 
@@ -29,7 +28,6 @@ def command(
         str,
         typer.Argument(
             help="only this one, with every parameter: type, default, choices and meaning",
-            autocompletion=experiment_names,
         ),
     ] = "",
     as_json: Annotated[

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from rich.table import Table
+from rich.text import Text
 
-from perflab.cli.completing import run_references
 from perflab.cli.show import hint_at_newer
+from perflab.cli.terminal import print_table
 from perflab.errors import ParameterError
 
 if TYPE_CHECKING:
     from perflab.recordings import Run
+    from perflab.reports.exporting import Content, Target
 
 STALE = 3
 FIGURES = "Figures as files (--figures)"
@@ -25,7 +30,6 @@ def command(
         typer.Argument(
             metavar="RUN...",
             help="id, prefix, path; latest or latest:EXPERIMENT that finished; one section each",
-            autocompletion=run_references,
         ),
     ] = None,
     to: Annotated[
@@ -47,9 +51,6 @@ def command(
             help="put the sections into this document: between its marks, or at its end",
         ),
     ] = None,
-    name: Annotated[
-        str, typer.Option(help="of the documents; otherwise the experiment's, or report")
-    ] = "",
     views: Annotated[
         str, typer.Option(metavar="A,B", help="only the figures of these views; otherwise all")
     ] = "",
@@ -103,9 +104,7 @@ def command(
     Example: perflab export --verify figures docs
     """
     if verify:
-        from perflab.cli.export_verify import verify_exports
-
-        if not verify_exports([Path(each) for each in references or []]):
+        if not _verify([Path(each) for each in references or []]):
             raise typer.Exit(STALE)
         return
     runs = _opened(references or [])
@@ -118,8 +117,15 @@ def command(
             folder = to / run.run_id if to is not None and len(runs) > 1 else to
             export_figures(run, _listed(views), folder, _listed(formats or "svg,png"), style)
         return
-    _sections(runs, to, into, name, _listed(formats or "md"), _listed(views),
-              brief=brief, overwrite=overwrite, check=check)  # fmt: skip
+    from perflab.reports.exporting import Content, Target
+
+    if to is None and into is None:
+        raise ParameterError(
+            "perflab export", ["say where to: --to DIR, or --into FILE.md (or --figures)"]
+        )
+    folder = to if to is not None else (into or Path()).resolve().parent
+    content = Content(tuple(_listed(views)), brief)
+    _sections(runs, Target(folder, into, overwrite), _listed(formats or "md"), content, check)
 
 
 def _opened(references: list[str]) -> list[Run]:
@@ -134,25 +140,10 @@ def _opened(references: list[str]) -> list[Run]:
 
 
 def _sections(
-    runs: list[Run],
-    to: Path | None,
-    into: Path | None,
-    name: str,
-    formats: list[str],
-    views: list[str],
-    *,
-    brief: bool,
-    overwrite: bool,
-    check: bool,
+    runs: list[Run], target: Target, formats: list[str], content: Content, check: bool
 ) -> None:
-    from perflab.reports.exporting import Content, Target, export_runs, stale
+    from perflab.reports.exporting import export_runs, stale
 
-    if to is None and into is None:
-        raise ParameterError(
-            "perflab export", ["say where to: --to DIR, or --into FILE.md (or --figures)"]
-        )
-    folder = to if to is not None else (into or Path()).resolve().parent
-    target, content = Target(folder, into, name, overwrite), Content(tuple(views), brief)
     if not check:
         for path in export_runs(runs, target, formats, content):
             print(path)
@@ -163,6 +154,32 @@ def _sections(
     if found:
         print("perflab: the same command without --check writes them anew", file=sys.stderr)
         raise typer.Exit(STALE)
+
+
+def _verify(paths: list[Path]) -> bool:
+    """Print what became of figures, tables and documents; return whether all are in order.
+
+    Without a path those of ``figures/`` and ``docs/`` of the project are looked at.
+    """
+    from perflab.paths import project_root
+    from perflab.reports.verifying import verify
+
+    root = project_root()
+    usual = [each for each in (root / "figures", root / "docs") if each.exists()]
+    found = verify(paths or usual)
+    table = Table("file", "state", "why")
+    for each in sorted(found, key=lambda one: not one.finding):
+        table.add_row(*map(Text, (_short(each.path), each.state, each.told)))
+    if found:
+        print_table(table)
+    told = ", ".join(f"{count} {state}" for state, count in Counter(e.state for e in found).items())
+    print(f"{len(found)} checked: {told}" if found else "no figure of the lab is there")
+    return not any(each.finding for each in found)
+
+
+def _short(path: Path) -> str:
+    relative = os.path.relpath(path)
+    return str(path) if relative.startswith("..") else relative
 
 
 def _listed(text: str) -> list[str]:

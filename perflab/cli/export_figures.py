@@ -43,7 +43,7 @@ def export_figures(
         _list(chosen)
     place = _from_here(figures_dir() / run.run_id) if folder is None else folder
     for view in chosen:
-        _tell(view, run, save_view(view, run, place, formats, style), style)
+        _tell(view, run, save_view(view, run, place, formats, style))
 
 
 def _unknown(kind: str, name: str, known: Sequence[str]) -> str:
@@ -73,7 +73,7 @@ def _list(views: list[View]) -> None:
     print_table(table)
 
 
-def _tell(view: View, run: Run, paths: list[Path], style: Style) -> None:
+def _tell(view: View, run: Run, paths: list[Path]) -> None:
     from perflab.reports import snippets
 
     links: dict[str, list[Path]] = {}
@@ -82,5 +82,4 @@ def _tell(view: View, run: Run, paths: list[Path], style: Style) -> None:
     print()
     for path in paths:
         print(path)
-    markdown = snippets.in_markdown(view, run, links)
-    print(f"\n{markdown}\n\n{snippets.in_latex(view, run, links, style)}")
+    print(f"\n{snippets.in_markdown(view, run, links)}")

@@ -12,10 +12,7 @@ from perflab.cli.terminal import console as make_console
 from perflab.cli.terminal import print_table
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from perflab.experiments import Experiment
-    from perflab.papermill_job import Executed
 
 
 def command(
@@ -27,7 +24,7 @@ def command(
         str, typer.Option(help="auto (Docker where an engine answers), docker or process")
     ] = "auto",
 ) -> None:
-    """Run the core experiments as notebooks; ends with verdicts, figures and notebooks.
+    """Run the core experiments as notebooks; ends with verdicts, notebooks and sections.
 
     They run shorter than by themselves where that takes long: see which parameters in the
     notebooks, and give longer ones with -p.
@@ -61,7 +58,8 @@ def command(
     for item, run in zip(done, runs, strict=True):
         shown = f"{len(run.valid_trials())} of {len(run.trials())} trials valid"
         console.print(f"[bold]{item.name}[/bold]: {shown}", highlight=False)
-        _tell_files(console, item)
+        for path in (item.notebook, item.notebook.parent / f"{item.run_id}.md"):
+            console.print(f"  {path}", markup=False, highlight=False, soft_wrap=True)
     valid = sum(len(run.valid_trials()) for run in runs)
     console.print(f"{counted_ones} in {spent}: {valid} of {total} trials valid", highlight=False)
 
@@ -95,17 +93,3 @@ def main_job_values(
         }
         for each in chosen
     }
-
-
-def _tell_files(console: Console, item: Executed) -> None:
-    """Name what an experiment left, by what it is for."""
-    kinds = {
-        "notebook": [item.notebook],
-        "section for a design document": item.saved(".md"),
-        "figures": item.saved(".svg", ".png"),
-        "the tables they are drawn from": item.saved(".csv"),
-    }
-    for kind, paths in kinds.items():
-        console.print(f"  {kind}:", highlight=False)
-        for path in paths:
-            console.print(f"    {path}", markup=False, highlight=False, soft_wrap=True)

@@ -20,14 +20,6 @@ def group() -> None:
 @app.command("experiment")
 def experiment(
     name: Annotated[str, typer.Argument(help="small letters, digits and _, a letter first")],
-    to: Annotated[
-        str,
-        typer.Option(
-            metavar="DIR",
-            help="folder that gets it; else the one that perflab.toml names, else "
-            "./perflab_experiments and a new perflab.toml",
-        ),
-    ] = "",
 ) -> None:
     """Lay out an experiment: its module, notebook, an example of a service, and a test.
 
@@ -38,7 +30,7 @@ def experiment(
     """
     from perflab.scaffold.layout import lay_out
 
-    laid = lay_out(name, to)
+    laid = lay_out(name)
     if laid.made is not None:
         print(laid.made)
     for file in sorted(laid.files):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import io
-import locale
 import os
 import sys
 from collections.abc import Iterator
@@ -26,19 +25,6 @@ PLACE_ERRORS = (
 
 class OutputFailed(PerflabError):
     """What the user was to read, or a file, cannot be written."""
-
-
-def speak_utf8() -> None:
-    """Begin anew in Python's UTF-8 mode where the locale has another encoding.
-
-    What the lab writes and reads is UTF-8 everywhere; children inherit the mode. Standard output
-    keeps the encoding that the terminal wants.
-    """
-    if sys.flags.utf8_mode or locale.getpreferredencoding(False).lower() in ("utf-8", "utf8"):
-        return
-    encoding = f"{getattr(sys.stdout, 'encoding', 'ascii')}:replace"
-    wanted = {"PYTHONUTF8": "1", "PYTHONIOENCODING": encoding}
-    os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], {**os.environ, **wanted})
 
 
 @contextlib.contextmanager

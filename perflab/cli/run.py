@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from perflab.cli.completing import experiment_names, run_references
 from perflab.cli.terminal import console as make_console
 from perflab.cli.terminal import print_table
 from perflab.errors import ParameterError
@@ -15,9 +14,7 @@ from perflab.errors import ParameterError
 def command(
     name: Annotated[
         str,
-        typer.Argument(
-            help="experiment; 'perflab experiments' lists them", autocompletion=experiment_names
-        ),
+        typer.Argument(help="experiment; 'perflab experiments' lists them"),
     ] = "",
     parameter: Annotated[
         list[str] | None,
@@ -34,7 +31,6 @@ def command(
         str,
         typer.Option(
             help="finish this run instead of a new one, with its own parameters",
-            autocompletion=run_references,
         ),
     ] = "",
     wait: Annotated[

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 
-from perflab.cli.completing import experiment_names
 from perflab.cli.terminal import print_table
 
 if TYPE_CHECKING:
     from perflab.recordings import Run
 
-State = Literal["", "finished", "running", "interrupted", "failed", "killed"]
 STATES = ("valid", "invalid", "failed")
 NOT_JUDGED = "not judged"
 
@@ -29,16 +26,7 @@ def state_of(run: Run) -> str:
 
 
 def command(
-    experiment: Annotated[
-        str, typer.Option(help="only runs of this one", autocompletion=experiment_names)
-    ] = "",
-    backend: Annotated[
-        Literal["", "docker", "process", "imported"], typer.Option(help="only runs on it")
-    ] = "",
-    state: Annotated[State, typer.Option(help="only runs in this state")] = "",
-    since: Annotated[
-        str, typer.Option(metavar="TIME", help="only runs from then on: 2026-11-21 (UTC)")
-    ] = "",
+    experiment: Annotated[str, typer.Option(help="only runs of this one")] = "",
     source: Annotated[
         str,
         typer.Option(
@@ -68,22 +56,14 @@ def command(
         run for run in list_runs(runs_dir(), problems) if brought is None or run.run_id in brought
     ]
     _check_experiment(experiment, every)
-    earliest = _since(since)
     # The last none of them are all.
-    found = [
-        run
-        for run in every
-        if experiment in ("", run.record.experiment)
-        and backend in ("", run.record.backend)
-        and state in ("", state_of(run))
-        and _in_utc(run.record.created_at) >= earliest
-    ][-limit:]
+    found = [run for run in every if experiment in ("", run.record.experiment)][-limit:]
     if as_json:
         print(json.dumps([_as_words(run) for run in found], indent=1))
     elif not every:
         print("no runs yet; 'perflab run EXPERIMENT' or 'make lab' makes one")
     elif not found:
-        print(f"none of the {len(every)} runs is like that")
+        print(f"none of the {len(every)} runs is of {experiment}")
     else:
         print_table(_table(found))
     for problem in problems:
@@ -124,23 +104,6 @@ def _check_experiment(name: str, every: list[Run]) -> None:
             "--experiment",
             [f"no experiment '{name}'{did_you_mean(name, known)}; there are: {', '.join(known)}"],
         )
-
-
-def _since(text: str) -> str:
-    from perflab.errors import ParameterError
-
-    try:
-        return _in_utc(text) if text else ""
-    except ValueError:
-        raise ParameterError(
-            "--since", [f"'{text}' is no time; write 2026-11-21 or 2026-11-21T10:30"]
-        ) from None
-
-
-def _in_utc(text: str) -> str:
-    """Return an instant so that later ones sort after earlier ones."""
-    found = datetime.fromisoformat(text)
-    return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC).isoformat()
 
 
 def _table(found: list[Run]) -> Table:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from perflab.cli.completing import run_references
-from perflab.cli.show_requests import is_load, show_requests
 from perflab.cli.terminal import console as make_console
-from perflab.cli.terminal import print_table
+from perflab.cli.terminal import frame_table, print_table
 
 if TYPE_CHECKING:
     from perflab.recordings import Run
 
+REQUESTS = "requests.parquet"
 WHO = {"trial_id": "trial", "treatment": "treatment", "state": "state"}
 
 
@@ -27,7 +28,6 @@ def command(
             metavar="RUN",
             help="id, prefix, path; latest or latest:EXPERIMENT that finished; or the folder of "
             "'perflab load --out'",
-            autocompletion=run_references,
         ),
     ] = "latest",
     windows: Annotated[
@@ -42,8 +42,8 @@ def command(
 
     Example: perflab show result --windows 20
     """
-    if is_load(reference):
-        show_requests(reference, windows)
+    if Path(reference).suffix == ".parquet" or (Path(reference) / REQUESTS).is_file():
+        _show_requests(Path(reference), windows)
         return
     from perflab import laboratory
     from perflab.analysis.treatments.noise import noise_report
@@ -62,11 +62,8 @@ def command(
         for reason in row["reasons"]:
             console.print(Text(f"{row['trial_id']}: {reason}"))
     _print_kernel(run)
-    noise = Table("noise", "value", "flag")
-    for fact in noise_report(run).to_dict("records"):
-        noise.add_row(*(Text(str(value)) for value in fact.values()))
     console.print()
-    print_table(noise)
+    print_table(frame_table(noise_report(run).set_axis(["noise", "value", "flag"], axis=1)))
     console.print()
     print_table(to_terminal(verdict_table([run])))
 
@@ -103,7 +100,7 @@ def _print_record(run: Run) -> None:
 def _print_imported(run: Run) -> None:
     """Print what is known of loads that another tool made, and treatments against the first."""
     from perflab.analysis.treatments.imported_sides import against_first
-    from perflab.cli.compare import comparison_table
+    from perflab.cli.compare import print_comparison
 
     console = make_console()
     said: dict[str, list[str]] = {}
@@ -117,20 +114,17 @@ def _print_imported(run: Run) -> None:
     found = against_first(run)
     if len(found):
         console.print()
-        print_table(comparison_table(found))
+        print_comparison(found)
 
 
 def _print_kernel(run: Run) -> None:
-    from perflab.reports.kernel import NOTE, readable_kernel
+    from perflab.reports.tables import NOTE, readable_kernel
 
     table = readable_kernel(run)
     if table.empty:
         return
-    shown = Table(*map(str, table.columns))
-    for row in table.itertuples(index=False, name=None):
-        shown.add_row(Text(_cell(row[0])), *map(Text, row[1:]))
     make_console().print()
-    print_table(shown)
+    print_table(frame_table(table.assign(treatment=table["treatment"].map(_cell))))
     make_console().print(Text(NOTE))
 
 
@@ -151,3 +145,30 @@ def _trials(run: Run) -> Table:
 def _cell(value: Any) -> str:
     # A treatment's name is wrapped between its levels.
     return f"{value:.1f}" if isinstance(value, float) else str(value).replace(",", ", ")
+
+
+def _show_requests(path: Path, windows: int) -> None:
+    """Print percentiles with intervals, windows of time, and where the time went.
+
+    Successes of the measured stage only. Percentiles that the sample cannot support are left out;
+    those that requests without an end could move are bounds (>=).
+    """
+    from perflab.analysis.trials.requests import summarise
+    from perflab.reports.numbers import MISSING, cell_text, measured, number
+
+    found = summarise(path / REQUESTS if path.is_dir() else path, windows)
+    console = make_console()
+    console.print(f"{found.requests:,} measured requests, {found.errors:,} errors")
+    table = Table("time", "percentile", "ms [95%]")
+    for row in found.percentiles.to_dict("records"):
+        value = measured(row["value_ms"], row["low_ms"], row["high_ms"])
+        if not math.isnan(row["at_least_ms"]):
+            value = f">= {number(row['at_least_ms'])}"
+        shown = value if value != MISSING else "n too small"
+        table.add_row(row["time"], f"p{row['share'] * 100:g}", shown)
+    print_table(table)
+    parts = found.parts.pivot(index="part", columns="band", values="mean_ms")
+    wide = parts.reindex(index=found.parts["part"].unique(), columns=found.parts["band"].unique())
+    for rows in (found.windows, wide.rename_axis("part, mean ms").reset_index()):
+        console.print()
+        print_table(frame_table(rows.map(cell_text)))

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # A column that is narrower breaks most words.
 READABLE = 12
@@ -18,6 +22,24 @@ GAP = 2
 def console() -> Console:
     """Return a console as wide as the terminal; in a file or pipe 80 columns, or COLUMNS."""
     return Console()
+
+
+def frame_table(rows: pd.DataFrame, styles: Mapping[str, Mapping[str, str]] | None = None) -> Table:
+    """Return a table of texts to print.
+
+    Parameters
+    ----------
+    styles : mapping
+        By column, the styles of its texts; that of "" is for all others.
+    """
+    table = Table(*map(str, rows.columns))
+    for row in rows.to_dict("records"):
+        cells = []
+        for name, value in row.items():
+            own = (styles or {}).get(str(name), {})
+            cells.append(Text(str(value), own.get(str(value), own.get("", ""))))
+        table.add_row(*cells)
+    return table
 
 
 def print_table(table: Table) -> None:

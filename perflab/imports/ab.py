@@ -8,8 +8,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from perflab.imports.reading import number, refused
-from perflab.imports.sources import Report
+from perflab.imports.reading import Report, number, refused
 from perflab.imports.told import Told, share_name
 from perflab.recordings import Remark
 
@@ -46,15 +45,6 @@ def read(path: Path) -> Told:
         duration_s=report.number(r"Time taken for tests:\s+(\S+) seconds\s*", "its duration"),
         throughput_rps=report.number(r"Requests per second:\s+(\S+) \[#/sec\].*", "its throughput"),
         times_ms=times,
-        settings={
-            name: found[1]
-            for name, pattern in (
-                ("host", r"Server Hostname:\s+(\S+)\s*"),
-                ("path", r"Document Path:\s+(\S+)\s*"),
-                ("users", r"Concurrency Level:\s+(\d+)\s*"),
-            )
-            if (found := report.first(pattern))
-        },
         remarks=_overlap(failed, bad),
     )
 

@@ -9,8 +9,7 @@ import math
 import re
 from pathlib import Path
 
-from perflab.imports.reading import refused
-from perflab.imports.sources import Numbers
+from perflab.imports.reading import Numbers, refused
 from perflab.imports.told import Told, share_name
 from perflab.recordings import Remark
 

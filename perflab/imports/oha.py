@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from perflab.imports.sources import Numbers
+from perflab.imports.reading import Numbers
 from perflab.imports.told import Told, share_name
 
 MS_PER_S = 1e3

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from perflab.durable import explained, sync_folder
-from perflab.errors import ParameterError
+from perflab.errors import ImportRefused, ParameterError, RecordingError
 from perflab.imports.formats import Format, check_tool, common_format
-from perflab.imports.loads import SourceFile, check_names, loads_of
 from perflab.imports.told import (
     declared_responses,
     not_judged,
@@ -31,10 +32,13 @@ from perflab.recordings import (
     trial_id,
 )
 from perflab.recordings.imported import BACKEND
-from perflab.recordings.schema import MOST_BLOCKS
+from perflab.recordings.opening import open_plain
+from perflab.recordings.schema import MOST_BLOCKS, MOST_TREATMENTS
 from perflab.recordings.tables import NOT_JUDGED
 
 EXPERIMENT = "imported"
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.,=+:-]{0,99}", re.ASCII)
+EXPERIMENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}", re.ASCII)
 MISSING = (
     "planned instants", "generator lag", "the client's CPU and stalls",
     "CPU and memory of services", "what the server counted", "facts of the machine",
@@ -48,15 +52,23 @@ class Wanted:
     groups: Mapping[str, Sequence[Path]]
     tool: str = ""
     experiment: str = EXPERIMENT
-    paired: bool = False
     corrected: bool = False
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A file as it was imported."""
+
+    path: Path
+    size_bytes: int
+    sha256: str
 
 
 def import_files(wanted: Wanted, root: Path) -> Run:
     """Write the loads that files tell of as a run under ``root``, and return it.
 
-    The k-th load of every treatment stands in the k-th block; only of paired ones that means that
-    they belong together. One load is in memory at a time.
+    The k-th load of every treatment stands in the k-th block; that pairs nothing. One load is in
+    memory at a time.
 
     Raises
     ------
@@ -68,19 +80,70 @@ def import_files(wanted: Wanted, root: Path) -> Run:
         The run cannot be written.
     """
     check_tool(wanted.tool)
-    check_names(wanted.groups, wanted.experiment, wanted.paired)
+    _check_names(wanted.groups, wanted.experiment)
     every = [path for paths in wanted.groups.values() for path in paths]
     form = common_format(every, wanted.tool)
     if wanted.corrected and not form.can_be_corrected:
         problem = f"{form.tool}'s {form.name} says itself from when times count; leave it out"
         raise ParameterError("--corrected", [problem])
-    loads = loads_of(wanted.groups, wanted.paired)
+    loads = _loads(wanted.groups)
     record = _record(wanted, form, loads)
     with _whole_run(root, record) as writer:
         for position, (name, own) in enumerate(loads.items()):
             for block, load in enumerate(own):
                 _commit(writer, wanted, form, (name, block, position), load)
     return Run(root / record.run_id)
+
+
+def _check_names(groups: Mapping[str, Sequence[Path]], experiment: str) -> None:
+    """Refuse treatments that cannot be named so, or have no or too many files.
+
+    Raises
+    ------
+    ParameterError
+        Lists every problem.
+    """
+    problems = [
+        f"treatment '{name:.100}': a name has letters, digits and _ . , = + : -, at most 100"
+        for name in groups
+        if not NAME.fullmatch(name)
+    ]
+    if not EXPERIMENT_NAME.fullmatch(experiment):
+        problems.append(f"experiment '{experiment:.100}': a name has letters, digits and _ . -")
+    problems += [f"treatment '{name}' has no file" for name, own in groups.items() if not own]
+    if not groups:
+        problems.append("no file was named; write perflab import FILE...")
+    if len(groups) > MOST_TREATMENTS:
+        problems.append(f"there are {len(groups):,} treatments, at most {MOST_TREATMENTS:,}")
+    if any(len(own) > MOST_BLOCKS for own in groups.values()):
+        problems.append(f"a treatment has at most {MOST_BLOCKS:,} files")
+    if problems:
+        raise ParameterError("perflab import", problems)
+
+
+def _loads(groups: Mapping[str, Sequence[Path]]) -> dict[str, list[SourceFile]]:
+    """Return the files of every treatment, in their order.
+
+    Raises
+    ------
+    ImportRefused
+        A file is given twice, or one cannot be read.
+    """
+    seen: dict[str, Path] = {}
+    return {name: [_source(path, seen) for path in paths] for name, paths in groups.items()}
+
+
+def _source(path: Path, seen: dict[str, Path]) -> SourceFile:
+    try:
+        with open_plain(path) as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+            size = file.tell()
+    except (OSError, RecordingError) as error:
+        raise ImportRefused(f"{path}: {error}") from None
+    if digest in seen:
+        raise ImportRefused(f"{path}: it is the same as {seen[digest]}; every load counts once")
+    seen[digest] = path
+    return SourceFile(path, size, digest)
 
 
 def _commit(
@@ -100,7 +163,6 @@ def _commit(
         "reasons": [not_judged(form.tool)],
         "warnings": remarks_of(told, form.tool, wanted.corrected),
         "told_by": load.path.name,
-        "told_settings": ", ".join(f"{name} {value}" for name, value in told.settings.items()),
         **told_columns(told, wanted.corrected),
     }
     writer.commit_trial(row, None, None)
@@ -131,7 +193,6 @@ def _record(wanted: Wanted, form: Format, loads: Mapping[str, Sequence[SourceFil
         warnings=_warnings(form, wanted.corrected),
         notes={
             "import": {
-                "paired": wanted.paired,
                 "missing": [*MISSING],
                 "files": {
                     trial_id(block, position, 0): {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from perflab.percentiles import needed_n
@@ -22,7 +22,6 @@ class Told:
     """What a tool tells of one load; None and NaN stand for what it does not tell.
 
     ``times_ms`` are statistics of its times by name (``mean``, ``p50``, ``p99_9``, ``max``).
-    ``settings`` are words on how it was started.
     """
 
     requests: int
@@ -30,7 +29,6 @@ class Told:
     duration_s: float
     throughput_rps: float
     times_ms: Mapping[str, float]
-    settings: Mapping[str, str] = field(default_factory=dict)
     remarks: tuple[Remark, ...] = ()
 
 

@@ -9,8 +9,7 @@ import math
 import re
 from pathlib import Path
 
-from perflab.imports.reading import number, time_ms
-from perflab.imports.sources import Report
+from perflab.imports.reading import Report, number, time_ms
 from perflab.imports.told import Told, share_name
 from perflab.recordings import Remark
 
@@ -43,14 +42,12 @@ def read(path: Path) -> Told:
     duration_ms = report.time_ms(r"\s*\d+ requests in (\S+), .*", "the duration")
     bad = report.count_or(r"\s*Non-2xx or 3xx responses: (\d+)\s*", 0)
     errors = _socket_errors(report)
-    settings = report.first(BEGIN)
     return Told(
         requests=requests,
         failures=bad + errors,
         duration_s=duration_ms / 1e3,
         throughput_rps=report.number(r"Requests/sec:\s+(\S+)\s*", "'Requests/sec'"),
         times_ms=times if requests else dict.fromkeys(times, math.nan),
-        settings={"url": settings[1]} if settings else {},
         remarks=_timeouts(report),
     )
 

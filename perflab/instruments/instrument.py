@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
@@ -23,7 +23,9 @@ from perflab.sampling.meters import Meter
 from perflab.stacks.backend import Instance
 from perflab.stacks.patience import Interrupted, never
 from perflab.stacks.plan import StackPlan
-from perflab.stacks.residents import Residents
+
+if TYPE_CHECKING:
+    from perflab.stacks.residents import Residents
 
 KIND = "kind"
 

@@ -17,7 +17,6 @@ from typing import Any
 
 from perflab.errors import LoadError
 from perflab.host.processes import give_way, how_it_ended
-from perflab.load.http2_client import ask_for_http2
 from perflab.load.machine_counts import MachineCounts
 from perflab.load.merging import merged
 from perflab.load.payload import FileBody
@@ -165,6 +164,8 @@ class Generator:
         if isinstance(workload.request.body, FileBody):
             workload.request.body.check()
         if workload.client == "http2":
+            from perflab.load.http2_client import ask_for_http2
+
             ask_for_http2(address, workload)
         # Workers run elsewhere: a relative path would be another place to them.
         place = folder.resolve() if folder else raw_folder()

@@ -29,7 +29,6 @@ from itertools import pairwise
 
 import numpy as np
 import pandas as pd
-from scipy import special
 
 from perflab.load import completeness, deliveries, littles_law, remarks, stalls
 from perflab.load.columns import INSTANTS
@@ -158,6 +157,8 @@ def least_p99(values: np.ndarray) -> float:
     The event loop is looked at 200 times a second: in a short load the largest of few delays
     would pass for the p99. Source: see :func:`perflab.analysis.methods.quantiles.quantile`.
     """
+    from scipy import special
+
     # scipy.stats has this too, and takes longer to import than all else of a run together.
     below = special.bdtr(np.arange(len(values) + 1), len(values), 0.99)
     place = max(1, int(np.searchsorted(below, 0.025)))

@@ -11,9 +11,3 @@ BACKEND = "imported"
 def is_imported(record: RunRecord) -> bool:
     """Say whether a run holds results of another tool."""
     return record.backend == BACKEND
-
-
-def is_paired(record: RunRecord) -> bool:
-    """Say whether whoever imported a run said that the loads of a block belong together."""
-    note = record.notes.get("import")
-    return isinstance(note, dict) and note.get("paired") is True

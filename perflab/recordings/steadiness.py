@@ -28,7 +28,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import special
 
 from perflab.recordings.reasons import Reason, Remark
 
@@ -71,6 +70,8 @@ class TrendOverBlocks:
 
 def over_blocks(trends: Sequence[float]) -> TrendOverBlocks:
     """Return the mean of log trends, one of each block, gross ones counted as a factor of 1.5."""
+    from scipy import special
+
     x = np.clip(np.asarray(trends, dtype=float), -GROSS_TREND, GROSS_TREND)
     if len(x) < 2:
         return TrendOverBlocks(float(x.mean()) if len(x) else math.nan, math.nan, math.nan, len(x))

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from perflab.durable import explained, whole_file
 from perflab.errors import ExportRefused
-from perflab.reports.marked_regions import Comment, digest, filled, regions
-from perflab.reports.seals import seal_of, sealed
+from perflab.reports.marked_regions import digest, filled, regions
 
 KINDS = {".csv": "table"}
 
@@ -46,15 +45,9 @@ def copied(path: Path, content: bytes) -> Draft:
 
 
 def marked(
-    path: Path,
-    bodies: Mapping[str, str],
-    comment: Comment,
-    around: tuple[str, str] = ("", ""),
-    *,
-    append: bool = False,
-    overwrite: bool = False,
+    path: Path, bodies: Mapping[str, str], *, append: bool = False, overwrite: bool = False
 ) -> Draft:
-    """Return the draft of a text with marked regions; a new one has ``around`` around them.
+    """Return the draft of a Markdown text with marked regions.
 
     Raises
     ------
@@ -63,20 +56,17 @@ def marked(
     """
     before = read(path)
     # What is no UTF-8 comes back as it was.
-    text = None if before is None else before.decode("utf-8", "surrogateescape")
+    text = "" if before is None else before.decode("utf-8", "surrogateescape")
     try:
-        if text is None:
-            after = filled(around[0], bodies, comment, append=True) + around[1]
-        else:
-            after = filled(text, bodies, comment, append=append, overwrite=overwrite)
-        stale = tuple(_stale(path, text or "", bodies, comment))
+        after = filled(text, bodies, append=append or before is None, overwrite=overwrite)
+        stale = tuple(_stale(path, text, bodies))
     except ExportRefused as error:
         raise ExportRefused(f"{path}: {error}") from None
     return Draft(path, before, after.encode("utf-8", "surrogateescape"), stale)
 
 
-def _stale(path: Path, text: str, bodies: Mapping[str, str], comment: Comment) -> list[str]:
-    found = {region.name: region for region in regions(text, comment)}
+def _stale(path: Path, text: str, bodies: Mapping[str, str]) -> list[str]:
+    found = {region.name: region for region in regions(text)}
     told = []
     for name, body in bodies.items():
         if name not in found:
@@ -87,24 +77,21 @@ def _stale(path: Path, text: str, bodies: Mapping[str, str], comment: Comment) -
     return told
 
 
-def whole(path: Path, source: str, make: Callable[[], bytes], overwrite: bool = False) -> Draft:
-    """Return the draft of a file that is written whole, which is made only where it is stale.
+def whole(path: Path, content: bytes, overwrite: bool = False) -> Draft:
+    """Return the draft of a document that is written whole.
 
     Raises
     ------
     ExportRefused
-        What is there was made or changed by another program.
+        Something else is there, which may hold somebody's work.
     """
     before = read(path)
-    seal = None if before is None else seal_of(before)
-    if before is not None and not (seal and seal.holds) and not overwrite:
+    if before not in (None, content) and not overwrite:
         raise ExportRefused(
-            f"{path}: was changed since, or not written by perflab export; move it away, or give "
-            "--overwrite to lose it"
+            f"{path}: is not what would be written (another run, or an edit); move it away, or "
+            "give --overwrite to lose it"
         )
-    if before is not None and seal and seal.holds and seal.source == source:
-        return Draft(path, before, before, ())
-    return Draft(path, before, sealed(make(), source), (f"document {path}",))
+    return Draft(path, before, content, () if before == content else (f"document {path}",))
 
 
 def write(draft: Draft) -> None:

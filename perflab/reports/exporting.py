@@ -14,9 +14,8 @@ from perflab.recordings import Run
 from perflab.reports import drafts, pandoc, web
 from perflab.reports.drafts import Draft
 from perflab.reports.figures import Figure, figures_of
-from perflab.reports.marked_regions import HTML, MARKDOWN, NAME, TEX
+from perflab.reports.marked_regions import NAME
 from perflab.reports.pictures import save_all, views_of
-from perflab.reports.seals import digest_of
 from perflab.reports.section import brief_text, section_text
 
 FORMATS = ("md", "html", "pdf", "docx", "tex")
@@ -32,7 +31,6 @@ class Target:
 
     folder: Path
     into: Path | None = None
-    name: str = ""
     overwrite: bool = False
 
 
@@ -143,12 +141,8 @@ def _check(runs: Sequence[Run], target: Target, formats: Sequence[str], content:
     problems += [] if runs else ["name a run; 'perflab runs' lists them"]
     problems += _unknown_views(runs, content.views)
     problems += [] if formats else [f"name a format: {', '.join(FORMATS)}"]
-    if target.name and not NAME.fullmatch(target.name):
-        problems.append(f"--name {target.name}: a name is of letters, digits, '-', '_' and '.'")
     if target.into and set(formats) != {"md"}:
         problems.append("--into takes Markdown alone; export other formats by themselves")
-    if target.into and target.name:
-        problems.append("--name does not go with --into, which names the document")
     if problems:
         raise ParameterError("perflab export", problems)
 
@@ -177,27 +171,13 @@ class Desk:
     def document(self, kind: str) -> Draft:
         """Return the draft of all parts in a format."""
         path = self.target.folder / f"{self._stem()}.{kind}"
-        overwrite = self.target.overwrite
         if kind == "md":
             return self._markdown(path)
-        if kind == "html":
-            bodies = {
-                part.name: web.section_html(self._text(part), _pictures(part, self.workshop))
-                for part in self.parts
-            }
-            return drafts.marked(
-                path, bodies, HTML, web.whole_page(self._title()), overwrite=overwrite
-            )
-        if kind == "tex":
-            texts = {part.name: self._text(part, PRINTED) for part in self.parts}
-            bodies = {name: pandoc.tex(text) for name, text in texts.items()}
-            around = pandoc.tex_document("\n".join(texts.values()))
-            return drafts.marked(path, bodies, TEX, around, overwrite=overwrite)
-        return self._whole(path)
+        return drafts.whole(path, self._whole(kind), self.target.overwrite)
 
     def _stem(self) -> str:
         names = dict.fromkeys(part.run.record.experiment for part in self.parts)
-        return self.target.name or (next(iter(names)) if len(names) == 1 else SEVERAL)
+        return next(iter(names)) if len(names) == 1 else SEVERAL
 
     def _title(self) -> str:
         return "; ".join(part.run.record.title for part in self.parts)
@@ -212,20 +192,21 @@ class Desk:
             figures = figures_of(part.run, part.saved, self.workshop)
             moved = [_moved(each, away) for each in figures]
             bodies[part.name] = self.content.text(part.run, moved, level)
-        return drafts.marked(
-            document, bodies, MARKDOWN, append=target.into is not None, overwrite=target.overwrite
-        )
+        append = target.into is not None
+        return drafts.marked(document, bodies, append=append, overwrite=target.overwrite)
 
-    def _whole(self, path: Path) -> Draft:
-        word, workshop, title = path.suffix == ".docx", self.workshop, self._title()
-        text = "\n\n".join(self._text(part, PRINTED if word else None) for part in self.parts)
-        pictures = [part for each in self.parts for part in _pictures(each, workshop).values()]
-        source = digest_of(path.suffix.encode(), text.encode(), *pictures)
-
-        def make() -> bytes:
-            return pandoc.docx(text, workshop) if word else pandoc.pdf(text, workshop, title)
-
-        return drafts.whole(path, source, make, self.target.overwrite)
+    def _whole(self, kind: str) -> bytes:
+        """Return a document of all parts in a format that is written whole."""
+        if kind == "html":
+            sections = ((self._text(part), _pictures(part, self.workshop)) for part in self.parts)
+            return web.page(self._title(), sections).encode()
+        printed = PRINTED if kind in ("docx", "tex") else None
+        text = "\n\n".join(self._text(part, printed) for part in self.parts)
+        if kind == "tex":
+            return pandoc.tex(text, self.workshop).encode()
+        if kind == "docx":
+            return pandoc.docx(text, self.workshop)
+        return pandoc.pdf(text, self.workshop, self._title())
 
     def _text(self, part: Part, kinds: Sequence[str] | None = None) -> str:
         """Return a section that holds its figures, so that nothing but pictures is linked."""

@@ -1,7 +1,7 @@
-"""Regions of a text that are written anew, between marks in comments; all around is the author's.
+"""Regions of a Markdown text that are written anew, between marks; all around is the author's.
 
-A begin mark holds the region's name and a digest of what was written, so that an edit by hand is
-noticed. Marks in fenced code of Markdown are text like any other.
+A mark is a comment of one line. A begin mark holds the region's name and a digest of what was
+written, so that an edit by hand is noticed. Marks in fenced code are text like any other.
 """
 
 from __future__ import annotations
@@ -14,40 +14,10 @@ from dataclasses import dataclass
 from perflab.errors import ExportRefused
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+BEFORE, AFTER = "<!-- perflab:", " -->"
+END = f"{BEFORE}end{AFTER}"
 FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 DIGITS = 16
-
-
-@dataclass(frozen=True)
-class Comment:
-    """How a format writes a comment of one line, and whether it has fenced code."""
-
-    before: str
-    after: str
-    fenced: bool = False
-
-    def begin(self, name: str, body: str) -> str:
-        """Return the line before a region."""
-        return f"{self.before}perflab:begin {name} {digest(body)}{self.after}"
-
-    def end(self) -> str:
-        """Return the line after a region."""
-        return f"{self.before}perflab:end{self.after}"
-
-    def said(self, line: str) -> list[str] | None:
-        """Return the words of a mark; None for every other line."""
-        text = line.removeprefix("\ufeff").rstrip()
-        head = f"{self.before}perflab:"
-        if not text.startswith(head):
-            return None
-        if not text.endswith(self.after.rstrip()):
-            return ["unclosed"]
-        return text.removeprefix(head).removesuffix(self.after.rstrip()).split()
-
-
-MARKDOWN = Comment("<!-- ", " -->", fenced=True)
-HTML = Comment("<!-- ", " -->")
-TEX = Comment("% ", "")
 
 
 @dataclass(frozen=True)
@@ -70,7 +40,7 @@ def digest(body: str) -> str:
     return hashlib.sha256(_plain(body).encode("utf-8", "surrogateescape")).hexdigest()[:DIGITS]
 
 
-def regions(text: str, comment: Comment) -> list[Region]:
+def regions(text: str) -> list[Region]:
     """Return the marked regions of a text.
 
     Raises
@@ -81,8 +51,8 @@ def regions(text: str, comment: Comment) -> list[Region]:
     lines = _lines(text)
     found: list[Region] = []
     begun: tuple[int, list[str]] | None = None
-    for place in _marks(lines, comment):
-        kind, *rest = comment.said(lines[place]) or [""]
+    for place in _marks(lines):
+        kind, *rest = _said(lines[place]) or [""]
         if kind == "begin" and 1 <= len(rest) <= 2 and NAME.fullmatch(rest[0]):
             if begun:
                 raise _refused(
@@ -108,7 +78,6 @@ def regions(text: str, comment: Comment) -> list[Region]:
 def filled(
     text: str,
     bodies: Mapping[str, str],
-    comment: Comment,
     *,
     append: bool = False,
     overwrite: bool = False,
@@ -130,12 +99,12 @@ def filled(
         Marks are damaged or missing, or a region was edited by hand.
     """
     for name, body in bodies.items():
-        if any(comment.said(line) is not None for line in _lines(body)):
+        if any(_said(line) is not None for line in _lines(body)):
             raise ExportRefused(f"the section '{name}' itself holds a line that looks like a mark")
-    found = {region.name: region for region in regions(text, comment)}
+    found = {region.name: region for region in regions(text)}
     missing = [name for name in bodies if name not in found]
     if missing and not append:
-        begin, end = comment.begin(missing[0], ""), comment.end()
+        begin, end = _begin(missing[0], ""), END
         raise ExportRefused(
             f"there are no marks for '{missing[0]}'; put the lines '{begin}' and '{end}' where it "
             "shall stand, or append it to a Markdown file with --into FILE"
@@ -146,13 +115,13 @@ def filled(
     lines = _lines(text)
     for region in sorted(found.values(), key=lambda each: -each.first):
         if region.name in bodies:
-            own = _block(region.name, bodies[region.name], comment, _line_end(lines[region.first]))
+            own = _block(region.name, bodies[region.name], _line_end(lines[region.first]))
             if lines[region.first].startswith("\ufeff"):
                 own = f"\ufeff{own}"
             # The text may end with the mark.
             whole = lines[region.last].endswith("\n")
             lines[region.first : region.last + 1] = [own if whole else own.rstrip("\r\n")]
-    return _appended("".join(lines), {name: bodies[name] for name in missing}, comment)
+    return _appended("".join(lines), {name: bodies[name] for name in missing})
 
 
 def _check_unedited(region: Region, body: str) -> None:
@@ -163,21 +132,21 @@ def _check_unedited(region: Region, body: str) -> None:
         )
 
 
-def _appended(text: str, bodies: Mapping[str, str], comment: Comment) -> str:
+def _appended(text: str, bodies: Mapping[str, str]) -> str:
     lines = _lines(text)
-    if bodies and comment.fenced and _open_fence(lines):
+    if bodies and _fenced([*lines, "\n"])[-1]:
         raise ExportRefused("the text ends within a code block; close it, or put marks above it")
     end = _line_end(lines[0]) if lines else "\n"
     for name, body in bodies.items():
         gap = "" if not text else end if text.endswith("\n") else end * 2
-        text += gap + _block(name, body, comment, end)
+        text += gap + _block(name, body, end)
     return text
 
 
-def _block(name: str, body: str, comment: Comment, end: str) -> str:
+def _block(name: str, body: str, end: str) -> str:
     body = _plain(body)
     body = body if body.endswith("\n") or not body else f"{body}\n"
-    return f"{comment.begin(name, body)}\n{body}{comment.end()}\n".replace("\n", end)
+    return f"{_begin(name, body)}\n{body}{END}\n".replace("\n", end)
 
 
 def _plain(body: str) -> str:
@@ -193,13 +162,23 @@ def _lines(text: str) -> list[str]:
     return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
-def _marks(lines: list[str], comment: Comment) -> list[int]:
-    inside = _fenced(lines) if comment.fenced else [""] * len(lines)
-    return [n for n, line in enumerate(lines) if not inside[n] and comment.said(line) is not None]
+def _begin(name: str, body: str) -> str:
+    return f"{BEFORE}begin {name} {digest(body)}{AFTER}"
 
 
-def _open_fence(lines: list[str]) -> bool:
-    return bool(_fenced([*lines, "\n"])[-1])
+def _said(line: str) -> list[str] | None:
+    """Return the words of a mark; None for every other line."""
+    text = line.removeprefix("\ufeff").rstrip()
+    if not text.startswith(BEFORE):
+        return None
+    if not text.endswith(AFTER):
+        return ["unclosed"]
+    return text.removeprefix(BEFORE).removesuffix(AFTER).split()
+
+
+def _marks(lines: list[str]) -> list[int]:
+    inside = _fenced(lines)
+    return [n for n, line in enumerate(lines) if not inside[n] and _said(line) is not None]
 
 
 def _fenced(lines: list[str]) -> list[str]:

@@ -16,7 +16,6 @@ from pathlib import Path
 from PIL import Image
 
 from perflab.errors import ExportRefused
-from perflab.host.temporary_folders import temporary
 
 # Text only: no element of HTML, nothing that is fetched.
 READER = "gfm-raw_html+attributes"
@@ -113,25 +112,13 @@ def docx(text: str, folder: Path) -> bytes:
     return target.read_bytes()
 
 
-def tex(text: str) -> str:
-    """Return a section as LaTeX, without what stands around it in a document."""
-    return _latex(text)
-
-
-def tex_document(text: str) -> tuple[str, str]:
-    """Return what stands before and after the sections of ``text`` in a document in LaTeX."""
-    begin = "\\begin{document}\n"
-    told = ("geometry:margin=2cm", f"header-includes={PREAMBLE}")
-    included = ["--standalone", *(word for each in told for word in ("--variable", each))]
-    head, _, _ = _latex(text, included).partition(begin)
-    return head + begin, "\\end{document}\n"
-
-
-def _latex(text: str, options: Sequence[str] = ()) -> str:
-    with temporary("latex") as folder:
-        script = folder / "broken.lua"
-        script.write_text(BROKEN)
-        return _convert(text, "latex", folder, options=["--lua-filter", str(script), *options])
+def tex(text: str, folder: Path) -> str:
+    """Return sections as a whole document in LaTeX."""
+    script = folder / "broken.lua"
+    script.write_text(BROKEN)
+    variables = ("geometry:margin=2cm", f"header-includes={PREAMBLE}")
+    told = [word for each in variables for word in ("--variable", each)]
+    return _convert(text, "latex", folder, options=["--lua-filter", str(script), "-s", *told])
 
 
 def pdf(text: str, folder: Path, title: str) -> bytes:

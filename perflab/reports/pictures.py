@@ -90,11 +90,6 @@ def draw(run: Run, name: str) -> LabFigure:
     return draw_view(views[name], run)
 
 
-def draw_all(run: Run) -> dict[str, LabFigure]:
-    """Return every picture of a run, by name."""
-    return {view.name: draw_view(view, run) for view in views_of(run)}
-
-
 def save_all(
     run: Run, directory: Path | None = None, *, pdf: bool = False, names: Sequence[str] = ()
 ) -> list[Path]:

@@ -14,11 +14,9 @@ from perflab.recordings import Run
 from perflab.reports.circumstances import AT_THE_END, first_said, set_up, where_and_when
 from perflab.reports.figures import Figure, figures_of
 from perflab.reports.findings import bottlenecks, readable_findings, reading_notes, sentences
-from perflab.reports.kernel import NOTE, readable_kernel
 from perflab.reports.markdown import cell, to_markdown
 from perflab.reports.methods import method, reproduce
-from perflab.reports.pictures import save_all
-from perflab.reports.tables import brief, measured_tables
+from perflab.reports.tables import NOTE, brief, measured_tables, readable_kernel
 
 
 def section_text(run: Run, figures: Sequence[Figure] = (), level: int = 1) -> str:
@@ -90,17 +88,13 @@ def brief_text(run: Run, figures: Sequence[Figure] = (), level: int = 1) -> str:
     return "\n".join(_deeper(part, level - 1) for part in parts if part)
 
 
-def write_section(run: Run, directory: Path, saved: Sequence[Path] | None = None) -> Path:
-    """Save the run's figures and its section as ``<directory>/<run id>.md``; return the latter.
+def write_section(run: Run, directory: Path, saved: Sequence[Path]) -> Path:
+    """Write the section of a run as ``<directory>/<run id>.md``; return that.
 
-    Figures that are ``saved`` already are linked as they are. Otherwise they go to
-    ``<directory>/<run id>/``, or beside the section where the directory is the run's own already.
-    Links are relative, so that the folder can be moved or committed as a whole.
+    Figures that are ``saved`` are linked as they are, relatively, so that the folder can be moved
+    or committed as a whole.
     """
     directory.mkdir(parents=True, exist_ok=True)
-    if saved is None:
-        own = directory if directory.name == run.run_id else directory / run.run_id
-        saved = save_all(run, own)
     path = directory / f"{run.run_id}.md"
     write_whole(path, section_text(run, figures_of(run, saved, directory)).encode())
     return path

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from perflab.analysis.treatments.between_runs import compare_runs
 from perflab.analysis.treatments.evaluation import not_asked
 from perflab.display import Shown, html_list
 from perflab.recordings import Run
 from perflab.recordings.tables import NOT_JUDGED
 from perflab.reports.findings import readable_findings, readable_summary
-from perflab.reports.numbers import MISSING, cell_text, is_numeric
+from perflab.reports.numbers import MISSING, cell_text, estimate, is_numeric, p_value
 from perflab.reports.verdicts import broken, shown_verdicts
 
 # So many treatments stand side by side; more stand one below the other.
 MOST_ACROSS = 8
 STATES = ("valid", "invalid", "failed")
 TREATMENT, CPU = "treatment", "CPU"
+COMPARED = ("treatment", "response", "B / A [95%]", "runs", "trials", "p, adjusted", "verdict")
+COLORS = {"worse": "#c0392b", "better": "#2e7d32"}
 
 
 def shown_findings(run: Run) -> Shown:
@@ -68,6 +71,37 @@ def _trials(row: Mapping[Any, Any]) -> str:
         return f"{row[NOT_JUDGED]}, {NOT_JUDGED}"
     counts = [int(str(row[state]).replace(",", "")) for state in STATES]
     return f"{counts[0]} of {sum(counts)} valid"
+
+
+def shown_comparison(a: Sequence[Run], b: Sequence[Run]) -> Shown:
+    """Return ratios B / A with verdicts; or, below an empty table, why there are none."""
+    found = compare_runs(a, b)
+    text = comparison_text(found.table)
+    notes = [
+        f"{name}: {', '.join(run.run_id for run in side)}"
+        for name, side in zip("AB", (a, b), strict=True)
+    ]
+    if found.obstacles:
+        notes += ["They are not comparable:", *found.obstacles]
+    right = frozenset(text.columns[2:6])
+    return Shown(found.table, text, right, notes=[*notes, *found.notes], marks=COLORS)
+
+
+def comparison_text(found: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of a comparison of runs or treatments as text."""
+    rows = [
+        (
+            row["treatment"],
+            row["response"],
+            estimate(row["ratio"], row["low"], row["high"]),
+            f"{row['runs_a']}, {row['runs_b']}",
+            f"{row['trials_a']}, {row['trials_b']}",
+            p_value(row["p_adjusted"]),
+            row["verdict"],
+        )
+        for row in found.to_dict("records")
+    ]
+    return pd.DataFrame(rows, columns=list(COMPARED), dtype=object)
 
 
 def shown_table(table: pd.DataFrame) -> Shown:

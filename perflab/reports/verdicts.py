@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-from rich.table import Table
-from rich.text import Text
 
 from perflab.analysis.treatments.verdict import Outcome
 from perflab.display import Shown
 from perflab.recordings import Run
 from perflab.reports.findings import ADJUSTED, columns, readable_findings, reading_notes
-from perflab.reports.markdown import to_markdown
 from perflab.reports.numbers import MISSING
 
-__all__ = ["shown_verdicts", "to_markdown", "to_terminal", "verdict_table"]
+if TYPE_CHECKING:
+    from rich.table import Table
 
 # Claims of one run are a family: a table of several runs holds several.
 OF_ITS_RUN = "p, adjusted for its run's claims"
@@ -111,7 +109,7 @@ def _achieved(row: Mapping[Any, Any]) -> list[str]:
 
 def _left_out(row: Mapping[Any, Any]) -> list[str]:
     """Return why there is no number, or none from some blocks."""
-    told = str(row.get("left out", MISSING))
+    told = str(row["left out"])
     return [] if told == MISSING else [told]
 
 
@@ -128,6 +126,9 @@ def _decision(decision: str) -> list[str]:
 
 def to_terminal(table: pd.DataFrame, title: str = "Verdicts") -> Table:
     """Return a :func:`verdict_table` as a rich table that any width fits, verdicts coloured."""
+    from rich.table import Table
+    from rich.text import Text
+
     caption = "\n".join(reading_notes(table))
     drawn = Table(
         title=title, title_justify="left", box=None, padding=(0, 2, 1, 0),

@@ -2,13 +2,12 @@
 
 Edited: the digest in the file is no longer that of the file, or that of a region's begin mark no
 longer that of what stands in the region. Stale: the run is here, and drawing it again gives
-something else; or the table beside is not the one that was drawn. Orphaned: a figure without its
-table, a table without a figure, an image that a document names and that is not there.
+something else; or the table beside is not the one that was drawn. Orphaned: the table is gone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -20,8 +19,7 @@ from perflab.figures.stamp import NO_TABLE, stamp_of, table_digest
 from perflab.figures.style import style_of
 from perflab.paths import runs_dir
 from perflab.recordings import Run, open_run
-from perflab.reports.linked import links_of
-from perflab.reports.marked_regions import MARKDOWN, regions
+from perflab.reports.marked_regions import regions
 from perflab.reports.pictures import views_of
 
 EDITED, STALE, ORPHANED = "edited", "stale", "orphaned"
@@ -49,13 +47,8 @@ class Verified:
         return self.state in FINDINGS
 
 
-def verify(paths: Sequence[Path], documents: Sequence[Path] = ()) -> list[Verified]:
-    """Check every figure, table and document under ``paths``.
-
-    Parameters
-    ----------
-    documents : sequence of path
-        Further documents whose links tell that a table stands for itself.
+def verify(paths: Sequence[Path]) -> list[Verified]:
+    """Check every figure, its table, and every document under ``paths``.
 
     Raises
     ------
@@ -65,13 +58,7 @@ def verify(paths: Sequence[Path], documents: Sequence[Path] = ()) -> list[Verifi
     files = _files(paths)
     figures = [path for path in files if path.suffix in PICTURES]
     texts = [path for path in files if path.suffix == ".md"]
-    drawn = {figure: _table_of(figure) for figure in figures}
-    links = {link for text in (*texts, *documents) for link in links_of(text)}
-    own = [_figure(figure, drawn[figure]) for figure in figures]
-    ours = {each.path.parent for each in own if each.state != FOREIGN}
-    tables = {path for path in files if path.suffix == ".csv" and path.parent in ours}
-    told = [*_broken(texts), *_edited(texts)]
-    return [*own, *_lonely(tables, drawn.values(), links), *told]
+    return [*(_figure(figure, _table_of(figure)) for figure in figures), *_edited(texts)]
 
 
 def _files(paths: Sequence[Path]) -> list[Path]:
@@ -152,26 +139,11 @@ def _opened(name: str, root: Path) -> Run | None:
     return open_run(name, root) if (root / name / "run.json").exists() else None
 
 
-def _lonely(tables: set[Path], drawn: Iterable[Path], linked: set[Path]) -> Iterator[Verified]:
-    for table in sorted(tables - set(drawn)):
-        if table.resolve() in linked:
-            yield Verified(table, ONLY_EDITS, "a table that a document links; no figure is of it")
-        else:
-            yield Verified(table, ORPHANED, "no figure beside it is drawn from it")
-
-
-def _broken(texts: Sequence[Path]) -> Iterator[Verified]:
-    for text in texts:
-        for link in links_of(text):
-            if link.suffix in (*PICTURES, ".csv") and not link.exists():
-                yield Verified(text, ORPHANED, f"it names {link.name}, which is not there")
-
-
 def _edited(texts: Sequence[Path]) -> Iterator[Verified]:
     for text in texts:
         content = text.read_bytes().decode("utf-8", "surrogateescape")
         try:
-            edited = [each.name for each in regions(content, MARKDOWN) if each.is_edited()]
+            edited = [each.name for each in regions(content) if each.is_edited()]
         except ExportRefused as error:
             yield Verified(text, EDITED, str(error))
             continue

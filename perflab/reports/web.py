@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from markdown_it import MarkdownIt
@@ -36,29 +36,31 @@ section+section{border-top:2px solid var(--line);margin-top:3rem}
 """
 
 
-def section_html(text: str, pictures: Mapping[str, bytes]) -> str:
-    """Return the HTML of a section's Markdown with its pictures inside.
+def page(title: str, sections: Iterable[tuple[str, Mapping[str, bytes]]]) -> str:
+    """Return a page of sections in Markdown, with their pictures inside.
 
     Parameters
     ----------
-    pictures : mapping
-        Links of pictures to their bytes; a picture that is not among them becomes its text.
+    sections : iterable of (str, mapping)
+        Each with the bytes of its pictures by their links; a picture that is not among them becomes
+        its text.
     """
+    body = "".join(section_html(text, pictures) for text, pictures in sections)
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{html.escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
+        f"{body}</body>\n</html>\n"
+    )
+
+
+def section_html(text: str, pictures: Mapping[str, bytes]) -> str:
+    """Return the HTML of a section."""
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
     parser.add_render_rule("image", _image(pictures))
     parser.add_render_rule("table_open", _wrapped("<div class='table'><table>\n"))
     parser.add_render_rule("table_close", _wrapped("</table></div>\n"))
     return f"<section>\n{parser.render(text)}</section>\n"
-
-
-def whole_page(title: str) -> tuple[str, str]:
-    """Return what stands before and after the sections of a page."""
-    head = (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{html.escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
-    )
-    return head, "</body>\n</html>\n"
 
 
 def _image(pictures: Mapping[str, bytes]) -> Any:

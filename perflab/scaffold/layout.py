@@ -16,7 +16,7 @@ from typing import Any
 
 from perflab import systems, user_file
 from perflab.errors import ParameterError
-from perflab.paths import foreign_dirs, notebook_file
+from perflab.paths import notebook_file
 from perflab.stacks.spec import service_names
 
 ALLOWED = re.compile(r"[a-z][a-z0-9_]{0,39}")
@@ -35,23 +35,16 @@ class Laid:
     made: Path | None
 
 
-@dataclass(frozen=True)
-class _Where:
-    folder: Path
-    toml: Path | None = None
-    named: str = ""
-
-
-def lay_out(name: str, to: str = "") -> Laid:
+def lay_out(name: str) -> Laid:
     """Write a system folder with an experiment, a notebook, an example of a service and a test.
+
+    It goes to the first folder that ``perflab.toml`` names, else to ``perflab_experiments`` here,
+    which a new ``perflab.toml`` then names.
 
     Parameters
     ----------
     name : str
         Of the experiment; its system, service and stack are named like it.
-    to : str
-        The folder that gets it; by default the first one that ``perflab.toml`` names, else
-        ``perflab_experiments`` here, which a new ``perflab.toml`` will name.
 
     Raises
     ------
@@ -59,8 +52,9 @@ def lay_out(name: str, to: str = "") -> Laid:
         Every problem; nothing was written.
     """
     problems = problems_with(name)
-    where = _where(to, Path.cwd(), problems)
-    home = where.folder / name
+    named = user_file.folders()
+    home = (named[0] if named else Path.cwd() / user_file.DEFAULT) / name
+    made = None if named else Path.cwd() / user_file.NAME
     if not problems and os.path.lexists(home):
         problems.append(f"{home} is there already; choose another name, or move it away")
     if problems:
@@ -68,11 +62,11 @@ def lay_out(name: str, to: str = "") -> Laid:
     files = dict(_files(resources.files(__package__) / "templates", PurePosixPath(), name))
     try:
         _write(home, files)
-        if where.toml is not None:
-            where.toml.write_text(user_file.text(where.named), encoding="utf-8")
+        if made is not None:
+            made.write_text(user_file.text(), encoding="utf-8")
     except OSError as error:
         raise ParameterError("perflab new experiment", [f"{home}: {error}"]) from None
-    return Laid(home, tuple(home / place for place in files), where.toml)
+    return Laid(home, tuple(home / place for place in files), made)
 
 
 def problems_with(name: str) -> list[str]:
@@ -100,28 +94,6 @@ def _taken(name: str) -> Iterator[str]:
     # It is imported as perflab.systems.<name>, and would hide what is there.
     if hasattr(systems, name):
         yield "the package perflab.systems itself"
-
-
-def _where(to: str, here: Path, problems: list[str]) -> _Where:
-    file, known = user_file.found(here), foreign_dirs()
-    if not to:
-        named = user_file.folders(here)
-        if named:
-            return _Where(named[0])
-        to = user_file.DEFAULT
-    folder = (here / Path(to).expanduser()).resolve()
-    if folder.exists() and not folder.is_dir():
-        problems.append(f"--to {folder} is no folder")
-    if folder in known:
-        return _Where(folder)
-    if file is not None:
-        problems.append(
-            f"--to {folder}: {file} does not name it, so nothing there would be found; add it to "
-            "its folders first, or leave --to out"
-        )
-        return _Where(folder)
-    named_as = str(folder.relative_to(here)) if folder.is_relative_to(here) else str(folder)
-    return _Where(folder, here / user_file.NAME, named_as)
 
 
 def _files(

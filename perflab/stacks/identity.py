@@ -8,13 +8,22 @@ from collections.abc import Mapping
 from pathlib import Path
 
 
-def content_hash(folder: Path) -> str:
-    """Return a short hash over a folder's files; the identity of what is made from it."""
+def content_hash(*folders: Path) -> str:
+    """Return a short hash over the files of folders; the identity of what is made from them."""
     digest = hashlib.sha256()
-    for path in sorted(folder.rglob("*")):
-        if path.is_file() and "__pycache__" not in path.parts:
+    for folder in folders:
+        for path in files_of(folder):
             digest.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:12]
+
+
+def files_of(folder: Path) -> list[Path]:
+    """Return the files below a folder, sorted, without those that Python compiled."""
+    return [
+        path
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and "__pycache__" not in path.parts
+    ]
 
 
 def plain(versions: Mapping[str, str]) -> dict[str, str]:

@@ -15,7 +15,7 @@ from docker.errors import APIError, BuildError, ContainerError, ImageNotFound
 from perflab.errors import ImageError
 from perflab.paths import project_root
 from perflab.stacks import compiled
-from perflab.stacks.identity import content_hash, plain
+from perflab.stacks.identity import content_hash, files_of, plain
 from perflab.stacks.labels import PROJECT
 from perflab.stacks.patience import Interrupted, never, patiently, run_command
 from perflab.stacks.spec import ServiceSpec
@@ -55,7 +55,7 @@ def ensure(
     """
     if spec.docker.image:
         return spec.docker.image, _there(client, spec)
-    tag = f"perflab/{spec.name}:{content_hash(spec.folder)}"
+    tag = f"perflab/{spec.name}:{content_hash(*spec.sources)}"
     try:
         return tag, str(client.images.get(tag).id)
     except ImageNotFound:
@@ -186,16 +186,16 @@ def ca_bundle() -> Path | None:
 def _context(spec: ServiceSpec) -> io.BytesIO:
     """Return the build context as a tar in memory, the CA bundle included when configured.
 
-    ``compile.sh`` is in it where the service says how it is compiled.
+    ``compile.sh`` is in it where the service says how it is compiled, and ``common/`` where it
+    asks for what services share.
     """
-    folder = spec.folder
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
         if spec.compile:
             _add_bytes(archive, COMPILE_SCRIPT, compiled.script(spec).encode())
-        for path in sorted(folder.rglob("*")):
-            if path.is_file() and "__pycache__" not in path.parts:
-                archive.add(path, arcname=str(path.relative_to(folder)))
+        for folder, within in zip(spec.sources, ("", "common"), strict=False):
+            for path in files_of(folder):
+                archive.add(path, arcname=str(within / path.relative_to(folder)))
         _add_bytes(archive, "ca/.keep", b"")
         bundle = ca_bundle()
         if bundle:

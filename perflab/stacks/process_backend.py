@@ -71,7 +71,7 @@ class ProcessBackend:
 
         if spec.process.prepare:
             made(self._artifacts(spec), make)
-        return content_hash(spec.folder)
+        return content_hash(*spec.sources)
 
     def _prepare_into(
         self,
@@ -142,7 +142,7 @@ class ProcessBackend:
         return stack_folders.make_stack(stack) / f"{service}.log"
 
     def _artifacts(self, spec: ServiceSpec) -> Path:
-        return self.artifacts / f"{spec.name}-{content_hash(spec.folder)}"
+        return self.artifacts / f"{spec.name}-{content_hash(*spec.sources)}"
 
     def _environment(self, spec: ServiceSpec) -> Environment:
         return environments.environment(spec, self.environments)
@@ -163,6 +163,7 @@ class ProcessBackend:
         values = launch.placeholders() | {
             "python": self._environment(launch.spec).python,
             "source": source,
+            "common": launch.spec.common,
             "data": data,
             **{name: data / file for name, file in SECRET_FILES.items()},
             "artifacts": self._artifacts(launch.spec),

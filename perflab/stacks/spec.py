@@ -227,7 +227,20 @@ class ServiceSpec(_Frozen):
     @property
     def takes_secret(self) -> bool:
         """Whether the service reads the stack's password, from the file that it is told of."""
-        return any("{secret_file}" in text for text in [*self.command, *self.environment.values()])
+        return self._asks_for("{secret_file}")
+
+    @property
+    def common(self) -> Path:
+        """Return the folder beside it of what several services share, called ``{common}``."""
+        return self.folder.with_name("common")
+
+    @property
+    def sources(self) -> list[Path]:
+        """Return the folders that make the service what it is: its own, and what it shares."""
+        return [self.folder, self.common] if self._asks_for("{common}") else [self.folder]
+
+    def _asks_for(self, placeholder: str) -> bool:
+        return any(placeholder in text for text in [*self.command, *self.environment.values()])
 
     def resolve(self, given: Mapping[str, Value]) -> dict[str, Value]:
         """Return every setting's value, defaults filled in.

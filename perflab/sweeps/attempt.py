@@ -143,7 +143,7 @@ def _result(done: Executed) -> dict[str, Any]:
     return {
         "done": True,
         "notebook": str(done.notebook),
-        "figures": tuple(str(path) for path in done.saved(".svg")),
+        "figures": tuple(str(path) for path in done.figures()),
         "valid_trials": len(run.valid_trials()),
         "trials": int((~trials["superseded"].astype(bool)).sum()),
         "verdicts": tuple(tuple(map(str, row)) for row in rows.to_numpy()),

@@ -15,8 +15,8 @@ from perflab import errors
 from perflab.errors import ConductorLost, PerflabError, RunInterrupted
 from perflab.host.processes import how_it_ended
 from perflab.paths import foreign_environment, project_root
-from perflab.trials.conductor import Order
 from perflab.trials.events import Event, Failed, Note, RunBegun, parse
+from perflab.trials.plan import Order
 
 ORDERLY_END_S = 45.0
 

@@ -13,9 +13,6 @@ import threading
 import time
 from contextlib import ExitStack
 from dataclasses import replace
-from pathlib import Path
-
-from pydantic import BaseModel
 
 from perflab.errors import HostBusy, PerflabError
 from perflab.host import facts
@@ -43,22 +40,12 @@ from perflab.stacks.spec import load_service
 from perflab.trials import choosing
 from perflab.trials.designs import Design
 from perflab.trials.events import Event, Failed, Finished, Note, RunBegun
-from perflab.trials.plan import RunPlan
+from perflab.trials.plan import Order, RunPlan
 from perflab.trials.recorded import treatment_records
 from perflab.trials.session import Remaining, Session, state_of
 from perflab.trials.trial import Bench
 
 ASKER_GONE = "the program that asked for it is gone"
-
-
-class Order(BaseModel):
-    """What the conductor is asked to do: a new run of ``plan``, or the rest of ``resume``."""
-
-    plan: RunPlan
-    backend: str = "auto"
-    runs: Path
-    resume: Path | None = None
-    wait_s: float = 0.0
 
 
 class Conductor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -145,3 +146,13 @@ class RunPlan(BaseModel):
             ]
             for block in range(self.blocks)
         ]
+
+
+class Order(BaseModel):
+    """What the conductor is asked to do: a new run of ``plan``, or the rest of ``resume``."""
+
+    plan: RunPlan
+    backend: str = "auto"
+    runs: Path
+    resume: Path | None = None
+    wait_s: float = 0.0

@@ -30,7 +30,7 @@ def prediction_cpu_us(predict: runtimes.Predict, features: list[float]) -> float
 
 
 if __name__ == "__main__":
-    artifacts, name = Path(os.environ["ARTIFACTS"]), os.environ["INFERENCE_RUNTIME"]
+    artifacts, name = Path(os.environ["INFERENCE_ARTIFACTS"]), os.environ["INFERENCE_RUNTIME"]
     example = json.loads((artifacts / "example.json").read_text())["features"]
     told = building.facts(artifacts) if name == "compiled" else {}
     cost_us = prediction_cpu_us(runtimes.load(name, artifacts), example)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from perflab.cli.completing import several_run_references
 from tests.cli.conftest import Tell
 from tests.synthetic import ON_AND_OFF, Planted, write_run
 
@@ -60,14 +59,11 @@ def test_a_regression_over_three_runs_a_side_fails_a_pipeline_and_an_improvement
     perflab(three, "compare", a, b, "--fail-on", "2")
 
 
-def test_one_run_each_fails_no_pipeline_unless_it_is_asked_to(perflab: Type, data: Path) -> None:
+def test_one_run_each_fails_no_pipeline(perflab: Type, data: Path) -> None:
     text = perflab(data, "compare", "first", "slower", "--fail-on", "1.1", code=5)
     assert "differs, one run each" in text
     assert "it needs 3 runs a side, here are 1 and 1" in text
     assert "perflab compare A1,A2,A3 B1,B2,B3 --fail-on 1.1" in text
-    words = ("--fail-on", "1.1", "--one-run-each")
-    assert "responses are worse" in perflab(data, "compare", "first", "slower", *words, code=3)
-    perflab(data, "compare", "slower", "first", *words)
     # A run with itself is no comparison, whatever is asked of it.
     perflab(data, "compare", "first", "first", "--fail-on", "1.1", code=4)
 
@@ -80,15 +76,6 @@ def test_json_says_the_same_to_programs(perflab: Type, data: Path, three: Path) 
     assert words["notes"]
     few = json.loads(perflab(data, "compare", "first", "slower", "--json"))
     assert few["enough_runs"] is False
-
-
-def test_a_list_of_runs_is_completed_item_by_item(
-    three: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PERFLAB_RUNS", str(three / "runs"))
-    assert several_run_references("a1") == ["a1"]
-    assert several_run_references("a1,a") == ["a1,a2", "a1,a0"]
-    assert "latest" in several_run_references("")
 
 
 def test_a_comma_without_a_run_is_named(perflab: Type, three: Path) -> None:
@@ -116,10 +103,6 @@ def test_verdicts_are_of_one_run_of_each_experiment_and_say_which_it_superseded(
     assert "taken instead of tiny, which has only 1 complete block" in text
     assert "first, which has 6 complete blocks as well, and is older" in text
     assert "sync_vs_async" in text
-    shown = perflab(data, "claims", "--markdown")
-    assert "| experiment |" in shown
-    assert "| slower |" in shown
-    assert "| first |" not in shown
     assert "docker or process" in perflab(
         data, "claims", "--verdicts", "--backend", "podman", code=1
     )

@@ -30,7 +30,6 @@ def test_figures_have_the_names_of_their_views_and_say_what_to_paste(
     files = [f"{name}{end}" for name in names for end in ("-dark.pdf", "-dark.svg", ".csv")]
     assert sorted(path.name for path in Path("doc/img").iterdir()) == files
     assert "](<doc/img/throughput-dark.svg>)" in text
-    assert r"\includegraphics[width=\textwidth]{doc/img/throughput-dark.pdf}" in text
     assert "n = 2 valid trials per treatment" in text
     text, _ = perflab(runs, "export", "--verify", "doc")
     assert "4 checked: 4 as drawn" in text
@@ -53,7 +52,7 @@ def test_a_column_of_a_journal_gets_files_and_snippets_of_its_own(
     assert sorted(path.name for path in Path("img").iterdir()) == [
         "throughput-column.pdf", "throughput.csv",
     ]  # fmt: skip
-    assert r"\includegraphics[width=\columnwidth]{img/throughput-column.pdf}" in text
+    assert "](<img/throughput-column.pdf>)" in text
     assert "Every point is one trial" in " ".join(text.split())
     text, _ = perflab(runs, "export", "--verify", "img")
     assert "1 checked: 1 as drawn" in text

@@ -44,12 +44,3 @@ def test_every_example_is_read_by_the_command_s_own_parser(called: str) -> None:
         given = len(called.split()) + 1
         assert words[:given] == ["perflab", *called.split()], example
         command.make_context(called, words[given:])
-
-
-def test_an_example_with_an_option_that_is_not_there_would_be_found() -> None:
-    with pytest.raises(BaseException, match="No such option"):
-        EVERY["stack down"].make_context("down", ["--every"])
-
-
-def test_groups_and_commands_are_all_that_completion_offers() -> None:
-    assert {"new experiment", "doctor", "run", "load"} <= set(EVERY)

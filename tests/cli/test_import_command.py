@@ -33,31 +33,17 @@ def by_treatment(run: Run) -> dict[str, list[str]]:
     ("words", "wanted"),
     [
         ("wrk-1.txt wrk-2.txt", {"imported": ["wrk-1.txt", "wrk-2.txt"]}),
-        ("wrk-1.txt wrk-2.txt --tool wrk --treatment a", {"a": ["wrk-1.txt", "wrk-2.txt"]}),
         (
-            "--tool wrk --treatment a wrk-1.txt wrk-2.txt --treatment b wrk-3.txt",
-            {"a": ["wrk-1.txt", "wrk-2.txt"], "b": ["wrk-3.txt"]},
-        ),
-        (
-            "--treatment=a wrk-1.txt --treatment b wrk-3.txt --tool=wrk --treatment a -- wrk-2.txt",
+            "a=wrk-1.txt b=wrk-3.txt a=wrk-2.txt",
             {"a": ["wrk-1.txt", "wrk-2.txt"], "b": ["wrk-3.txt"]},
         ),
     ],
 )
-def test_a_treatment_names_the_files_after_it(
+def test_a_file_may_name_its_treatment(
     perflab: Tell, tmp_path: Path, words: str, wanted: dict[str, list[str]]
 ) -> None:
     perflab(tmp_path, "import", *words.split())
     assert by_treatment(newest(tmp_path)) == wanted
-
-
-def test_a_file_before_the_first_of_several_treatments_is_refused(
-    perflab: Tell, tmp_path: Path
-) -> None:
-    words = "wrk-1.txt --treatment a wrk-2.txt --treatment b wrk-3.txt"
-    _, said = perflab(tmp_path, "import", *words.split(), code=1)
-    assert "wrk-1.txt stands before the first --treatment" in said
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_it_says_what_it_guessed_what_is_missing_and_who_corrects(
@@ -79,7 +65,7 @@ def test_the_name_of_an_experiment_of_the_lab_is_refused(perflab: Tell, tmp_path
 
 
 def test_treatments_are_shown_and_compared_with_n(perflab: Tell, tmp_path: Path) -> None:
-    words = "--treatment a wrk-1.txt wrk-2.txt --treatment b wrk-3.txt wrk-4.txt"
+    words = "a=wrk-1.txt a=wrk-2.txt b=wrk-3.txt b=wrk-4.txt"
     perflab(tmp_path, "import", *words.split())
     told, _ = perflab(tmp_path, "show", COLUMNS="300")
     assert "not judged" in told
@@ -100,5 +86,5 @@ def test_treatments_are_shown_and_compared_with_n(perflab: Tell, tmp_path: Path)
 
 def test_runs_lists_imported_ones_without_a_valid_trial(perflab: Tell, tmp_path: Path) -> None:
     perflab(tmp_path, "import", "wrk-1.txt", "wrk-2.txt")
-    (run,) = json.loads(perflab(tmp_path, "runs", "--backend", "imported", "--json")[0])
+    (run,) = json.loads(perflab(tmp_path, "runs", "--json")[0])
     assert run["trials"] == {"valid": 0, "invalid": 0, "failed": 0, "not judged": 2}

@@ -20,17 +20,8 @@ import perflab as perflab_package
 from perflab.errors import LoadError, TargetRefused
 from perflab.load.columns import frame
 from perflab.paths import project_root
-from tests.load.processes import a_certificate, served
+from tests.load.processes import served
 
-TLS_SERVER = """
-import http.server, ssl, sys
-server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler)
-context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-context.load_cert_chain(sys.argv[1])
-server.socket = context.wrap_socket(server.socket, server_side=True)
-print(server.server_address[1], flush=True)
-server.serve_forever()
-"""
 SERVER = project_root() / "tests" / "load" / "server.py"
 
 
@@ -113,29 +104,6 @@ def test_few_requests_have_no_p99() -> None:
     assert {"code": "server.failures", "side": "server", "text": text} in shown["reasons"]
 
 
-def test_unexpected_answers_are_told_by_their_status_line(server: tuple[str, int]) -> None:
-    out, _ = perflab(server[0], "--users", "2", "-n", "20", "--expect-status", "204", code=4)
-    assert "20 errors: 20 x status 200 (first: HTTP/1.1 200 OK, 12 bytes)" in out
-
-
-def test_a_certificate_that_is_not_trusted_is_told_in_the_words_of_tls(tmp_path: Path) -> None:
-    certificate = tmp_path / "own.pem"
-    certificate.write_text("".join(each.read_text() for each in a_certificate(tmp_path)))
-    child = subprocess.Popen(
-        [sys.executable, "-c", TLS_SERVER, str(certificate)], stdout=subprocess.PIPE
-    )
-    assert child.stdout is not None
-    try:
-        url = f"https://127.0.0.1:{int(child.stdout.readline())}/"
-        out, _ = perflab(url, "--users", "1", "-n", "5", code=4)
-    finally:
-        child.kill()
-        child.wait()
-        child.stdout.close()
-    assert "5 errors: 5 x tls (first:" in out
-    assert "certificate verify failed" in out
-
-
 def test_a_missed_objective_ends_with_the_status_of_a_missed_threshold(
     server: tuple[str, int],
 ) -> None:
@@ -188,16 +156,6 @@ def test_what_was_recorded_outlives_a_failure_to_sum_it_up(
     raw = Path(str(told.value).partition("kept in ")[2].partition(": a folder")[0])
     assert len(frame(raw / "0", 0)) == 50
     shutil.rmtree(raw.parent)
-
-
-def test_failures_stop_the_load_and_the_data_is_kept() -> None:
-    out, _ = perflab(
-        "http://127.0.0.1:9/", "--rate", "200", "-d", "20", "--stop-after-failures", "10", "--json",
-        code=4,
-    )  # fmt: skip
-    shown = json.loads(out)
-    assert 10 <= shown["requests"] < 400
-    assert "10 requests failed" in shown["stopped"]
 
 
 def test_streams_to_users_who_join_end_at_their_failures_and_the_record_tells_both_sides(
@@ -282,18 +240,3 @@ def test_a_notebook_sends_load_under_the_same_rules(server: tuple[str, int]) -> 
     assert (shown["requests"], shown["errors"], shown["failures"]) == (50, 0, [])
     with pytest.raises(TargetRefused, match="allow_targets"):
         perflab_package.send_load("http://example.org/", users=2, requests=50)
-
-
-@pytest.mark.alone
-def test_capacity_of_a_server_that_answers_one_at_a_time(server: tuple[str, int]) -> None:
-    out, progress = perflab(
-        server[0], "--users", "1", "-d", "0.5", "--find-capacity", "--objective", "p90<1ms",
-        "--json", code=None, codes=(99, 3),
-    )  # fmt: skip
-    found = json.loads(out)
-    assert found["low"] == 0
-    # Else the machine was so busy that the client was refused, and that is told.
-    assert found["limit"] == "server" or found["probes"][-1]["faults"]
-    assert "p90" in progress
-    _, error = perflab(server[0], "--users", "1", "--find-capacity", code=1)
-    assert "needs an --objective" in error

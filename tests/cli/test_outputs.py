@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -69,12 +68,6 @@ def test_the_command_line_needs_neither_home_nor_path(missing: tuple[str, ...]) 
 
 
 SAYS = "from perflab.cli import outputs\nwith outputs.usable(): print('\\u2013 \\u03c1 \\u221e')"
-IN_UTF8 = (
-    "import pathlib, sys\nfrom perflab.cli import outputs\noutputs.speak_utf8()\n"
-    "with outputs.usable():\n"
-    "    pathlib.Path(sys.argv[1]).write_text('\\u03c1'); print('\\u03c1')"
-)
-OLD_TERMINAL = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 
 
 def test_letters_that_the_terminal_lacks_become_question_marks() -> None:
@@ -85,17 +78,3 @@ def test_letters_that_the_terminal_lacks_become_question_marks() -> None:
         text=True,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "? ? ?\n", "")
-
-
-def test_in_another_locale_files_are_utf8_and_the_terminal_gets_what_it_can(tmp_path: Path) -> None:
-    script = tmp_path / "script.py"
-    script.write_text(IN_UTF8)
-    done = subprocess.run(
-        [sys.executable, str(script), str(tmp_path / "file")],
-        env={name: value for name, value in os.environ.items() if name != "PYTHONIOENCODING"}
-        | OLD_TERMINAL,
-        capture_output=True,
-        text=True,
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "?\n", "")
-    assert (tmp_path / "file").read_text(encoding="utf-8") == "\u03c1"

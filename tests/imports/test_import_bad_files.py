@@ -138,14 +138,6 @@ def test_a_bad_file_after_good_ones_leaves_nothing_behind(tmp_path: Path) -> Non
         (Wanted({"a": [DATA / "wrk-1.txt"]}, experiment="../x"), "a name has letters"),
         (Wanted({"a": [DATA / "wrk-1.txt"]}, tool="wkr"), "did you mean 'wrk'"),
         (Wanted({"a": [DATA / "wrk-1.txt"]}, corrected=True), "says itself"),
-        (Wanted({"a": [DATA / "wrk-1.txt"]}, paired=True), "here is one"),
-        (
-            Wanted(
-                {"a": [DATA / "wrk-1.txt", DATA / "wrk-2.txt"], "b": [DATA / "wrk-3.txt"]},
-                paired=True,
-            ),
-            "a 2, b 1",
-        ),
         (Wanted({"a": [DATA / "wrk-1.txt"] * 2}), "the same as"),
     ],
 )

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from perflab.errors import ImportRefused
 from perflab.imports.formats import FORMATS, format_of
 from perflab.imports.reading import number, time_ms
-from perflab.imports.told import Told, share_name
+from perflab.imports.told import Told
 from tests.examples import examples
 
 DATA = Path(__file__).parent / "data"
@@ -124,11 +124,6 @@ def test_wrk_times_of_every_unit_become_ms(tmp_path: Path) -> None:
         assert told(path).times_ms["p99"] == pytest.approx(wanted)
 
 
-def test_a_tool_says_what_it_does_about_coordinated_omission() -> None:
-    assert all(each.omission.endswith((".", ")")) and len(each.omission) > 30 for each in FORMATS)
-    assert "--latency-correction" in format_of(DATA / "oha-1.json").omission
-
-
 @settings(max_examples=examples(200), deadline=None)
 @given(st.floats(0, 1e9), st.sampled_from(sorted(MS)), st.integers(0, 6))
 def test_a_time_with_its_unit_is_read_back(value: float, unit: str, digits: int) -> None:
@@ -174,9 +169,3 @@ def test_any_bytes_are_refused_as_the_output_of_any_tool(content: bytes, tmp_pat
     for form in FORMATS:
         with pytest.raises(ImportRefused):
             form.reads(path)
-
-
-def test_names_of_percentiles_fit_columns() -> None:
-    assert [share_name(each) for each in (50, 99.0, 99.9, 99.999)] == [
-        "p50", "p99", "p99_9", "p99_999",
-    ]  # fmt: skip

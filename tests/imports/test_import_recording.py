@@ -6,7 +6,6 @@ import json
 import math
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from perflab.analysis.methods.two_samples import unpaired
@@ -15,16 +14,16 @@ from perflab.analysis.treatments.imported_sides import against_first, compare_tr
 from perflab.chosen_runs import judged_runs
 from perflab.errors import ParameterError
 from perflab.imports import Wanted, import_files
-from perflab.recordings import Run, open_run
+from perflab.recordings import Run
 from tests.synthetic import write_run
 
 DATA = Path(__file__).parent / "data"
 
 
-def imported(root: Path, paired: bool = False, **groups: str) -> Run:
+def imported(root: Path, **groups: str) -> Run:
     """Import files, given as words by treatment."""
     files = {name: [DATA / each for each in own.split()] for name, own in groups.items()}
-    return import_files(Wanted(files, paired=paired), root)
+    return import_files(Wanted(files), root)
 
 
 def wrk(folder: Path, name: str, mean_ms: float) -> Path:
@@ -99,22 +98,6 @@ def test_treatments_are_compared_unpaired_with_n_loads_a_side(tmp_path: Path) ->
     assert against_first(run)["treatment"].eq("b / a").all()
 
 
-def test_pairs_are_compared_only_where_it_was_said_so(tmp_path: Path) -> None:
-    drift = [1.0, 1.6, 2.4, 3.1, 4.4, 6.0, 8.0, 9.5, 11.0]
-    a = [wrk(tmp_path, f"a{n}", 10 * each) for n, each in enumerate(drift)]
-    b = [wrk(tmp_path, f"b{n}", 12 * each + n * 0.1) for n, each in enumerate(drift)]
-    runs = tmp_path / "runs"
-    one, other = (
-        compare_treatments(
-            import_files(Wanted({"a": a, "b": b}, paired=paired), runs), "a", "b"
-        ).table.set_index("response")
-        for paired in (True, False)
-    )
-    assert one.at["told_service_mean_ms", "verdict"] == "differs, 9 pairs"
-    assert np.isclose(one.at["told_service_mean_ms", "ratio"], 1.2, atol=0.05)
-    assert other.at["told_service_mean_ms", "verdict"] == "unclear"
-
-
 def test_the_labs_own_treatments_are_not_compared_unpaired(tmp_path: Path) -> None:
     run = write_run(tmp_path, blocks=2, requests=60)
     names = [each.name for each in run.record.treatments]
@@ -146,12 +129,3 @@ def test_verdicts_are_taken_from_no_imported_run(
     imported(tmp_path, a="wrk-1.txt")
     own = write_run(tmp_path, blocks=2, requests=60)
     assert [each.run.run_id for each in judged_runs()] == [own.run_id]
-
-
-def test_the_record_says_which_files_it_is_of(tmp_path: Path) -> None:
-    run = imported(tmp_path, a="locust-1_stats.csv locust-2_stats.csv")
-    assert len(run.trials()) == 2
-    files = run.record.notes["import"]["files"]
-    assert [each["name"] for each in files.values()] == ["locust-1_stats.csv", "locust-2_stats.csv"]
-    assert all(len(each["sha256"]) == 64 for each in files.values())
-    assert open_run(run.run_id, tmp_path).record == run.record

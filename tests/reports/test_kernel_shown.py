@@ -6,8 +6,8 @@ from pathlib import Path
 
 from perflab.analysis.trials.moved import HOST, kernel_part
 from perflab.recordings import Run
-from perflab.reports.kernel import NOTE, readable_kernel
 from perflab.reports.section import section_text
+from perflab.reports.tables import NOTE, readable_kernel
 from tests.synthetic import ON_AND_OFF, write_run
 
 OFF = ON_AND_OFF[1]

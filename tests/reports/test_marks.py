@@ -7,15 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perflab.errors import ExportRefused
-from perflab.reports.marked_regions import HTML, MARKDOWN, TEX, filled, regions
+from perflab.reports.marked_regions import filled, regions
 
 BEGIN, END = "<!-- perflab:begin a -->\n", "<!-- perflab:end -->\n"
 # Any letters, and the pieces of what matters; no whole marks.
 PIECES = [
     "\n",
     "\r\n",
-    "~~~\n",
-    "```\n",
     "<!-- ",
     "perflab",
     " -->",
@@ -24,7 +22,15 @@ PIECES = [
     "\u2028",
     "é",
 ]
-TEXTS = st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=5)), max_size=12).map("".join)
+
+
+def texts(*more: str) -> st.SearchStrategy[str]:
+    """Return texts of any letters, and of what matters."""
+    pieces = st.one_of(st.sampled_from([*PIECES, *more]), st.text(max_size=5))
+    return st.lists(pieces, max_size=12).map("".join)
+
+
+TEXTS, WITH_FENCES = texts(), texts("~~~\n", "```\n")
 BODIES = st.lists(st.sampled_from(["one\n", "two\r\n", "\n", "| a |\n", "é"]), max_size=6).map(
     "".join
 )
@@ -32,7 +38,7 @@ BODIES = st.lists(st.sampled_from(["one\n", "two\r\n", "\n", "| a |\n", "é"]), 
 
 def outside(text: str) -> list[str]:
     """Return what is not in the region, nor its marks."""
-    (region,) = regions(text, HTML)
+    (region,) = regions(text)
     lines = text.split("\n")
     return [*lines[: region.first], "|", *lines[region.last + 1 :]]
 
@@ -44,24 +50,24 @@ def test_the_authors_text_stays_byte_for_byte_however_often_it_is_exported(
     before = before + "\n" if before else before
     text = f"{before}{BEGIN}{END}{after}"
     for body in bodies:
-        text = filled(text, {"a": body}, HTML)
+        text = filled(text, {"a": body})
         assert text.startswith(before)
         assert text.endswith(after)
         assert outside(text) == [*before.split("\n")[:-1], "|", *after.split("\n")]
-    assert filled(text, {"a": bodies[-1]}, HTML) == text
+    assert filled(text, {"a": bodies[-1]}) == text
 
 
-@given(TEXTS, BODIES, BODIES)
+@given(WITH_FENCES, BODIES, BODIES)
 def test_what_is_appended_once_is_found_again(text: str, first: str, second: str) -> None:
     try:
-        appended = filled(text, {"a": first}, MARKDOWN, append=True)
+        appended = filled(text, {"a": first}, append=True)
     except ExportRefused as error:
         assert "code block" in str(error)  # noqa: PT017  (the text ends within one)
         return
     assert appended.startswith(text)
-    again = filled(appended, {"a": second}, MARKDOWN, append=True)
+    again = filled(appended, {"a": second}, append=True)
     assert again.startswith(text)
-    assert len(regions(again, MARKDOWN)) == 1
+    assert len(regions(again)) == 1
 
 
 @pytest.mark.parametrize(
@@ -78,35 +84,29 @@ def test_what_is_appended_once_is_found_again(text: str, first: str, second: str
 )
 def test_damaged_nested_and_double_marks_are_refused(text: str, words: str) -> None:
     with pytest.raises(ExportRefused, match=words):
-        filled(text, {"a": "new"}, MARKDOWN, append=True)
+        filled(text, {"a": "new"}, append=True)
 
 
 def test_missing_marks_are_refused_unless_the_section_shall_be_appended() -> None:
     with pytest.raises(ExportRefused, match="there are no marks for 'a'"):
-        filled("my text\n", {"a": "new"}, MARKDOWN)
+        filled("my text\n", {"a": "new"})
 
 
 def test_a_region_edited_by_hand_is_refused_unless_it_may_be_lost() -> None:
-    text = filled("", {"a": "one\n"}, MARKDOWN, append=True)
+    text = filled("", {"a": "one\n"}, append=True)
     edited = text.replace("one", "mine")
     with pytest.raises(ExportRefused, match="edited by hand"):
-        filled(edited, {"a": "two\n"}, MARKDOWN)
-    assert "two" in filled(edited, {"a": "two\n"}, MARKDOWN, overwrite=True)
-    assert "two" in filled(text.replace("\n", "\r\n"), {"a": "two\n"}, MARKDOWN)
+        filled(edited, {"a": "two\n"})
+    assert "two" in filled(edited, {"a": "two\n"}, overwrite=True)
+    assert "two" in filled(text.replace("\n", "\r\n"), {"a": "two\n"})
 
 
 def test_marks_in_a_code_block_are_text() -> None:
     text = f"```\n{BEGIN}mine\n{END}```\n"
-    assert regions(text, MARKDOWN) == []
-    assert filled(text, {"a": "new"}, MARKDOWN, append=True).startswith(text)
+    assert regions(text) == []
+    assert filled(text, {"a": "new"}, append=True).startswith(text)
 
 
 def test_a_body_with_a_mark_in_it_is_refused() -> None:
     with pytest.raises(ExportRefused, match="looks like a mark"):
-        filled("", {"a": f"x\n{END}"}, MARKDOWN, append=True)
-
-
-def test_latex_has_comments_of_its_own() -> None:
-    text = filled("", {"a": "one\n"}, TEX, append=True)
-    assert text.startswith("% perflab:begin a ")
-    assert text.endswith("one\n% perflab:end\n")
+        filled("", {"a": f"x\n{END}"}, append=True)

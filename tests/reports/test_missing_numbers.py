@@ -5,9 +5,7 @@ from __future__ import annotations
 import html
 import re
 from io import StringIO
-from pathlib import Path
 
-import pandas as pd
 import pytest
 from rich.console import Console
 
@@ -65,9 +63,3 @@ def test_the_figure_says_why(run: Run) -> None:
     figure = picture(EFFECT, run)
     assert WHY in one_line(figure)
     assert not overlapping(figure)
-
-
-def test_a_table_that_was_made_before_reasons_is_shown_as_it_is(run: Run, tmp_path: Path) -> None:
-    verdict_table([run]).drop(columns="left out").to_csv(tmp_path / "old.csv", index=False)
-    console = Console(file=StringIO(), width=200)
-    console.print(to_terminal(pd.read_csv(tmp_path / "old.csv", keep_default_na=False)))

@@ -14,15 +14,13 @@ import pytest
 from rich.console import Console
 
 from perflab import laboratory
-from perflab.analysis.trials.decomposition import decompose, largest_phase, part_words
 from perflab.display import Lines, Shown
-from perflab.figures import TIME_BREAKDOWN, draw_view
 from perflab.recordings import Run, RunWriter
 from perflab.reports.findings import columns, readable_findings
 from perflab.reports.judged import claims_by_rule
 from perflab.reports.section import section_text
 from perflab.reports.shown import Saved
-from perflab.reports.verdicts import LOOKS, to_terminal, verdict_table
+from perflab.reports.verdicts import to_terminal, verdict_table
 from perflab.systems import experiment, names
 from perflab.systems.inference.experiments.synchronous_commit import SynchronousCommitParameters
 from tests.synthetic import ON_AND_OFF, Planted, contrast_of, variants, write_run
@@ -172,13 +170,6 @@ def test_numbers_lean_right_and_text_left() -> None:
     assert re.search(r'<td style="text-align: left;[^>]*>a{90}<', page)
 
 
-def test_findings_can_still_be_used_as_data(odd) -> None:
-    assert list(laboratory.findings(odd).table["verdict"]) == ["reproduced"]
-    assert laboratory.verdict(odd)[0].startswith("Reproduced: ")
-    assert str(laboratory.verdict(odd)).count("\n") == 0
-    assert isinstance(laboratory.bottlenecks(odd), tuple)
-
-
 def test_valid_trials_are_those_of_the_treatments_that_a_claim_compares(tmp_path) -> None:
     three = variants(3)
     contrasts = [contrast_of(three[1], three[0]), contrast_of(three[2], three[0])]
@@ -208,14 +199,6 @@ def test_saved_files_are_told_by_folder_and_name(tmp_path) -> None:
         assert "throughput.svg, .png, .csv" in text
         assert "section.md" in text
         assert "Path(" not in text
-
-
-def test_only_what_is_reproduced_is_green() -> None:
-    green = [outcome.value for outcome, look in LOOKS.items() if "green" in look.style]
-    assert green == ["reproduced"]
-    styles = {outcome.value: look.style for outcome, look in LOOKS.items()}
-    assert styles["not reproduced"] not in (styles["undecided"], styles["reproduced"])
-    assert styles["undecided"] == styles["not testable here"] == styles["set by the load"]
 
 
 def test_what_was_not_asked_and_cannot_be_tested_is_one_line(tmp_path) -> None:
@@ -258,15 +241,3 @@ def test_a_run_of_streams_shows_itself_too(tmp_path) -> None:
     assert "(no rows)" in repr(laboratory.findings(run))
     assert laboratory.bottlenecks(run) == ()
     assert not PYTHON.search(words_of(laboratory.bottlenecks(run)))
-
-
-def test_a_part_is_called_the_same_in_the_figure_and_in_the_sentence(odd) -> None:
-    figure = draw_view(TIME_BREAKDOWN, odd)
-    labels = {text.get_text() for legend in figure.legends for text in legend.get_texts()}
-    parts = set(decompose(odd.requests())["part"])
-    assert {part_words(part) for part in parts} <= labels
-    assert "rest of the application" in labels
-    table = decompose(odd.requests())
-    rest = table[table["part"] == "unaccounted app"]
-    name = str(rest["treatment"].iloc[0])
-    assert "is rest of the application" in largest_phase(rest, name)

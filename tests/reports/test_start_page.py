@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import perflab
-from perflab import laboratory, starting
+from perflab import starting
 from perflab.display import Shown
 from perflab.errors import ParameterError
 from perflab.load.summary_table import INVALID, VALID, LoadSummary
@@ -100,12 +100,6 @@ def test_runs_are_compared_by_name_and_shown_as_a_table(runs: Path) -> None:
         perflab.compare([], "20260101T0Z-e-a")
 
 
-def test_runs_that_are_not_comparable_say_why(runs: Path) -> None:
-    write_run(runs, blocks=2, requests=40, run_id="20260101T0Z-e-a")
-    write_run(runs, blocks=2, requests=40, run_id="20260101T0Z-e-b", experiment="sync_vs_async")
-    assert "not comparable" in perflab.compare("20260101T0Z-e-a", "20260101T0Z-e-b")._repr_html_()
-
-
 @pytest.mark.parametrize(("valid", "color"), [(True, VALID), (False, INVALID)])
 def test_a_load_shows_itself_as_the_command_prints_it_and_stays_a_dict(
     valid: bool, color: str, monkeypatch: pytest.MonkeyPatch
@@ -118,21 +112,3 @@ def test_a_load_shows_itself_as_the_command_prints_it_and_stays_a_dict(
     page = shown._repr_html_()
     assert "&lt;7&gt;\nline 2" in page
     assert color in page
-
-
-def test_of_runs_that_asked_the_same_only_those_that_could_be_chosen_are_read(
-    runs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for number, blocks in enumerate((3, 1, 2, 2)):
-        write_run(runs, blocks=blocks, requests=40, run_id=f"2026010{number}T0Z-e-{number}")
-    read: list[str] = []
-    trials = Run.trials
-
-    def counted(self: Run) -> object:
-        read.append(self.run_id)
-        return trials(self)
-
-    monkeypatch.setattr(Run, "trials", counted)
-    (chosen,) = laboratory.judged_runs()
-    assert chosen.run.run_id.endswith("-0")
-    assert set(read) == {"20260103T0Z-e-3", "20260100T0Z-e-0"}

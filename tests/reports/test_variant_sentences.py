@@ -29,12 +29,6 @@ def test_a_slower_variant_is_so_many_times_as_slow(tmp_path: Path) -> None:
     assert "times as slow on the mean as old (8 blocks)." in line
 
 
-def test_a_faster_variant_is_so_many_times_as_fast(tmp_path: Path) -> None:
-    line = told(tmp_path, 1.5, "mean_ms", blocks=8)
-    assert line.startswith("new is 1.")
-    assert "times as fast on the mean as old" in line
-
-
 def test_a_share_is_told_with_its_interval(tmp_path: Path) -> None:
     line = told(tmp_path, 0.8, blocks=10, noise=0.01)
     assert line.startswith("new has ")

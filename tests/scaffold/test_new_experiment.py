@@ -83,51 +83,31 @@ def test_its_notebook_runs_by_papermill_from_the_user_s_folder(here: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("name", "options", "expected"),
+    ("name", "expected"),
     [
-        ("Cart", {}, "cannot be the name of a module"),
-        ("class", {}, "cannot be the name of a module"),
-        ("../cart", {}, "cannot be the name of a module"),
-        ("synchronous_commit", {}, "taken by an experiment"),
-        ("chat", {}, "taken by a system"),
-        ("echo", {}, "taken by a service"),
-        ("responses", {}, "perflab.systems itself"),
-        ("there", {}, "is there already"),
-        ("cart", {"to": "file"}, "is no folder"),
+        ("Cart", "cannot be the name of a module"),
+        ("class", "cannot be the name of a module"),
+        ("../cart", "cannot be the name of a module"),
+        ("synchronous_commit", "taken by an experiment"),
+        ("chat", "taken by a system"),
+        ("echo", "taken by a service"),
+        ("responses", "perflab.systems itself"),
+        ("there", "is there already"),
     ],
 )
-def test_what_is_wrong_is_said_and_nothing_is_written(
-    name: str, options: dict[str, str], expected: str, here: Path
-) -> None:
+def test_what_is_wrong_is_said_and_nothing_is_written(name: str, expected: str, here: Path) -> None:
     (here / "perflab_experiments" / "there").mkdir(parents=True)
-    (here / "file").touch()
     before = written(here)
     with pytest.raises(ParameterError) as caught:
-        lay_out(name, **options)
+        lay_out(name)
     assert expected in str(caught.value)
     assert written(here) == before
 
 
-def test_all_problems_are_told_at_once(here: Path) -> None:
-    (here / "file").touch()
-    with pytest.raises(ParameterError) as caught:
-        lay_out("Cart", to="file")
-    assert len(caught.value.problems) == 2
-
-
-def test_a_second_one_goes_where_the_file_says_and_elsewhere_is_refused(here: Path) -> None:
+def test_a_second_one_goes_where_the_file_says(here: Path) -> None:
     lay_out("one")
     (here / "deep").mkdir()
     os.chdir(here / "deep")
     second = lay_out("two")
     assert second.made is None
     assert second.home == here / "perflab_experiments" / "two"
-    with pytest.raises(ParameterError, match="does not name it"):
-        lay_out("three", to="elsewhere")
-    assert not (here / "deep" / "elsewhere").exists()
-
-
-def test_with_to_the_new_file_names_that_folder(here: Path) -> None:
-    laid = lay_out("one", to="mine")
-    assert laid.home == here / "mine" / "one"
-    assert 'folders = ["mine"]' in (here / "perflab.toml").read_text()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -21,21 +20,14 @@ from perflab.stacks.process_backend import ProcessBackend
 from perflab.systems import experiment
 from perflab.trials.conductor import new_record
 
-# As a command does, without all that a command imports.
-FIND = """
-import sys
-from perflab.cli.own_folder import look_in
-look_in("".join(sys.argv[1:]))
-from perflab.systems import folder_of
-print(folder_of("mine"))
-"""
+FIND = "from perflab.systems import folder_of; print(folder_of('mine'))"
 
 
-def found(option: Path | None = None, *, folder: Path, **variables: str) -> Path:
+def found(*, folder: Path, **variables: str) -> Path:
     """Return the folder in which a process finds the system `mine`."""
     done = subprocess.run(
-        [sys.executable, "-c", FIND, *([str(option)] if option else [])], cwd=folder,
-        capture_output=True, text=True, timeout=60, env={**os.environ, **variables},
+        [sys.executable, "-c", FIND], cwd=folder, capture_output=True, text=True, timeout=60,
+        env={**os.environ, **variables},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return Path(done.stdout.strip()).parent
@@ -47,27 +39,17 @@ def planted(folder: Path) -> Path:
     before = Path.cwd()
     os.chdir(folder)
     try:
-        return lay_out("mine", to="own").home.parent
+        return lay_out("mine").home.parent
     finally:
         os.chdir(before)
 
 
-def test_the_option_goes_before_the_variable_and_that_before_the_file(tmp_path: Path) -> None:
-    first, second, third = (planted(tmp_path / name) for name in ("a", "b", "c"))
-    below = third.parent / "deep"
+def test_the_variable_goes_before_the_file(tmp_path: Path) -> None:
+    first, second = (planted(tmp_path / name) for name in ("a", "b"))
+    below = second.parent / "deep"
     below.mkdir()
-    assert found(folder=below) == third
-    assert found(folder=below, PERFLAB_SYSTEMS=str(second)) == second
-    assert found(first, folder=below, PERFLAB_SYSTEMS=str(second)) == first
-
-
-def test_commands_take_the_option_and_list_what_is_there(tmp_path: Path) -> None:
-    words = ["-c", "from perflab.cli import main; main()", "experiments", "mine", "--json"]
-    own = ["--experiments", str(planted(tmp_path / "a"))]
-    done = subprocess.run(
-        [sys.executable, *words, *own], cwd=tmp_path, capture_output=True, text=True, timeout=120
-    )
-    assert json.loads(done.stdout)["system"] == "mine", done.stderr
+    assert found(folder=below) == second
+    assert found(folder=below, PERFLAB_SYSTEMS=str(first)) == first
 
 
 def test_another_s_run_may_be_resumed_after_an_experiment_was_added(

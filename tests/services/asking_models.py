@@ -7,8 +7,10 @@ import http.client
 import json
 import socket
 import struct
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from running import SECRET, Service, call, wait_until
@@ -79,34 +81,30 @@ class Told:
         return self.chunks[-1].get("error")
 
 
-def ask(
-    port: int, path: str, body: Any, key: str = "", method: str = "POST", **headers: str
-) -> Told:
-    """Send a request; underscores of header names become hyphens."""
-    named = {name.replace("_", "-"): text for name, text in headers.items()}
-    if key:
-        named["Authorization"] = f"Bearer {key}"
+def ask(port: int, path: str, body: Any, key: str = "") -> Told:
+    """Send a request and read its answer to the end."""
+    named = {"Authorization": f"Bearer {key}"} if key else {}
     text = body if isinstance(body, str) else json.dumps(body)
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     with contextlib.closing(connection):
-        connection.request(method, path, text, {"Content-Type": "application/json", **named})
+        connection.request("POST", path, text, {"Content-Type": "application/json", **named})
         answer = connection.getresponse()
         given = {name.lower(): value for name, value in answer.getheaders()}
         return Told(answer.status, given, answer.read())
 
 
-def ask_model(model: Service, path: str, body: Any, **headers: str) -> Told:
-    return ask(model.port, path, body, SECRET, **headers)
+def ask_model(model: Service, path: str, body: Any) -> Told:
+    return ask(model.port, path, body, SECRET)
 
 
 @contextlib.contextmanager
 def asking(
-    port: int, path: str = OPENAI, receive_bytes: int = 0, **headers: str
+    port: int, path: str = OPENAI, text: str = "why?", receive_bytes: int = 0, key: str = ""
 ) -> Iterator[socket.socket]:
     """Ask for a stream and read nothing; at the block's end the reader is gone, without a word."""
-    body = json.dumps(question())
-    named = "".join(f"{name.replace('_', '-')}: {text}\r\n" for name, text in headers.items())
-    head = f"POST {path} HTTP/1.1\r\nHost: it\r\nContent-Length: {len(body)}\r\n{named}\r\n"
+    body = json.dumps(question(text=text))
+    named = f"Content-Length: {len(body)}\r\nAuthorization: Bearer {key}\r\n"
+    head = f"POST {path} HTTP/1.1\r\nHost: it\r\n{named}\r\n"
     with socket.socket() as client:
         if receive_bytes:
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
@@ -115,6 +113,94 @@ def asking(
         client.sendall((head + body).encode())
         yield client
         client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+WHOLE = {
+    OPENAI: {"choices": [{"index": 0, "message": {"role": "assistant", "content": "whole"}}]},
+    OLLAMA: {"message": {"role": "assistant", "content": "whole"}, "done": True},
+}
+
+
+class BrokenModel(BaseHTTPRequestHandler):
+    """A model that does what the question says: two chunks, then a fault."""
+
+    protocol_version = "HTTP/1.1"
+    server: BrokenServer
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        fault, self.close_connection = asked["messages"][-1]["content"], True
+        self.server.begun += 1
+        with contextlib.suppress(OSError):
+            if fault == "busy":
+                self._give_whole(503, json.dumps({"error": {"message": "busy"}}))
+            elif fault == "silent":
+                self._wait()
+            elif not asked["stream"]:
+                self._give_whole(200, json.dumps(WHOLE[self.path]), more=fault == "dies")
+            else:
+                self._stream(fault)
+        self.server.ended += 1
+
+    def _give_whole(self, status: int, text: str, more: bool = False) -> None:
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(text) + more))
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+    def _stream(self, fault: str) -> None:
+        self.send_response(200)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        for _ in range(2):
+            self._token("word")
+        while fault == "endless":
+            self._token("word" * 100)
+        {
+            "stalls": self._wait,
+            "error": lambda: self._line('{"error": {"message": "on purpose"}}'),
+            "malformed": lambda: self._line('{"choices": [{"delta": {"content": "half a chu'),
+            "huge": lambda: self._token("x" * 1_100_000),
+        }.get(fault, lambda: None)()
+        if fault != "dies":
+            self.wfile.write(b"0\r\n\r\n")
+
+    def _token(self, text: str) -> None:
+        openai = {"choices": [{"index": 0, "delta": {"content": text}}]}
+        ollama = {"message": {"content": text}, "done": False}
+        self._line(json.dumps(openai if self.path == OPENAI else ollama))
+
+    def _line(self, text: str) -> None:
+        data = (f"data: {text}\n\n" if self.path == OPENAI else f"{text}\n").encode()
+        self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
+        self.server.sent_bytes += len(data)
+
+    def _wait(self) -> None:
+        """Wait until the reader has gone."""
+        self.connection.recv(1)
+
+
+class BrokenServer(ThreadingHTTPServer):
+    """Counts what begins and ends, also by its reader."""
+
+    begun = ended = sent_bytes = 0
+    daemon_threads = True
+    request_queue_size = 128
+
+    @property
+    def port(self) -> int:
+        return int(self.server_address[1])
+
+
+@contextlib.contextmanager
+def broken_model() -> Iterator[BrokenServer]:
+    with BrokenServer(("127.0.0.1", 0), BrokenModel) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server
+        server.shutdown()
 
 
 def counts(service: Service) -> dict[str, Any]:

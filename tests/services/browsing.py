@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
-from running import Service, wait_until
+from running import wait_until
 from selenium.webdriver import Chrome, ChromeOptions, ChromeService
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
@@ -29,10 +29,6 @@ FLAGS = (
     # Nothing but the service can be reached, whatever the browser has in mind.
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
-LINES = """
-return [...document.querySelectorAll("#log p")].map(
-    (line) => ["time", "b", "span"].map((part) => line.querySelector(part).textContent))
-"""
 
 
 def missing_programs() -> list[str]:
@@ -106,42 +102,3 @@ class Tab:
     def complaints(self) -> list[str]:
         """Return what the browser wrote to its console since the last call."""
         return [entry["message"] for entry in self.front().get_log("browser")]
-
-
-class Window(Tab):
-    """A window with the chat's page."""
-
-    def __init__(self, driver: Chrome, service: Service) -> None:
-        super().__init__(driver, f"http://127.0.0.1:{service.port}/")
-
-    def lines(self) -> list[list[str]]:
-        """Return time, sender and text of the messages that are shown."""
-        shown: list[list[str]] = self.front().execute_script(LINES)
-        return shown
-
-    def log_in(self, user: str, password: str = "correct horse") -> None:
-        self.wait(self.part("enter").is_enabled)
-        for identity, value in (("user", user), ("password", password)):
-            self.part(identity).clear()
-            self.part(identity).send_keys(value)
-        self.part("enter").click()
-
-    def join(self, user: str) -> Window:
-        """Log in and wait for the first channel."""
-        self.log_in(user)
-        self.wait(lambda: self.text("chosen").startswith("channel"))
-        return self
-
-    def choose(self, channel: str) -> None:
-        self.in_list(f"//button[.='{channel}']").click()
-        self.wait(lambda: self.text("chosen") == channel)
-
-    def box(self, channel: str) -> WebElement:
-        return self.in_list(f"//input[@aria-label='subscribe to {channel}']")
-
-    def in_list(self, path: str) -> WebElement:
-        return self.part("channels").find_element(By.XPATH, f".{path}")
-
-    def say(self, text: str) -> None:
-        self.part("text").send_keys(text)
-        self.part("send").click()

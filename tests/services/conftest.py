@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from browsing import browsing, missing_programs
+from link_ends import Upstream
 from running import Service, Start, start
 
 from perflab.paths import services_dir
@@ -17,6 +18,7 @@ from perflab.stacks.spec import ServiceSpec
 
 # Sources of the services are no packages of the project: they are found as their images find them.
 for name in (
+    "common",
     "inference",
     "link",
     "postgres",
@@ -47,6 +49,29 @@ def started(own_places: Path) -> Iterator[Start]:  # noqa: ARG001
 @pytest.fixture(scope="module")
 def postgres(started: Start) -> Service:
     return started("postgres", max_connections=30)
+
+
+@pytest.fixture(scope="module")
+def store(started: Start) -> Service:
+    """An object store with the registry's models."""
+    from registering import MODELS, populate
+
+    made = started("objectstore")
+    assert populate(made) == MODELS
+    return made
+
+
+@pytest.fixture(scope="module")
+def link_upstream() -> Iterator[Upstream]:
+    """What is behind the link."""
+    made = Upstream()
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def started_link(started: Start, link_upstream: Upstream) -> Service:
+    return started("link", {"upstream": link_upstream.port})
 
 
 @pytest.fixture(scope="module")

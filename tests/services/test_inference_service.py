@@ -39,7 +39,7 @@ def infer(service: Service, path: str, body: object = GOOD) -> Answer:
 
 @pytest.fixture(scope="module")
 def service(started: Start, postgres: Service) -> Service:
-    return started("inference", {"database": postgres.port}, workers=2, pool_size=5, threads=7)
+    return started("inference", {"database": postgres.port}, workers=2, pool_size=5)
 
 
 def test_it_is_healthy_only_when_all_workers_are_ready(service: Service) -> None:
@@ -59,7 +59,6 @@ def test_it_reports_every_setting_in_force(service: Service) -> None:
         "minimum_per_worker": 2,
         "transaction_style": "transaction",
         "driver": "both",
-        "threads": 7,
         "database": {"synchronous_commit": "on"},
     }
 
@@ -84,6 +83,7 @@ def test_an_endpoint_answers_and_times_its_phases(
     assert answer.status == 200
     assert answer.body["label"] == 0
     assert 0.5 <= answer.body["probability"] <= 1
+    assert (answer.body["id"] is None) == ("no_db" in path)
     assert set(answer.phases) == phases
     # The phases name all of the application's time: half a millisecond is for what lies between.
     inside = sum(answer.phases.values()) - answer.phases["app"]
@@ -97,39 +97,19 @@ def test_the_answers_id_is_the_row_it_wrote(service: Service, postgres: Service,
     assert rows(postgres, f"SELECT count(*) FROM inferences WHERE {where}") == 1
 
 
-@pytest.mark.parametrize("path", ["/inferences_no_db", "/inferences_no_db_async"])
-def test_without_database_no_row_is_written(service: Service, postgres: Service, path: str) -> None:
-    before = rows(postgres)
-    assert infer(service, path).body["id"] is None
-    assert rows(postgres) == before
-
-
 @pytest.mark.parametrize("path", ENDPOINTS)
-@pytest.mark.parametrize(
-    "body",
-    [
+def test_a_wrong_body_is_refused(service: Service, path: str) -> None:
+    for body in (
         {"features": [1.0] * 29},
-        {"features": [1.0] * 31},
         {"features": [1e300, *FEATURES[1:]]},
         {"features": ["1.0", *FEATURES[1:]]},
-        {"features": [True, *FEATURES[1:]]},
-        {"features": [None, *FEATURES[1:]]},
         '{"features": [' + ", ".join(["NaN"] * 30) + "]}",
-        '{"features": [' + ", ".join(["-Infinity"] * 30) + "]}",
         {**GOOD, "model": "other"},
-        {},
         "no json",
-    ],
-    ids=lambda body: str(body)[:30],
-)
-def test_a_wrong_body_is_refused(service: Service, path: str, body: object) -> None:
-    answer = infer(service, path, body)
-    assert answer.status == 422
-    assert answer.body["detail"][0]["msg"]
-
-
-def test_whole_numbers_are_numbers(service: Service) -> None:
-    assert infer(service, "/inferences_no_db", {"features": [1] * 30}).status == 200
+    ):
+        answer = infer(service, path, body)
+        assert answer.status == 422
+        assert answer.body["detail"][0]["msg"]
 
 
 @pytest.mark.parametrize("path", WRITING.values())
@@ -215,26 +195,16 @@ def test_a_driver_that_was_not_opened_is_refused_with_a_reason(
     assert "database" not in call(service.port, "GET", "/settings").body
 
 
-@pytest.mark.parametrize("path", WRITING.values())
-def test_connections_that_broke_while_idle_cost_no_request(path: str) -> None:
-    postgres = start("postgres").wait_healthy()
-    service = start("inference", {"database": postgres.port}, workers=1, pool_size=4)
-    try:
-        service.wait_healthy()
-        os.kill(server_pid(postgres), signal.SIGKILL)
-        postgres.wait_ended()
-        postgres.again().wait_healthy()
-        assert {infer(service, path).status for _ in range(8)} == {200}
-    finally:
-        service.instance.stop()
-        postgres.instance.stop()
-
-
 def test_the_service_survives_its_database() -> None:
     postgres = start("postgres").wait_healthy()
     service = start("inference", {"database": postgres.port}, workers=1, pool_size=3)
     try:
         service.wait_healthy()
+        assert {infer(service, path).status for path in WRITING.values()} == {200}
+        os.kill(server_pid(postgres), signal.SIGKILL)
+        postgres.wait_ended()
+        postgres.again().wait_healthy()
+        # Connections that broke while they were idle cost no request.
         assert {infer(service, path).status for path in WRITING.values()} == {200}
         os.kill(server_pid(postgres), signal.SIGKILL)
         postgres.wait_ended()

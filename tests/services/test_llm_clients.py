@@ -49,18 +49,6 @@ def told_of(port):
         other.chat(model="another", messages=asked)
     except ollama.ResponseError as error:
         told["ollama unknown"] = [error.status_code, error.error]
-    fault = {"X-Fault": "dies", "X-Fault-After": "2"}
-    try:
-        for _ in make(model="stand-in", messages=asked, stream=True, extra_headers=fault):
-            pass
-    except openai.APIError as error:
-        told["openai broken"] = error.message
-    broken = ollama.Client(host=f"http://127.0.0.1:{port}", headers=fault)
-    try:
-        for _ in broken.chat(model="stand-in", messages=asked, stream=True):
-            pass
-    except ollama.ResponseError as error:
-        told["ollama broken"] = error.error
     return told
 print(json.dumps([told_of(port) for port in sys.argv[1:]]))
 """
@@ -98,5 +86,3 @@ def test_official_clients_read_answers_tools_and_errors_of_every_mode(
         assert told["openai tool"] == told["ollama tool"] == ["add", {"a": 1}]
         assert told["openai unknown"] == "model_not_found"
         assert told["ollama unknown"] == [404, "model 'another' not found"]
-        assert "broke off" in told["openai broken"]
-        assert "broke off" in told["ollama broken"]

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from llm_proxy.lines import Lines
-from llm_proxy.modes import mode_of, rebuilt_openai
-from llm_proxy.refusal import Refused
-from llm_proxy.settings import Settings, endpoint, from_environment
+from llm_proxy.modes import LONGEST_LINE, Events, mode_of
+from llm_proxy.rebuilding import rebuilt
+from llm_proxy.settings import Settings, endpoint
+from specimen.refusal import Refused
+from specimen.settings import public, read
 
 WORDS = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=8), max_size=5)
 CUTS = st.lists(st.integers(1, 40), max_size=30)
-LONGEST = 10_000
 
 
 def parts(data: bytes, cuts: list[int]) -> list[bytes]:
@@ -32,7 +32,7 @@ def events(words: list[str], end: str = "\n") -> bytes:
 
 
 def passed(name: str, is_openai: bool, data: bytes, cuts: list[int]) -> list[str | bytes]:
-    mode = mode_of(name, is_openai, LONGEST)
+    mode = mode_of(name, is_openai)
     found = [chunk for part in parts(data, cuts) for chunk in mode.feed(part)]
     mode.end()
     assert mode.is_whole
@@ -48,6 +48,7 @@ def test_events_are_passed_and_rebuilt_one_by_one_wherever_they_are_cut(
         *chunks, last = passed(name, True, data, cuts)
         told = [json.loads(chunk)["choices"][0]["delta"]["content"] for chunk in chunks]
         assert (told, last) == (words, "[DONE]")
+    assert passed("raw", True, data, cuts) == parts(data, cuts)
 
 
 @given(WORDS, CUTS)
@@ -61,31 +62,23 @@ def test_lines_are_passed_unchanged_and_rebuilt_with_the_same_content(
     assert [json.loads(line) for line in passed("rebuild", False, data, cuts)] == lines
 
 
-@given(WORDS, CUTS)
-def test_raw_bytes_stay_as_they_are(words: list[str], cuts: list[int]) -> None:
-    data = events(words)
-    assert passed("raw", True, data, cuts) == parts(data, cuts)
-
-
 def test_an_event_that_is_no_json_is_named_after_all_that_came_before_it() -> None:
-    mode, found = mode_of("rebuild", True, LONGEST), []
-    chunks = mode.feed(b'data: {"choices": []}\n\ndata: {"half\n\n')
-    found.append(next(chunks))
+    chunks = mode_of("rebuild", True).feed(b'data: {"choices": []}\n\ndata: {"half\n\n')
+    assert next(chunks) == '{"choices": []}'
     with pytest.raises(Refused, match="no JSON"):
         next(chunks)
-    assert found == ['{"choices": []}']
 
 
 def test_a_line_that_never_ends_is_refused_at_the_limit_and_not_held() -> None:
-    lines = Lines(100)
-    assert list(lines.feed(b"x" * 100)) == []
-    with pytest.raises(Refused, match="over 100 bytes"):
-        list(lines.feed(b"x"))
+    events = Events()
+    assert list(events.feed(b"x" * LONGEST_LINE)) == []
+    with pytest.raises(Refused, match=f"over {LONGEST_LINE} bytes"):
+        list(events.feed(b"x"))
 
 
 def test_a_stream_that_ends_before_its_last_chunk_is_not_whole() -> None:
     for name in ("pass", "rebuild", "raw"):
-        mode = mode_of(name, True, LONGEST)
+        mode = mode_of(name, True)
         list(mode.feed(b'data: {"choices": []}\n\n'))
         with pytest.raises(Refused, match="before its last chunk"):
             mode.end()
@@ -96,7 +89,7 @@ def test_what_is_rebuilt_has_the_parts_that_are_known_and_no_other() -> None:
         "id": "1", "x": 1,
         "choices": [{"index": 0, "logprobs": None, "delta": {"content": "a", "y": 2}}],
     }  # fmt: skip
-    assert rebuilt_openai(given_chunk) == {
+    assert json.loads(rebuilt(json.dumps(given_chunk), is_openai=True)) == {
         "id": "1", "choices": [{"index": 0, "finish_reason": None, "delta": {"content": "a"}}],
     }  # fmt: skip
 
@@ -108,19 +101,25 @@ def test_a_key_comes_from_the_environment_or_its_file_and_is_never_shown(tmp_pat
     found = endpoint(own, {})
     assert (found.url, found.key) == ("https://models.example.org", "filed-key")
     assert endpoint(own, {"LLM_API_KEY": "my-key"}).key == "my-key"
-    assert "filed-key" not in repr(found) + repr(own)
+    assert "filed-key" not in repr(found) + repr(own) + str(public(own))
     assert endpoint(Settings(upstream_url="http://127.0.0.1:11434"), {}).key == ""
-    with pytest.raises(ValueError, match="LLM_API_KEY") as refused:
-        from_environment({"LLM_PROXY_UPSTREAM_URL": "https://me:my-key@example.org"})
+
+
+@pytest.mark.parametrize("url", ["https://me:my-key@example.org", "file:///etc/passwd"])
+def test_an_address_that_cannot_be_is_refused_without_its_key(url: str) -> None:
+    with pytest.raises(ValueError, match="upstream_url") as refused:
+        endpoint(Settings(upstream_url=url), {})
     assert "my-key" not in str(refused.value)
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [("MODE", "magic"), ("READ_TIMEOUT_S", "nan"), ("MAX_EVENT_BYTES", "1"),
-     ("UPSTREAM_URL", "file:///etc/passwd")],
-    ids=["mode", "time-out", "length", "address"],
+    ("name", "value", "words"),
+    [("MODE", "magic", "one of rebuild, pass, raw"), ("READ_TIMEOUT_S", "nan", "a finite number"),
+     ("PORT", "x", "a whole number")],
 )  # fmt: skip
-def test_a_setting_of_the_proxy_that_cannot_be_is_refused_by_name(name: str, value: str) -> None:
-    with pytest.raises(ValueError, match=f"LLM_PROXY_{name}"):
-        from_environment({f"LLM_PROXY_{name}": value})
+def test_a_setting_that_cannot_be_is_refused_by_its_variable(
+    name: str, value: str, words: str
+) -> None:
+    assert read(Settings, "LLM_PROXY_", {"LLM_PROXY_MODE": "raw"}) == Settings(mode="raw")
+    with pytest.raises(ValueError, match=f"LLM_PROXY_{name} = '{value}' must be {words}"):
+        read(Settings, "LLM_PROXY_", {f"LLM_PROXY_{name}": value})

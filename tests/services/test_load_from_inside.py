@@ -9,7 +9,7 @@ from perflab.recordings import Run
 from perflab.stacks import leftovers
 from perflab.systems import experiment
 from perflab.trials.client import conduct
-from perflab.trials.conductor import Order
+from perflab.trials.plan import Order
 
 pytestmark = pytest.mark.slow
 CLIENTS = 5

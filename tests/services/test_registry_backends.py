@@ -35,7 +35,7 @@ def test_it_is_filled_and_serves_over_connections_that_the_store_keeps(backend_n
             port = residents.active(handler)["registry"].launch.port
             assert [len(download(port)[2]) for _ in range(2)] == [SIZE, SIZE]
             counted = residents.counts(handler)["registry"]
-            assert (counted["completed"], counted["store_connections"]["created"]) == (2, 1)
+            assert (counted["completed"], counted["store_created"]) == (2, 1)
     finally:
         residents.stop()
     assert leftovers.everything() == []

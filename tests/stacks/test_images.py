@@ -11,6 +11,7 @@ from docker.errors import ImageNotFound
 
 from perflab.errors import ImageError
 from perflab.stacks.images import ensure
+from perflab.stacks.spec import Health, ServiceSpec
 
 
 def test_a_service_without_a_dockerfile_is_refused_with_the_way_out(tmp_path: Path) -> None:
@@ -18,8 +19,8 @@ def test_a_service_without_a_dockerfile_is_refused_with_the_way_out(tmp_path: Pa
         raise ImageNotFound("none")
 
     client: Any = SimpleNamespace(images=SimpleNamespace(get=missing))
-    spec: Any = SimpleNamespace(
-        name="tally", folder=tmp_path, of_user=False, docker=SimpleNamespace(image="")
+    spec = ServiceSpec(
+        name="tally", summary="", command=("tally",), health=Health(http="/"), folder=tmp_path
     )
     with pytest.raises(ImageError, match=r"'tally' has no Dockerfile.*backend 'process'"):
         ensure(client, spec, lambda _: None)

@@ -18,7 +18,7 @@ LAYERS = (
     ("papermill_engine", "papermill_job"),
     ("laboratory",),
     ("ledger",),
-    ("chosen_runs", "progress", "asked", "notebook", "starting"),
+    ("chosen_runs", "progress", "asked", "starting"),
     ("reports",),
     ("systems",),
     ("experiments",),

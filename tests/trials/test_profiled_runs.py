@@ -12,8 +12,7 @@ from perflab.recordings import Run
 from perflab.stacks import leftovers
 from perflab.systems import experiment
 from perflab.trials.client import conduct
-from perflab.trials.conductor import Order
-from perflab.trials.plan import RunPlan
+from perflab.trials.plan import Order, RunPlan
 
 pytestmark = pytest.mark.alone
 
@@ -46,12 +45,9 @@ def test_the_profiler_sees_the_service_on_each_backend(backend_name: str) -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("websocket", ["websockets-sansio", "wsproto"])
-def test_sending_and_compressing_are_seen_with_uvicorns_other_implementations(
-    websocket: str,
-) -> None:
+def test_sending_and_compressing_are_seen_with_uvicorns_other_implementation() -> None:
     chosen = experiment("profile")
-    plan = served_by(websocket, chosen.plan(chosen.check({**SMALL, "profiler": ["on"]})))
+    plan = served_by("websockets-sansio", chosen.plan(chosen.check({**SMALL, "profiler": ["on"]})))
     run = Run(conduct(Order(plan=plan, backend="process", runs=runs_dir()), lambda _: None))
     assert_plausible(run.trials().iloc[0])
 

@@ -14,7 +14,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import ndimage, stats
 
 # Shorter segments are outliers, not levels.
 SMALLEST_SEGMENT = 4
@@ -49,6 +48,8 @@ class Noise:
 
 def calmed(x: np.ndarray) -> np.ndarray:
     """Return ``x`` with single outliers drawn in to 3 deviations from the running median."""
+    from scipy import ndimage, stats
+
     middle = ndimage.median_filter(x, size=min(RUNNING, len(x)), mode="mirror")
     away = x - middle
     spread = float(stats.median_abs_deviation(away, scale="normal"))
@@ -111,6 +112,8 @@ def _innovations(x: np.ndarray) -> tuple[float, float]:
 
 def _trimmed_square(differences: np.ndarray) -> float:
     """Return the variance of normal differences about 0 from their smaller nine tenths."""
+    from scipy import stats
+
     squares = np.sort(differences**2)[: max(1, math.ceil(KEPT_DIFFERENCES * len(differences)))]
     edge = stats.norm.ppf((1 + KEPT_DIFFERENCES) / 2)
     kept_variance = 1 - 2 * edge * stats.norm.pdf(edge) / KEPT_DIFFERENCES

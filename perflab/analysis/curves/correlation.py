@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from perflab.analysis.methods.quantiles import t_interval
 from perflab.errors import AnalysisError
@@ -188,6 +187,8 @@ def _can_vary(part: pd.DataFrame, x: str, y: str) -> bool:
 
 def _z(x: pd.Series[Any], y: pd.Series[Any], beyond_time: bool) -> float:
     """Return Fisher's z of the rank correlation, or of what the order of windows leaves of it."""
+    from scipy import stats
+
     rho = float(stats.spearmanr(x, y).statistic)
     if beyond_time:
         order = np.arange(len(x))

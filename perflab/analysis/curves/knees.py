@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from perflab.analysis.curves.broken_line import Bend, bend
 from perflab.analysis.curves.correlation import check_columns
@@ -142,6 +141,8 @@ def _usable(
 
 def _calmed(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return ``y`` with outliers drawn in to 3 deviations from the medians of bins of ``x``."""
+    from scipy import stats
+
     edges = np.unique(np.quantile(x, np.linspace(0, 1, BINS + 1)))
     place = np.clip(np.searchsorted(edges, x, side="right") - 1, 0, max(0, len(edges) - 2))
     middles = pd.DataFrame({"x": x, "y": y}).groupby(place).median()

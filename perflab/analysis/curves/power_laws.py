@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from perflab.analysis.curves.correlation import check_columns
 from perflab.analysis.methods.comparison import CONFIDENCE, USUAL_P
@@ -157,6 +156,8 @@ def _student(values: np.ndarray) -> Interval:
 
 def _least_squares(x: np.ndarray, y: np.ndarray, unit: np.ndarray) -> tuple[Interval, Interval]:
     """Return the exponent, and the log factor of a middling block."""
+    from scipy import stats
+
     own_x, own_y = _centred(x, unit), _centred(y, unit)
     size = float(own_x @ own_x)
     if len(x) - len(np.unique(unit)) - 1 < 1 or size < 1e-12:
@@ -210,6 +211,8 @@ def _smoothed(values: np.ndarray, unit: np.ndarray, alike: float) -> np.ndarray:
 
 def _curvature(x: np.ndarray, y: np.ndarray, unit: np.ndarray) -> tuple[float, float]:
     """Return the coefficient of (log x)^2 and its p-value; 1 where it cannot be told."""
+    from scipy import stats
+
     middle = x - x.mean()
     terms = np.column_stack([_centred(middle, unit), _centred(middle**2, unit)])
     own_y = _centred(y, unit)

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from perflab.analysis.curves.changepoints import (
     PENALTY,
@@ -211,6 +210,8 @@ def _marches(x: np.ndarray) -> str:
     large. A walk's steps are independent, so that the t test of their mean tells the two apart; of
     a series that keeps to a level, the steps undo each other, and it is conservative.
     """
+    from scipy import stats
+
     steps = np.diff(x)
     moved = float(x[-1] - x[0])
     error = float(stats.sem(steps))
@@ -222,6 +223,8 @@ def _marches(x: np.ndarray) -> str:
 
 def _trouble(x: np.ndarray, cut: int, tail: int, long_run: float) -> str:
     """Return why the series has not settled, or an empty string."""
+    from scipy import stats
+
     if len(x) - tail < max(2 * SMALLEST_SEGMENT, SETTLED_SHARE * len(x)):
         return f"its last level fills only {len(x) - tail} of {len(x)} windows"
     rest = x[cut:]

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import special, stats
 
 from perflab.analysis.methods import repeated_looks, signed_rank
 from perflab.analysis.methods.repeated_looks import Looked
@@ -107,6 +106,8 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
 
     Source: Y. Benjamini, Y. Hochberg, J. R. Stat. Soc. B 57, 1995.
     """
+    from scipy import stats
+
     p = np.asarray(p_values, dtype=float)
     known = np.isfinite(p)
     adjusted = np.full(len(p), math.nan)
@@ -200,6 +201,8 @@ def narrower(confidence: float) -> float:
 
 def rank_biserial(x: np.ndarray) -> float:
     """Return the matched-pairs rank-biserial correlation; 0 when all differences are 0."""
+    from scipy import stats
+
     told = x[x != 0]
     if not len(told):
         return 0.0
@@ -214,6 +217,8 @@ def mean_interval(
 
     Where blocks were ``looked`` at until all was decided, its ends are NaN while there are too few.
     """
+    from scipy import special
+
     if looked is not None:
         ends = repeated_looks.interval(x, confidence, looked)
         method = "Hodges-Lehmann, repeated signed-rank interval"
@@ -230,6 +235,8 @@ def mean_interval(
 
 def mean_p(x: np.ndarray, looked: Looked | None = None) -> float:
     """Return the p-value of "no effect" by the test that :func:`mean_interval` inverts."""
+    from scipy import special
+
     if looked is not None:
         return repeated_looks.p_value(x, looked)
     if len(x) >= SMALLEST_SIGNED_RANK:

@@ -20,7 +20,6 @@ from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
-from scipy import stats
 
 from perflab.analysis.methods import signed_rank
 from perflab.analysis.methods.comparison import CONFIDENCE, SMALLEST_SIGNED_RANK
@@ -111,6 +110,8 @@ def smallest_effect(noise: float, blocks: int, wanted: float = POWER) -> float:
 
 def noise_range(noise: float, blocks: int, confidence: float = POWER) -> tuple[float, float]:
     """Return the interval of a standard deviation that so many normal blocks have shown."""
+    from scipy import stats
+
     freedom = blocks - 1
     ends = stats.chi2.ppf([(1 + confidence) / 2, (1 - confidence) / 2], freedom)
     low, high = noise * np.sqrt(freedom / ends)
@@ -137,6 +138,8 @@ def _beyond(shift: float, blocks: int, tail: float) -> float:
 
     ``shift`` is the true effect over the noise of a block.
     """
+    from scipy import stats
+
     if SMALLEST_SIGNED_RANK <= blocks <= MOST_SIMULATED:
         k, _ = signed_rank.critical(blocks, tail)
         if k < 0:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from perflab.percentiles import CONFIDENCE, check, smallest_n
 
@@ -51,6 +50,8 @@ def quantile(values: ArrayLike, p: float, confidence: float = CONFIDENCE) -> Est
 
     Source: H. A. David, H. N. Nagaraja, Order Statistics, 3rd ed. 2003, section 7.1.
     """
+    from scipy import stats
+
     check(p, confidence)
     x = _finite(values)
     n = len(x)
@@ -65,6 +66,8 @@ def quantile(values: ArrayLike, p: float, confidence: float = CONFIDENCE) -> Est
 
 def places(n: int, p: float, confidence: float = CONFIDENCE) -> tuple[int, int]:
     """Return which of n ordered values bound the p-quantile: l and u, counted from 1."""
+    from scipy import stats
+
     tail = (1 - confidence) / 2
     lower = max(1, int(stats.binom.ppf(tail, n, p)))
     upper = min(n, int(stats.binom.ppf(1 - tail, n, p)) + 1)
@@ -85,6 +88,7 @@ def across_trials(values: ArrayLike, confidence: float = CONFIDENCE) -> Estimate
 
     Source: David and Nagaraja as in :func:`quantile`.
     """
+
     x = _finite(values)
     n = len(x)
     if n >= smallest_n(0.5, confidence):
@@ -99,6 +103,8 @@ def across_trials(values: ArrayLike, confidence: float = CONFIDENCE) -> Estimate
 
 def t_interval(x: np.ndarray, confidence: float = CONFIDENCE) -> tuple[float, float]:
     """Return Student's interval of a mean over trials, or over blocks; NaN below 2."""
+    from scipy import stats
+
     if len(x) < 2:
         return math.nan, math.nan
     margin = float(stats.t.ppf((1 + confidence) / 2, len(x) - 1) * stats.sem(x))

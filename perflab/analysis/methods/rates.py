@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from scipy import stats
-
 from perflab.analysis.methods.comparison import CONFIDENCE
 
 
@@ -22,6 +20,8 @@ class Rate:
     @property
     def interval(self) -> tuple[float, float]:
         """Return low and high; (0, 1) without a case."""
+        from scipy import stats
+
         if not self.n:
             return 0.0, 1.0
         found = stats.binomtest(self.hits, self.n).proportion_ci(CONFIDENCE, "exact")

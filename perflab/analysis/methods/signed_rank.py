@@ -10,7 +10,6 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from scipy import stats
 
 # Up to here the null distribution is enumerated; beyond it normal with continuity correction.
 EXACT_N = 200
@@ -64,6 +63,8 @@ def p_value(x: np.ndarray) -> float:
 
     It is at most 1 - confidence exactly where :func:`interval` leaves 0 out.
     """
+    from scipy import stats
+
     n, w = len(x), smaller_sum(x)
     if n <= EXACT_N:
         return min(1.0, 2 * float(null_cdf(n)[w]))
@@ -82,6 +83,8 @@ def smaller_sum(x: np.ndarray) -> int:
 
 def critical(n: int, tail: float) -> tuple[int, float]:
     """Return the largest w with P(W+ <= w) <= tail (-1: none), and that probability."""
+    from scipy import stats
+
     if n <= EXACT_N:
         cdf = null_cdf(n)
         # Tails are sums of dyadic fractions: allow for the last bit.

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from scipy import stats
 
 CONFIDENCE = 0.95
 FEWEST = 3
@@ -51,6 +50,8 @@ def scatter(values: Sequence[float]) -> Scatter:
     runs there is no difference: two give one that is 13 times as wide as the values lie apart.
     Source: G. J. Hahn, W. Q. Meeker, Statistical Intervals, 1991, chapter 4.
     """
+    from scipy import stats
+
     every = np.asarray(values, dtype=float)
     known = every[~np.isnan(every)]
     n, whole = len(known), len(known) == len(every)
@@ -111,6 +112,8 @@ def apart(groups: Sequence[Sequence[float]], ratio: float) -> Apart:
     ValueError
         The ratio is not above 1, or a number is not positive.
     """
+    from scipy import stats
+
     if not ratio > 1:
         raise ValueError(f"ratio {ratio:g} is not above 1")
     every = [np.asarray(own, dtype=float) for own in groups]

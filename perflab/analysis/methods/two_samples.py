@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
-from scipy import stats
 
 from perflab.analysis.methods.comparison import CONFIDENCE
 from perflab.errors import AnalysisError
@@ -31,6 +30,8 @@ def unpaired(
     AnalysisError
         A side is empty, or a value is not positive and finite.
     """
+    from scipy import stats
+
     x, y = (np.log(_positive(side)) for side in (numerator, denominator))
     differences = np.sort((x[:, None] - y[None, :]).ravel())
     estimate = math.exp(float(np.median(differences)))
@@ -50,6 +51,8 @@ def wider_t(x: np.ndarray, y: np.ndarray) -> tuple[float, float, float, float]:
     gives 6 to 7% of false alarms at 3 against 10, and Student's alone where the smaller sample
     scatters more. Sources: Student, Biometrika 6, 1908; B. L. Welch, Biometrika 34, 1947.
     """
+    from scipy import stats
+
     n, m = len(x), len(y)
     apart = float(x.mean() - y.mean())
     first, second = float(x.var(ddof=1)), float(y.var(ddof=1))
@@ -84,6 +87,8 @@ def _positive(side: Sequence[float] | np.ndarray) -> np.ndarray:
 @lru_cache(maxsize=64)
 def _critical(n: int, m: int) -> int:
     """Return the largest u with P(U <= u) <= 2.5%, -1 where there is none."""
+    from scipy import stats
+
     tail = (1 - CONFIDENCE) / 2
     if n * m > EXACT_PRODUCT:
         deviation = math.sqrt(n * m * (n + m + 1) / 12)

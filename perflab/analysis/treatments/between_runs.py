@@ -54,14 +54,10 @@ class RunComparison:
     enough: bool
     table: pd.DataFrame
 
-    def worse(self, factor: float, too_few: bool = False) -> pd.DataFrame:
-        """Return the rows that are certainly worse, and by at least ``factor``.
-
-        With ``too_few`` also those that differ for the worse by fewer than three runs a side.
-        """
-        found, verdict = self.table, self.table["verdict"].astype(str)
-        wrong = (verdict == WORSE) | (verdict.str.startswith(DIFFERS) & too_few)
-        return found[wrong & (found["worse_by"] >= factor)]
+    def worse(self, factor: float) -> pd.DataFrame:
+        """Return the rows that are certainly worse, and by at least ``factor``."""
+        found = self.table
+        return found[(found["verdict"] == WORSE) & (found["worse_by"] >= factor)]
 
 
 def compare_runs(a: Sequence[Run], b: Sequence[Run]) -> RunComparison:

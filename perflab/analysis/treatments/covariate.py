@@ -20,7 +20,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from perflab.analysis.methods.comparison import CONFIDENCE
 
@@ -128,6 +127,8 @@ def priced(
     v (1/n + s c^2 / S), c being the mean and S the sum of squares of the covariate's contrast:
     for two treatments s = 1, and this is least squares with residual degrees of freedom n - 2.
     """
+    from scipy import stats
+
     adjusted = effects - found.slope * covariate
     known = np.isfinite(adjusted)
     a, c = adjusted[known], covariate[known]

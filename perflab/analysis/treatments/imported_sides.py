@@ -1,9 +1,9 @@
 """Treatments of one imported run against each other: loads that other tools told of.
 
 The unit is the load, a file mostly. Nobody knows in which order, and on what, loads were made that
-were not the lab's: nothing pairs them, unless whoever imported them said so. Better and worse are
-not said: whether services were started afresh between loads is unknown, and with it whether the
-interval holds all that differs from one start to the next.
+were not the lab's: nothing pairs them. Better and worse are not said: whether services were started
+afresh between loads is unknown, and with it whether the interval holds all that differs from one
+start to the next.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perflab.analysis.methods.comparison import benjamini_hochberg, compare
+from perflab.analysis.methods.comparison import benjamini_hochberg
 from perflab.analysis.methods.two_samples import unpaired
 from perflab.analysis.treatments.between_runs import (
     COLUMNS,
@@ -27,10 +27,9 @@ from perflab.analysis.trials.summary import measured_responses
 from perflab.errors import ParameterError
 from perflab.numerals import counted
 from perflab.recordings import Response, Run
-from perflab.recordings.imported import is_imported, is_paired
+from perflab.recordings.imported import is_imported
 
 UNPAIRED = "nothing pairs these loads: a drift between those of A and those of B counts as change"
-PAIRED = "loads are paired by their order, as --paired said when they were imported"
 UNKNOWN = "whether services were started afresh between loads, and on which machine, is unknown"
 
 
@@ -43,16 +42,16 @@ def compare_treatments(run: Run, a: str, b: str) -> RunComparison:
         The run is the lab's own, or has no such treatment.
     """
     _check(run, a, b)
-    trials, paired = run.compared_trials(), is_paired(run.record)
+    trials = run.compared_trials()
     rows = [
-        _row(trials, each, (a, b), paired)
+        _row(trials, each, (a, b))
         for each in measured_responses(run).values()
         if each.better != "neither"
     ]
     table = pd.DataFrame([row for row in rows if row is not None], columns=COLUMNS)
     table["p_adjusted"] = benjamini_hochberg(table["p_adjusted"].tolist())
-    table["verdict"] = [_verdict(row, paired) for row in table.to_dict("records")]
-    notes = (PAIRED if paired else UNPAIRED, UNKNOWN, *map(str, run.record.warnings))
+    table["verdict"] = [_verdict(row) for row in table.to_dict("records")]
+    notes = (UNPAIRED, UNKNOWN, *map(str, run.record.warnings))
     return RunComparison((), notes, False, table)
 
 
@@ -81,30 +80,15 @@ def _check(run: Run, a: str, b: str) -> None:
         raise ParameterError("perflab compare", problems)
 
 
-def _row(
-    trials: pd.DataFrame, response: Response, sides: tuple[str, str], paired: bool
-) -> dict[str, Any] | None:
-    a, b = (
-        trials[trials["treatment"] == name].set_index("block")[response.name].dropna()
-        for name in sides
-    )
+def _row(trials: pd.DataFrame, response: Response, sides: tuple[str, str]) -> dict[str, Any] | None:
+    a, b = (trials.loc[trials["treatment"] == name, response.name].dropna() for name in sides)
     if not (len(a) and len(b)) or not ((a > 0).all() and (b > 0).all()):
         return None
-    if paired:
-        both = a.index.intersection(b.index)
-        if both.empty:
-            return None
-        a, b = a[both], b[both]
-        effect = compare(b, a)
-        found = effect.estimate, effect.low, effect.high, effect.p_value
-    else:
-        found = unpaired(np.asarray(b), np.asarray(a))
+    found = unpaired(np.asarray(b), np.asarray(a))
     return table_row(f"{sides[1]} / {sides[0]}", response, found, (1, 1), (len(a), len(b)))
 
 
-def _verdict(row: dict[Any, Any], paired: bool) -> str:
+def _verdict(row: dict[Any, Any]) -> str:
     if not is_certain(row):
         return UNCLEAR
-    if paired:
-        return f"{DIFFERS}, {counted(row['trials_a'], 'pair')}"
     return f"{DIFFERS}, {row['trials_a']} against {counted(row['trials_b'], 'load')}"

@@ -18,7 +18,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
 
 from perflab.analysis.treatments.published import published_sign, zone_of
 from perflab.analysis.treatments.verdict import SMALLEST_N
@@ -59,6 +58,8 @@ def single_run(by_block: Sequence[float], contrast: Contrast) -> Replication | N
 
 def _chance(x: np.ndarray, low: float, high: float) -> float:
     """Return the probability that a further value lies between two ends."""
+    from scipy import special
+
     mean, scale = float(x.mean()), float(x.std(ddof=1)) * math.sqrt(1 + 1 / len(x))
     if not scale > 0:
         return float(low < mean < high)

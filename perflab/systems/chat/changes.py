@@ -9,9 +9,7 @@ from typing import Literal
 from perflab.recordings import Contrast
 from perflab.systems.chat.rungs import (
     LADDER_USERS,
-    METHODS,
     PERCENTILES,
-    asked_otherwise,
     published_ms,
 )
 from perflab.systems.chat.service import Rung
@@ -46,49 +44,29 @@ CHANGES = (
     _lowers("orjson", "json", "orjson instead of json"),
     _lowers("protobuf", "json", "protobuf instead of json"),
     Change("protobuf", "orjson", "protobuf beats orjson end to end", "smaller"),
-    Change("msgspec", "orjson"),
-    Change("msgpack", "orjson"),
     _lowers("once", "json", "serializing a message once instead of once for every receiver"),
-    Change("each", "json"),
     _lowers("uvloop", "protobuf", "uvloop"),
     _lowers("no_deflate", "asyncio_no_deflate", "uvloop, once permessage-deflate is off,"),
-    Change("json_uvloop", "json"),
     _lowers("no_deflate", "uvloop", "turning permessage-deflate off"),
-    Change("json_no_deflate", "json"),
     _raises("json_login", "json", "logins under way"),
     _raises("orjson_login", "orjson", "logins under way (orjson)"),
     _raises("protobuf_login", "protobuf", "logins under way (protobuf)"),
     _raises("uvloop_login", "uvloop", "logins under way (uvloop)"),
-    Change("msgspec_login", "msgspec"),
-    Change("msgpack_login", "msgpack"),
-    Change("msgspec_login", "orjson_login"),
-    Change("msgpack_login", "orjson_login"),
     _lowers("orjson_login", "json_login", "orjson instead of json, with logins,"),
     _lowers("protobuf_login", "orjson_login", "protobuf instead of orjson, with logins,"),
     _lowers("uvloop_login", "protobuf_login", "uvloop, with logins,"),
-    Change("json_free_login", "json_login"),
-    Change("json_thread_login", "json_login"),
-    Change("json_argon2_login", "json_login"),
     _raises("protobuf_300", "protobuf", "300 users instead of 250 (protobuf)"),
     _raises("uvloop_300", "uvloop_200", "300 users instead of 200 (published: under cProfile)"),
-    Change("uvloop_300", "uvloop_300_plain"),
-    Change("uvloop_300_plain", "uvloop"),
     *(
         _raises(f"no_deflate_{users}", "no_deflate", f"{users} users instead of 250")
         for users in (300, 325, 350, 375, 400, 425)
     ),
-    Change("json_scaled", "json"),
     Change("json_spread", "json"),
     _lowers("slow_joins_425", "no_deflate_425", "joining more slowly, with nothing bound,"),
     Change("no_deflate_425_spread", "no_deflate_425"),
     Change("bound_425", "no_deflate_425", "binding to a core, with slower joins, lowers latency",
            "smaller", binds=True),
     Change("bound_only_425", "no_deflate_425", binds=True),
-    Change("no_deflate_once", "no_deflate"),
-    Change("no_deflate_login", "no_deflate"),
-    Change("no_deflate_scaled", "no_deflate"),
-    Change("sansio", "no_deflate"),
-    Change("write_behind", "no_deflate"),
     Change("best", "no_deflate"),
     Change("best_425", "no_deflate_425"),
 )  # fmt: skip
@@ -131,8 +109,6 @@ def _further(have: Mapping[str, Rung], steps: Collection[Change]) -> Iterator[Ch
     in_a_step = {name for step in steps for name in (step.after, step.before)}
     first_of: dict[int, str] = {}
     for name, rung in have.items():
-        if asked_otherwise(name):
-            continue
         first = first_of.setdefault(rung.users, name)
         if name not in in_a_step and name != first:
             yield Change(name, first)
@@ -212,31 +188,6 @@ def _of_pings(
         source=TABLE,
         not_testable=refusal,
     )
-
-
-def method_contrasts(have: Mapping[str, Rung], too_few: TooFew) -> Iterator[Contrast]:
-    """Yield planned pings against closed ones, wherever a rung is there with both.
-
-    Nothing else differs: the ratio is what closed pings leave out (coordinated omission; G. Tene,
-    "How NOT to measure latency", 2013).
-    """
-    for name, rung in have.items():
-        stem = name.removesuffix(asked_otherwise(name))
-        others = [stem, *(f"{stem}{ending}" for ending in METHODS)]
-        closed = [each for each in others if each in have and have[each].pings == "closed"]
-        if rung.pings != "planned" or not closed:
-            continue
-        for share in PERCENTILES:
-            yield Contrast(
-                name=f"{name} against {closed[0]}, p{share} of pings by method",
-                claim="beyond the study: planned pings against closed ones, which leave out what "
-                f"the next would have waited ({name}, p{share})",
-                response=f"all_ping_p{share}_ms",
-                numerator={"rung": name},
-                denominator={"rung": closed[0]},
-                source="none",
-                not_testable=too_few([rung, have[closed[0]]], share),
-            )
 
 
 def published_ratio(change: Change, share: int) -> float | None:

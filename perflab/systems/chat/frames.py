@@ -28,7 +28,7 @@ FIELD_NUMBERS: Mapping[str, tuple[str, ...]] = {
     "ping": ("stamp",),
     "message": ("channel", "sender", "sequence", "text"),
     "ack": ("sequence", "stamp"),
-    "pong": ("stamp", "users", "messages", "covered_ns", "queue"),
+    "pong": ("stamp", "users", "messages", "covered_ns"),
     "error": ("code", "reason", "stamp"),
 }
 TEXTS = ("channel", "text", "sender", "code", "reason")

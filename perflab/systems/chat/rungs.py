@@ -47,44 +47,26 @@ def _with_logins(rung: Rung) -> Rung:
 RUNGS: Mapping[str, Rung] = {
     "json": _BASE,
     "orjson": _but(_BASE, codec="orjson"),
-    "msgspec": _but(_BASE, codec="msgspec"),
-    "msgpack": _but(_BASE, codec="msgpack"),
     "protobuf": _PROTOBUF,
     "json_login": _with_logins(_BASE),
     "orjson_login": _with_logins(_but(_BASE, codec="orjson")),
     "protobuf_login": _with_logins(_PROTOBUF),
-    # Codecs beyond the study.
-    "msgspec_login": _with_logins(_but(_BASE, codec="msgspec")),
-    "msgpack_login": _with_logins(_but(_BASE, codec="msgpack")),
     "protobuf_300": _but(_PROTOBUF, users=300),
     "uvloop": _UVLOOP,
     "uvloop_login": _with_logins(_UVLOOP),
     # Published under cProfile, the second of them apparently.
     "uvloop_200": _but(_UVLOOP, users=200, cprofile="on"),
     "uvloop_300": _but(_UVLOOP, users=300, cprofile="on"),
-    "uvloop_300_plain": _but(_UVLOOP, users=300),
     "no_deflate": _PLAIN,
     **{f"no_deflate_{users}": _but(_PLAIN, users=users) for users in LADDER_USERS},
     "bound_425": _but(_PLAIN, users=425, bind="on", join_factor=SLOW_JOINS),
     # Beyond the study: one change at a time, and the delays that it changed along with others.
     "once": _but(_BASE, serialize="per_message"),
-    "each": _but(_BASE, commit="each"),
-    "json_no_deflate": _but(_BASE, deflate="off"),
-    "json_uvloop": _but(_BASE, loop="uvloop"),
-    "json_free_login": _but(_with_logins(_BASE), login_hash="none"),
-    "json_thread_login": _but(_with_logins(_BASE), login_in="threads"),
-    "json_argon2_login": _but(_with_logins(_BASE), login_hash="argon2"),
-    "json_scaled": _but(_BASE, first_delay="scaled"),
     "json_spread": _but(_BASE, first_delay="spread"),
     "no_deflate_425_spread": _but(_PLAIN, users=425, first_delay="spread"),
     "asyncio_no_deflate": _but(_PLAIN, loop="asyncio"),
-    "no_deflate_once": _but(_PLAIN, serialize="per_message"),
-    "no_deflate_login": _with_logins(_PLAIN),
-    "no_deflate_scaled": _but(_PLAIN, first_delay="scaled"),
     "slow_joins_425": _but(_PLAIN, users=425, join_factor=SLOW_JOINS),
     "bound_only_425": _but(_PLAIN, users=425, bind="on"),
-    "sansio": _but(_PLAIN, websocket="websockets-sansio"),
-    "write_behind": _but(_PLAIN, commit="write_behind"),
     "best": _BEST,
 }
 SCENARIOS: Mapping[str, str] = {
@@ -103,8 +85,6 @@ SCENARIOS: Mapping[str, str] = {
     **{f"no_deflate_{users}": f"{NO_DEFLATE}, {users} users" for users in LADDER_USERS},
     "bound_425": BOUND,
 }
-# Behind a rung's name: how the monitor asks there, whatever the run's ``pings`` says.
-METHODS: Mapping[str, Pings] = {"_planned_pings": "planned", "_closed_pings": "closed"}
 NUMBER = re.compile(r"[1-9][0-9]{0,4}")
 # The service takes 100,000 accounts, and one of them is the monitor's.
 MOST_USERS = 99_999
@@ -126,7 +106,7 @@ def chosen(
     share : float
         Of the users of every rung.
     pings : str
-        How the monitor asks, where a rung's name does not say it (``json_closed_pings``).
+        How the monitor asks.
 
     Raises
     ------
@@ -139,7 +119,7 @@ def chosen(
         name: _but(
             rung,
             users=max(1, round(rung.users * share)),
-            pings=rung.pings if asked_otherwise(name) else pings,
+            pings=pings,
         )
         for name, rung in found.items()
     }
@@ -149,21 +129,14 @@ def rung_named(name: str) -> Rung:
     """Return a rung; raises ParameterError for an unknown name."""
     if name in RUNGS:
         return RUNGS[name]
-    if ending := asked_otherwise(name):
-        return _but(rung_named(name.removesuffix(ending)), pings=METHODS[ending])
     kind, _, users = name.rpartition("_")
     if kind in BEYOND and NUMBER.fullmatch(users) and int(users) <= MOST_USERS:
         return _but(BEYOND[kind], users=int(users))
     known = (
         f"there are: {', '.join(RUNGS)}; and {', '.join(BEYOND)} with a number of users behind "
-        f"(json_300), at most {MOST_USERS}; each also with {' or '.join(METHODS)} behind it"
+        f"(json_300), at most {MOST_USERS}"
     )
     raise ParameterError("rungs", [f"no rung '{name}'{did_you_mean(name, RUNGS)}; {known}"])
-
-
-def asked_otherwise(name: str) -> str:
-    """Return the end of a rung's name that says how the monitor asks; empty without one."""
-    return next((ending for ending in METHODS if name.endswith(ending)), "")
 
 
 @cache

@@ -139,7 +139,7 @@ class Rung(Parameters):
     loop: Literal["asyncio", "uvloop"] = "asyncio"
     deflate: Literal["on", "off"] = "on"
     serialize: Literal["per_message", "per_send"] = "per_message"
-    websocket: Literal["websockets", "websockets-sansio", "wsproto"] = "websockets"
+    websocket: Literal["websockets", "websockets-sansio"] = "websockets"
     commit: Literal["each", "batched", "write_behind"] = "batched"
     bind: Literal["off", "on"] = "off"
     cprofile: Literal["off", "on"] = "off"
@@ -260,8 +260,6 @@ def stack(parameters: ChatParameters, rung: Rung, accounts: int) -> StackPlan:
         "channels": parameters.channels,
         "subscriber_share": parameters.subscriber_share,
         "accounts": accounts,
-        # Tens of thousands of seconds are longer than any trial: no token expires in one.
-        "token_ttl_s": 86_400,
     }
     return StackPlan(nodes=(Node(name="chat", service="chat", settings=settings),))
 

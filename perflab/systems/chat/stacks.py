@@ -13,6 +13,6 @@ STACKS = (
     ReadyStack(
         "chat",
         lambda: stack(ChatParameters(), Rung(), ACCOUNTS),
-        f"open it in a browser: user0 to user{ACCOUNTS - 1}, password '{PASSWORD}'",
+        f"log in as user0 to user{ACCOUNTS - 1}, password '{PASSWORD}'",
     ),
 )

@@ -10,18 +10,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 # The task that empties a connection's queue holds everything down to the socket, with each of
-# Uvicorn's three implementations. What a full socket left over is written by the event loop.
+# Uvicorn's two implementations. What a full socket left over is written by the event loop.
 # (uvloop writes in C at the end of its turn: that part would not be seen here.)
-_WRITING = r"^Connection\.write \((?:.*/)?connection\.py\)$"
+_WRITING = r"^Connection\.write \((?:.*/)?hub\.py\)$"
 _LEFT_OVER = r"^_SelectorSocketTransport\._write_\w+ \((?:.*/)?selector_events\.py\)$"
-# Both implementations that use the package websockets share its extension; wsproto has its own.
-_WEBSOCKETS = r"^PerMessageDeflate\.encode \((?:.*/)?permessage_deflate\.py\)$"
-_WSPROTO = r"^PerMessageDeflate\.frame_outbound \((?:.*/)?extensions\.py\)$"
 _DELIVERING = r"^Hub\._deliver \((?:.*/)?hub\.py\)$"
-_ANSWERING = r"^Coder\.encode \((?:.*/)?__init__\.py\)$"
+_ANSWERING = r"^Coder\.encode \((?:.*/)?codecs\.py\)$"
 
 SEND = f"{_WRITING}|{_LEFT_OVER}"
-DEFLATE = f"{_WEBSOCKETS}|{_WSPROTO}"
+# Both implementations share the extension of the package websockets.
+DEFLATE = r"^PerMessageDeflate\.encode \((?:.*/)?permessage_deflate\.py\)$"
 SERIALIZE = f"{_DELIVERING}|{_ANSWERING}"
 
 

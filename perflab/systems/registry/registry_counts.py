@@ -86,7 +86,7 @@ class _RegistryCounts(Look):
         asked_ns = time.monotonic_ns()
         found = self._answer()
         answered_ns = time.monotonic_ns() if found else 0
-        numbers = {name: _number(found, place) for name, place in COUNTED.items()}
+        numbers = {name: float(found.get(place, math.nan)) for name, place in COUNTED.items()}
         self._rows.append({"t_ns": asked_ns, "answered_ns": answered_ns, **numbers})
 
     def _answer(self) -> dict[str, Any]:
@@ -99,11 +99,3 @@ class _RegistryCounts(Look):
 
     def _table(self) -> pd.DataFrame:
         return pd.DataFrame(self._rows, columns=["t_ns", "answered_ns", *COUNTED])
-
-
-def _number(found: Mapping[str, Any], place: str) -> float:
-    """Return a number by its place (``a/b``); NaN where there is none."""
-    value: Any = found
-    for name in place.split("/"):
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return math.nan if value is None else float(value)

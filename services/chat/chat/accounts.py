@@ -1,4 +1,4 @@
-"""The pool of accounts, and passwords that are really verified.
+"""The pool of accounts, passwords that are really verified, and tokens of those who logged in.
 
 All accounts have one password and so one hash: a pool of 500 would otherwise take minutes to
 prepare. A login costs the same, because verifying depends on the hash alone.
@@ -6,9 +6,13 @@ prepare. A login costs the same, because verifying depends on the hash alone.
 
 from __future__ import annotations
 
+import hashlib
 import hmac
-from collections.abc import Callable
+import secrets
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+
+from chat.refusals import Refused
 
 PASSWORD = "correct horse"
 
@@ -19,7 +23,6 @@ class Hashing:
 
     hash: Callable[[str], str]
     verify: Callable[[str, str], bool]
-    facts: dict[str, object]
 
 
 def bcrypt_hashing(rounds: int) -> Hashing:
@@ -35,7 +38,7 @@ def bcrypt_hashing(rounds: int) -> Hashing:
     def made(password: str) -> str:
         return bcrypt.hashpw(password.encode(), bcrypt.gensalt(rounds)).decode()
 
-    return Hashing(made, verify, {"rounds": rounds})
+    return Hashing(made, verify)
 
 
 def argon2_hashing() -> Hashing:
@@ -50,12 +53,7 @@ def argon2_hashing() -> Hashing:
         except argon2.exceptions.VerificationError:
             return False
 
-    facts: dict[str, object] = {
-        "time_cost": hasher.time_cost,
-        "memory_kib": hasher.memory_cost,
-        "parallelism": hasher.parallelism,
-    }
-    return Hashing(hasher.hash, verify, facts)
+    return Hashing(hasher.hash, verify)
 
 
 def no_hashing() -> Hashing:
@@ -64,7 +62,7 @@ def no_hashing() -> Hashing:
     def verify(known: str, password: str) -> bool:
         return hmac.compare_digest(known.encode(), password.encode())
 
-    return Hashing(str, verify, {})
+    return Hashing(str, verify)
 
 
 def hashing(name: str, bcrypt_rounds: int) -> Hashing:
@@ -74,17 +72,36 @@ def hashing(name: str, bcrypt_rounds: int) -> Hashing:
     return argon2_hashing() if name == "argon2" else no_hashing()
 
 
-def user_name(number: int) -> str:
-    """Return the name of an account of the pool."""
-    return f"user{number}"
-
-
-def user_number(name: str) -> int:
-    """Return which account of the pool a name is."""
-    return int(name.removeprefix("user"))
-
-
 def pool(size: int, hashing: Hashing) -> list[tuple[str, str]]:
     """Return name and password hash of every account."""
     made = hashing.hash(PASSWORD)
-    return [(user_name(number), made) for number in range(size)]
+    return [(f"user{number}", made) for number in range(size)]
+
+
+class Tokens:
+    """Bearer tokens: random, kept as digests, valid until the next reset."""
+
+    def __init__(self, known: Iterable[tuple[str, str]]) -> None:
+        self._users = dict(known)
+
+    def issue(self, user: str) -> tuple[str, str]:
+        """Return a new token, and the digest that is kept of it."""
+        token = secrets.token_urlsafe(24)
+        digest = _digest_of(token)
+        self._users[digest] = user
+        return token, digest
+
+    def user_of(self, token: str) -> str:
+        """Return whose token it is; raises Refused (``wrong_token``) where it is nobody's."""
+        user = self._users.get(_digest_of(token))
+        if user is None:
+            raise Refused("wrong_token", "log in, and connect with the token that you get")
+        return user
+
+    def clear(self) -> None:
+        """Forget all tokens."""
+        self._users.clear()
+
+
+def _digest_of(token: str) -> str:
+    return hashlib.sha256(token.encode(errors="replace")).hexdigest()

@@ -9,14 +9,12 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import repeat
 from typing import Any
 
-from chat import codecs
+from chat.codecs import CODERS, Coder, Frame
 from chat.envelopes import Entry, History, Message, Published, Shape
 
-OPERATIONS = ("serialize", "deserialize", "serialize_values", "deserialize_values")
 TEXT = "Did anyone look at the latency of the second node? It doubled at noon — see the chart."
 MESSAGES: dict[str, tuple[str, Shape]] = {
     "published": (
@@ -42,27 +40,23 @@ MESSAGES: dict[str, tuple[str, Shape]] = {
 }
 
 
-@dataclass(frozen=True)
-class Measured:
-    """One measurement; ``ns_per_op`` has the loop's own cost in it, as with ``timeit``."""
+def measure(codec: str, message: str, operation: str, loops: int) -> tuple[float, int]:
+    """Run one operation ``loops`` times; return its time in ns, and the bytes of the frame.
 
-    ns_per_op: float
-    bytes: int
-
-
-def measure(codec: str, message: str, operation: str, loops: int) -> Measured:
-    """Run one operation ``loops`` times, without the garbage collector, and time it."""
+    The garbage collector is off. The loop's own cost is in the time, as with ``timeit``.
+    """
     shape, value = MESSAGES[message]
-    coder = codecs.load(codec)[shape]
+    coder = CODERS[codec][shape]
     frame = coder.encode(value)
     size = len(frame.encode() if isinstance(frame, str) else frame)
-    step, argument = _step(coder, operation, value, frame)
-    return Measured(_timed(step, argument, loops) / loops, size)
+    step, argument = step_of(coder, operation, value, frame)
+    return _timed(step, argument, loops) / loops, size
 
 
-def _step(
-    coder: codecs.Coder, operation: str, value: Shape, frame: codecs.Frame
+def step_of(
+    coder: Coder, operation: str, value: Shape, frame: Frame
 ) -> tuple[Callable[[Any], object], Any]:
+    """Return what an operation calls, and with what."""
     if operation == "serialize":
         return coder.dumps, coder.native(value)
     if operation == "deserialize":

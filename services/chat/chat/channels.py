@@ -14,11 +14,10 @@ import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from chat.accounts import user_number
-from chat.refusal import UnknownChannel
+from chat.refusals import Refused
 
 if TYPE_CHECKING:
-    from chat.connection import Connection
+    from chat.hub import Connection
 
 GOLDEN = (math.sqrt(5) - 1) / 2
 
@@ -28,54 +27,46 @@ def begins_subscribed(user: int, channel: int, channels: int, share: float) -> b
     return (user * GOLDEN + channel / channels) % 1.0 < share
 
 
-class Channel:
-    """One channel and the connections that its messages go to."""
-
-    __slots__ = ("members", "name", "number")
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-        self.name = f"channel{number}"
-        self.members: dict[Connection, None] = {}
-
-
 class Channels:
-    """All channels, with the joins and leaves that are in force."""
+    """All channels: the connections that hear each, and the joins and leaves that are in force."""
 
     def __init__(self, number: int, share: float, changes: Iterable[tuple[str, str, int]]) -> None:
-        self._by_name = {each.name: each for each in map(Channel, range(number))}
+        self._members: dict[str, dict[Connection, None]] = {
+            f"channel{place}": {} for place in range(number)
+        }
         self._share = share
         self._changes = {(user, channel): bool(is_in) for user, channel, is_in in changes}
 
-    @property
-    def names(self) -> list[str]:
-        """Return the names of all channels."""
-        return list(self._by_name)
+    def members(self, channel: str) -> dict[Connection, None]:
+        """Return who hears a channel; raises Refused (``unknown_channel``) where there is none."""
+        members = self._members.get(channel)
+        if members is None:
+            known = f"channel0 to channel{len(self._members) - 1}"
+            raise Refused("unknown_channel", f"no channel {channel!r}: {known}")
+        return members
 
-    def named(self, name: str) -> Channel:
-        """Return a channel; raise UnknownChannel where there is none."""
-        channel = self._by_name.get(name)
-        if channel is None:
-            raise UnknownChannel(
-                f"no channel {name!r}: channel0 to channel{len(self._by_name) - 1}"
-            )
-        return channel
-
-    def of(self, user: str) -> list[Channel]:
+    def of(self, user: str) -> list[str]:
         """Return the channels that a user is subscribed to."""
-        number, count = user_number(user), len(self._by_name)
+        number, count = int(user.removeprefix("user")), len(self._members)
         return [
-            channel
-            for channel in self._by_name.values()
-            if self._changes.get(
-                (user, channel.name),
-                begins_subscribed(number, channel.number, count, self._share),
-            )
+            name
+            for place, name in enumerate(self._members)
+            if self._changes.get((user, name), begins_subscribed(number, place, count, self._share))
         ]
 
-    def change(self, user: str, channel: Channel, subscribed: bool) -> None:
+    def change(self, user: str, channel: str, subscribed: bool) -> None:
         """Note a join or a leave."""
-        self._changes[user, channel.name] = subscribed
+        self._changes[user, channel] = subscribed
+
+    def enter(self, connection: Connection) -> None:
+        """Let a connection hear what its user is subscribed to."""
+        for name in self.of(connection.user):
+            self._members[name][connection] = None
+
+    def part(self, connection: Connection) -> None:
+        """Send a connection no more messages."""
+        for members in self._members.values():
+            members.pop(connection, None)
 
     def clear(self) -> None:
         """Forget all joins and leaves."""

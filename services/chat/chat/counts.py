@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 
 
 @dataclass(slots=True)
@@ -17,9 +16,6 @@ class Counts:
     acknowledged: int = 0
     stored: int = 0
     not_stored: int = 0
-    logins: int = 0
-    connections: int = 0
-    slow_readers: int = 0
     refused: dict[str, int] = field(default_factory=dict)
 
     def refuse(self, code: str) -> None:
@@ -41,16 +37,5 @@ class Counts:
             **asdict(self),
             "cpu_s": time.process_time(),
             "loop_cpu_s": time.thread_time(),
-            "highest_rss_bytes": highest_rss_bytes(),
             "monotonic_ns": time.monotonic_ns(),
         }
-
-
-def highest_rss_bytes() -> int:
-    """Return this process's highest resident memory, without that of whoever started it.
-
-    getrusage(2) counts what the process was before its execve(2): a copy of its parent. Source:
-    proc(5), VmHWM.
-    """
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next((1024 * int(line.split()[1]) for line in lines if line.startswith("VmHWM:")), 0)

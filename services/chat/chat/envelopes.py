@@ -6,7 +6,7 @@ names an envelope in every codec that has no types of its own.
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, get_args
 
 from msgspec import Meta, Struct
 
@@ -60,14 +60,13 @@ class Ack(Struct, frozen=True, tag_field="kind", tag="ack"):
 class Pong(Struct, frozen=True, tag_field="kind", tag="pong"):
     """Metrics: connected users, messages delivered to anyone since this connection's last ping.
 
-    ``covered_ns`` is the time since then, ``queue`` how many frames wait in all queues together.
+    ``covered_ns`` is the time since then.
     """
 
     stamp: Int64
     users: Int64
     messages: Int64
     covered_ns: Int64
-    queue: Int64
 
 
 class Error(Struct, frozen=True, tag_field="kind", tag="error"):
@@ -79,16 +78,7 @@ class Error(Struct, frozen=True, tag_field="kind", tag="error"):
 
 
 Envelope = Send | Subscribe | Unsubscribe | Ping | Message | Ack | Pong | Error
-KINDS: tuple[type[Struct], ...] = (
-    Send,
-    Subscribe,
-    Unsubscribe,
-    Ping,
-    Message,
-    Ack,
-    Pong,
-    Error,
-)
+KINDS: tuple[type[Struct], ...] = get_args(Envelope)
 
 
 def tag_of(kind: type[Struct]) -> str:

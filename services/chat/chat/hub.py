@@ -1,28 +1,96 @@
-"""The message path: a frame comes in, is stored, and goes out to every subscriber."""
+"""The message path: a frame comes in, is stored, and goes out to every subscriber.
+
+Everything that goes to a user, messages and pongs alike, waits in one queue and leaves in its
+order. A user who does not read fills only that queue; when it is full the connection ends.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from starlette.websockets import WebSocket
+from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from chat import codecs
-from chat.channels import Channel, Channels
-from chat.codecs import Coder, Frame
-from chat.commits import Commits
-from chat.connection import GONE, Connection, Event
+from chat.channels import Channels
+from chat.codecs import CODERS, Frame
 from chat.counts import Counts
 from chat.envelopes import Ack, Error, Message, Ping, Pong, Send, Subscribe, Unsubscribe, tag_of
-from chat.refusal import BadFrame, NotStored, NotSubscribed, Refused, TooLarge
+from chat.refusals import Refused
 from chat.settings import Settings
-from chat.store import SUBSCRIPTION, message_statement
+from chat.store import Commits
 
 SLOW_READER = 4408
-# After a start no sequence is used again, not even one that a killed process never stored.
-SEQUENCES_PER_START = 1_000_000
+# Frames that may wait for one connection.
+QUEUE = 1000
+GONE = (OSError, RuntimeError, WebSocketDisconnect)
+Event = dict[str, Any]
+
+
+class Connection:
+    """A connected user: the WebSocket, its queue, and the task that empties it."""
+
+    __slots__ = (
+        "_counts", "_queue", "_socket", "_under_way", "_woken",
+        "is_closing", "pinged_at_ns", "pinged_delivered", "user",
+    )  # fmt: skip
+
+    def __init__(self, user: str, socket: WebSocket, counts: Counts) -> None:
+        self.user = user
+        self.is_closing = False
+        self.pinged_at_ns = time.monotonic_ns()
+        self.pinged_delivered = counts.delivered
+        self._counts = counts
+        self._socket = socket
+        # An event for the socket, and how many messages it is: 1 or, for other envelopes, 0.
+        self._queue: deque[tuple[Event, int]] = deque()
+        self._under_way = 0
+        self._woken = asyncio.Event()
+
+    def offer(self, event: Event, messages: int) -> bool:
+        """Put an event into the queue; return False where the queue is full or ends."""
+        if self.is_closing or len(self._queue) >= QUEUE:
+            return False
+        self._queue.append((event, messages))
+        self._woken.set()
+        return True
+
+    async def write(self) -> None:
+        """Send what comes into the queue until the connection ends."""
+        queue, send, counts = self._queue, self._socket.send, self._counts
+        try:
+            while True:
+                while queue:
+                    event, self._under_way = queue.popleft()
+                    await send(event)
+                    counts.delivered += self._under_way
+                    self._under_way = 0
+                if self.is_closing:
+                    return
+                self._woken.clear()
+                await self._woken.wait()
+        except GONE:
+            pass  # the reader is told too, and ends the connection
+        finally:
+            self.is_closing = True
+
+    def close(self, code: int, reason: str) -> None:
+        """Give up what waits, say why, and end once the peer has read that, or is gone."""
+        self.give_up()
+        self._queue.append(({"type": "websocket.close", "code": code, "reason": reason}, 0))
+        self._woken.set()
+
+    def give_up(self) -> None:
+        """Take no more, and count the messages that will not be delivered.
+
+        One whose sending ends here is counted as well, though some of it may arrive.
+        """
+        self.is_closing = True
+        self._counts.dropped += self._under_way + sum(messages for _, messages in self._queue)
+        self._under_way = 0
+        self._queue.clear()
 
 
 class Hub:
@@ -36,28 +104,25 @@ class Hub:
         counts: Counts,
         first_sequence: int,
     ) -> None:
-        self.connections: dict[Connection, None] = {}
-        self._settings = settings
+        self.connections: set[Connection] = set()
         self._channels = channels
         self._commits = commits
         self._counts = counts
-        self._coder: Coder = codecs.load(settings.codec)["envelope"]
+        self._coder = CODERS[settings.codec]["envelope"]
         self._per_send = settings.serialize == "per_send"
         self._sequence = first_sequence
         self._handlers: Mapping[type, Callable[[Connection, Any], None]] = {
             Send: self._send,
-            Subscribe: self._subscribe,
-            Unsubscribe: self._unsubscribe,
+            Subscribe: self._join_or_leave,
+            Unsubscribe: self._join_or_leave,
             Ping: self._ping,
         }
 
     async def serve(self, socket: WebSocket, user: str) -> None:
         """Serve an accepted WebSocket until it ends."""
-        connection = Connection(user, socket, self._settings.send_queue, self._counts)
-        self.connections[connection] = None
-        for channel in self._channels.of(user):
-            channel.members[connection] = None
-        self._counts.connections += 1
+        connection = Connection(user, socket, self._counts)
+        self.connections.add(connection)
+        self._channels.enter(connection)
         writer = asyncio.get_running_loop().create_task(connection.write())
         try:
             await self._read(connection, socket)
@@ -75,108 +140,83 @@ class Hub:
             if event["type"] == "websocket.disconnect":
                 return
             frame = event.get("bytes")
-            if not connection.closing:
-                self.handle(connection, event["text"] if frame is None else frame)
+            if not connection.is_closing:
+                self._handle(connection, event["text"] if frame is None else frame)
                 # A user who sends without pause must not keep the others from their turn.
                 await asyncio.sleep(0)
 
-    def handle(self, connection: Connection, frame: Frame) -> None:
+    def _handle(self, connection: Connection, frame: Frame) -> None:
         """Do what a frame asks for, or answer why not."""
         stamp = 0
         try:
-            self._check_size(frame)
             envelope = self._coder.decode(frame)
             stamp = getattr(envelope, "stamp", 0)
             handler = self._handlers.get(type(envelope))
             if handler is None:
-                raise BadFrame(f"only the service sends '{tag_of(type(envelope))}'")
+                raise Refused("bad_frame", f"only the service sends '{tag_of(type(envelope))}'")
             handler(connection, envelope)
         except Refused as refused:
             self._refuse(connection, refused, stamp)
 
-    def _check_size(self, frame: Frame) -> None:
-        limit = self._settings.max_message_bytes
-        size = len(frame) if isinstance(frame, bytes) else len(frame.encode())
-        if size > limit:
-            raise TooLarge(f"a frame of {size} bytes; the longest taken has {limit}")
-
     def _send(self, connection: Connection, asked: Send) -> None:
-        channel = self._channels.named(asked.channel)
-        if connection not in channel.members:
-            raise NotSubscribed(f"subscribe to {channel.name} before you write to it")
-        message = Message(channel.name, connection.user, self._sequence, asked.text)
+        members = self._channels.members(asked.channel)
+        if connection not in members:
+            raise Refused("not_subscribed", f"subscribe to {asked.channel} before you write to it")
+        message = Message(asked.channel, connection.user, self._sequence, asked.text)
         self._sequence += 1
 
-        def answer(problem: NotStored | None) -> None:
+        def answer(problem: Refused | None) -> None:
             if problem is None:
-                self._acknowledge(connection, message.sequence, asked.stamp)
+                self._counts.acknowledged += 1
+                self._tell(connection, Ack(message.sequence, asked.stamp))
             else:
                 self._refuse(connection, problem, asked.stamp)
 
-        self._commits.message(message_statement(message), answer)
         self._counts.received += 1
-        self._deliver(channel, message)
-
-    def _deliver(self, channel: Channel, message: Message) -> None:
+        self._commits.message(message, answer)
         # A full queue takes its connection out of the channel, hence the copy.
-        members = tuple(channel.members)
-        native = self._coder.native(message)
-        dumps, to_event = self._coder.dumps, self._event
-        if self._per_send:
-            for connection in members:
-                if not connection.offer((to_event(dumps(native)), 1)):
-                    self._drop(connection, 1)
-            return
-        queued = (to_event(dumps(native)), 1)
+        self._deliver(tuple(members), message)
+
+    def _deliver(self, members: Iterable[Connection], message: Message) -> None:
+        native, event = self._coder.native(message), None
         for connection in members:
-            if not connection.offer(queued):
+            if event is None or self._per_send:
+                event = self._event_of(self._coder.dumps(native))
+            if not connection.offer(event, 1):
                 self._drop(connection, 1)
 
     @staticmethod
-    def _event(frame: Frame) -> Event:
+    def _event_of(frame: Frame) -> Event:
         return {"type": "websocket.send", "text" if isinstance(frame, str) else "bytes": frame}
 
     def _tell(self, connection: Connection, envelope: Ack | Pong | Error) -> None:
-        event = self._event(self._coder.encode(envelope))
-        if not connection.offer((event, 0)):
+        if not connection.offer(self._event_of(self._coder.encode(envelope)), 0):
             self._drop(connection, 0)
 
     def _drop(self, connection: Connection, messages: int) -> None:
         self._counts.dropped += messages
-        if not connection.closing:
-            self._counts.slow_readers += 1
-            self._counts.refuse("slow_reader")
         self._part(connection)
-        connection.close(SLOW_READER, "slow_reader")
+        if not connection.is_closing:
+            self._counts.refuse("slow_reader")
+            connection.close(SLOW_READER, "slow_reader")
 
     def _part(self, connection: Connection) -> None:
-        self.connections.pop(connection, None)
-        for name in self._channels.names:
-            self._channels.named(name).members.pop(connection, None)
-
-    def _acknowledge(self, connection: Connection, sequence: int, stamp: int) -> None:
-        self._counts.acknowledged += 1
-        self._tell(connection, Ack(sequence, stamp))
+        self.connections.discard(connection)
+        self._channels.part(connection)
 
     def _refuse(self, connection: Connection, refused: Refused, stamp: int) -> None:
         self._counts.refuse(refused.code)
         self._tell(connection, Error(refused.code, refused.reason, stamp))
 
-    def _subscribe(self, connection: Connection, asked: Subscribe) -> None:
-        channel = self._change(connection, asked.channel, subscribed=True)
-        channel.members[connection] = None
+    def _join_or_leave(self, connection: Connection, asked: Subscribe | Unsubscribe) -> None:
+        members, joins = self._channels.members(asked.channel), isinstance(asked, Subscribe)
+        self._commits.subscription(connection.user, asked.channel, joins)
+        self._channels.change(connection.user, asked.channel, joins)
+        if joins:
+            members[connection] = None
+        else:
+            members.pop(connection, None)
         self._tell(connection, Ack(0, asked.stamp))
-
-    def _unsubscribe(self, connection: Connection, asked: Unsubscribe) -> None:
-        channel = self._change(connection, asked.channel, subscribed=False)
-        channel.members.pop(connection, None)
-        self._tell(connection, Ack(0, asked.stamp))
-
-    def _change(self, connection: Connection, name: str, subscribed: bool) -> Channel:
-        channel = self._channels.named(name)
-        self._commits.change((SUBSCRIPTION, (connection.user, name, int(subscribed))))
-        self._channels.change(connection.user, channel, subscribed)
-        return channel
 
     def _ping(self, connection: Connection, asked: Ping) -> None:
         now_ns, delivered = time.monotonic_ns(), self._counts.delivered
@@ -185,12 +225,6 @@ class Hub:
             users=len(self.connections),
             messages=delivered - connection.pinged_delivered,
             covered_ns=now_ns - connection.pinged_at_ns,
-            queue=self.waiting,
         )
         connection.pinged_at_ns, connection.pinged_delivered = now_ns, delivered
         self._tell(connection, pong)
-
-    @property
-    def waiting(self) -> int:
-        """Return how many frames wait in all queues together."""
-        return sum(len(connection.queue) for connection in self.connections)

@@ -11,11 +11,13 @@ import uvicorn
 from chat.application import build
 from chat.settings import Settings, from_environment
 
+# A longer one ends its connection, unread.
+LONGEST_FRAME_BYTES = 16_384
+
 
 def configured(settings: Settings) -> uvicorn.Config:
     """Return Uvicorn's configuration, with the application in it."""
     app = build(settings)
-    keepalive_s = settings.keepalive_s or None
     config = uvicorn.Config(
         app,
         host=settings.host,
@@ -23,14 +25,11 @@ def configured(settings: Settings) -> uvicorn.Config:
         loop=settings.loop,
         http="httptools",
         ws=settings.websocket,
-        ws_max_size=settings.largest_frame_bytes,
-        ws_ping_interval=keepalive_s,
-        ws_ping_timeout=keepalive_s,
+        ws_max_size=LONGEST_FRAME_BYTES,
         ws_per_message_deflate=settings.deflate == "on",
         lifespan="on",
         log_level="warning",
         access_log=False,
-        backlog=2048,
         timeout_graceful_shutdown=3,
     )
     config.load()
@@ -47,9 +46,7 @@ def main() -> None:
     if settings.bind == "on":
         # Before any thread is there, so that all of them inherit it.
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    config = configured(settings)
-    server = uvicorn.Server(config)
-    config.app.state.connections = server.server_state.connections
+    server = uvicorn.Server(configured(settings))
     if settings.cprofile == "on":
         cProfile.Profile().runcall(server.run)
     else:

@@ -1,23 +1,34 @@
-"""SQLite: accounts, tokens, changed subscriptions and the history, in the service's data folder.
+"""SQLite in the service's data folder, and when a change is committed to it.
 
 A commit is durable: write-ahead log, flushed to the disk at every commit (``synchronous = FULL``).
+
+====================  =========================  ==========================================
+setting ``commit``    a message is acknowledged  where the commit runs
+====================  =========================  ==========================================
+``each``              after its own commit       in the event loop, which waits for the disk
+``batched``           after its batch's commit   in the event loop, once per batch
+``write_behind``      at once                    in a thread, once per batch
+====================  =========================  ==========================================
+
+Joins, leaves and logins are committed one by one, as the published system does; with
+``write_behind`` they go into the batch.
 """
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
-import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
-from chat.envelopes import Entry, Message
-from chat.refusal import NotStored
+from chat.counts import Counts
+from chat.envelopes import Message
+from chat.refusals import Refused
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS accounts (user TEXT PRIMARY KEY, hash TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS tokens (
-    digest TEXT PRIMARY KEY, user TEXT NOT NULL, expires_s REAL NOT NULL
-) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS tokens (digest TEXT PRIMARY KEY, user TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS subscriptions (
     user TEXT NOT NULL, channel TEXT NOT NULL, subscribed INTEGER NOT NULL,
     PRIMARY KEY (user, channel)
@@ -25,22 +36,18 @@ CREATE TABLE IF NOT EXISTS subscriptions (
 CREATE TABLE IF NOT EXISTS messages (
     sequence INTEGER PRIMARY KEY, channel TEXT NOT NULL, sender TEXT NOT NULL, text TEXT NOT NULL
 );
-CREATE TABLE IF NOT EXISTS starts (number INTEGER PRIMARY KEY);
-CREATE INDEX IF NOT EXISTS messages_by_channel ON messages (channel, sequence);
 """
 # How long a statement waits for a lock that a reader from outside may hold. It blocks the loop.
 LOCK_WAIT_S = 0.5
+# So that the numbers of all messages have as many digits, and their frames one size.
+FIRST_SEQUENCE = 1_000_000
+# A batch is committed when it is full, or when its first message has waited so long.
+BATCH_SIZE = 100
+BATCH_WAIT_S = 0.05
 
 Statement = tuple[str, Sequence[object]]
-TOKEN = "INSERT INTO tokens (digest, user, expires_s) VALUES (?, ?, ?)"
-SUBSCRIPTION = "INSERT OR REPLACE INTO subscriptions (user, channel, subscribed) VALUES (?, ?, ?)"
-MESSAGE = "INSERT INTO messages (sequence, channel, sender, text) VALUES (?, ?, ?, ?)"
-CLEARED = ("messages", "tokens", "subscriptions")
-
-
-def message_statement(message: Message) -> Statement:
-    """Return the statement that stores a message."""
-    return MESSAGE, (message.sequence, message.channel, message.sender, message.text)
+# Told None once the message is as safe as the setting promises, or why it is not.
+Answer = Callable[[Refused | None], None]
 
 
 class Store:
@@ -63,8 +70,8 @@ class Store:
 
         Raises
         ------
-        NotStored
-            The database refused; nothing of it is stored.
+        Refused
+            The database did not take it (``not_stored``); nothing of it is stored.
         """
         run = self._connection.execute
         try:
@@ -78,7 +85,7 @@ class Store:
                     run("ROLLBACK")
                 raise
         except sqlite3.Error as error:
-            raise NotStored(f"SQLite: {error}") from None
+            raise Refused("not_stored", f"SQLite: {error}") from None
 
     def prepare_accounts(self, accounts: Iterable[tuple[str, str]]) -> None:
         """Have exactly these accounts: user and password hash."""
@@ -91,50 +98,111 @@ class Store:
         row = self._connection.execute(known, (user,)).fetchone()
         return str(row[0]) if row else None
 
-    def tokens(self, remembered_s: float) -> list[tuple[str, str, float]]:
-        """Forget tokens that expired so long ago; return the others: digest, user and expiry."""
-        self.commit([("DELETE FROM tokens WHERE expires_s < ?", (time.time() - remembered_s,))])
-        order = "SELECT digest, user, expires_s FROM tokens ORDER BY expires_s"
-        return list(self._connection.execute(order))
+    def tokens(self) -> list[tuple[str, str]]:
+        """Return digest and user of every token."""
+        return list(self._connection.execute("SELECT digest, user FROM tokens"))
 
     def subscriptions(self) -> list[tuple[str, str, int]]:
         """Return every join and leave that is in force."""
         return list(self._connection.execute("SELECT user, channel, subscribed FROM subscriptions"))
 
-    def first_sequence(self, per_start: int) -> int:
-        """Return a multiple of ``per_start`` above all sequences that were ever given out.
-
-        It is on the disk before this returns: a start that stored no message is counted too.
-        """
-        highest = "SELECT coalesce(max({}), 0) FROM {}"
-        (last,) = self._connection.execute(highest.format("sequence", "messages")).fetchone()
-        (start,) = self._connection.execute(highest.format("number", "starts")).fetchone()
-        number = max(int(start), int(last) // per_start) + 1
-        self.commit([("DELETE FROM starts", ()), ("INSERT INTO starts VALUES (?)", (number,))])
-        return number * per_start
-
-    def history(self, channel: str, limit: int) -> list[Entry]:
-        """Return a channel's latest messages, oldest first."""
-        latest = (
-            "SELECT sender, sequence, text FROM messages WHERE channel = ? "
-            "ORDER BY sequence DESC LIMIT ?"
-        )
-        rows = self._connection.execute(latest, (channel, limit)).fetchall()
-        return [Entry(*row) for row in reversed(rows)]
+    def next_sequence(self) -> int:
+        """Return the number of the first message that comes next."""
+        (last,) = self._connection.execute("SELECT max(sequence) FROM messages").fetchone()
+        return FIRST_SEQUENCE if last is None else int(last) + 1
 
     def clear(self) -> None:
         """Forget everything but the accounts, and give the log's pages back."""
-        self.commit([(f"DELETE FROM {table}", ()) for table in CLEARED])
+        tables = ("messages", "tokens", "subscriptions")
+        self.commit([(f"DELETE FROM {table}", ()) for table in tables])
         self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-
-    def facts(self) -> dict[str, object]:
-        """Return how the database really works."""
-        names = ("journal_mode", "synchronous")
-        return {
-            "version": sqlite3.sqlite_version,
-            **{name: self._connection.execute(f"PRAGMA {name}").fetchone()[0] for name in names},
-        }
 
     def close(self) -> None:
         """Close the database."""
         self._connection.close()
+
+
+class Commits:
+    """Brings changes to the disk, as the setting ``commit`` says.
+
+    The store is its own: with ``write_behind`` a thread uses it.
+    """
+
+    def __init__(self, store: Store, commit: str, counts: Counts) -> None:
+        self._store = store
+        self._counts = counts
+        self._size = 1 if commit == "each" else BATCH_SIZE
+        self._thread = ThreadPoolExecutor(1, "commits") if commit == "write_behind" else None
+        self._batch: list[tuple[Statement, Answer | None]] = []
+        self._timer: asyncio.TimerHandle | None = None
+
+    def message(self, message: Message, answer: Answer) -> None:
+        """Store a message, and answer before or after that."""
+        values = (message.sequence, message.channel, message.sender, message.text)
+        statement = ("INSERT INTO messages VALUES (?, ?, ?, ?)", values)
+        if self._thread is not None:
+            answer(None)
+            answer = _already_answered
+        self._add(statement, answer)
+
+    def token(self, digest: str, user: str) -> None:
+        """Store a login; raises Refused."""
+        self._change(("INSERT INTO tokens VALUES (?, ?)", (digest, user)))
+
+    def subscription(self, user: str, channel: str, subscribed: bool) -> None:
+        """Store a join or a leave; raises Refused."""
+        insert = "INSERT OR REPLACE INTO subscriptions VALUES (?, ?, ?)"
+        self._change((insert, (user, channel, int(subscribed))))
+
+    def _change(self, statement: Statement) -> None:
+        if self._thread is None:
+            self._store.commit([statement])
+        else:
+            self._add(statement, None)
+
+    def _add(self, statement: Statement, answer: Answer | None) -> None:
+        self._batch.append((statement, answer))
+        if len(self._batch) >= self._size:
+            self._hand_over()
+        elif self._timer is None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(BATCH_WAIT_S, self._hand_over)
+
+    def _hand_over(self) -> Future[None] | None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        batch, self._batch = self._batch, []
+        if self._thread is not None:
+            return self._thread.submit(self._commit, batch)
+        self._commit(batch)
+        return None
+
+    def _commit(self, batch: list[tuple[Statement, Answer | None]]) -> None:
+        answers = [answer for _, answer in batch if answer is not None]
+        problem = None
+        try:
+            self._store.commit([statement for statement, _ in batch])
+            self._counts.stored += len(answers)
+        except Refused as refused:
+            problem = refused
+            self._counts.not_stored += len(answers)
+        for answer in answers:
+            answer(problem)
+
+    def flush(self) -> None:
+        """Commit what waits, before this returns."""
+        done = self._hand_over()
+        if done is not None:
+            done.result()
+
+    def close(self) -> None:
+        """Flush, and take nothing more."""
+        self.flush()
+        if self._thread is not None:
+            self._thread.shutdown()
+        self._store.close()
+
+
+def _already_answered(_: Refused | None) -> None:
+    """Answer nothing: a message that is written behind was acknowledged before."""

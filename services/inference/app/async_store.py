@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 import asyncpg
+from specimen.settings import content
 
 from app.settings import Settings
 from app.timing import Phases
@@ -29,7 +30,7 @@ class AsyncStore:
             port=settings.database_port,
             database="perflab",
             user="perflab",
-            password=settings.database_password,
+            password=content(settings.password_file),
             timeout=10,
             min_size=settings.minimum_per_worker,
             max_size=settings.pool_per_worker,

@@ -9,6 +9,7 @@ import time
 import psycopg2
 from psycopg2 import extensions
 from psycopg2.pool import ThreadedConnectionPool
+from specimen.settings import content
 
 from app.settings import Settings
 from app.timing import Phases
@@ -39,7 +40,7 @@ class BlockingStore:
             port=settings.database_port,
             dbname="perflab",
             user="perflab",
-            password=settings.database_password,
+            password=content(settings.password_file),
             connect_timeout=10,
             application_name="inference-psycopg2",
         )

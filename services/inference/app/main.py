@@ -14,12 +14,14 @@ import anyio.to_thread
 from fastapi import Depends, FastAPI, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from specimen.settings import read
+from specimen.timing import ServerTiming
 
 from app import async_store, blocking_store, runtimes
 from app.payload import Answer, Inference, refuse
 from app.readiness import Sign
-from app.settings import Settings, from_environment
-from app.timing import KEY, Phases, ServerTiming
+from app.settings import Settings
+from app.timing import KEY, Phases
 
 Store = TypeVar("Store")
 SHOWN = ("synchronous_commit", "server_version")
@@ -28,8 +30,7 @@ SHOWN = ("synchronous_commit", "server_version")
 @asynccontextmanager
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     """Load the model and open the pools before the first request."""
-    settings = app.state.settings = from_environment()
-    anyio.to_thread.current_default_thread_limiter().total_tokens = settings.threads
+    settings = app.state.settings = read(Settings, "INFERENCE_")
     app.state.predict = loaded(settings)
     app.state.blocking = app.state.nonblocking = None
     if settings.driver in ("both", "psycopg2"):
@@ -58,12 +59,12 @@ def loaded(settings: Settings) -> runtimes.Predict:
 
 
 application = FastAPI(lifespan=lifespan, docs_url=None, redoc_url=None)
-application.add_middleware(ServerTiming)
+application.add_middleware(ServerTiming, make=Phases)
 
 
 async def handed_over(request: Request) -> int:
     """Return the instant at which the event loop is done and a thread is asked for."""
-    request.scope[KEY].arrived()
+    request.scope[KEY].reached("request")
     return time.perf_counter_ns()
 
 
@@ -101,7 +102,7 @@ def infer(request: Request, body: Inference, handed: HandedOver) -> Answer:
 async def infer_async(request: Request, body: Inference) -> Answer:
     """Predict, and write the result through the non-blocking driver."""
     phases: Phases = request.scope[KEY]
-    phases.arrived()
+    phases.reached("request")
     store: async_store.AsyncStore = opened(request.app.state.nonblocking, "asyncpg")
     answer = predict(request, body)
     answer.id = await store.insert(answer.label, answer.probability, phases)
@@ -123,7 +124,7 @@ def infer_no_db(request: Request, body: Inference, handed: HandedOver) -> Answer
 async def infer_no_db_async(request: Request, body: Inference) -> Answer:
     """Predict in the event loop, and write nothing."""
     phases: Phases = request.scope[KEY]
-    phases.arrived()
+    phases.reached("request")
     answer = predict(request, body)
     phases.done()
     return answer
@@ -141,7 +142,7 @@ async def health(request: Request) -> JSONResponse:
 @application.get("/settings")
 async def settings(request: Request) -> dict[str, object]:
     """Return the settings in force, and the database's as the pools' connections see them."""
-    shown: dict[str, object] = request.app.state.settings.public()
+    shown: dict[str, object] = request.app.state.settings.shown()
     if request.app.state.nonblocking:
         store = request.app.state.nonblocking
         shown["database"] = {name: await store.show(name) for name in SHOWN}

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import resource
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
+from specimen import pages
+from specimen.refusal import Refused
+from specimen.settings import public
 from starlette.exceptions import HTTPException
 
-from llm_proxy import chat, pages
-from llm_proxy.counts import Counts
-from llm_proxy.refusal import Refused
-from llm_proxy.settings import Settings, endpoint, from_environment
+from llm_proxy import chat
+from llm_proxy.refusal import told
+from llm_proxy.relay import Counts
+from llm_proxy.settings import Settings, endpoint
 from llm_proxy.upstream import Upstream
 
 
@@ -24,17 +29,21 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     await app.state.upstream.close()
 
 
-def create_app(settings: Settings | None = None) -> FastAPI:
-    """Return the application; without settings, those of the environment."""
+def create_app(settings: Settings) -> FastAPI:
+    """Return the application."""
     app = FastAPI(lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
-    state = app.state
-    state.settings = settings or from_environment()
-    state.counts = Counts()
-    state.upstream = Upstream(state.settings, endpoint(state.settings), state.counts)
+    counts = Counts()
+    app.state.settings, app.state.counts = settings, counts
+    app.state.upstream = Upstream(endpoint(settings), settings.read_timeout_s)
     app.add_exception_handler(Refused, refuse)
     app.add_exception_handler(HTTPException, refuse_path)
     chat.add_to(app)
-    pages.add_to(app)
+
+    def in_force() -> dict[str, Any]:
+        files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        return {**public(settings), "max_files": files}
+
+    pages.add_to(app, counts, in_force)
     return app
 
 
@@ -42,8 +51,8 @@ async def refuse(request: Request, error: Exception) -> JSONResponse:
     """Answer a refusal in the format of the API that was asked."""
     assert isinstance(error, Refused)
     request.app.state.counts.refuse(error.code)
-    told = error.told(is_openai=not request.url.path.startswith("/api/"))
-    return JSONResponse(told, error.status)
+    is_openai = not request.url.path.startswith("/api/")
+    return JSONResponse(told(error, is_openai), error.status)
 
 
 async def refuse_path(request: Request, error: Exception) -> JSONResponse:

@@ -7,14 +7,14 @@ nothing.
 
 from __future__ import annotations
 
-import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any
 
-from llm_proxy.lines import Lines
-from llm_proxy.refusal import Refused, broken
+from specimen.refusal import Refused
+
+from llm_proxy.rebuilding import rebuilt
+from llm_proxy.refusal import broken, text_of
 
 DONE = "[DONE]"
 _LAST_LINE = re.compile(rb'"done"\s*:\s*true')
@@ -22,6 +22,7 @@ _LAST_LINE = re.compile(rb'"done"\s*:\s*true')
 ERROR = '{"error"'
 # More than the last event's length.
 TAIL = 32
+LONGEST_LINE = 1_000_000
 
 
 class Mode(ABC):
@@ -30,6 +31,8 @@ class Mode(ABC):
     ``is_whole`` once its last chunk was seen; ``has_error`` once an error of the upstream's own was
     passed on, after which nothing is missing.
     """
+
+    is_openai = True
 
     def __init__(self) -> None:
         self.is_whole = self.has_error = False
@@ -43,31 +46,49 @@ class Mode(ABC):
         if not self.is_whole and not self.has_error:
             raise broken("the upstream's stream ended before its last chunk")
 
-    @abstractmethod
     def error(self, refused: Refused) -> str | bytes:
         """Return what tells the client of an error in the stream."""
+        return text_of(refused, self.is_openai)
 
 
-class Events(Mode):
-    """Server-sent events, for a response that frames each of them again."""
+class Lines(Mode):
+    """A stream that is cut into its lines; at most one is held that is not complete yet."""
 
-    def __init__(self, longest: int) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._lines = Lines(longest)
+        self._parts: list[bytes] = []
+        self._held = 0
+
+    def lines(self, data: bytes) -> Iterator[bytes]:
+        """Yield the lines that are complete, without their ends; refuse one that is too long."""
+        *complete, rest = data.split(b"\n")
+        if complete:
+            complete[0] = b"".join([*self._parts, complete[0]])
+            self._parts, self._held = [], 0
+        self._parts.append(rest)
+        self._held += len(rest)
+        for line in complete:
+            _check(len(line))
+            yield line.removesuffix(b"\r")
+        _check(self._held)
+
+
+def _check(length: int) -> None:
+    if length > LONGEST_LINE:
+        reason = f"the upstream sent a chunk of over {LONGEST_LINE} bytes"
+        raise Refused(502, "too_long", reason)
+
+
+class Events(Lines):
+    """Server-sent events, for a response that frames each of them again."""
 
     def feed(self, data: bytes) -> Iterator[str]:
         """Yield the content of each event."""
-        for line in self._lines.feed(data):
-            if self._is_data(line):
+        for line in self.lines(data):
+            if line.startswith(b"data:"):
                 yield self._content(line)
-
-    @staticmethod
-    def _is_data(line: bytes) -> bool:
-        if line.startswith(b"data:"):
-            return True
-        if line and not line.startswith((b":", b"event:", b"id:", b"retry:")):
-            raise broken("the upstream sent a line that is no server-sent event")
-        return False
+            elif line and not line.startswith((b":", b"event:", b"id:", b"retry:")):
+                raise broken("the upstream sent a line that is no server-sent event")
 
     def _content(self, line: bytes) -> str:
         content = line[5:].removeprefix(b" ").decode(errors="replace")
@@ -81,36 +102,27 @@ class Events(Mode):
         self.has_error = self.has_error or content.startswith(ERROR)
         return content
 
-    def error(self, refused: Refused) -> str:
-        """Return the content of an event."""
-        return refused.text(is_openai=True)
-
 
 class RebuiltEvents(Events):
     """Each event parsed and made anew."""
 
     def passed(self, content: str) -> str:
         """Return the chunk made anew; raise Refused for what is none."""
-        return json.dumps(rebuilt_openai(_parsed(content)))
+        return rebuilt(content, is_openai=True)
 
 
-class JsonLines(Mode):
+class JsonLines(Lines):
     """Lines of JSON, each passed on as it came."""
 
-    def __init__(self, longest: int) -> None:
-        super().__init__()
-        self._lines = Lines(longest)
+    is_openai = False
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         """Yield the lines, with their ends."""
-        for line in self._lines.feed(data):
+        for line in self.lines(data):
             if line:
-                yield self._line(line) + b"\n"
-
-    def _line(self, line: bytes) -> bytes:
-        passed = self.passed(line)
-        self.is_whole = self.is_whole or bool(_LAST_LINE.search(passed))
-        return passed
+                passed = self.passed(line)
+                self.is_whole = self.is_whole or bool(_LAST_LINE.search(passed))
+                yield passed + b"\n"
 
     def passed(self, line: bytes) -> bytes:
         """Return what becomes of a line."""
@@ -119,7 +131,7 @@ class JsonLines(Mode):
 
     def error(self, refused: Refused) -> bytes:
         """Return a line."""
-        return refused.text(is_openai=False).encode() + b"\n"
+        return text_of(refused, is_openai=False).encode() + b"\n"
 
 
 class RebuiltLines(JsonLines):
@@ -127,7 +139,7 @@ class RebuiltLines(JsonLines):
 
     def passed(self, line: bytes) -> bytes:
         """Return the line made anew; raise Refused for what is none."""
-        return json.dumps(rebuilt_ollama(_parsed(line))).encode()
+        return rebuilt(line, is_openai=False).encode()
 
 
 class Raw(Mode):
@@ -135,94 +147,32 @@ class Raw(Mode):
 
     def __init__(self, is_openai: bool) -> None:
         super().__init__()
-        self._is_openai = is_openai
+        self.is_openai = is_openai
         self._tail = b""
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         """Yield the same bytes."""
         self._tail = (self._tail + data[-TAIL:])[-TAIL:]
-        self.is_whole = self._is_openai and DONE.encode() in self._tail
+        self.is_whole = self.is_openai and DONE.encode() in self._tail
         yield data
 
     def end(self) -> None:
         """Take note of the end."""
-        if self._is_openai:
+        if self.is_openai:
             super().end()
         self.is_whole = True
 
     def error(self, refused: Refused) -> bytes:
         """Return the error as an event or line of its own, whatever was under way."""
-        text = refused.text(self._is_openai).encode()
+        text = text_of(refused, self.is_openai).encode()
         ahead = b"" if self._tail.endswith(b"\n") or not self._tail else b"\n\n"
-        return ahead + (b"data: %s\n\n" % text if self._is_openai else text + b"\n")
+        return ahead + (b"data: %s\n\n" % text if self.is_openai else text + b"\n")
 
 
-def mode_of(name: str, is_openai: bool, longest: int) -> Mode:
+def mode_of(name: str, is_openai: bool) -> Mode:
     """Return the way of one stream."""
     if name == "raw":
         return Raw(is_openai)
     if is_openai:
-        return RebuiltEvents(longest) if name == "rebuild" else Events(longest)
-    return RebuiltLines(longest) if name == "rebuild" else JsonLines(longest)
-
-
-def rebuilt_whole(body: bytes, is_openai: bool) -> bytes:
-    """Return an answer in one piece made anew; raise Refused for what is none."""
-    made = rebuilt_openai(_parsed(body)) if is_openai else rebuilt_ollama(_parsed(body))
-    return json.dumps(made).encode()
-
-
-def _parsed(content: str | bytes) -> dict[str, Any]:
-    try:
-        given = json.loads(content)
-    except (ValueError, RecursionError):
-        raise Refused(
-            502, "upstream_malformed", "the upstream sent a chunk that is no JSON"
-        ) from None
-    if not isinstance(given, dict):
-        raise Refused(502, "upstream_malformed", "the upstream sent a chunk that is no object")
-    if "error" in given:
-        raise Refused(502, "upstream_error", f"the upstream failed: {_reason(given['error'])}")
-    return given
-
-
-def _reason(error: Any) -> str:
-    told = error.get("message") if isinstance(error, dict) else error
-    return str(told)[:500]
-
-
-def rebuilt_openai(given: dict[str, Any]) -> dict[str, Any]:
-    """Return a chunk or answer of OpenAI's API with the parts that are known."""
-    kept = ("id", "object", "created", "model", "usage")
-    choices = given.get("choices")
-    if not isinstance(choices, list):
-        raise Refused(502, "upstream_malformed", "the upstream sent a chunk without 'choices'")
-    made = {name: given[name] for name in kept if name in given}
-    return made | {"choices": [_choice(choice) for choice in choices]}
-
-
-def _choice(given: Any) -> dict[str, Any]:
-    if not isinstance(given, dict):
-        raise Refused(502, "upstream_malformed", "the upstream sent a choice that is no object")
-    made = {"index": given.get("index", 0), "finish_reason": given.get("finish_reason")}
-    for part in ("delta", "message"):
-        if isinstance(given.get(part), dict):
-            made[part] = _spoken(given[part])
-    return made
-
-
-def _spoken(given: dict[str, Any]) -> dict[str, Any]:
-    kept = ("role", "content", "thinking", "reasoning_content", "refusal", "tool_calls")
-    return {name: given[name] for name in kept if name in given}
-
-
-def rebuilt_ollama(given: dict[str, Any]) -> dict[str, Any]:
-    """Return a line or answer of Ollama's API with the parts that are known."""
-    if not isinstance(given.get("message"), dict):
-        raise Refused(502, "upstream_malformed", "the upstream sent a line without 'message'")
-    kept = (
-        "model", "created_at", "done", "done_reason", "total_duration", "load_duration",
-        "prompt_eval_count", "prompt_eval_duration", "eval_count", "eval_duration",
-    )  # fmt: skip
-    made = {name: given[name] for name in kept if name in given}
-    return made | {"message": _spoken(given["message"])}
+        return RebuiltEvents() if name == "rebuild" else Events()
+    return RebuiltLines() if name == "rebuild" else JsonLines()

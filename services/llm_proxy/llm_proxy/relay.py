@@ -4,17 +4,36 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
+from specimen import counts
+from specimen.refusal import Refused
 from sse_starlette import EventSourceResponse
 from starlette.responses import StreamingResponse
 
-from llm_proxy.counts import Counts
-from llm_proxy.modes import Mode
-from llm_proxy.refusal import Refused
-from llm_proxy.timing import clock
+from llm_proxy.modes import Mode, Raw
 from llm_proxy.upstream import faults_named
+
+
+@dataclass
+class Counts(counts.Counts):
+    """What the proxy counts.
+
+    ``open`` are requests for an answer that are under way, ``streams_open`` those whose stream has
+    begun. Each ends as ``completed``, as ``aborted`` (its client went), or as ``failed``, then also
+    by its code in ``refused``. ``upstream_stopped`` are streams that were not read to their end.
+    """
+
+    requests: int = 0
+    streams_open: int = 0
+    completed: int = 0
+    aborted: int = 0
+    failed: int = 0
+    upstream_stopped: int = 0
+    chunks: int = 0
+    bytes_read: int = 0
 
 
 class Relay:
@@ -24,17 +43,12 @@ class Relay:
     slowly holds the upstream back and no memory.
     """
 
-    def __init__(
-        self, response: aiohttp.ClientResponse, mode: Mode, counts: Counts, limit_s: float
-    ) -> None:
+    def __init__(self, response: aiohttp.ClientResponse, mode: Mode, counts: Counts) -> None:
         self._response, self._mode, self._counts = response, mode, counts
-        self.headers = response.headers
-        self._limit_s = limit_s
-        self._ends_ns = clock() + round(limit_s * 1e9)
         self._first = b""
         self._outcome = "aborted"
         self._is_read = self._is_closed = False
-        counts.begin_stream()
+        counts.add(streams_open=1)
 
     async def first(self) -> None:
         """Wait for the first bytes; raise Refused where none come."""
@@ -56,36 +70,27 @@ class Relay:
             while data and not self._is_closed:
                 for chunk in self._mode.feed(data):
                     yield self._given(chunk)
-                if clock() > self._ends_ns:
-                    reason = f"an answer may take {self._limit_s:g} s"
-                    raise Refused(504, "stream_too_long", reason)
                 data = await self._next()
             self._mode.end()
-            self._note_end()
+            self._outcome = "completed"
+            if self._mode.has_error:
+                self._fail("upstream_error")
         except Refused as refused:
             # After the last chunk nothing is missing, however the upstream's end went.
             if not self._is_closed and not self._mode.is_whole and not self._mode.has_error:
-                self.fail(refused)
+                self._fail(refused.code)
                 yield self._given(self._mode.error(refused))
 
     def _given(self, chunk: str | bytes) -> str | bytes:
         self._counts.chunks += 1
-        self._counts.bytes_given += len(chunk)
         # Before it is sent: with the last chunk a client may go, and has lost nothing.
         if self._mode.is_whole:
             self._outcome = "completed"
         return chunk
 
-    def _note_end(self) -> None:
-        self._outcome = "completed"
-        if self._mode.has_error:
-            self._outcome = "failed"
-            self._counts.refuse("upstream_error")
-
-    def fail(self, refused: Refused) -> None:
-        """Note an error of the upstream."""
+    def _fail(self, code: str) -> None:
         self._outcome = "failed"
-        self._counts.refuse(refused.code)
+        self._counts.refuse(code)
 
     async def leave(self, _: Any = None) -> None:
         """Stop reading because the client has gone: what waits for the upstream is woken."""
@@ -95,12 +100,22 @@ class Relay:
         """Stop reading, at once; return how it went."""
         if not self._is_closed:
             self._is_closed = True
-            self._counts.streams_open -= 1
+            self._counts.add(streams_open=-1, upstream_stopped=not self._is_read)
             if not self._is_read:
-                self._counts.upstream_stopped += 1
                 # A connection with unread bytes serves nobody else.
                 self._response.close()
         return self._outcome
+
+    def response(self, headers: dict[str, str]) -> Events | Bytes:
+        """Return the response that sends the chunks."""
+        made: Events | Bytes
+        if self._mode.is_openai and not isinstance(self._mode, Raw):
+            made = Events(self.chunks(), headers=headers, client_close_handler_callable=self.leave)
+        else:
+            kind = "text/event-stream" if self._mode.is_openai else "application/x-ndjson"
+            made = Bytes(self.chunks(), media_type=kind, headers=headers)
+        made.relay, made.counts = self, self._counts
+        return made
 
 
 class _Ending:
@@ -113,7 +128,7 @@ class _Ending:
         try:
             await super().__call__(scope, receive, send)  # type: ignore[misc]
         finally:
-            self.counts.end(self.relay.close())
+            self.counts.add(open=-1, **{self.relay.close(): 1})
 
 
 class Events(_Ending, EventSourceResponse):
@@ -127,18 +142,3 @@ class Bytes(_Ending, StreamingResponse):
         """Wait for the client's end."""
         await super().listen_for_disconnect(receive)
         self.relay.close()
-
-
-def streamed(
-    relay: Relay, counts: Counts, mode: str, is_openai: bool, headers: dict[str, str]
-) -> Events | Bytes:
-    """Return the response that sends a relay's chunks."""
-    response: Events | Bytes
-    if is_openai and mode != "raw":
-        chunks = relay.chunks()
-        response = Events(chunks, headers=headers, client_close_handler_callable=relay.leave)
-    else:
-        kind = "text/event-stream" if is_openai else "application/x-ndjson"
-        response = Bytes(relay.chunks(), media_type=kind, headers=headers)
-    response.relay, response.counts = relay, counts
-    return response

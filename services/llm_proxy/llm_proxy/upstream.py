@@ -1,49 +1,44 @@
-"""The upstream: one connection for each answer, its key, its time-outs, and its faults by name."""
+"""The upstream: its key, its time-outs, and its faults by name."""
 
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import aiohttp
+from specimen.refusal import Refused
+from specimen.timing import Phases
 
-from llm_proxy.counts import Counts
-from llm_proxy.refusal import Refused, broken
-from llm_proxy.settings import KEY, Endpoint, Settings
-from llm_proxy.timing import Phases
+from llm_proxy.refusal import broken
+from llm_proxy.settings import KEY, Endpoint
 
-# What the stand-in goes by; a client's own key is never passed on.
-PASSED_HEADERS = ("x-request-id", "x-fault", "x-fault-after")
+CONNECT_TIMEOUT_S = 5.0
 NO_FILES = (errno.EMFILE, errno.ENFILE)
+MOST_BYTES = 16_000_000
 
 
 class Upstream:
-    """Asks the upstream; ``settings`` bound how long that may take."""
+    """Asks the upstream, each time on a connection of its own or one that is idle."""
 
-    def __init__(self, settings: Settings, endpoint: Endpoint, counts: Counts) -> None:
-        self._settings, self._endpoint, self._counts = settings, endpoint, counts
+    def __init__(self, endpoint: Endpoint, read_timeout_s: float) -> None:
+        self._endpoint, self._read_timeout_s = endpoint, read_timeout_s
         self._session: aiohttp.ClientSession | None = None
 
     async def connect(self) -> None:
         """Make the client, inside the event loop; nothing is asked yet."""
-        settings = self._settings
         # Identity: what is passed on is what came. A proxy of the user's shell is not asked.
-        headers = {"Accept-Encoding": "identity"}
+        headers = {"Accept-Encoding": "identity", "Content-Type": "application/json"}
         if self._endpoint.key:
             headers["Authorization"] = f"Bearer {self._endpoint.key}"
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=settings.pool_connections),
-            timeout=aiohttp.ClientTimeout(
-                total=None,
-                sock_connect=settings.connect_timeout_s,
-                sock_read=settings.read_timeout_s,
-            ),
-            headers=headers,
-            trace_configs=[_tracing(self._counts)],
-            trust_env=False,
+        timeout = aiohttp.ClientTimeout(
+            total=None, sock_connect=CONNECT_TIMEOUT_S, sock_read=self._read_timeout_s
         )
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0), timeout=timeout, headers=headers,
+            trace_configs=[_tracing()], trust_env=False,
+        )  # fmt: skip
 
     async def close(self) -> None:
         """Close all connections."""
@@ -51,12 +46,7 @@ class Upstream:
             await self._session.close()
 
     async def ask(
-        self,
-        method: str,
-        path: str,
-        body: bytes | None = None,
-        given: Mapping[str, str] | None = None,
-        phases: Phases | None = None,
+        self, method: str, path: str, phases: Phases, body: bytes | None = None
     ) -> aiohttp.ClientResponse:
         """Return the upstream's answer, its body not read yet.
 
@@ -66,32 +56,24 @@ class Upstream:
             The upstream cannot be reached, or does not answer in time.
         """
         assert self._session is not None
-        headers = {name: given[name] for name in PASSED_HEADERS if given and name in given}
+        url = self._endpoint.url + path
         with faults_named():
-            return await self._session.request(
-                method,
-                self._endpoint.url + path,
-                data=body,
-                headers={**headers, "Content-Type": "application/json"},
-                allow_redirects=False,
-                trace_request_ctx=phases or Phases(),
+            response = await self._session.request(
+                method, url, data=body, allow_redirects=False, trace_request_ctx=phases
             )
+        phases.reached("headers")
+        return response
 
 
-def _tracing(counts: Counts) -> aiohttp.TraceConfig:
-    """Count connections, and let each request know how long it waited for its own."""
+def _tracing() -> aiohttp.TraceConfig:
+    """Let each request know how long it waited for its connection."""
 
-    async def made(_: Any, context: Any, __: Any) -> None:
-        counts.connections_made += 1
-        context.trace_request_ctx.note("connect")
-
-    async def reused(_: Any, context: Any, __: Any) -> None:
-        counts.connections_reused += 1
-        context.trace_request_ctx.note("connect")
+    async def connected(_: Any, context: Any, __: Any) -> None:
+        context.trace_request_ctx.reached("connect")
 
     tracing = aiohttp.TraceConfig()
-    tracing.on_connection_create_end.append(made)
-    tracing.on_connection_reuseconn.append(reused)
+    tracing.on_connection_create_end.append(connected)
+    tracing.on_connection_reuseconn.append(connected)
     return tracing
 
 
@@ -104,9 +86,8 @@ def faults_named() -> Iterator[None]:
         raise Refused(504, "upstream_silent", "the upstream does not answer in time") from None
     except aiohttp.ClientConnectorError as error:
         if error.os_error.errno in NO_FILES:
-            raise Refused(
-                503, "out_of_files", "the proxy has no descriptor left for a connection"
-            ) from None
+            reason = "the proxy has no descriptor left for a connection"
+            raise Refused(503, "out_of_files", reason) from None
         raise Refused(503, "upstream_down", "the upstream cannot be reached") from None
     except aiohttp.ClientPayloadError:
         raise broken("the upstream broke off in the middle of its answer") from None
@@ -114,29 +95,24 @@ def faults_named() -> Iterator[None]:
         raise broken("the upstream broke the connection off") from None
 
 
-async def whole_body(response: aiohttp.ClientResponse, most: int) -> bytes:
+async def whole_body(response: aiohttp.ClientResponse) -> bytes:
     """Read an answer to its end.
 
     Raises
     ------
     Refused
-        It breaks off, falls silent, or is longer than allowed.
+        It breaks off, falls silent, is longer than allowed, or may repeat the key.
     """
+    if response.status in (401, 403):
+        raise Refused(502, "upstream_refuses", f"the upstream refuses the proxy's key ({KEY})")
+    if response.status < 200 or 300 <= response.status < 400:
+        raise broken(f"the upstream answers with status {response.status}")
     parts, length = [], 0
     with faults_named():
         while data := await response.content.readany():
             parts.append(data)
             length += len(data)
-            if length > most:
-                raise Refused(
-                    502, "answer_too_large", f"the upstream's answer has over {most} bytes"
-                )
+            if length > MOST_BYTES:
+                reason = f"the upstream's answer has over {MOST_BYTES} bytes"
+                raise Refused(502, "too_long", reason)
     return b"".join(parts)
-
-
-def refuse_status(response: aiohttp.ClientResponse) -> None:
-    """Raise Refused for a status whose body is not to be passed on: it may repeat the key."""
-    if response.status in (401, 403):
-        raise Refused(502, "upstream_refuses", f"the upstream refuses the proxy's key ({KEY})")
-    if response.status < 200 or 300 <= response.status < 400:
-        raise broken(f"the upstream answers with status {response.status}")

@@ -8,6 +8,7 @@ from typing import Any
 
 from llm_upstream.script import Call, Script
 
+MODEL = "stand-in"
 # Of all answers: the same request has the same answer, byte by byte.
 CREATED, CREATED_AT = 1_700_000_000, "2023-11-14T22:13:20Z"
 
@@ -20,8 +21,8 @@ def dumped(value: Any) -> str:
 class Format(ABC):
     """One answer in the format of one API; ``took_ns`` is how long the whole is planned to take."""
 
-    content_type = "application/json"
     stream_type = ""
+    streams = False
 
     def __init__(self, script: Script, took_ns: int) -> None:
         self.script = script
@@ -36,20 +37,16 @@ class Format(ABC):
         """Return the chunks of a call of a tool."""
 
     @abstractmethod
-    def end(self, sent: int) -> bytes:
+    def end(self) -> bytes:
         """Return what ends the stream."""
 
     @abstractmethod
-    def whole(self) -> bytes:
+    def whole(self) -> str:
         """Return the answer in one piece."""
-
-    @abstractmethod
-    def framed(self, text: str) -> bytes:
-        """Return a text as the stream carries it."""
 
     @staticmethod
     @abstractmethod
-    def error(status: int, code: str, reason: str) -> str:
+    def error(code: str, reason: str) -> str:
         """Return a refusal."""
 
 
@@ -60,29 +57,26 @@ class OpenAI(Format):
 
     def __init__(self, script: Script, took_ns: int) -> None:
         super().__init__(script, took_ns)
-        # All chunks but the last differ in their text alone.
-        ahead, _, self._behind = dumped(self._chunk({"content": "\0"})).partition('"\\u0000"')
-        self._ahead = f"data: {ahead}"
-        self._behind += "\n\n"
+        # All chunks but the first and the last differ in their text alone.
+        ahead, _, behind = dumped(self._chunk({"content": "\0"})).partition('"\\u0000"')
+        self._ahead, self._behind = f"data: {ahead}", f"{behind}\n\n"
+
+    def _head(self, kind: str) -> dict[str, Any]:
+        return {
+            "id": f"chatcmpl-{self.script.id}", "object": kind, "created": CREATED, "model": MODEL,
+        }  # fmt: skip
 
     def _chunk(self, delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
         choices = [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}]
         return self._head("chat.completion.chunk") | {"choices": choices}
 
-    def _head(self, kind: str) -> dict[str, Any]:
-        model = self.script.asked.model
-        return {
-            "id": f"chatcmpl-{self.script.id}", "object": kind, "created": CREATED, "model": model,
-        }  # fmt: skip
-
-    def framed(self, text: str) -> bytes:
-        """Return one event."""
-        return f"data: {text}\n\n".encode()
+    def _event(self, delta: dict[str, Any], finish: str | None = None) -> bytes:
+        return f"data: {dumped(self._chunk(delta, finish))}\n\n".encode()
 
     def token(self, text: str, is_first: bool) -> bytes:
         """Return the event of one token; the first one says who speaks."""
         if is_first:
-            return self.framed(dumped(self._chunk({"role": "assistant", "content": text})))
+            return self._event({"role": "assistant", "content": text})
         return f"{self._ahead}{dumped(text)}{self._behind}".encode()
 
     def call(self, call: Call) -> list[bytes]:
@@ -91,22 +85,13 @@ class OpenAI(Format):
         named = {"index": 0, "id": call.id, "type": "function", "function": function}
         told = {"index": 0, "function": {"arguments": dumped(call.arguments)}}
         begun = {"role": "assistant", "content": None, "tool_calls": [named]}
-        deltas: list[dict[str, Any]] = [begun, {"tool_calls": [told]}]
-        return [self.framed(dumped(self._chunk(delta))) for delta in deltas]
+        return [self._event(begun), self._event({"tool_calls": [told]})]
 
-    def end(self, sent: int) -> bytes:
-        """Return why it ends, the usage where that was asked for, and the last event."""
-        events = [dumped(self._chunk({}, self.script.finish))]
-        if self.script.asked.wants_usage:
-            usage = {"choices": [], "usage": self._usage(sent)}
-            events.append(dumped(self._head("chat.completion.chunk") | usage))
-        return b"".join(map(self.framed, [*events, "[DONE]"]))
+    def end(self) -> bytes:
+        """Return why it ends, and the last event."""
+        return self._event({}, self.script.finish) + b"data: [DONE]\n\n"
 
-    def _usage(self, sent: int) -> dict[str, int]:
-        asked = self.script.asked.prompt_tokens
-        return {"prompt_tokens": asked, "completion_tokens": sent, "total_tokens": asked + sent}
-
-    def whole(self) -> bytes:
+    def whole(self) -> str:
         """Return the answer in one piece."""
         message: dict[str, Any] = {"role": "assistant", "content": "".join(self.script.words())}
         if call := self.script.call:
@@ -116,14 +101,14 @@ class OpenAI(Format):
         choice = {
             "index": 0, "message": message, "logprobs": None, "finish_reason": self.script.finish,
         }  # fmt: skip
-        usage = {"choices": [choice], "usage": self._usage(self.script.tokens)}
-        return dumped(self._head("chat.completion") | usage).encode()
+        asked, told = self.script.asked.prompt_tokens, self.script.tokens
+        usage = {"prompt_tokens": asked, "completion_tokens": told, "total_tokens": asked + told}
+        return dumped(self._head("chat.completion") | {"choices": [choice], "usage": usage})
 
     @staticmethod
-    def error(status: int, code: str, reason: str) -> str:
+    def error(code: str, reason: str) -> str:
         """Return a refusal as the API words it."""
-        kind = "invalid_request_error" if status < 500 else "server_error"
-        told = {"message": reason, "type": kind, "param": None, "code": code}
+        told = {"message": reason, "type": "invalid_request_error", "param": None, "code": code}
         return dumped({"error": told})
 
 
@@ -131,48 +116,43 @@ class Ollama(Format):
     """``POST /api/chat``."""
 
     stream_type = "application/x-ndjson"
+    streams = True
 
-    def _line(self, message: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
-        head = {"model": self.script.asked.model, "created_at": CREATED_AT}
-        return {**head, "message": {"role": "assistant", **message}, **more}
-
-    def framed(self, text: str) -> bytes:
-        """Return one line."""
-        return f"{text}\n".encode()
+    def _line(self, message: dict[str, Any], **more: Any) -> str:
+        head = {"model": MODEL, "created_at": CREATED_AT}
+        return dumped({**head, "message": {"role": "assistant", **message}, **more})
 
     def token(self, text: str, is_first: bool) -> bytes:  # noqa: ARG002
         """Return the line of one token."""
-        return self.framed(dumped(self._line({"content": text}, {"done": False})))
+        return f"{self._line({'content': text}, done=False)}\n".encode()
 
     def call(self, call: Call) -> list[bytes]:
         """Return the call in one line."""
-        return [self.framed(dumped(self._line(self._calling(call), {"done": False})))]
+        return [f"{self._line(self._calling(call), done=False)}\n".encode()]
 
     def _calling(self, call: Call) -> dict[str, Any]:
         function = {"name": call.name, "arguments": call.arguments}
         return {"content": "", "tool_calls": [{"function": function}]}
 
-    def _counts(self, sent: int) -> dict[str, Any]:
-        # Ollama has one word for an answer and for a call.
-        reason = "length" if self.script.finish == "length" else "stop"
+    def _counts(self) -> dict[str, Any]:
         return {
-            "done": True, "done_reason": reason, "total_duration": self.took_ns, "load_duration": 0,
+            "done": True, "done_reason": "stop", "total_duration": self.took_ns, "load_duration": 0,
             "prompt_eval_count": self.script.asked.prompt_tokens, "prompt_eval_duration": 0,
-            "eval_count": sent, "eval_duration": self.took_ns,
+            "eval_count": self.script.tokens, "eval_duration": self.took_ns,
         }  # fmt: skip
 
-    def end(self, sent: int) -> bytes:
+    def end(self) -> bytes:
         """Return the last line, with what was counted."""
-        return self.framed(dumped(self._line({"content": ""}, self._counts(sent))))
+        return f"{self._line({'content': ''}, **self._counts())}\n".encode()
 
-    def whole(self) -> bytes:
+    def whole(self) -> str:
         """Return the answer in one piece."""
         message: dict[str, Any] = {"content": "".join(self.script.words())}
         if self.script.call:
             message = self._calling(self.script.call)
-        return dumped(self._line(message, self._counts(self.script.tokens))).encode()
+        return self._line(message, **self._counts())
 
     @staticmethod
-    def error(status: int, code: str, reason: str) -> str:  # noqa: ARG004
+    def error(code: str, reason: str) -> str:  # noqa: ARG004
         """Return a refusal as the API words it."""
         return dumped({"error": reason})

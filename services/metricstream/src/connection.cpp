@@ -13,16 +13,11 @@ namespace {
 constexpr std::size_t piece_bytes = 16384;
 // All phases of an answer; a longer text would only cost another allocation.
 constexpr std::size_t timing_bytes = 96;
-constexpr milliseconds longest_lingering{1000};
-constexpr milliseconds longest_idle{60000};
 
 }  // namespace
 
-Connection::Connection(FileDescriptor socket, const Shared& shared, Instant now)
-    : socket_(std::move(socket)),
-      shared_(shared),
-      reader_(shared.settings.max_body_bytes),
-      deadline_(now + shared.settings.request_timeout) {
+Connection::Connection(FileDescriptor socket, const Shared& shared)
+    : socket_(std::move(socket)), shared_(shared) {
   const int on = 1;
   ::setsockopt(socket_.number(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
@@ -52,7 +47,6 @@ Connection::Receipt Connection::receive() {
     if (length < 0 || reader_.has_begun()) ++shared_.counters.resets;
     return Receipt::End;
   }
-  if (!reader_.has_begun()) deadline_ = Clock::now() + shared_.settings.request_timeout;
   const auto read = static_cast<std::size_t>(length);
   reader_.feed({piece.data(), read});
   // A piece that is not full was all there is: to ask again would only be told so. What comes
@@ -70,12 +64,10 @@ void Connection::answer() {
   const auto response = shared_.handler.answer(request, timing);
   if (response.status >= 400) ++shared_.counters.refused_requests;
   append_bytes(unsent_, response, timing, !ends_);
-  deadline_ = Clock::now() + longest_idle;
 }
 
 void Connection::refuse(const Response& response) {
   ends_ = lingers_ = true;
-  deadline_ = Clock::now() + longest_lingering;
   ++shared_.counters.refused_requests;
   append_bytes(unsent_, response, "", false);
 }
@@ -84,13 +76,7 @@ bool Connection::flush() {
   while (!unsent_.empty()) {
     const auto length = ::send(socket_.number(), unsent_.data(), unsent_.size(), MSG_NOSIGNAL);
     if (length < 0 && errno == EINTR) continue;
-    if (length < 0 && errno == EAGAIN) {
-      // The time to take the answers counts from the first wait, not from the last byte taken.
-      if (!std::exchange(is_blocked_, true)) {
-        deadline_ = Clock::now() + shared_.settings.request_timeout;
-      }
-      return false;
-    }
+    if (length < 0 && errno == EAGAIN) return false;
     if (length < 0) {
       ++shared_.counters.resets;
       close();
@@ -98,7 +84,6 @@ bool Connection::flush() {
     }
     unsent_.erase(0, static_cast<std::size_t>(length));
   }
-  is_blocked_ = false;
   return true;
 }
 
@@ -110,17 +95,6 @@ Connection::Wants Connection::finish() {
   std::array<char, piece_bytes> piece;
   const auto length = ::recv(socket_.number(), piece.data(), piece.size(), 0);
   return length > 0 || (length < 0 && errno == EAGAIN) ? Wants::Read : close();
-}
-
-Connection::Wants Connection::look_at_clock(Instant now) {
-  if (now < deadline_) return unsent_.empty() ? Wants::Read : Wants::Write;
-  const bool has_nothing_in_hand = unsent_.empty() && !reader_.has_begun();
-  if (lingers_ || has_nothing_in_hand) return close();
-  ++shared_.counters.timeouts;
-  // Who does not read is told nothing.
-  if (!unsent_.empty()) return close();
-  refuse(problem(408, "the request took too long"));
-  return flush() ? finish() : close();
 }
 
 Connection::Wants Connection::turn_away() {

@@ -25,22 +25,18 @@ class Connection {
  public:
   enum class Wants { Read, Write, Nothing };  ///< Nothing: it is closed
 
-  Connection(FileDescriptor socket, const Shared& shared, Instant now);
+  Connection(FileDescriptor socket, const Shared& shared);
   Connection(Connection&&) = default;
   ~Connection() { close(); }
 
   /// Go on as far as possible; `noticed` is when it was known that there is something to do.
   Wants advance(Instant noticed);
 
-  /// Close what took too long.
-  Wants look_at_clock(Instant now);
-
   /// Answer 503 for want of room, and end.
   Wants turn_away();
 
   [[nodiscard]] int descriptor() const { return socket_.number(); }
   [[nodiscard]] bool is_open() const { return socket_.is_open(); }
-  [[nodiscard]] Instant deadline() const { return deadline_; }
 
  private:
   enum class Receipt { Some, Last, Later, End };  ///< Last: some, and no more is there for now
@@ -57,8 +53,6 @@ class Connection {
   RequestReader reader_;
   std::string unsent_;
   Clock::duration untaken_{};  ///< what the next answer has waited for a thread so far
-  Instant deadline_;
-  bool is_blocked_ = false;  ///< the client does not take its answers
   bool ends_ = false;
   bool lingers_ = false;  ///< all is said; what the client still sends is thrown away
 };

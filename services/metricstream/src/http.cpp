@@ -12,6 +12,7 @@ namespace metricstream {
 namespace {
 
 constexpr std::size_t max_head_bytes = 8192;
+constexpr std::size_t max_body_bytes = 1 << 20;
 constexpr std::string_view head_end = "\r\n\r\n";
 
 /// Thrown within this file alone.
@@ -78,7 +79,6 @@ std::string_view phrase_of(int status) {
     case 400: return "Bad Request";
     case 404: return "Not Found";
     case 405: return "Method Not Allowed";
-    case 408: return "Request Timeout";
     case 411: return "Length Required";
     case 413: return "Content Too Large";
     case 431: return "Request Header Fields Too Large";
@@ -105,7 +105,7 @@ RequestReader::Outcome RequestReader::next() {
     } catch (const Wrong& wrong) {
       return refuse(wrong.status, wrong.reason);
     }
-    if (length_ > max_body_bytes_) return refuse(413, "the body is too long");
+    if (length_ > max_body_bytes) return refuse(413, "the body is too long");
     buffer_.erase(0, end + head_end.size());
     in_body_ = true;
   }

@@ -28,8 +28,6 @@ class RequestReader {
  public:
   enum class Outcome { NeedsMore, Request, Refused };
 
-  explicit RequestReader(std::size_t max_body_bytes) : max_body_bytes_(max_body_bytes) {}
-
   void feed(std::string_view bytes) { buffer_ += bytes; }
 
   /// Read on in what was fed. After `Refused` there is nothing more to be read.
@@ -46,7 +44,6 @@ class RequestReader {
  private:
   Outcome refuse(int status, std::string_view reason);
 
-  std::size_t max_body_bytes_;
   std::string buffer_;
   bool in_body_ = false;
   std::size_t length_ = 0;

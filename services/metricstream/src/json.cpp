@@ -1,7 +1,6 @@
 #include "json.hpp"
 
 #include <cmath>
-#include <cstdint>
 #include <cstdlib>
 
 namespace metricstream {
@@ -44,70 +43,22 @@ std::size_t number_length(std::string_view text) {
   return at;
 }
 
-std::optional<std::uint32_t> hex4(std::string_view text) {
-  static constexpr std::string_view known = "0123456789abcdefABCDEF";
-  if (text.size() < 4) return std::nullopt;
-  std::uint32_t value = 0;
-  for (const char c : text.substr(0, 4)) {
-    const auto at = known.find(c);
-    if (at == std::string_view::npos) return std::nullopt;
-    value = value * 16 + static_cast<std::uint32_t>(at < 16 ? at : at - 6);
-  }
-  return value;
-}
-
-void append_utf8(std::string& out, std::uint32_t code) {
-  const auto byte = [&out](std::uint32_t bits) { out += static_cast<char>(bits); };
-  if (code < 0x80) return byte(code);
-  if (code < 0x800) {
-    byte(0xC0 | code >> 6);
-  } else if (code < 0x10000) {
-    byte(0xE0 | code >> 12);
-    byte(0x80 | (code >> 6 & 0x3F));
-  } else {
-    byte(0xF0 | code >> 18);
-    byte(0x80 | (code >> 12 & 0x3F));
-    byte(0x80 | (code >> 6 & 0x3F));
-  }
-  byte(0x80 | (code & 0x3F));
-}
-
-/// Append what an escape at a text's start means, both halves of a pair; return its length or 0.
-std::size_t append_escape(std::string& out, std::string_view text) {
+/// Decode what stands between a string's quotes; nothing where it is wrong, or escapes by number.
+std::optional<std::string> decoded(std::string_view inside) {
   static constexpr std::string_view names = "\"\\/bfnrt";
   static constexpr std::string_view means = "\"\\/\b\f\n\r\t";
-  if (text.size() < 2) return 0;
-  if (const auto at = names.find(text[1]); at != std::string_view::npos) {
-    out += means[at];
-    return 2;
-  }
-  const auto first = text[1] == 'u' ? hex4(text.substr(2)) : std::nullopt;
-  if (!first || (*first >= 0xDC00 && *first <= 0xDFFF)) return 0;
-  if (*first < 0xD800 || *first > 0xDBFF) {
-    append_utf8(out, *first);
-    return 6;
-  }
-  const auto second = text.substr(6, 2) == "\\u" ? hex4(text.substr(8)) : std::nullopt;
-  if (!second || *second < 0xDC00 || *second > 0xDFFF) return 0;
-  append_utf8(out, 0x10000 + ((*first - 0xD800) << 10) + (*second - 0xDC00));
-  return 12;
-}
-
-/// Decode what stands between a string's quotes.
-std::optional<std::string> decoded(std::string_view inside) {
   std::string out;
   out.reserve(inside.size());
-  while (!inside.empty()) {
-    std::size_t length = 1;
-    if (inside[0] == '\\') {
-      length = append_escape(out, inside);
-      if (length == 0) return std::nullopt;
-    } else if (static_cast<unsigned char>(inside[0]) < 0x20) {
-      return std::nullopt;
-    } else {
-      out += inside[0];
+  for (std::size_t at = 0; at < inside.size(); ++at) {
+    if (static_cast<unsigned char>(inside[at]) < 0x20) return std::nullopt;
+    if (inside[at] != '\\') {
+      out += inside[at];
+      continue;
     }
-    inside.remove_prefix(length);
+    // What ends a string is no part of an escape, so that a sign follows.
+    const auto known = names.find(inside[++at]);
+    if (known == std::string_view::npos) return std::nullopt;
+    out += means[known];
   }
   return out;
 }

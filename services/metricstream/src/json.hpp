@@ -19,7 +19,7 @@ struct JsonValue {
   std::variant<std::nullptr_t, bool, double, std::string, Array, Object> held{nullptr};
 };
 
-/// Parse a JSON text; nothing where it is none, or nested deeper than 32.
+/// Parse a JSON text; nothing where it is none, is nested deeper than 32, or has a `\u` in it.
 ///
 /// `Linear` reads the text once. `Quadratic` is the study's first parser: it copies what is left of
 /// the text after every token, so that twice the text takes four times as long.

@@ -12,6 +12,9 @@
 
 namespace metricstream {
 
+/// Of the pool's queue, of the consumers' queue, and of the ring.
+constexpr std::size_t queue_depth = 1024;
+
 /// A queue between threads that never holds more than it may: who finds it full is told so.
 template <typename Item>
 class BoundedQueue {

@@ -5,8 +5,6 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#include <algorithm>
-#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -21,8 +19,6 @@ namespace {
 
 using Wants = Connection::Wants;
 
-// How often connections are looked at whose time may be over.
-constexpr milliseconds look_every{100};
 // While no descriptor is to be had: to try again at once would fill a core.
 constexpr milliseconds pause_without_descriptors{5};
 
@@ -36,7 +32,7 @@ std::optional<Connection> accept(const FileDescriptor& listener, const Shared& s
   }
   ++shared.counters.accepted;
   const bool has_room = shared.counters.open_connections++ < shared.settings.max_connections;
-  Connection connection(std::move(socket), shared, Clock::now());
+  Connection connection(std::move(socket), shared);
   if (has_room) return connection;
   connection.turn_away();
   return std::nullopt;
@@ -44,21 +40,17 @@ std::optional<Connection> accept(const FileDescriptor& listener, const Shared& s
 
 std::uint32_t events_for(Wants wants) { return wants == Wants::Write ? EPOLLOUT : EPOLLIN; }
 
-void wait_for(int descriptor, short events, Clock::duration at_most) {
+void wait_for(int descriptor, short events) {
   pollfd waited{descriptor, events, 0};
-  const auto left = std::chrono::ceil<milliseconds>(at_most).count();
-  ::poll(&waited, 1, static_cast<int>(std::clamp<long>(left, 0, 60000)));
+  ::poll(&waited, 1, -1);
 }
 
 /// Serve one connection to its end, and wait for it meanwhile.
 void serve(Connection& connection, Instant accepted) {
   auto wants = connection.advance(accepted);
   while (wants != Wants::Nothing) {
-    const short events = wants == Wants::Write ? POLLOUT : POLLIN;
-    wait_for(connection.descriptor(), events, connection.deadline() - Clock::now());
-    const auto now = Clock::now();
-    wants = connection.look_at_clock(now);
-    if (wants != Wants::Nothing) wants = connection.advance(now);
+    wait_for(connection.descriptor(), wants == Wants::Write ? POLLOUT : POLLIN);
+    wants = connection.advance(Clock::now());
   }
 }
 
@@ -69,7 +61,7 @@ void serve(Connection& connection, Instant accepted) {
 class Pool {
  public:
   Pool(const FileDescriptor& listener, const Shared& shared)
-      : listener_(listener), shared_(shared), queue_(shared.settings.queue_depth) {
+      : listener_(listener), shared_(shared), queue_(queue_depth) {
     poller_.add(listener.number(), EPOLLIN);
     for (std::size_t made = 0; made < shared.settings.threads; ++made) {
       std::thread([this] { work(); }).detach();
@@ -78,13 +70,12 @@ class Pool {
 
   [[noreturn]] void run() {
     for (;;) {
-      const auto events = poller_.wait(look_every);
+      const auto events = poller_.wait();
       const auto noticed = Clock::now();
       for (const auto& event : events) {
         if (event.data.fd == listener_.number()) take_all();
         else hand_over(event.data.fd, noticed);
       }
-      if (noticed >= next_look_) look_at_clocks(noticed);
     }
   }
 
@@ -95,7 +86,6 @@ class Pool {
 
     std::mutex mutex;  ///< for the connection
     Connection connection;
-    std::atomic<bool> is_queued{false};
   };
 
   /// A connection with something to do, since when.
@@ -117,9 +107,7 @@ class Pool {
     const auto found = held_.find(descriptor);
     if (found == held_.end()) return;
     const auto& held = found->second;
-    held->is_queued.store(true);
     if (queue_.try_push({held, noticed})) return;
-    held->is_queued.store(false);
     // The worker that armed it may be about to let go of it.
     const std::lock_guard lock(held->mutex);
     arm(*held, held->connection.turn_away());
@@ -134,25 +122,8 @@ class Pool {
     for (;;) {
       const auto [held, noticed] = queue_.pop();
       const std::lock_guard lock(held->mutex);
-      held->is_queued.store(false);
       if (held->connection.is_open()) arm(*held, held->connection.advance(noticed));
     }
-  }
-
-  void look_at_clocks(Instant now) {
-    next_look_ = now + look_every;
-    std::erase_if(held_, [&](const auto& each) { return is_over(*each.second, now); });
-  }
-
-  /// Whether a connection is closed; one that a worker has or will have is left to it.
-  bool is_over(Held& held, Instant now) {
-    const std::unique_lock lock(held.mutex, std::try_to_lock);
-    if (!lock || held.is_queued.load()) return false;
-    if (!held.connection.is_open()) return true;
-    if (now < held.connection.deadline()) return false;
-    const auto wants = held.connection.look_at_clock(now);
-    arm(held, wants);
-    return wants == Wants::Nothing;
   }
 
   const FileDescriptor& listener_;
@@ -160,7 +131,6 @@ class Pool {
   Poller poller_;
   BoundedQueue<Ready> queue_;
   std::unordered_map<int, std::shared_ptr<Held>> held_;
-  Instant next_look_{};
 };
 
 /// One thread that serves its connections in turn.
@@ -174,13 +144,12 @@ class Loop {
 
   [[noreturn]] void run() {
     for (;;) {
-      const auto events = poller_.wait(look_every);
+      const auto events = poller_.wait();
       const auto noticed = Clock::now();
       for (const auto& event : events) {
         if (event.data.fd == listener_.number()) take_some();
         else go_on(event.data.fd, noticed);
       }
-      if (noticed >= next_look_) look_at_clocks(noticed);
     }
   }
 
@@ -206,24 +175,12 @@ class Loop {
   void go_on(int descriptor, Instant noticed) {
     const auto found = held_.find(descriptor);
     if (found == held_.end()) return;
-    if (is_over(descriptor, found->second, found->second.connection.advance(noticed))) {
+    auto& held = found->second;
+    const auto wants = held.connection.advance(noticed);
+    if (wants == Wants::Nothing) {
       held_.erase(found);
-    }
-  }
-
-  /// Wait for what a connection wants now; say whether that is nothing.
-  bool is_over(int descriptor, Held& held, Wants wants) {
-    if (wants == Wants::Nothing) return true;
-    if (wants != std::exchange(held.wants, wants)) poller_.change(descriptor, events_for(wants));
-    return false;
-  }
-
-  void look_at_clocks(Instant now) {
-    next_look_ = now + look_every;
-    for (auto at = held_.begin(); at != held_.end();) {
-      auto& [descriptor, held] = *at;
-      const bool ends = is_over(descriptor, held, held.connection.look_at_clock(now));
-      at = ends ? held_.erase(at) : std::next(at);
+    } else if (wants != std::exchange(held.wants, wants)) {
+      poller_.change(descriptor, events_for(wants));
     }
   }
 
@@ -231,7 +188,6 @@ class Loop {
   const Shared& shared_;
   Poller poller_;
   std::unordered_map<int, Held> held_;
-  Instant next_look_{};
 };
 
 }  // namespace
@@ -256,7 +212,7 @@ FileDescriptor listen_at(const Settings& settings) {
 
 void serve_by_threads(const FileDescriptor& listener, const Shared& shared) {
   for (;;) {
-    wait_for(listener.number(), POLLIN, milliseconds(60000));
+    wait_for(listener.number(), POLLIN);
     auto accepted = accept(listener, shared);
     if (!accepted) continue;
     const auto now = Clock::now();

@@ -14,9 +14,8 @@ const Words defaults{
     {"host", "127.0.0.1"},      {"port", "0"},
     {"threading", "thread"},    {"threads", "16"},
     {"keep_alive", "off"},      {"parser", "linear"},
-    {"store", "double_mutex"},  {"queue_depth", "1024"},
-    {"backlog", "1024"},        {"max_connections", "1024"},
-    {"max_body_bytes", "65536"}, {"request_timeout_ms", "5000"}};
+    {"store", "double_mutex"},  {"backlog", "1024"},
+    {"max_connections", "1024"}};
 
 [[noreturn]] void refuse(const std::string& name, const std::string& text, const std::string& why) {
   throw SettingError(name + ": '" + text + "' must be " + why);
@@ -80,11 +79,8 @@ Settings read_settings(std::span<char* const> given) {
                                  {{"double_mutex", StoreKind::DoubleMutex},
                                   {"per_client", StoreKind::PerClient},
                                   {"ring", StoreKind::Ring}}),
-      .queue_depth = number(words, "queue_depth", 1, 65536),
       .backlog = number(words, "backlog", 1, 65535),
       .max_connections = number(words, "max_connections", 1, 65536),
-      .max_body_bytes = number(words, "max_body_bytes", 1, 1 << 24),
-      .request_timeout = milliseconds(number(words, "request_timeout_ms", 10, 3'600'000)),
   };
 }
 

@@ -27,11 +27,8 @@ struct Settings {
   bool keep_alive;
   ParserKind parser;
   StoreKind store;
-  std::size_t queue_depth;
   std::size_t backlog;
   std::size_t max_connections;
-  std::size_t max_body_bytes;
-  milliseconds request_timeout;
 };
 
 /// A word of the command line that is no setting; its text names the word and what is allowed.

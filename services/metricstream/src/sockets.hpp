@@ -53,11 +53,10 @@ class Poller {
   void add(int descriptor, std::uint32_t events) { control(EPOLL_CTL_ADD, descriptor, events); }
   void change(int descriptor, std::uint32_t events) { control(EPOLL_CTL_MOD, descriptor, events); }
 
-  /// Wait for events, at most so long; they are valid until the next call.
-  std::span<const epoll_event> wait(milliseconds at_most) {
-    const int found = ::epoll_wait(epoll_.number(), events_.data(),
-                                   static_cast<int>(events_.size()),
-                                   static_cast<int>(at_most.count()));
+  /// Wait for events; they are valid until the next call.
+  std::span<const epoll_event> wait() {
+    const int found =
+        ::epoll_wait(epoll_.number(), events_.data(), static_cast<int>(events_.size()), -1);
     return {events_.data(), found > 0 ? static_cast<std::size_t>(found) : 0};
   }
 

@@ -90,8 +90,7 @@ class PerClientStore final : public Store {
 /// Batches go into a lock-free ring; one thread empties it into the series.
 class RingStore final : public Store {
  public:
-  RingStore(const Settings& settings, Counters& counters)
-      : Store(counters), ring_(settings.queue_depth) {
+  explicit RingStore(Counters& counters) : Store(counters), ring_(queue_depth) {
     std::thread([this] { empty(); }).detach();
   }
 
@@ -136,7 +135,7 @@ class RingStore final : public Store {
 class QueuedStore final : public Store {
  public:
   QueuedStore(const Settings& settings, Counters& counters, std::unique_ptr<Store> behind)
-      : Store(counters), behind_(std::move(behind)), queue_(settings.queue_depth) {
+      : Store(counters), behind_(std::move(behind)), queue_(queue_depth) {
     for (std::size_t made = 0; made < settings.threads; ++made) {
       std::thread([this] { consume(); }).detach();
     }
@@ -167,7 +166,7 @@ class QueuedStore final : public Store {
 std::unique_ptr<Store> plain_store(const Settings& settings, Counters& counters) {
   switch (settings.store) {
     case StoreKind::PerClient: return std::make_unique<PerClientStore>(counters);
-    case StoreKind::Ring: return std::make_unique<RingStore>(settings, counters);
+    case StoreKind::Ring: return std::make_unique<RingStore>(counters);
     case StoreKind::DoubleMutex: break;
   }
   return std::make_unique<DoubleMutexStore>(counters);

@@ -4,45 +4,55 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
+from specimen import pages
+from specimen.refusal import Refused
+from specimen.settings import public
+from specimen.timing import ServerTiming
 
-from registry import downloads, health, pages
+from registry import downloads, health
 from registry.counts import Counting, Counts
 from registry.lines import open_line
-from registry.refusals import Refused
 from registry.settings import Settings
 from registry.stores import AsyncStore, BlockingStore
-from registry.timing import ServerTiming
 
 
 @asynccontextmanager
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     """Make the clients before the first request; the store need not be there yet."""
     state, settings = app.state, app.state.settings
-    state.line = open_line(settings)
-    if settings.handler in ("async", "redirect"):
-        state.store = AsyncStore(settings)
-        await state.store.connect()
-    else:
-        state.store = BlockingStore(settings)
-    state.handler = downloads.handler_of(settings, state.store, state.line)
+    is_async = settings.handler in ("async", "redirect")
+    state.store = (AsyncStore if is_async else BlockingStore)(settings, state.counts)
+    await state.store.connect()
+    state.handler = downloads.handler_of(settings, state.store, open_line(settings, state.counts))
     yield
-    if isinstance(state.store, AsyncStore):
-        await state.store.close()
+    await state.store.close()
 
 
 def create_app(settings: Settings) -> FastAPI:
     """Return the application."""
     app = FastAPI(lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
-    app.state.settings = settings
-    app.state.counts = Counts()
-    app.add_middleware(Counting, counts=app.state.counts)
+    counts = Counts()
+    app.state.settings, app.state.counts = settings, counts
+    app.add_middleware(Counting, counts=counts)
     app.add_middleware(ServerTiming)
     app.add_exception_handler(Refused, refuse)
     downloads.add_to(app, settings.handler)
-    pages.add_to(app)
+
+    def in_force() -> dict[str, Any]:
+        """Return the settings in force; the store's client itself is asked what it goes by."""
+        config = app.state.store.objects.meta.config
+        return {
+            **public(settings),
+            "pool_connections": config.max_pool_connections,
+            "retry_attempts": config.retries["total_max_attempts"],
+            "retry_mode": config.retries["mode"],
+        }
+
+    pages.add_to(app, counts, in_force)
     health.add_to(app, settings.port)
     return app
 
@@ -51,5 +61,6 @@ async def refuse(request: Request, error: Exception) -> JSONResponse:
     """Answer a refusal with its name."""
     assert isinstance(error, Refused)
     request.app.state.counts.refuse(error.code)
-    told = {"error": {"code": error.code, "reason": str(error)}}
-    return JSONResponse(told, error.status, error.headers)
+    headers = {"Retry-After": "1"} if error.status == 503 else {}
+    told = {"error": {"code": error.code, "reason": error.reason}}
+    return JSONResponse(told, error.status, headers)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import threading
-import time
+import queue
 from collections.abc import Awaitable, Callable, MutableMapping
-from dataclasses import dataclass, field, fields
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
+
+from botocore.awsrequest import AWSHTTPConnection, AWSHTTPConnectionPool
+from specimen import counts
 
 Message = MutableMapping[str, Any]
 
@@ -17,66 +18,23 @@ class BrokenOff(Exception):
 
 
 @dataclass
-class Counts:
-    """Plain numbers; any thread may add to them.
+class Counts(counts.Counts):
+    """Downloads, work that waits for a thread or has one, and connections to the store.
 
-    ``in_flight`` are downloads between their request and the last byte of their answer;
-    ``completed`` and ``redirected`` those that were given to the server whole, also where their
-    client was gone; ``bytes_read`` came from the store; ``refused`` is by code.
+    ``open`` are downloads between their request and the last byte of their answer; ``completed``
+    and ``redirected`` those that were given to the server whole, also where their client was gone;
+    ``bytes_read`` came from the store.
     """
 
-    in_flight: int = 0
-    most_in_flight: int = 0
     completed: int = 0
     redirected: int = 0
     bytes_read: int = 0
-    refused: dict[str, int] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self._lock = threading.Lock()
-
-    def begin(self) -> None:
-        """Count a download that begins."""
-        with self._lock:
-            self.in_flight += 1
-            self.most_in_flight = max(self.most_in_flight, self.in_flight)
-
-    def end(self, status: int, is_whole: bool) -> None:
-        """Count a download that has ended."""
-        with self._lock:
-            self.in_flight -= 1
-            self.completed += is_whole and status == 200
-            self.redirected += is_whole and status == 307
-
-    def read(self, length: int) -> None:
-        """Count bytes that came from the store."""
-        with self._lock:
-            self.bytes_read += length
-
-    def refuse(self, code: str) -> None:
-        """Count a refusal."""
-        with self._lock:
-            self.refused[code] = self.refused.get(code, 0) + 1
-
-    def clear(self) -> None:
-        """Count from zero."""
-        with self._lock:
-            fresh = Counts(in_flight=self.in_flight, most_in_flight=self.in_flight)
-            for each in fields(Counts):
-                setattr(self, each.name, getattr(fresh, each.name))
-
-    def shown(self) -> dict[str, Any]:
-        """Return the counts, with the memory of the process. Source: proc(5), status."""
-        with self._lock:
-            counted = {each.name: getattr(self, each.name) for each in fields(Counts)}
-            counted["refused"] = dict(self.refused)
-        lines = Path("/proc/self/status").read_text().splitlines()
-        resident = next(line for line in lines if line.startswith("VmRSS:"))
-        return {
-            **counted,
-            "rss_bytes": 1024 * int(resident.split()[1]),
-            "monotonic_ns": time.monotonic_ns(),
-        }
+    waiting_for_thread: int = 0
+    most_waiting_for_thread: int = 0
+    working_threads: int = 0
+    most_working_threads: int = 0
+    store_created: int = 0
+    store_discarded: int = 0
 
 
 class Counting:
@@ -91,21 +49,50 @@ class Counting:
         if scope["type"] != "http" or not scope["path"].startswith("/performance/"):
             await self._app(scope, receive, send)
             return
-        status = length = given = 0
+        status = left = 0
 
         async def send_counted(message: Message) -> None:
-            nonlocal status, length, given
+            nonlocal status, left
             if message["type"] == "http.response.start":
                 status = message["status"]
-                length = int(dict(message["headers"]).get(b"content-length", 0))
+                left = int(dict(message["headers"]).get(b"content-length", 0))
             await send(message)
-            given += len(message.get("body", b""))
+            left -= len(message.get("body", b""))
 
-        self._counts.begin()
+        self._counts.add(open=1)
         try:
             await self._app(scope, receive, send_counted)
         except BrokenOff:
             # The server ends the connection of an answer that is shorter than it said.
             pass
         finally:
-            self._counts.end(status, given == length)
+            whole = {200: "completed", 307: "redirected"}.get(status) if left == 0 else None
+            self._counts.add(open=-1, **({whole: 1} if whole else {}))
+
+
+def count_connections(client: Any, counts: Counts) -> None:
+    """Let the connections of a boto3 client be counted, from its first one on.
+
+    urllib3's warning "Connection pool is full, discarding connection" is where the queue refuses
+    one. botocore gives no other way to its pools' classes: they are attributes of its session.
+    """
+
+    class Connection(AWSHTTPConnection):
+        def connect(self) -> None:
+            super().connect()
+            counts.add(store_created=1)
+
+    class Idle(queue.LifoQueue[Any]):
+        def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:
+            try:
+                super().put(item, block, timeout)
+            except queue.Full:
+                if item is not None:
+                    counts.add(store_discarded=1)
+                raise
+
+    class Pool(AWSHTTPConnectionPool):
+        ConnectionCls = Connection
+        QueueCls = Idle
+
+    client._endpoint.http_session._pool_classes_by_scheme["http"] = Pool

@@ -11,14 +11,14 @@ from typing import Annotated, Any
 
 from fastapi import Depends, FastAPI, Request
 from fastapi.responses import RedirectResponse, Response, StreamingResponse
+from specimen.refusal import Refused
+from specimen.timing import KEY, Phases
 
 from registry.counts import BrokenOff, Counts
 from registry.lines import Line, Ticket
 from registry.metadata import Model, check_names
-from registry.refusals import Refused
 from registry.settings import Settings
 from registry.stores import AsyncStore, BlockingStore, Body
-from registry.timing import KEY, Phases
 
 PATH = "/performance/{model_id}/{version}/model.zip"
 ZIP = "application/zip"
@@ -54,10 +54,7 @@ class Blocking:
     def answer_here(self, download: Download) -> Response:
         """Do the work in the thread that calls."""
         with download.phases.phase("handler"):
-            if not self._is_streamed:
-                return whole(self.load(download))
-            model, body = self.open(download)
-            return streamed(model, _chunks_here(body, download))
+            return whole(self.load(download))
 
     def open(self, download: Download) -> tuple[Model, Body]:
         """Look the model up, and ask for its file."""
@@ -79,7 +76,9 @@ class Blocking:
             while body.left:
                 yield await self._line.run(partial(_next, body, download), download.phases)
         except Refused as error:
-            raise broken_off(error, download) from None
+            # The answer has begun: all that can be done is to end it too early.
+            download.counts.refuse(error.code)
+            raise BrokenOff from None
         finally:
             body.close()
 
@@ -119,32 +118,25 @@ class Ranged:
 class Asynchronous:
     """Waits for the store in the event loop."""
 
-    def __init__(self, store: AsyncStore, settings: Settings) -> None:
+    def __init__(self, store: AsyncStore) -> None:
         self._store = store
-        self._is_streamed = settings.body == "streamed"
 
     async def answer(self, download: Download) -> Response:
-        """Find and pass on a model."""
+        """Find and read a model."""
         with download.phases.phase("handler"):
             with download.phases.phase("metadata"):
                 model = await self._store.find(download.model_id, download.version)
-            chunks = self._counted(model, download)
+            chunks = self._store.chunks(model)
             with download.phases.phase("first_byte"):
-                first = await anext(chunks, b"")
-            if self._is_streamed:
-                return streamed(model, _after(first, chunks, download))
+                chunk = await anext(chunks, b"")
             data, at = bytearray(model.size_bytes), 0
             with download.phases.phase("get"):
-                while first:
-                    data[at : at + len(first)] = first
-                    at += len(first)
-                    first = await anext(chunks, b"")
+                while chunk:
+                    data[at : at + len(chunk)] = chunk
+                    at += len(chunk)
+                    download.counts.add(bytes_read=len(chunk))
+                    chunk = await anext(chunks, b"")
             return whole(data)
-
-    async def _counted(self, model: Model, download: Download) -> AsyncIterator[bytes]:
-        async for chunk in self._store.chunks(model):
-            download.counts.read(len(chunk))
-            yield chunk
 
 
 class Redirecting:
@@ -169,7 +161,7 @@ Handler = Blocking | Ranged | Asynchronous | Redirecting
 def handler_of(settings: Settings, store: Any, line: Line) -> Handler:
     """Return what the settings name."""
     if settings.handler == "async":
-        return Asynchronous(store, settings)
+        return Asynchronous(store)
     if settings.handler == "redirect":
         return Redirecting(store)
     if settings.handler == "ranged":
@@ -190,7 +182,7 @@ async def in_loop(model_id: str, version: str, request: Request) -> Response:
 async def queue(model_id: str, version: str, request: Request) -> Ticket[Response]:
     """Take note of a request that is about to wait for one of FastAPI's threads."""
     wanted, state = download_of(request, model_id, version), request.app.state
-    return state.line.ticket(partial(state.handler.answer_here, wanted), wanted.phases)
+    return Ticket(partial(state.handler.answer_here, wanted), wanted.counts, wanted.phases)
 
 
 def in_thread(ticket: Annotated[Ticket[Response], Depends(queue)]) -> Response:
@@ -199,7 +191,7 @@ def in_thread(ticket: Annotated[Ticket[Response], Depends(queue)]) -> Response:
 
 
 def download_of(request: Request, model_id: str, version: str) -> Download:
-    """Return what a request asks for; raise BadName for what no model can be called."""
+    """Return what a request asks for; raise Refused for what no model can be called."""
     check_names(model_id, version)
     return Download(model_id, version, request.scope[KEY], request.app.state.counts)
 
@@ -218,35 +210,8 @@ def fill(view: memoryview, body: Body, download: Download) -> None:
 
 def _next(body: Body, download: Download) -> bytes:
     chunk = body.chunk()
-    download.counts.read(len(chunk))
+    download.counts.add(bytes_read=len(chunk))
     return chunk
-
-
-def _chunks_here(body: Body, download: Download) -> Iterator[bytes]:
-    try:
-        while body.left:
-            yield _next(body, download)
-    except Refused as error:
-        raise broken_off(error, download) from None
-    finally:
-        body.close()
-
-
-async def _after(
-    first: bytes, chunks: AsyncIterator[bytes], download: Download
-) -> AsyncIterator[bytes]:
-    try:
-        yield first
-        async for chunk in chunks:
-            yield chunk
-    except Refused as error:
-        raise broken_off(error, download) from None
-
-
-def broken_off(error: Refused, download: Download) -> BrokenOff:
-    """Count a refusal whose answer has begun: all that can be done is to end it too early."""
-    download.counts.refuse(error.code)
-    return BrokenOff()
 
 
 def whole(data: bytearray) -> Response:

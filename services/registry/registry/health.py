@@ -20,8 +20,7 @@ import aiohttp
 from fastapi import FastAPI
 from fastapi.responses import HTMLResponse, JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
-
-from registry.refusals import UnderWay, UnknownRun
+from specimen.refusal import Refused
 
 WORKLOAD = "/health/performance/workload"
 RESULTS = "/health/performance/results/"
@@ -155,7 +154,8 @@ class Health:
     async def start(self, workload: Workload) -> JSONResponse:
         """Start the workload in the background and answer at once."""
         if self._last and self._last.status == RUNNING:
-            raise UnderWay(f"run {self._last.run_id} goes on: wait for its end, then start again")
+            reason = f"run {self._last.run_id} goes on: wait for its end, then start again"
+            raise Refused(409, "under_way", reason)
         run = self._last = Run(workload)
         self._task = asyncio.create_task(self._work(run))
         told = {"run_id": run.run_id, "status": run.status, "results": RESULTS + run.run_id}
@@ -164,7 +164,7 @@ class Health:
     async def results(self, run_id: str) -> dict[str, object]:
         """Return how far a run is, or its results; the last one is kept."""
         if self._last is None or self._last.run_id != run_id:
-            raise UnknownRun("this is not the last run since the service started")
+            raise Refused(404, "unknown_run", "this is not the last run since the service started")
         return self._last.shown()
 
     async def _work(self, run: Run) -> None:

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from registry.refusals import BadName, StoreBroken, UnknownModel
+from specimen.refusal import Refused
+
+from registry.refusals import store_broken, unknown_model
 
 BUCKET = TABLE = "models"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}", re.ASCII)
@@ -32,13 +34,14 @@ class Model:
 
 
 def check_names(model_id: str, version: str) -> None:
-    """Raise BadName for what can be no part of a key."""
+    """Raise Refused for what can be no part of a key."""
     for what, name in (("model id", model_id), ("version", version)):
         if not _NAME.fullmatch(name):
-            raise BadName(
+            reason = (
                 f"the {what} must be 1 to 128 letters, digits, '.', '_' and '-', and begin with a "
                 "letter or digit"
             )
+            raise Refused(422, "bad_name", reason)
 
 
 def key_of(model_id: str, version: str) -> dict[str, Any]:
@@ -51,15 +54,13 @@ def model_from(model_id: str, version: str, answer: Mapping[str, Any]) -> Model:
 
     Raises
     ------
-    UnknownModel
-        There is none.
-    StoreBroken
-        What is kept is not what a model has.
+    Refused
+        There is none, or what is kept is not what a model has.
     """
     item = answer.get("Item")
     if item is None:
-        raise UnknownModel("the registry has no such model and version")
+        raise unknown_model("the registry has no such model and version")
     try:
         return Model(model_id, version, int(item["size_bytes"]["N"]))
     except (KeyError, ValueError, TypeError):
-        raise StoreBroken("the metadata of this model cannot be read") from None
+        raise store_broken("the metadata of this model cannot be read") from None

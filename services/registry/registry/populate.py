@@ -9,10 +9,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from botocore.exceptions import BotoCoreError, ClientError
+from specimen.settings import read
 
 from registry import zips
+from registry.counts import Counts
 from registry.metadata import BUCKET, TABLE, Model, key_of
-from registry.settings import Settings, from_environment
+from registry.settings import Settings
 from registry.stores import BlockingStore
 
 LARGE, VERSION = "arnir0_Tiny-LLM", "main"
@@ -29,7 +31,7 @@ def populate(settings: Settings, models: int, size_bytes: int) -> int:
         The store or the database refuses, or does not answer. What was put is whole, and the next
         population goes on from there.
     """
-    store = BlockingStore(settings)
+    store = BlockingStore(settings, Counts())
     make_places(store)
     return sum(put(store, model_id, size_bytes) for model_id in model_ids(models))
 
@@ -91,7 +93,7 @@ def main() -> None:
         parser.error(f"--size must be from 1 to {MOST_BYTES} bytes")
     began_s = time.monotonic()
     try:
-        new = populate(from_environment(), wanted.models, wanted.size)
+        new = populate(read(Settings, "REGISTRY_"), wanted.models, wanted.size)
     except (ValueError, ClientError, BotoCoreError) as error:
         sys.exit(f"populate: {error}; when that is mended start again: what is there stays")
     print(f"populated: {new} new models in {time.monotonic() - began_s:.1f} s")

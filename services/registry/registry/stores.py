@@ -12,9 +12,9 @@ from aiobotocore.httpsession import AIOHTTPSession
 from aiobotocore.session import get_session
 from botocore.config import Config
 
+from registry.counts import Counts, count_connections
 from registry.metadata import BUCKET, TABLE, Model, key_of, model_from
-from registry.pools import Tally, count
-from registry.refusals import DATABASE, STORE, StoreBroken, UnknownModel, translated
+from registry.refusals import DATABASE, STORE, store_broken, translated, unknown_model
 from registry.settings import Settings
 
 CHUNK_BYTES = 256 * 1024
@@ -51,14 +51,19 @@ def store_options(settings: Settings) -> dict[str, Any]:
 class BlockingStore:
     """boto3's clients of both, shared by all threads: every call holds its thread."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, counts: Counts) -> None:
         session, (store, database) = boto3.session.Session(), places(settings)
         config = Config(**store_options(settings))
         self.objects = session.client("s3", **store, config=config)
         config = Config(**options(settings))
         self.database = session.client("dynamodb", **database, config=config)
-        self.tally = Tally()
-        count(self.objects, self.tally)
+        count_connections(self.objects, counts)
+
+    async def connect(self) -> None:
+        """Do nothing: the clients connect when they are first used."""
+
+    async def close(self) -> None:
+        """Do nothing: the process ends."""
 
     def find(self, model_id: str, version: str) -> Model:
         """Return what the database knows of a model."""
@@ -74,11 +79,11 @@ class BlockingStore:
             try:
                 answer = self.objects.get_object(Bucket=BUCKET, Key=model.key, **wanted)
             except self.objects.exceptions.NoSuchKey:
-                raise UnknownModel(WITHOUT_FILE) from None
+                raise unknown_model(WITHOUT_FILE) from None
         body = Body(answer["Body"], length)
         if answer["ContentLength"] != length:
             body.close()
-            raise StoreBroken(OTHER_LENGTH)
+            raise store_broken(OTHER_LENGTH)
         return body
 
 
@@ -90,11 +95,11 @@ class Body:
         self._stream = stream
 
     def chunk(self) -> bytes:
-        """Return the next bytes; raise StoreBroken where the store ended before all had come."""
+        """Return the next bytes; raise Refused where the store ended before all had come."""
         with translated(STORE):
             data: bytes = self._stream.read(min(CHUNK_BYTES, self.left))
         if not data:
-            raise StoreBroken(f"the object store ended {self.left} bytes too early")
+            raise store_broken(f"the object store ended {self.left} bytes too early")
         self.left -= len(data)
         return data
 
@@ -109,10 +114,9 @@ class Body:
 class AsyncStore:
     """aiobotocore's clients of both, for one event loop: nothing holds a thread."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+    def __init__(self, settings: Settings, counts: Counts) -> None:
+        self._settings, self._counts = settings, counts
         self._opened = AsyncExitStack()
-        self.tally = Tally()
         self.objects: Any = None
         self.database: Any = None
 
@@ -120,7 +124,7 @@ class AsyncStore:
         """Make the clients; nothing is asked yet."""
         session, (store, database) = get_session(), places(self._settings)
         told = store_options(self._settings)
-        config = AioConfig(http_session_cls=_counting(self.tally), **told)
+        config = AioConfig(http_session_cls=_counting(self._counts), **told)
         made = session.create_client("s3", **store, config=config)
         self.objects = await self._opened.enter_async_context(made)
         config = AioConfig(**options(self._settings))
@@ -140,23 +144,23 @@ class AsyncStore:
             try:
                 answer = await self.objects.get_object(Bucket=BUCKET, Key=model.key)
             except self.objects.exceptions.NoSuchKey:
-                raise UnknownModel(WITHOUT_FILE) from None
+                raise unknown_model(WITHOUT_FILE) from None
         try:
             if answer["ContentLength"] != model.size_bytes:
-                raise StoreBroken(OTHER_LENGTH)
+                raise store_broken(OTHER_LENGTH)
             yield answer["Body"]
         finally:
             answer["Body"].close()
 
     async def chunks(self, model: Model) -> AsyncIterator[bytes]:
-        """Yield the bytes of a model's file; raise StoreBroken where it ends too early."""
+        """Yield the bytes of a model's file; raise Refused where it ends too early."""
         left = model.size_bytes
         async with self.opened(model) as stream:
             while left:
                 with translated(STORE):
                     data = await stream.read(CHUNK_BYTES)
                 if not data:
-                    raise StoreBroken(f"the object store ended {left} bytes too early")
+                    raise store_broken(f"the object store ended {left} bytes too early")
                 left -= len(data)
                 yield data
 
@@ -171,7 +175,7 @@ class AsyncStore:
         await self._opened.aclose()
 
 
-def _counting(tally: Tally) -> type[AIOHTTPSession]:
+def _counting(counts: Counts) -> type[AIOHTTPSession]:
     """Return aiobotocore's HTTP session, counting the connections that aiohttp's pool makes.
 
     That pool lets requests wait beyond its limit; it throws nothing away.
@@ -183,7 +187,7 @@ def _counting(tally: Tally) -> type[AIOHTTPSession]:
             make = connector._create_connection
 
             async def make_counted(*given: Any, **named: Any) -> Any:
-                tally.add("created")
+                counts.add(store_created=1)
                 return await make(*given, **named)
 
             connector._create_connection = make_counted

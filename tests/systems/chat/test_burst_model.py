@@ -106,12 +106,6 @@ def test_the_model_was_right_of_recorded_runs_where_they_were_not_too_busy() -> 
         assert row.delivery_p90_ms / model_ms == pytest.approx(1.05, abs=0.07)
 
 
-def test_two_rungs_predict_nothing(tmp_path: Path) -> None:
-    table = burst_model(ladder(tmp_path, {"a": 1.0, "b": 1.0}))
-    assert table["model_ms"].notna().all()
-    assert table["predicted_ms"].isna().all()
-
-
 def test_logins_under_way_keep_a_rung_out_and_it_is_said(tmp_path: Path) -> None:
     table = burst_model(ladder(tmp_path, {"a": 1.0, "b": 1.0, "c": 1.0}, "action"))
     assert set(table["left_out"]) == {"logins move users off the beat"}

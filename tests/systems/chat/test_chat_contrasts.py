@@ -6,7 +6,7 @@ import pytest
 
 from perflab.recordings import Contrast
 from perflab.systems import experiment
-from perflab.systems.chat.changes import CHANGES, published_ratio
+from perflab.systems.chat.changes import CHANGES
 from perflab.systems.chat.changes import contrasts as steps_of
 from perflab.systems.chat.rungs import PERCENTILES, RUNGS, SCENARIOS, rung_named
 
@@ -105,33 +105,6 @@ def test_a_percentile_that_too_few_pings_are_for_is_not_compared() -> None:
     assert few.not_testable.startswith("a p99 needs 368 pings; at one a second the shorter")
     assert not found["no_deflate_425 against no_deflate_300, p99 of pings"].not_testable
     assert not found["no_deflate_425 against no_deflate, p95 of pings"].not_testable
-
-
-def test_closed_pings_are_compared_with_planned_ones_of_the_same_rung() -> None:
-    names = ["json_login", "json_login_closed_pings"]
-    found = contrasts(rungs=names, plateau_s=300)
-    assert {each.response for each in found.values()} == {
-        f"all_ping_p{share}_ms" for share in PERCENTILES
-    }
-    for each in found.values():
-        assert (each.numerator, each.denominator) == ({"rung": names[0]}, {"rung": names[1]})
-        assert (each.source, each.not_testable) == ("none", "")
-    turned = contrasts(rungs=["json_login", "json_login_planned_pings"], pings="closed")
-    assert all(each.numerator == {"rung": "json_login_planned_pings"} for each in turned.values())
-    methods = [rung_named(name).pings for name in names]
-    assert methods == ["planned", "closed"]
-    assert rung_named(names[1]) == rung_named(names[0]).model_copy(update={"pings": "closed"})
-
-
-def test_published_rungs_serialize_for_every_receiver_as_the_study_did() -> None:
-    assert {RUNGS[name].serialize for name in SCENARIOS} == {"per_send"}
-    assert RUNGS["once"] == RUNGS["json"].model_copy(update={"serialize": "per_message"})
-
-
-def test_each_pair_of_published_rows_that_a_step_joins_has_its_size() -> None:
-    sized = [change for change in CHANGES if published_ratio(change, 90)]
-    assert {change.after for change in sized} >= set(SCENARIOS) - {"json", "uvloop_200"}
-    assert all(published_ratio(change, share) for change in sized for share in PERCENTILES)
 
 
 def test_two_rungs_of_no_step_are_compared_and_nothing_else_is_refused() -> None:

@@ -88,20 +88,6 @@ def test_a_user_leaves_behind_a_burst_and_not_in_it() -> None:
     asyncio.run(work())
 
 
-def test_a_user_does_not_wait_for_ever_for_a_quiet_moment() -> None:
-    async def work() -> None:
-        user = Noting()
-        began_ns = user.now_ns()
-        user.hear(DELIVERED, began_ns)
-        leaving = asyncio.create_task(user.on_stop())
-        while not leaving.done():
-            user.hear(DELIVERED, user.now_ns())
-            await asyncio.sleep(0.002)
-        assert 300 * MS < user.line.closed_ns - began_ns < 900 * MS
-
-    asyncio.run(work())
-
-
 class Asking(Monitor):
     """Counts what it asks."""
 

@@ -16,7 +16,6 @@ from perflab.load.users import actions as actions_of
 from perflab.paths import services_dir
 from perflab.recordings import Run, published, published_value
 from perflab.systems import experiment, names
-from perflab.systems.chat import published_load
 from perflab.systems.chat.frames import CODECS, FIELD_NUMBERS, TEXTS
 from perflab.systems.chat.published_load import as_published, differences, load_warnings
 from perflab.systems.chat.rungs import RUNGS, SCENARIOS, published_ms, rung_named
@@ -26,7 +25,6 @@ from perflab.systems.chat.service import (
     actions,
     duration_s,
     expected_pings,
-    levels,
     workload,
 )
 from perflab.systems.chat.users import DIGITS, GOLDEN, MARK, ChatUser, marked
@@ -63,7 +61,7 @@ def in_service_words(fields: dict[str, object]) -> object:
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(fields=envelopes())
 def test_client_and_service_read_each_others_frames(codec: str, fields: dict[str, object]) -> None:
-    service = compiled_codecs().load(codec)["envelope"]
+    service = compiled_codecs().CODERS[codec]["envelope"]
     envelope = in_service_words(fields)
     own = CODECS[codec].encode(fields)
     assert service.decode(own.decode() if CODECS[codec].text else own) == envelope
@@ -76,7 +74,7 @@ def test_client_and_service_read_each_others_frames(codec: str, fields: dict[str
 def test_the_instant_is_found_in_the_raw_frame_of_every_codec(codec: str) -> None:
     from chat.envelopes import Message
 
-    coder = compiled_codecs().load(codec)["envelope"]
+    coder = compiled_codecs().CODERS[codec]["envelope"]
     frame = coder.encode(Message("channel3", "user9", 4, marked(123_456_789, "basil kettle")))
     raw = frame.encode() if isinstance(frame, str) else frame
     place = raw.find(MARK) + len(MARK)
@@ -116,17 +114,6 @@ def test_published_intervals_hold_unless_asked_otherwise() -> None:
     assert scaled.parameters["first_s"] == 62.5
     slow = workload(plain, rung_named("slow_joins_425")).arrivals
     assert slow.join_s == pytest.approx(0.35)
-
-
-def test_delays_that_differ_make_configurations_that_differ() -> None:
-    parameters = ChatParameters()
-    names = ("slow_joins_425", "no_deflate_425")
-    slow, plain = (
-        levels(parameters, name, rung_named(name).model_copy(update={"ramp_s": 10.0}))
-        for name in names
-    )
-    assert (slow["beat_s"], plain["beat_s"]) == ("0.35", "0.25")
-    assert slow["join_s"] == plain["join_s"]
 
 
 @pytest.mark.parametrize(
@@ -216,13 +203,6 @@ def test_a_latency_is_that_of_its_messages_or_marked_for_a_tenth_of_it(
             assert given_ms == pytest.approx(seen_ms)
 
 
-@pytest.mark.alone
-@pytest.mark.slow
-def test_a_reset_between_trials_keeps_the_counts_apart(run: Run) -> None:
-    assert run.record.state == "finished"
-    assert (run.trials()["server_received"] < 200).all()
-
-
 def test_what_this_machine_cannot_separate_is_said() -> None:
     plan = experiment("chat_ladder").plan(experiment("chat_ladder").check({"blocks": 1}))
     refused = [each for each in plan.contrasts if each.not_testable]
@@ -285,15 +265,6 @@ def test_each_setting_that_enters_decides_whether_a_load_is_the_published_one(
 def test_a_load_with_all_published_settings_is_the_published_one(rung: Rung) -> None:
     rung = rung.model_copy(update={"pings": "closed"})
     assert differences(ChatParameters.model_validate(LIKE_THE_STUDY), rung) == []
-
-
-def test_published_settings_are_those_of_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    def otherwise(*row: str) -> float:
-        return published_value(*row) + (2 if row[-1] == "actions" else 0)
-
-    monkeypatch.setattr(published_load, "published_value", otherwise)
-    assert not as_published(ChatParameters(actions=40), OF_THE_BASE_CASE)
-    assert as_published(ChatParameters(actions=42), OF_THE_BASE_CASE)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import pytest
 from perflab.recordings import Run
 from perflab.systems.chat.analysis import relations
 from perflab.systems.chat.analysis.windows import bands, stream_windows
-from tests.synthetic import write_run
 from tests.systems.chat.synthetic_streams import HEARERS, write_stream_run
 
 
@@ -20,11 +19,6 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 @pytest.fixture(scope="module")
 def windows(run: Run) -> pd.DataFrame:
     return stream_windows(run, "chat")
-
-
-def test_runs_that_measured_no_deliveries_have_no_windows(tmp_path) -> None:
-    old = write_run(tmp_path, blocks=1, requests=10)
-    assert stream_windows(old, "chat").empty
 
 
 def test_windows_follow_a_crowd_through_its_phases(windows: pd.DataFrame) -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from perflab.recordings import Reason, Run
 from perflab.systems.chat.analysis import held_sentences, users_held
-from perflab.systems.chat.figures.users_held import USERS_HELD, varies_users
+from perflab.systems.chat.figures.users_held import USERS_HELD
 from tests.figures.shown import one_line, picture
-from tests.systems.chat.synthetic_streams import write_ladder, write_stream_run
+from tests.systems.chat.synthetic_streams import write_ladder
 
 GOOD: dict[str, object] = {}
 LATE: dict[str, object] = {"delivery_p90_ms": 231.0}
@@ -68,16 +68,6 @@ def test_more_users_are_not_held_where_fewer_were_not(tmp_path: Path) -> None:
     )
 
 
-def test_a_refused_trial_is_neither_held_nor_missed(tmp_path: Path) -> None:
-    planted = {("best", 500): [GOOD], ("best", 900): [REFUSED]}
-    run = write_ladder(tmp_path, planted)
-    assert list(users_held(run)["refused"]) == [0, 1]
-    assert said(run)["best"].endswith(
-        "with 900 users nothing is shown, 0 of 1 trial [0%, 98%] held, the others were refused; "
-        "no limit was found"
-    )
-
-
 def test_a_refused_trial_stands_below_the_line(tmp_path: Path) -> None:
     planted = {("best", 500): [GOOD] * 4, ("best", 600): [GOOD, GOOD, GOOD, REFUSED]}
     words = said(write_ladder(tmp_path, planted))["best"]
@@ -104,21 +94,9 @@ def test_what_the_client_did_or_too_few_deliveries_is_no_miss(tmp_path: Path) ->
     assert users_held(run)[["held", "missed", "refused"]].values.tolist() == [[1, 0, 1], [0, 0, 2]]
 
 
-def test_a_failed_trial_is_a_miss_of_the_service(tmp_path: Path) -> None:
-    run = write_ladder(tmp_path, {("json", 250): [GOOD], ("json", 500): [FAILED]})
-    assert said(run)["json"].endswith(
-        "with 500 users, 1 of 1 trial [3%, 100%] failed through the service's own fault"
-    )
-
-
 def test_the_figure_says_what_the_table_says(tmp_path: Path) -> None:
     run = write_ladder(tmp_path, {("best", 500): [GOOD], ("best", 600): [LATE]})
     figure = picture(USERS_HELD, run)
     assert figure is not None
     words = one_line(figure)
     assert "with 600 users, 1 of 1 trial [3%, 100%] missed a target (p90)" in words
-
-
-def test_one_number_of_users_makes_no_figure(tmp_path: Path) -> None:
-    assert not varies_users(write_ladder(tmp_path / "one", {("best", 500): [GOOD]}))
-    assert varies_users(write_stream_run(tmp_path / "two", blocks=1))

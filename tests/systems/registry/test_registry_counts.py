@@ -13,7 +13,7 @@ import pytest
 
 from perflab.systems.registry.registry_counts import TABLE, _RegistryCounts
 
-TOLD = {"in_flight": 3, "waiting_for_thread": 2, "store_connections": {"discarded": 5}}
+TOLD = {"open": 3, "waiting_for_thread": 2, "store_discarded": 5}
 
 
 class Counting(BaseHTTPRequestHandler):

@@ -16,7 +16,6 @@ from perflab.systems.chat import service
 from perflab.systems.chat.changes import (
     CHANGES,
     contrasts,
-    method_contrasts,
     ping_contrasts,
 )
 from perflab.systems.chat.published_load import (
@@ -147,7 +146,6 @@ def _contrasts(parameters: ChatLadderParameters) -> list[Contrast]:
     return [
         *contrasts(have, refusals),
         *ping_contrasts(have, rows, unstated, refusals, too_few),
-        *method_contrasts(have, too_few),
         *_cost_contrasts(set(have)),
         *_volume_contrasts(set(have), parameters),
         *_second_core(set(have)),

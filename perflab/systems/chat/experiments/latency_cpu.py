@@ -39,7 +39,7 @@ class LatencyCpuParameters(ChatParameters):
     deflate: Literal["on", "off"] = Field(
         default="on", description="whether messages are compressed (permessage-deflate)"
     )
-    websocket: Literal["websockets", "websockets-sansio", "wsproto"] = Field(
+    websocket: Literal["websockets", "websockets-sansio"] = Field(
         default="websockets", description="Uvicorn's implementation of WebSockets"
     )
     login_hash: Literal["bcrypt", "argon2"] = Field(

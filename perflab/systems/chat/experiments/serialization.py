@@ -89,7 +89,7 @@ def _levels(parameters: SerializationParameters) -> Levels:
 
 def _treatments(parameters: SerializationParameters) -> list[Treatment]:
     # One process serves all: the codec under test is named in the path, no start can favour one.
-    plan = StackPlan(nodes=(Node(name="chat", service="chat", settings={"benchmark": "on"}),))
+    plan = StackPlan(nodes=(Node(name="chat", service="chat"),))
     arrivals = ClosedLoop(
         users=1, requests=parameters.requests, warmup_requests=parameters.warmup_requests
     )

@@ -30,9 +30,7 @@ def load(name: str, artifacts: Path) -> Predict:
     Raises
     ------
     ValueError
-        There is no runtime of that name, or it cannot run here.
+        It cannot run here.
     """
-    if name not in RUNTIMES:
-        raise ValueError(f"INFERENCE_RUNTIME = {name!r} must be one of {', '.join(RUNTIMES)}")
     predict: Predict = importlib.import_module(RUNTIMES[name]).load(artifacts)
     return predict

@@ -1,0 +1,137 @@
+"""``perflab stack``: services that stay."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from perflab.cli.terminal import console as make_console
+from perflab.cli.terminal import print_table
+from perflab.errors import ParameterError
+
+app = typer.Typer(no_args_is_help=True, help="Services that stay: start, list, read, remove.")
+
+
+@app.command()
+def up(
+    stack: Annotated[
+        str, typer.Argument(help="stack to start; an unknown name is answered with all of them")
+    ],
+    backend: Annotated[str, typer.Option(help="auto, docker or process")] = "auto",
+) -> None:
+    """Start a stack and leave it running; 'perflab stack down' ends it.
+
+    Example: perflab stack up metricstream --backend process
+    """
+    from perflab.host.placing import placement
+    from perflab.parameters import did_you_mean
+    from perflab.stacks.choice import BACKENDS, choose
+    from perflab.stacks.standing import stand
+    from perflab.systems import ready_stacks
+
+    stacks = ready_stacks()
+    problems = []
+    if stack not in stacks:
+        problems.append(
+            f"no stack '{stack}'{did_you_mean(stack, stacks)}; stacks: {', '.join(stacks)}"
+        )
+    if backend not in BACKENDS:
+        problems.append(f"backend '{backend}' is not one of {', '.join(BACKENDS)}")
+    if problems:
+        raise ParameterError("perflab stack up", problems)
+    console = make_console()
+    chosen = stacks[stack]
+    for name, url in stand(chosen.plan(), choose(backend), placement(), console.print).items():
+        console.print(f"{name}: {url}", highlight=False)
+    if chosen.hint:
+        console.print(chosen.hint, highlight=False, markup=False)
+
+
+@app.command()
+def ps() -> None:
+    """List services the lab has running, and who measures.
+
+    Example: perflab stack ps
+    """
+    from perflab.host.lock import holder, other_users
+    from perflab.stacks.surveying import survey
+
+    seen = survey()
+    busy = holder()
+    if busy:
+        print(f"measuring now: {busy}")
+    for word in other_users():
+        print(word)
+    found = [item for item in seen if item.is_inside]
+    if found:
+        table = Table("stack", "service", "kind", "backend", "address", "state")
+        for item in found:
+            address = f"127.0.0.1:{item.port}" if item.port else ""
+            table.add_row(item.stack, item.service, item.kind, item.backend, address, item.state)
+        print_table(table)
+    else:
+        print("no services are up")
+    for item in seen:
+        if not item.is_inside:
+            print(f"under another lock: {item.service} ({item.stack}); its lock is {item.scope}")
+
+
+@app.command()
+def logs(
+    service: Annotated[str, typer.Argument(help="service, as 'perflab stack ps' names it")],
+    lines: Annotated[int, typer.Option("-n", "--lines", min=1)] = 50,
+) -> None:
+    """Print the last log lines of a service that is up.
+
+    Example: perflab stack logs postgres
+    """
+    from perflab.parameters import did_you_mean
+    from perflab.stacks.leftovers import everything, log_of
+
+    found = everything()
+    chosen = [item for item in found if item.service == service]
+    if not chosen:
+        names = sorted({item.service for item in found})
+        listed = ", ".join(names) or "none"
+        raise ParameterError(
+            "perflab stack logs",
+            [f"no service '{service}' is up{did_you_mean(service, names)}; up: {listed}"],
+        )
+    for item in chosen:
+        print(log_of(item, lines))
+
+
+@app.command()
+def down(
+    every: Annotated[
+        bool, typer.Option("--all", help="also the services of a measurement under way")
+    ] = False,
+) -> None:
+    """Stop and remove services of the lab, whatever a crash left behind included.
+
+    Example: perflab stack down --all
+    """
+    from perflab.host.lock import Holder
+    from perflab.stacks import leftovers
+    from perflab.stacks.surveying import survey
+
+    measuring: Holder | None = None
+    if every:
+        removed = leftovers.remove_of_kind(None)
+    else:
+        removed, measuring = leftovers.remove_unmeasured()
+    for item in removed:
+        print(f"removed {item.service} ({item.stack}, {item.backend})")
+    for folder in leftovers.orphaned_folders():
+        leftovers.remove_folder(folder)
+    if not removed:
+        print("nothing was up")
+    if measuring:
+        print(f"left alone: the services of {measuring}, which is measuring (--all ends them too)")
+    for item in (item for item in survey() if not item.is_inside):
+        print(
+            f"left alone: {item.service} ({item.stack}) under another lock; "
+            f"'PERFLAB_LOCK={item.scope} perflab stack down' ends it"
+        )

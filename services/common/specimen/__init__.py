@@ -1,0 +1,1 @@
+"""What the services under test share."""

@@ -1,0 +1,33 @@
+"""What a FastAPI service says of itself: health, settings in force, counts; and its reset."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from fastapi import FastAPI, Request
+
+from specimen.counts import Counts
+from specimen.refusal import check_reset
+
+
+def add_to(app: FastAPI, counts: Counts, in_force: Callable[[], dict[str, Any]]) -> None:
+    """Add the endpoints; ``in_force`` returns the settings. None of them waits for a thread."""
+
+    @app.get("/health")
+    async def health() -> dict[str, str]:
+        return {"status": "ok"}
+
+    @app.get("/settings")
+    async def settings() -> dict[str, Any]:
+        return in_force()
+
+    @app.get("/counts")
+    async def counted() -> dict[str, Any]:
+        return counts.shown()
+
+    @app.post("/reset")
+    async def reset(request: Request) -> dict[str, str]:
+        check_reset(request.headers.get("content-type", ""), counts.open)
+        counts.clear()
+        return {"status": "reset"}

@@ -1,0 +1,48 @@
+"""Work that goes on only while the client is there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class ClientGone(Exception):
+    """Nobody waits for the answer any more."""
+
+
+async def present(
+    receive: Callable[[], Awaitable[MutableMapping[str, Any]]], work: Coroutine[Any, Any, T]
+) -> T:
+    """Return what the work gives; end it when the client goes.
+
+    Parameters
+    ----------
+    receive : callable
+        ASGI's, once the request's body has been read.
+
+    Raises
+    ------
+    ClientGone
+        The client went before.
+    """
+    working = asyncio.ensure_future(work)
+    going = asyncio.ensure_future(_gone(receive))
+    try:
+        await asyncio.wait((working, going), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        is_gone = not working.done()
+        for task in (going, working):
+            task.cancel()
+        # What was cancelled must have let go of what it held.
+        await asyncio.wait((going, working))
+    if is_gone:
+        raise ClientGone
+    return working.result()
+
+
+async def _gone(receive: Callable[[], Awaitable[MutableMapping[str, Any]]]) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,43 @@
+"""Uvicorn as all services run it: one process, one event loop, nothing written per request."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable
+from typing import Any, Literal
+
+import uvicorn
+
+
+def prepared(name: str, make: Callable[[], tuple[Any, Any]]) -> tuple[Any, Any]:
+    """Return settings and application; end with a sentence where a setting cannot be."""
+    logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
+    try:
+        return make()
+    except (ValueError, OSError) as error:
+        sys.exit(f"{name}: {error}")
+
+
+def server(
+    settings: Any,
+    app: Any,
+    loop: Literal["asyncio", "uvloop"] = "asyncio",
+    lifespan: Literal["on", "off"] = "on",
+) -> uvicorn.Server:
+    """Return a server whose ``run`` serves until SIGTERM."""
+    config = uvicorn.Config(
+        app,
+        host=settings.host,
+        port=settings.port,
+        loop=loop,
+        http="httptools",
+        ws="none",
+        lifespan=lifespan,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        backlog=2048,
+        timeout_graceful_shutdown=3,
+    )
+    return uvicorn.Server(config)

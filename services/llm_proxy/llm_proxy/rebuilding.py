@@ -1,0 +1,68 @@
+"""Chunks and answers parsed and made anew, as the published system did before."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from specimen.refusal import Refused
+
+from llm_proxy.refusal import malformed
+
+OF_OPENAI = ("id", "object", "created", "model", "usage")
+OF_OLLAMA = (
+    "model", "created_at", "done", "done_reason", "total_duration", "load_duration",
+    "prompt_eval_count", "prompt_eval_duration", "eval_count", "eval_duration",
+)  # fmt: skip
+SPOKEN = ("role", "content", "thinking", "reasoning_content", "refusal", "tool_calls")
+
+
+def rebuilt(content: str | bytes, is_openai: bool) -> str:
+    """Return a chunk or answer with the parts that are known.
+
+    Raises
+    ------
+    Refused
+        It is none, or an error of the upstream's own.
+    """
+    try:
+        given = json.loads(content)
+    except (ValueError, RecursionError):
+        raise malformed("a chunk that is no JSON") from None
+    if not isinstance(given, dict):
+        raise malformed("a chunk that is no object")
+    if "error" in given:
+        raise Refused(502, "upstream_error", f"the upstream failed: {_reason(given['error'])}")
+    return json.dumps(_openai(given) if is_openai else _ollama(given))
+
+
+def _reason(error: Any) -> str:
+    told = error.get("message") if isinstance(error, dict) else error
+    return str(told)[:500]
+
+
+def _openai(given: dict[str, Any]) -> dict[str, Any]:
+    choices = given.get("choices")
+    if not isinstance(choices, list):
+        raise malformed("a chunk without 'choices'")
+    return _kept(given, OF_OPENAI) | {"choices": [_choice(choice) for choice in choices]}
+
+
+def _choice(given: Any) -> dict[str, Any]:
+    if not isinstance(given, dict):
+        raise malformed("a choice that is no object")
+    made = {"index": given.get("index", 0), "finish_reason": given.get("finish_reason")}
+    for part in ("delta", "message"):
+        if isinstance(given.get(part), dict):
+            made[part] = _kept(given[part], SPOKEN)
+    return made
+
+
+def _ollama(given: dict[str, Any]) -> dict[str, Any]:
+    if not isinstance(given.get("message"), dict):
+        raise malformed("a line without 'message'")
+    return _kept(given, OF_OLLAMA) | {"message": _kept(given["message"], SPOKEN)}
+
+
+def _kept(given: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: given[name] for name in names if name in given}
