@@ -79,8 +79,6 @@ def test_what_one_run_each_shows_differs_and_is_never_worse(sides: Sides) -> Non
     found = compare_runs(a[:1], b[:1])
     assert set(found.table["verdict"]) == {"differs, one run each"}
     assert found.worse(1.0).empty
-    assert len(found.worse(1.1, too_few=True)) == len(found.table)
-    assert found.worse(2.0, too_few=True).empty
     assert any("from run to run" in note for note in found.notes)
     more = compare_runs(a, b[:1])
     assert set(more.table["verdict"]) == {"differs, 3 against 1 run"}
