@@ -16,7 +16,7 @@ import math
 
 import pandas as pd
 
-from perflab.analysis.trials.core_accounts import t_interval
+from perflab.analysis.methods.quantiles import t_interval
 from perflab.recordings import Run
 
 ACTIVE = "active"

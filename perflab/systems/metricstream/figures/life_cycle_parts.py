@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
-from perflab.analysis.trials.core_accounts import t_interval
+from perflab.analysis.methods.quantiles import t_interval
 from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
 from perflab.figures.intervals import draw_interval
 from perflab.figures.looks import Look, luminance
