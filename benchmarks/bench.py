@@ -180,7 +180,7 @@ def generator() -> Iterator[Generator]:
 
 def open_load(rate: float, seconds: float, **words: Any) -> Workload:
     """Return so many requests a second; ``words`` are of the arrivals, or of the workload."""
-    own = {name: words.pop(name) for name in ("timeout_s", "stop") if name in words}
+    own = {name: words.pop(name) for name in ("timeout_s", "objectives") if name in words}
     arrivals = OpenLoop(stages=(Stage(rate=rate, duration_s=seconds),), **words)
     return Workload(request=Request(), arrivals=arrivals, **own)
 

@@ -12,15 +12,14 @@ from benchmarks import bench
 from perflab.load import capacity, report
 from perflab.load.generator import Generator
 from perflab.load.selfcheck import check
-from perflab.load.workload import Objective, StopRules
+from perflab.load.workload import Objective
 
 
 def searched(made: Generator, url: str, seconds: float, objective: Objective) -> capacity.Capacity:
     """Search for the most requests a second with which a server holds an objective."""
 
     def probe(level: float) -> capacity.Probe:
-        rules = StopRules(objectives=(objective,))
-        base = bench.open_load(level, 1, timeout_s=5, stop=rules)
+        base = bench.open_load(level, 1, timeout_s=5, objectives=(objective,))
         load = capacity.at_level(base, level, seconds, 0.3)
         result = made.run(load, url)
         shown = report.summary(result, load, check(result, load))

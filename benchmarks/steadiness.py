@@ -5,27 +5,32 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import numpy as np
 import pandas as pd
 
 from benchmarks import bench
 from perflab.analysis.methods.rates import Rate
 from perflab.analysis.treatments.resolving import as_shares
+from perflab.load.trend import WINDOWS, log_trend
 from perflab.paths import project_root
+from perflab.recordings.steadiness import MAX_TREND, over_blocks
 from tests.simulations.steadiness import (
     BLOCKS,
-    BURST_BLOCKS,
-    BURST_EFFECT,
-    BURST_SHARE,
+    CALM,
     DRIFTS,
     MACHINES,
     SETS,
-    alone,
+    STIRRED,
+    Loads,
     called_different,
-    found_despite,
+    differ,
+    drawn_from,
+    loads,
     refused,
-    refused_when_small,
 )
 
+# So many loads become slower or faster at some moment; so large is a true difference beside it.
+BURST_SHARE, BURST_BLOCKS, BURST_EFFECT = 0.15, 8, 0.10
 PAGE = project_root() / "docs" / "steadiness.md"
 # From which factor on a trial is refused by itself; what a burst does; requests of a load.
 FACTORS, BURSTS = (1.1, 1.25, 1.5, 2.0, math.inf), (1.25, 1.5, 2.0, 3.0)
@@ -71,6 +76,37 @@ stay so. Share of runs that find a difference of {effect:.0%} in {blocks} blocks
 clear trend from which trials are refused: refusing from 1.1 on costs blocks, refusing none lets the
 bursts in; 1.25 to 1.5 find most, and 1.5 throws less away.
 """
+
+
+def alone(machine: str, sets: int = 20_000) -> float:
+    """Return the share of steady loads that have a clear trend beyond a tenth."""
+    drawn = loads(drawn_from(0, 0, machine), (sets,), MACHINES[machine])
+    return float(drawn.beyond(math.exp(MAX_TREND)).mean())
+
+
+def refused_when_small(requests: int, blocks: int, sets: int = SETS) -> Rate:
+    """Return how often a steady treatment of so small loads is refused, on a calm machine."""
+    random = drawn_from(blocks, requests, CALM)
+    drawn = loads(random, (sets, blocks), MACHINES[CALM]).log_middles
+    times = random.exponential(size=(*drawn.shape, requests // WINDOWS))
+    trends = log_trend(drawn + np.log(np.median(times, axis=-1)))
+    return Rate(sum(over_blocks(own).refused for own in trends), sets)
+
+
+def found_despite(burst: float, factor: float, sets: int = SETS) -> Rate:
+    """Return how often a true difference is found where trials beyond a factor are refused."""
+    random = drawn_from(BURST_BLOCKS, burst, STIRRED)
+    shape = (sets, BURST_BLOCKS, 2)
+    hit = random.choice([-1, 0, 1], shape, p=[BURST_SHARE / 2, 1 - BURST_SHARE, BURST_SHARE / 2])
+    after = np.arange(WINDOWS) >= random.integers(2, WINDOWS - 1, shape)[..., None]
+    steady = loads(random, shape, MACHINES[STIRRED]).log_middles
+    drawn = Loads(steady + math.log(burst) * hit[..., None] * after)
+    kept = ~drawn.beyond(factor).any(axis=-1)
+    ratios = drawn.levels[..., 0] - drawn.levels[..., 1] + math.log1p(BURST_EFFECT)
+    return Rate(
+        sum(differ(own[each], above=True) for own, each in zip(ratios, kept, strict=True)),
+        sets,
+    )
 
 
 def by_blocks(rows: dict[str, Callable[[int], Rate]], named: str) -> str:

@@ -14,7 +14,7 @@ import pandas as pd
 
 from benchmarks import bench
 from perflab.analysis.methods import signed_rank
-from perflab.analysis.methods.repeated_looks import APART, FIRST_SHARE, error_of_all, planned
+from perflab.analysis.methods.repeated_looks import APART, FIRST_SHARE, planned
 from perflab.analysis.methods.signed_rank import null_cdf
 from perflab.paths import project_root
 from perflab.recordings import UntilDecided
@@ -28,6 +28,7 @@ from tests.simulations.stopping import (
     Cost,
     Place,
     by_rule,
+    error_of_all,
     errors,
     every_look,
     looks_of,

@@ -7,6 +7,7 @@ nothing is written.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,13 @@ import pandas as pd
 from benchmarks import bench
 from perflab import laboratory
 from perflab.analysis.methods.rates import Rate
-from perflab.analysis.treatments.resolving import as_shares, level_table, power_table
+from perflab.analysis.treatments.resolving import (
+    BLOCKS,
+    CONDITIONS,
+    as_shares,
+    different,
+    power_table,
+)
 from perflab.paths import project_root
 from perflab.systems.lab.resolution import copies_noise
 from tests.simulations.several_responses import (
@@ -78,6 +85,17 @@ def page(
     power = as_shares(power_table(noises, sets=sets, **chosen))
     parts = [HEAD.format(sets=sets), LEVEL, bench.markdown(level), claims_part(sets)]
     return "\n".join([*parts, POWER, bench.markdown(power)])
+
+
+def level_table(blocks: Sequence[int] = BLOCKS, sets: int = SETS) -> pd.DataFrame:
+    """Return false alarms between equal treatments: a row per condition, a column per blocks."""
+    rows = [
+        {"condition": each, **{
+            f"{count} blocks": different(count, 0.05, 0.0, each, sets) for count in blocks
+        }}
+        for each in CONDITIONS
+    ]  # fmt: skip
+    return pd.DataFrame(rows)
 
 
 def claims_part(sets: int) -> str:

@@ -9,7 +9,7 @@ PerflabError
  |    +-- ServiceFailed        a service died, or never became healthy; carries its last log lines
  |    +-- SettingRefused       a service does not run with the setting it was given
  |    +-- ProfilerFailed       a profiler is missing, not permitted, or left no call chains
- |    +-- HookFailed           a stack could not be seeded, reset or counted; names hook and answer
+ |    +-- HookFailed           a stack could not be seeded, reset or counted; holds the answer
  +-- UnsafePlace            a folder or file that somebody else made or can change
  +-- HostBusy               another measurement holds the host's lock
  +-- LoadError              the load generator itself failed
@@ -72,7 +72,7 @@ class ImageError(StackError):
 
 
 class HookFailed(StackError):
-    """A node could not be seeded, reset or counted: which hook, and what was answered."""
+    """A node could not be seeded, reset or counted: which, and what was answered."""
 
 
 class ServiceFailed(StackError):

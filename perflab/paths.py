@@ -12,10 +12,13 @@ from perflab.errors import ParameterError
 FOREIGN = "PERFLAB_SYSTEMS"
 
 
+_CHECKOUT = Path(__file__).resolve().parent.parent
+
+
 def project_root() -> Path:
     """Return the checkout that this package belongs to (``PERFLAB_ROOT`` overrides it)."""
     override = os.environ.get("PERFLAB_ROOT")
-    return Path(override).resolve() if override else Path(__file__).resolve().parent.parent
+    return Path(override).resolve() if override else _CHECKOUT
 
 
 def runs_dir() -> Path:

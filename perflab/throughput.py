@@ -1,7 +1,7 @@
 """Throughput, by the one definition of the whole lab: successes done in (begin, end], per second.
 
 In the windows of a closed loop it is an estimate of that for the loop without windows, from how
-long requests take (:mod:`perflab.load.cycles`).
+long requests take (:class:`perflab.load.windows.Cycles`).
 
 A window includes its end and not its begin, so that of windows in a row none counts a success that
 its neighbour counts.

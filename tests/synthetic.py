@@ -17,8 +17,8 @@ from unittest.mock import patch
 import numpy as np
 import pandas as pd
 
+from perflab.instruments.profiler import watched_columns, watched_samples
 from perflab.instruments.requests import phase_columns
-from perflab.instruments.watching import watched_columns, watched_samples
 from perflab.recordings import (
     Contrast,
     Reason,
@@ -462,7 +462,8 @@ def profiled_run(
                 for chain, count in own.items()
             }
             share = (seen_share or {}).get(treatment.levels["variant"], 0.5)
-            row |= {"cpu_share_chat": share, "profiler_looks": round(sum(own.values()) / share)}
+            looks = round(sum(own.values()) / share)
+            row |= {"cpu_share_chat": share, "profiler_looks": looks, "profiler_node": "chat"}
             table = pd.DataFrame(seen.items(), columns=["chain", "samples"])
             found = watched_samples(table, (watch or {}).get(treatment.levels["variant"], {}))
             row |= watched_columns(

@@ -54,31 +54,33 @@ def command(
 
 
 def _check(study: str, as_json: bool) -> None:
-    from perflab.ledger.shown import check_headline, checks_to_terminal
+    from perflab.ledger.shown import shown_checks, to_terminal
     from perflab.published import check_table
 
     table = check_table(study)
     if as_json:
         print(json.dumps(table.to_dict("records"), indent=2, ensure_ascii=False))
         return
-    print_table(checks_to_terminal(table))
-    _say(check_headline(table))
+    shown = shown_checks(table)
+    print_table(to_terminal(shown, "What published numbers say by themselves", (2, 5, 4)))
+    _say(shown.notes[0])
 
 
 def _ledger(study: str, answer: str, backend: str, as_json: bool) -> None:
-    from perflab.ledger import count_table, headline, ledger, ledger_table, narrowed
-    from perflab.ledger.shown import counts_to_terminal, ledger_to_terminal
+    from perflab.ledger import ledger, narrowed
+    from perflab.ledger.shown import shown_counts, shown_ledger, to_terminal
 
     entries = narrowed(ledger(study, backend), answer)
+    rows, counts = shown_ledger(entries), shown_counts(entries)
     if as_json:
-        tables = {"rows": ledger_table(entries), "counts": count_table(entries)}
+        tables = {"rows": rows.table, "counts": counts.table}
         shown = {name: table.to_dict("records") for name, table in tables.items()}
         print(json.dumps(shown, indent=2, ensure_ascii=False))
         return
-    print_table(ledger_to_terminal(entries))
+    print_table(to_terminal(rows, "Published rows and what became of them", (4, 3, 5)))
     print()
-    print_table(counts_to_terminal(entries))
-    _say(headline(entries))
+    print_table(to_terminal(counts, "What became of them", (4, 6, 1)))
+    _say(counts.notes[0])
 
 
 def _verdicts(backend: str) -> None:

@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperCommand
 
 from perflab.cli import load_capacity, load_live
-from perflab.errors import LoadError, ParameterError
+from perflab.errors import ParameterError
 
 if TYPE_CHECKING:
     from perflab.load.options import LoadOptions
@@ -121,28 +121,23 @@ def _load(
     workers: Annotated[int, _option("processes (0: one per client core)", SENDING)] = 0,
     out: Annotated[str, _option("new folder for requests.parquet and load.json", OUTPUT)] = "",
     as_json: Annotated[bool, _option("print one JSON object", OUTPUT, "--json")] = False,
-    csv: Annotated[
-        str, _option("new file for the summary as CSV, a row per name; - prints it", OUTPUT)
-    ] = "",
     report: Annotated[
         str, _option("new file for one HTML page of the load, whole in itself", OUTPUT)
     ] = "",
     wait: Annotated[float, _option("seconds to wait for another measurement", SENDING)] = 0.0,
 ) -> None:
+    from perflab.cli.load_live import Status, status_of
     from perflab.load import once
     from perflab.load.record_place import file_problems, folder_problems
-    from perflab.load.status import Status, status_of
+    from perflab.load.summary_table import table
 
     made = asked.workload()
     problems = folder_problems("--out", Path(out)) if out else []
-    problems += file_problems("--csv", Path(csv)) if csv not in ("", "-") else []
     problems += file_problems("--report", Path(report)) if report else []
     if workers < 0:
         problems.append(f"--workers {workers} is negative")
-    if as_json and csv == "-":
-        problems.append("--json and --csv - would both be printed; name a file for --csv")
     if find_capacity:
-        problems += load_capacity.problems(asked, made, {"--out": out, "--csv": csv})
+        problems += load_capacity.problems(asked, made, {"--out": out, "--report": report})
     if problems:
         raise ParameterError("perflab load", problems)
     if find_capacity:
@@ -164,10 +159,10 @@ def _load(
     show.end()
     for text in carried.failures:
         print(f"the script failed:\n{text}", file=sys.stderr)
-    _print(carried.shown, csv, as_json)
+    print(json.dumps(carried.shown) if as_json else table(carried.shown))
     written = [Path(out) / name for name in RECORD] if out else []
-    written += [Path(each) for each in (csv, report) if each and Path(each).exists()]
-    if written and not as_json and csv != "-":
+    written += [Path(report)] if report and Path(report).exists() else []
+    if written and not as_json:
         print("\n" + "\n".join(map(str, written)))
     if carried.unwritten:
         print(f"perflab: {carried.unwritten}", file=sys.stderr)
@@ -187,18 +182,3 @@ def _page(url: str, file: str) -> Callable[[LoadResult, dict[str, Any]], None]:
             replace_file(Path(file), page.encode())
 
     return write
-
-
-def _print(shown: dict[str, Any], csv: str, as_json: bool) -> None:
-    from perflab.load.summary_table import csv_text, table
-
-    if csv == "-":
-        print(csv_text(shown), end="")
-        return
-    print(json.dumps(shown) if as_json else table(shown))
-    if csv:
-        try:
-            Path(csv).write_text(csv_text(shown))
-        except OSError as error:
-            said = f"the summary could not be written to {csv}: {error.strerror}"
-            raise LoadError(said) from None

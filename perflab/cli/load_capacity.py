@@ -29,7 +29,7 @@ def problems(asked: LoadOptions, made: Workload, outputs: Mapping[str, str]) -> 
     known = ", ".join(f"p{share:g}" for share in OF_LOADS)
     found = [
         f"--find-capacity judges {known}, not p{each.percentile:g}"
-        for each in made.stop.objectives
+        for each in made.objectives
         if each.percentile not in OF_LOADS
     ]
     if not asked.objectives:
@@ -46,9 +46,9 @@ def problems(asked: LoadOptions, made: Workload, outputs: Mapping[str, str]) -> 
 
 def search(made: Workload, asked: LoadOptions, workers: int, wait: float, as_json: bool) -> None:
     """Search the highest level, tell of every probe, and say where the limit lies."""
+    from perflab.cli.load_live import Status
     from perflab.load import capacity, once
     from perflab.load.record_place import place
-    from perflab.load.status import Status
 
     length_s = asked.duration_s or DEFAULT_PROBE_S
     by_users = asked.users > 0

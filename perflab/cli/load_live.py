@@ -1,22 +1,54 @@
-"""What ``perflab load`` does while a load runs: one line of progress, and an ear for Ctrl-C."""
+"""How ``perflab load`` runs and ends: a line of progress, an ear for Ctrl-C, an exit status.
+
+Scripts tell causes apart by the status. A missed objective has the status that k6 gives to a missed
+threshold, and so has a load that a number of failures ended. Of several causes the first in the
+order of :func:`status_of` is told.
+"""
 
 from __future__ import annotations
 
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from perflab.load.stopping import Progress
 
 
+INTERRUPTION = "interrupted"
+
+
+class Status(IntEnum):
+    """The exit statuses; 2 is the command line's own, for words that it cannot read."""
+
+    GOOD = 0
+    ERROR = 1
+    INVALID = 3
+    ALL_FAILED = 4
+    MISSED = 99
+    INTERRUPTED = 130
+
+
+def status_of(shown: Mapping[str, Any]) -> Status:
+    """Return the exit status for a summary (see ``report.summary``)."""
+    held = [each["held"] for each in shown["objectives"]]
+    if shown["stopped"] == INTERRUPTION:
+        return Status.INTERRUPTED
+    if shown["requests"] and shown["errors"] == shown["requests"]:
+        return Status.ALL_FAILED
+    # What cannot be judged has not been shown to hold.
+    if not shown["valid"] or (None in held and False not in held):
+        return Status.INVALID
+    return Status.MISSED if False in held or "stop" in shown else Status.GOOD
+
+
 @contextmanager
 def interruptible() -> Iterator[Callable[[], None]]:
     """Yield a check that ends the load in order once SIGINT or SIGTERM has come."""
-    from perflab.load.status import INTERRUPTION
     from perflab.load.stopping import StopLoad
 
     came: list[int] = []

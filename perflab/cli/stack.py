@@ -28,7 +28,7 @@ def up(
     from perflab.host.placing import placement
     from perflab.parameters import did_you_mean
     from perflab.stacks.choice import BACKENDS, choose
-    from perflab.stacks.standing import stand
+    from perflab.stacks.residents import stand
     from perflab.systems import ready_stacks
 
     stacks = ready_stacks()
@@ -56,7 +56,7 @@ def ps() -> None:
     Example: perflab stack ps
     """
     from perflab.host.lock import holder, other_users
-    from perflab.stacks.surveying import survey
+    from perflab.stacks.leftovers import survey
 
     seen = survey()
     busy = holder()
@@ -115,7 +115,7 @@ def down(
     """
     from perflab.host.lock import Holder
     from perflab.stacks import leftovers
-    from perflab.stacks.surveying import survey
+    from perflab.stacks.stack_folders import remove_stack
 
     measuring: Holder | None = None
     if every:
@@ -125,12 +125,12 @@ def down(
     for item in removed:
         print(f"removed {item.service} ({item.stack}, {item.backend})")
     for folder in leftovers.orphaned_folders():
-        leftovers.remove_folder(folder)
+        remove_stack(folder.name)
     if not removed:
         print("nothing was up")
     if measuring:
         print(f"left alone: the services of {measuring}, which is measuring (--all ends them too)")
-    for item in (item for item in survey() if not item.is_inside):
+    for item in (item for item in leftovers.survey() if not item.is_inside):
         print(
             f"left alone: {item.service} ({item.stack}) under another lock; "
             f"'PERFLAB_LOCK={item.scope} perflab stack down' ends it"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import Literal, get_args
+from itertools import pairwise
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
 # What a service of a stack can be placed as; the other roles are the lab's own.
 ServiceRole = Literal["services", "database", "link"]
 Role = Literal[ServiceRole, "client", "sampler", "kernel"]
-SERVICE_ROLES: tuple[ServiceRole, ...] = get_args(ServiceRole)
 
 
 class Placement(BaseModel):
@@ -58,54 +58,29 @@ def placement(cores: Iterable[int] | None = None) -> Placement:
     """
     available = tuple(sorted(cores if cores is not None else os.sched_getaffinity(0)))
     count = len(available)
+    shared = ""
     if count == 1:
-        everything = available
-        return _placed(
-            everything,
-            everything,
-            everything,
-            everything,
-            everything,
-            "one core: services, database and load compete; no result here is trustworthy",
+        services = database = link = client = sampler = available
+        shared = "one core: services, database and load compete; no result here is trustworthy"
+    elif count <= 3:
+        services = database = link = available[:1]
+        client = sampler = available[1:2]
+        shared = (
+            f"{count} cores: service, database and link share core {services[0]}; "
+            f"client, sampler and conductor share core {client[0]}"
         )
-    if count <= 3:
-        first, last = available[:1], available[1:2]
-        return _placed(
-            first,
-            first,
-            first,
-            last,
-            last,
-            f"{count} cores: service, database and link share core {first[0]}; "
-            f"client, sampler and conductor share core {last[0]}",
+    elif count <= 5:
+        services, database, client = available[0:2], available[2:3], available[3:4]
+        link, sampler = database, client
+        shared = (
+            f"{count} cores: database and link share core {database[0]}; "
+            f"client and sampler share core {client[0]}"
         )
-    if count <= 5:
-        return _placed(
-            available[0:2],
-            available[2:3],
-            available[2:3],
-            available[3:4],
-            available[3:4],
-            f"{count} cores: database and link share core {available[2]}; "
-            f"client and sampler share core {available[3]}",
+    else:
+        ends = (0, 2, 3, 4, 5, 6) if count <= 7 else (0, 4, count - 3, count - 2, count - 1, count)
+        services, database, link, client, sampler = (
+            available[begin:end] for begin, end in pairwise(ends)
         )
-    if count <= 7:
-        return _placed(
-            available[0:2], available[2:3], available[3:4], available[4:5], available[5:6], ""
-        )
-    return _placed(
-        available[0:4], available[4:-3], available[-3:-2], available[-2:-1], available[-1:], ""
-    )
-
-
-def _placed(
-    services: tuple[int, ...],
-    database: tuple[int, ...],
-    link: tuple[int, ...],
-    client: tuple[int, ...],
-    sampler: tuple[int, ...],
-    shared: str,
-) -> Placement:
     return Placement(
         services=services,
         database=database,

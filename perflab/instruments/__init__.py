@@ -5,11 +5,10 @@ from perflab.instruments.cpu_speed import CpuSpeed
 from perflab.instruments.failure_threshold import FailureThreshold
 from perflab.instruments.flushes import FlushProbe
 from perflab.instruments.instrument import Instrument, Load, Look, Observation, Scene
-from perflab.instruments.kernel import KernelAccounts
+from perflab.instruments.kernel import AcceptQueues, SchedulerAccounts
 from perflab.instruments.other_load import OtherLoad
 from perflab.instruments.profiler import Profiler
 from perflab.instruments.requests import Requests
-from perflab.instruments.schedules import SchedulerAccounts
 from perflab.instruments.server_count import ServerCount
 from perflab.instruments.users_held import UsersHeld
 from perflab.instruments.waits import DatabaseWaits
@@ -19,19 +18,19 @@ STANDARD: tuple[Instrument, ...] = (
     Requests(),
     CpuSpeed(),
     SchedulerAccounts(),
-    KernelAccounts(),
+    AcceptQueues(),
 )
 
 
 __all__ = [
     "STANDARD",
+    "AcceptQueues",
     "Chunks",
     "CpuSpeed",
     "DatabaseWaits",
     "FailureThreshold",
     "FlushProbe",
     "Instrument",
-    "KernelAccounts",
     "Load",
     "Look",
     "Observation",

@@ -7,14 +7,22 @@ which does the work.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import pandas as pd
-from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    SerializeAsAny,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+)
 
-from perflab.errors import LoadError
+from perflab.errors import ExperimentError, LoadError
 from perflab.host.placing import Placement
 from perflab.load.result import LoadResult
 from perflab.load.workload import Workload
@@ -28,6 +36,8 @@ if TYPE_CHECKING:
     from perflab.stacks.residents import Residents
 
 KIND = "kind"
+# Modules elsewhere are no instruments: a plan is data, and data shall not choose what is run.
+BELOW = "perflab."
 
 
 def _cannot_send(workload: Workload) -> LoadResult:  # noqa: ARG001
@@ -157,6 +167,39 @@ class Instrument(BaseModel):
 def kind_of(kind: type[Instrument]) -> str:
     """Return the name under which a class of instruments is found again."""
     return f"{kind.__module__}:{kind.__qualname__}"
+
+
+def found(written: Any) -> Any:
+    """Return the instrument that is written as ``{"kind": "module:Class", ...settings}``.
+
+    Raises
+    ------
+    ExperimentError
+        There is no such class below ``perflab``, or it is no instrument.
+    """
+    if not isinstance(written, Mapping):
+        return written
+    settings = {name: value for name, value in written.items() if name != KIND}
+    return kind_named(str(written.get(KIND, ""))).model_validate(settings)
+
+
+def kind_named(name: str) -> type[Instrument]:
+    """Return a class of instruments by ``module:Class``; raises as :func:`found` does."""
+    module, _, wanted = name.partition(":")
+    if not module.startswith(BELOW) or not wanted.isidentifier():
+        raise ExperimentError(
+            f"instrument '{name}': give module:Class, and a module below '{BELOW[:-1]}'"
+        )
+    try:
+        kind = getattr(importlib.import_module(module), wanted, None)
+    except ImportError as error:
+        raise ExperimentError(f"instrument '{name}': {error}") from None
+    if not (isinstance(kind, type) and issubclass(kind, Instrument)):
+        raise ExperimentError(f"instrument '{name}': '{wanted}' is no class of instruments there")
+    return kind
+
+
+NamedInstrument = Annotated[SerializeAsAny[Instrument], BeforeValidator(found)]
 
 
 def no_node(instrument: str, node: str, stack: StackPlan) -> list[str]:

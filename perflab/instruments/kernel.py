@@ -1,111 +1,112 @@
-"""The kernel's part in a load: backlogs, TIME_WAIT, what was sent again, context switches.
+"""The kernel's part in a load: how long services' threads had a core, and who was let in.
 
-The table ``kernel`` holds what is **host-wide**: counters of the network namespace and of all
-cores, with the traffic of every other process in it. Containers use the host's network, so it holds
-for both backends. ``accept_queues`` and ``switches`` are **the services' own**, by the port that
-each listens on and by its threads.
+Both are the services' own: by their threads, and by the port that each listens on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from perflab.instruments.instrument import Instrument, Load, Look, Observation, Scene
 from perflab.recordings import Remark
-from perflab.sampling.kernel import HOST, QUEUES, KernelSampler
-from perflab.sampling.switches import COLUMNS, switch_sampler
+from perflab.sampling.listeners import QueueSampler
 from perflab.sampling.thread_accounts import AccountSampler
 
-KERNEL, ACCEPT_QUEUES, SWITCHES = "kernel", "accept_queues", "switches"
 NOTHING = float("nan")
 
 
-class KernelAccounts(Instrument):
-    """Reads them into three tables, and into columns of the trial's row.
+class SchedulerAccounts(Instrument):
+    """Reads the scheduler's accounts of every service into two columns each.
 
-    ``time_wait_max``: the most sockets in TIME_WAIT at once, and ``host_switches_per_s``: context
-    switches of all cores, both host-wide and in the measured stage. By service
-    ``voluntary_switches_per_s_*`` and ``involuntary_switches_per_s_*`` in that stage, and of its
-    listening socket over the whole load ``accept_queue_max_*``, the longest queue that was seen,
-    and ``accept_drops_*``, connections that found no room. NaN where the kernel does not tell.
+    ``run_share_<service>`` and ``core_wait_share_<service>``: seconds that its threads ran, or
+    waited for a core, per second of the measured stage, summed over the threads; NaN where the
+    kernel does not tell.
+
+    Of a thread that ended what it did since the last look is lost, so ``run_share`` beside
+    ``cpu_share`` says how much of a service these accounts see.
     """
-
-    tables: ClassVar = {KERNEL: HOST, ACCEPT_QUEUES: QUEUES, SWITCHES: COLUMNS}
 
     def look(self, scene: Scene) -> Look:
         """Return the look at one trial."""
-        return _KernelAccounts(scene)
+        return _SchedulerAccounts(scene)
 
 
-class _KernelAccounts(Look):
+class _SchedulerAccounts(Look):
     def __init__(self, scene: Scene) -> None:
-        self._scene = scene
-        self._services: tuple[str, ...] = ()
-        self._kernel: KernelSampler | None = None
-        self._switches: AccountSampler | None = None
+        active = scene.residents.active(scene.treatment)
+        self._services = tuple(active)
+        meters = {name: each.meter() for name, each in active.items()}
+        self._sampler = AccountSampler(meters)
 
     def begin(self) -> None:
         """Begin to read."""
-        active = self._scene.residents.active(self._scene.treatment)
-        self._services = tuple(active)
-        self._kernel = KernelSampler({name: each.launch.port for name, each in active.items()})
-        self._switches = switch_sampler({name: each.meter() for name, each in active.items()})
-        self._kernel.start()
-        self._switches.start()
+        self._sampler.start()
 
     def end(self) -> None:
         """End the reading."""
-        assert self._kernel is not None
-        assert self._switches is not None
-        self._switches.stop()
-        self._kernel.stop()
-
-    def left(self) -> Mapping[str, pd.DataFrame]:
-        """Return what was read."""
-        if self._kernel is None or self._switches is None:
-            return {}
-        return {
-            KERNEL: self._kernel.host(),
-            ACCEPT_QUEUES: self._kernel.queues(),
-            SWITCHES: self._switches.table(),
-        }
+        self._sampler.stop()
 
     def observe(self, load: Load) -> Observation:
-        """Return the columns and the tables, and which services had a full backlog."""
-        tables = self.left()
+        """Return the columns."""
         span = load.result.begin_ns, load.result.end_ns
-        columns = {
-            **host_columns(tables[KERNEL], *span),
-            **switch_columns(tables[SWITCHES], self._services, *span),
-            **queue_columns(tables[ACCEPT_QUEUES], self._services),
-        }
-        return Observation(columns, tables, warnings=full_backlogs(tables[ACCEPT_QUEUES]))
+        return Observation(schedule_columns(self._sampler.table(), self._services, *span))
 
 
-def host_columns(kernel: pd.DataFrame, begin_ns: int, end_ns: int) -> dict[str, Any]:
-    """Return what the whole host did between two instants."""
-    inside = kernel[(kernel["t_ns"] >= begin_ns) & (kernel["t_ns"] <= end_ns)]
-    most = float(inside["time_wait"].max()) if len(inside) else NOTHING
-    return {
-        "time_wait_max": most,
-        "host_switches_per_s": _rate(kernel, "switches", begin_ns, end_ns),
-    }
-
-
-def switch_columns(
-    switches: pd.DataFrame, services: Iterable[str], begin_ns: int, end_ns: int
+def schedule_columns(
+    accounts: pd.DataFrame, services: Iterable[str], begin_ns: int, end_ns: int
 ) -> dict[str, Any]:
-    """Return ``voluntary_switches_per_s_*`` and ``involuntary_...`` between two instants."""
+    """Return ``run_share_*`` and ``core_wait_share_*`` of services between two instants."""
     row: dict[str, Any] = {}
     for name in services:
-        own = switches[switches["service"] == name]
-        for kind in ("voluntary", "involuntary"):
-            row[f"{kind}_switches_per_s_{name}"] = _rate(own, kind, begin_ns, end_ns)
+        own = accounts[accounts["service"] == name]
+        row[f"run_share_{name}"] = _share(own, "run_ns", begin_ns, end_ns)
+        row[f"core_wait_share_{name}"] = _share(own, "delay_ns", begin_ns, end_ns)
     return row
+
+
+def _share(own: pd.DataFrame, column: str, begin_ns: int, end_ns: int) -> float:
+    """Return time over wall time, by interpolating cumulative time."""
+    if len(own) < 2 or end_ns <= begin_ns:
+        return NOTHING
+    used = np.interp([begin_ns, end_ns], own["t_ns"].to_numpy(), own[column].to_numpy())
+    return float((used[1] - used[0]) / (end_ns - begin_ns))
+
+
+class AcceptQueues(Instrument):
+    """Looks at the connections that every service has not accepted yet.
+
+    Of its listening socket over the whole load: ``accept_queue_max_<service>``, the longest queue
+    that was seen, and ``accept_drops_<service>``, connections that found no room. NaN where the
+    kernel does not tell.
+    """
+
+    def look(self, scene: Scene) -> Look:
+        """Return the look at one trial."""
+        return _AcceptQueues(scene)
+
+
+class _AcceptQueues(Look):
+    def __init__(self, scene: Scene) -> None:
+        active = scene.residents.active(scene.treatment)
+        self._services = tuple(active)
+        self._sampler = QueueSampler({name: each.launch.port for name, each in active.items()})
+
+    def begin(self) -> None:
+        """Begin to read."""
+        self._sampler.start()
+
+    def end(self) -> None:
+        """End the reading."""
+        self._sampler.stop()
+
+    def observe(self, load: Load) -> Observation:  # noqa: ARG002
+        """Return the columns, and which services had a full backlog."""
+        queues = self._sampler.table()
+        return Observation(queue_columns(queues, self._services), warnings=full_backlogs(queues))
 
 
 def queue_columns(queues: pd.DataFrame, services: Iterable[str]) -> dict[str, Any]:
@@ -140,11 +141,3 @@ def _dropped(own: pd.DataFrame) -> float:
         return NOTHING
     steps = np.diff(own["drops"].to_numpy(dtype=float))
     return float(steps[steps > 0].sum())
-
-
-def _rate(own: pd.DataFrame, column: str, begin_ns: int, end_ns: int) -> float:
-    """Return a count a second, by interpolating a cumulative one."""
-    if len(own) < 2 or end_ns <= begin_ns:
-        return NOTHING
-    counted = np.interp([begin_ns, end_ns], own["t_ns"].to_numpy(), own[column].to_numpy())
-    return float((counted[1] - counted[0]) / (end_ns - begin_ns) * 1e9)

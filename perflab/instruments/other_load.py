@@ -6,7 +6,7 @@ import json
 import math
 import time
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
 import pandas as pd
 from pydantic import Field
@@ -17,12 +17,11 @@ from perflab.load.workload import Workload
 from perflab.recordings import Reason
 from perflab.recordings.responses import at_least_column
 from perflab.stacks.asking import exchange
-from perflab.stacks.json_pointer import find
 from perflab.stacks.patience import go_on
 from perflab.stacks.plan import StackPlan
 
 TABLE = "other_load"
-# Of each request of the other generator; where it does not tell one, NaN or an empty text.
+# Of each request of the other generator: its place in the list, and what it tells by these keys.
 REQUEST: Mapping[str, str] = {
     "place": "int64",
     "start_ms": "double",
@@ -35,7 +34,6 @@ START_WITHIN_S, PATIENCE_S = 10.0, 1.0
 # So long may a wait go on before it is asked whether somebody wants to end.
 LOOK_EVERY_S = 0.2
 SHOWN_CHARACTERS = 300
-Pointer = Annotated[str, Field(pattern=r"^(/|$)")]
 
 
 class OtherLoad(Instrument):
@@ -46,12 +44,12 @@ class OtherLoad(Instrument):
     are looked at every ``poll_s`` until their ``status`` is no longer "running".
 
     **The lab vouches for none of its numbers**: not its clock, nor what it takes for a success, nor
-    whether it was held up itself. So name the ``columns`` (to each its JSON Pointer, RFC 6901, into
-    the results) after who counted, and declare them as responses that say so: "as the service's own
-    generator counts". A number that is a lower bound, since requests of that load were cut off, is
-    one here too: ``at_least_if`` has by column the pointers of which none may lead to true, or to a
-    number but 0. The table ``other_load`` holds its requests where ``requests`` points to a list of
-    them; ``request_fields`` says where in each of them its instants, bytes and outcome stand.
+    whether it was held up itself. So name the ``columns`` after who counted, each with its key in
+    the object ``results`` (dots lead into objects: ``errors.reset``), and declare them as responses
+    that say so: "as the service's own generator counts". A number that is a lower bound, since
+    requests of that load were cut off, is one here too: ``at_least_if`` has by column the keys of
+    the counts that must be 0. The table ``other_load`` holds its requests where ``requests`` is the
+    key of a list of them.
 
     It begins right before the lab's own load, and is looked at when that is over: before that every
     look would take a little of a loop that may be what is measured. Put it last in a treatment's
@@ -66,10 +64,9 @@ class OtherLoad(Instrument):
     node: str
     path: str
     body: Mapping[str, Any] = Field(default_factory=dict)
-    columns: Mapping[str, Pointer] = Field(min_length=1)
-    at_least_if: Mapping[str, tuple[Pointer, ...]] = Field(default_factory=dict)
-    requests: Pointer | None = None
-    request_fields: Mapping[str, Pointer] = Field(default_factory=dict)
+    columns: Mapping[str, str] = Field(min_length=1)
+    at_least_if: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
+    requests: str = ""
     poll_s: float = Field(default=1.0, gt=0, le=60)
     longest_s: float = Field(gt=0, le=86_400)
 
@@ -90,7 +87,7 @@ class _OtherLoad(Look):
         self._name = f"POST {settings.path} of node '{settings.node}'"
         self._deadline_s = math.inf
         self._place = ""
-        self._answer: Any = None
+        self._answer: Any = {}
         self._status = ""
 
     def begin(self) -> None:
@@ -99,7 +96,7 @@ class _OtherLoad(Look):
         self._deadline_s = time.monotonic() + wanted.longest_s
         body = dict(wanted.body)
         status, text = exchange(self._port, "POST", wanted.path, body, START_WITHIN_S)
-        place = self._text_at("/results", self._read(status, text, "its start"))
+        place = self._text_at("results", self._read(status, text, "its start"))
         if not place.startswith("/"):
             raise self._failure(f"its start was answered with '{place}', which is no path")
         self._place = place
@@ -124,11 +121,8 @@ class _OtherLoad(Look):
 
     def left(self) -> Mapping[str, pd.DataFrame]:
         """Return its own record of its requests, as far as it was told."""
-        wanted = self._settings
-        if self._answer is None or wanted.requests is None:
-            return {}
         try:
-            return {TABLE: told_requests(self._answer, wanted.requests, wanted.request_fields)}
+            return self._requests()
         except LookupError:
             return {}
 
@@ -138,16 +132,19 @@ class _OtherLoad(Look):
         try:
             if self._status != "completed":
                 raise LookupError(f"its load ended as '{self._status}': {json.dumps(self._answer)}")
-            if wanted.requests is not None:
-                told_requests(self._answer, wanted.requests, wanted.request_fields)
-            columns = told_columns(self._answer, wanted.columns, wanted.at_least_if)
-            return Observation(columns, self.left())
+            results = _at(self._answer, "results")
+            columns = told_columns(results, wanted.columns, wanted.at_least_if)
+            return Observation(columns, self._requests())
         except LookupError as problem:
             said = _shown(str(problem.args[0]))
             text = f"{self._name} says nothing that can be used: {said}"
             reason = Reason(code="other_load.results", side="server", text=text)
             nothing = dict.fromkeys(wanted.columns, math.nan)
             return Observation(nothing, self.left(), reasons=[reason])
+
+    def _requests(self) -> dict[str, pd.DataFrame]:
+        key = self._settings.requests
+        return {TABLE: told_requests(_at(self._answer, f"results.{key}"))} if key else {}
 
     def _is_over(self) -> bool:
         self._go_on()
@@ -162,7 +159,7 @@ class _OtherLoad(Look):
             self._scene.residents.check_alive(self._scene.treatment)
             return False
         self._answer = self._read(status, text, "its results")
-        self._status = self._text_at("/status", self._answer)
+        self._status = self._text_at("status", self._answer)
         return self._status != "running"
 
     def _go_on(self) -> None:
@@ -177,13 +174,10 @@ class _OtherLoad(Look):
             raise self._failure(f"{what} was answered {status}: {text}")
         return answer
 
-    def _text_at(self, pointer: str, answer: Any) -> str:
-        try:
-            value = find(answer, pointer)
-        except KeyError:
-            value = None
+    def _text_at(self, key: str, answer: Any) -> str:
+        value = answer.get(key) if isinstance(answer, Mapping) else None
         if not isinstance(value, str):
-            raise self._failure(f"no text at '{pointer}' of its answer: {json.dumps(answer)}")
+            raise self._failure(f"no text '{key}' in its answer: {json.dumps(answer)}")
         return value
 
     def _failure(self, what: str) -> StackError:
@@ -195,68 +189,64 @@ def _shown(text: str) -> str:
 
 
 def told_columns(
-    answer: Any, columns: Mapping[str, str], bounds: Mapping[str, tuple[str, ...]]
+    results: Any, columns: Mapping[str, str], bounds: Mapping[str, tuple[str, ...]]
 ) -> dict[str, float]:
-    """Return the numbers that an answer holds, by column; ``null`` is NaN.
+    """Return the numbers that results hold, by column; ``null`` is NaN.
 
-    Where a pointer of ``bounds`` leads to true or a number other than 0, the column is NaN, and
-    ``*_at_least`` has the number, as of the lab's own bounds.
+    Where a key of ``bounds`` holds more than 0, the column is NaN, and ``*_at_least`` has the
+    number, as of the lab's own bounds.
 
     Raises
     ------
     LookupError
-        There is no number at a pointer; the message names it.
+        There is no number under a key; the message names it.
     """
     found: dict[str, float] = {}
-    for column, pointer in columns.items():
-        value = _number(answer, pointer)
-        # All are asked, so that a pointer that leads nowhere is told of in every trial.
-        cut_off = [_number(answer, each, or_bool=True) for each in bounds.get(column, ())]
-        if any(cut_off):
+    for column, key in columns.items():
+        value = _number(_at(results, key), key)
+        # All are asked, so that a key that is not there is told of in every trial.
+        cut_off = [_number(_at(results, each), each) for each in bounds.get(column, ())]
+        if any(number > 0 for number in cut_off):
             found |= {column: math.nan, at_least_column(column): value}
         else:
             found[column] = value
     return found
 
 
-def told_requests(answer: Any, pointer: str, fields: Mapping[str, str]) -> pd.DataFrame:
+def told_requests(listed: Any) -> pd.DataFrame:
     """Return the other generator's own record of its requests, with the columns of ``REQUEST``.
 
     Raises
     ------
     LookupError
-        There is no such list, or a request of it lacks a field; the message says which.
+        It is no list, or a request lacks something; the message says what.
     """
-    listed = _at(answer, pointer)
     if not isinstance(listed, list):
-        raise LookupError(f"no list at '{pointer}'")
-    rows = [{"place": place, **_request(each, fields)} for place, each in enumerate(listed)]
+        raise LookupError("its requests are no list")
+    rows = [{"place": place, **_request(each)} for place, each in enumerate(listed)]
     return pd.DataFrame(rows, columns=[*REQUEST])
 
 
-def _request(told: Any, fields: Mapping[str, str]) -> dict[str, Any]:
-    nothing = {"string": "", "double": math.nan}
-    row: dict[str, Any] = {name: nothing.get(kind) for name, kind in REQUEST.items()}
-    del row["place"]
-    for name, pointer in fields.items():
-        is_text = REQUEST[name] == "string"
-        row[name] = str(_at(told, pointer)) if is_text else _number(told, pointer)
-    return row
+def _request(told: Any) -> dict[str, Any]:
+    return {
+        key: str(_at(told, key)) if kind == "string" else _number(_at(told, key), key)
+        for key, kind in REQUEST.items()
+        if key != "place"
+    }
 
 
-def _number(document: Any, pointer: str, or_bool: bool = False) -> float:
-    value = _at(document, pointer)
+def _number(value: Any, key: str) -> float:
     if value is None:
-        return 0.0 if or_bool else math.nan
-    if isinstance(value, bool) and not or_bool:
-        raise LookupError(f"no number at '{pointer}' but {str(value).lower()}")
-    if not isinstance(value, (int, float)) or math.isinf(value):
-        raise LookupError(f"no number at '{pointer}'")
+        return math.nan
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isinf(value):
+        raise LookupError(f"no number at '{key}' but {json.dumps(value)}")
     return float(value)
 
 
-def _at(document: Any, pointer: str) -> Any:
-    try:
-        return find(document, pointer)
-    except KeyError as step:
-        raise LookupError(f"nothing at '{pointer}': it has no {step}") from None
+def _at(document: Any, key: str) -> Any:
+    value = document
+    for step in key.split("."):
+        if not isinstance(value, Mapping) or step not in value:
+            raise LookupError(f"nothing at '{key}': it has no '{step}'")
+        value = value[step]
+    return value

@@ -105,8 +105,7 @@ class _UsersHeld(Look):
     def before(self) -> None:
         """Search; then let the services forget it."""
         asked = self._asked
-        stop = self._scene.workload.stop.model_copy(update={"objectives": asked.objectives})
-        made = self._scene.workload.model_copy(update={"stop": stop})
+        made = self._scene.workload.model_copy(update={"objectives": asked.objectives})
 
         def probe(level: float) -> Probe:
             found = self._too_small(made, level) or probed(

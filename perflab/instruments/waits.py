@@ -1,17 +1,23 @@
-"""What a PostgreSQL server's backends wait for during a load."""
+"""What a PostgreSQL server's backends wait for during a load, looked at with a fixed rate."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from typing import ClassVar
 
 import pandas as pd
 
+from perflab.errors import StackError
 from perflab.instruments.instrument import Instrument, Load, Look, Observation, Scene, no_node
 from perflab.load.workload import Workload
 from perflab.recordings.columns import WAITS, described_schema
-from perflab.sampling.waits import WaitSampler
+from perflab.sampling.repeated import Repeated
 from perflab.stacks.plan import StackPlan
+
+INTERVAL_S = 0.1
+COLUMNS = ["t_ns", "state", "wait_event_type", "wait_event", "count"]
+Wait = tuple[str, str, str, int]
 
 
 class DatabaseWaits(Instrument):
@@ -58,3 +64,29 @@ class _DatabaseWaits(Look):
     def observe(self, load: Load) -> Observation:  # noqa: ARG002
         """Return the table."""
         return Observation(tables=self.left())
+
+
+class WaitSampler:
+    """Samples wait events in a thread of its own between ``start`` and ``stop``.
+
+    Instants are CLOCK_MONOTONIC, the clock of the requests, taken right before each reading.
+    """
+
+    def __init__(self, read: Callable[[], list[Wait]]) -> None:
+        self._read = read
+        self._rows: list[tuple[int, str, str, str, int]] = []
+        repeated = Repeated(self._sample, INTERVAL_S)
+        self.start, self.stop = repeated.start, repeated.stop
+
+    def _sample(self) -> None:
+        now = time.monotonic_ns()
+        try:
+            self._rows.extend((now, *row) for row in self._read())
+        except StackError:
+            # The trial's own check tells of a dead database, with its log.
+            return
+
+    def waits(self) -> pd.DataFrame:
+        """Return t_ns, state, wait_event_type, wait_event and count."""
+        frame = pd.DataFrame(self._rows, columns=COLUMNS)
+        return frame.astype({"t_ns": "int64", "count": "int32"})

@@ -6,7 +6,7 @@ Rows and answers are data (:mod:`perflab.published`); verdicts are those of the 
 
 from __future__ import annotations
 
-from perflab.ledger.entries import Entry, faults, ledger
-from perflab.ledger.tables import count_table, headline, ledger_table, narrowed
+from perflab.ledger.entries import Entry, ledger
+from perflab.ledger.shown import count_table, headline, ledger_table, narrowed
 
-__all__ = ["Entry", "count_table", "faults", "headline", "ledger", "ledger_table", "narrowed"]
+__all__ = ["Entry", "count_table", "headline", "ledger", "ledger_table", "narrowed"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -10,7 +10,7 @@ from perflab import systems
 from perflab.errors import PerflabError
 from perflab.parameters import check
 from perflab.published import Answer, Row, estimands
-from perflab.published.row import SIZES
+from perflab.published.answered_rows import SIZES
 from perflab.recordings import Contrast, Run
 from perflab.reports.pictures import declared_views
 from perflab.trials.plan import RunPlan
@@ -33,13 +33,8 @@ def _plan(name: str, parameters: tuple[tuple[str, str], ...]) -> RunPlan:
     return experiment.plan(check(experiment.parameters, dict(parameters), f"experiment '{name}'"))
 
 
-def planned_contrasts(answer: Answer) -> list[Contrast]:
-    """Return the contrasts that an answer names; raises as :func:`plan_of`."""
-    return [each for each in plan_of(answer).contrasts if answer.covers(each.name)]
-
-
 def settings_of(answer: Answer) -> list[Any]:
-    """Return all values that a parameter or factor of this name takes; raises as above."""
+    """Return all values that a parameter or factor of this name takes; raises as plan_of."""
     plan = plan_of(answer)
     value = plan.parameters.get(answer.name)
     values = list(value) if isinstance(value, (list, tuple)) else [value]
@@ -47,7 +42,7 @@ def settings_of(answer: Answer) -> list[Any]:
 
 
 def view_fault(answer: Answer) -> str:
-    """Return what an answer names that its system does not declare, or nothing; raises as above."""
+    """Return what an answer names that its system does not declare, or nothing; raises so."""
     view = declared_views(plan_of(answer).system).get(answer.view)
     if view is None:
         return f"there is no view '{answer.view}'"
@@ -93,9 +88,3 @@ def standing(run: Run) -> Mapping[str, Contrast]:
 def _question(contrast: Contrast) -> str:
     """Return what is asked, in what words ever, and on whichever machine."""
     return contrast.model_dump_json(exclude={"claim", "source", "not_testable"})
-
-
-def all_not_testable(contrasts: Iterable[Contrast]) -> str:
-    """Return why none of them can be tested on this machine; empty where one can."""
-    whys = [each.not_testable for each in contrasts]
-    return "; ".join(dict.fromkeys(whys)) if whys and all(whys) else ""

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from perflab.analysis.treatments.evaluation import Finding
-from perflab.analysis.treatments.joint import JointClaim
 from perflab.analysis.treatments.verdict import Outcome
 from perflab.chosen_runs import judged_runs
 from perflab.errors import PerflabError
-from perflab.ledger.declared import (
-    all_not_testable,
-    mismatch,
-    planned_contrasts,
-    settings_of,
-    view_fault,
-)
-from perflab.ledger.evidence import Evidence, Witness
+from perflab.ledger.declared import mismatch, plan_of, settings_of, view_fault
+from perflab.ledger.evidence import Evidence, Told
 from perflab.published import Answered, Row, checks, reasons, rows
-from perflab.published.row import KINDS
+from perflab.published.answered_rows import KINDS
 from perflab.published.study_check import Check
 from perflab.reports.numbers import count, effect_text
 
@@ -28,7 +22,6 @@ SHOWN = "shown, not judged"
 TAKEN_OVER = "taken over"
 CHECKED = "checked by its own numbers"
 SAME = "same as another row"
-MIXED = "mixed"
 NO_ANSWER = "no answer"
 NOT_TESTABLE = Outcome.NOT_TESTABLE.value
 
@@ -57,7 +50,7 @@ class _Books:
 
     evidence: Evidence
     checks: Mapping[tuple[str, str], Check]
-    reasons: Mapping[str, str] = field(default_factory=dict)
+    reasons: Mapping[str, str]
 
 
 def ledger(study: str = "", backend: str = "") -> list[Entry]:
@@ -77,16 +70,10 @@ def ledger(study: str = "", backend: str = "") -> list[Entry]:
     """
     found = rows(study)
     known = {(check.study, check.name): check for check in checks(study)}
-    books = _Books(Evidence.of(judged_runs(backend)), known, reasons())
+    books = _Books(Evidence(judged_runs(backend)), known, reasons())
     entries = [_entry(row, books) for row in found]
     by_key = {(entry.row.study, entry.row.key): entry for entry in entries}
     return [_followed(entry, by_key) for entry in entries]
-
-
-def faults(study: str = "") -> list[str]:
-    """Return a sentence for every row whose answer names nothing, or that has none."""
-    found = (entry for entry in ledger(study) if entry.outcome == NO_ANSWER)
-    return [f"{entry.row.study}, {entry.row.key}: {entry.why}" for entry in found]
 
 
 def _entry(row: Row, books: _Books) -> Entry:
@@ -99,97 +86,61 @@ def _entry(row: Row, books: _Books) -> Entry:
         return _fault(row, str(error))
 
 
+def _fault(row: Row, why: str) -> Entry:
+    return Entry(row, NO_ANSWER, why)
+
+
 def _by_contrast(row: Row, books: _Books) -> Entry:
-    planned = planned_contrasts(row.answer)
+    answer = row.answer
+    planned = [each for each in plan_of(answer).contrasts if answer.covers(each.name)]
     if not planned:
-        return _fault(row, f"{row.answer.experiment} has no contrast '{row.answer.name}'")
-    if unfit := next((why for why in (mismatch(row, each) for each in planned) if why), ""):
+        return _fault(row, f"{answer.experiment} has no contrast '{answer.name}'")
+    if unfit := next(filter(None, (mismatch(row, each) for each in planned)), ""):
         return _fault(row, unfit)
-    found = books.evidence.findings(row)
-    if found:
-        return _judged(row, [_of_contrasts(witness, each) for witness, each in found])
-    if why := all_not_testable(planned):
-        return Entry(row, NOT_TESTABLE, why)
-    return Entry(row, UNMEASURED, row.answer.command)
+    if told := books.evidence.told(row):
+        return _judged(row, told)
+    untestable = dict.fromkeys(each.not_testable for each in planned)
+    if all(untestable):
+        return Entry(row, NOT_TESTABLE, "; ".join(untestable))
+    return Entry(row, UNMEASURED, answer.command)
 
 
-@dataclass(frozen=True)
-class _Told:
-    """What a run says of a row."""
-
-    run_id: str
-    findings: Sequence[Finding]
-    outcome: str
-    why: str
-
-
-def _of_contrasts(witness: Witness, findings: Sequence[Finding]) -> _Told:
-    whys = dict.fromkeys(
-        why
-        for finding in findings
-        for why in (finding.verdict.reason, "" if finding.effect else finding.absent)
-        if why
-    )
-    return _Told(witness.run_id, findings, _agreed(findings), "; ".join(whys))
+def _by_view(row: Row, books: _Books) -> Entry:
+    if fault := view_fault(row.answer):
+        return _fault(row, fault)
+    if row.answer.claim and (told := books.evidence.told(row)):
+        return _judged(row, told)
+    run_id = "" if row.answer.claim else books.evidence.seen(row.answer)
+    if not run_id:
+        return Entry(row, UNMEASURED, row.answer.command)
+    return Entry(row, SHOWN, f"perflab.draw(run, '{row.answer.view}')", run_id=run_id)
 
 
-def _of_claim(witness: Witness, claim: JointClaim) -> _Told:
-    verdict = claim.verdict
-    return _Told(witness.run_id, claim.findings, str(verdict), verdict.reason)
-
-
-def _judged(row: Row, found: Sequence[_Told]) -> Entry:
-    told, *others = found
-    if told.outcome == NOT_TESTABLE:
-        return Entry(row, told.outcome, told.why)
-    several = len(told.findings) > 1
+def _judged(row: Row, told: Sequence[Told]) -> Entry:
+    first, *others = told
+    if first.outcome == NOT_TESTABLE:
+        return Entry(row, first.outcome, first.why)
+    several = len(first.findings) > 1
     return Entry(
         row,
-        told.outcome,
-        told.why,
-        measured=tuple(_measured(finding, several) for finding in told.findings),
-        n=tuple(count(each.effect.n if each.effect else None) for each in told.findings),
-        run_id=told.run_id,
-        others=_of_others([each.outcome for each in others], told.outcome),
+        first.outcome,
+        first.why,
+        measured=tuple(_measured(each, several) for each in first.findings),
+        n=tuple(count(each.effect.n if each.effect else None) for each in first.findings),
+        run_id=first.run_id,
+        others=_of_others(Counter(each.outcome for each in others), first.outcome),
         judged=True,
     )
 
 
-def _agreed(findings: Sequence[Finding]) -> str:
-    words = dict.fromkeys(str(finding.verdict) for finding in findings)
-    if len(words) == 1:
-        return next(iter(words))
-    return f"{MIXED}: {', '.join(words)}"
-
-
-def _of_others(words: Sequence[str], outcome: str) -> str:
-    if not words:
-        return ""
-    counted = {word: words.count(word) for word in dict.fromkeys(words)}
-    told = [f"{number} as well" if word == outcome else f"{number} {word}"
-            for word, number in counted.items()]  # fmt: skip
-    return f"other runs: {', '.join(told)}"
-
-
 def _measured(finding: Finding, several: bool) -> str:
-    effect = finding.effect
-    text = effect_text(effect)
+    text = effect_text(finding.effect)
     return f"{finding.contrast.name.rpartition(', ')[2]}: {text}" if several else text
 
 
-def _by_view(row: Row, books: _Books) -> Entry:
-    planned = row.answer.command
-    if fault := view_fault(row.answer):
-        return _fault(row, fault)
-    if row.answer.claim:
-        judged = books.evidence.judged(row)
-        told = [_of_claim(witness, claim) for witness, claim in judged]
-        return _judged(row, told) if told else Entry(row, UNMEASURED, planned)
-    found = books.evidence.seen(row.answer)
-    if not found:
-        return Entry(row, UNMEASURED, planned)
-    run_id = found[0].run_id
-    return Entry(row, SHOWN, f"perflab.draw(run, '{row.answer.view}')", run_id=run_id)
+def _of_others(counts: Mapping[str, int], outcome: str) -> str:
+    told = [f"{number} {'as well' if word == outcome else word}" for word, number in counts.items()]
+    return f"other runs: {', '.join(told)}" if told else ""
 
 
 def _by_setting(row: Row, _: _Books) -> Entry:
@@ -208,10 +159,6 @@ def _is_number(value: object, published: float | None) -> bool:
         return False
 
 
-def _built_in(row: Row, _: _Books) -> Entry:
-    return Entry(row, TAKEN_OVER, row.answer.name)
-
-
 def _by_check(row: Row, books: _Books) -> Entry:
     check = books.checks.get((row.study, row.answer.name))
     if check is None:
@@ -226,33 +173,16 @@ def _by_reason(row: Row, books: _Books) -> Entry:
     return Entry(row, str(row.answer.kind), books.reasons[name])
 
 
-def _not_built(row: Row, _: _Books) -> Entry:
-    return Entry(row, Answered.NOT_BUILT, f"system of the study '{row.study}'")
-
-
-def _same(row: Row, _: _Books) -> Entry:
-    return Entry(row, SAME, row.answer.name)
-
-
-def _unanswered(row: Row, _: _Books) -> Entry:
-    return _fault(row, "it has no answer")
-
-
-def _fault(row: Row, why: str) -> Entry:
-    return Entry(row, NO_ANSWER, why)
-
-
 _MAKERS: Mapping[Answered, Callable[[Row, _Books], Entry]] = {
     Answered.CONTRAST: _by_contrast,
     Answered.VIEW: _by_view,
     Answered.SETTING: _by_setting,
-    Answered.BUILT_IN: _built_in,
+    Answered.BUILT_IN: lambda row, _: Entry(row, TAKEN_OVER, row.answer.name),
     Answered.CHECK: _by_check,
-    Answered.SAME_AS: _same,
+    Answered.SAME_AS: lambda row, _: Entry(row, SAME, row.answer.name),
     Answered.NOT_COMPARABLE: _by_reason,
     Answered.NOT_TESTABLE: _by_reason,
-    Answered.NOT_BUILT: _not_built,
-    Answered.NONE: _unanswered,
+    Answered.NONE: lambda row, _: _fault(row, "it has no answer"),
 }
 
 

@@ -1,4 +1,4 @@
-"""What the chosen runs say: findings by contrast, and which views suit."""
+"""What the chosen runs say of published rows: verdicts by run, and which views suit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,15 @@ from perflab.published import Answer, Row
 from perflab.recordings import FREE_PARAMETERS, Selected
 from perflab.reports.pictures import views_of
 
-Parameters = tuple[tuple[str, str], ...]
+
+@dataclass(frozen=True)
+class Told:
+    """What a run says of a row."""
+
+    run_id: str
+    findings: Sequence[Finding]
+    outcome: str
+    why: str
 
 
 @dataclass
@@ -22,33 +30,57 @@ class Witness:
     """A chosen run; it is read when something is asked of it, and once."""
 
     selected: Selected
-    _judged: dict[str, Mapping[str, JointClaim]] = field(default_factory=dict)
+    _claims: dict[str, Mapping[str, JointClaim]] = field(default_factory=dict)
 
     @cached_property
-    def findings(self) -> dict[str, Finding]:
-        """Findings by contrast: those that the experiment would ask today just so."""
+    def findings(self) -> list[Finding]:
+        """The findings on what the experiment would ask today just so."""
         asked = standing(self.selected.run)
-        found = evaluate(self.selected.run)
-        return {each.contrast.name: each for each in found if each.contrast.name in asked}
+        return [each for each in evaluate(self.selected.run) if each.contrast.name in asked]
 
     @cached_property
     def views(self) -> Mapping[str, View]:
         """The views that suit it, by name."""
         return {view.name: view for view in views_of(self.selected.run)}
 
-    def judged(self, answer: Answer) -> JointClaim | None:
-        """Return what the view that an answer names says of its claim; None where it is silent."""
-        view = self.views.get(answer.view)
-        if view is None or view.judging is None:
-            return None
-        if view.name not in self._judged:
-            self._judged[view.name] = view.judging.of(self.selected.run)
-        return self._judged[view.name].get(answer.claim)
-
     @property
     def run_id(self) -> str:
         """The id of the run."""
         return self.selected.run.run_id
+
+    def of_contrasts(self, row: Row) -> Told | None:
+        """Return what it found of a row's contrasts; None where it has none of them.
+
+        Those of another estimand or load than the row's are not among them.
+        """
+        found = [
+            each
+            for each in self.findings
+            if row.answer.covers(each.contrast.name) and not mismatch(row, each.contrast)
+        ]
+        if not found:
+            return None
+        words = dict.fromkeys(str(each.verdict) for each in found)
+        outcome = next(iter(words)) if len(words) == 1 else f"mixed: {', '.join(words)}"
+        whys = [
+            why
+            for each in found
+            for why in (each.verdict.reason, "" if each.effect else each.absent)
+            if why
+        ]
+        return Told(self.run_id, found, outcome, "; ".join(dict.fromkeys(whys)))
+
+    def of_claim(self, row: Row) -> Told | None:
+        """Return what the view that a row's answer names says of its claim; None if nothing."""
+        view = self.views.get(row.answer.view)
+        if view is None or view.judging is None:
+            return None
+        if view.name not in self._claims:
+            self._claims[view.name] = view.judging.of(self.selected.run)
+        claim = self._claims[view.name].get(row.answer.claim)
+        if claim is None or any(mismatch(row, each.contrast) for each in claim.findings):
+            return None
+        return Told(self.run_id, claim.findings, str(claim.verdict), claim.verdict.reason)
 
     def is_as_declared(self, answer: Answer) -> bool:
         """Say whether it has the parameters that the answer names, and defaults for the rest."""
@@ -56,55 +88,38 @@ class Witness:
         names = (set(own) | set(wanted)) - set(FREE_PARAMETERS)
         return all(own.get(name) == wanted.get(name) for name in names)
 
+    def weight(self, answer: Answer) -> tuple[bool, int, str]:
+        """Return what decides which of several runs to go by: the largest one.
 
-@dataclass(frozen=True)
-class Evidence:
-    """All chosen runs, by experiment."""
-
-    witnesses: dict[str, list[Witness]] = field(default_factory=dict)
-
-    @staticmethod
-    def of(chosen: Iterable[Selected]) -> Evidence:
-        """Return the evidence of runs as :func:`perflab.chosen_runs.judged_runs` chooses them."""
-        found: dict[str, list[Witness]] = {}
-        for selected in chosen:
-            found.setdefault(selected.run.record.experiment, []).append(Witness(selected))
-        return Evidence(found)
-
-    def judged(self, row: Row) -> list[tuple[Witness, JointClaim]]:
-        """Return what views say of a row's claim, the run to go by first; otherwise as findings."""
-        found = []
-        for witness in self._by_weight(row.answer):
-            claim = witness.judged(row.answer)
-            if claim and not any(mismatch(row, each.contrast) for each in claim.findings):
-                found.append((witness, claim))
-        return found
-
-    def findings(self, row: Row) -> list[tuple[Witness, list[Finding]]]:
-        """Return what runs found of a row's contrasts, the run to go by first.
-
-        That is one with the parameters that the answer names, then one with more complete blocks,
-        then the newest. Runs of another estimand or load than the row's are not among them.
+        A run with the parameters that the answer names goes before one with more complete blocks,
+        and that before the newest.
         """
-        found = []
-        for witness in self._by_weight(row.answer):
-            covered = [
-                finding
-                for name, finding in witness.findings.items()
-                if row.answer.covers(name) and not mismatch(row, finding.contrast)
-            ]
-            if covered:
-                found.append((witness, covered))
-        return found
+        blocks, created_at = self.selected.complete_blocks, self.selected.run.record.created_at
+        return self.is_as_declared(answer), blocks, created_at
 
-    def seen(self, answer: Answer) -> list[Witness]:
-        """Return the runs that a view suits, the one to go by first."""
-        return [each for each in self._by_weight(answer) if answer.view in each.views]
+
+class Evidence:
+    """All chosen runs, as :func:`perflab.chosen_runs.judged_runs` chooses them."""
+
+    def __init__(self, chosen: Iterable[Selected]) -> None:
+        self._witnesses: dict[str, list[Witness]] = {}
+        for selected in chosen:
+            own = self._witnesses.setdefault(selected.run.record.experiment, [])
+            own.append(Witness(selected))
+
+    def told(self, row: Row) -> list[Told]:
+        """Return what runs say of a row's contrasts, or of its claim; the run to go by first."""
+        told = (
+            each.of_claim(row) if row.answer.claim else each.of_contrasts(row)
+            for each in self._by_weight(row.answer)
+        )
+        return [each for each in told if each]
+
+    def seen(self, answer: Answer) -> str:
+        """Return the id of the run to go by that a view suits; empty where there is none."""
+        suited = (each for each in self._by_weight(answer) if answer.view in each.views)
+        return next((each.run_id for each in suited), "")
 
     def _by_weight(self, answer: Answer) -> Sequence[Witness]:
-        def weight(witness: Witness) -> tuple[bool, int, str]:
-            run = witness.selected.run
-            blocks = witness.selected.complete_blocks
-            return witness.is_as_declared(answer), blocks, run.record.created_at
-
-        return sorted(self.witnesses.get(answer.experiment, []), key=weight, reverse=True)
+        own = self._witnesses.get(answer.experiment, [])
+        return sorted(own, key=lambda witness: witness.weight(answer), reverse=True)

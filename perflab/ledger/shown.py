@@ -1,9 +1,9 @@
-"""The ledger and the study check as they are shown: in a notebook, on a terminal."""
+"""The ledger and the study check in tables: as data, in a notebook, on a terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections import Counter
+from collections.abc import Sequence
 
 import pandas as pd
 from rich.table import Table
@@ -11,17 +11,108 @@ from rich.text import Text
 
 from perflab.analysis.treatments.verdict import Outcome
 from perflab.display import Shown
-from perflab.ledger.entries import SAME, UNMEASURED, Entry
-from perflab.ledger.tables import count_table, headline, ledger_table
+from perflab.errors import ParameterError
+from perflab.ledger.entries import (
+    CHECKED,
+    NO_ANSWER,
+    NOT_TESTABLE,
+    SAME,
+    SHOWN,
+    TAKEN_OVER,
+    UNMEASURED,
+    Entry,
+)
+from perflab.numerals import counted
+from perflab.parameters import did_you_mean
+from perflab.published import Answered
 from perflab.published.parts import Word
 from perflab.reports.verdicts import LOOKS
 
-BAD = LOOKS[Outcome.NOT_REPRODUCED]
-MARKS = {
-    **{outcome.value: look.color for outcome, look in LOOKS.items()},
-    Word.INCONSISTENT.value: BAD.color,
-    Word.CONSISTENT.value: LOOKS[Outcome.REPRODUCED].color,
+COLUMNS = (
+    "study", "row", "kind", "published", "answer", "outcome", "measured [95%]", "n", "run", "why",
+    "other runs", "note",
+)  # fmt: skip
+BECAME = "what became of it"
+JUDGED = "judged"
+# In this order they are counted; verdicts come first, in the order of their rule.
+REST = (
+    SHOWN, CHECKED, UNMEASURED, SAME, TAKEN_OVER, NOT_TESTABLE, str(Answered.NOT_COMPARABLE),
+    NO_ANSWER,
+)  # fmt: skip
+# Of these the reasons are counted apart.
+BY_WHY = (NOT_TESTABLE, str(Answered.NOT_COMPARABLE), NO_ANSWER)
+_OF_WORDS = {
+    Word.INCONSISTENT.value: LOOKS[Outcome.NOT_REPRODUCED],
+    Word.CONSISTENT.value: LOOKS[Outcome.REPRODUCED],
 }
+MARKS = {
+    word: look.color
+    for word, look in [*((each.value, look) for each, look in LOOKS.items()), *_OF_WORDS.items()]
+}
+
+
+def narrowed(entries: Sequence[Entry], answer: str) -> list[Entry]:
+    """Return the entries with this kind of answer, or with this outcome (empty: all).
+
+    Raises
+    ------
+    ParameterError
+        There is no such answer.
+    """
+    if not answer:
+        return list(entries)
+    outcomes = {entry.outcome for entry in entries} | set(REST) | {each.value for each in Outcome}
+    known = [*filter(None, map(str, Answered)), JUDGED, *sorted(outcomes)]
+    if answer not in known:
+        listed = ", ".join(dict.fromkeys(known))
+        raise ParameterError(
+            "answer", [f"no answer '{answer}'{did_you_mean(answer, known)}; there are: {listed}"]
+        )
+    if answer == JUDGED:
+        return [entry for entry in entries if entry.judged]
+    return [each for each in entries if answer in (str(each.row.answer.kind), each.outcome)]
+
+
+def ledger_table(entries: Sequence[Entry]) -> pd.DataFrame:
+    """Return one row of text per published row."""
+    rows = [
+        (
+            entry.row.study, entry.row.key, entry.row.kind, entry.row.published,
+            str(entry.row.answer.kind), entry.outcome, "; ".join(entry.measured),
+            "; ".join(dict.fromkeys(entry.n)), entry.run_id, entry.why, entry.others,
+            entry.row.note,
+        )
+        for entry in entries
+    ]  # fmt: skip
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def count_table(entries: Sequence[Entry]) -> pd.DataFrame:
+    """Return how many rows became of what; reasons apart where nothing could be said."""
+    found = Counter(map(_became, entries))
+    order = sorted(found, key=lambda key: (_place(key[0]), -found[key], key[1]))
+    rows = [(outcome, why, found[outcome, why]) for outcome, why in order]
+    return pd.DataFrame(rows, columns=[BECAME, "why", "rows"])
+
+
+def _became(entry: Entry) -> tuple[str, str]:
+    outcome = f"{JUDGED}: {entry.outcome}" if entry.judged else entry.outcome
+    return outcome, entry.why if entry.outcome in BY_WHY else ""
+
+
+def _place(outcome: str) -> int:
+    verdicts = [f"{JUDGED}: {each.value}" for each in Outcome]
+    known = [*verdicts, *REST]
+    return known.index(outcome) if outcome in known else len(verdicts)
+
+
+def headline(entries: Sequence[Entry]) -> str:
+    """Return the counts in a sentence."""
+    questions = {entry.row.answer for entry in entries if entry.judged}
+    counts = count_table(entries).groupby(BECAME, sort=False)["rows"].sum()
+    parts = [f"{rows} {outcome}" for outcome, rows in counts.items()]
+    verdicts = f"Verdicts are on {counted(len(questions), 'question')}."
+    return f"{counted(len(entries), 'published row')}: {'; '.join(parts)}. {verdicts}"
 
 
 def shown_ledger(entries: Sequence[Entry]) -> Shown:
@@ -40,71 +131,35 @@ def shown_counts(entries: Sequence[Entry]) -> Shown:
 
 
 def shown_checks(table: pd.DataFrame) -> Shown:
-    """Return the study check: what does not fit first."""
+    """Return the study check (:func:`perflab.published.check_table`): what does not fit first."""
     text = pd.DataFrame(
         [
             (row["finding"], f"{row['statement']}\n({row['study']}, {row['rule']})", row["numbers"])
-            for row in _records(table)
+            for row in table.to_dict("records")
         ],
         columns=["finding", "statement", "numbers"],
     )
-    return Shown(table, text, notes=[check_headline(table)], marks=MARKS)
-
-
-def check_headline(table: pd.DataFrame) -> str:
-    """Return how many checks found what."""
     counts = table["finding"].value_counts()
     parts = [f"{counts.get(word.value, 0)} {word.value}" for word in Word]
-    return f"{len(table)} checks: {', '.join(parts)}."
+    return Shown(table, text, notes=[f"{len(table)} checks: {', '.join(parts)}."], marks=MARKS)
 
 
-def ledger_to_terminal(entries: Sequence[Entry]) -> Table:
-    """Return the ledger as a rich table that any width fits."""
-    drawn = _drawn("Published rows and what became of them", ("row", 4), ("published", 3),
-                   ("answer", 5))  # fmt: skip
-    for entry in entries:
-        _add(drawn, Text(_asked(entry)), Text(entry.row.published), Text(_answered(entry)))
-    return drawn
-
-
-def counts_to_terminal(entries: Sequence[Entry]) -> Table:
-    """Return the counts as a rich table."""
-    drawn = Table(title="What became of them", title_justify="left")
-    drawn.add_column("rows", justify="right", no_wrap=True)
-    drawn.add_column("what became of it")
-    for row in _records(count_table(entries)):
-        why = f": {row['why']}" if row["why"] else ""
-        drawn.add_row(str(row["rows"]), Text(f"{row['what became of it']}{why}"))
-    return drawn
-
-
-def checks_to_terminal(table: pd.DataFrame) -> Table:
-    """Return the study check as a rich table."""
-    drawn = _drawn("What published numbers say by themselves", ("statement", 5), ("finding", 2),
-                   ("numbers", 4))  # fmt: skip
-    for row in _records(table):
-        words = Text(f"{row['statement']}\n({row['study']}, {row['rule']})")
-        style = BAD.style if row["finding"] == Word.INCONSISTENT else ""
-        _add(drawn, words, Text(row["finding"], style), Text(row["numbers"]))
-    return drawn
-
-
-def _drawn(title: str, *columns: tuple[str, int]) -> Table:
+def to_terminal(shown: Shown, title: str, ratios: Sequence[int]) -> Table:
+    """Return a table as a rich one that any width fits; ``ratios`` are those of its columns."""
     drawn = Table(title=title, title_justify="left")
-    for name, ratio in columns:
-        drawn.add_column(name, ratio=ratio)
+    for name, ratio in zip(map(str, shown.text.columns), ratios, strict=True):
+        drawn.add_column(name, ratio=ratio, justify="right" if name in shown.right else "left")
+    several = shown.text.map(lambda text: "\n" in text).to_numpy().any()
+    for row in shown.text.itertuples(index=False, name=None):
+        # An empty line between rows whose cells have several.
+        if several and drawn.row_count:
+            drawn.add_row()
+        drawn.add_row(*(Text(cell, _style(cell)) for cell in row))
     return drawn
 
 
-def _add(drawn: Table, *cells: Text) -> None:
-    """Add a row, an empty line before it: cells have several."""
-    if drawn.row_count:
-        drawn.add_row()
-    drawn.add_row(*cells)
-
-
-def _records(table: pd.DataFrame) -> list[Mapping[str, Any]]:
-    return [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
+def _style(cell: str) -> str:
+    return _OF_WORDS[cell].style if cell == Word.INCONSISTENT else ""
 
 
 def _asked(entry: Entry) -> str:
@@ -114,10 +169,8 @@ def _asked(entry: Entry) -> str:
 
 
 def _answered(entry: Entry) -> str:
-    if entry.outcome == UNMEASURED:
-        return f"{UNMEASURED}:\n{entry.why}"
-    if entry.outcome == SAME:
-        return f"{SAME}:\n{entry.why}"
+    if entry.outcome in (UNMEASURED, SAME):
+        return f"{entry.outcome}:\n{entry.why}"
     lines = [entry.outcome, *entry.measured]
     if entry.judged:
         lines.append(f"n = {', '.join(dict.fromkeys(entry.n))}; run {entry.run_id}")

@@ -2,42 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import ssl
-from functools import partial
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import aiohttp
-from aiohttp.client_proto import ResponseHandler
-from aiohttp.http import RawResponseMessage
-from aiohttp.http_exceptions import HttpProcessingError, LineTooLong
-from aiohttp.streams import StreamReader
+from aiohttp.http_exceptions import LineTooLong
 
 from perflab.load.exchange import Exchange
-from perflab.load.library_client import LibraryClient, body_of, causes, clock, headers_of
+from perflab.load.library_client import LibraryClient, causes, clock, headers_of
 from perflab.load.prepared import Prepared
-from perflab.load.response import MAX_INTERIMS
 from perflab.load.workload import Request, Workload
 
 NEVER_S = 86_400.0
-
-
-class _OneAnswer(ResponseHandler):
-    """aiohttp's, which takes interim responses (1xx) without number, and queues every one."""
-
-    _interims = 0
-
-    def feed_data(self, data: tuple[RawResponseMessage, StreamReader], size: int = 0) -> None:
-        self._interims = self._interims + 1 if data[0].code < 200 else 0
-        if self._interims <= MAX_INTERIMS:
-            super().feed_data(data, size)
-        elif self.exception() is None:
-            reason = f"more than {MAX_INTERIMS} interim responses"
-            self.set_exception(HttpProcessingError(message=reason))
-            self.force_close()
-            if self.transport is not None:
-                self.transport.abort()
 
 
 class AiohttpClient(LibraryClient):
@@ -46,16 +23,14 @@ class AiohttpClient(LibraryClient):
     def __init__(self, workload: Workload, connections: int, prepared: Prepared) -> None:
         super().__init__(workload, connections)
         self._origin = f"{prepared.origin.scheme}://{prepared.origin.authority}"
-        life = workload.connections
-        closing = life.requests == 1
+        closing = workload.connections.closing
         connector = aiohttp.TCPConnector(
             limit=0,
             force_close=closing,
-            # Its own default, 15 s, would be another life cycle than was asked for.
-            keepalive_timeout=None if closing else life.idle_s or NEVER_S,
+            # By its own default it would close what is idle for 15 s.
+            keepalive_timeout=None if closing else NEVER_S,
             ssl=workload.trust.context(),
         )
-        connector._factory = cast(Any, partial(_OneAnswer, asyncio.get_running_loop()))
         self._session = aiohttp.ClientSession(
             connector=connector,
             timeout=aiohttp.ClientTimeout(total=None),
@@ -70,7 +45,7 @@ class AiohttpClient(LibraryClient):
         response = await self._session.request(
             request.method,
             self._origin + request.path,
-            data=body_of(request, self.files),
+            data=request.content or None,
             headers=headers_of(request),
             allow_redirects=False,
             trace_request_ctx=exchange,

@@ -6,29 +6,27 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from perflab.load.body import Kept
+from perflab.load.body import TOO_LARGE
+from perflab.load.head import header
 from perflab.load.outcome import CODES
-from perflab.load.streamed import NO_ROOM
 
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer to a user's request; ``error`` is its error class, empty when it is as expected."""
+    """An answer to a user's request; ``error`` is its error class, empty when it is as expected.
+
+    ``body`` is empty where it was not to be kept.
+    """
 
     status: int
     error: str
     head: bytes = b""
-    kept: Kept | None = field(default=None, repr=False)
+    body: bytes = field(default=b"", repr=False)
 
     @property
     def ok(self) -> bool:
         """Whether the request succeeded."""
         return not self.error
-
-    @property
-    def body(self) -> bytes:
-        """Return the body; empty when it was not kept."""
-        return self.kept.content() if self.kept is not None else b""
 
     def json(self) -> Any:
         """Return the body's JSON.
@@ -38,10 +36,10 @@ class Answer:
         ValueError
             It is none, or was not to be kept.
         NotServed
-            There was no room to keep it.
+            It was too large to be kept.
         """
         if self.error == "body_too_large":
-            raise NotServed(self.error, NO_ROOM)
+            raise NotServed(self.error, TOO_LARGE)
         if not self.body:
             raise ValueError(
                 "there is no body to read JSON from; with keep_body=False none is kept"
@@ -50,11 +48,7 @@ class Answer:
 
     def header(self, name: str) -> str:
         """Return a header's first value, or an empty string."""
-        for line in self.head.decode("latin-1").split("\r\n")[1:]:
-            key, _, value = line.partition(":")
-            if key.lower() == name.lower():
-                return value.strip()
-        return ""
+        return header(self.head, name)
 
 
 class NotServed(Exception):

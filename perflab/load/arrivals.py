@@ -108,8 +108,7 @@ class OpenLoop(FrozenModel):
     """Requests arrive by a schedule computed before the start, whatever the server does.
 
     Constant gaps or a Poisson process (``seed``), in stages. The first ``warmup_s`` of the
-    schedule are recorded as stage ``warmup``. ``requests`` ends the schedule after as many requests
-    of the measure stage (0: it is carried out whole). With ``windows`` only those arrivals of the
+    schedule are recorded as stage ``warmup``. With ``windows`` only those arrivals of the
     schedule are kept that lie in one: within windows it is the same process.
     """
 
@@ -117,7 +116,6 @@ class OpenLoop(FrozenModel):
     stages: tuple[Stage, ...] = Field(min_length=1)
     arrivals: Literal["constant", "poisson"] = "constant"
     seed: int = Field(default=0, ge=0)
-    requests: int = Field(default=0, ge=0)
     warmup_s: float = Field(default=0.0, ge=0)
     windows: Windows | None = None
 
@@ -125,8 +123,6 @@ class OpenLoop(FrozenModel):
     def _has_arrivals(self) -> Self:
         if not any(stage.rate + stage.end_rate for stage in self.stages):
             raise ValueError("every stage has rate 0: nothing would be sent")
-        if self.windows is not None and self.requests:
-            raise ValueError("windows go with the length of the stages, not with requests")
         check_windows(self.windows, self.warmup_s, self.duration_s)
         return self
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
@@ -86,19 +84,3 @@ def _means_ms(
     found: np.ndarray = np.full(len(windows), np.nan)
     np.divide(totals / 1e6, numbers, out=found, where=numbers > 0)
     return found
-
-
-def windows_shown(result: LoadResult) -> dict[str, Any]:
-    """Return what a summary says of a load's windows; nothing of one that had none."""
-    if result.windows is None:
-        return {}
-    table = window_table(result)
-    return {
-        "windows": {
-            "counted": len(table),
-            "counted_s": result.counted_ns / 1e9,
-            "in_flight_at_ends": int(table["in_flight"].sum()),
-            "carried_over": int(table["carried_over"].sum()),
-            "sent_after_ends": int(table["sent_after"].sum()),
-        }
-    }

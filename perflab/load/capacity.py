@@ -13,10 +13,10 @@ from typing import Any, Literal
 from perflab.errors import LoadError
 from perflab.load import report
 from perflab.load.completeness import MAX_ERROR_SHARE
+from perflab.load.objectives import Measured, Objective
 from perflab.load.result import LoadResult
 from perflab.load.selfcheck import check
-from perflab.load.stop_rules import Measured
-from perflab.load.workload import ClosedLoop, Objective, OpenLoop, Stage, Workload
+from perflab.load.workload import ClosedLoop, OpenLoop, Stage, StopRules, Workload
 from perflab.percentiles import needed_n
 from perflab.recordings.reasons import Reason
 
@@ -210,8 +210,7 @@ def at_level(workload: Workload, level: float, duration_s: float, warmup_s: floa
             seed=seed,
             warmup_s=warmup_s,
         )
-    rules = workload.stop.model_copy(update={"objectives": (), "failures": 0})
-    return workload.model_copy(update={"arrivals": changed, "stop": rules})
+    return workload.model_copy(update={"arrivals": changed, "stop": StopRules(), "objectives": ()})
 
 
 def rate_of(workload: Workload, level: float) -> float:
@@ -223,7 +222,7 @@ def rate_of(workload: Workload, level: float) -> float:
 
 def needed_s(workload: Workload, rate: float) -> float:
     """Return how long a probe must be for its objectives, in s; gaps are many in each answer."""
-    wanted = (needed_n(each.percentile) for each in workload.stop.objectives if each.of != "gap")
+    wanted = (needed_n(each.percentile) for each in workload.objectives if each.of != "gap")
     return 1.1 * max(wanted, default=0) / rate
 
 
@@ -245,7 +244,7 @@ def judged(level: float, shown: Mapping[str, Any], objectives: Sequence[Objectiv
     offered, reached = shown.get("offered_rps"), shown.get("throughput_rps") or 0.0
     for objective in objectives:
         share = f"p{objective.percentile:g}"
-        name = share if objective.is_watched else f"{objective.of}_{share}"
+        name = objective.name
         found = shown.get(TIMES[objective.of], {}).get(share)
         is_slow = reached < MIN_SHARE_OF_OFFERED * shown.get("paced_rps", 0.0)
         if found is None and not missed and not shown["errors"] and not is_slow:
@@ -298,4 +297,4 @@ def probed(
         result.discard()
     if isinstance(load.arrivals, ClosedLoop) and load.arrivals.pacing_s:
         shown["paced_rps"] = rate_of(load, level)
-    return judged(level, shown, made.stop.objectives)
+    return judged(level, shown, made.objectives)

@@ -34,8 +34,6 @@ class ChunkRecorder:
         Also that it has none: it may have been cut off before the first.
         """
         self._spool.put(_packed(row, exchange.stream).tobytes())
-        if exchange.stream is not None:
-            exchange.stream.let_go()
 
 
 def _packed(row: int, stream: Streamed | None) -> np.ndarray:

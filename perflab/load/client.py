@@ -11,21 +11,16 @@ from functools import cache
 
 from perflab.errors import TargetRefused
 from perflab.load.connection import Connection
-from perflab.load.exchange import Exchange
-from perflab.load.life_cycle import Connections
+from perflab.load.exchange import Client, Exchange
 from perflab.load.outcome import CODES, FirstErrors
-from perflab.load.payload import OpenFiles
-from perflab.load.redirects import REDIRECTS, WHOLE, followed
-from perflab.load.sending import Landing
-from perflab.load.streamed import Room
+from perflab.load.prepared import REDIRECTS, WHOLE, Prepared, followed
 from perflab.load.targets import AddressBook, Origin
-from perflab.load.trust import Certificate, Trust
-from perflab.load.upkeep import Upkeep
-from perflab.load.workload import Request
+from perflab.load.workload import Connections, Trust, Workload
 
 SPARE_FILES = 64
 DEFAULT_CONNECTIONS = 2_000
-ENDLESS = Connections()
+LANDING_BYTES = 256 * 1024
+ENDLESS, USUAL_TRUST = Connections(), Trust()
 # Opening costs ten times as much as sending: after a stall, answers that have come are read, and
 # their connections used again, before yet more connections are opened.
 OPENED_PER_TURN = 16
@@ -51,16 +46,16 @@ class LeanClient:
     Parameters
     ----------
     life : Connections
-        The life cycle of connections, this worker's part of it. A request that finds none free
-        under its cap (0: 2,000) waits in turn.
-    beside : int
-        Files that this process opens besides them: scripted users' WebSockets.
+        Of connections, with this worker's part of the cap. A request that finds none free under
+        the cap (0: 2,000) waits in turn.
     timeout_s : float
         Bound from the take-up of a request to its end.
     sticky : bool
         A user keeps its connection between requests (closed loop); else idle ones are shared.
     allowed : sequence of str
         Hosts that redirects may lead to, besides loopback.
+    beside : int
+        Files that this process opens besides: scripted users' WebSockets.
     """
 
     def __init__(
@@ -70,17 +65,14 @@ class LeanClient:
         timeout_s: float = 30.0,
         sticky: bool = False,
         allowed: Sequence[str] = (),
-        verify_tls: bool = True,
-        ca_file: str = "",
-        certificate: Certificate | None = None,
+        trust: Trust = USUAL_TRUST,
         beside: int = 0,
     ) -> None:
         self.loop = loop
         self.capped = self.most_streams = 0
         self.first_errors = FirstErrors()
-        self.room = Room()
-        self.landing = Landing()
-        self.files = OpenFiles()
+        # Where all connections read long bodies: each is done with before the next read.
+        self.landing = memoryview(bytearray(LANDING_BYTES))
         self._opened_now = 0
         self._life = life
         most = life.most or DEFAULT_CONNECTIONS
@@ -90,12 +82,10 @@ class LeanClient:
         self.timeout_s = timeout_s
         self._timeout_ns = round(timeout_s * 1e9)
         self._allowed = allowed
-        self.tls = cache(Trust(verify_tls, ca_file, certificate).context)
+        self.tls = cache(trust.context)
         # Last in, first out; a dictionary, because any of them may close.
         self._idle: dict[Origin, dict[Connection, None]] = {}
-        # The oldest first.
         self._open: dict[Connection, None] = {}
-        self._upkeep = None if life.is_endless else Upkeep(loop, life, self._open)
         self._waiting: deque[Exchange] = deque()
         book = self._book = AddressBook()
         self.resolve, self.address = book.resolve, book.address
@@ -172,9 +162,9 @@ class LeanClient:
         if exchange.prepared.redirects:
             if exchange.status in REDIRECTS and exchange.error in WHOLE:
                 # Read before the connection goes to another request.
-                request, location = connection.sent(exchange.prepared), connection.location()
+                location = connection.location()
                 self._release(connection, exchange, keep, sticky=False)
-                self._redirect(exchange, request, location)
+                self._redirect(exchange, location)
                 return
             exchange.end_chain()
         self._release(connection, exchange, keep, self._sticky)
@@ -184,14 +174,11 @@ class LeanClient:
         self, connection: Connection, exchange: Exchange, keep: bool, sticky: bool
     ) -> None:
         exchange.connection = None
-        upkeep = self._upkeep
-        if not keep or (upkeep is not None and upkeep.ends(connection)):
+        if not keep or self._life.closing:
             began_ns = clock()
             connection.close()
             exchange.close_ns = clock() - began_ns
             return
-        if upkeep is not None:
-            upkeep.rests(connection, exchange.done_ns)
         if sticky:
             exchange.connection = connection
         elif self._waiting and self._waiting[0].prepared.origin == connection.origin:
@@ -217,20 +204,14 @@ class LeanClient:
             self._opened_now = 1
             self.loop.call_soon(self._next_turn)
 
-    def _redirect(self, exchange: Exchange, request: Request, location: str) -> None:
+    def _redirect(self, exchange: Exchange, location: str) -> None:
         base = exchange.prepared
         if exchange.chain is None:
             exchange.chain = (base, exchange.sent_ns, exchange.connect_ns)
         exchange.redirects += 1
         try:
             exchange.prepared = followed(
-                base,
-                request,
-                exchange.status,
-                location,
-                exchange.redirects,
-                self._life,
-                self._allowed,
+                base, location, exchange.redirects, self._life, self._allowed
             )
         except (TargetRefused, ValueError) as error:
             self.first_errors.note("redirect", str(error))
@@ -278,10 +259,47 @@ class LeanClient:
     async def close(self) -> None:
         """Close every connection."""
         self._sweeper.cancel()
-        if self._upkeep is not None:
-            self._upkeep.stop()
         self._waiting.clear()
         for connection in list(self._open):
             connection.exchange = None
             connection.close()
-        self.files.close()
+
+
+def make_client(
+    workload: Workload,
+    prepared: Prepared,
+    connections: int,
+    *,
+    sticky: bool = False,
+    allowed: Sequence[str] = (),
+    beside: int = 0,
+) -> Client:
+    """Return the client that a workload names, with the address of its requests looked up.
+
+    ``connections`` is the most that it may open; see :class:`LeanClient` for the rest.
+    """
+    if workload.client != "lean":
+        return _library_client(workload, prepared, connections)
+    lean = LeanClient(
+        asyncio.get_running_loop(),
+        workload.connections.model_copy(update={"most": connections}),
+        workload.timeout_s,
+        sticky=sticky,
+        allowed=allowed,
+        trust=workload.trust,
+        beside=beside,
+    )
+    lean.resolve(prepared.origin)
+    return lean
+
+
+def _library_client(workload: Workload, prepared: Prepared, connections: int) -> Client:
+    # Most loads are sent without these libraries, which take long to import.
+    if workload.client == "aiohttp":
+        from perflab.load.aiohttp_client import AiohttpClient
+
+        return AiohttpClient(workload, connections, prepared)
+    from perflab.load.httpx_client import Http2Client, HttpxClient
+
+    kind = Http2Client if workload.client == "http2" else HttpxClient
+    return kind(workload, connections, prepared)

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from perflab.load.chunk_record import ChunkRecorder
 from perflab.load.exchange import Exchange
 from perflab.load.outcome import ERRORS, STAGES
-from perflab.load.progress_record import ProgressRecorder
+from perflab.load.progress import ProgressRecorder
 from perflab.load.spool import Spool
 
 if TYPE_CHECKING:
     import pandas as pd
 
+T = TypeVar("T")
 INSTANTS = ("planned_ns", "started_ns", "sent_ns", "first_byte_ns", "done_ns")
 # How long it took to connect and to close; 0 where a request did not.
 DURATIONS = ("connect_ns", "close_ns")
@@ -93,9 +95,9 @@ class Recorder:
         if exchange.phases:
             self._add_phases(exchange.phases)
         if exchange.progress is not None:
-            self._add_to(self._progress, exchange)
+            self._add_to(self._progress.add, exchange.progress)
         if exchange.prepared.streams:
-            self._add_to(self._chunks, exchange)
+            self._add_to(self._chunks.add, exchange)
         self._used += 74
         if self._used == len(self._buffer):
             self._flush()
@@ -109,9 +111,9 @@ class Recorder:
         if len(self._phase_buffer) > 1 << 18:
             self._flush_phases()
 
-    def _add_to(self, recorder: ProgressRecorder | ChunkRecorder, exchange: Exchange) -> None:
+    def _add_to(self, add: Callable[[int, T], None], recorded: T) -> None:
         try:
-            recorder.add(len(self), exchange)
+            add(len(self), recorded)
         except OSError as error:
             self.error = self.error or error
 

@@ -18,7 +18,7 @@ from perflab.recordings.reasons import Reason, Side
 
 MAX_ERROR_SHARE = 0.01
 MIN_LASTED_SHARE = 0.99
-CLIENT_FAULTS = ("ports", "files", "script", "body_file", "stream_no_room")
+CLIENT_FAULTS = ("ports", "files", "script")
 UNSENT = CODES["unsent"]
 # An answer of the study where its workload says so.
 TIMEOUT = "timeout"

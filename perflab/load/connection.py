@@ -6,8 +6,6 @@ bytes are the kernel's, where a transport would queue them to the end of the loo
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import socket
 import ssl
 
@@ -15,32 +13,22 @@ from perflab.load.dialled import WOULD_BLOCK, Dialled, Owner, clock
 from perflab.load.exchange import Exchange
 from perflab.load.head import BadResponse, header, server_phases
 from perflab.load.outcome import CODES, ERRORS
-from perflab.load.prepared import Prepared
 from perflab.load.progress import Progress
 from perflab.load.response import ResponseReader
-from perflab.load.sending import Rest
 from perflab.load.targets import Origin
-from perflab.load.workload import Request
 
 READ_BYTES = 128 * 1024
 LONGEST_REMEMBERED = 32 * 1024
 
 
 class Connection(Dialled):
-    """A connection; at most one exchange is under way on it.
-
-    ``answers``, ``leaving``, ``rests_since_ns`` and ``alarm`` are the notes of whoever keeps it to
-    its life cycle (see ``upkeep.Upkeep``).
-    """
+    """A connection; at most one exchange is under way on it."""
 
     def __init__(self, client: Owner, origin: Origin) -> None:
         super().__init__(client, origin)
-        self.answers = self.rests_since_ns = 0
-        self.leaving = False
-        self.alarm: asyncio.TimerHandle | None = None
         self._reader: ResponseReader | None = None
-        self._unsent: Rest | None = None
-        self._sent = b""
+        # What the kernel did not take of a request.
+        self._unsent = memoryview(b"")
         self._broken = 0
 
     # Opening and closing.
@@ -57,8 +45,6 @@ class Connection(Dialled):
         if not self.usable:
             return
         self.usable = False
-        if self.alarm is not None:
-            self.alarm.cancel()
         self._hang_up()
         if self._reader is not None:
             self._reader.release()
@@ -70,14 +56,11 @@ class Connection(Dialled):
         """Send a request on the connection, which is idle."""
         self.exchange = exchange
         prepared = exchange.prepared
-        if prepared.turn is None:
-            data = prepared.payload
-        else:
-            data = self._sent = next(prepared.turn)
+        data = prepared.payload if prepared.turn is None else next(prepared.turn)
         reader = self._reader
         wanted = prepared.wanted
         if reader is None or (wanted is not reader.wanted and wanted != reader.wanted):
-            self._reader = reader = ResponseReader(wanted, self._client.room)
+            self._reader = reader = ResponseReader(wanted)
         # A reader that has read nothing since it began is as good as new.
         if not reader.fresh or prepared.bodiless:
             reader.begin(prepared.bodiless)
@@ -93,33 +76,13 @@ class Connection(Dialled):
             self._fail_soon(self._why(error, "reset"))
             return
         exchange.sent_ns = clock()
-        if sent != len(data) or prepared.file is not None:
-            self._send_rest(prepared, memoryview(data)[sent:])
-
-    def _send_rest(self, prepared: Prepared, data: memoryview) -> None:
-        file = prepared.file
-        try:
-            descriptor = self._client.files.descriptor(file) if file is not None else -1
-        except OSError as error:
-            self._client.first_errors.note("body_file", str(error))
-            self._fail_soon(CODES["body_file"])
-            return
-        self._unsent = Rest(data, descriptor, file.size_bytes if file is not None else 0)
-        self._loop.add_writer(self._fd, self._writable)
-        # What fits into the kernel's buffer need not wait for a turn.
-        with contextlib.suppress(OSError):
-            self._continue(self._unsent)
-
-    def _continue(self, rest: Rest) -> None:
-        assert self._socket is not None
-        if rest.send(self._socket):
-            self._unsent = None
-            self._loop.remove_writer(self._fd)
+        if sent != len(data):
+            self._unsent = memoryview(data)[sent:]
+            self._loop.add_writer(self._fd, self._writable)
 
     def _writable(self) -> None:
-        assert self._unsent is not None
         try:
-            self._continue(self._unsent)
+            self._unsent = self._unsent[self._send(self._unsent) :]
         except WOULD_BLOCK:
             return
         except ConnectionError as error:
@@ -130,6 +93,9 @@ class Connection(Dialled):
             return
         except OSError as error:
             self._fail(self._why(error, "reset"))
+        else:
+            if not self._unsent:
+                self._loop.remove_writer(self._fd)
 
     # Receiving.
 
@@ -172,11 +138,13 @@ class Connection(Dialled):
         self._feed(exchange, reader, data, now_ns)
 
     def _long_readable(self, reader: ResponseReader) -> None:
-        exchange, opened = self.exchange, self._socket
+        """Read on where an answer can only be counted and summed: past its head, with a length."""
+        exchange, opened, landing = self.exchange, self._socket, self._client.landing
         assert exchange is not None
         assert opened is not None
         try:
-            number = self._client.landing.receive(opened, reader)
+            number = opened.recv_into(landing)
+            reader.take(landing[:number])
         except WOULD_BLOCK:
             return
         except OSError as error:
@@ -253,21 +221,9 @@ class Connection(Dialled):
         self.exchange = None
         self._client.finished(self, exchange, False)
 
-    def head(self) -> bytes:
-        """Return status line and headers of the last response, as far as they came."""
-        return self._reader.head if self._reader else b""
-
-    def note_sent(self, data: bytes) -> None:
-        """Say what the bytes that were sent last would be without what a client put in."""
-        self._sent = data
-
     def location(self) -> str:
         """Return where the last response points to."""
         return header(self._reader.head, "location") if self._reader else ""
-
-    def sent(self, prepared: Prepared) -> Request:
-        """Return the request that was sent last."""
-        return prepared.sent(self._sent)
 
     # Failing.
 

@@ -12,10 +12,7 @@ from typing import Any, Protocol
 
 from perflab.load.exchange import Exchange
 from perflab.load.outcome import CODES, ERRORS, FirstErrors
-from perflab.load.payload import OpenFiles
 from perflab.load.response import ResponseReader
-from perflab.load.sending import FileChanged, Landing
-from perflab.load.streamed import Room
 from perflab.load.targets import Origin
 
 WOULD_BLOCK = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
@@ -28,8 +25,6 @@ def kind_of(error: OSError | ValueError, otherwise: str) -> int:
         return CODES["dns"]
     if isinstance(error, ssl.SSLError):
         return CODES["tls"]
-    if isinstance(error, FileChanged):
-        return CODES["body_file"]
     if isinstance(error, ValueError):
         return CODES[otherwise]
     if error.errno == errno.EADDRNOTAVAIL:
@@ -45,9 +40,7 @@ class Owner(Protocol):
     """The client whose connection it is: what a connection asks of it, and tells it."""
 
     loop: asyncio.AbstractEventLoop
-    room: Room
-    landing: Landing
-    files: OpenFiles
+    landing: memoryview
     first_errors: FirstErrors
 
     def address(self, origin: Origin) -> tuple[socket.AddressFamily, tuple[str, int]]:

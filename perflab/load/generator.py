@@ -19,17 +19,17 @@ from perflab.errors import LoadError
 from perflab.host.processes import give_way, how_it_ended
 from perflab.load.machine_counts import MachineCounts
 from perflab.load.merging import merged
-from perflab.load.payload import FileBody
 from perflab.load.record_place import raw_folder
 from perflab.load.result import LoadResult
-from perflab.load.stopping import Live, Progress, StopLoad, Watch
+from perflab.load.stopping import Live, Progress, StopLoad
 from perflab.load.targets import refuse_foreign
-from perflab.load.workload import Workload
+from perflab.load.workload import StopRules, Workload
 from perflab.paths import project_root
 
 START_DELAY_NS = 50_000_000
 # The end of a load whose requests were given up: scripts and connections end, rows are written.
 ENDING_S = 30.0
+NEVER = StopRules()
 
 
 class WorkerProcess:
@@ -157,19 +157,15 @@ class Generator:
         TargetRefused
             The address is neither on this machine nor allowed.
         LoadError
-            A worker died or did not end within the workload's own bounds; or the file of the
-            request's body was changed since the workload was made, and nothing was sent.
+            A worker died or did not end within the workload's own bounds.
         """
         refuse_foreign(address, allowed)
-        if isinstance(workload.request.body, FileBody):
-            workload.request.body.check()
         if workload.client == "http2":
-            from perflab.load.http2_client import ask_for_http2
+            from perflab.load.httpx_client import ask_for_http2
 
             ask_for_http2(address, workload)
         # Workers run elsewhere: a relative path would be another place to them.
         place = folder.resolve() if folder else raw_folder()
-        watch = Watch(workload.stop)
         machine = MachineCounts.now(self._cores)
         start_ns = start_ns or time.monotonic_ns() + START_DELAY_NS
         try:
@@ -181,7 +177,12 @@ class Generator:
             # thread of its own takes that priority, because there is no way back from it.
             with ThreadPoolExecutor(1, initializer=give_way) as watcher:
                 reports = watcher.submit(
-                    self._collect, "done", time.monotonic() + bound_s, on_progress, check, watch
+                    self._collect,
+                    "done",
+                    time.monotonic() + bound_s,
+                    on_progress,
+                    check,
+                    workload.stop,
                 ).result()
         except BaseException:
             # Workers with half an order cannot be used again.
@@ -189,7 +190,7 @@ class Generator:
             if folder is None:
                 shutil.rmtree(place, ignore_errors=True)
             raise
-        return merged(place, reports, workload, machine, watch, start_ns)
+        return merged(place, reports, workload, machine, start_ns)
 
     def _begin(
         self,
@@ -222,9 +223,10 @@ class Generator:
         deadline: float,
         on_progress: Callable[[Progress], None] = lambda _: None,
         check: Callable[[], None] = lambda: None,
-        watch: Watch | None = None,
+        rules: StopRules = NEVER,
     ) -> list[dict[str, Any]]:
         reports: dict[int, dict[str, Any]] = {}
+        left = rules.failures
         with selectors.DefaultSelector() as selector:
             for number, worker in enumerate(self._workers):
                 assert worker.child.stdout is not None
@@ -238,7 +240,11 @@ class Generator:
                     for message in worker.messages():
                         news |= self._take(message, key.data, worker, wanted, reports)
                 if news:
-                    self._tell(on_progress, watch)
+                    progress = self._progress()
+                    on_progress(progress)
+                    if 0 < left <= progress.failed:
+                        self._stop(rules.failures_reached)
+                        left = 0
                 try:
                     check()
                 except StopLoad as stop:
@@ -248,13 +254,12 @@ class Generator:
                     check = _nothing
         return [reports[number] for number in range(len(self._workers))]
 
-    def _tell(self, on_progress: Callable[[Progress], None], watch: Watch | None) -> None:
+    def _progress(self) -> Progress:
+        """Return the sums over all workers, with the response times since the last ones."""
         progress = Progress.total(worker.progress for worker in self._workers)
         for worker in self._workers:
             worker.progress.counts.clear()
-        on_progress(progress)
-        if watch is not None and watch.see(progress):
-            self._stop(watch.reason)
+        return progress
 
     @staticmethod
     def _take(

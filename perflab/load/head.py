@@ -89,15 +89,10 @@ def may_stay(head: bytes) -> bool:
 
 def header(head: bytes, name: str) -> str:
     """Return a header's first value, or an empty string."""
-    return next(iter(headers(head, name)), "")
-
-
-def headers(head: bytes, name: str) -> list[str]:
-    """Return all values of a header, in their order."""
-    found = re.findall(
+    found = re.search(
         rb"\r\n" + re.escape(name.encode()) + rb"[ \t]*:[ \t]*([^\r]*)", head, re.IGNORECASE
     )
-    return [value.decode("latin-1").strip() for value in found]
+    return found[1].decode("latin-1").strip() if found else ""
 
 
 def server_phases(head: bytes) -> dict[str, float] | None:

@@ -1,44 +1,53 @@
-"""httpx behind the interface of the lean client, so that clients can be compared."""
+"""httpx behind the interface of the lean client: HTTP/1.1, and HTTP/2 with h2.
+
+Whether a server speaks HTTP/2 is asked before any load is sent.
+"""
 
 from __future__ import annotations
 
 import socket
 import ssl
+from collections.abc import Sequence
 from http.cookiejar import CookieJar, DefaultCookiePolicy
+from importlib.util import find_spec
+from itertools import cycle
 from typing import Any
 
 import httpx
 
+from perflab.errors import LoadError
+from perflab.load.client import DEFAULT_CONNECTIONS
 from perflab.load.exchange import Exchange
-from perflab.load.library_client import LibraryClient, body_of, causes, clock, headers_of
+from perflab.load.library_client import LibraryClient, causes, clock, headers_of
 from perflab.load.prepared import Prepared
+from perflab.load.targets import Origin, addresses, split
 from perflab.load.workload import Request, Workload
+
+# The client's preface and an empty SETTINGS frame (RFC 9113, 3.4).
+HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
+FRAME_HEAD_BYTES, SETTINGS = 9, 4
+LONGEST_S = 5.0
+# As many as httpx has on a connection, whatever the server allows; what is beyond that waits.
+STREAMS_PER_CONNECTION = 100
 
 
 class HttpxClient(LibraryClient):
     """httpx's AsyncClient, HTTP/1.1."""
 
-    def __init__(self, workload: Workload, connections: int, prepared: Prepared) -> None:
+    def __init__(
+        self,
+        workload: Workload,
+        connections: int,
+        prepared: Prepared,
+        clients: Sequence[httpx.AsyncClient] = (),
+    ) -> None:
         super().__init__(workload, connections)
         self._origin = f"{prepared.origin.scheme}://{prepared.origin.authority}"
-        self._client = self._made(workload, connections)
-
-    def _made(self, workload: Workload, connections: int) -> httpx.AsyncClient:
-        keep_alive = 0 if workload.connections.requests else connections
-        return httpx.AsyncClient(
-            verify=workload.trust.context(),
-            timeout=None,
-            limits=httpx.Limits(
-                max_connections=None,
-                max_keepalive_connections=keep_alive,
-                keepalive_expiry=None,
-            ),
-            trust_env=False,
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
-        )
+        kept = 0 if workload.connections.closing else connections
+        self._clients = clients or [_made(workload, kept)]
 
     async def _send(self, exchange: Exchange, request: Request) -> None:
-        await self._over(self._client, exchange, request)
+        await self._over(self._clients[0], exchange, request)
 
     async def _over(self, client: httpx.AsyncClient, exchange: Exchange, request: Request) -> None:
         began: list[int] = [0]
@@ -49,21 +58,22 @@ class HttpxClient(LibraryClient):
         async with client.stream(
             request.method,
             self._origin + request.path,
-            content=body_of(request, self.files),
+            content=request.content or None,
             headers=headers_of(request),
             extensions={"trace": trace},
         ) as response:
             await self._take(exchange, response.status_code, response.headers, response.aiter_raw())
 
     def _note(self, event: str, exchange: Exchange, began: list[int]) -> None:
-        """Note the instant of an event that the library tells of."""
-        if event == "http11.send_request_headers.complete":
+        """Note the instant of an event that the library tells of, by whatever protocol."""
+        what = event.partition(".")[2]
+        if what == "send_request_headers.complete":
             exchange.sent_ns = clock()
-        elif event == "http11.receive_response_headers.complete":
+        elif what == "receive_response_headers.complete":
             exchange.first_byte_ns = clock()
-        elif event == "connection.connect_tcp.started":
+        elif what == "connect_tcp.started":
             began[0] = clock()
-        elif event == "connection.connect_tcp.complete":
+        elif what == "connect_tcp.complete":
             exchange.connect_ns = clock() - began[0]
 
     @staticmethod
@@ -89,4 +99,123 @@ class HttpxClient(LibraryClient):
         return "protocol"
 
     async def _close(self) -> None:
-        await self._client.aclose()
+        for client in self._clients:
+            await client.aclose()
+
+
+class Lane:
+    """One connection, and how many requests are under way on it."""
+
+    def __init__(self, client: httpx.AsyncClient) -> None:
+        self.client = client
+        self.streams = 0
+
+
+class Http2Client(HttpxClient):
+    """httpx's AsyncClient, HTTP/2 alone: all requests share a few connections.
+
+    There is one connection for each worker, or as many as the workload's cap names; requests take
+    them in turn. ``most_streams`` is the largest number of requests that were under way at a time
+    on one of them.
+    """
+
+    def __init__(self, workload: Workload, connections: int, prepared: Prepared) -> None:
+        lanes = connections if workload.connections.most else 1
+        allowed = lanes * STREAMS_PER_CONNECTION if workload.connections.most else connections
+        clients = [_made(workload, None, http2=True) for _ in range(lanes)]
+        super().__init__(workload, min(allowed, DEFAULT_CONNECTIONS), prepared, clients)
+        self._turn = cycle([Lane(client) for client in clients])
+
+    async def _send(self, exchange: Exchange, request: Request) -> None:
+        lane = next(self._turn)
+        lane.streams += 1
+        self.most_streams = max(self.most_streams, lane.streams)
+        try:
+            await self._over(lane.client, exchange, request)
+        finally:
+            lane.streams -= 1
+
+
+def _made(workload: Workload, kept: int | None, *, http2: bool = False) -> httpx.AsyncClient:
+    """Return a client of the library; ``kept`` connections may idle (None: all)."""
+    context = workload.trust.context()
+    return httpx.AsyncClient(
+        http1=not http2,
+        http2=http2,
+        verify=only_http2(context) if http2 else context,
+        timeout=None,
+        limits=httpx.Limits(
+            max_connections=None, max_keepalive_connections=kept, keepalive_expiry=None
+        ),
+        trust_env=False,
+        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
+    )
+
+
+def only_http2(context: ssl.SSLContext) -> ssl.SSLContext:
+    """Let a context offer HTTP/2 alone: a server that may choose could choose HTTP/1.1."""
+    context.set_alpn_protocols(["h2"])
+    # httpx would offer both.
+    ignored: Any = lambda _: None  # noqa: E731
+    setattr(context, "set_alpn_protocols", ignored)  # noqa: B010
+    return context
+
+
+def ask_for_http2(url: str, workload: Workload) -> None:
+    """Refuse a load over HTTP/2 to a server that does not speak it.
+
+    Over TLS the server must choose ``h2`` by ALPN; without, it must answer HTTP/2's own begin
+    (prior knowledge: there is no upgrade from HTTP/1.1).
+
+    Raises
+    ------
+    LoadError
+        It does not agree, cannot be reached, or the package h2 is missing.
+    """
+    if find_spec("h2") is None:
+        raise LoadError("HTTP/2 needs the package h2: pip install 'perflab[http2]'")
+    origin, _ = split(url)
+    try:
+        family, address = addresses(origin)[0]
+        with socket.socket(family, socket.SOCK_STREAM) as opened:
+            opened.settimeout(min(LONGEST_S, workload.timeout_s))
+            opened.connect(address)
+            if origin.encrypted:
+                _by_alpn(opened, origin, workload)
+            else:
+                _by_its_begin(opened, origin)
+    except OSError as error:
+        raise LoadError(
+            f"{origin.authority} could not be asked whether it speaks HTTP/2: "
+            f"{error.strerror or error}; nothing was sent"
+        ) from None
+
+
+def _by_alpn(opened: socket.socket, origin: Origin, workload: Workload) -> None:
+    context = workload.trust.context()
+    context.set_alpn_protocols(["h2"])
+    try:
+        with context.wrap_socket(opened, server_hostname=origin.host) as encrypted:
+            chosen = encrypted.selected_alpn_protocol()
+    except ssl.SSLError as error:
+        if "NO_APPLICATION_PROTOCOL" not in str(error):
+            raise
+        chosen = None
+    if chosen != "h2":
+        raise _refused(origin, "it did not choose h2 when TLS offered it (ALPN)")
+
+
+def _by_its_begin(opened: socket.socket, origin: Origin) -> None:
+    opened.sendall(HELLO)
+    head = b""
+    while len(head) < FRAME_HEAD_BYTES and (piece := opened.recv(FRAME_HEAD_BYTES - len(head))):
+        head += piece
+    if len(head) < FRAME_HEAD_BYTES or head[3] != SETTINGS or any(head[5:]):
+        raise _refused(origin, "it did not answer HTTP/2's begin with its settings")
+
+
+def _refused(origin: Origin, why: str) -> LoadError:
+    return LoadError(
+        f"{origin.authority} does not speak HTTP/2: {why}. Leave --http2 away, or let the server "
+        "speak it; nothing was sent"
+    )

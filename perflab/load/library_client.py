@@ -10,9 +10,8 @@ no cookie is kept.
 from __future__ import annotations
 
 import asyncio
-import os
 import time
-from collections.abc import AsyncIterable, AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterable, Iterator, Mapping
 from itertools import cycle
 
 from perflab.errors import ParameterError
@@ -20,46 +19,21 @@ from perflab.load.body import Body
 from perflab.load.exchange import Exchange
 from perflab.load.head import parse_server_timing
 from perflab.load.outcome import CODES, ERRORS, FirstErrors
-from perflab.load.payload import FileBody, OpenFiles, content_of, length_of, usual_type
 from perflab.load.prepared import fill
-from perflab.load.sending import TLS_PIECE_BYTES, FileChanged
-from perflab.load.streamed import Room
 from perflab.load.workload import Request, Scripted, Workload
 
 clock = time.monotonic_ns
 
 
 def headers_of(request: Request) -> dict[str, str]:
-    """Return the headers to send, with a body's length and type where it has one."""
+    """Return the headers to send, with a body's type where it has one."""
     # Bodies are counted and judged as they come: what is packed may be gigabytes unpacked.
     default = {"Accept-Encoding": "identity"}
-    if length := length_of(request.body):
-        # With a length, neither library falls back on chunks.
-        default |= {"Content-Type": usual_type(request.body), "Content-Length": str(length)}
+    if request.body:
+        default["Content-Type"] = request.usual_type
     given = {name.lower() for name in request.headers}
     kept = {name: value for name, value in default.items() if name.lower() not in given}
     return {**kept, **request.headers}
-
-
-def body_of(request: Request, files: OpenFiles) -> bytes | AsyncIterator[bytes] | None:
-    """Return the body to send, a file piece by piece; None where there is none.
-
-    Its pieces raise FileChanged where the file ends before its time.
-    """
-    body = request.body
-    if isinstance(body, FileBody) and body.size_bytes:
-        return _pieces(files.descriptor(body), body.size_bytes)
-    return content_of(body) or None
-
-
-async def _pieces(descriptor: int, size: int) -> AsyncIterator[bytes]:
-    place = 0
-    while place < size:
-        piece = os.pread(descriptor, min(TLS_PIECE_BYTES, size - place), place)
-        if not piece:
-            raise FileChanged(f"the body's file ended after {place} of {size} bytes")
-        place += len(piece)
-        yield piece
 
 
 class LibraryClient:
@@ -76,8 +50,6 @@ class LibraryClient:
             )
         self.capped = self.most_streams = 0
         self.first_errors = FirstErrors()
-        self._room = Room()
-        self.files = OpenFiles()
         self.timeout_s = workload.timeout_s
         self._rows = cycle(fill(workload.request, workload.request.data))
         self._free = asyncio.Semaphore(connections)
@@ -98,8 +70,7 @@ class LibraryClient:
         except asyncio.CancelledError:
             exchange.error = CODES["aborted" if exchange.sent_ns else "unsent"]
         except Exception as error:  # whatever a library raises is the outcome of this request
-            changed = any(isinstance(cause, FileChanged) for cause in causes(error))
-            kind = "body_file" if changed else self._class_of(error)
+            kind = self._class_of(error)
             exchange.error = CODES[kind]
             self.first_errors.note(kind, str(error) or type(error).__name__)
         if not exchange.done_ns or exchange.error:
@@ -125,7 +96,7 @@ class LibraryClient:
     ) -> None:
         """Read a response to its end, piece by piece."""
         prepared = exchange.prepared
-        body = Body(prepared.wanted, self._room) if prepared.wanted is not None else None
+        body = Body(prepared.wanted) if prepared.wanted is not None else None
         exchange.status = status
         async for piece in pieces:
             exchange.bytes += len(piece)
@@ -159,7 +130,6 @@ class LibraryClient:
         self.abort()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._close()
-        self.files.close()
 
     async def _close(self) -> None:
         raise NotImplementedError

@@ -6,14 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from perflab.load.cycles import Cycles
 from perflab.load.failure_stop import FailureStop, mark
 from perflab.load.looks import Looks
 from perflab.load.machine_counts import MachineCounts
 from perflab.load.result import LoadResult
-from perflab.load.schedule import active
-from perflab.load.stopping import Watch
-from perflab.load.windows import cut_at, instants_of
+from perflab.load.schedule import active, instants_of
+from perflab.load.windows import Cycles, cut_at
 from perflab.load.workload import ClosedLoop, OpenLoop, Workload
 
 
@@ -22,7 +20,6 @@ def merged(
     reports: list[dict[str, Any]],
     workload: Workload,
     before: MachineCounts,
-    watch: Watch,
     start_ns: int,
 ) -> LoadResult:
     """Return the record of a load whose workers have reported, one folder and report for each.
@@ -42,7 +39,7 @@ def merged(
     for report in reports:
         for kind, status, text in report["first_errors"]:
             first_errors.setdefault((kind, status), text)
-    stopped = next((r["stopped"] for r in reports if r["stopped"]), watch.reason)
+    stopped = next((r["stopped"] for r in reports if r["stopped"]), "")
     failure_stop = found_stop(folder, reports, workload, stopped)
     windows = None
     if isinstance(workload.arrivals, (ClosedLoop, OpenLoop)) and workload.arrivals.windows:
@@ -62,7 +59,6 @@ def merged(
         first_errors=first_errors,
         capped=sum(report["capped"] for report in reports),
         most_streams=max(report["most_streams"] for report in reports),
-        missed=watch.missed,
         stopped=workload.stop.failures_reached if failure_stop else stopped,
         failure_stop=failure_stop,
         peak_memory_bytes=max(report["peak_memory_bytes"] for report in reports),

@@ -6,9 +6,8 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator
 
-from perflab.load.client_choice import Client
 from perflab.load.cpu_window import CpuInWindows, CpuWindow, is_at_once
-from perflab.load.exchange import Exchange
+from perflab.load.exchange import Client, Exchange
 from perflab.load.outcome import MEASURE, WARMUP
 from perflab.load.prepared import Prepared
 from perflab.load.schedule import Openings, instants

@@ -13,42 +13,37 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, ValidationError
 
 from perflab.errors import ParameterError, TargetRefused
-from perflab.load.payload import FileBody, Payload, checksum
-from perflab.load.stop_rules import Objective
+from perflab.load.objectives import Objective
 from perflab.load.targets import refuse_foreign, split
-from perflab.load.trust import Certificate
 from perflab.parameters import Parameters, did_you_mean
 
 if TYPE_CHECKING:
+    from perflab.load.request import Payload
     from perflab.load.workload import Workload
 
 ARRIVALS, REQUEST, ENDING = "Arrivals", "Request", "Ending"
 DEFAULT_DURATION_S = 10.0
 _STAGE = re.compile(r"(\d+(?:\.\d+)?)(?:-(\d+(?:\.\d+)?))?:(\d+(?:\.\d+)?)s?")
-# A cookie's name and value (RFC 6265, 4.1.1); quotes around the value are part of it.
-_COOKIE = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+=[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e\"]*"
-_CHECKSUM = r"(crc32:[0-9a-fA-F]{1,8}|sha256:[0-9a-fA-F]{64}|@.+)?"
+MOST_BODY_BYTES = 16 * 1024 * 1024
 # What an option makes no use of, by the option; other options that it needs one of, likewise.
 _UNUSED = {
     "burst": ("requests", "duration_s", "warmup_s"),
-    "stages": ("duration_s",),
-    "user_stages": ("requests", "duration_s"),
+    "rate": ("requests",),
+    "stages": ("requests", "duration_s"),
     "script": ("requests", "think_time_s", "pacing_s"),
     "body_file": ("body",),
 }
 _NEEDED = {
     "script": ("users",),
-    "think_time_s": ("users", "user_stages"),
-    "pacing_s": ("users", "user_stages"),
+    "think_time_s": ("users",),
+    "pacing_s": ("users",),
     "ramp_s": ("users",),
     "min_chunks": ("stream",),
     "end_marker": ("stream",),
-    "key": ("cert",),
-    "key_password_env": ("cert",),
 }
 # Parts of a workload that bear another name than the option, or none of one's own.
 _OPTION_OF = {"size": "burst", "most": "connections", "max_duration_s": "duration_s"}
-_OPTION_OF |= {"failures": "stop_after_failures", "churn_per_s": "churn"}
+_OPTION_OF |= {"failures": "stop_after_failures"}
 _PARTS = ("request", "connections", "stop", "stages")
 
 
@@ -67,9 +62,6 @@ def _like(pattern: str, example: str) -> AfterValidator:
         return text
 
     return AfterValidator(check)
-
-
-Checksum = Annotated[str, _like(_CHECKSUM, "crc32:1c291ca3, sha256:(64 digits) or @FILE")]
 
 
 class LoadParameters(Parameters):
@@ -149,7 +141,6 @@ class LoadOptions(LoadParameters):
 
     url: str
     stages: str = option("", "open loop in stages: 100:10,100-500:30", ARRIVALS)
-    user_stages: str = option("", "closed loop, users come and go: 0-50:10,50:60,50-0:10", ARRIVALS)
     burst: int = option(0, "this many requests at one instant", ARRIVALS)
     script: str = option(
         "", "users of a Python class: FILE.py:Class (see perflab.load.users)", ARRIVALS
@@ -157,16 +148,9 @@ class LoadOptions(LoadParameters):
     seed: int = option(0, "of Poisson arrivals, and of a script", ARRIVALS)
     pacing_s: float = option(0.0, "seconds between a user's requests", ARRIVALS)
     ramp_s: float = option(0.0, "seconds over which users join", ARRIVALS)
-    body_file: str = option("", "send this file's bytes, of any length", REQUEST)
+    body_file: str = option("", "send this file's bytes, up to 16 MiB", REQUEST)
     connections: int = option(0, "cap on open connections (0: users, or 2000)", REQUEST)
-    requests_per_connection: int = option(
-        0, "close a connection after this many (0: never)", REQUEST, ge=0
-    )
-    idle_s: float = option(0.0, "close a connection idle for seconds (0: never)", REQUEST)
-    churn: float = option(0.0, "close this many connections a second, the oldest first", REQUEST)
-    churn_share: float = option(0.0, "close the connection after this share of requests", REQUEST)
     expect_bytes: int = option(-1, "length of every body (-1: any)", REQUEST)
-    expect_checksum: Checksum = option("", "of every body: crc32:HEX, sha256:HEX or @FILE", REQUEST)
     redirects: int = option(0, "redirects to follow", REQUEST)
     stream: Literal["", "sse", "ndjson"] = option(
         "", "the answer is a stream: sse (server-sent events) or ndjson", REQUEST
@@ -175,26 +159,16 @@ class LoadOptions(LoadParameters):
     end_marker: str = option(
         "", "last event of a stream: [DONE]; of ndjson a member: '\"done\":true'", REQUEST
     )
-    cookies: bool = option(
-        False, "every user keeps the cookies that servers set", REQUEST, "--cookies"
-    )
-    fixed_cookies: tuple[Annotated[str, _like(_COOKIE, "name=value")], ...] = option(
-        (), "name=value with every request; repeatable", REQUEST, "--cookie"
-    )
     http2: bool = option(False, "HTTP/2, by httpx (perflab[http2])", REQUEST, "--http2")
     insecure: bool = option(False, "do not verify TLS", REQUEST, "--insecure")
     ca_file: str = option("", "trust this CA bundle", REQUEST, "--ca-file", "--ca")
-    cert: str = option("", "client certificate to show (PEM)", REQUEST)
-    key: str = option("", "its private key (PEM)", REQUEST)
-    key_password_env: str = option("", "environment variable with the password of the key", REQUEST)
-    requests: int = option(0, "end after this many", ENDING, "--requests", "-n")
+    requests: int = option(0, "end a closed loop after this many", ENDING, "--requests", "-n")
     stop_after_failures: int = option(
         0, "end at this many failures, of all workers; what is under way ends (0: never)", ENDING
     )
     objectives: tuple[Annotated[str, AfterValidator(Objective.checked)], ...] = option(
         (),
-        "end when missed: 'p99<1000ms/5s' (over 5 s); of streams, judged at the end: "
-        "'ttft_p95<500ms', 'gap_p99<100ms'; repeatable",
+        "what is to hold: 'p99<1000ms'; of streams 'ttft_p95<500ms', 'gap_p99<100ms'; repeatable",
         ENDING,
         "--objective",
     )
@@ -251,7 +225,7 @@ class LoadOptions(LoadParameters):
 
     def _conflicts(self) -> list[str]:
         """Return what does not go together."""
-        kinds = ("users", "rate", "stages", "user_stages", "burst")
+        kinds = ("users", "rate", "stages", "burst")
         given = [flag_of(name) for name in kinds if getattr(self, name)]
         problems = []
         if len(given) != 1:
@@ -272,10 +246,6 @@ class LoadOptions(LoadParameters):
             for name, others in _NEEDED.items()
             if getattr(self, name) and not any(getattr(self, other) for other in others)
         ]
-        if self.connection == "per-request" and self.requests_per_connection:
-            problems.append("give --connection per-request or --requests-per-connection")
-        if self.fixed_cookies and any(text.lower().startswith("cookie:") for text in self.headers):
-            problems.append("give --cookie or --header 'Cookie: ...', not both")
         return problems + [
             f"--objective {each.text}: only streams have that time; give --stream sse or ndjson"
             for each in map(Objective.of_text, self.objectives)
@@ -285,39 +255,25 @@ class LoadOptions(LoadParameters):
     def words(self, path: str) -> dict[str, Any]:
         """Return the workload as data; raises ParameterError where a file cannot be read."""
         found = super().words(path)
-        request = found["request"] | self._expected() | {"redirects": self.redirects}
-        if self.fixed_cookies:
-            request["headers"]["Cookie"] = "; ".join(self.fixed_cookies)
+        request = found["request"] | {"redirects": self.redirects}
+        request["expect_bytes"] = self.expect_bytes
         if self.stream:
             request |= {"stream": self.stream, "min_chunks": self.min_chunks or 1}
             request["end_marker"] = self.end_marker
-        one_each = self.connection == "per-request"
         return found | {
             "request": request,
-            "connections": {
-                "requests": 1 if one_each else self.requests_per_connection,
-                "idle_s": self.idle_s,
-                "churn_per_s": self.churn,
-                "churn_share": self.churn_share,
-                "most": self.connections,
-            },
+            "connections": {"reuse": found["connections"], "most": self.connections},
             "client": "http2" if self.http2 else "lean",
             "verify_tls": not self.insecure,
             "ca_file": self._bundle(),
-            "certificate": self._certificate(),
-            "cookies": self.cookies,
-            "stop": {
-                "failures": self.stop_after_failures,
-                "objectives": [*map(Objective.of_text, self.objectives)],
-            },
+            "stop": {"failures": self.stop_after_failures},
+            "objectives": [*map(Objective.of_text, self.objectives)],
         }
 
     def loop(self) -> Mapping[str, Any]:
         """Return the arrivals as data."""
         if self.burst:
             return {"kind": "burst", "size": self.burst}
-        if self.user_stages:
-            return self._users_in_stages()
         duration_s = self.duration_s or (0.0 if self.requests else DEFAULT_DURATION_S)
         if self.script:
             return self._scripted(duration_s or DEFAULT_DURATION_S)
@@ -326,23 +282,14 @@ class LoadOptions(LoadParameters):
             bound_s = duration_s + self.warmup_s if duration_s else 3_600.0
             own = {"duration_s": duration_s, "max_duration_s": bound_s}
             return {**super().loop(), **own, **pace}
-        stages = _stages("--stages", "rate", self.stages) if self.stages else []
+        stages = _stages(self.stages) if self.stages else []
         if self.rate:
-            stages = [{"rate": self.rate, "duration_s": self._length_s() + self.warmup_s}]
+            length_s = self.warmup_s + (self.duration_s or DEFAULT_DURATION_S)
+            stages = [{"rate": self.rate, "duration_s": length_s}]
         return {
             "kind": "open", "stages": stages, "arrivals": self.arrivals, "seed": self.seed,
-            "requests": self.requests, "warmup_s": self.warmup_s,
+            "warmup_s": self.warmup_s,
         }  # fmt: skip
-
-    def _length_s(self) -> float:
-        """Return how long an open loop of one rate lasts: its time or its count, if shorter."""
-        if not self.requests:
-            return self.duration_s or DEFAULT_DURATION_S
-        needed_s = self.requests / self.rate
-        if self.arrivals == "poisson":
-            # A random process may need longer for its requests; the count then ends it.
-            needed_s += (10 * self.requests**0.5 + 10) / self.rate
-        return min(self.duration_s or needed_s, needed_s)
 
     def _scripted(self, duration_s: float) -> Mapping[str, Any]:
         from perflab.load.scripted import find
@@ -356,59 +303,29 @@ class LoadOptions(LoadParameters):
             "warmup_s": self.warmup_s, "join_s": self.ramp_s / self.users, "seed": self.seed,
         }  # fmt: skip
 
-    def _users_in_stages(self) -> Mapping[str, Any]:
-        stages = _stages("--user-stages", "users", self.user_stages)
-        length_s = sum(stage["duration_s"] for stage in stages)
-        return {
-            "kind": "closed",
-            "users": max(max(each["users"], each.get("to_users", 0)) for each in stages),
-            "duration_s": length_s - self.warmup_s,
-            "warmup_s": self.warmup_s,
-            "think_time_s": self.think_time_s,
-            "pacing_s": self.pacing_s,
-            "stages": stages,
-            "max_duration_s": length_s,
-        }
-
     def payload(self) -> Payload:
-        """Return the body: the text that was given, or the file."""
+        """Return the body: the text that was given, or the file's content."""
         if not self.body_file:
             return self.body
-        try:
-            return FileBody.of(self.body_file)
-        except ValidationError as error:
-            raise _problem(f"--body-file: {error.errors()[0]['ctx']['error']}") from None
+        # Not for who only asks for help.
+        from perflab.load.request import BytesBody
 
-    def _expected(self) -> dict[str, Any]:
-        """Return what an answer's body must be; of a file, length and checksum of its content."""
-        found = {"expect_bytes": self.expect_bytes} if self.expect_bytes >= 0 else {}
-        kind, _, value = self.expect_checksum.partition(":")
-        if self.expect_checksum.startswith("@"):
-            try:
-                size, crc32 = checksum(Path(self.expect_checksum[1:]))
-            except OSError as error:
-                raise _problem(f"--expect-checksum {self.expect_checksum}: {error}") from None
-            return {"expect_bytes": size, **found, "expect_crc32": crc32}
-        if kind == "crc32":
-            return {**found, "expect_crc32": int(value, 16)}
-        return {**found, "expect_sha256": value.lower()} if value else found
+        try:
+            content = Path(self.body_file).read_bytes()
+        except OSError as error:
+            raise _problem(f"--body-file {self.body_file}: {error.strerror}") from None
+        if len(content) > MOST_BODY_BYTES:
+            raise _problem(
+                f"--body-file {self.body_file} has {len(content)} bytes; a body may have "
+                f"{MOST_BODY_BYTES >> 20} MiB"
+            )
+        return BytesBody.of(content)
 
     def _bundle(self) -> str:
         """Return a file's whole path: workers run elsewhere, a relative one would be another."""
         if self.ca_file and not Path(self.ca_file).is_file():
             raise _problem(f"--ca-file {self.ca_file}: no such file")
         return str(Path(self.ca_file).resolve()) if self.ca_file else ""
-
-    def _certificate(self) -> Certificate | None:
-        if not self.cert:
-            return None
-        found = Certificate(
-            cert_file=str(Path(self.cert).resolve()),
-            key_file=str(Path(self.key).resolve()) if self.key else "",
-            password_env=self.key_password_env,
-        )
-        found.check()
-        return found
 
 
 def flag_of(name: str) -> str:
@@ -419,20 +336,19 @@ def flag_of(name: str) -> str:
     return str(names[0]) if isinstance(names, list) and names else f"--{word}"
 
 
-def _stages(flag: str, what: str, text: str) -> list[dict[str, float]]:
-    """Read ``100:10,100-500:30``: a level, or from one to another, and seconds."""
+def _stages(text: str) -> list[dict[str, float]]:
+    """Read ``100:10,100-500:30``: a rate, or from one to another, and seconds."""
     stages, problems = [], []
     for part in text.split(","):
         match = _STAGE.fullmatch(part.strip())
         if match is None:
             problems.append(
-                f"{flag} '{part}' is not {what.upper()}:SECONDS or FROM-TO:SECONDS, "
-                "like 100:10,100-500:30"
+                f"--stages '{part}' is not RATE:SECONDS or FROM-TO:SECONDS, like 100:10,100-500:30"
             )
             continue
         start, end, duration = match.groups()
-        stage = {what: float(start), "duration_s": float(duration)}
-        stages.append(stage | ({f"to_{what}": float(end)} if end else {}))
+        stage = {"rate": float(start), "duration_s": float(duration)}
+        stages.append(stage | ({"to_rate": float(end)} if end else {}))
     if problems:
         raise ParameterError("perflab load", problems)
     return stages

@@ -27,15 +27,14 @@ ERRORS = (
     "handshake",  # the server did not agree to speak WebSocket
     "message_too_big",  # a WebSocket message above the limit
     "ws_closed",  # the server ended a WebSocket that was in use
-    "body_too_large",  # a body that a script is to read, and no room to keep it
+    "body_too_large",  # a body that a script is to read, above the limit
     "not_read",  # a WebSocket's server does not read what it is sent
     "length",  # a body of another length than expected
     "checksum",  # a body of another checksum than expected
-    "body_file",  # the file of the request's own body was changed, or could not be read
     "stream_short",  # fewer chunks than a stream must have
     "stream_unended",  # a stream whose last event is not its end marker
     "event_too_long",  # an event of a stream above the limit
-    "stream_no_room",  # more chunks under way than a worker has room for
+    "stream_too_long",  # a stream of more chunks than the limit
 )
 CODES = {name: code for code, name in enumerate(ERRORS)}
 CENSORED_CODES = tuple(CODES[name] for name in CENSORED)

@@ -1,4 +1,4 @@
-"""A request made ready before the start: its bytes, and how an answer is judged."""
+"""A request made ready: its bytes, how an answer is judged, and what follows a redirect."""
 
 from __future__ import annotations
 
@@ -8,17 +8,21 @@ from dataclasses import replace
 from itertools import cycle
 from string import Template
 from typing import Any
+from urllib.parse import urljoin
 
-from perflab.errors import ParameterError
+from perflab.errors import ParameterError, TargetRefused
 from perflab.load.body import Body, Wanted
-from perflab.load.life_cycle import Connections
 from perflab.load.outcome import CODES
-from perflab.load.payload import FileBody, Payload, content_of, length_of, usual_type
-from perflab.load.targets import Origin
-from perflab.load.workload import Request
+from perflab.load.request import Connections, Request
+from perflab.load.targets import Origin, refuse_foreign, split
 
 ENDLESS = Connections()
 STATUS, LENGTH = CODES["status"], CODES["length"]
+# A whole answer, as expected or not: it may be a redirect.
+WHOLE = {CODES[name] for name in ("", "status", "body", "length", "checksum")}
+REDIRECTS = (301, 302, 303, 307, 308)
+# Headers that a redirect to another origin leaves behind: secrets, above all.
+OF_ORIGINS = frozenset({"authorization", "cookie", "host", "proxy-authorization"})
 
 
 class Prepared:
@@ -38,15 +42,12 @@ class Prepared:
         self.origin = origin
         requests = fill(request, request.data)
         try:
-            self.payloads = [render(filled, origin, life.requests == 1) for filled in requests]
+            self.payloads = [render(filled, origin, life.closing) for filled in requests]
             text = request.expect_body.encode()
         except UnicodeEncodeError as error:
             raise ParameterError("request", [f"it holds what UTF-8 cannot: {error}"]) from None
         self.payload = self.payloads[0]
         self.turn = cycle(self.payloads) if len(self.payloads) > 1 else None
-        self._first = requests[0]
-        repeated = request.redirects and self.turn is not None
-        self._filled = dict(zip(self.payloads, requests, strict=True)) if repeated else {}
         self.wants_answer = False
         self.redirects = request.redirects
         self.progress_points = request.progress_points
@@ -54,19 +55,14 @@ class Prepared:
         # answer on its bytes, and whoever notes when they came looks at each.
         self.repeats = not (request.redirects or request.progress_points or request.stream)
         # Nobody but the user has to know of an answer on the connection that it keeps.
-        self.unwatched = not request.redirects and life.is_endless
-        self.file = request.body if isinstance(request.body, FileBody) else None
+        self.unwatched = not (request.redirects or life.closing)
         self.bodiless = request.method == "HEAD"
         stream = request.streaming
         self.streams = stream is not None
-        wanted = Wanted(text, request.expect_crc32, request.expect_sha256, stream=stream)
+        wanted = Wanted(text, request.expect_crc32, stream=stream)
         self.wanted = wanted if wanted != Wanted() else None
         self.last_bytes = b""
         self.last_outcome: tuple[int, int, int, dict[str, float] | None] = (0, 0, 0, None)
-
-    def sent(self, payload: bytes) -> Request:
-        """Return the request whose bytes were sent, filled: a redirect may repeat it."""
-        return self._filled.get(payload, self._first)
 
     def want_answer(self, keep_body: bool) -> None:
         """Have the answer handed on, with its body or without."""
@@ -111,7 +107,7 @@ def fill(request: Request, rows: Sequence[Mapping[str, Any]]) -> list[Request]:
                             name: Template(value).substitute(words)
                             for name, value in request.headers.items()
                         },
-                        "body": _filled(request.body, words),
+                        "body": Template(str(request.body)).substitute(words),
                     }
                 )
             )
@@ -126,23 +122,49 @@ def fill(request: Request, rows: Sequence[Mapping[str, Any]]) -> list[Request]:
     return made
 
 
-def _filled(body: Payload, words: Mapping[str, str]) -> Payload:
-    return Template(body).substitute(words) if isinstance(body, str) else body
-
-
 def render(request: Request, origin: Origin, closing: bool) -> bytes:
-    """Return the bytes of an HTTP/1.1 request (RFC 9112, 2.1), less a body that is a file's."""
+    """Return the bytes of an HTTP/1.1 request (RFC 9112, 2.1)."""
     given = {name.lower() for name in request.headers}
     headers = dict(request.headers)
     if "host" not in given:
         headers = {"Host": origin.authority, **headers}
-    body, length = content_of(request.body), length_of(request.body)
-    if (length or request.method in ("POST", "PUT", "PATCH")) and "content-length" not in given:
-        headers["Content-Length"] = str(length)
-    if length and "content-type" not in given:
-        headers["Content-Type"] = usual_type(request.body)
+    body = request.content
+    if (body or request.method in ("POST", "PUT", "PATCH")) and "content-length" not in given:
+        headers["Content-Length"] = str(len(body))
+    if body and "content-type" not in given:
+        headers["Content-Type"] = request.usual_type
     if closing and "connection" not in given:
         headers["Connection"] = "close"
     lines = [f"{request.method} {request.path} HTTP/1.1"]
     lines += [f"{name}: {value}" for name, value in headers.items()]
     return "\r\n".join([*lines, "", ""]).encode("utf-8") + body
+
+
+def followed(
+    base: Prepared, location: str, number: int, life: Connections, allowed: Sequence[str]
+) -> Prepared:
+    """Return the request that follows the ``number``th redirect of a chain (RFC 9110, 15.4).
+
+    Raises
+    ------
+    TargetRefused, ValueError
+        It is one too many, leads nowhere, or to a host that is not allowed.
+    """
+    if number > base.redirects:
+        raise TargetRefused("too many redirects")
+    if not location:
+        raise TargetRefused("a redirect to nowhere")
+    request = base.request
+    url = urljoin(f"{base.origin.scheme}://{base.origin.authority}{request.path}", location)
+    refuse_foreign(url, allowed)
+    origin, path = split(url)
+    if origin.scheme not in ("http", "https"):
+        raise TargetRefused(f"a redirect to {origin.scheme}")
+    dropped = OF_ORIGINS if origin != base.origin else frozenset()
+    headers = {
+        name: value for name, value in request.headers.items() if name.lower() not in dropped
+    }
+    changed = {"path": path, "headers": headers}
+    made = Prepared(Request.model_validate(request.model_dump() | changed), origin, life)
+    made.wants_answer, made.repeats, made.wanted = base.wants_answer, base.repeats, base.wanted
+    return made

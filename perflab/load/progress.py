@@ -9,7 +9,21 @@ however long the body is and whatever its length was said to be.
 
 from __future__ import annotations
 
+import struct
 from array import array
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from perflab.load.spool import RareSpool
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+POINT = np.dtype([("at_ns", "<i8"), ("bytes", "<i8"), ("request", "<u4")])
+PACK = struct.Struct("<qqI")
+FILE = "progress.rows"
 
 
 class Progress:
@@ -68,3 +82,37 @@ class Progress:
         if found and found[-1] != self._last:
             found.append(self._last)
         return found
+
+
+class ProgressRecorder:
+    """Packs points into rows of 20 bytes; the file is there only if there was a point."""
+
+    def __init__(self, folder: Path) -> None:
+        self._spool = RareSpool(folder / FILE)
+        self.close = self._spool.close
+
+    def add(self, row: int, of: Progress) -> None:
+        """Record the points of a request, which has this row of its worker's requests."""
+        self._spool.put(b"".join(PACK.pack(at_ns, size, row) for at_ns, size in of.points()))
+
+
+def progress(folder: Path, worker: int, rows: np.ndarray) -> pd.DataFrame:
+    """Return the points of a worker's requests, given their rows.
+
+    ``request`` is the number of the request in the order in which the worker's requests ended.
+    """
+    import pandas as pd
+
+    path = folder / FILE
+    found = np.fromfile(path, dtype=POINT) if path.exists() else np.empty(0, dtype=POINT)
+    own = rows[found["request"]]
+    return pd.DataFrame(
+        {
+            "worker": np.full(len(found), worker, dtype=np.int16),
+            "user": np.array(own["user"]),
+            "request": found["request"].astype(np.int64),
+            "planned_ns": np.array(own["planned_ns"]),
+            "at_ns": found["at_ns"],
+            "bytes": found["bytes"],
+        }
+    )

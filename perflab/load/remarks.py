@@ -47,7 +47,7 @@ def of_load(result: LoadResult, workload: Workload) -> list[Remark]:
     if STEAL_TOLD < result.steal_share <= MAX_STEAL:
         found["host.steal"] = stolen(result)
     share = sockets_in_time_wait() / port_range()
-    if not workload.connections.is_endless and share > MAX_PORTS_SHARE:
+    if workload.connections.closing and share > MAX_PORTS_SHARE:
         text = f"{share:.0%} of the local ports are in TIME_WAIT; connections may soon fail"
         found["host.ports"] = text
     told = [Remark(code=code, text=text) for code, text in found.items()]

@@ -9,22 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from perflab.load.by_window import windows_shown
 from perflab.load.chunk_times import remarks as of_streams
 from perflab.load.chunk_times import streams, times_of_chunks
 from perflab.load.columns import template_names
 from perflab.load.failure_causes import causes, stop_shown
+from perflab.load.objectives import Objective
 from perflab.load.outcome import ERRORS, MEASURE
 from perflab.load.result import LoadResult
 from perflab.load.selfcheck import SelfCheck
 from perflab.load.times import Number, Times, known, shown, times_of
 from perflab.load.trend import response_trend
-from perflab.load.workload import Objective, OpenLoop, Workload
+from perflab.load.workload import OpenLoop, Workload
 from perflab.percentiles import OF_TRIALS, needed_n, percentiles_of
 from perflab.recordings.reasons import Remark
-from perflab.throughput import per_second
-
-HISTOGRAM_BINS = 10
 
 
 def percentiles_ms(values_ns: np.ndarray, shares: Sequence[float]) -> dict[str, float | None]:
@@ -54,7 +51,7 @@ def summary(result: LoadResult, workload: Workload, found: SelfCheck) -> dict[st
     statuses, status_counts = np.unique(
         result.measured(lambda rows: rows["status"]), return_counts=True
     )
-    objectives = [judged(each, result) for each in workload.stop.objectives]
+    objectives = [judged(each, result) for each in workload.objectives]
     return {
         "requests": total,
         "errors": total - succeeded,
@@ -71,11 +68,10 @@ def summary(result: LoadResult, workload: Workload, found: SelfCheck) -> dict[st
         "throughput_rps": known(result.throughput_rps),
         "offered_rps": _offered(total, result, workload),
         "bytes_received": received,
-        "bytes_per_s": _bytes_per_s(received, total, seconds, result),
+        "bytes_per_s": received / seconds if seconds else None,
         **shown("response_time", response.numbers()),
         **shown("service_time", times_of(result, "sent_ns").numbers()),
         **streams(streamed),
-        "response_time_histogram": histogram(response.known),
         "by_name": by_name(result),
         # A queue that builds up; response times that fall are no growth.
         "response_growth_ms_per_s": max(0.0, response_trend(result).ms_per_s),
@@ -100,7 +96,6 @@ def summary(result: LoadResult, workload: Workload, found: SelfCheck) -> dict[st
         "stopped": result.stopped,
         **stop_shown(result),
         "objectives": objectives,
-        **windows_shown(result),
         "valid": found.valid,
         "reasons": [each.model_dump() for each in found.reasons],
         "warnings": [
@@ -143,22 +138,6 @@ def _late(after: int, succeeded: int) -> list[Remark]:
     return [Remark(code="load.late_answers", text=f"{text}: throughput leaves them out")]
 
 
-def histogram(values_ns: np.ndarray, bins: int = HISTOGRAM_BINS) -> list[dict[str, float | int]]:
-    """Return counts in bins of equal ratio from the smallest to the largest value, in ms."""
-    if not len(values_ns):
-        return []
-    least, most = max(1, int(values_ns.min())), max(1, int(values_ns.max()))
-    edges = np.geomspace(least, most, bins + 1) if most > least else np.array([least, most])
-    # Rounding must not leave the extremes out.
-    edges[0], edges[-1] = 0, most
-    counts, _ = np.histogram(values_ns, edges)
-    edges[0] = least
-    return [
-        {"from_ms": float(low) / 1e6, "to_ms": float(high) / 1e6, "count": int(count)}
-        for low, high, count in zip(edges, edges[1:], counts, strict=False)
-    ]
-
-
 def by_name(result: LoadResult) -> list[dict[str, Any]]:
     """Return a row for every name under which scripted users sent requests, by name."""
     codes: dict[str, dict[int, int]] = {}
@@ -196,19 +175,10 @@ def _seconds(result: LoadResult) -> float:
     return float(max(int(done.max()), result.end_ns) - begin_ns) / 1e9
 
 
-def _bytes_per_s(received: int, total: int, seconds: float, result: LoadResult) -> float | None:
-    if result.windows is None:
-        return received / seconds if seconds else None
-    of_each = received / total if total else 0.0
-    return known(per_second(of_each * result.requests_counted, 0, result.counted_ns))
-
-
 def _offered(total: int, result: LoadResult, workload: Workload) -> float | None:
     """Return the rate of planned instants of an open loop."""
     if not isinstance(workload.arrivals, OpenLoop) or total < 2:
         return None
-    if result.windows is not None:
-        return known(per_second(total, 0, result.counted_ns))
     planned = result.measured(lambda rows: rows["planned_ns"])
     return float((total - 1) / (int(planned.max()) - int(planned.min())) * 1e9)
 
@@ -249,7 +219,7 @@ def judged(objective: Objective, result: LoadResult) -> dict[str, Any]:
         why = f"up to {number.client_ms:.2g} ms of {value:.4g} ms are the client's own"
     return {
         **_found(objective, value, number.at_least),
-        "held": False if objective.text in result.missed else held,
+        "held": held,
         "why": why,
     }
 

@@ -1,21 +1,80 @@
-"""One request as data, and what its answer must be."""
+"""One request as data, what its answer must be, and what becomes of its connection."""
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from perflab.load.frozen import FrozenModel
-from perflab.load.payload import Payload, checksum
 from perflab.load.streamed import Format, Streaming, check_marker
 
 TOKEN = r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"
 NO_CONTROLS = r"^[^\x00-\x08\x0a-\x1f\x7f]*$"
 HeaderName = Annotated[str, Field(pattern=TOKEN)]
 HeaderValue = Annotated[str, Field(pattern=NO_CONTROLS)]
+Reuse = Literal["keep_alive", "per_request"]
+
+
+class BytesBody(FrozenModel):
+    """A body of any bytes; ``base64`` is how JSON has it."""
+
+    base64: str
+
+    @field_validator("base64")
+    @classmethod
+    def _is_base64(cls, text: str) -> str:
+        try:
+            base64.b64decode(text, validate=True)
+        except ValueError as error:
+            raise ValueError(f"the body is not base64: {error}") from None
+        return text
+
+    @classmethod
+    def of(cls, content: bytes | bytearray | memoryview) -> Self:
+        """Return the body that holds these bytes."""
+        return cls(base64=base64.b64encode(content).decode())
+
+
+def _of_bytes(given: Any) -> Any:
+    return BytesBody.of(given) if isinstance(given, bytes | bytearray | memoryview) else given
+
+
+Payload = Annotated[str | BytesBody, BeforeValidator(_of_bytes)]
+
+
+class Connections(FrozenModel):
+    """How many connections there may be, and whether one has many requests.
+
+    A word for ``reuse`` stands for all of it, and so does a whole number for the cap.
+
+    Attributes
+    ----------
+    reuse : "keep_alive" or "per_request"
+        The client never closes a connection, or closes it after each request, which then says
+        ``Connection: close``.
+    most : int
+        Cap on the connections open at a time, over all workers (0: one per user in a closed loop,
+        else 2,000). A request that finds none free waits, and the wait is part of its response
+        time.
+    """
+
+    reuse: Reuse = "keep_alive"
+    most: int = Field(default=0, ge=0, le=60_000)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_shorthand(cls, given: Any) -> Any:
+        if isinstance(given, str):
+            return {"reuse": given}
+        return {"most": given} if isinstance(given, int) else given
+
+    @property
+    def closing(self) -> bool:
+        """Whether a connection is closed after its request."""
+        return self.reuse == "per_request"
 
 
 class Request(FrozenModel):
@@ -23,13 +82,12 @@ class Request(FrozenModel):
 
     ``node`` names the node of the stack that answers; the lab fills in its address. With
     ``data``, every row fills the ``$name`` placeholders of path, header values and body; rows are
-    used in turn. ``body`` is text, bytes, or a file (see :mod:`perflab.load.payload`); only text is
-    filled. ``expect_body`` must occur in the body of every successful response, ``expect_bytes`` is
-    its length; ``expect_crc32`` and ``expect_sha256`` are checksums of the whole body, computed as
-    it is read. -1 or nothing leaves them open; ``expect_from`` names a file whose length and CRC-32
-    they are, taken when the plan is made. With ``progress_points`` at most so many instants are
-    recorded at which the body had come so far (the ``progress`` table). ``redirects`` is how many
-    redirects are followed (0: none, a 3xx is an answer like others).
+    used in turn. ``body`` is text or bytes; only text is filled. ``expect_body`` must occur in the
+    body of every successful response, ``expect_bytes`` is its length, ``expect_crc32`` the checksum
+    of the whole body, computed as it is read; -1 or nothing leaves them open. With
+    ``progress_points`` at most so many instants are recorded at which the body had come so far (the
+    ``progress`` table). ``redirects`` is how many redirects a GET follows (0: none, a 3xx is an
+    answer like others).
 
     ``stream`` says that the answer is a stream, of server-sent events (``sse``) or of lines of JSON
     (``ndjson``): when each chunk came is recorded (the ``chunks`` table), and there must be at
@@ -47,28 +105,11 @@ class Request(FrozenModel):
     expect_body: str = ""
     expect_bytes: int = Field(default=-1, ge=-1)
     expect_crc32: int = Field(default=-1, ge=-1, le=0xFFFFFFFF)
-    expect_sha256: str = Field(default="", pattern=r"^([0-9a-f]{64})?$")
     redirects: int = Field(default=0, ge=0, le=20)
     progress_points: int = Field(default=0, ge=0, le=10_000)
     stream: Format | None = None
     min_chunks: int = Field(default=1, ge=1, le=1_000_000)
     end_marker: str = Field(default="", max_length=10_000)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _expects_a_file(cls, given: Any) -> Any:
-        if not isinstance(given, dict) or "expect_from" not in given:
-            return given
-        words = dict(given)
-        file = words.pop("expect_from")
-        twice = [name for name in ("expect_bytes", "expect_crc32") if name in words]
-        if twice:
-            raise ValueError(f"expect_from goes without {' and '.join(twice)}: they are the file's")
-        try:
-            words["expect_bytes"], words["expect_crc32"] = checksum(Path(file))
-        except (OSError, TypeError) as error:
-            raise ValueError(f"expect_from {file}: {error}") from None
-        return words
 
     @field_validator("progress_points")
     @classmethod
@@ -76,6 +117,17 @@ class Request(FrozenModel):
         if points == 1:
             raise ValueError("give 2 points at least, for the first byte and the last, or 0")
         return points
+
+    @property
+    def content(self) -> bytes:
+        """Return the bytes of the body."""
+        body = self.body
+        return body.encode() if isinstance(body, str) else base64.b64decode(body.base64)
+
+    @property
+    def usual_type(self) -> str:
+        """Return the media type of the body where the request names none."""
+        return "application/json" if isinstance(self.body, str) else "application/octet-stream"
 
     @property
     def streaming(self) -> Streaming | None:
@@ -100,7 +152,13 @@ class Request(FrozenModel):
         return self
 
     @model_validator(mode="after")
+    def _can_be_redirected(self) -> Self:
+        if self.redirects and (self.method != "GET" or self.data):
+            raise ValueError("redirects are followed by a GET without data rows alone")
+        return self
+
+    @model_validator(mode="after")
     def _fills_text(self) -> Self:
         if self.data and not isinstance(self.body, str):
-            raise ValueError("placeholders are filled in text: bytes and files go without data")
+            raise ValueError("placeholders are filled in text: bytes go without data")
         return self

@@ -9,7 +9,7 @@ from typing import Any
 
 import httptools
 
-from perflab.load.body import Body, Kept, Wanted
+from perflab.load.body import Body, Wanted
 from perflab.load.head import (
     BadResponse,
     announces_length,
@@ -19,7 +19,7 @@ from perflab.load.head import (
     may_stay,
     not_a_head,
 )
-from perflab.load.streamed import Room, Streamed
+from perflab.load.streamed import Streamed
 
 MAX_HEAD_BYTES = 64 * 1024
 MAX_PIECES = 64
@@ -36,8 +36,6 @@ class ResponseReader:
     ----------
     wanted : Wanted, optional
         What :attr:`body` is to be looked at for; else it is only counted.
-    room : Room, optional
-        Where bodies are kept; one of its own unless given.
 
     Attributes
     ----------
@@ -51,10 +49,9 @@ class ResponseReader:
         What was made of the body so far.
     """
 
-    def __init__(self, wanted: Wanted | None = None, room: Room | None = None) -> None:
+    def __init__(self, wanted: Wanted | None = None) -> None:
         self._parser: Any = None
         self.wanted = wanted
-        self._room = room or Room()
         self.begin()
 
     def begin(self, bodiless: bool = False) -> None:
@@ -68,7 +65,7 @@ class ResponseReader:
         self._head: bytes | None = None
         self._pieces: list[bytes] = []
         self._head_done = self._chunked = self._stays = False
-        self.body = Body(self.wanted, self._room) if self.wanted is not None else None
+        self.body = Body(self.wanted) if self.wanted is not None else None
         # Bytes that arrived, and those of interim responses among them.
         self._received = self._interim = self._interims = 0
         self._tail = b""
@@ -78,10 +75,10 @@ class ResponseReader:
         """Let go of the body, and of the parser, which refers back to here: nothing collects."""
         self._parser = self.body = None
 
-    def give_body(self) -> Kept | None:
+    def give_body(self) -> bytes:
         """Return the body, if it was kept, and hold it no more."""
         body, self.body = self.body, None
-        return body.kept if body is not None else None
+        return bytes(body.kept) if body is not None else b""
 
     @property
     def stream(self) -> Streamed | None:
@@ -150,13 +147,10 @@ class ResponseReader:
 
         Return whether the response is complete; raises like :meth:`feed`.
         """
+        left, number = self.left, len(data)
         if self.body is not None:
-            self.body.take(data[: self.left])
-        return self.count(len(data))
-
-    def count(self, number: int) -> bool:
-        """Count bytes of a long body that nobody looks at; as :meth:`take`."""
-        left, self.left = self.left, max(0, self.left - number)
+            self.body.take(data[:left])
+        self.left = max(0, left - number)
         self.size += min(left, number)
         if number > left:
             raise BadResponse("protocol", "bytes came after the end of the response")

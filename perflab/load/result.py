@@ -13,13 +13,12 @@ import pandas as pd
 
 from perflab.load.chunk_record import chunks
 from perflab.load.columns import ROW, frame, rows
-from perflab.load.cycles import Cycles
 from perflab.load.failure_stop import FailureStop
 from perflab.load.looks import Looks
 from perflab.load.message_record import messages
 from perflab.load.outcome import MEASURE
-from perflab.load.progress_record import progress
-from perflab.load.windows import COUNTED, END, window_of
+from perflab.load.progress import progress
+from perflab.load.windows import COUNTED, END, Cycles, window_of
 from perflab.throughput import completed, completed_in, per_second
 
 ROWS_PER_CHUNK = 1 << 20
@@ -39,8 +38,8 @@ class LoadResult:
     the load early; ``lasted_s`` the time from the common start until the first worker with users
     had nothing more to do; ``failure_stop`` the end by a number of failures, if it was that;
     ``first_errors`` the text of the first failure by error class and
-    status; ``missed`` the objectives whose miss ended the load; ``windows`` when it sent, if not
-    always (ns, shape (windows, 3): begin, begin of what counts, end); ``cycles`` what its users are
+    status; ``windows`` when it sent, if not always (ns, shape (windows, 3): begin, begin of what
+    counts, end); ``cycles`` what its users are
     busy with in them, where it is a closed loop; ``pauses`` when its service
     was paused (ns, shape (pauses, 2)), for others to have their turn; ``most_streams`` the most
     requests that were under way at a time on one connection, over HTTP/2.
@@ -60,7 +59,6 @@ class LoadResult:
     cores: int
     lasted_s: float
     first_errors: Mapping[tuple[str, int], str] = field(default_factory=dict)
-    missed: tuple[str, ...] = ()
     steal_share: float = 0.0
     kernel: Mapping[str, int] = field(default_factory=dict)
     failure_stop: FailureStop | None = None
@@ -153,7 +151,7 @@ class LoadResult:
         """Return the throughput of some of the rows, over the window of all (per second).
 
         With windows it is over the counted parts of them all, taken together; of a closed loop it
-        is then estimated from how long requests take (:mod:`perflab.load.cycles`).
+        is then estimated from how long requests take (:class:`perflab.load.windows.Cycles`).
         """
         good = (rows[rows["error"] == 0] for rows in parts)
         begin_ns, end_ns = self.window

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from perflab.load.windows import BEGIN, COUNTED, END, instants_of, within
+from perflab.load.windows import BEGIN, COUNTED, END, within
 from perflab.load.workload import Arrivals, Burst, ClosedLoop, OpenLoop, Scripted, Stage, UserStage
 
 CHUNK = 1 << 12
@@ -34,18 +34,13 @@ def _whole(arrivals: OpenLoop | Burst) -> Iterator[np.ndarray]:
     if isinstance(arrivals, Burst):
         yield np.zeros(arrivals.size, dtype=np.int64)
         return
-    left = arrivals.requests or None
     windows = instants_of(arrivals) if arrivals.windows else None
     expected = cumulative(arrivals.stages)[-1]
     for points in _unit_points(arrivals):
         inside = points[points < expected - 1e-9]
         planned = np.rint(inverse(arrivals.stages, inside) * 1e9).astype(np.int64)
-        if left is not None:
-            warm = int(np.searchsorted(planned, round(arrivals.warmup_s * 1e9)))
-            planned = planned[: warm + left]
-            left -= max(0, len(planned) - warm)
         yield planned if windows is None else within(planned, windows)
-        if len(inside) < len(points) or left == 0:
+        if len(inside) < len(points):
             return
 
 
@@ -130,6 +125,12 @@ def _above(stage: UserStage, user: int, begin_s: float) -> tuple[float, float]:
         return end_s, end_s
     crossing_s = begin_s + stage.duration_s * (user - first) / (last - first)
     return (crossing_s, end_s) if last > first else (begin_s, crossing_s)
+
+
+def instants_of(arrivals: ClosedLoop | OpenLoop, start_ns: int = 0) -> np.ndarray:
+    """Return the instants of the windows that arrivals have (:meth:`Windows.instants`)."""
+    assert arrivals.windows is not None
+    return arrivals.windows.instants(start_ns, arrivals.warmup_s)
 
 
 class Openings:

@@ -14,25 +14,21 @@ from typing import Any
 
 from perflab.errors import ParameterError
 from perflab.load.answer import NotServed
-from perflab.load.client_choice import Client
 from perflab.load.cpu_window import CpuWindow
-from perflab.load.exchange import Exchange
-from perflab.load.life_cycle import Connections
+from perflab.load.exchange import Client, Exchange
 from perflab.load.message_record import MessageRecorder
 from perflab.load.outcome import CODES, MEASURE, WARMUP
 from perflab.load.prepared import Prepared
-from perflab.load.streamed import NO_ROOM
 from perflab.load.targets import Origin
 from perflab.load.timer import Timer
 from perflab.load.users import User, actions
-from perflab.load.websocket import connect
-from perflab.load.websocket_call import Listener, WebSocket, WebSocketError
-from perflab.load.workload import Request, Scripted
+from perflab.load.websocket import Listener, WebSocket, connect
+from perflab.load.websocket_messages import WebSocketError
+from perflab.load.workload import Connections, Request, Scripted
 
 STOP_TIMEOUT_S = 5.0
 # What users get after the end, besides the time-out, for what they are at.
 ENDING_S = 2.0
-NO_ROOM_CODE = CODES["body_too_large"]
 clock = time.monotonic_ns
 
 
@@ -296,8 +292,6 @@ class ScriptedDriver:
         if not exchange.done_ns:
             exchange.done_ns = clock()
             exchange.error = CODES["aborted"]
-        if exchange.error == NO_ROOM_CODE:
-            self._failures.setdefault("body_too_large", NO_ROOM)
         self._record(exchange)
 
 

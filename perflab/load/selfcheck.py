@@ -30,7 +30,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from perflab.load import completeness, deliveries, littles_law, remarks, stalls
+from perflab.load import completeness, deliveries, remarks, stalls
 from perflab.load.columns import INSTANTS
 from perflab.load.failure_causes import causes
 from perflab.load.outcome import CODES
@@ -38,6 +38,7 @@ from perflab.load.remarks import MAX_STEAL, stolen
 from perflab.load.result import LoadResult
 from perflab.load.times import MAX_CLIENT_SHARE, times_of
 from perflab.load.trend import response_trend
+from perflab.load.windows import time_before
 from perflab.load.workload import ClosedLoop, Workload
 from perflab.percentiles import OF_TRIALS, needed_n, percentile
 from perflab.recordings.reasons import Reason, Remark
@@ -54,6 +55,8 @@ MAX_CLIENT_CPU = 0.85
 MAX_BUSY_DELAY_P50_MS = 1.0
 MAX_BUSY_DELAY_P99_MS = 5.0
 MAX_CLOCK_STEP_MS = 5.0
+# What the record cannot hold: users who leave a moment before the last request is planned.
+MAX_OFF = 0.03
 # Failures without an answer, at which a client asks again as fast as it can.
 REFUSALS = ("connect", "reset", "closed", "dns", "tls", "handshake")
 MOSTLY = 0.5
@@ -127,7 +130,7 @@ def check(result: LoadResult, workload: Workload) -> SelfCheck:
         run_delay_share=result.run_delay_share,
         cpu_share=result.cpu_ns / wall_ns / result.cores,
         cpu_us_per_request=result.cpu_ns / 1e3 / max(1, result.requests_counted),
-        littles_law_ratio=littles_law.ratio(result, workload),
+        littles_law_ratio=littles_law_ratio(result, workload),
         mean_late_ms=judged.mean_late_ms(),
         stalled_share=stalls.stalled_share(result),
         steal_share=result.steal_share,
@@ -143,7 +146,7 @@ def check(result: LoadResult, workload: Workload) -> SelfCheck:
         if result.steal_share > MAX_STEAL:
             text = f"{stolen(result)}: what was measured in it is their time"
             reasons.append(Reason(code="host.steal", text=text))
-        reasons += littles_law.reasons(result, workload)
+        reasons += _law_reasons(found.littles_law_ratio)
     warnings = (
         *remarks.of_load(result, workload),
         *remarks.of_numbers(response, response_trend(result)),
@@ -270,3 +273,42 @@ def _record_reasons(result: LoadResult) -> list[Reason]:
         text += f" {result.clock_step_ms:+.1f} ms against monotonic time"
         reasons.append(Reason(code="host.clock_step", text=text))
     return reasons
+
+
+def littles_law_ratio(result: LoadResult, workload: Workload) -> float:
+    """Return throughput times (mean response time + think time) over the number of users.
+
+    Between the first and the last measured start all users are active, or in the counted parts of
+    their windows, so it must be 1. NaN where
+    users do not simply wait and think (open loops, pacing, users still joining or
+    with one request each).
+
+    Notes
+    -----
+    The product is the mean number of users at work, and it is taken as that: of every request, the
+    part of its time that lies between these two instants. Rate times mean time of what ended in
+    between would differ by what lies across the edges, by a tenth at ten requests a user.
+    Source: J. D. C. Little, Operations Research 9(3), 1961.
+    """
+    arrivals = workload.arrivals
+    begin_ns, end_ns = result.begin_ns, result.end_ns
+    if not isinstance(arrivals, ClosedLoop) or arrivals.pacing_s or end_ns <= begin_ns:
+        return float("nan")
+    if result.at_once or arrivals.stages or arrivals.ramp_s > arrivals.warmup_s:
+        return float("nan")
+    think_ns = round(arrivals.think_time_s * 1e9)
+    busy_ns, spans = 0, result.counted
+    for rows in result.chunks():
+        ended_ns = rows["done_ns"] + think_ns
+        busy_ns += int(
+            (time_before(ended_ns, spans) - time_before(rows["planned_ns"], spans)).sum()
+        )
+    return busy_ns / result.counted_ns / arrivals.users
+
+
+def _law_reasons(found: float) -> list[Reason]:
+    """Return that Little's law does not hold, if so."""
+    if not abs(found - 1) > MAX_OFF:
+        return []
+    text = f"Little's law is off: ratio {found:.2f}, and not 1"
+    return [Reason(code="generator.littles_law", side="client", text=text)]

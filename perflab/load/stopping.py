@@ -1,10 +1,9 @@
-"""When a load ends before its time: rules over what the workers report while it runs."""
+"""A load while it runs: what its workers report, and how a check ends it."""
 
 from __future__ import annotations
 
-import time
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,8 +12,6 @@ import numpy as np
 from perflab.load.columns import bin_ms, latency_counts, rows_since
 from perflab.load.failure_stop import is_failure
 from perflab.load.outcome import CENSORED_CODES, MEASURE
-from perflab.load.workload import Objective, StopRules
-from perflab.percentiles import needed_n
 
 
 class StopLoad(Exception):
@@ -64,60 +61,6 @@ def percentile_ms(counts: Mapping[int, int], percentile: float) -> float:
     raise AssertionError("the counts do not add up")
 
 
-class Watch:
-    """Applies stop rules to the progress of a load.
-
-    ``reason`` says which rule ended it, and ``missed`` which objective, if it was one.
-    """
-
-    def __init__(self, rules: StopRules, clock: Callable[[], float] = time.monotonic) -> None:
-        self.reason = ""
-        self.missed: tuple[str, ...] = ()
-        self._rules = rules
-        self._clock = clock
-        self._began = clock()
-        self._recent: deque[tuple[float, Counter[int]]] = deque()
-
-    def see(self, progress: Progress) -> bool:
-        """Take a progress report; return whether the load is to end now."""
-        if self.reason:
-            return False
-        self.reason = self._judge(progress)
-        return bool(self.reason)
-
-    def _judge(self, progress: Progress) -> str:
-        rules = self._rules
-        if rules.failures and progress.failed >= rules.failures:
-            return rules.failures_reached
-        watched = [each for each in rules.objectives if each.is_watched]
-        if not watched:
-            return ""
-        now = self._clock()
-        self._recent.append((now, progress.counts))
-        longest = max(objective.window_s for objective in watched)
-        while self._recent and self._recent[0][0] <= now - longest:
-            self._recent.popleft()
-        return next((text for item in watched if (text := self._missed(item, now))), "")
-
-    def _missed(self, objective: Objective, now: float) -> str:
-        if now - self._began < objective.window_s:
-            return ""
-        window: Counter[int] = Counter()
-        for at, counts in self._recent:
-            if at > now - objective.window_s:
-                window += counts
-        if window.total() < needed_n(objective.percentile):
-            return ""
-        found = percentile_ms(window, objective.percentile)
-        if found <= objective.below_ms:
-            return ""
-        self.missed = (objective.text,)
-        return (
-            f"p{objective.percentile:g} was {found:.4g} ms over the last {objective.window_s:g} s "
-            f"(the objective is {objective.below_ms:g} ms)"
-        )
-
-
 class Live:
     """Follows the rows of one worker."""
 
@@ -132,7 +75,7 @@ class Live:
         self._finished += len(rows)
         self._failed += int(is_failure(rows["error"]).sum())
         self._measured += int((rows["stage"] == MEASURE).sum())
-        # What ran into a time-out took at least so long: an objective that is missed by that is.
+        # What ran into a time-out took at least so long.
         known = good | np.isin(rows["error"], CENSORED_CODES)
         times = rows["done_ns"][known] - rows["planned_ns"][known]
         counts = Counter(latency_counts(times))

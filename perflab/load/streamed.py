@@ -1,8 +1,8 @@
-"""One streamed answer: when each of its chunks came, whether it is as expected, and its room.
+"""One streamed answer: when each of its chunks came, and whether it is as expected.
 
-A chunk is an event of the stream (:mod:`perflab.load.events`, :mod:`perflab.load.events`), not
-a chunk of HTTP's framing. Its instant is that of the read that completed it: an event cut over
-several reads has the instant of the last, and those that one read completed have the same one.
+A chunk is an event of the stream (:mod:`perflab.load.events`), not a chunk of HTTP's framing. Its
+instant is that of the read that completed it: an event cut over several reads has the instant of
+the last, and those that one read completed have the same one.
 """
 
 from __future__ import annotations
@@ -15,30 +15,13 @@ from typing import Literal
 from perflab.load.events import LONGEST_EVENT_BYTES, Events, JsonLines, ServerSentEvents, members_of
 from perflab.load.outcome import CODES
 
-KEPT_BYTES = 64 * 1024 * 1024
-NO_ROOM = (
-    f"a worker keeps {KEPT_BYTES >> 20} MiB of its users' answers at a time, and this body did not "
-    "fit: let go of answers that were read, ask with keep_body=False for those that nobody reads, "
-    "or send the load with more workers"
-)
-NO_ROOM_FOR_CHUNKS = (
-    f"a worker holds {KEPT_BYTES >> 20} MiB of streams under way at a time (12 bytes for each "
-    "chunk, and bodies that a script keeps), and this one did not fit: send the load with more "
-    "workers, or ask for shorter streams"
-)
-
 Format = Literal["sse", "ndjson"]
 FORMATS: dict[Format, Callable[[str], Events]] = {"sse": ServerSentEvents, "ndjson": JsonLines}
-BYTES_PER_CHUNK = 12
+# They take 12 bytes each until the answer is recorded.
+MOST_CHUNKS = 5_000_000
 SHORT, UNENDED = CODES["stream_short"], CODES["stream_unended"]
+TOO_MANY = f"a stream of more than {MOST_CHUNKS:,} chunks"
 TOO_LONG = f"an event of more than {LONGEST_EVENT_BYTES >> 20} MiB"
-
-
-class Room:
-    """The bytes that one worker may still hold."""
-
-    def __init__(self, size_bytes: int = KEPT_BYTES) -> None:
-        self.left_bytes = size_bytes
 
 
 @dataclass(frozen=True)
@@ -71,8 +54,6 @@ class Streamed:
     ----------
     asked : Streaming
         What is expected.
-    room : Room
-        What the worker's answers may take together: 12 bytes for each chunk under way.
 
     Attributes
     ----------
@@ -82,13 +63,11 @@ class Streamed:
         The error class of a stream that cannot be read on, and why.
     """
 
-    __slots__ = ("_asked", "_events", "_held", "_room", "at_ns", "refused", "sizes")
+    __slots__ = ("_asked", "_events", "at_ns", "refused", "sizes")
 
-    def __init__(self, asked: Streaming, room: Room) -> None:
+    def __init__(self, asked: Streaming) -> None:
         self._asked = asked
         self._events = FORMATS[asked.format](asked.end_marker)
-        self._room = room
-        self._held = 0
         self.at_ns, self.sizes = array("q"), array("i")
         self.refused: tuple[str, str] | None = None
 
@@ -96,15 +75,9 @@ class Streamed:
         """Take a piece of the body."""
         if self.refused is not None:
             return
-        found = self._events.feed(data)
-        if found:
-            needed = BYTES_PER_CHUNK * len(found)
-            if needed > self._room.left_bytes:
-                self.refused = ("stream_no_room", NO_ROOM_FOR_CHUNKS)
-                return
-            self._room.left_bytes -= needed
-            self._held += needed
-            self.sizes.extend(found)
+        self.sizes.extend(self._events.feed(data))
+        if len(self.sizes) > MOST_CHUNKS:
+            self.refused = ("stream_too_long", TOO_MANY)
         if self._events.too_long:
             self.refused = ("event_too_long", TOO_LONG)
 
@@ -113,12 +86,6 @@ class Streamed:
         at = self.at_ns
         for _ in range(len(self.sizes) - len(at)):
             at.append(at_ns)
-
-    def let_go(self) -> None:
-        """Give the room back; the chunks are recorded."""
-        self._room.left_bytes += self._held
-        self._held = 0
-        self.at_ns, self.sizes = array("q"), array("i")
 
     @property
     def is_ended(self) -> bool:

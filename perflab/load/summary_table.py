@@ -1,9 +1,7 @@
-"""The summary of a load for people: text of 80 columns, a CSV, and a notebook's cell."""
+"""The summary of a load for people: text of 80 columns, and a notebook's cell."""
 
 from __future__ import annotations
 
-import csv
-import io
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -13,21 +11,16 @@ from perflab.load.failure_causes import Cause, in_words
 from perflab.percentiles import OF_LOADS, needed_n
 
 WIDTH = 80
-BAR = 44
 LONGEST_NAME = 20
 MOST_CAUSES = 10
 COLUMNS = (*(f"p{share:g}" for share in OF_LOADS), "max")
 NEEDED = {f"p{share:g}": needed_n(share) for share in OF_LOADS}
 VALID, INVALID = "#2e7d32", "#c0392b"
-TIMES = (*(f"p{share:g}" for share in OF_LOADS), "max", "mean")
-# As Locust has it, so that sheets made for one read the other.
-ALL = "Aggregated"
 
 
 def table(shown: Mapping[str, Any]) -> str:
     """Return a summary (see ``report.summary``) as text."""
-    parts = [_counts(shown), _times(shown), _histogram(shown["response_time_histogram"])]
-    parts += [_names(shown["by_name"]), _verdict(shown)]
+    parts = [_counts(shown), _times(shown), _names(shown["by_name"]), _verdict(shown)]
     return "\n\n".join("\n".join(lines) for part in parts if (lines := list(part)))
 
 
@@ -90,17 +83,6 @@ def _times(shown: Mapping[str, Any]) -> Iterator[str]:
         if f"{key}_ms" in shown:
             cells = (_cell(shown, key, name) for name in COLUMNS)
             yield (f"{label:16}" + "".join(cells)).rstrip()
-
-
-def _histogram(bins: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    if not bins:
-        return
-    yield "response time, ms"
-    most = max(each["count"] for each in bins)
-    for each in bins:
-        # A bin that is not empty is seen.
-        bar = "#" * -(-each["count"] * BAR // most)
-        yield f"{_ms(each['from_ms']):>10} to {_ms(each['to_ms']):>9} |{bar} {each['count']}"
 
 
 def _names(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -175,43 +157,3 @@ class LoadSummary(dict[str, Any]):
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # noqa: ARG002
         # IPython's word for plain text; ``print`` and ``repr`` are those of any dict.
         printer.text(table(self))
-
-
-def csv_text(shown: Mapping[str, Any]) -> str:
-    """Return a summary (see ``report.summary``) as CSV.
-
-    Columns: name, requests, errors, successes_per_s, bytes_received, p50_ms to p99.9_ms, max_ms,
-    mean_ms (response times of successes; empty where the sample is too small, or where requests
-    that were cut off could move them), valid; at_least (what those are at least, in ms:
-    ``p99>=1000 mean>=13.7``), client_ms (how much may be the client's own time, where that is more
-    than a tenth: ``p50<=0.03``).
-    """
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    times = [f"{name}_ms" for name in TIMES]
-    head = ("name", "requests", "errors", "successes_per_s", "bytes_received", *times)
-    writer.writerow((*head, "valid", "at_least", "client_ms"))
-    for row in (*shown["by_name"], {**shown, "name": ALL}):
-        values = [row["response_time_ms"][name] for name in TIMES]
-        writer.writerow(
-            [
-                row["name"],
-                row["requests"],
-                row["errors"],
-                _number(row["throughput_rps"]),
-                row["bytes_received"],
-                *map(_number, values),
-                str(shown["valid"]).lower(),
-                _listed(row["response_time_at_least_ms"], ">="),
-                _listed(row["response_time_client_ms"], "<="),
-            ]
-        )
-    return out.getvalue()
-
-
-def _listed(values: Mapping[str, float], sign: str) -> str:
-    return " ".join(f"{name}{sign}{value:.6g}" for name, value in values.items())
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.6g}"

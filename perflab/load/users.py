@@ -30,19 +30,20 @@ import json
 import random
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
 from perflab.errors import ParameterError
 from perflab.load.answer import Answer, NotServed
 from perflab.load.exchange import Exchange, OwnConnection
-from perflab.load.life_cycle import Connections
 from perflab.load.message_record import MessageRecorder
 from perflab.load.outcome import ERRORS
-from perflab.load.payload import BytesBody, FileBody, Payload
 from perflab.load.prepared import Prepared
+from perflab.load.request import BytesBody, Payload
 from perflab.load.targets import Origin
-from perflab.load.websocket_call import Listener, WebSocket
-from perflab.load.workload import Request
+from perflab.load.workload import Connections, Request
+
+if TYPE_CHECKING:
+    from perflab.load.websocket import Listener, WebSocket
 
 Action = TypeVar("Action", bound=Callable[..., Awaitable[None]])
 WEIGHT = "_perflab_weight"
@@ -207,8 +208,8 @@ class User:
         return await self.request("GET", path, **options)
 
     async def post(self, path: str, body: Any = "", **options: Any) -> Answer:
-        """Send a POST; what is no text, bytes or file is sent as JSON; see :meth:`request`."""
-        if not isinstance(body, str | bytes | BytesBody | FileBody):
+        """Send a POST; what is no text or bytes is sent as JSON; see :meth:`request`."""
+        if not isinstance(body, str | bytes | BytesBody):
             body = json.dumps(body)
         return await self.request("POST", path, body=body, **options)
 
@@ -227,13 +228,13 @@ class User:
     ) -> Answer:
         """Send a request and record it under ``name`` (default: method and path).
 
-        ``body`` is text, bytes, or a file; make its ``FileBody.of(path)`` once, in ``on_start``.
-        ``judged`` are further fields of :class:`~perflab.load.workload.Request` that say what is
-        expected of a body, or recorded of its coming: ``expect_bytes``, ``expect_crc32``,
-        ``expect_sha256``, ``progress_points``, ``stream``, ``min_chunks``, ``end_marker``.
+        ``body`` is text or bytes. ``judged`` are further fields of
+        :class:`~perflab.load.workload.Request` that say what is expected of a body, or recorded of
+        its coming: ``expect_bytes``, ``expect_crc32``, ``progress_points``, ``stream``,
+        ``min_chunks``, ``end_marker``.
 
-        A worker's users share the room for the bodies that they keep, 64 MiB; with
-        ``keep_body=False`` the answer has none, however long it is.
+        A body that is kept may have 64 MiB; with ``keep_body=False`` the answer has none, however
+        long it is.
         """
         words = {
             "method": method, "path": path, "headers": {**self.headers, **(headers or {})},
@@ -267,8 +268,8 @@ class User:
             self._connection = own
         elif own is not None:
             own.close()
-        head, kept = exchange.answer or (b"", None)
-        return Answer(exchange.status, ERRORS[exchange.error], head, kept)
+        head, content = exchange.answer or (b"", b"")
+        return Answer(exchange.status, ERRORS[exchange.error], head, content)
 
     async def websocket(
         self,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ssl
+from dataclasses import dataclass
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
@@ -16,33 +18,63 @@ from perflab.load.arrivals import (
     UserStage,
 )
 from perflab.load.frozen import FrozenModel
-from perflab.load.life_cycle import Connections
-from perflab.load.request import Request
-from perflab.load.stop_rules import Objective, StopRules
-from perflab.load.trust import Certificate, Trust
+from perflab.load.objectives import Objective
+from perflab.load.request import Connections, Request, Reuse
 from perflab.load.windows import Windows
 
 ClientName = Literal["lean", "aiohttp", "httpx", "http2"]
 # A description is one thing to whoever makes it, whatever module its parts are in.
 __all__ = [
-    "Arrivals", "Burst", "ClientName", "ClosedLoop", "Objective", "OpenLoop", "Request", "Scripted",
-    "Stage", "StopRules", "UserStage", "Workload",
+    "Arrivals", "Burst", "ClientName", "ClosedLoop", "Connections", "Objective", "OpenLoop",
+    "Request", "Reuse", "Scripted", "Stage", "StopRules", "Trust", "UserStage", "Workload",
 ]  # fmt: skip
 
 
-class Workload(FrozenModel):
-    """A request, its arrivals, and the life cycle of connections.
+class StopRules(FrozenModel):
+    """When a load ends before its time; 0 means never. Data is always kept.
 
-    ``connections`` is that life cycle, or a word for it (``keep_alive``, ``per_request``), or a
-    whole number for a cap; see :class:`~perflab.load.life_cycle.Connections`. The other clients
-    have not all of it: what a client lacks is refused here.
+    ``failures`` ends it at so many failures, of all workers and stages together, and makes them an
+    answer of the study: until the number is reached they do not refuse the load, whatever their
+    share. Nothing is started any more; what is under way goes on to its end or its time-out, and
+    what waits for a connection is given up (``unsent``). What ended after the failure that
+    completed the number is recorded as stage ``after_stop`` and in no time or throughput.
+    """
+
+    failures: int = Field(default=0, ge=0)
+
+    @property
+    def failures_reached(self) -> str:
+        """Return the words for an end by ``failures``."""
+        return f"{self.failures} requests failed"
+
+
+@dataclass(frozen=True)
+class Trust:
+    """Whom TLS trusts; ``ca_file``: this bundle."""
+
+    verify: bool = True
+    ca_file: str = ""
+
+    def context(self) -> ssl.SSLContext:
+        """Return a new TLS context."""
+        context = ssl.create_default_context(cafile=self.ca_file or None)
+        if not self.verify:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        return context
+
+
+class Workload(FrozenModel):
+    """A request, its arrivals, and its connections.
+
+    ``connections`` may be a word (``keep_alive``, ``per_request``), or a whole number for a cap;
+    see :class:`~perflab.load.request.Connections`. What a client lacks is refused here.
 
     ``may_time_out`` says that time-outs are answers of the study, as of a server that is to be
     shown to fail: a load in which requests, or all of them, time out is then valid. They count as
     failures like any other, and times that they could move are bounds.
 
-    ``certificate`` is what the client shows of itself over TLS. With ``cookies`` every user keeps
-    those that servers set, by their domain, path and time; without, none is kept.
+    ``objectives`` are judged when the load is over. No cookie is kept.
     """
 
     request: Request
@@ -52,19 +84,12 @@ class Workload(FrozenModel):
     may_time_out: bool = False
     client: ClientName = "lean"
     stop: StopRules = StopRules()
+    objectives: tuple[Objective, ...] = ()
     verify_tls: bool = True
     ca_file: str = ""
-    certificate: Certificate | None = None
-    cookies: bool = False
 
     @model_validator(mode="after")
     def _is_in_reach_of_its_client(self) -> Self:
-        life = self.connections
-        if self.client != "lean" and (life.requests > 1 or life.churn_per_s or life.churn_share):
-            raise ValueError(
-                f"the {self.client} client closes no connection after a number of requests and "
-                "has no churn; the lean one does (client='lean')"
-            )
         if self.client != "lean" and self.request.progress_points:
             raise ValueError(
                 f"the {self.client} client records no progress_points; the lean one does "
@@ -75,27 +100,9 @@ class Workload(FrozenModel):
                 f"the {self.client} client records no chunks of a stream; the lean one does "
                 "(client='lean')"
             )
-        if self.client in ("httpx", "http2") and life.idle_s:
-            raise ValueError(
-                f"the {self.client} client closes an idle connection only when it sends the next "
-                "request; aiohttp and the lean client close it in time"
-            )
-        if self.client == "http2" and life.requests:
+        if self.client == "http2" and self.connections.closing:
             raise ValueError(
                 "over HTTP/2 requests share connections, which are not closed after each of them"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _has_users_for_its_cookies(self) -> Self:
-        if self.cookies and self.client != "lean":
-            raise ValueError(
-                f"the {self.client} client keeps no cookies; the lean one does (client='lean')"
-            )
-        if self.cookies and not isinstance(self.arrivals, ClosedLoop | Scripted):
-            raise ValueError(
-                "cookies are kept by users: give users, user stages or a script; a cookie that "
-                "every request has is a header"
             )
         return self
 
@@ -107,8 +114,8 @@ class Workload(FrozenModel):
 
     @property
     def trust(self) -> Trust:
-        """Return whom TLS trusts, and what it shows of itself."""
-        return Trust(self.verify_tls, self.ca_file, self.certificate)
+        """Return whom TLS trusts."""
+        return Trust(self.verify_tls, self.ca_file)
 
     @property
     def windows(self) -> Windows | None:

@@ -75,9 +75,3 @@ class Parts:
     def texts(self, name: str) -> list[str]:
         """Return the words of a name."""
         return [part.text for part in self.named(name)]
-
-
-def agreeing(found: Interval, stated: Interval, what: str) -> Result:
-    """Compare what follows from rows with what is stated."""
-    word = Word.CONSISTENT if found.meets(stated) else Word.INCONSISTENT
-    return Result(word, f"{what} {found}; stated {stated}")

@@ -27,9 +27,9 @@ import pandas as pd
 
 from perflab.errors import ParameterError, RecordingError
 from perflab.parameters import did_you_mean
+from perflab.published.answered_rows import row_key
 from perflab.published.intervals import UNITS, exactly, printed
 from perflab.published.parts import Part, Parts, Result, Word
-from perflab.published.row import row_key
 from perflab.published.rules import RULES
 from perflab.recordings import published, studies
 from perflab.recordings.published_results import shared_rows

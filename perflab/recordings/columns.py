@@ -14,6 +14,17 @@ import pyarrow as pa
 from perflab.errors import RecordingError
 
 PHASE_COLUMN = re.compile(r"phase_(.+)_ms")
+# What the kernel counts of TCP during a trial, in words.
+TCP_COUNTERS = {
+    "tcp_listen_overflows": "overflows of a listen backlog",
+    "tcp_listen_drops": "connections dropped by a listening socket",
+    "tcp_syn_retransmits": "SYNs sent again",
+    "tcp_timeouts": "retransmission time-outs",
+    "tcp_retransmits": "segments sent again",
+    "tcp_resets_sent": "resets sent",
+    "tcp_resets": "connections reset",
+    "tcp_failed_connects": "failed connects",
+}
 
 REQUESTS = pa.schema(
     [

@@ -37,7 +37,13 @@ def published(study: str) -> pd.DataFrame:
     RecordingError
         There is no study of that name.
     """
-    return _read(_path(study))
+    return _read(*_version(study)).copy()
+
+
+def _version(study: str) -> tuple[Path, int]:
+    """Return a study's file and when it was written: it is read once."""
+    path = _path(study)
+    return path, path.stat().st_mtime_ns
 
 
 def _path(study: str) -> Path:
@@ -53,7 +59,8 @@ def _path(study: str) -> Path:
     return known[study]
 
 
-def _read(path: Path) -> pd.DataFrame:
+@cache
+def _read(path: Path, _: int) -> pd.DataFrame:
     table = pd.read_csv(path, keep_default_na=False, dtype="str")
     try:
         table["value"] = table["value"].astype(float)
@@ -70,7 +77,7 @@ def published_value(study: str, place: str, scenario: str, measure: str) -> floa
     RecordingError
         There is no such study, or no such row in it; the message names the nearest.
     """
-    rows = _rows(_path(study))
+    rows = _rows(*_version(study))
     wanted = (place, scenario, measure)
     if wanted not in rows:
         nearest = did_you_mean(_named(wanted), map(_named, rows))
@@ -79,11 +86,11 @@ def published_value(study: str, place: str, scenario: str, measure: str) -> floa
 
 
 @cache
-def _rows(path: Path) -> dict[tuple[str, str, str], float]:
-    """Return a study's numbers by place, scenario and measure; its file is read once."""
-    table = _read(path)
+def _rows(path: Path, written: int) -> dict[tuple[str, str, str], float]:
+    """Return a study's numbers by place, scenario and measure."""
+    table = _read(path, written)
     keys = zip(table["place"], table["scenario"], table["measure"], strict=True)
-    return dict(zip(keys, table["value"].astype(float), strict=True))
+    return dict(zip(keys, table["value"], strict=True))
 
 
 def _named(row: tuple[str, str, str]) -> str:

@@ -41,17 +41,16 @@ class PlannedLook(BaseModel):
 class UntilDecided(BaseModel):
     """Blocks are added until every contrast is decided: from ``least_blocks`` to ``most_blocks``.
 
-    ``plan`` are the looks that may be taken, fixed before the first block. Recordings from before
-    there were plans have none: such runs were looked at after every block from the least on, at one
-    level. ``looks`` are those taken so far; ``ended`` says by what the run ended: everything was
-    decided, or it had the most blocks it may have. Empty: it goes on, or was broken off.
+    ``plan`` are the looks that may be taken, fixed before the first block. ``looks`` are those
+    taken so far; ``ended`` says by what the run ended: everything was decided, or it had the most
+    blocks it may have. Empty: it goes on, or was broken off.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     least_blocks: int = Field(ge=1, le=MOST_AT_MOST)
     most_blocks: int = Field(ge=FEWEST_AT_MOST, le=MOST_AT_MOST)
-    plan: tuple[PlannedLook, ...] = Field(default=(), max_length=MOST_AT_MOST)
+    plan: tuple[PlannedLook, ...] = Field(min_length=1, max_length=MOST_AT_MOST)
     looks: tuple[Look, ...] = Field(default=(), max_length=MOST_AT_MOST)
     ended: Ending = ""
 
@@ -64,8 +63,6 @@ class UntilDecided(BaseModel):
     @model_validator(mode="after")
     def _plan_leads_from_least_to_most(self) -> UntilDecided:
         blocks = [look.blocks for look in self.plan]
-        if not blocks:
-            return self
         ends = (blocks[0], blocks[-1])
         if ends != (self.least_blocks, self.most_blocks) or blocks != sorted(set(blocks)):
             raise ValueError(
@@ -78,8 +75,6 @@ class UntilDecided(BaseModel):
 
     def is_due(self, blocks: int) -> bool:
         """Say whether a run is to be looked at once it has so many blocks."""
-        if not self.plan:
-            return blocks >= self.least_blocks
         return any(look.blocks == blocks for look in self.plan)
 
     def next_look(self, blocks: int) -> int:
@@ -87,8 +82,6 @@ class UntilDecided(BaseModel):
 
         At most ``most_blocks``, also where it has these already.
         """
-        if not self.plan:
-            return min(max(blocks + 1, self.least_blocks), self.most_blocks)
         ahead = (look.blocks for look in self.plan if look.blocks > blocks)
         return next(ahead, self.most_blocks)
 

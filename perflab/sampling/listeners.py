@@ -9,8 +9,14 @@ from __future__ import annotations
 
 import socket
 import struct
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+
+import pandas as pd
+
+from perflab.sampling.repeated import Repeated
+from perflab.sampling.sampler import INTERVAL_S
 
 # linux/netlink.h, linux/sock_diag.h, linux/inet_diag.h; TCP_LISTEN of net/tcp_states.h.
 NETLINK_SOCK_DIAG, SOCK_DIAG_BY_FAMILY = 4, 20
@@ -94,3 +100,41 @@ def _drops(attributes: bytes) -> int:
             return found
         attributes = attributes[(max(length, _ATTRIBUTE.size) + 3) & ~3 :]
     return 0
+
+
+class QueueSampler:
+    """Samples the services' accept queues in a thread of its own between ``start`` and ``stop``.
+
+    Instants are CLOCK_MONOTONIC, the clock of the requests, taken right before each reading.
+
+    Parameters
+    ----------
+    ports : mapping
+        Service name to the port that it listens on.
+    """
+
+    def __init__(self, ports: Mapping[str, int]) -> None:
+        self._services = {port: name for name, port in ports.items()}
+        self._listeners = Listeners()
+        self._rows: list[tuple[int, str, int, int, int]] = []
+        repeated = Repeated(self._sample, INTERVAL_S, at_end=True)
+        self.start, self._stop = repeated.start, repeated.stop
+
+    def stop(self) -> None:
+        """Take the last sample."""
+        self._stop()
+        self._listeners.close()
+
+    def _sample(self) -> None:
+        now = time.monotonic_ns()
+        # Several sockets share a port where each worker listens for itself.
+        sums: dict[str, tuple[int, int, int]] = {}
+        for each in self._listeners.read():
+            if name := self._services.get(each.port):
+                waiting, backlog, drops = sums.get(name, (0, 0, 0))
+                sums[name] = (waiting + each.waiting, backlog + each.backlog, drops + each.drops)
+        self._rows += [(now, name, *values) for name, values in sums.items()]
+
+    def table(self) -> pd.DataFrame:
+        """Return t_ns, service, waiting and backlog (then), and drops (cumulative)."""
+        return pd.DataFrame(self._rows, columns=["t_ns", "service", "waiting", "backlog", "drops"])

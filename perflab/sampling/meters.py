@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from perflab.host.control_groups import folder_of, groups_of, unified_folder
-
 TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+GROUPS = Path("/sys/fs/cgroup")
+# Controllers of control groups of version 1 that may be mounted with another.
+MOUNTS = {"cpuacct": ("cpuacct", "cpu,cpuacct")}
 
 
 @dataclass(frozen=True)
@@ -118,6 +120,37 @@ def _memory(pid: int) -> tuple[int, int]:
         fields = file.read().split()
     resident, common = int(fields[1]) * PAGE_BYTES, int(fields[2]) * PAGE_BYTES
     return resident - common, common
+
+
+def groups_of(pid: int | str) -> Mapping[str, str]:
+    """Return the control groups of a process: controller to path ('' is version 2).
+
+    Source: the kernel's Documentation/admin-guide/cgroup-v1/memory.rst and cgroup-v2.rst.
+
+    Raises
+    ------
+    OSError
+        The process is gone.
+    """
+    groups: dict[str, str] = {}
+    for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines():
+        _, controllers, path = line.split(":", 2)
+        for controller in controllers.split(","):
+            groups[controller] = path
+    return groups
+
+
+def folder_of(groups: Mapping[str, str], controller: str) -> Path | None:
+    """Return a group's folder under a controller of version 1; None where it has no hierarchy."""
+    if controller not in groups:
+        return None
+    mounted = [each for each in MOUNTS.get(controller, ()) if (GROUPS / each).is_dir()]
+    return GROUPS / (mounted or [controller])[0] / groups[controller].lstrip("/")
+
+
+def unified_folder(groups: Mapping[str, str]) -> Path:
+    """Return a group's folder of version 2."""
+    return GROUPS / groups.get("", "/").lstrip("/")
 
 
 class CgroupMeter:

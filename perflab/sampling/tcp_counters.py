@@ -65,8 +65,3 @@ def sockets_in_time_wait(net: Path = NET) -> int:
     """Return the sockets of this network in TIME_WAIT; 0 where the kernel does not tell."""
     words = read(f"{net}/sockstat").split()
     return int(words[words.index("tw") + 1]) if "tw" in words else 0
-
-
-def host_switches(stat: str = "/proc/stat") -> int:
-    """Return the context switches of all cores since the machine began."""
-    return int(read(stat).partition("\nctxt ")[2].split("\n", 1)[0] or 0)

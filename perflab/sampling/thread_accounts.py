@@ -1,31 +1,33 @@
-"""Two counts that the kernel keeps of each thread, added up over all that a service ever had."""
+"""The scheduler's account of every service: time its threads ran, and waited for a core.
+
+The kernel keeps both for each thread in ``/proc/<pid>/task/<tid>/schedstat``: nanoseconds on a
+core, and ready to run without one (Linux, Documentation/scheduler/sched-stats.rst). Both are sums
+over threads: four that wait for one core together wait four seconds a second.
+"""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 import pandas as pd
 
 from perflab.sampling.meters import Meter, ProcessTable
 from perflab.sampling.repeated import Repeated
+from perflab.sampling.tcp_counters import read
 
+# A look opens a file for every thread, of which a stack has hundreds: 2% of a core at this rate.
+INTERVAL_S = 0.25
+COLUMNS = ["t_ns", "service", "run_ns", "delay_ns"]
 Thread = tuple[int, int]
 Account = tuple[int, int]
-# What a thread's folder in /proc tells of it; None where the kernel does not.
-ReadThread = Callable[[str], Account | None]
 
 
-def accounts_of_threads(pids: Iterable[int], read: ReadThread) -> dict[Thread, Account]:
-    """Return the account of every thread that is alive, by process and thread.
+def accounts_of(pids: Iterable[int]) -> dict[Thread, Account]:
+    """Return (run ns, delay ns) of every thread that is alive, by process and thread.
 
-    Parameters
-    ----------
-    pids : iterable of int
-        Processes; those that are gone are left out.
-    read : callable
-        Returns the account of ``/proc/<pid>/task/<tid>``; None where there is none.
+    Empty where the kernel keeps no such account.
     """
     found = {}
     for pid in pids:
@@ -34,14 +36,24 @@ def accounts_of_threads(pids: Iterable[int], read: ReadThread) -> dict[Thread, A
         except OSError:
             continue
         for thread in threads:
-            account = read(f"/proc/{pid}/task/{thread}")
+            account = account_of(f"/proc/{pid}/task/{thread}")
             if account is not None:
                 found[pid, int(thread)] = account
     return found
 
 
+def account_of(thread: str) -> Account | None:
+    """Return the account in a thread's folder; None where there is none."""
+    words = read(f"{thread}/schedstat").split()
+    if len(words) != 3:
+        return None
+    run_ns, delay_ns, turns = map(int, words)
+    # Without CONFIG_SCHED_INFO the file is there, and holds zeros.
+    return (run_ns, delay_ns) if turns or run_ns else None
+
+
 class ServiceAccount:
-    """What the threads of one service have run and waited, or how often they switched, cumulative.
+    """What the threads of one service have run and waited, cumulative.
 
     A thread that has ended keeps what was read of it last: the rest of it is in no file.
     """
@@ -76,39 +88,23 @@ class AccountSampler:
     ----------
     meters : mapping
         Service name to its meter, which knows the service's processes.
-    read : callable
-        What is read of each thread.
-    interval_s : float
-        Seconds between two looks.
-    columns : mapping
-        Names and kinds of the table's columns: instant, service, and the two counts.
     """
 
-    def __init__(
-        self,
-        meters: Mapping[str, Meter],
-        read: ReadThread,
-        interval_s: float,
-        columns: Mapping[str, str],
-    ) -> None:
+    def __init__(self, meters: Mapping[str, Meter]) -> None:
         self._meters = meters
-        self._read = read
-        self._columns = columns
         self._accounts = {name: ServiceAccount() for name in meters}
         self._rows: list[tuple[int, str, int, int]] = []
-        repeated = Repeated(self._sample, interval_s, at_end=True)
+        repeated = Repeated(self._sample, INTERVAL_S, at_end=True)
         self.start, self.stop = repeated.start, repeated.stop
 
     def _sample(self) -> None:
         table = ProcessTable()
         for name, meter in self._meters.items():
             now = time.monotonic_ns()
-            alive = accounts_of_threads(meter.members(table), self._read)
+            alive = accounts_of(meter.members(table))
             if alive:
                 self._rows.append((now, name, *self._accounts[name].add(alive)))
 
     def table(self) -> pd.DataFrame:
-        """Return a row per look at each service: t_ns, service, and both counts, cumulative."""
-        frame = pd.DataFrame(self._rows, columns=list(self._columns))
-        numbers = {name: kind for name, kind in self._columns.items() if kind != "string"}
-        return frame.astype(numbers)
+        """Return a row per look at each service, with the columns of ``COLUMNS``, cumulative."""
+        return pd.DataFrame(self._rows, columns=COLUMNS)

@@ -5,7 +5,6 @@ It goes straight to the server, never through the link, so that it is not part o
 
 from __future__ import annotations
 
-import contextlib
 import re
 import time
 from collections.abc import Mapping
@@ -19,6 +18,8 @@ from perflab.stacks.backend import HOST
 from perflab.stacks.spec import ServiceSpec, Value, is_same
 
 RELOADED_WITHIN_S = 5.0
+# What takes longer is ended by the server.
+STATEMENT_TIMEOUT_MS = 60_000
 # PostgreSQL's units of size, and how it writes them: a number of pages has the unit "8kB".
 BYTES = {"B": 1, "kB": 1024, "MB": 1024**2, "GB": 1024**3, "TB": 1024**4}
 _SIZE = re.compile(r"(\d*)(B|kB|MB|GB|TB)")
@@ -42,6 +43,7 @@ class Database:
             "user": "perflab",
             "password": secret,
             "connect_timeout": 5,
+            "options": f"-c statement_timeout={STATEMENT_TIMEOUT_MS}",
             "application_name": "perflab-lab",
         }
         self._connection: Any = None
@@ -52,7 +54,7 @@ class Database:
         Raises
         ------
         ServiceFailed
-            The server does not answer.
+            The server does not answer, or not in time.
         StackError
             It refuses the statement; the message says why.
         """
@@ -74,12 +76,6 @@ class Database:
         if self._connection is not None:
             connection, self._connection = self._connection, None
             connection.close()
-
-    def cancel(self) -> None:
-        """End the statement that another thread runs on this connection, if any."""
-        if self._connection is not None:
-            with contextlib.suppress(psycopg2.Error):
-                self._connection.cancel()
 
     def waits(self) -> list[tuple[str, str, str, int]]:
         """Return state, wait event type, wait event and number of the client backends."""

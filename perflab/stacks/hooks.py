@@ -1,70 +1,95 @@
-"""Hooks of a stack: what the lab asks of a node to seed it, to reset it, and to count.
+"""What the lab asks of a stack besides its load: to be filled, to forget, and to count.
 
-A hook is one of three kinds, told apart by ``kind``: statements on a PostgreSQL node, an HTTP call,
-or a command that runs in the service. :mod:`perflab.stacks.hook_calls` carries them out.
+Services are filled by commands that run in them, and forget by a POST that they name themselves. A
+PostgreSQL server is emptied and counted by statements on the lab's own line to it.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import contextlib
+import time
+from collections.abc import Iterator, Sequence
 
-from pydantic import BaseModel, ConfigDict, Field
+from perflab.errors import HookFailed, ServiceFailed, StackError
+from perflab.stacks.asking import exchange
+from perflab.stacks.backend import Instance
+from perflab.stacks.database import Database
+from perflab.stacks.launching import CAUSE_SEEN_WITHIN_S, refuse_dead
+from perflab.stacks.patience import Interrupted, go_on
+from perflab.stacks.plan import Seed
 
-Purpose = Literal["seed", "reset", "count"]
-
-
-class _Hook(BaseModel):
-    """What every hook has: the node that it is for, and how long it may take."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    node: str
-    timeout_s: float = Field(60.0, gt=0, le=3600)
-
-
-class SqlHook(_Hook):
-    """Statements on a PostgreSQL node, each on its own; a count is what the last one selects."""
-
-    kind: Literal["sql"] = "sql"
-    statements: tuple[str, ...] = Field(min_length=1)
-
-    def __str__(self) -> str:
-        return f"SQL '{'; '.join(self.statements)}'"
+BUSY = 409
+ASK_AGAIN_S = 0.1
+SHOWN_CHARACTERS = 500
+# A user who vanished is found out by the service only when its keep-alive has gone unanswered.
+RESET_WITHIN_S = 45.0
 
 
-class HttpHook(_Hook):
-    """An HTTP call to a node.
+def fill(seed: Seed, instance: Instance, interrupted: Interrupted) -> None:
+    """Run the command that fills a service.
 
-    A service that answers 409 is busy with what the last trial left, and is asked again until the
-    time is up.
-
-    Attributes
-    ----------
-    number : str, optional
-        Where in the JSON answer the count is, as a JSON Pointer (RFC 6901): ``/stored/rows``; the
-        empty pointer means that the answer itself is the number.
+    Raises
+    ------
+    HookFailed
+        It failed, or took too long; the message holds what it printed.
+    ServiceFailed
+        The service has died.
+    RunInterrupted
+        The user wants to end.
     """
-
-    kind: Literal["http"] = "http"
-    method: Literal["GET", "POST"] = "POST"
-    path: str = Field(pattern="^/")
-    number: str | None = Field(None, pattern="^(/.*)?$")
-
-    def __str__(self) -> str:
-        return f"{self.method} {self.path}"
+    with _named(f"seed of node '{seed.node}'", instance):
+        instance.run(seed.command, seed.timeout_s, interrupted)
 
 
-class CommandHook(_Hook):
-    """A command that runs in the service; a count is the one number that it prints.
+def forget(node: str, instance: Instance, interrupted: Interrupted) -> None:
+    """Let a service forget what the last trial left, by the POST that it names, if any.
 
-    Its words may hold the placeholders of service.toml, such as ``{python}`` and ``{data}``.
+    A service that answers 409 is busy with that, and is asked again until the time is up. Raises
+    as :func:`fill` does.
     """
+    reset = instance.launch.spec.reset
+    if reset is None:
+        return
+    what = f"reset of node '{node}' (POST {reset.http})"
+    deadline = time.monotonic() + RESET_WITHIN_S
+    with _named(what, instance):
+        while not _has_forgotten(instance, reset.http, deadline):
+            go_on(interrupted, f"during the {what}")
+            time.sleep(ASK_AGAIN_S)
 
-    kind: Literal["command"] = "command"
-    command: tuple[str, ...] = Field(min_length=1)
 
-    def __str__(self) -> str:
-        return f"command '{' '.join(self.command)}'"
+def _has_forgotten(instance: Instance, path: str, deadline: float) -> bool:
+    left_s = deadline - time.monotonic()
+    patience_s = max(ASK_AGAIN_S, left_s)
+    status, text = exchange(instance.launch.control_port, "POST", path, None, patience_s)
+    if 200 <= status < 300:
+        return True
+    if status == BUSY and left_s > 0:
+        return False
+    raise StackError(f"answered {status}: '{text.strip()[:SHOWN_CHARACTERS]}'")
 
 
-Hook = Annotated[SqlHook | HttpHook | CommandHook, Field(discriminator="kind")]
+def empty(statements: Sequence[str], database: Database, instance: Instance) -> None:
+    """Carry out the statements that empty a database; raises as :func:`fill` does."""
+    with _named(f"reset of the database ({'; '.join(statements)})", instance):
+        for statement in statements:
+            database.rows(statement)
+
+
+def counted(query: str, database: Database, instance: Instance) -> int:
+    """Return the number that a query selects; raises as :func:`fill` does."""
+    with _named(f"count of the database ({query})", instance):
+        return int(database.rows(query)[0][0])
+
+
+@contextlib.contextmanager
+def _named(what: str, instance: Instance) -> Iterator[None]:
+    """Say of a failure what was asked, unless the cause is that the service has ended."""
+    try:
+        yield
+    except StackError as error:
+        # Its end may be seen a little later.
+        time.sleep(CAUSE_SEEN_WITHIN_S)
+        refuse_dead({instance.launch.labels.service: instance})
+        why = error.reason if isinstance(error, ServiceFailed) else str(error)
+        raise HookFailed(f"{what}: {why}") from None

@@ -37,7 +37,6 @@ class Labels:
     service: str
     kind: str
     port: int = 0
-    log: str = ""
     scope: str = field(default_factory=lambda: str(lock_path()))
 
     def as_docker(self) -> dict[str, str]:

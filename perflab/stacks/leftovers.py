@@ -1,4 +1,7 @@
-"""What a crash left behind, and what a user no longer wants: ended and removed."""
+"""The lab's services on this machine, and the end of those that a crash or a user left behind.
+
+They are found by label, among what runs as this user.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +9,88 @@ import contextlib
 import os
 import signal
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from perflab.errors import HostBusy
+import psutil
+
+from perflab.errors import BackendUnavailable, HostBusy
 from perflab.host.lock import UNSEEN, Holder, holder, measurement_lock
-from perflab.host.processes import alive
-from perflab.paths import open_dir, state_dir
-from perflab.stacks import kin, stack_folders
-from perflab.stacks.labels import check_name
-from perflab.stacks.process_instance import tail
-from perflab.stacks.surveying import Found as Found
-from perflab.stacks.surveying import docker_client as docker_client
-from perflab.stacks.surveying import survey
+from perflab.host.processes import alive, identity
+from perflab.paths import lock_path, open_dir, state_dir
+from perflab.stacks import stack_folders
+from perflab.stacks.labels import PROJECT, LabelProblem, Labels, check_name, read
+from perflab.stacks.service_processes import end, family, labelled, working_in
+
+
+@dataclass(frozen=True)
+class Found:
+    """One service of this user's that carries the lab's labels.
+
+    ``identity`` is the id of a container or process; ``began`` tells a process from a later one of
+    the same id (:func:`perflab.host.processes.identity`).
+    """
+
+    stack: str
+    service: str
+    kind: str
+    backend: str
+    identity: str
+    port: int
+    state: str
+    scope: str
+    began: str = ""
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether it is under the host lock in force; runs under others clean up for themselves."""
+        return self.scope == str(lock_path())
+
+
+def survey() -> list[Found]:
+    """Look for the lab's services in both backends, whatever lock they are under."""
+    client = docker_client()
+    return [*processes(), *(containers(client) if client else [])]
+
+
+def docker_client() -> Any | None:
+    """Return a Docker client when an engine answers, else None."""
+    from perflab.stacks.docker_backend import connect
+
+    try:
+        return connect()
+    except BackendUnavailable:
+        return None
+
+
+def processes() -> list[Found]:
+    """Look for services that run as processes; children of a service are part of it."""
+    ours = labelled()
+    found = []
+    for pid, labels in ours.items():
+        with contextlib.suppress(psutil.Error):
+            process = psutil.Process(pid)
+            began = identity(pid)
+            if process.ppid() not in ours and began:
+                found.append(_found(labels, "process", str(pid), process.status(), began))
+    return found
+
+
+def containers(client: Any) -> list[Found]:
+    """Look for services that run as containers of this user, dead ones too."""
+    own = [f"perflab.project={PROJECT}", f"perflab.uid={os.getuid()}"]
+    found = []
+    for container in client.containers.list(all=True, ignore_removed=True, filters={"label": own}):
+        with contextlib.suppress(LabelProblem):
+            labels = read(container.labels, "docker")
+            found.append(_found(labels, "docker", container.id, container.status))
+    return found
+
+
+def _found(labels: Labels, backend: str, known: str, state: str, began: str = "") -> Found:
+    stack, service, kind = labels.stack, labels.service, labels.kind
+    return Found(stack, service, kind, backend, known, labels.port, state, labels.scope, began)
 
 
 def everything() -> list[Found]:
@@ -45,7 +117,11 @@ def _end_processes(found: Iterable[Found]) -> None:
     # SIGINT is PostgreSQL's fast shutdown and ends every other service of the lab too. All at
     # once: what waits for another's end must not cost its time again.
     pids = [pid for item in found if (pid := alive(item.began)) is not None]
-    kin.end((each for pid in pids for each in kin.family(pid)), signal.SIGINT, timeout_s=5.0)
+    end(
+        (each for pid in pids for each in family(pid)),
+        signal.SIGINT,
+        timeout_s=5.0,
+    )
 
 
 def _remove_container(client: Any, identity: str) -> None:
@@ -59,7 +135,7 @@ def _remove_folders(stack: str) -> None:
     """Remove a stack's logs and data, and first whatever still works in them."""
     check_name(stack, "the stack's name")
     for folder in (state_dir() / "stacks" / stack, open_dir() / "data" / stack):
-        kin.end(kin.working_in(folder), signal.SIGINT, timeout_s=1.0)
+        end(working_in(folder), signal.SIGINT, timeout_s=1.0)
     stack_folders.remove_stack(stack)
 
 
@@ -116,15 +192,10 @@ def orphaned_folders() -> list[Path]:
     ]
 
 
-def remove_folder(folder: Path) -> None:
-    """Remove a stack's folders of logs and data."""
-    stack_folders.remove_stack(folder.name)
-
-
 def log_of(item: Found, lines: int) -> str:
     """Return the last log lines of a service that is up."""
     if item.backend == "process":
-        return tail(state_dir() / "stacks" / item.stack / f"{item.service}.log", lines)
+        return stack_folders.tail(stack_folders.log_path(item.stack, item.service), lines)
     client = docker_client()
     if client is None:
         return ""

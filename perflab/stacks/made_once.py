@@ -6,10 +6,8 @@ import contextlib
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-
-import psutil
 
 from perflab.host.processes import alive, identity
 
@@ -47,7 +45,7 @@ def _take_place(making: Path, target: Path) -> None:
 def drop_unused(root: Path) -> None:
     """Remove what nobody has used for 30 days, and what dead makers left half made."""
     for folder in root.iterdir():
-        if _is_forsaken(folder) or (_is_old(folder) and not _is_named(folder)):
+        if _is_forsaken(folder) or _is_old(folder):
             shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -60,14 +58,3 @@ def _is_old(folder: Path) -> bool:
     with contextlib.suppress(FileNotFoundError):
         return MAKING not in folder.name and time.time() - folder.stat().st_mtime > KEPT_UNUSED_S
     return False
-
-
-def _is_named(folder: Path) -> bool:
-    """Whether a process has it in its command or environment: a stack may be up for long."""
-    return any(str(folder) in words for words in _words_of_processes())
-
-
-def _words_of_processes() -> Iterator[str]:
-    for process in psutil.process_iter():
-        with contextlib.suppress(psutil.Error, OSError):
-            yield "\0".join([*process.cmdline(), *process.environ().values()])

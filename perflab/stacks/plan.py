@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from perflab.errors import StackError
-from perflab.host.placing import SERVICE_ROLES, ServiceRole
+from perflab.host.placing import ServiceRole
 from perflab.parameters import did_you_mean
-from perflab.stacks.hooks import Hook, HttpHook, Purpose, SqlHook
 from perflab.stacks.spec import ServiceSpec, Value, load_service
 
-# A user who vanished is found out by the service only when its keep-alive has gone unanswered.
-RESET_PATIENCE_S = 45.0
 # The kernel stops a service that has used up its time until the next period begins: its usual
 # periods would add pauses of up to 100 ms, which are the limit's and not the service's.
 # Shorter ones than this bring nothing: what was used is counted at ticks, of 4 ms in most kernels,
@@ -23,6 +20,11 @@ CPU_PERIOD_US = 10_000
 # The kernel takes no quota below 1 ms of a period.
 LEAST_CPUS, MOST_CPUS = 0.1, 64.0
 Cpus = Annotated[float, Field(ge=LEAST_CPUS, le=MOST_CPUS, allow_inf_nan=False)]
+RoundTripMs = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)]
+# No limit is a word: 0 could as well mean that nothing passes.
+BytesPerS = (
+    Annotated[float, Field(ge=1000, le=1_000_000_000, allow_inf_nan=False)] | Literal["unlimited"]
+)
 
 
 class Node(BaseModel):
@@ -33,11 +35,6 @@ class Node(BaseModel):
     cores: 0.2 is a fifth of one core (None: all of it; only Docker can limit it). Treatments share
     a service that they want alike, unless ``apart`` differs: then none meets what the other has
     left.
-
-    Raises
-    ------
-    StackError
-        The placement is none that services have.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -50,66 +47,87 @@ class Node(BaseModel):
     cpus: Cpus | None = None
     apart: str = ""
 
-    @field_validator("placement", mode="before")
-    @classmethod
-    def _is_a_role(cls, given: object) -> object:
-        if given not in SERVICE_ROLES:
-            raise StackError(
-                f"placement '{given}' is none of a service{did_you_mean(str(given), SERVICE_ROLES)}"
-                f"; placements: {', '.join(SERVICE_ROLES)}"
-            )
-        return given
+
+class Link(BaseModel):
+    """A delay and a bandwidth between a service and one that it needs; types of parameters, too.
+
+    Attributes
+    ----------
+    round_trip_ms : float
+        Delay of a round trip, half of it in each direction, 0 to 1,000 ms.
+    bytes_per_s, total_bytes_per_s : float or "unlimited"
+        Bytes per second of each connection, and of all connections together, which share them
+        equally; each direction has as much. 1,000 to 1,000,000,000.
+
+    Raises
+    ------
+    pydantic.ValidationError
+        A value is outside of its range.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    round_trip_ms: RoundTripMs = 0.0
+    bytes_per_s: BytesPerS = "unlimited"
+    total_bytes_per_s: BytesPerS = "unlimited"
+
+    def node(self, upstream: str, name: str = "link") -> Node:
+        """Return the node of a stack that passes connections on to ``upstream``.
+
+        Every limit can be changed between trials, and is recorded as the link reports it.
+        """
+        return Node(
+            name=name,
+            service="link",
+            placement="link",
+            needs={"upstream": upstream},
+            settings=self.model_dump(),
+        )
+
+
+class Seed(BaseModel):
+    """A command that fills a service after each start, with data that all trials need.
+
+    Its words may hold the placeholders of service.toml, such as ``{python}`` and ``{data}``.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    node: str
+    command: tuple[str, ...] = Field(min_length=1)
+    timeout_s: float = Field(60.0, gt=0, le=3600)
 
 
 class StackPlan(BaseModel):
-    """The nodes of one treatment, dependencies first, and its hooks.
+    """The nodes of one treatment, dependencies first, and what is asked of them besides the load.
 
-    ``seed`` is carried out once after every start, for data that all trials need; ``reset`` before
-    every trial; ``count`` is the services' own count of what the load should have left behind,
-    several are added up. Services that describe a reset of their own (``[reset]`` in service.toml)
-    need none here. ``database`` names the PostgreSQL node whose waits and flushes are watched.
+    ``database`` names the PostgreSQL node whose waits and flushes are watched; the statements
+    ``reset`` empty it before every trial, and the query ``count`` selects what the load should have
+    left behind. What services describe themselves (``[reset]`` in service.toml) is done as well.
 
     Raises
     ------
     StackError
-        A hook is for a node that is not there, or a count says nothing of where its number is.
+        A node is named that is not there, or statements are given without a database.
     """
 
     model_config = ConfigDict(frozen=True)
 
     nodes: tuple[Node, ...]
     database: str = ""
-    seed: tuple[Hook, ...] = ()
-    reset: tuple[Hook, ...] = ()
-    count: tuple[Hook, ...] = ()
+    seed: tuple[Seed, ...] = ()
+    reset: tuple[str, ...] = ()
+    count: str = ""
 
     @model_validator(mode="after")
     def _names_are_known(self) -> StackPlan:
-        for purpose, hook in self.hooks():
-            self.node(hook.node, f"{purpose} ({hook}): ")
+        for seed in self.seed:
+            self.node(seed.node, "seed: ")
         if self.database:
             self.node(self.database, "database: ")
-        for hook in self.count:
-            if isinstance(hook, HttpHook) and hook.number is None:
-                raise StackError(
-                    f"count ({hook}) of node '{hook.node}': say where in the answer the number is "
-                    "(number='/a/json/pointer')"
-                )
+        elif self.reset or self.count:
+            raise StackError("reset and count are statements of a database: say which node it is")
         return self
-
-    def hooks(self) -> Iterator[tuple[Purpose, Hook]]:
-        """Yield every hook that this plan names, with its purpose."""
-        yield from (("seed", hook) for hook in self.seed)
-        yield from (("reset", hook) for hook in self.reset)
-        yield from (("count", hook) for hook in self.count)
-
-    def resets(self) -> Iterator[Hook]:
-        """Yield what is to be done before a trial: the plan's own hooks, then the services'."""
-        yield from self.reset
-        for node in self.nodes:
-            own = load_service(node.service).reset
-            if own is not None:
-                yield HttpHook(node=node.name, path=own.http, timeout_s=RESET_PATIENCE_S)
 
     def node(self, name: str, where: str = "") -> Node:
         """Return a node by name."""
@@ -157,12 +175,12 @@ def settle(plans: Mapping[str, StackPlan]) -> Residency:
     Raises
     ------
     StackError
-        A node is not wired as its service needs it, or SQL is meant for one that speaks none.
+        A node is not wired as its service needs it, or the database is one that speaks no SQL.
     """
     residents: dict[tuple[object, ...], Resident] = {}
     serving: dict[str, dict[str, str]] = {}
     for treatment, plan in plans.items():
-        _check_sql(plan)
+        _check_database(plan)
         names: dict[str, str] = {}
         for node in plan.nodes:
             resident = _resident_for(node, names, residents)
@@ -195,14 +213,12 @@ def _resident_for(
     return residents[key]
 
 
-def _check_sql(plan: StackPlan) -> None:
-    for purpose, hook in plan.hooks():
-        service = plan.node(hook.node).service
-        if isinstance(hook, SqlHook) and not load_service(service).is_postgres:
-            raise StackError(
-                f"{purpose} ({hook}): node '{hook.node}' is a '{service}', which speaks no SQL; "
-                "take a PostgreSQL node, an HTTP call or a command"
-            )
+def _check_database(plan: StackPlan) -> None:
+    if not plan.database:
+        return
+    service = plan.node(plan.database).service
+    if not load_service(service).is_postgres:
+        raise StackError(f"database '{plan.database}' is a '{service}', which speaks no SQL")
 
 
 def _check_needs(spec: ServiceSpec, node: Node, started: Iterable[str]) -> None:

@@ -14,12 +14,7 @@ from pathlib import Path
 from perflab.errors import BackendUnavailable, ServiceFailed, StackError
 from perflab.host.own_folders import own_folder
 from perflab.paths import compiled_dir, environments_dir, state_dir
-from perflab.stacks import (
-    compiled,
-    environments,
-    log_keeper,
-    stack_folders,
-)
+from perflab.stacks import compiled, environments, stack_folders
 from perflab.stacks.backend import Launch, rendered
 from perflab.stacks.environments import Environment
 from perflab.stacks.identity import content_hash
@@ -108,8 +103,9 @@ class ProcessBackend:
 
     def start(self, launch: Launch) -> ProcessInstance:
         """Start the service's command in a session of its own, bound to its cores."""
-        folder = stack_folders.make_stack(launch.labels.stack)
-        data = stack_folders.make_data(launch.labels.stack, launch.labels.service)
+        stack, service = launch.labels.stack, launch.labels.service
+        folder = stack_folders.make_stack(stack)
+        data = stack_folders.make_data(stack, service)
         user = _unprivileged() if launch.spec.process.unprivileged else None
         # While nobody else can put anything into that folder.
         for name, content in launch.secrets().items():
@@ -119,7 +115,7 @@ class ProcessBackend:
             os.chown(data, user.pw_uid, user.pw_gid)
         values = self._placeholders(launch, data)
         environment = self._variables(launch, values)
-        with bound_to(launch.cores), log_keeper.open_log(launch.labels.log) as log:
+        with bound_to(launch.cores), stack_folders.log_path(stack, service).open("ab") as log:
             child = subprocess.Popen(
                 _command(launch, values, user),
                 stdin=subprocess.DEVNULL,
@@ -134,12 +130,7 @@ class ProcessBackend:
             )
         if user:
             stack_folders.record(folder, launch.labels, child.pid)
-        log_keeper.keep(folder)
         return ProcessInstance(launch, child, values, data, environment)
-
-    def log_path(self, stack: str, service: str) -> Path:
-        """Return where a service of a stack writes its log."""
-        return stack_folders.make_stack(stack) / f"{service}.log"
 
     def _artifacts(self, spec: ServiceSpec) -> Path:
         return self.artifacts / f"{spec.name}-{content_hash(*spec.sources)}"

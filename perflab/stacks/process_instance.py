@@ -15,9 +15,10 @@ import psutil
 from perflab.errors import StackError
 from perflab.host.processes import how_it_ended
 from perflab.sampling.meters import ProcessTreeMeter
-from perflab.stacks import kin, surveying
+from perflab.stacks import stack_folders
 from perflab.stacks.backend import Launch, rendered
 from perflab.stacks.patience import Interrupted, never, outcome
+from perflab.stacks.service_processes import end, family, of_service, working_in
 
 STOP_TIMEOUT_S = 10.0
 
@@ -48,7 +49,7 @@ class ProcessInstance:
         self._signal(signal.SIGCONT)
 
     def _signal(self, number: int) -> None:
-        for process in kin.family(self._child.pid):
+        for process in family(self._child.pid):
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.send_signal(number)
 
@@ -56,8 +57,8 @@ class ProcessInstance:
         """End it in order, with everything it ever started, then remove its data."""
         first = signal.Signals[self.launch.spec.process.stop_signal]
         labels = self.launch.labels
-        own = surveying.of_service(labels.stack, labels.service) + kin.working_in(self._data)
-        kin.end([*kin.family(self._child.pid), *own], first, STOP_TIMEOUT_S)
+        own = of_service(labels.stack, labels.service) + working_in(self._data)
+        end([*family(self._child.pid), *own], first, STOP_TIMEOUT_S)
         # Nobody has waited for the first process yet, so its number is still that of its group.
         if self._child.returncode is None:
             with contextlib.suppress(ProcessLookupError):
@@ -79,11 +80,20 @@ class ProcessInstance:
 
     def pids(self) -> list[int]:
         """Return the numbers of its processes."""
-        return [process.pid for process in kin.family(self._child.pid)]
+        return [process.pid for process in family(self._child.pid)]
 
     def log(self, lines: int = 30) -> str:
         """Return the last lines of its log file."""
-        return tail(Path(self.launch.labels.log), lines)
+        return stack_folders.tail(self._log, lines)
+
+    def shorten_log(self) -> None:
+        """Cut the middle out of a log that has grown too long."""
+        stack_folders.shorten(self._log)
+
+    @property
+    def _log(self) -> Path:
+        labels = self.launch.labels
+        return stack_folders.log_path(labels.stack, labels.service)
 
     def run(
         self, command: Sequence[str], timeout_s: float = 30.0, interrupted: Interrupted = never
@@ -122,17 +132,6 @@ class ProcessInstance:
     def meter(self) -> ProcessTreeMeter:
         """Return the meter of the process tree."""
         return ProcessTreeMeter(self._child.pid)
-
-
-def tail(path: Path, lines: int) -> str:
-    """Return the last lines of a text file, or an empty string when there is none."""
-    try:
-        with path.open("rb") as file:
-            file.seek(0, os.SEEK_END)
-            file.seek(max(0, file.tell() - 64 * 1024))
-            return "\n".join(file.read().decode(errors="replace").splitlines()[-lines:])
-    except OSError:
-        return ""
 
 
 @contextlib.contextmanager

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 from perflab.errors import BackendUnavailable, ServiceFailed
 from perflab.host.placing import Placement
-from perflab.stacks import kin
+from perflab.stacks import hooks
 from perflab.stacks.asking import ask
-from perflab.stacks.backend import Backend, Instance
+from perflab.stacks.backend import HOST, Backend, Instance
 from perflab.stacks.database import Database
-from perflab.stacks.health import refuse_dead
-from perflab.stacks.hook_calls import HookCall
-from perflab.stacks.hooks import Hook, Purpose
-from perflab.stacks.launching import Launcher, Tell
+from perflab.stacks.launching import Launcher, Tell, refuse_dead
 from perflab.stacks.patience import Interrupted, go_on, never
 from perflab.stacks.plan import Residency, StackPlan, settle
+from perflab.stacks.service_processes import Member, members
 from perflab.stacks.settings_in_force import agree
 from perflab.stacks.spec import load_service
 
@@ -77,7 +75,7 @@ class Residents:
         self._tell = tell
         self._interrupted = interrupted
         self._instances: dict[str, Instance] = {}
-        self._lasting: dict[str, tuple[kin.Member, ...]] = {}
+        self._lasting: dict[str, tuple[Member, ...]] = {}
         self._paused: set[str] = set()
         self._databases: dict[str, Database] = {}
 
@@ -125,7 +123,7 @@ class Residents:
             self.seed()
             self.start_s = time.monotonic() - began
             self._lasting = {
-                name: kin.members(item.pids(), item.launch.spec.processes.lasting)
+                name: members(item.pids(), item.launch.spec.processes.lasting)
                 for name, item in self._instances.items()
             }
         except BaseException:
@@ -167,15 +165,15 @@ class Residents:
         Raises
         ------
         HookFailed
-            A hook was refused; the message says which, and what was answered.
+            A command failed; the message says which, and what it printed.
         """
-        done = set()
+        wanted = {}
         for treatment, plan in self.plans.items():
-            for hook in plan.seed:
-                once = (self.residency.serving[treatment][hook.node], hook.model_dump_json())
-                if once not in done:
-                    done.add(once)
-                    self._call("seed", treatment, hook).perform()
+            for seed in plan.seed:
+                name = self.residency.serving[treatment][seed.node]
+                wanted[name, seed.command] = seed
+        for (name, _), seed in wanted.items():
+            hooks.fill(seed, self._instances[name], self._interrupted)
 
     def reset(self, treatment: str) -> None:
         """Make the treatment's services forget what the last trial left.
@@ -187,27 +185,26 @@ class Residents:
         RunInterrupted
             The user wants to end.
         """
-        for hook in self.plans[treatment].resets():
-            self._call("reset", treatment, hook).perform()
+        plan = self.plans[treatment]
+        if plan.reset:
+            server = self.instance(treatment, plan.database)
+            hooks.empty(plan.reset, self._line(server), server)
+        for node, instance in self.active(treatment).items():
+            hooks.forget(node, instance, self._interrupted)
 
     def count(self, treatment: str) -> int | None:
-        """Return the services' own count of what the load left behind; None where none counts.
+        """Return the database's count of what the load left behind; None where none counts.
 
         Raises
         ------
         HookFailed
-            One did not answer with a whole number.
-        RunInterrupted
-            The user wants to end.
+            It did not answer with a number.
         """
-        hooks = self.plans[treatment].count
-        if not hooks:
+        plan = self.plans[treatment]
+        if not plan.count:
             return None
-        return sum(self._call("count", treatment, hook).number() for hook in hooks)
-
-    def _call(self, purpose: Purpose, treatment: str, hook: Hook) -> HookCall:
-        instance = self.instance(treatment, hook.node)
-        return HookCall(purpose, hook, instance, partial(self._line, instance), self._interrupted)
+        server = self.instance(treatment, plan.database)
+        return hooks.counted(plan.count, self._line(server), server)
 
     def counts(self, treatment: str) -> dict[str, dict[str, Any]]:
         """Return what the treatment's services counted since their reset, by node."""
@@ -220,6 +217,8 @@ class Residents:
     def activate(self, treatment: str) -> None:
         """Resume what the treatment uses, pause the rest, apply and check its settings.
 
+        Logs are cut as well, so that services that write a lot fill no disk.
+
         Raises
         ------
         SettingRefused
@@ -227,6 +226,8 @@ class Residents:
         ServiceFailed
             A service has died, or one of its processes has.
         """
+        for instance in self._instances.values():
+            instance.shorten_log()
         for name, instance in self.idle(treatment).items():
             if name not in self._paused:
                 instance.pause()
@@ -279,3 +280,27 @@ class Residents:
         self._lasting.clear()
         for name in reversed(list(self._instances)):
             self._instances.pop(name).stop()
+
+
+def stand(
+    plan: StackPlan,
+    backend: Backend,
+    places: Placement,
+    tell: Tell,
+) -> dict[str, str]:
+    """Start a stack that outlives this process; return the address of each node by name."""
+    identity = f"up-{secrets.token_hex(3)}"
+    residents = Residents(backend, {"up": plan}, places, identity, "up", tell)
+    residents.prepare()
+    residents.start()
+    try:
+        residents.activate("up")
+    except BaseException:
+        residents.stop()
+        raise
+    return {
+        name: f"http://{HOST}:{instance.launch.port}"
+        if instance.launch.spec.health.http
+        else f"{HOST}:{instance.launch.port}"
+        for name, instance in residents.active("up").items()
+    }

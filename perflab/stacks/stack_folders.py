@@ -6,6 +6,7 @@ A stack has its logs and records in ``stacks/<stack>`` of the state folder, and 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -20,6 +21,9 @@ from perflab.stacks.labels import NAME, Labels, check_name, read
 
 OWNER = "owner"
 RECORD_BYTES = 10_000
+LONGEST_LOG_BYTES = 5 * 2**20
+# What is kept of both ends of a longer one: how the service started, and what it wrote last.
+KEPT_BYTES = 256 * 1024
 
 
 def make_stack(stack: str) -> Path:
@@ -49,6 +53,38 @@ def make_data(stack: str, service: str) -> Path:
 def open_to_others() -> Path:
     """Make the open folder: where root's servers run as another user, that user passes through."""
     return own_folder(open_dir(), 0o700 if open_dir() == state_dir() else 0o711)
+
+
+def log_path(stack: str, service: str) -> Path:
+    """Return where a service of a stack writes its log, as a process."""
+    return state_dir() / "stacks" / stack / f"{service}.log"
+
+
+def tail(path: Path, lines: int) -> str:
+    """Return the last lines of a text file, or an empty string when there is none."""
+    try:
+        with path.open("rb") as file:
+            file.seek(0, os.SEEK_END)
+            file.seek(max(0, file.tell() - 64 * 1024))
+            return "\n".join(file.read().decode(errors="replace").splitlines()[-lines:])
+    except OSError:
+        return ""
+
+
+def shorten(log: Path) -> None:
+    """Cut the middle out of a log that is too long: services that write a lot fill no disk.
+
+    Its service appends, so what it writes next follows what is kept. Lines that are written while
+    the log is cut may be lost, or come before the last ones that are kept.
+    """
+    with contextlib.suppress(OSError), log.open("r+b", buffering=0) as file:
+        length = file.seek(0, os.SEEK_END)
+        if length <= LONGEST_LOG_BYTES:
+            return
+        last = os.pread(file.fileno(), KEPT_BYTES, length - KEPT_BYTES)
+        file.truncate(KEPT_BYTES)
+        file.seek(0, os.SEEK_END)
+        file.write(b"\n[perflab: %d bytes left out here]\n" % (length - 2 * KEPT_BYTES) + last)
 
 
 def record(folder: Path, labels: Labels, pid: int) -> None:

@@ -268,9 +268,9 @@ def _not_cut(workload: Workload) -> str:
         return "a load of bursts or scripted users cannot be cut into windows"
     if workload.request.stream:
         return "streams go on after a window's end"
-    if workload.stop.failures or workload.stop.objectives:
+    if workload.stop.failures:
         return "a load that ends by a rule cannot share its time"
-    if arrivals.requests or getattr(arrivals, "warmup_requests", 0):
+    if isinstance(arrivals, ClosedLoop) and (arrivals.requests or arrivals.warmup_requests):
         return "a load of so many requests has no length; give it seconds"
     if isinstance(arrivals, ClosedLoop):
         if arrivals.ramp_s or arrivals.stages:

@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from perflab.instruments import STANDARD
-from perflab.instruments.named import NamedInstrument
+from perflab.instruments.instrument import NamedInstrument
 from perflab.load.workload import Workload
 from perflab.recordings import Contrast, Remark, Response, Steady, UntilDecided
 from perflab.recordings.columns import TURN_COLUMNS, TURNS

@@ -5,11 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from perflab.analysis.methods.two_samples import unpaired
 from perflab.analysis.treatments.between_runs import compare_runs, compared
 from perflab.recordings import Run
 from tests.synthetic import ON_AND_OFF, Planted, write_run
-from tests.systems.chat.synthetic_streams import write_stream_run
 
 Sides = tuple[list[Run], list[Run]]
 # Every run of the same code has a level of its own; its trials scatter around it.
@@ -51,26 +49,11 @@ def alarms(runs: tuple[int, int], between: float, sets: int, effect: float = 0.0
     return hits / sets
 
 
-def alarms_of_trials(runs: tuple[int, int], between: float, sets: int) -> float:
-    """Return the same where trials were taken for the unit."""
-    random = np.random.default_rng(1)
-    hits = 0
-    for _ in range(sets):
-        a, b = (np.exp(np.concatenate(side(random, count, between))) for count in runs)
-        _, low, high, _ = unpaired(b, a)
-        hits += low > 1 or high < 1
-    return hits / sets
-
-
 @pytest.mark.parametrize("runs", [(3, 3), (3, 10)])
 def test_equal_sides_are_called_different_in_no_more_than_one_of_twenty(
     runs: tuple[int, int],
 ) -> None:
     assert alarms(runs, 0.05, 500) <= 0.065
-
-
-def test_trials_taken_for_the_unit_would_call_equal_sides_different() -> None:
-    assert alarms_of_trials((1, 1), 0.05, 100) > 0.3
 
 
 def test_a_change_beyond_what_runs_differ_by_is_found() -> None:
@@ -96,16 +79,9 @@ def test_what_one_run_each_shows_differs_and_is_never_worse(sides: Sides) -> Non
     found = compare_runs(a[:1], b[:1])
     assert set(found.table["verdict"]) == {"differs, one run each"}
     assert found.worse(1.0).empty
-    assert len(found.worse(1.1, too_few=True)) == len(found.table)
-    assert found.worse(2.0, too_few=True).empty
     assert any("from run to run" in note for note in found.notes)
     more = compare_runs(a, b[:1])
     assert set(more.table["verdict"]) == {"differs, 3 against 1 run"}
-
-
-def test_equal_runs_are_unclear(sides: Sides) -> None:
-    a, _ = sides
-    assert set(compare_runs(a[:1], a[1:2]).table["verdict"]) == {"unclear"}
 
 
 def test_a_run_counts_once(sides: Sides) -> None:
@@ -138,12 +114,3 @@ def test_one_side_after_the_other_is_told_and_turns_are_not(sides: Sides) -> Non
     drift = "a drift of the machine counts as change"
     assert any(drift in note for note in compare_runs(runs[:2], runs[2:]).notes)
     assert not any(drift in note for note in compare_runs(runs[::2], runs[1::2]).notes)
-
-
-def test_runs_of_streams_are_compared_by_their_deliveries(tmp_path) -> None:
-    a, b = write_stream_run(tmp_path / "a"), write_stream_run(tmp_path / "b")
-    b.record = b.record.model_copy(update={"run_id": "b"})
-    found = compare_runs([a], [b])
-    assert {"messages_per_s", "delivery_p90_ms", "delivery_p95_ms"} <= set(found.table["response"])
-    assert "p50_ms" not in set(found.table["response"])
-    assert set(found.table["verdict"]) == {"unclear"}

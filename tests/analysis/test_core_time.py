@@ -76,8 +76,3 @@ def test_a_run_without_accounts_says_nothing(tmp_path: Path) -> None:
     assert not has_accounts(run)
     assert core_time(run).empty
     assert not [line for line in bottlenecks(run) if "on a core" in line]
-
-
-def test_bottlenecks_tell_it_for_every_treatment(tmp_path: Path) -> None:
-    lines = bottlenecks(accounted(tmp_path))
-    assert sum("per answer the services' threads ran" in line for line in lines) == 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from perflab.analysis.trials.decomposition import (
@@ -45,11 +45,6 @@ def test_parts_by_hand() -> None:
     }
 
 
-def test_without_an_application_time_the_rest_is_queue_and_other() -> None:
-    assert split(one_request(inference=2.0)).iloc[0]["queue and other"] == 8.0
-    assert "unaccounted app" not in split(one_request(inference=2.0))
-
-
 @given(
     st.lists(
         st.tuples(*[st.integers(0, 10**9)] * 3, st.floats(0, 100) | st.just(np.nan)),
@@ -57,6 +52,7 @@ def test_without_an_application_time_the_rest_is_queue_and_other() -> None:
         max_size=20,
     )
 )
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_every_request_is_taken_apart_without_remainder(rows) -> None:
     frame = pd.DataFrame(rows, columns=["lag", "wait", "service", "phase_app_ms"])
     frame["planned_ns"] = 0
@@ -86,17 +82,6 @@ def test_trials_count_alike_whatever_their_size() -> None:
     long = pd.concat([one_request(app=4.0).assign(trial_id="u")] * 9, ignore_index=True)
     table = decompose(pd.concat([short, long], ignore_index=True)).set_index("part")
     assert table.loc["unaccounted app", "mean_ms"] == 6.0
-
-
-def test_a_phase_that_a_treatment_never_reports_has_no_row(tmp_path) -> None:
-    run = write_run(tmp_path, database=False, blocks=1)
-    assert "commit" not in set(decompose(run.requests())["part"])
-
-
-def test_without_a_success_there_is_nothing_to_take_apart() -> None:
-    table = decompose(one_request().assign(error="timeout"))
-    assert table.empty
-    assert "no successful request" in largest_phase(table, "x")
 
 
 def test_the_parts_of_the_tail_add_up_to_the_response_of_the_tail(tmp_path) -> None:
@@ -146,20 +131,15 @@ def planted_change(commit_ms: float, blocks: int = 6) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-@pytest.mark.parametrize("band", ["all", "median", "tail"])
-def test_the_part_behind_a_change_is_named(band: str) -> None:
-    table = change(planted_change(3.0), "on", "off", band)
+def test_the_part_behind_a_change_is_named() -> None:
+    table = change(planted_change(3.0), "on", "off")
     assert table["part"][0] == "commit"
     assert table["share"].sum() == pytest.approx(1.0)
-    assert table["low_ms"][0] <= 3.0 <= table["high_ms"][0] or band != "all"
+    assert table["low_ms"][0] <= 3.0 <= table["high_ms"][0]
     assert "the part that changes most with it is commit: +" in change_sentence(table, "on", "off")
-
-
-def test_no_part_is_blamed_without_a_change() -> None:
-    table = change(planted_change(0.0), "on", "off")
-    assert "no single part is certain to have changed (6 blocks)" in change_sentence(
-        table, "on", "off"
-    )
+    unchanged = change(planted_change(0.0), "on", "off")
+    words = "no single part is certain to have changed (6 blocks)"
+    assert words in change_sentence(unchanged, "on", "off")
 
 
 def test_treatments_without_a_common_block_are_refused() -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from perflab.analysis.treatments.decision import Kind, decide
 from perflab.analysis.treatments.evaluation import evaluate
-from perflab.analysis.treatments.findings import TABLE_COLUMNS, findings_table, sentence
+from perflab.analysis.treatments.findings import findings_table, sentence
 from perflab.analysis.treatments.verdict import judge
 from perflab.analysis.trials.summary import summary_table
 from perflab.recordings import ContrastPair, Remark, Run, RunWriter
@@ -56,14 +55,6 @@ def test_invalid_failed_and_superseded_trials_do_not_count(tmp_path) -> None:
     assert "3 blocks left out" in sentence(finding)
 
 
-@pytest.mark.parametrize("source", ["", "none"])
-def test_a_claim_of_the_labs_own_names_no_source(tmp_path, source) -> None:
-    (finding,) = evaluate(write_run(tmp_path))
-    assert "Source: inference study" in sentence(finding)
-    own = finding.contrast.model_copy(update={"source": source})
-    assert "Source" not in sentence(replace(finding, contrast=own))
-
-
 @pytest.mark.parametrize(("blocks", "failed"), [(6, EVERY), (1, [(0, 1)])])
 def test_without_a_complete_block_it_is_undecided(tmp_path, blocks, failed) -> None:
     (finding,) = evaluate(write_run(tmp_path, blocks=blocks, failed=failed))
@@ -73,12 +64,6 @@ def test_without_a_complete_block_it_is_undecided(tmp_path, blocks, failed) -> N
     assert row["n"] == 0
     assert math.isnan(row["measured"])
     assert "nothing to compare" in sentence(finding)
-
-
-def test_a_single_block_is_undecided_and_has_no_interval(tmp_path) -> None:
-    (finding,) = evaluate(write_run(tmp_path, blocks=1))
-    assert str(finding.verdict) == "undecided"
-    assert "no interval, 1 block" in sentence(finding)
 
 
 @pytest.mark.parametrize(
@@ -162,17 +147,6 @@ def test_an_interaction_is_measured_within_blocks(tmp_path) -> None:
     assert str(finding.verdict) == "direction shown"
 
 
-def test_levels_that_fit_several_treatments_take_their_geometric_mean(tmp_path) -> None:
-    contrast = contrast_of(
-        FOUR[3], FOUR[1], numerator={"runtime": "fast"}, denominator={"runtime": "slow"}
-    )
-    run = write_run(tmp_path, treatments=FOUR, contrasts=[contrast], requests=100, failed=[(0, 3)])
-    (finding,) = evaluate(run)
-    assert finding.effect is not None
-    assert finding.effect.low < math.sqrt(1.2 * 3.6 / 1.5) < finding.effect.high
-    assert finding.left_out == 1
-
-
 def test_p_values_are_corrected_over_the_family(tmp_path) -> None:
     treatments = variants(4)
     contrasts = [contrast_of(each, treatments[0]) for each in treatments[1:]]
@@ -223,21 +197,6 @@ def test_what_the_load_sets_is_measured_and_counted_with_no_claim(tmp_path) -> N
     assert "the load was made from it" in sentence(given)
 
 
-def test_the_scatter_of_the_blocks_says_what_a_single_run_would_show(tmp_path) -> None:
-    (quiet,) = evaluate(write_run(tmp_path / "quiet"))
-    (loud,) = evaluate(write_run(tmp_path / "loud", noise=0.5, seed=3))
-    assert quiet.replication.text().startswith("sign > 99%, size 9")
-    assert loud.replication.size < 0.6
-    assert f"a single A-then-B run would show: {loud.replication.text()}" in sentence(loud)
-
-
-def test_the_table_has_its_columns_also_without_findings(tmp_path) -> None:
-    run = write_run(tmp_path, treatments=ON_AND_OFF[:1], blocks=1, requests=40)
-    table = findings_table(evaluate(run))
-    assert list(table.columns) == TABLE_COLUMNS
-    assert table.empty
-
-
 def test_the_sentence_holds_number_interval_n_and_source(tmp_path) -> None:
     (finding,) = evaluate(write_run(tmp_path))
     text, effect = sentence(finding), finding.effect
@@ -261,21 +220,6 @@ def test_the_summary_counts_trials_by_state(tmp_path) -> None:
     assert (table["cpu_share_inference"] < table["cpu_share_inference_high"]).all()
     assert list(table["cpu_share_inference_n"]) == [5, 4]
     assert (table["flush_p50_us_min"] <= table["flush_p50_us_max"]).all()
-
-
-def test_the_summary_of_a_run_where_all_failed_has_rows_and_no_numbers(tmp_path) -> None:
-    table = summary_table(write_run(tmp_path, failed=EVERY))
-    assert list(table["failed"]) == [6, 6]
-    assert table["throughput_rps"].isna().all()
-    assert list(table["throughput_rps_n"]) == [0, 0]
-
-
-def test_claims_about_two_responses_are_adjusted_apart(tmp_path) -> None:
-    rate = contrast_of(*ON_AND_OFF[::-1])
-    fields = {"response": "p50_ms", "published_ratio": None, "published_direction": "smaller"}
-    times = [contrast_of(*ON_AND_OFF[::-1], name=name, **fields) for name in "ab"]
-    found = evaluate(write_run(tmp_path, contrasts=[rate, *times]))
-    assert [each.claims for each in found] == [1, 2, 2]
 
 
 # ---- numbers that valid trials hold back --------------------------------------------------------
@@ -337,9 +281,3 @@ def test_blocks_without_a_number_are_left_out_with_their_reason(tmp_path) -> Non
     assert "no mean response time from 1 of 11 valid trials: 30 requests were cut off" in said
     # What is held against the p99 is nothing to the mean.
     assert "a tenth" not in said
-
-
-def test_a_number_that_is_whole_has_nothing_to_explain(tmp_path) -> None:
-    (finding,) = evaluate(of_mean(tmp_path))
-    assert finding.absent == ""
-    assert findings_table([finding])["left out"].tolist() == [""]

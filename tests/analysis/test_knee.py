@@ -13,8 +13,6 @@ from hypothesis import strategies as st
 from scipy.signal import lfilter
 
 from perflab.analysis.curves.knees import knee
-from perflab.analysis.methods.clustering import clusters
-from perflab.errors import AnalysisError
 
 RUNS = 24
 PLACE = 0.55
@@ -90,12 +88,6 @@ def test_a_straight_line_rarely_has_a_knee(design: str, slope: float) -> None:
     assert math.isnan(straight.cpu)
 
 
-def test_latency_in_proportion_to_cpu_has_no_knee() -> None:
-    random = np.random.default_rng(3)
-    cpu = loads(random, "ramps")
-    assert not knee(windows_of(random, cpu, np.log(0.2 + cpu)), "cpu").supported
-
-
 @pytest.mark.parametrize("design", DESIGNS)
 @pytest.mark.parametrize("power", [1, 2])
 def test_the_bend_of_a_queue_s_latency_is_no_threshold(design: str, power: int) -> None:
@@ -133,40 +125,6 @@ def test_the_knee_is_said_in_a_sentence() -> None:
     assert found.after - found.before == pytest.approx(4, rel=0.15)
 
 
-def test_few_trials_are_cut_into_blocks_and_that_is_said() -> None:
-    random = np.random.default_rng(6)
-    cpu = loads(random, "few trials")
-    found = knee(windows_of(random, cpu, bent(cpu)), "cpu")
-    assert found.n == 4
-    evidence = "(n = 16 blocks of windows within 4 trials; the interval is for these trials"
-    assert evidence in found.text()
-    straight = knee(windows_of(random, cpu, 2 * cpu), "cpu")
-    assert "(n = 16 blocks of windows within 4 trials)" in straight.text()
-
-
-def test_few_trials_at_one_load_each_show_no_knee() -> None:
-    """Their levels differ for reasons of their own: nothing within a trial spans the knee."""
-    random = np.random.default_rng(7)
-    cpu = np.array([0.2, 0.4, 0.6, 0.8])[:, None] + 0.003 * ar1(random, 4, 100, 0.3)
-    assert not knee(windows_of(random, cpu, bent(cpu)), "cpu").supported
-
-
-@pytest.mark.parametrize("latency", [math.nan, 0.0, -1.0])
-def test_windows_without_a_latency_are_no_ground_for_a_knee(latency: float) -> None:
-    random = np.random.default_rng(8)
-    cpu = loads(random, "ramps")
-    found = knee(windows_of(random, cpu, bent(cpu)).assign(p50_ms=latency), "cpu")
-    assert not found.supported
-    assert "too few windows" in found.text()
-    assert found.windows == 0
-
-
-def test_an_unknown_column_is_named() -> None:
-    empty = pd.DataFrame({"trial_id": [], "p50_ms": []})
-    with pytest.raises(AnalysisError, match="cpu_x"):
-        knee(empty, "cpu_x")
-
-
 VALUES = st.one_of(
     st.floats(0, 1e6), st.just(math.nan), st.just(1.0), st.floats(allow_infinity=True)
 )
@@ -183,21 +141,3 @@ def test_any_windows_get_an_answer_without_complaint(trials: int, pairs, repeats
         found = knee(table, "cpu")
     assert found.supported == math.isfinite(found.cpu)
     assert found.text()
-
-
-@pytest.mark.parametrize("constant", ["cpu", "p50_ms"])
-def test_a_constant_column_has_no_knee(constant: str) -> None:
-    random = np.random.default_rng(9)
-    cpu = loads(random, "ramps")
-    table = windows_of(random, cpu, bent(cpu)).assign(**{constant: 0.7})
-    assert not knee(table, "cpu").supported
-
-
-def test_clusters_are_trials_or_blocks_or_nothing() -> None:
-    trials = clusters(np.repeat(np.arange(9), 5))
-    assert trials is not None
-    assert (trials.kind, trials.count) == ("trials", 9)
-    blocks = clusters(np.repeat(np.arange(4), 100))
-    assert blocks is not None
-    assert (blocks.kind, blocks.count) == ("blocks of windows", 16)
-    assert clusters(np.repeat(np.arange(2), 30)) is None

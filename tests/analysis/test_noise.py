@@ -15,10 +15,6 @@ def flags(run: Run) -> dict[str, str]:
     return dict(zip(table["what"], table["flag"], strict=True))
 
 
-def test_a_quiet_run_has_no_flag(tmp_path) -> None:
-    assert not any(flags(write_run(tmp_path)).values())
-
-
 def test_a_machine_that_saves_power_or_was_busy_is_flagged(tmp_path) -> None:
     run = write_run(tmp_path)
     environment = {
@@ -50,14 +46,6 @@ def test_drift_of_flushes_and_stolen_time_are_flagged(tmp_path) -> None:
     found = flags(run)
     assert "factor of 6" in found["disk flush, median, by block"]
     assert "other guests" in found["CPU stolen by the host"]
-
-
-def test_a_run_without_a_trial_says_so(tmp_path) -> None:
-    run = write_run(tmp_path, blocks=1)
-    run._trials = run.trials().head(0)
-    table = noise_report(run)
-    assert isinstance(table, pd.DataFrame)
-    assert "nothing was measured" in set(table["flag"])
 
 
 def test_flags_are_told_in_a_few_words_with_their_numbers(tmp_path) -> None:

@@ -8,17 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perflab.analysis.methods import every_block
 from perflab.analysis.methods.repeated_looks import Looked, interval, planned
 from perflab.analysis.treatments.decision import Kind
 from perflab.analysis.treatments.evaluation import evaluate
 from perflab.analysis.treatments.open_claims import can_be_decided, undecided_contrasts
-from perflab.recordings import Contrast, Run, RunWriter, UntilDecided
+from perflab.recordings import Contrast, Run, RunWriter
 from tests.synthetic import ON_AND_OFF, Planted, contrast_of, write_run
 
 RULE = planned(8, 20)
-# As in recordings from before there were plans.
-OLD = UntilDecided(least_blocks=8, most_blocks=20)
 UNPUBLISHED = {"published_ratio": None, "published_direction": None, "source": ""}
 
 
@@ -67,20 +64,6 @@ def test_a_block_that_was_broken_off_is_no_block_yet(tmp_path: Path) -> None:
     (found,) = evaluate(Run(run.path))
     assert found.effect is not None
     assert found.effect.n == 8
-
-
-def test_a_recording_without_a_plan_is_judged_by_the_rule_that_it_was_made_by(
-    tmp_path: Path,
-) -> None:
-    run = looked_at(tmp_path, 11)
-    RunWriter.reopen(run.path).update(until_decided=OLD)
-    (found,) = evaluate(Run(run.path))
-    assert found.effect is not None
-    assert found.effect.n == 11
-    wanted = every_block.interval(np.array(found.effect.by_block), 0.95, 8, 20)
-    assert wanted is not None
-    assert (found.effect.low, found.effect.high) == pytest.approx(tuple(np.exp(wanted[:2])))
-    assert "looked at after every block from 8 on, 11 of at most 20 counted" in found.verdict.reason
 
 
 def test_the_decision_is_of_all_looks_too(tmp_path: Path) -> None:

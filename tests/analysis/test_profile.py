@@ -1,22 +1,18 @@
-"""Shares and changes of functions, on planted profiles."""
+"""Shares of functions, on planted profiles."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
 import pytest
 
 from perflab.analysis.trials.profiles import (
-    profile_change,
-    profile_changes,
     profile_check,
     profile_of,
     profiled,
     top_functions,
+    watched,
 )
-from perflab.analysis.trials.watched_functions import watched
 from perflab.errors import AnalysisError
 from perflab.systems.chat.analysis import deflate_of_sending
 from tests.synthetic import profiled_run, write_run
@@ -39,36 +35,6 @@ def test_the_table_of_functions_has_samples_and_intervals_over_trials(tmp_path: 
     assert (send["n"], main["n"]) == (6, 6)
     assert send["samples"] == pytest.approx(6 * 500, rel=0.1)
     assert main["total %"] == pytest.approx(100)
-
-
-def test_a_planted_change_is_found_and_what_stays_is_not(tmp_path: Path) -> None:
-    # Serializing halves; everything else costs what it did, and the service less in all.
-    before = {"main;dumps": 400, "main;write": 500, "main": 100}
-    after = {"main;loads_fast": 200, "main;write": 500, "main": 100}
-    seen = {"a": 0.50, "b": 0.40}
-    run = profiled_run(tmp_path, {"a": before, "b": after}, noise=0.03, seen_share=seen)
-    first, second = (profile_of(run, name) for name in profiled(run))
-    change = profile_change(first, second).set_index("function")
-    assert change.loc["dumps", "change"] == pytest.approx(-20, abs=2)
-    assert change.loc["dumps", "high"] < 0
-    assert change.loc["loads_fast", "change"] == pytest.approx(10, abs=2)
-    # Its share of the samples grew from 50% to 62.5%, its time did not.
-    assert change.loc["write", "low"] < 0 < change.loc["write", "high"]
-    assert change.index[0] == "dumps"
-    assert change.loc["dumps", "p (adjusted)"] < 0.05
-    assert change.loc["write", "p (adjusted)"] > 0.1
-    assert profile_changes(run)["function"].tolist() == change.index.tolist()
-
-
-def test_the_largest_of_many_changes_is_no_finding_where_nothing_changed(tmp_path: Path) -> None:
-    """Of 60 functions that stay as they are, some have intervals that exclude 0."""
-    same = {f"main;f{number}": 50 for number in range(60)} | {"main;rare": 1}
-    run = profiled_run(tmp_path, {"a": same, "b": same}, noise=0.1)
-    first, second = (profile_of(run, name) for name in profiled(run))
-    change = profile_change(first, second, count=61).set_index("function")
-    assert ((change["low"] > 0) | (change["high"] < 0)).any()
-    assert np.isnan(change.loc["rare", "p (adjusted)"])
-    assert (change["p (adjusted)"].drop("rare") > 0.05).all()
 
 
 def test_what_the_profiler_saw_stands_beside_the_cpu(tmp_path: Path) -> None:
@@ -114,21 +80,8 @@ def test_a_run_without_a_profiler_has_no_profile(tmp_path: Path) -> None:
     run = write_run(tmp_path, blocks=1, requests=10)
     assert profiled(run) == []
     assert top_functions(run).empty
-    assert profile_changes(run).empty
     assert run.calls().empty
     assert watched(run).empty
     assert deflate_of_sending(run).empty
     with pytest.raises(AnalysisError, match="no profiled trial"):
         profile_of(run, "synchronous_commit=on")
-
-
-def test_profiles_without_a_common_block_cannot_be_compared(tmp_path: Path) -> None:
-    run = profiled_run(tmp_path, {"a": {"main": 10}})
-    profile = profile_of(run, "variant=a")
-    later = pd.RangeIndex(100, 100 + len(profile.own))
-    elsewhere = type(profile)(
-        "x", "x", profile.chains, profile.own.set_axis(later), profile.total,
-        pd.Series(np.ones(len(later)), later),
-    )  # fmt: skip
-    with pytest.raises(AnalysisError, match="no block"):
-        profile_change(profile, elsewhere)

@@ -13,18 +13,6 @@ from tests.synthetic import ON_AND_OFF, contrast_of
 CLAIM = contrast_of(*ON_AND_OFF[::-1], published_ratio=1.2, published_direction="greater")
 
 
-@pytest.mark.parametrize("blocks", [8, 16])
-@pytest.mark.parametrize("ratio", [1.0, 1.1, 1.3])
-def test_a_further_run_does_it_as_often_as_predicted(blocks: int, ratio: float) -> None:
-    random = np.random.default_rng(blocks)
-    logs = math.log(ratio) + 0.15 * random.standard_normal((800, blocks + 1))
-    told = [single_run(one[:-1], CLAIM) for one in logs]
-    last = logs[:, -1]
-    signs, sizes = last > 0, np.abs(last - math.log(1.2)) < math.log(1.25)
-    assert np.mean([each.sign for each in told]) == pytest.approx(signs.mean(), abs=0.05)
-    assert np.mean([each.size for each in told]) == pytest.approx(sizes.mean(), abs=0.08)
-
-
 def test_predictions_are_calibrated() -> None:
     """Where a further value falls within what was predicted of it is uniform, also at 5 blocks."""
     random = np.random.default_rng(7)

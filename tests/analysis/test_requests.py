@@ -98,14 +98,6 @@ def _written(folder: Path) -> Path:
     return folder / "r.parquet"
 
 
-def test_constant_times_are_no_problem(tmp_path: Path) -> None:
-    n = 1000
-    planned = np.arange(n, dtype=np.int64)
-    write(tmp_path / "r.parquet", n=n, planned_ns=planned, done_ns=planned + 50_000_000)
-    rows = summarise(tmp_path / "r.parquet").percentiles
-    assert set(rows[rows["time"] == "response"]["value_ms"].dropna()) == {50.0}
-
-
 def test_failures_only_missing_columns_and_no_file_are_refused_in_words(tmp_path: Path) -> None:
     write(tmp_path / "failed.parquet", error="timeout")
     with pytest.raises(AnalysisError, match="none of its 4500 measured requests succeeded"):

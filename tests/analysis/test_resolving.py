@@ -25,14 +25,6 @@ def test_of_what_is_told_about_one_response_at_most_one_in_twenty_is_nothing(
     assert shares.mean() <= 0.05 + 3 * shares.std(ddof=1) / 100**0.5
 
 
-def test_more_blocks_and_less_noise_find_more() -> None:
-    shares = [
-        different(blocks, noise, 0.1, sets=100).hits
-        for blocks, noise in ((6, 0.2), (6, 0.08), (12, 0.05))
-    ]
-    assert shares[0] < shares[1] < shares[2]
-
-
 def test_the_page_in_the_documentation_is_what_this_code_finds() -> None:
     text = (project_root() / "docs" / "what-the-lab-can-resolve.md").read_text()
     (row,) = as_shares(power_table([0.05], [0.05], [8])).to_dict("records")

@@ -9,10 +9,9 @@ import pandas as pd
 import pytest
 
 from perflab.analysis.methods.comparison import compare
-from perflab.analysis.methods.family import Corrected
+from perflab.analysis.methods.paired_power import blocks_needed
 from perflab.analysis.methods.quantiles import across_trials
-from perflab.analysis.treatments.decision import Kind, blocks_needed, decide
-from perflab.errors import AnalysisError
+from perflab.analysis.treatments.decision import Kind, decide
 
 
 def wilson_upper(hits: int, n: int, z: float = 1.96) -> float:
@@ -97,31 +96,6 @@ def test_equivalence_is_claimed_wrongly_in_no_more_than_one_of_twenty() -> None:
     assert right >= 95
 
 
-def test_the_blocks_said_to_be_needed_do_decide_it() -> None:
-    random = np.random.default_rng(6)
-    noise = 0.05 * math.sqrt(2)
-    wanted = blocks_needed(math.log(1.08), noise)
-    found = sum(compare(*run(random, wanted, 1.08, 0.05)).low > 1 for _ in range(400))
-    assert 0.74 <= found / 400 <= 0.92
-    fewer = sum(compare(*run(random, wanted // 2, 1.08, 0.05)).low > 1 for _ in range(400))
-    assert fewer / 400 < 0.7
-
-
-@pytest.mark.parametrize("values", [[], [math.nan], [0.1], [math.nan, 0.2]])
-def test_nothing_is_decided_from_fewer_than_two_blocks(values: list[float]) -> None:
-    assert decide(values).kind is Kind.UNDECIDED
-
-
-def test_constant_ratios_are_decided_without_a_warning() -> None:
-    assert decide([0.0] * 6).kind is Kind.EQUIVALENT
-    assert decide([0.5] * 6).kind is Kind.DIFFERENT
-
-
-def test_a_margin_of_nothing_is_refused() -> None:
-    with pytest.raises(AnalysisError, match="margin"):
-        decide([0.1, 0.2], 0.0)
-
-
 def test_an_undecided_comparison_says_how_many_blocks_would_decide_it() -> None:
     found = decide([0.10, -0.06, 0.12, -0.02, 0.05, 0.01])
     assert found.kind is Kind.UNDECIDED
@@ -143,13 +117,3 @@ def test_the_range_of_blocks_holds_those_that_the_true_noise_needs() -> None:
             held += found.blocks[0] <= truth <= found.blocks[1]
     assert told > 60
     assert held / told > 0.75
-
-
-def test_a_difference_needs_the_p_value_adjusted_for_the_claims_of_the_run() -> None:
-    x = [0.10, 0.16, 0.12, 0.2, 0.15, 0.11, 0.13, 0.14]
-    assert decide(x, corrected=Corrected(0.0078, 0.04, 5)).kind is Kind.DIFFERENT
-    found = decide(x, corrected=Corrected(0.0078, 0.117, 15))
-    assert found.kind is Kind.UNDECIDED
-    assert "but p, adjusted for 15 claims, is 0.12" in found.missing
-    # 8 and 9 blocks have no p-value of 0.05 / 15.
-    assert found.blocks[0] == 10

@@ -52,7 +52,6 @@ def test_a_trial_without_warm_up_is_cut_at_zero(n: int, rho: float) -> None:
     random = np.random.default_rng(n)
     found = [steady_state(*trial(random, n, rho)) for _ in range(RUNS)]
     assert np.mean([each.cut_s == 0 for each in found]) >= 0.95
-    assert np.mean([bool(each.changes_s) for each in found]) <= 0.07
     assert np.mean([each.kind == "steady" for each in found]) >= 0.93
 
 
@@ -92,13 +91,6 @@ def test_a_drift_never_settles(n: int, rho: float) -> None:
     assert np.mean([each.kind == "never settles" for each in found]) >= 0.9
 
 
-def test_a_change_shortly_before_the_end_never_settles() -> None:
-    level = warming(100, 85, 1.6)
-    found = steady_state(*trial(np.random.default_rng(4), 100, 0.3, level=level))
-    assert (found.kind, found.settled) == ("never settles", False)
-    assert "of 100 windows" in found.reason
-
-
 def test_single_stalls_are_no_change_of_level() -> None:
     random = np.random.default_rng(6)
     steady = 0
@@ -109,25 +101,6 @@ def test_single_stalls_are_no_change_of_level() -> None:
         latency[where] *= 50
         steady += steady_state(throughput, latency).cut_s == 0
     assert steady / RUNS >= 0.95
-
-
-def test_a_spell_in_the_middle_is_named_but_not_cut() -> None:
-    level = np.ones(150)
-    level[60:80] = 0.5
-    found = steady_state(*trial(np.random.default_rng(5), 150, 0.2, level=level))
-    assert found.cut_s == 0
-    assert any("comes back" in warning for warning in found.warnings)
-
-
-def test_constant_and_nearly_constant_trials_are_steady() -> None:
-    assert steady_state([100.0] * 30, [2.0] * 30).kind == "steady"
-    tied = [100.0] * 28 + [101.0, 100.0]
-    assert steady_state(tied).kind == "steady"
-
-
-def test_a_warm_up_without_any_noise_is_found_exactly() -> None:
-    found = steady_state([50.0] * 10 + [100.0] * 40, [4.0] * 10 + [2.0] * 40)
-    assert (found.kind, found.cut_s) == ("warm-up", 1.0)
 
 
 @pytest.mark.parametrize(
@@ -144,18 +117,7 @@ def test_what_cannot_be_judged_is_not(throughput, latency) -> None:
     found = steady_state(throughput, latency)
     assert (found.kind, found.settled) == ("not judged", False)
     assert math.isnan(found.cut_s)
-    assert "windows" in found.text()
-
-
-def test_without_latencies_throughput_is_judged_and_a_warning_given() -> None:
-    found = steady_state([50.0] * 10 + [100.0] * 40, [math.nan] * 50)
-    assert found.cut_s == 1.0
-    assert any(warning.startswith("latency") for warning in found.warnings)
-
-
-def test_series_of_different_lengths_are_refused() -> None:
-    with pytest.raises(AnalysisError, match="latency 3"):
-        steady_state([1.0] * 20, [1.0] * 3)
+    assert "windows" in found.reason
 
 
 @given(st.lists(st.one_of(st.floats(0, 1e6), st.just(math.nan)), max_size=60))

@@ -14,13 +14,11 @@ from perflab.paths import project_root
 from perflab.recordings import UntilDecided
 from tests.simulations.stopping import (
     KINDS,
-    MOST,
     RULE,
     Place,
     by_rule,
     claim,
     errors,
-    every_look,
     looks_of,
     lowest_sums,
     simulated,
@@ -40,7 +38,7 @@ def test_equal_treatments_differ_in_one_of_twenty_runs_at_most_however_often_the
 def test_decisions_that_are_worked_out_at_once_are_those_of_a_run() -> None:
     logs = simulated(np.random.default_rng(5), 1.4, 0.08, 30)
     place = Place(logs)
-    rules = [RULE, every_look(MOST), None]
+    rules = [RULE, None]
     for rule in rules:
         lowest = {}
         for error in (0.05, 0.10):

@@ -56,9 +56,3 @@ def test_what_was_not_compared_crosses_nothing_and_holds_nothing() -> None:
 def test_a_bound_that_cannot_be_meant_is_refused(text: str) -> None:
     with pytest.raises(ParameterError, match="--fail-on"):
         thresholds_of([text])
-
-
-def test_all_wrong_bounds_are_told_at_once() -> None:
-    with pytest.raises(ParameterError) as caught:
-        thresholds_of(["p99<2", "p1>3", "cpu>1.1"])
-    assert len(caught.value.problems) == 2

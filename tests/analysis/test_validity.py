@@ -48,17 +48,6 @@ def test_every_reason_is_told_the_most_frequent_first(tmp_path) -> None:
     assert told == "no core for 31 to 45% of the time (2 trials); 2 requests failed (1 trial)"
 
 
-def test_a_reason_without_numbers_is_told_as_it_is(tmp_path) -> None:
-    assert (
-        reasons(tmp_path, [other("no request was measured")]) == "no request was measured (1 trial)"
-    )
-
-
-def test_large_and_signed_numbers_keep_their_order(tmp_path) -> None:
-    told = reasons(tmp_path, *([other(f"moved {ms} ms")] for ms in ("-3.5", "+12.0", "1,200")))
-    assert told == "moved -3.5 to 1,200 ms (3 trials)"
-
-
 def test_reasons_of_one_code_are_one_kind_whatever_their_words(tmp_path) -> None:
     """A trial with two of them is one trial; the wording that most have is told."""
     p50, p99 = "generator lag p50 3 ms", "generator lag p99 {} ms"

@@ -10,12 +10,8 @@ from hypothesis import strategies as st
 
 from perflab.analysis.methods.comparison import Effect
 from perflab.analysis.methods.family import Corrected
-from perflab.analysis.treatments.findings import published_text
 from perflab.analysis.treatments.verdict import Outcome, Size, Verdict, Way, judge
 from perflab.recordings import Contrast
-from perflab.systems import experiment
-from perflab.systems.chat.experiments.chat_ladder import ChatLadderParameters
-from perflab.systems.chat.experiments.serialization import SerializationParameters
 
 NAN = math.nan
 
@@ -53,16 +49,12 @@ CASES = [
     (1.6, "greater", (1.28, 1.58, 2.00), REPRODUCED),  # the zone's own ends
     (1.6, None, (1.05, 1.30, 1.60), OPEN),
     (1.6, "greater", (1.02, 1.05, 1.08), OTHER_SIZE),
-    (1.6, "greater", (1.20, 1.25, 1.50), OPEN),
     (1.6, "greater", (2.1, 3.5, 4.0), OTHER_SIZE),
-    (1.6, "greater", (1.9, 3.5, 4.0), OPEN),
     (1.6, "greater", (0.98, 1.05, 1.20), NOT_REPRODUCED),
     (1.6, "greater", (0.80, 1.10, 1.50), UNDECIDED),
     (1.6, "greater", (0.60, 0.70, 0.90), NOT_REPRODUCED),
     (0.66, "smaller", (0.60, 0.67, 0.70), REPRODUCED),
     (0.66, None, (0.90, 0.93, 0.96), OTHER_SIZE),
-    (0.66, "smaller", (0.95, 1.00, 1.05), NOT_REPRODUCED),
-    (0.66, "smaller", (0.70, 0.90, 1.05), UNDECIDED),
     (0.66, "smaller", (1.20, 1.40, 1.50), NOT_REPRODUCED),
     # The size agrees with 1.15, and so would no effect: without a direction that is not enough.
     (1.15, "greater", (0.98, 1.10, 1.20), UNDECIDED),
@@ -70,11 +62,9 @@ CASES = [
     (None, "greater", (1.01, 1.2, 1.4), "direction shown"),
     (None, "greater", (0.9, 1.2, 1.4), "direction not shown"),
     (None, "greater", (0.5, 0.6, 0.7), "opposite direction"),
-    (None, "smaller", (0.5, 0.6, 0.7), "direction shown"),
     (None, "smaller", (1.1, 1.2, 1.4), "opposite direction"),
     (None, "none", (0.95, 1.0, 1.05), REPRODUCED),
     (None, "none", (1.2, 1.3, 1.4), NOT_REPRODUCED),
-    (None, "none", (0.5, 0.6, 0.7), NOT_REPRODUCED),
     (None, "none", (1.05, 1.08, 1.2), UNDECIDED),
     (None, "none", (0.5, 1.0, 2.0), UNDECIDED),
     (1.04, "none", (0.97, 1.0, 1.03), REPRODUCED),
@@ -98,37 +88,6 @@ def test_the_rule(ratio, direction, measured, verdict: str) -> None:
     found = judge(effect(*measured), contrast(ratio, direction))
     assert str(found) == verdict
     assert found.reason
-
-
-@pytest.mark.parametrize(
-    ("published", "measured"),
-    [
-        (1.51, (1.04, 1.23, 1.37)),
-        (1.51, (1.04, 1.23, 9.0)),
-        (3.85, (1.98, 2.65, 3.55)),
-    ],
-)
-def test_an_interval_that_leaves_the_size_open_is_not_called_reproduced(
-    published: float, measured: tuple[float, float, float]
-) -> None:
-    found = judge(effect(*measured), contrast(published, "greater"))
-    assert (found.outcome, found.direction, found.size) == (OPEN, Way.SHOWN, Size.UNDECIDED)
-
-
-def test_the_verdicts_are_exactly_these() -> None:
-    assert {outcome.value for outcome in Outcome} == {
-        "reproduced",
-        "same direction, size undecided",
-        "same direction, size contradicted",
-        "direction shown",
-        "direction not shown",
-        "opposite direction",
-        "not reproduced",
-        "undecided",
-        "set by the load",
-        "not testable here",
-        "nothing published",
-    }
 
 
 def told(verdict: Verdict) -> set[str]:
@@ -209,12 +168,6 @@ def test_what_the_load_sets_is_never_found(measured) -> None:
     assert (found.direction, found.size) == (None, None)
 
 
-def test_the_growth_of_volume_is_set_by_the_load() -> None:
-    ladder = experiment("chat_ladder").contrasts(ChatLadderParameters())
-    (volume,) = [each for each in ladder if each.name.startswith("volume")]
-    assert "derived" in volume.set_by_load
-
-
 POINTS = [
     # published difference, direction, measured interval around its estimate, verdict
     (0.7, "greater", (0.60, 0.65, 0.69), REPRODUCED),
@@ -244,16 +197,7 @@ def test_the_rule_for_differences(published, direction, measured, verdict: str) 
     [
         ({"published_difference": 0.7}, "needs scale 'difference'"),
         ({"scale": "difference", "published_ratio": 1.5}, "published_difference"),
-        ({"scale": "difference", "published_direction": "none"}, "no effect"),
         ({"scale": "difference", "published_difference": 0.0}, "no effect"),
-        (
-            {
-                "scale": "difference",
-                "published_difference": -0.7,
-                "published_direction": "greater",
-            },
-            "is not 'greater' than 0",
-        ),
     ],
 )
 def test_a_difference_that_contradicts_itself_is_refused(fields, words: str) -> None:
@@ -273,11 +217,6 @@ def test_too_little_data_is_undecided(measured) -> None:
     assert str(judge(measured, contrast(1.6))) == "undecided"
 
 
-def test_without_a_90_percent_interval_no_size_agrees() -> None:
-    found = judge(Effect(1.6, 1.5, 1.7, 0.95, 6, 0.03, "planted"), contrast(1.6))
-    assert found.size is Size.UNDECIDED
-
-
 @given(st.floats(0.2, 5), st.floats(0.2, 5), st.floats(1.001, 2), st.floats(1.001, 2))
 def test_turning_ratio_and_claim_around_does_not_change_the_verdict(
     published: float, ratio: float, down: float, up: float
@@ -290,14 +229,3 @@ def test_turning_ratio_and_claim_around_does_not_change_the_verdict(
 def test_a_contrast_that_contradicts_itself_is_refused() -> None:
     with pytest.raises(ValueError, match="not 'smaller' than 1"):
         contrast(1.6, "smaller")
-
-
-def test_a_published_ratio_near_1_is_still_shown() -> None:
-    assert published_text(contrast(1.04, "none")) == "1.04"
-
-
-def test_the_codec_study_calls_close_times_no_difference_by_the_same_rule() -> None:
-    for claim in experiment("serialization").contrasts(SerializationParameters()):
-        assert claim.published_ratio is not None
-        close = claim.published_direction == "none"
-        assert close == (1 / 1.1 <= claim.published_ratio <= 1.1) == ("as long as" in claim.claim)

@@ -10,7 +10,6 @@ import pytest
 from scipy.signal import lfilter
 
 from perflab.analysis.curves.correlation import correlate, windows
-from perflab.errors import AnalysisError
 from tests.synthetic import write_run
 
 MS = 1_000_000
@@ -68,11 +67,6 @@ def test_cpu_beyond_the_samples_is_missing_not_guessed() -> None:
     assert list(table["cpu_s"].isna()) == [True, False, True]
 
 
-def test_a_width_of_nothing_is_refused() -> None:
-    with pytest.raises(AnalysisError, match="width_s"):
-        windows(requests_at([1], [1]), pd.DataFrame(), [], 0.0)
-
-
 def planted(trials: int, count: int, slope: float, shift: float = 0.0, seed: int = 1):
     random = np.random.default_rng(seed)
     frames = []
@@ -89,7 +83,6 @@ def test_a_planted_correlation_is_found_with_the_trials_as_n() -> None:
     assert found.windows == 480
     # Spearman's rho of a bivariate normal with Pearson's r of 1/sqrt(2).
     assert found.low < 6 / math.pi * math.asin(math.sqrt(0.5) / 2) < found.high
-    assert found.p_value == pytest.approx(2 / 2**8)
 
 
 def test_a_difference_between_trials_is_no_correlation() -> None:
@@ -101,7 +94,7 @@ def test_a_difference_between_trials_is_no_correlation() -> None:
 
 def test_autocorrelated_windows_give_no_false_correlation() -> None:
     random = np.random.default_rng(5)
-    false, p_false, runs = 0, 0, 300
+    false, runs = 0, 300
     for _ in range(runs):
         steps = random.normal(size=(2, 8, 30))
         walk = np.zeros_like(steps)
@@ -112,9 +105,7 @@ def test_autocorrelated_windows_give_no_false_correlation() -> None:
         )
         found = correlate(table, "x", "y")
         false += not found.low <= 0 <= found.high
-        p_false += found.p_value <= 0.05
     assert false / runs <= 0.09
-    assert p_false / runs <= 0.09
 
 
 def crowds(random: np.random.Generator, slope: float) -> pd.DataFrame:
@@ -156,16 +147,6 @@ def test_constant_and_short_trials_are_left_out_with_a_warning() -> None:
     assert found.n == 1
     assert math.isnan(found.low)
     assert "2 trials" in found.warnings[0]
-
-
-def test_nothing_correlates_with_nothing() -> None:
-    empty = pd.DataFrame({"trial_id": [], "x": [], "y": []})
-    assert math.isnan(correlate(empty, "x", "y").rho)
-
-
-def test_an_unknown_column_is_named() -> None:
-    with pytest.raises(AnalysisError, match="cpu_nobody"):
-        correlate(planted(2, 10, 1.0), "cpu_nobody", "y")
 
 
 def test_a_run_in_which_cpu_follows_latency_shows_it(tmp_path) -> None:

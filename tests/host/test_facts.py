@@ -49,19 +49,6 @@ def test_a_change_of_any_source_is_another_fingerprint_and_says_where(
     assert len(set(seen)) == 3
 
 
-@pytest.mark.parametrize("place", ["perflab", "services", f"{FOREIGN} 1"])
-def test_names_and_new_files_are_of_the_fingerprint(checkout: Path, place: str) -> None:
-    file = checkout / SOURCES[place]
-    seen = [whole()]
-    file.rename(file.with_name("other.py"))
-    seen.append(whole())
-    file.with_name("other.py").rename(file)
-    (file.parent / "deep").mkdir()
-    (file.parent / "deep" / "new.sql").touch()
-    seen.append(whole())
-    assert len(set(seen)) == 3
-
-
 def test_bytes_that_move_between_files_are_a_change(checkout: Path) -> None:
     """What one file lost and the next one won is not the same code."""
     one, other = checkout / "perflab" / "a.py", checkout / "perflab" / "b.py"
@@ -89,12 +76,6 @@ def test_what_does_not_measure_changes_no_fingerprint(checkout: Path) -> None:
         (checkout / cache).mkdir()
         (checkout / cache / "code.pyc").write_bytes(b"1")
     assert whole() == before
-
-
-def test_the_lab_s_own_fingerprint_is_of_what_is_there() -> None:
-    found = facts.code()
-    assert int(found["fingerprint"], 16) > 0
-    assert {"perflab", "services", "requirements.lock"} <= set(found["sources"])
 
 
 def test_every_installed_package_is_recorded_with_its_version() -> None:

@@ -37,6 +37,8 @@ def test_a_second_measurement_is_refused_and_told_who_holds_the_host(path: Path)
         found = holder(path)
         assert found is not None
         assert (found.what, found.pid) == ("first", os.getpid())
+        modes = [place.stat().st_mode & 0o777 for place in (path.parent, path)]
+        assert modes == [0o700, 0o600], "both are the user's alone"
     assert holder(path) is None
 
 
@@ -61,12 +63,6 @@ def test_the_lock_is_free_after_its_holder_was_killed(path: Path) -> None:
     assert holder(path) is None
     with measurement_lock("next", path=path):
         pass
-
-
-def test_the_lock_and_its_folder_are_the_users_alone(path: Path) -> None:
-    with measurement_lock("ours", path=path):
-        modes = [place.stat().st_mode & 0o777 for place in (path.parent, path)]
-    assert modes == [0o700, 0o600]
 
 
 def test_a_lock_in_a_folder_that_others_can_write_in_is_refused(tmp_path: Path) -> None:

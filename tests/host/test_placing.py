@@ -22,3 +22,10 @@ def test_client_and_services_never_share_a_core(count: int) -> None:
 
 def test_what_two_cores_cannot_separate_is_said() -> None:
     assert "share core 0" in placement([0, 1]).shared
+
+
+def test_with_eight_cores_and_more_every_role_has_its_own() -> None:
+    places = placement(range(10, 20))
+    assert (places.services, places.database) == ((10, 11, 12, 13), (14, 15, 16))
+    assert (places.link, places.client, places.sampler) == ((17,), (18,), (19,))
+    assert places.shared == ""

@@ -1,4 +1,4 @@
-"""The kernel's part as columns of a trial's row: what is the host's, and what a service's own."""
+"""The kernel's part as columns of a trial's row, by service."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import pandas as pd
 import pytest
 
-from perflab.instruments.kernel import full_backlogs, host_columns, queue_columns, switch_columns
+from perflab.instruments.kernel import full_backlogs, queue_columns, schedule_columns
 
 S = 1_000_000_000
 
@@ -15,24 +15,6 @@ S = 1_000_000_000
 def queues(*rows: tuple[float, str, int, int, int]) -> pd.DataFrame:
     table = pd.DataFrame(rows, columns=["t_ns", "service", "waiting", "backlog", "drops"])
     return table.assign(t_ns=(table["t_ns"] * S).astype("int64"))
-
-
-def test_switches_are_counted_a_second_of_the_measured_stage() -> None:
-    rows = [(0, "a", 0, 0), (S, "a", 100, 10), (3 * S, "a", 500, 20), (4 * S, "a", 9_000, 900)]
-    table = pd.DataFrame(rows, columns=["t_ns", "service", "voluntary", "involuntary"])
-    row = switch_columns(table, ["a", "b"], S, 3 * S)
-    assert row["voluntary_switches_per_s_a"] == pytest.approx(200)
-    assert row["involuntary_switches_per_s_a"] == pytest.approx(5)
-    assert math.isnan(row["voluntary_switches_per_s_b"])
-
-
-def test_time_wait_is_the_most_that_there_were_in_the_measured_stage() -> None:
-    table = pd.DataFrame(
-        {"t_ns": [0, S, 2 * S, 3 * S], "time_wait": [99, 4, 7, 80], "switches": [0, 10, 40, 50]}
-    )
-    assert host_columns(table, S, 2 * S) == {
-        "time_wait_max": 7.0, "host_switches_per_s": pytest.approx(30)
-    }  # fmt: skip
 
 
 def test_drops_are_those_of_this_load_also_where_a_listener_began_anew() -> None:
@@ -50,6 +32,18 @@ def test_the_service_whose_backlog_overflowed_is_named_and_no_other() -> None:
     assert "service 'a' dropped a connection 38 times" in told.text
     assert "up to 6" in told.text
     assert "room for 6" in told.text
+
+
+def test_shares_of_time_are_seconds_a_second_of_the_measured_stage() -> None:
+    # From the first second on it runs half of the time, and four threads wait.
+    rows = [(0, "a", 3, 1), (1, "a", 3, 1), (2, "a", 3.5, 5), (3, "a", 4, 9)]
+    table = pd.DataFrame(rows, columns=["t_ns", "service", "run_ns", "delay_ns"])
+    numbers = ["t_ns", "run_ns", "delay_ns"]
+    table[numbers] = (table[numbers] * S).astype("int64")
+    row = schedule_columns(table, ["a", "b"], S, 3 * S)
+    assert row["run_share_a"] == pytest.approx(0.5)
+    assert row["core_wait_share_a"] == pytest.approx(4.0)
+    assert math.isnan(row["run_share_b"]), "of it nothing is told"
 
 
 def test_a_kernel_that_tells_nothing_gives_no_number() -> None:

@@ -9,7 +9,6 @@ import pytest
 
 from perflab.analysis.treatments.evaluation import evaluate
 from perflab.instruments.requests import phase_columns
-from perflab.recordings import Contrast
 from tests.synthetic import ON_AND_OFF, contrast_of, write_run
 
 
@@ -37,10 +36,3 @@ def test_a_phase_can_be_the_response_of_a_contrast(tmp_path: Path) -> None:
     (finding,) = evaluate(run)
     assert finding.effect is not None
     assert finding.effect.estimate == pytest.approx(1.6, rel=0.2)
-
-
-def test_a_run_from_before_these_columns_says_that_it_lacks_them(tmp_path: Path) -> None:
-    claim: Contrast = contrast_of(*ON_AND_OFF, response="phase_parse_p50_ms")
-    (finding,) = evaluate(write_run(tmp_path, contrasts=[claim]))
-    assert finding.effect is None
-    assert "no column 'phase_parse_p50_ms'" in finding.verdict.reason

@@ -8,10 +8,10 @@ import pytest
 
 from perflab import systems
 from perflab.errors import ParameterError
-from perflab.ledger import Entry, count_table, faults, headline, ledger, narrowed
+from perflab.ledger import Entry, count_table, headline, ledger, narrowed
 from perflab.ledger.declared import mismatch
 from perflab.published import Answered, parse, rows
-from perflab.published.row import SIZES, Row
+from perflab.published.answered_rows import SIZES, Row
 from perflab.recordings import Contrast, studies
 from tests.ledger.conftest import Write
 from tests.synthetic import ON_AND_OFF, Planted
@@ -25,6 +25,11 @@ NO_WRITE = Planted({"database_write": "no", "synchronous_commit": "none"}, 3.0, 
 def entry(key: str = EFFECT, study: str = "inference", backend: str = "") -> Entry:
     (found,) = [each for each in ledger(study, backend) if each.row.key == key]
     return found
+
+
+def faults(study: str = "") -> list[str]:
+    found = [each for each in ledger(study) if each.outcome == "no answer"]
+    return [f"{each.row.key}: {each.why}" for each in found]
 
 
 def test_every_answer_names_what_exists_and_no_row_lacks_one() -> None:
@@ -226,7 +231,7 @@ def test_a_foreign_study_brings_rows_and_answers_of_its_own(
     bring(tmp_path, ",kind,answer", ",setting,setting synchronous_commit: concurrency")
     assert [each.outcome for each in ledger("own")] == ["no answer"]
     assert faults("own") == [
-        "own, table / a / rate: synchronous_commit: concurrency is 50, published is 5 requests/s"
+        "table / a / rate: synchronous_commit: concurrency is 50, published is 5 requests/s"
     ]
 
 

@@ -20,11 +20,10 @@ import uvloop
 
 from perflab.load.client import LeanClient
 from perflab.load.exchange import Exchange
-from perflab.load.life_cycle import Connections
 from perflab.load.outcome import ERRORS
 from perflab.load.prepared import Prepared
 from perflab.load.targets import split
-from perflab.load.workload import Request
+from perflab.load.workload import Connections, Request
 
 End = Literal["close", "reset", "hang", "keep"]
 
@@ -205,9 +204,8 @@ async def send(
     loop = asyncio.get_running_loop()
     complaints: list[dict[str, Any]] = []
     loop.set_exception_handler(lambda _, context: complaints.append(context))
-    words = {name: client.pop(name) for name in list(client) if name in Connections.model_fields}
-    life = Connections.of(client.pop("connection", "keep_alive"), client.pop("connections", 0))
-    life = life.model_copy(update=words)
+    reuse, most = client.pop("connection", "keep_alive"), client.pop("connections", 0)
+    life = Connections(reuse=reuse, most=most)
     lean = LeanClient(loop, life, **{"timeout_s": 1.0, **client})
     prepared = Prepared(request or Request(), split(url)[0], life)
     seen = Seen([], [], complaints, 0)

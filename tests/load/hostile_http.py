@@ -16,7 +16,6 @@ HEAD = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 BOMB = zlib.compressobj(9, zlib.DEFLATED, 31)
 BLOCK = BOMB.compress(bytes(1 << 26)) + BOMB.flush()
-SLOW_S = 0.05
 
 
 def whole(status: int, *headers: bytes, body: bytes = b"ok") -> bytes:
@@ -27,18 +26,13 @@ def whole(status: int, *headers: bytes, body: bytes = b"ok") -> bytes:
 
 # Libraries tell an early end from a late one less finely, and read on in some cases.
 READ_OTHERWISE: Mapping[str, Mapping[str, str]] = {
-    "half a status line": {"aiohttp": "closed", "httpx": "closed"},
     "garbage for ever": {"httpx": "head_too_large"},
-    "a folded line": {"aiohttp": "", "httpx": ""},
-    "HTTP/0.9": {"httpx": "closed"},
     "101 unasked": {"aiohttp": "status"},
-    "100 for ever": {"httpx": "timeout"},
+    "100 for ever": {"aiohttp": "timeout", "httpx": "timeout"},
     "length and chunks": {"httpx": ""},
     "a reset in the body": {"aiohttp": "truncated"},
     "a body too long": {"httpx": ""},
-    "two answers": {"aiohttp": "", "httpx": ""},
     "a chunk of 2**70": {"httpx": "truncated"},
-    "a trailer for ever": {"aiohttp": "head_too_large", "httpx": "head_too_large"},
     "gzip, chunked": {"aiohttp": ""},
 }
 
@@ -71,16 +65,9 @@ HEADS = (
     sends("nothing, then closes", "closed"),
     sends("nothing, then resets", "reset", end="reset"),
     sends("nothing at all", "timeout", end="hang"),
-    sends("half a status line", "truncated", b"HTTP/1.1 20"),
-    sends("a head without an end, then silence", "timeout", HEAD + b"A: b\r\n", end="hang"),
-    sends("headers for ever, slowly", "timeout", HEAD, Part(b"A: b\r\n", SLOW_S, ENDLESS)),
     sends("headers for ever", "head_too_large", HEAD, Part(b"X-Again: yes\r\n" * 99, 0, ENDLESS)),
     sends("a header of 300 kB", "head_too_large", whole(200, b"A: " + b"x" * 300_000)),
-    sends("garbage", "protocol", b"garbage\r\n\r\n"),
     sends("garbage for ever", "protocol", Part(b"\xff\x00garbage" * 999, 0, ENDLESS)),
-    sends("a NUL in a value", "protocol", whole(200, b"A: b\x00c")),
-    sends("a folded line", "protocol", whole(200, b"A: b\r\n folded")),
-    sends("HTTP/0.9", "protocol", b"just a body"),
     sends("HTTP/2 frames", "protocol", b"\x00\x00\x12\x04\x00\x00\x00\x00\x00"),
     sends("status 404", "status", whole(404)),
     sends("101 unasked", "protocol", b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n"
@@ -90,19 +77,16 @@ HEADS = (
 )  # fmt: skip
 
 LENGTHS = (
-    sends("a negative length", "protocol", HEAD + b"Content-Length: -2\r\n\r\nok"),
     sends("length and chunks", "protocol", HEAD + b"Content-Length: 2\r\n"
           b"Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"),
     sends("a reset in the body", "reset", HEAD + b"Content-Length: 9\r\n\r\nok", Part(b"", 0.1),
           end="reset"),
     sends("a body too long", "protocol", OK + b"too long"),
-    sends("two answers", "protocol", OK + OK),
 )  # fmt: skip
 
 BODIES = (
     sends("a body for ever", "timeout", HEAD + b"\r\n", Part(bytes(1 << 16), 0, ENDLESS)),
     sends("a chunk of 2**70", "protocol", CHUNKED + b"f" * 18 + b"\r\n"),
-    sends("a trailer for ever", "timeout", CHUNKED + b"0\r\n", Part(b"A: b\r\n" * 99, 0, ENDLESS)),
     sends("gzip, chunked", "protocol", HEAD + b"Transfer-Encoding: gzip, chunked\r\n\r\n"
           b"2\r\nok\r\n0\r\n\r\n"),
     sends("a gzip bomb", "", HEAD + b"Content-Encoding: gzip\r\n\r\n", Part(BLOCK, 0, 32)),

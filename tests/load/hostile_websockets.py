@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from tests.load.hostile import ENDLESS, End, Part, Script
 
 DEFLATE = "permessage-deflate"
-CONT, TEXT, BINARY, CLOSE, PING, PONG = 0, 1, 2, 8, 9, 10
+CONT, TEXT, BINARY, CLOSE, PING = 0, 1, 2, 8, 9
 MESSAGE_LIMIT = 1 << 20
 
 
@@ -40,13 +40,6 @@ def sized(opcode: int, flag: int, size: bytes, payload: bytes = b"") -> bytes:
 def closing(code: int, reason: bytes = b"") -> bytes:
     """Return a close frame."""
     return frame(CLOSE, struct.pack("!H", code) + reason)
-
-
-def packed(message: bytes, **options: bool) -> bytes:
-    """Return a compressed message in one frame."""
-    packer = zlib.compressobj(wbits=-15)
-    data = packer.compress(message) + packer.flush(zlib.Z_SYNC_FLUSH)
-    return frame(BINARY, data[:-4], reserved=4, **options)
 
 
 @dataclass(frozen=True)
@@ -95,39 +88,27 @@ WRONG = b"Sec-WebSocket-Accept: AAAAAAAAAAAAAAAAAAAAAAAAAAA=\r\n"
 
 HANDSHAKES = (
     answers("nothing, then closes", "closed", end="close"),
-    answers("nothing, then resets", "closed", end="reset"),
     answers("nothing at all", "timeout", end="hang"),
     answers("a head drop by drop", "timeout", SWITCH, Part(b"A: b\r\n", 0.05, ENDLESS), end="hang"),
     answers("a head for ever", "handshake", SWITCH, Part(b"A: b\r\n" * 99, 0, ENDLESS)),
-    answers("garbage", "handshake", b"garbage\r\n\r\n"),
     answers("a refusal", "handshake", b"HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n"),
     answers("a wrong accept", "handshake", SWITCH + UPGRADE + WRONG + b"\r\n"),
-    answers("300 headers", "handshake", SWITCH + UPGRADE + b"A: b\r\n" * 300 + b"\r\n"),
     speaks("an extension unasked", "handshake", extensions="x-snow"),
     speaks("no deflate", "handshake", deflate=True, extensions=""),
     speaks("deflate with a window of 99 bits", "handshake", deflate=True,
            extensions=f"{DEFLATE}; server_max_window_bits=99"),
-    speaks("a parameter twice", "handshake", deflate=True,
-           extensions=f"{DEFLATE}; server_max_window_bits=9; server_max_window_bits=9"),
 )  # fmt: skip
 
 FRAMES = (
     speaks("a masked frame", "protocol", frame(TEXT, b"a", masked=True)),
     speaks("RSV2", "protocol", frame(TEXT, b"a", reserved=2)),
-    speaks("opcode 3", "protocol", frame(3, b"a")),
-    speaks("a ping in fragments", "protocol", frame(PING, b"a", last=False)),
-    speaks("a ping of 126 bytes", "protocol", frame(PING, bytes(126))),
-    speaks("a close of one byte", "protocol", frame(CLOSE, b"\x03")),
     *(speaks(f"close code {code}", "protocol", closing(code))
-      for code in (0, 1005, 2999, 5000)),
-    speaks("a length of 5 in 16 bits", "protocol", sized(TEXT, 126, b"\x00\x05", b"hello")),
+      for code in (0, 1005)),
     speaks("a length of 2**62", "message_too_big", sized(TEXT, 127, b"\x40" + bytes(7))),
     speaks("a frame of 2 MB", "message_too_big", frame(BINARY, bytes(2 * MESSAGE_LIMIT))),
-    speaks("half a frame, then silence", "", frame(TEXT, b"hello")[:3]),
     speaks("half a frame, then the end", "ws_closed", frame(TEXT, b"hello")[:3], end="close"),
     speaks("a reset", "ws_closed", LATER, end="reset"),
     speaks("a close in order", "", closing(1000), end="close"),
-    speaks("a close without a code", "", frame(CLOSE), end="close"),
     speaks("a close with a code of its own", "", closing(4999, b"so long"), end="close"),
 )  # fmt: skip
 
@@ -136,15 +117,9 @@ MESSAGES = (
     speaks("a text within a text", "protocol", frame(TEXT, b"a", last=False), frame(TEXT, b"b")),
     speaks("a ping within a text", "", frame(TEXT, b"a", last=False), frame(PING), frame(CONT)),
     speaks("a text that is not UTF-8", "protocol", frame(TEXT, b"\xff\xfe")),
-    speaks("a letter over two pieces", "", frame(TEXT, "\N{EURO SIGN}".encode()[:2], last=False),
-           frame(CONT, "\N{EURO SIGN}".encode()[2:])),
-    speaks("half a letter over two pieces", "protocol", frame(TEXT, b"\xe2", last=False),
-           frame(CONT, b"\x82")),
     speaks("bytes that are not UTF-8", "", frame(BINARY, b"\xff\xfe")),
     speaks("empty pieces for ever", "message_too_big", frame(TEXT, last=False),
            Part(frame(CONT, last=False) * 9999, 0, ENDLESS)),
-    speaks("large pieces for ever", "message_too_big", frame(BINARY, last=False),
-           Part(frame(CONT, bytes(60_000), last=False), 0, ENDLESS)),
     speaks("pings for ever, nothing read", "not_read",
            Part(frame(PING, bytes(125)) * 99, 0, ENDLESS)),
     speaks("messages for ever", "", Part(frame(TEXT, b"hello") * 999, 0, ENDLESS)),
@@ -162,11 +137,8 @@ COMPRESSED = (
            deflate=True),
     speaks("RSV1 in a continuation", "protocol", frame(TEXT, b"a", last=False, reserved=4),
            frame(CONT, b"b", reserved=4), deflate=True),
-    speaks("a compressed ping", "protocol", frame(PING, reserved=4), deflate=True),
     speaks("compressed pieces for ever", "message_too_big", frame(TEXT, last=False, reserved=4),
            Part(frame(CONT, b"\x00\x00\x00\xff\xff" * 999, last=False), 0, ENDLESS), deflate=True),
-    speaks("a plain message among compressed ones", "", frame(TEXT, b"a"), packed(b"b"),
-           deflate=True),
 )  # fmt: skip
 
 PEERS = (*HANDSHAKES, *FRAMES, *MESSAGES, *COMPRESSED)

@@ -1,12 +1,11 @@
 """A server that speaks HTTP/2 (and 1.1) by hypercorn; a process of its own.
 
-``hypercorn_server.py PORT [CERTIFICATE KEY ALPN [CA]]``; with a CA it asks for client certificates.
+``hypercorn_server.py PORT [CERTIFICATE KEY ALPN]``
 """
 
 from __future__ import annotations
 
 import asyncio
-import ssl
 import sys
 from typing import Any
 
@@ -32,6 +31,4 @@ config.accesslog = config.errorlog = None
 if len(sys.argv) > 2:
     config.certfile, config.keyfile = sys.argv[2:4]
     config.alpn_protocols = [sys.argv[4]]
-if len(sys.argv) > 5:
-    config.ca_certs, config.verify_mode = sys.argv[5], ssl.CERT_REQUIRED
 asyncio.run(serve(app, config))

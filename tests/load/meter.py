@@ -9,14 +9,12 @@ import zlib
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 import uvloop
 
-from perflab.load.client_choice import make_client
+from perflab.load.client import make_client
 from perflab.load.exchange import Exchange
-from perflab.load.order import Order
 from perflab.load.outcome import ERRORS
 from perflab.load.prepared import Prepared
 from perflab.load.targets import split
@@ -36,12 +34,9 @@ class Taken:
 
 @dataclass
 class Seen:
-    """A connection that the server saw; instants by CLOCK_MONOTONIC, ``closed_s`` 0 while open."""
+    """A connection that the server saw."""
 
-    opened_s: float
-    closed_s: float = 0.0
     taken: list[Taken] = field(default_factory=list)
-    last_s: float = 0.0
 
 
 class Meter:
@@ -49,7 +44,6 @@ class Meter:
 
     def __init__(self, tls: ssl.SSLContext | None = None, flaw_at: int = -1) -> None:
         self.seen: list[Seen] = []
-        self.most_open = 0
         self._tls = tls
         self._flaw_at = flaw_at
 
@@ -63,19 +57,16 @@ class Meter:
         await asyncio.sleep(0.02)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        own = Seen(time.monotonic())
+        own = Seen()
         self.seen.append(own)
-        self.most_open = max(self.most_open, sum(not each.closed_s for each in self.seen))
         try:
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
                 own.taken.append(await taken(head.lower(), reader))
                 await self._answer(int(head.split()[1][1:] or 0), writer)
-                own.last_s = time.monotonic()
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         finally:
-            own.closed_s = time.monotonic()
             writer.close()
 
     async def _answer(self, size: int, writer: asyncio.StreamWriter) -> None:
@@ -115,17 +106,11 @@ async def drive(
     work: Workload,
     url: str,
     requests: int,
-    pause_s: float = 0.0,
-    before_close_s: float = 0.0,
-    between: Callable[[], None] = lambda: None,
 ) -> list[str]:
     """Let every user send so many requests with a worker's own client; return error classes."""
-    words = {
-        "workload": work.model_dump(mode="json"), "url": url, "worker": 0, "workers": 1,
-        "allowed": [], "folder": "unused", "start_ns": 0, "real_time": False,
-    }  # fmt: skip
     prepared = Prepared(work.request, split(url)[0], work.connections)
-    client = make_client(Order(words), asyncio.get_running_loop(), prepared)
+    users = getattr(work.arrivals, "users", 1)
+    client = make_client(work, prepared, work.connections.most or users, sticky=True)
     errors: list[str] = []
 
     async def user(number: int) -> None:
@@ -139,14 +124,11 @@ async def drive(
             async with asyncio.timeout(20):
                 await over.wait()
             errors.append(ERRORS[exchange.error])
-            between()
-            await asyncio.sleep(pause_s)
 
     try:
         async with asyncio.TaskGroup() as crowd:
-            for number in range(getattr(work.arrivals, "users", 1)):
+            for number in range(users):
                 crowd.create_task(user(number))
-        await asyncio.sleep(before_close_s)
     finally:
         await client.close()
     await asyncio.sleep(0.05)
@@ -156,11 +138,3 @@ async def drive(
 def on_loop(work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
     """Run on the event loop that workers have."""
     return uvloop.run(work())
-
-
-def patterned(path: Path, size: int) -> Path:
-    """Write a file of the known pattern."""
-    with path.open("wb") as file:
-        for place in range(0, size, len(PIECE)):
-            file.write(PIECE[: size - place])
-    return path

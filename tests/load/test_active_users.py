@@ -9,7 +9,7 @@ import pytest
 from perflab.load import closed_driver
 from perflab.load.closed_driver import ClosedDriver
 from perflab.load.prepared import Prepared
-from perflab.load.schedule import active
+from perflab.load.schedule import active, stays
 from perflab.load.targets import split
 from perflab.load.workload import (
     Burst,
@@ -49,15 +49,6 @@ def test_500_users_who_join_over_8_minutes_each_keep_their_own_pace(
         assert [each.planned_ns for each in own] == [joins_ns + 20 * S * k for k in range(turns)]
 
 
-def test_an_answer_that_takes_longer_than_the_pace_is_followed_at_once_and_from_then_on(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    world = World(service_ns=30 * S)
-    one = ClosedLoop(users=1, duration_s=100, pacing_s=20)
-    (own,) = carried_out(one, world, monkeypatch).values()
-    assert [each.planned_ns for each in own] == [0, 30 * S, 60 * S, 90 * S]
-
-
 def test_the_record_shows_as_many_users_at_any_time_as_the_plan_has(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -80,3 +71,13 @@ def test_users_in_stages_come_and_go_and_loads_without_users_have_none() -> None
     assert [active(one_by_one, at * S) for at in (0, 1, 2, 20)] == [1, 1, 2, 5]
     assert active(OpenLoop(stages=(Stage(rate=1, duration_s=1),)), 0) is None
     assert active(Burst(size=3), 0) is None
+
+
+def test_users_in_stages_send_while_they_take_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    stages = (UserStage(users=0, to_users=10, duration_s=10),
+              UserStage(users=10, to_users=4, duration_s=6))  # fmt: skip
+    loop = ClosedLoop(users=10, duration_s=16, max_duration_s=16, pacing_s=0.5, stages=stages)
+    for user, own in carried_out(loop, World(service_ns=30 * MS), monkeypatch).items():
+        ((since_ns, until_ns),) = stays(stages, user)
+        assert own[0].planned_ns == since_ns
+        assert until_ns - S <= own[-1].planned_ns < until_ns

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from perflab.errors import ParameterError
 from perflab.load.options import LoadOptions
-from perflab.load.schedule import instants, last_instant_s, planned_count
+from perflab.load.schedule import last_instant_s, planned_count
 from perflab.load.workload import OpenLoop
 
 URL = "http://127.0.0.1:9/"
@@ -40,30 +40,14 @@ def test_a_rate_without_a_count_lasts_its_time(
     assert length_s - 25 / rate < last_instant_s(made) <= length_s
 
 
-@pytest.mark.parametrize("arrivals", ["constant", "poisson"])
-@pytest.mark.parametrize("warmup", [0.0, 1.5])
-def test_a_count_is_kept_exactly_and_the_warm_up_does_not_use_it_up(
-    arrivals: str, warmup: float
-) -> None:
-    made = planned(arrivals=arrivals, rate=100.0, requests=250, warmup=warmup)
-    measured = sum(int((chunk >= warmup * 1e9).sum()) for chunk in instants(made))
-    assert measured == 250
-    assert planned_count(made) == pytest.approx(250 + 100 * warmup, abs=60 if warmup else 0)
-
-
-def test_of_a_count_and_a_time_the_shorter_ends_the_load() -> None:
-    assert planned_count(planned(rate=100.0, requests=50, duration=10.0)) == 50
-    assert planned_count(planned(rate=100.0, requests=5000, duration=10.0)) == 1000
-
-
 @pytest.mark.parametrize(
     ("options", "text"),
     [
         ({"burst": 5, "duration": 3.0}, "--duration does not go with --burst"),
         ({"burst": 5, "requests": 3}, "--requests does not go with --burst"),
+        ({"rate": 5.0, "requests": 3}, "--requests does not go with --rate"),
         ({"stages": "5:10", "duration": 3.0}, "--duration does not go with --stages"),
         ({"users": 5, "arrivals": "poisson"}, "--arrivals poisson needs --rate"),
-        ({"user_stages": "5:10", "requests": 3}, "--requests does not go with --user-stages"),
         ({"users": 5, "script": "a:B", "requests": 3}, "--requests does not go with --script"),
     ],
 )

@@ -70,17 +70,6 @@ def test_what_found_no_connection_is_the_servers_and_what_was_not_begun_the_clie
     assert [each.side for each in late.reasons] == ["client"]
 
 
-def test_a_refused_connection_is_not_held_against_the_client(tmp_path: Path) -> None:
-    result = load_result(
-        tmp_path, np.linspace(0.4, 5.4, 500), errors={"connect": 500}, cpu_ns=10**11,
-        delays=(np.arange(0.4, 5, 0.005), np.full(920, 50.0)), run_delay_share=0.9,
-        first_errors={("connect", 0): "Connection refused"},
-    )  # fmt: skip
-    (reason,) = check(result, Workload(request=Request(), arrivals=BY_COUNT)).reasons
-    assert reason.side == "server"
-    assert reason.text.endswith("failed: 500 x connect (first: Connection refused)")
-
-
 def test_lateness_is_judged_by_percentiles_that_the_sample_supports(tmp_path: Path) -> None:
     def late(number: int, share: float) -> list[str]:
         arrivals = ClosedLoop(users=5, requests=number)

@@ -9,10 +9,9 @@ import pytest
 
 from perflab.load.client import LeanClient
 from perflab.load.exchange import Exchange
-from perflab.load.life_cycle import Connections, Word
 from perflab.load.prepared import Prepared
 from perflab.load.targets import split
-from perflab.load.workload import Request
+from perflab.load.workload import Connections, Request, Reuse
 from tests.load.hostile import OK, Hostile, Part, Script, check, on_uvloop, play
 
 
@@ -35,14 +34,14 @@ def test_only_what_the_cap_made_wait_is_counted_as_capped() -> None:
 
 
 @pytest.mark.parametrize("connection", ["keep_alive", "per_request"])
-def test_users_who_come_back_at_once_leave_connections_to_those_who_wait(connection: Word) -> None:
+def test_users_who_come_back_at_once_leave_connections_to_those_who_wait(connection: Reuse) -> None:
     turns: list[int] = []
 
     async def work() -> None:
         loop = asyncio.get_running_loop()
         over = asyncio.Event()
         async with Hostile([Script((Part(OK),), "keep")]) as url:
-            life = Connections.of(connection, most=2)
+            life = Connections(reuse=connection, most=2)
             client = LeanClient(loop, life)
             prepared = Prepared(Request(), split(url)[0], life)
 

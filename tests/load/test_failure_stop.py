@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from perflab.cli.load_live import Status, status_of
 from perflab.instruments.failure_threshold import stop_columns
 from perflab.load import columns
 from perflab.load.failure_stop import FailureStop, mark
@@ -19,7 +20,6 @@ from perflab.load.outcome import AFTER_STOP, CODES, MEASURE, WARMUP
 from perflab.load.report import summary
 from perflab.load.result import LoadResult
 from perflab.load.selfcheck import check
-from perflab.load.status import Status, status_of
 from perflab.load.summary_table import WIDTH, table
 from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, StopRules, Workload
 from perflab.recordings.responses import STOPS

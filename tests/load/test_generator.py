@@ -81,17 +81,6 @@ def test_a_load_that_is_kept_up_is_whole_and_meets_as_many_users_to_its_end(
     assert len(under_way) >= 9  # one may just have been answered
 
 
-@pytest.mark.alone
-def test_throughput_of_a_known_server_agrees_with_littles_law(
-    serve: Serve, generator: Generator
-) -> None:
-    url, _ = serve(0.05, "good")
-    result = generator.run(workload(connections="keep_alive"), url)
-    found = check(result, workload(connections="keep_alive"))
-    assert [reason for reason in found.reasons if "Little" in reason] == []
-    assert 0.9 < found.littles_law_ratio < 1.1
-
-
 def test_errors_are_recorded_by_class_and_make_the_trial_invalid(
     serve: Serve, generator: Generator
 ) -> None:
@@ -245,25 +234,3 @@ def test_a_starved_client_of_a_closed_loop_is_flagged(serve: Serve, generator: G
     reasons = check(result, work).reasons
     planted = [each for each in reasons if str(each).startswith(("generator lag", "event-loop"))]
     assert {each.side for each in planted} == {"client"}
-
-
-@pytest.mark.alone
-def test_users_of_a_closed_loop_come_and_go_by_its_stages(
-    serve: Serve, generator: Generator
-) -> None:
-    url, _ = serve(0.01, "good")
-    stages = [
-        {"users": 2, "duration_s": 0.5},
-        {"users": 8, "duration_s": 0.5},
-        {"users": 2, "duration_s": 0.5},
-    ]
-    result = generator.run(
-        workload(users=8, requests=0, warmup_requests=0, duration_s=1.5, stages=stages), url
-    )
-    found = result.requests
-    window = ((found["planned_ns"] - found["planned_ns"].min()) // 500_000_000).astype(int)
-    users = found.groupby(window)["user"].nunique()
-    assert users[:3].tolist() == [2, 8, 2]
-    counts = found.groupby(window).size()
-    assert 2 < counts[1] / counts[0] < 6
-    assert check(result, workload(users=8, duration_s=1.5, requests=0)).cpu_share < 1

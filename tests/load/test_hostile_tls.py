@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from perflab.load.workload import Trust
 
 from perflab.load.workload import Workload
-from tests.load.hostile import OK, End, Hostile, Part, Script, Seen, check, on_uvloop, send
-from tests.load.meter import Meter, drive, patterned
+from tests.load.hostile import End, Hostile, Script, Seen, check, on_uvloop, send
+from tests.load.meter import PIECE, Meter, drive
 from tests.load.processes import a_certificate
 
 
@@ -50,18 +51,12 @@ async def over_tls(
 def test_tls_works_with_a_trusted_certificate_and_is_refused_without(
     certificate: tuple[Path, Path],
 ) -> None:
-    trusted = on_uvloop(lambda: over_tls(certificate, 5, ca_file=str(certificate[1])))
+    own = Trust(ca_file=str(certificate[1]))
+    trusted = on_uvloop(lambda: over_tls(certificate, 5, trust=own))
     assert trusted.outcomes == [("", 200, 300_000)] * 5
     assert on_uvloop(lambda: over_tls(certificate, 2)).errors == ["tls", "tls"]
-    assert on_uvloop(lambda: over_tls(certificate, 2, verify_tls=False)).errors == ["", ""]
-
-
-def test_a_plain_server_on_https_is_a_tls_error() -> None:
-    async def work() -> Seen:
-        async with Hostile([Script((Part(OK),), "close", reads=False)]) as url:
-            return await send(url.replace("http:", "https:"), 1)
-
-    assert on_uvloop(work).errors == ["tls"]
+    careless = on_uvloop(lambda: over_tls(certificate, 2, trust=Trust(verify=False)))
+    assert careless.errors == ["", ""]
 
 
 def test_certificates_that_cannot_be_read_or_name_another_host_are_tls_errors(
@@ -70,10 +65,11 @@ def test_certificates_that_cannot_be_read_or_name_another_host_are_tls_errors(
     empty = tmp_path / "empty.pem"
     empty.touch()
     for path in (tmp_path / "missing.pem", empty):
-        seen = on_uvloop(lambda path=path: over_tls(certificate, 2, ca_file=str(path)))
+        trust = Trust(ca_file=str(path))
+        seen = on_uvloop(lambda trust=trust: over_tls(certificate, 2, trust=trust))
         check(seen, 2)
         assert seen.errors == ["tls", "tls"]
-    options = {"ca_file": str(certificate[1]), "host": "127.0.0.2"}
+    options = {"trust": Trust(ca_file=str(certificate[1])), "host": "127.0.0.2"}
     assert on_uvloop(lambda: over_tls(certificate, 1, **options)).errors == ["tls"]
 
 
@@ -99,13 +95,11 @@ def test_a_server_that_is_silent_in_the_handshake_is_a_timeout() -> None:
 
 
 @pytest.mark.parametrize("client", ["lean", "aiohttp", "httpx"])
-def test_a_file_arrives_whole_over_tls(
-    certificate: tuple[Path, Path], tmp_path: Path, client: str
-) -> None:
-    path = patterned(tmp_path / "body", 3_000_001)
+def test_a_body_arrives_whole_over_tls(certificate: tuple[Path, Path], client: str) -> None:
+    body = PIECE * 45
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate[1], certificate[0])
-    request = {"method": "POST", "body": {"file": str(path)}}
+    request = {"method": "POST", "body": body}
     arrivals = {"kind": "closed", "users": 2, "requests": 1}
     work = Workload.model_validate(
         {"request": request, "arrivals": arrivals, "client": client, "verify_tls": False}
@@ -118,4 +112,4 @@ def test_a_file_arrives_whole_over_tls(
 
     assert on_uvloop(go) == [""] * 4
     digests = [taken.sha256 for seen in meter.seen for taken in seen.taken]
-    assert digests == [sha256(path.read_bytes()).hexdigest()] * 4
+    assert digests == [sha256(body).hexdigest()] * 4

@@ -13,7 +13,7 @@ import pytest
 
 from perflab.errors import LoadError, ParameterError
 from perflab.load import once
-from perflab.load.http2_client import ask_for_http2
+from perflab.load.httpx_client import ask_for_http2
 from perflab.load.options import LoadOptions
 from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.paths import project_root
@@ -112,7 +112,6 @@ def test_a_server_of_http_1_is_refused_and_hears_of_no_request() -> None:
 def test_what_http2_has_not_is_refused_before_the_start() -> None:
     for words, told in (
         ({"connection": "per-request"}, "requests share connections"),
-        ({"cookies": True}, "keeps no cookies"),
         ({"stream": "sse"}, "records no chunks"),
     ):
         given = {"url": "http://127.0.0.1:9/", "users": 1, "requests": 1, "http2": True, **words}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -36,8 +35,7 @@ def test_the_cpu_share_of_a_load_is_one_of_time(
     tmp_path: Path, done_s: list[float], share: float
 ) -> None:
     load_result(tmp_path, np.array(done_s))
-    watch: Any = SimpleNamespace(missed=(), reason="")
-    found = merged(tmp_path, [report()], WORK, MachineCounts.now((0,)), watch, start_ns=0)
+    found = merged(tmp_path, [report()], WORK, MachineCounts.now((0,)), start_ns=0)
     judged = check(found, WORK)
     assert judged.cpu_share == pytest.approx(share)
     assert "generator.cpu" not in {each.code for each in judged.reasons}

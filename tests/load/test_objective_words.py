@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
-import numpy as np
 import pytest
 
 from perflab.errors import ParameterError
 from perflab.load.capacity import judged
-from perflab.load.columns import latency_counts
 from perflab.load.options import LoadOptions
-from perflab.load.stopping import Progress, Watch
-from perflab.load.workload import Objective, StopRules
+from perflab.load.workload import Objective
 from tests.load.test_capacity import shown
 
 URL = "http://127.0.0.1:1/"
@@ -22,7 +17,7 @@ URL = "http://127.0.0.1:1/"
     ("text", "of", "percentile", "below_ms"),
     [
         ("p99<1000ms", "response", 99, 1000),
-        ("p95 <= 0.5s/2s", "response", 95, 500),
+        ("p95 <= 0.5s", "response", 95, 500),
         ("ttft_p95<500ms", "ttft", 95, 500),
         ("gap_p99<0.1s", "gap", 99, 100),
     ],
@@ -40,7 +35,6 @@ def test_an_objective_is_read_and_said_again(
     [
         ("first<3ms", "is not like"),
         ("ttft_p95", "is not like"),
-        ("gap_p99<100ms/5s", "over the whole load; leave /5s out"),
         ("p0<1ms", "percentiles are above 0"),
         ("ttft_p101<1ms", "percentiles are above 0"),
     ],
@@ -55,19 +49,7 @@ def test_times_of_streams_are_asked_of_streams_alone() -> None:
     with pytest.raises(ParameterError, match="give --stream sse or ndjson"):
         LoadOptions.of(asked).workload()
     made = LoadOptions.of({**asked, "stream": "sse"}).workload()
-    assert [each.of for each in made.stop.objectives] == ["ttft"]
-
-
-def test_only_an_objective_on_response_times_ends_a_load() -> None:
-    slow = Progress(finished=1000, counts=Counter(latency_counts(np.full(1000, 10**9))))
-
-    def ends(text: str) -> bool:
-        rules = StopRules(objectives=(Objective.of_text(text),))
-        watch = Watch(rules, clock=iter(range(0, 300, 3)).__next__)
-        return any(watch.see(slow) for _ in range(5))
-
-    assert ends("p95<1ms")
-    assert not ends("ttft_p95<1ms")
+    assert [each.of for each in made.objectives] == ["ttft"]
 
 
 def test_a_step_is_judged_by_the_times_that_its_objective_is_about() -> None:

@@ -1,15 +1,24 @@
-"""The place of a record is looked at before a load, and nothing but a record is left in it."""
+"""The place of a record is looked at before a load; nothing but a record is left in it.
+
+Temporary folders of raw rows do not outlive their owners, and no others are touched.
+"""
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from perflab.errors import LoadError, ParameterError
+from perflab.host.temporary_folders import OWNER, remove_abandoned
 from perflab.load import record_place as place_module
-from perflab.load.record_place import file_problems, folder_problems, place
+from perflab.load.record_place import file_problems, folder_problems, keep, place, raw_folder
 from perflab.load.workload import Burst, Request, Workload
+from perflab.paths import project_root
 
 WORK = Workload(request=Request(), arrivals=Burst(size=10))
 
@@ -63,3 +72,64 @@ def test_a_disk_that_the_record_would_fill_is_refused(
 def test_a_place_that_cannot_be_made_is_told_in_a_sentence() -> None:
     with pytest.raises(LoadError, match="cannot write /proc/new"), place(Path("/proc/new"), WORK):
         raise AssertionError("nothing may begin")
+
+
+OWNING = (
+    "from perflab.load.record_place import raw_folder\nprint(raw_folder(), flush=True)\ninput()"
+)
+Owner = Callable[[], tuple[Path, subprocess.Popen[bytes]]]
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    return tmp_path
+
+
+@pytest.fixture
+def owner() -> Iterator[Owner]:
+    """Start processes that have a folder each."""
+    children: list[subprocess.Popen[bytes]] = []
+
+    def start() -> tuple[Path, subprocess.Popen[bytes]]:
+        child = subprocess.Popen(
+            [sys.executable, "-c", OWNING],
+            cwd=project_root(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        )  # fmt: skip
+        children.append(child)
+        assert child.stdout is not None
+        return Path(child.stdout.readline().decode().strip()), child
+
+    yield start
+    for child in children:
+        child.kill()
+        child.communicate()
+
+
+def test_a_load_removes_what_killed_ones_left_and_nothing_of_those_that_run(
+    owner: Owner, temporary: Path
+) -> None:
+    (left, killed), (used, _) = owner(), owner()
+    (left / "0").mkdir()
+    (left / "0" / "requests.rows").write_bytes(b"x")
+    killed.kill()
+    killed.wait()
+    own = raw_folder()
+    assert not left.exists()
+    assert used.is_dir()
+    assert own.is_dir()
+    assert {own, used} == set(temporary.iterdir())
+
+
+def test_what_a_user_was_told_of_outlives_its_owner(temporary: Path) -> None:
+    with place(None, WORK) as here:
+        (here.raw / "0").mkdir(parents=True)
+        here.keep = True
+    assert here.folder.is_dir()
+    assert not (here.folder / OWNER).exists()
+    kept = raw_folder()
+    keep(kept)
+    keep(kept)
+    remove_abandoned()
+    assert {here.folder, kept} == set(temporary.iterdir())

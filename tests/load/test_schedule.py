@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -74,7 +72,6 @@ LOOPS = st.builds(
     stages=STAGES.map(tuple),
     arrivals=st.sampled_from(["constant", "poisson"]),
     seed=st.integers(0, 1000),
-    requests=st.sampled_from([0, 0, 1, 50]),
 )
 BURSTS = st.builds(Burst, size=st.integers(1, 40))
 ARRIVALS = st.one_of(LOOPS, LOOPS, BURSTS)
@@ -103,17 +100,6 @@ def test_a_schedule_is_in_order_and_within_its_stages(arrivals: OpenLoop | Burst
     assert planned_count(arrivals) == len(planned)
     if isinstance(arrivals, OpenLoop):
         assert (planned <= arrivals.duration_s * 1e9 + 1).all()
-        if arrivals.requests:
-            assert len(planned) <= arrivals.requests
-
-
-def test_the_number_of_requests_cuts_a_schedule_and_changes_nothing_before() -> None:
-    stage = Stage(rate=1_000, duration_s=10)
-    for make in (constant, poisson):
-        cut = whole(make(stage, requests=4_097))
-        assert len(cut) == 4_097
-        assert np.array_equal(cut, whole(make(stage))[:4_097])
-    assert len(whole(constant(Stage(rate=10, duration_s=1), requests=100))) == 10
 
 
 def test_a_burst_is_planned_for_one_instant() -> None:
@@ -139,22 +125,3 @@ def test_users_come_and_go_where_the_planned_number_crosses_theirs() -> None:
     assert stays(stages, 4) == [(4 * s, 21 * s)]
     assert stays(stages, 2) == [(2 * s, 23 * s), (25 * s, 30 * s)]
     assert stays(stages, 10) == []
-
-
-@settings(max_examples=100)
-@given(
-    levels=st.lists(st.integers(0, 20), min_size=2, max_size=8),
-    at=st.floats(0, 1, exclude_max=True),
-)
-def test_as_many_users_take_part_as_the_stages_say(levels: list[int], at: float) -> None:
-    stages = tuple(
-        UserStage(users=first, to_users=last, duration_s=2) for first, last in pairwise(levels)
-    )
-    now_s = at * 2 * len(stages)
-    there = sum(
-        any(since <= now_s * 1e9 < until for since, until in stays(stages, user))
-        for user in range(20)
-    )
-    inside = min(int(now_s // 2), len(stages) - 1)
-    wanted = levels[inside] + (levels[inside + 1] - levels[inside]) * (now_s / 2 - inside)
-    assert abs(there - wanted) <= 1

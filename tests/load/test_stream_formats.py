@@ -19,7 +19,7 @@ SSE_WORDS = [
     b"data", b"data: ", b"data:", b":", b" ", b"\n", b"\r", b"\r\n", b"\n\n", b"x", b"[DONE]",
     b"\xef\xbb\xbf", b"id: 1", b"event: a", b"retry: 3", "é\u2028".encode(), b"\xff", b"\x0b\x85",
 ]  # fmt: skip
-JSON_WORDS = [b"{}", b'{"done":true}', b'{"done":false}', b'"', b"\n", b"\r", b"\r\n", b" ", b"{"]
+JSON_WORDS = [b"{}", b'{"done":true}', b'{"done":1}', b'"', b"\n", b"\r", b"\r\n", b" ", b"{"]
 MEMBER = '"done":true'
 
 
@@ -120,48 +120,10 @@ def test_an_event_is_too_long_whatever_pieces_it_comes_in(
         # Those of WHATWG HTML, 9.2.6.
         (b"data: YHOO\ndata: +2\ndata: 10\n\n", [10]),
         (b": test stream\n\ndata: first event\nid: 1\n\ndata:second event\nid\n\n", [11, 12]),
-        (b"data:  third event\n\n", [12]),
         (b"data\n\ndata\ndata\n\ndata:", [0, 1]),
-        (b"data:test\n\ndata: test\n\n", [4, 4]),
         (b"event: ping\nid: 7\n\n", []),
         (b"Data: x\n\ndatas: x\n\n data: x\n\n", []),
     ],
 )  # fmt: skip
 def test_the_examples_of_the_standard_have_these_events(whole: bytes, expected: list[int]) -> None:
     assert fed(ServerSentEvents(), [whole])[0] == expected
-
-
-@pytest.mark.parametrize(
-    ("data", "is_ended"),
-    [
-        (b"data: [DONE]\n\n", True),
-        (b"data:[DONE]\n\n", True),
-        (b"data:  [DONE]\n\n", False),
-        (b"data: x[DONE]\n\n", False),
-        (b"data\ndata: [DONE]\n\n", False),
-        (b"data: [DONE]\n\ndata: more\n\n", False),
-        (b"data: [DONE]\n", False),
-    ],
-)
-def test_a_stream_has_ended_when_all_the_data_of_its_last_event_is_the_marker(
-    data: bytes, is_ended: bool
-) -> None:
-    assert fed(ServerSentEvents("[DONE]"), [data])[1] == is_ended
-
-
-@pytest.mark.parametrize(
-    ("line", "is_ended"),
-    [
-        (b'{"a": 1, "done": true}\n', True),
-        (b'{"done":1}\n', False),
-        (b'{"done":true\n', False),
-        (b'["done", true]\n', False),
-        (b'{"note":"\\"done\\":true"}\n', False),
-        (b'{"done":true}\n{"done":false}\n', False),
-        (b'{"done":true}', False),
-    ],
-)
-def test_a_stream_of_lines_has_ended_when_the_last_object_has_the_member(
-    line: bytes, is_ended: bool
-) -> None:
-    assert fed(JsonLines(MEMBER), [line])[1] == is_ended

@@ -83,18 +83,6 @@ def test_two_loads_take_turns_by_a_clock_they_share(
         result.discard()
 
 
-def test_users_keep_their_connections_between_windows(
-    generators: list[Generator], serve: Serve
-) -> None:
-    url, _ = serve(0.005, "good")
-    result = generators[0].run(users(0), url)
-    requests = result.requests
-    assert (requests["connect_ns"] > 0).sum() == USERS
-    assert set(requests["error"]) == {""}
-    assert set(requests["window"]) == {0, 1, 2}
-    result.discard()
-
-
 def test_a_load_in_windows_judges_itself_and_lasts_as_long_as_planned(
     generators: list[Generator], serve: Serve
 ) -> None:
@@ -107,6 +95,9 @@ def test_a_load_in_windows_judges_itself_and_lasts_as_long_as_planned(
     assert result.counted_ns == pytest.approx(3 * 120_000_000, abs=10)
     assert result.lasted_s >= TURN_S * TURNS
     assert 0 < result.cpu_ns < result.counted_ns
+    # Users keep their connections between windows.
+    assert (result.requests["connect_ns"] > 0).sum() == USERS
+    assert set(result.requests["window"]) == {0, 1, 2}
     result.discard()
 
 

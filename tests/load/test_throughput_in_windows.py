@@ -13,10 +13,8 @@ import pandas as pd
 import pytest
 
 from perflab.analysis.methods.comparison import effect_of
-from perflab.load.littles_law import ratio
 from perflab.load.times import times_of
-from perflab.load.windows import BEGIN, END
-from perflab.load.workload import ClosedLoop, Request, Workload
+from perflab.load.windows import END
 from perflab.trials.choosing import Pace, needed_slice_ms
 from tests.load.closed_loops import MS, Server, cut, load
 
@@ -114,23 +112,6 @@ def test_failures_take_time_and_are_no_throughput(tmp_path: Path) -> None:
     result.__dict__["rows"] = [changed]
     assert result.throughput_rps == pytest.approx(whole / 2, rel=0.02)
     assert result.requests_counted == pytest.approx(whole * result.counted_ns / 1e9)
-
-
-def test_a_window_that_begins_late_counts_from_when_requests_are_answered(tmp_path: Path) -> None:
-    result = load(tmp_path, sleeping(6.0), 4, cut(50, 20))
-    rows = np.array(result.rows[0])
-    # In each window the service wakes up late: the first round lasts until after the settled part.
-    first = np.isin(rows["planned_ns"], result.windows[:, BEGIN])
-    rows["done_ns"][first] += 12 * MS
-    result.__dict__["rows"] = [rows]
-    assert result.throughput_rps == pytest.approx(4 / 6 * 1e3)
-
-
-def test_all_users_are_at_work_in_the_counted_parts(tmp_path: Path) -> None:
-    windows = cut(50, 20)
-    arrivals = ClosedLoop(users=4, duration_s=5)
-    result = load(tmp_path, sleeping(6.0), 4, windows)
-    assert ratio(result, Workload(request=Request(), arrivals=arrivals)) == pytest.approx(1)
 
 
 def duel(folder: Path, times_ms: tuple[float, float], users: int, seed: int) -> pd.Series:

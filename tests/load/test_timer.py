@@ -92,22 +92,3 @@ def test_callbacks_that_ask_for_more_at_once_leave_the_loop_its_turns() -> None:
         return turns
 
     assert with_timer(work) > 10
-
-
-def test_one_callback_that_fails_does_not_stop_the_others() -> None:
-    async def work(timer: Timer) -> list[str]:
-        called: list[str] = []
-        loop = asyncio.get_running_loop()
-        loop.set_exception_handler(lambda _, context: called.append(str(context["exception"])))
-        instant = now() + MS
-
-        def fail() -> None:
-            raise ValueError("mine")
-
-        timer.at(instant, fail)
-        timer.at(instant, lambda: called.append("second"))
-        timer.at(instant + 3 * MS, lambda: called.append("third"))
-        await asyncio.sleep(0.3)
-        return called
-
-    assert with_timer(work) == ["mine", "second", "third"]

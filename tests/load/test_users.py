@@ -12,9 +12,8 @@ from perflab.errors import ParameterError
 from perflab.load.result import LoadResult
 from perflab.load.scripted import find
 from perflab.load.selfcheck import check
-from perflab.load.users import Answer, User, action, actions
+from perflab.load.users import Answer, NotServed, User, action, actions
 from perflab.load.workload import Request, Scripted, Workload
-from tests.load.hostile import Hostile, Part, Script, beside
 from tests.load.processes import a_worker, served
 
 SCRIPT = """
@@ -72,21 +71,9 @@ class Chatter(User):
 """
 
 
-GREEDY = """
+STUCK = """
 import asyncio
 from perflab.load.users import User, action
-
-class Greedy(User):
-    async def on_start(self):
-        self.kept = []
-    @action
-    async def collect(self):
-        for _ in range(self.parameters["answers"]):
-            keep = self.parameters["keep"]
-            answer = await self.get("/", keep_body=keep)
-            if self.parameters["collects"]:
-                self.kept.append(answer)
-        answer.json()
 
 class Stuck(User):
     @action
@@ -217,39 +204,14 @@ def test_what_a_server_refuses_is_no_fault_of_the_script(chat: int, script: str)
     result.discard()
 
 
-@pytest.fixture
-def greedy(tmp_path: Path) -> str:
-    (tmp_path / "greedy.py").write_text(GREEDY)
-    return f"{tmp_path / 'greedy.py'}:"
+def test_a_script_that_reads_a_body_above_the_limit_is_told_what_to_do() -> None:
+    with pytest.raises(NotServed, match="keep_body=False"):
+        Answer(200, "body_too_large").json()
 
 
-def collected(greedy: str, collects: bool, keep: bool = True) -> LoadResult:
-    """Four users get six answers of 5 MB each, and let go of them or not."""
-    head = b"HTTP/1.1 200 OK\r\nContent-Length: 5000000\r\n\r\n"
-    large = Hostile([Script((Part(head), Part(b"[" + b" " * 4_999_998 + b"]")), "keep")])
-    parameters = {"answers": 6, "collects": collects, "keep": keep}
-    with beside(large) as url:
-        result, _ = load(
-            int(url.rpartition(":")[2]), f"{greedy}Greedy", users=4, actions=1, duration_s=3.0,
-            parameters=parameters,
-        )  # fmt: skip
-    return result
-
-
-def test_users_who_collect_answers_are_told_that_their_worker_has_no_room(greedy: str) -> None:
-    result = collected(greedy, collects=True)
-    requests = result.requests[result.requests["template"] != "script"]
-    assert len(requests) == 4 * 6
-    # 64 MiB hold 13 of them.
-    assert (requests["error"] == "").sum() == 13
-    assert (requests["error"] == "body_too_large").sum() == 11
-    assert any("keep_body=False" in failure for failure in result.failures)
-    assert result.peak_memory_bytes < 400e6
-    result.discard()
-
-
-def test_a_script_that_waits_for_ever_is_ended_and_counted(server: int, greedy: str) -> None:
-    words = {"kind": "scripted", "script": f"{greedy}Stuck", "users": 3, "duration_s": 0.5}
+def test_a_script_that_waits_for_ever_is_ended_and_counted(server: int, tmp_path: Path) -> None:
+    (script := tmp_path / "stuck.py").write_text(STUCK)
+    words = {"kind": "scripted", "script": f"{script}:Stuck", "users": 3, "duration_s": 0.5}
     work = Workload(request=Request(), arrivals=Scripted.model_validate(words), timeout_s=0.5)
     began = time.monotonic()
     with a_worker(real_time=True) as generator:

@@ -1,7 +1,7 @@
-"""A WebSocket server as a process of its own: echo, fan-out, and several ways to be rude.
+"""A WebSocket server as a process of its own: echo and fan-out.
 
 Prints its port. The path says what it does: /echo, /flood?n=&bytes=&every= (messages that begin
-with the server's own instant in ns), /close?code=, /big, /refuse, /garbage, /vanish.
+with the server's own instant in ns), /refuse.
 """
 
 from __future__ import annotations
@@ -32,16 +32,6 @@ async def handle(socket: ServerConnection) -> None:
                 await socket.send(f"{time.monotonic_ns():020d}{padding}")
                 due += float(query.get("every", 0))
                 await asyncio.sleep(max(0.0, due - time.monotonic()))
-        elif parts.path == "/close":
-            await socket.close(int(query["code"]))
-        elif parts.path == "/big":
-            await socket.send("y" * 3_000_000)
-            await asyncio.sleep(5)
-        elif parts.path == "/garbage":
-            socket.transport.write(b"\xff\xff\xff\xff garbage")
-            await asyncio.sleep(5)
-        elif parts.path == "/vanish":
-            socket.transport.abort()
     except ConnectionClosed:
         pass
 

@@ -33,7 +33,6 @@ def test_a_star_covers_contrasts_and_nothing_else_does() -> None:
         ("same as: a / b: c / d", Answered.SAME_AS, "a / b: c / d"),
         ("not comparable: pings", Answered.NOT_COMPARABLE, "pings"),
         ("not testable here: bandwidth", Answered.NOT_TESTABLE, "bandwidth"),
-        ("not built", Answered.NOT_BUILT, ""),
         ("", Answered.NONE, ""),
     ],
 )
@@ -41,9 +40,7 @@ def test_every_form_is_read(text: str, kind: Answered, name: str) -> None:
     assert (parse(text).kind, parse(text).name) == (kind, name)
 
 
-@pytest.mark.parametrize(
-    "text", ["contrast: a", "contrast ladder", "not built: later", "reproduced", ": a"]
-)
+@pytest.mark.parametrize("text", ["contrast: a", "contrast ladder", "reproduced", ": a"])
 def test_other_words_are_refused_with_the_forms_that_there_are(text: str) -> None:
     with pytest.raises(RecordingError, match="an answer is one of: contrast EXPERIMENT"):
         parse(text)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from perflab.errors import ParameterError, RecordingError
@@ -25,24 +24,17 @@ TRAPS = [
     ("metricstream", "clients in flight", BAD),
     ("metricstream", "shares add up", BAD),
     ("metricstream", "phases 1 and 2 chain", BAD),
-    ("metricstream", "expected of a thread pool", BAD),
     ("inference", "Little's law: ONNX, no DB", GOOD),
     ("inference", "one endpoint, two studies", BAD),
     ("inference", "driver or another setting", OPEN),
     ("inference", "flush as the bottleneck", BAD),
-    ("inference", "settings of the durability study", OPEN),
     ("registry", "censored mean", OPEN),
     ("registry", "p99 of 100 requests", OPEN),
     ("registry", "threads of the default", BAD),
-    ("registry", "rule for the pool", BAD),
     ("registry", "log against table, high", BAD),
-    ("registry", "one download and a hundred", BAD),
     ("registry", "MB/s", BAD),
-    ("registry", "MiB/s", GOOD),
     ("llm_proxy", "failures beyond the threshold, old", BAD),
-    ("llm_proxy", "failures beyond the threshold, new", BAD),
     ("llm_proxy", "failures with those broken off, old", GOOD),
-    ("llm_proxy", "failures with those broken off, new", GOOD),
     ("llm_proxy", "successes grew", BAD),
     ("llm_proxy", "users at failure and sockets", OPEN),
     ("chat", "pings for a p99", OPEN),
@@ -50,10 +42,7 @@ TRAPS = [
     ("chat", "text against table: who serializes faster", BAD),
     ("chat", "loops that json.dumps allows", BAD),
     ("chat", "binding or joins", OPEN),
-    ("chat", "uvloop without deflate", OPEN),
-    ("chat", "first delay of earlier rows", OPEN),
     ("chat", "volume as a finding", OPEN),
-    ("chat", "uvloop helps, p90", BAD),
     ("chat", "protobuf beats orjson, p99", BAD),
     ("chat", "pings that wait: JSON, with login", OPEN),
     ("chat", "percentiles ascend: JSON, with login", GOOD),
@@ -72,10 +61,6 @@ def test_every_study_and_every_rule_is_used_and_names_are_unique() -> None:
     assert len({(check.study, check.name) for check in every}) == len(every)
 
 
-def test_a_star_makes_a_check_of_every_scenario(found: dict[tuple[str, str], Word]) -> None:
-    assert sum(name.startswith("percentiles ascend: ") for _, name in found) == 19
-
-
 def test_what_does_not_fit_stands_first_and_can_be_asked_for_alone() -> None:
     order = list(Word)
     words = [order.index(Word(word)) for word in check_table("inference")["finding"]]
@@ -88,9 +73,9 @@ def test_what_does_not_fit_stands_first_and_can_be_asked_for_alone() -> None:
 # ---- a study from elsewhere ---------------------------------------------------------------------
 
 ROWS = """study,place,scenario,measure,unit,value,qualifier,kind,answer,note
-own,table,a,rate,requests/s,{rate},,result,not built,
-own,table,a,latency,ms,5,,result,not built,
-own,table,all,users,users,10,,setting,not built,
+own,table,a,rate,requests/s,{rate},,result,built in: it,
+own,table,a,latency,ms,5,,result,built in: it,
+own,table,all,users,users,10,,setting,built in: it,
 """
 CHECKS = """study,check,rule,part,place,scenario,measure,number,unit,text
 own,in flight,{rule},statement,,,,,,ten are in flight
@@ -133,9 +118,3 @@ def test_a_rule_or_a_row_that_is_not_there_is_named_with_the_nearest(own) -> Non
     own(scenario="b")
     with pytest.raises(RecordingError, match=r"no row 'table / b / rate'.*'table / a / rate'"):
         checks("own")
-
-
-def test_findings_are_text_that_needs_no_python() -> None:
-    table = check_table()
-    assert isinstance(table, pd.DataFrame)
-    assert not table["numbers"].str.contains(r"Interval|nan|e\+").any()

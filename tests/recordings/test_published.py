@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from perflab.errors import RecordingError
+from perflab.published.answered_rows import KINDS
 from perflab.published.intervals import UNITS
-from perflab.published.row import KINDS
 from perflab.recordings import claims, published, published_value, studies
 from perflab.recordings.published_results import COLUMNS
 from perflab.systems import experiment

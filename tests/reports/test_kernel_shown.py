@@ -26,7 +26,7 @@ def counted(folder: Path) -> Run:
         "tcp_resets": 0,
         "accept_drops_inference": [float(each) for each in overflows],
         "accept_drops_postgres": 0.0,
-        "voluntary_switches_per_s_postgres": 500.0,
+        "accept_queue_max_postgres": 5.0,
     }
     told = valid.assign(**columns)
     run.valid_trials = lambda: told  # type: ignore[method-assign]
@@ -49,7 +49,7 @@ def test_a_section_has_it_with_the_words_for_whose_it_is(tmp_path: Path) -> None
     assert "## The kernel's part" in text
     assert NOTE in text
     assert "| overflows of a listen backlog | 10 (0 to 20) | 4 |" in text
-    assert "| voluntary switches per s | 500 | 4 |" in text
+    assert "| longest accept queue seen | 5 | 4 |" in text
 
 
 def test_a_recording_without_it_says_nothing(tmp_path: Path) -> None:

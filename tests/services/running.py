@@ -115,7 +115,7 @@ def start(
     port = quiet_port()
     launch = Launch(
         spec=spec,
-        labels=Labels(stack, name, "run", port, str(backend.log_path(stack, name))),
+        labels=Labels(stack, name, "run", port),
         settings=spec.resolve(settings),
         addresses={role: (HOST, at) for role, at in (addresses or {}).items()},
         port=port,

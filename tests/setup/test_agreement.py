@@ -74,21 +74,6 @@ def test_the_lock_holds_hashes_and_no_address() -> None:
         assert "--hash=sha256:" in block, block[:60]
 
 
-def test_the_users_packages_are_all_there() -> None:
-    fixed = [
-        "jupyterlab",
-        "pandas",
-        "matplotlib",
-        "seaborn",
-        "aiohttp",
-        "httpx",
-        "docker",
-        "papermill",
-        "scipy",
-    ]
-    assert set(fixed) <= {item.name for item in requirements()}
-
-
 # Programs that the lab or its users start, and what builds it; no module of it imports them.
 STARTED = {"jupyterlab", "nbformat", "py-spy", "setuptools"}
 # Asked for by others; named to keep it below a version.

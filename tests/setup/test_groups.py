@@ -51,10 +51,6 @@ def sets_of_markers() -> Iterator[set[str]]:
 TESTING = [target for target in TARGETS if sessions(target)]
 
 
-def test_two_commands_test() -> None:
-    assert TESTING == ["test", "slow"]
-
-
 def test_every_test_is_in_exactly_one_group() -> None:
     groups = [expression for target in TESTING for expression in expressions(target)]
     for own in sets_of_markers():
@@ -83,18 +79,3 @@ def test_the_check_of_a_commit_runs_all_groups_before_the_promises() -> None:
         ".venv/bin/python scripts/mutations.py --fast",
     ]
     assert "set -euo pipefail" in lines
-
-
-@pytest.mark.parametrize("target", TESTING)
-def test_what_measures_is_tested_also_where_what_shares_the_cores_failed(target: str) -> None:
-    text = (ROOT / "Makefile").read_text()
-    (recipe,) = re.findall(rf"^{target}: .*\n((?:\t.*\n)+)", text, re.MULTILINE)
-    assert recipe.count("$(TESTS)") == recipe.count("|| failed=1; \\\n") == 2
-    assert recipe.endswith("exit $$failed\n")
-
-
-def test_each_command_that_tests_is_explained() -> None:
-    told = (ROOT / "CONTRIBUTING.md").read_text()
-    for target in TESTING:
-        assert f"`make {target}`" in told
-        assert re.search(rf"^{target}: .*## ", (ROOT / "Makefile").read_text(), re.MULTILINE)

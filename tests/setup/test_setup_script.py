@@ -13,7 +13,6 @@ import pytest
 
 from perflab.host import installer
 from perflab.paths import project_root
-from tests.wheels import only_from, wheel
 
 SCRIPT = project_root() / "scripts" / "setup.sh"
 
@@ -104,15 +103,6 @@ def test_an_unreachable_index_is_one_clear_line_and_leaves_no_stamp(
     assert not (checkout / ".venv" / "perflab-setup").exists()
 
 
-def test_a_package_of_another_hash_is_not_installed(with_uv: Path, tmp_path: Path) -> None:
-    wheel(tmp_path / "wheels", "nosuchpackage", "1.0")
-    wheel(tmp_path / "wheels", "uv", "1.0")
-    done = setup(with_uv, **only_from(tmp_path / "wheels"), PYTHON=sys.executable)
-    assert done.returncode == 1
-    assert "its hash differs" in done.stderr
-    assert not list((with_uv / ".venv").rglob("nosuchpackage.py"))
-
-
 @pytest.mark.parametrize(
     ("pinned", "said"), [("1.0", "installing"), ("2.0", "cannot be installed")]
 )
@@ -135,13 +125,6 @@ def test_the_compiler_of_the_wheel_is_installed_only_where_no_other_is(
     assert asked.read_text().count("--require-hashes -r compiler.lock") == 1
     assert said in done.stdout
     assert setup(with_uv, PYTHON=sys.executable, CXX="no-such-compiler").stdout == ""
-
-
-def test_a_lock_without_hashes_is_refused(with_uv: Path, tmp_path: Path) -> None:
-    wheel(tmp_path / "wheels", "nosuchpackage", "1.0")
-    (with_uv / "requirements.lock").write_text("nosuchpackage==1.0\n")
-    done = setup(with_uv, **only_from(tmp_path / "wheels"), PYTHON=sys.executable)
-    assert "pinned without a hash" in done.stderr
 
 
 def test_a_finished_environment_is_left_alone_until_the_lock_changes(checkout: Path) -> None:

@@ -11,7 +11,7 @@ import pandas as pd
 from perflab.analysis.methods.comparison import effect_of
 from perflab.analysis.methods.rates import Rate
 from perflab.load.trend import WINDOWS, is_clear, log_trend
-from perflab.recordings.steadiness import GROSS_TREND, MAX_TREND, SMALLEST_N, over_blocks
+from perflab.recordings.steadiness import GROSS_TREND, SMALLEST_N, over_blocks
 
 SETS = 400
 BLOCKS = (4, 6, 8, 12)
@@ -21,8 +21,6 @@ DRIFTS = (0.0, 0.05, 0.10, 0.20, 0.40)
 OWN_NOISE, LEVEL_NOISE = 0.03, 0.03
 CALM, STIRRED, WILD = "calm", "stirred", "wild"
 MACHINES = {CALM: 0.01, STIRRED: 0.03, WILD: 0.06}
-# So many loads become slower or faster at some moment; so large is a true difference beside it.
-BURST_SHARE, BURST_BLOCKS, BURST_EFFECT = 0.15, 8, 0.10
 
 
 @dataclass(frozen=True)
@@ -62,19 +60,13 @@ def loads(
 
 def refused(blocks: int, drift: float, machine: str = STIRRED, sets: int = SETS) -> Rate:
     """Return how often a treatment whose loads drift so is refused."""
-    trends = loads(_random(blocks, drift, machine), (sets, blocks), MACHINES[machine], drift).trends
-    return Rate(sum(over_blocks(own).refused for own in trends), sets)
-
-
-def alone(machine: str, sets: int = 20_000) -> float:
-    """Return the share of steady loads that have a clear trend beyond a tenth."""
-    drawn = loads(_random(0, 0, machine), (sets,), MACHINES[machine])
-    return float(drawn.beyond(math.exp(MAX_TREND)).mean())
+    drawn = loads(drawn_from(blocks, drift, machine), (sets, blocks), MACHINES[machine], drift)
+    return Rate(sum(over_blocks(own).refused for own in drawn.trends), sets)
 
 
 def called_different(blocks: int, drift: float, sets: int = SETS) -> Rate:
     """Return how often treatments that settle alike, of which one drifts, are called different."""
-    random = _random(blocks, drift, STIRRED)
+    random = drawn_from(blocks, drift, STIRRED)
     sides = [loads(random, (sets, blocks), MACHINES[STIRRED], each) for each in (0.0, drift)]
     gross = [side.beyond(math.exp(GROSS_TREND)) for side in sides]
     hits = 0
@@ -82,41 +74,16 @@ def called_different(blocks: int, drift: float, sets: int = SETS) -> Rate:
         if any(over_blocks(side.trends[run]).refused for side in sides):
             continue
         kept = ~(gross[0][run] | gross[1][run])
-        hits += _differ((sides[1].levels - sides[0].levels)[run][kept])
+        hits += differ((sides[1].levels - sides[0].levels)[run][kept])
     return Rate(hits, sets)
 
 
-def refused_when_small(requests: int, blocks: int, sets: int = SETS) -> Rate:
-    """Return how often a steady treatment of so small loads is refused, on a calm machine."""
-    random = _random(blocks, requests, CALM)
-    drawn = loads(random, (sets, blocks), MACHINES[CALM]).log_middles
-    times = random.exponential(size=(*drawn.shape, requests // WINDOWS))
-    trends = log_trend(drawn + np.log(np.median(times, axis=-1)))
-    return Rate(sum(over_blocks(own).refused for own in trends), sets)
-
-
-def found_despite(burst: float, factor: float, sets: int = SETS) -> Rate:
-    """Return how often a true difference is found where trials beyond a factor are refused."""
-    random = _random(BURST_BLOCKS, burst, STIRRED)
-    shape = (sets, BURST_BLOCKS, 2)
-    hit = random.choice([-1, 0, 1], shape, p=[BURST_SHARE / 2, 1 - BURST_SHARE, BURST_SHARE / 2])
-    after = np.arange(WINDOWS) >= random.integers(2, WINDOWS - 1, shape)[..., None]
-    steady = loads(random, shape, MACHINES[STIRRED]).log_middles
-    drawn = Loads(steady + math.log(burst) * hit[..., None] * after)
-    kept = ~drawn.beyond(factor).any(axis=-1)
-    ratios = drawn.levels[..., 0] - drawn.levels[..., 1] + math.log1p(BURST_EFFECT)
-    return Rate(
-        sum(_differ(own[each], above=True) for own, each in zip(ratios, kept, strict=True)),
-        sets,
-    )
-
-
-def _differ(log_ratios: np.ndarray, above: bool = False) -> bool:
+def differ(log_ratios: np.ndarray, above: bool = False) -> bool:
     if len(log_ratios) < SMALLEST_N:
         return False
     effect = effect_of(pd.Series(log_ratios))
     return effect.low > 1 or (not above and effect.high < 1)
 
 
-def _random(blocks: int, drift: float, machine: str) -> np.random.Generator:
+def drawn_from(blocks: int, drift: float, machine: str) -> np.random.Generator:
     return np.random.default_rng([blocks, round(drift * 1e6), list(MACHINES).index(machine)])

@@ -53,7 +53,7 @@ def launched(name: str, **limits: Any) -> tuple[Engine, Launch]:
     spec = load_service(name)
     launch = Launch(
         spec=spec,
-        labels=Labels("test-1", name, "run", 5000, ""),
+        labels=Labels("test-1", name, "run", 5000),
         settings=spec.resolve({}),
         addresses=dict.fromkeys(spec.needs, (HOST, 1)),
         port=5000,
@@ -85,17 +85,21 @@ def test_a_container_has_no_rights_that_its_service_does_not_need(name: str) -> 
     assert "ports" not in asked, "nothing is published"
 
 
-def test_the_password_is_in_a_file_of_the_service_alone_before_it_starts() -> None:
-    engine, launch = launched("postgres")
-    assert engine.steps == ["secret", "start"]
+def sent_file(engine: Engine, launch: Launch) -> tuple[str, str]:
+    """Return path and content of the one file that the service's user alone can read."""
     with tarfile.open(fileobj=io.BytesIO(engine.archive)) as archive:
         (entry,) = archive.getmembers()
-        assert f"/{entry.name}" == SECRET_FILES["secret_file"]
         assert entry.mode == 0o600
         assert entry.uid == launch.spec.docker.user != 0
         content = archive.extractfile(entry)
         assert content is not None
-        assert content.read().decode() == SECRET
+        return f"/{entry.name}", content.read().decode()
+
+
+def test_the_password_is_in_a_file_of_the_service_alone_before_it_starts() -> None:
+    engine, launch = launched("postgres")
+    assert engine.steps == ["secret", "start"]
+    assert sent_file(engine, launch) == (SECRET_FILES["secret_file"], SECRET)
 
 
 @pytest.mark.parametrize("name", service_names())
@@ -112,32 +116,24 @@ def test_credentials_of_the_users_own_are_in_a_file_and_nowhere_that_an_inspecti
     monkeypatch.setenv("LLM_API_KEY", "the-users-own")
     engine, launch = launched("llm_proxy")
     assert "the-users-own" not in str(engine.asked) + str(engine.command) + repr(launch)
-    with tarfile.open(fileobj=io.BytesIO(engine.archive)) as archive:
-        (entry,) = archive.getmembers()
-        content = archive.extractfile(entry)
-        assert content is not None
-        assert json.loads(content.read()) == {"LLM_API_KEY": "the-users-own"}
-        assert (f"/{entry.name}", entry.mode) == (SECRET_FILES["credentials_file"], 0o600)
-        assert entry.uid == launch.spec.docker.user != 0
+    path, content = sent_file(engine, launch)
+    assert path == SECRET_FILES["credentials_file"]
+    assert json.loads(content) == {"LLM_API_KEY": "the-users-own"}
 
 
-def test_the_password_file_of_a_process_is_its_users_alone(tmp_path: Path) -> None:
-    file = tmp_path / "secret"
+def test_the_password_file_of_a_process_is_its_users_alone_and_no_link_is_followed(
+    tmp_path: Path,
+) -> None:
+    file, elsewhere = tmp_path / "secret", tmp_path / "elsewhere"
+    elsewhere.write_text("mine")
+    file.symlink_to(elsewhere)
     before = os.umask(0)
     try:
         _write_secret(file, SECRET, None)
     finally:
         os.umask(before)
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert file.read_text() == SECRET
-
-
-def test_a_link_that_waits_for_the_password_gets_none(tmp_path: Path) -> None:
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.write_text("mine")
-    (tmp_path / "secret").symlink_to(elsewhere)
-    _write_secret(tmp_path / "secret", SECRET, None)
-    assert elsewhere.read_text() == "mine"
+    assert stat.S_IMODE(file.lstat().st_mode) == 0o600
+    assert (file.read_text(), elsewhere.read_text()) == (SECRET, "mine")
 
 
 def test_what_another_user_must_run_is_readable_to_all_whatever_its_source(

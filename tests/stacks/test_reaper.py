@@ -53,32 +53,27 @@ def sleeper(environment: dict[str, str], folder: str) -> subprocess.Popen[bytes]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("known_by", ["labels", "working folder"])
-def test_owner_and_a_reaper_killed_together_leave_no_process_and_no_folder(known_by: str) -> None:
+def test_owner_and_a_reaper_killed_together_leave_no_process_and_no_folder() -> None:
     folder = make_data("reaped", "database")
-    labels = Labels("reaped", "it", "run").as_environment()
-    others = Labels("another", "it", "run").as_environment()
-    # PostgreSQL's children are known by their working folder alone.
-    is_labelled = known_by == "labels"
-    left = sleeper(
-        {**os.environ, **labels} if is_labelled else {},
-        "/" if is_labelled else str(folder),
-    )
-    other = sleeper({**os.environ, **others}, "/")
     owner = subprocess.Popen(
         [sys.executable, "-c", OWNER], stdout=subprocess.PIPE, cwd=project_root()
     )
     assert owner.stdout is not None
+    mine, others = (Labels(stack, "it", "run").as_environment() for stack in ("reaped", "another"))
+    labelled, other = (sleeper({**os.environ, **each}, "/") for each in (mine, others))
+    # PostgreSQL's children are known by their working folder alone.
+    inside = sleeper({}, str(folder))
     try:
         assert owner.stdout.readline() == b"watched\n"
         first, second = both_reapers_of(owner.pid)
         first.kill()
         owner.kill()
-        wait_until(lambda: left.poll() is not None)
+        for left in (labelled, inside):
+            wait_until(lambda left=left: left.poll() is not None)  # type: ignore[misc]
         wait_until(lambda: not folder.exists() and not second.is_running())
         assert other.poll() is None
     finally:
-        for process in (left, other, owner):
+        for process in (labelled, inside, other, owner):
             process.kill()
             process.wait()
         owner.stdout.close()

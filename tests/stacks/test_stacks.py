@@ -8,12 +8,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import psutil
 import pytest
 
-from perflab.errors import RunInterrupted, ServiceFailed, StackError
+from perflab.errors import ServiceFailed, StackError
 from perflab.host.placing import placement
 from perflab.paths import project_root, services_dir, state_dir
 from perflab.stacks import leftovers
@@ -25,10 +24,6 @@ from perflab.systems.inference.service import InferenceParameters, stack
 from tests.stacks.asking import post
 
 SMALL = InferenceParameters(workers=1, pool_size=4)
-
-
-def plans(**levels: object) -> dict[str, object]:
-    return {"it": stack(SMALL, workers=1, **levels)}  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -116,80 +111,6 @@ def kill_service(instance: object) -> None:
         os.kill(child.pid, signal.SIGKILL)
     else:
         instance._container.kill()  # type: ignore[attr-defined]
-
-
-@pytest.mark.slow
-def test_a_service_that_dies_while_starting_tells_why() -> None:
-    broken = Residents(choose("process"), plans(), placement(), "broken")  # type: ignore[arg-type]
-    broken.prepare()
-    artifacts = next(Path(os.environ["PERFLAB_STATE"], "artifacts").glob("inference-*"))
-    hidden = artifacts / "model.onnx"
-    hidden.rename(artifacts / "hidden")
-    try:
-        with pytest.raises(ServiceFailed, match=r"model\.onnx"):
-            broken.start()
-    finally:
-        (artifacts / "hidden").rename(hidden)
-    assert leftovers.everything() == []
-
-
-@pytest.mark.slow
-def test_a_dependency_that_dies_while_others_start_is_named_at_once() -> None:
-    told: list[str] = []
-    killed_at = 0.0
-
-    def kill_the_database(text: str) -> None:
-        nonlocal killed_at
-        told.append(text)
-        if text == "starting inference":
-            kill_service(starting._instances["postgres"])
-            killed_at = time.monotonic()
-
-    starting = Residents(
-        choose("process"),
-        plans(),
-        placement(),
-        "blamed",
-        tell=kill_the_database,  # type: ignore[arg-type]
-    )
-    starting.prepare()
-    with pytest.raises(ServiceFailed, match="'postgres': was ended by SIGKILL"):
-        starting.start()
-    assert time.monotonic() - killed_at < 30
-    assert leftovers.everything() == []
-
-
-@pytest.mark.slow
-def test_who_wants_to_end_is_heard_while_services_start() -> None:
-    asked_at = 0.0
-
-    def ask_to_end() -> str:
-        nonlocal asked_at
-        if "link" not in starting._instances:
-            return ""
-        asked_at = asked_at or time.monotonic()
-        return "enough"
-
-    starting = Residents(
-        choose("process"),
-        plans(),
-        placement(),
-        "heard",
-        interrupted=ask_to_end,  # type: ignore[arg-type]
-    )
-    starting.prepare()
-    with pytest.raises(RunInterrupted, match="interrupted while services started: enough"):
-        starting.start()
-    assert time.monotonic() - asked_at < 30
-    assert leftovers.everything() == []
-    with pytest.raises(RunInterrupted, match="before services started"):
-        Residents(
-            choose("process"),
-            plans(),
-            placement(),
-            "heard",
-            interrupted=lambda: "enough",  # type: ignore[arg-type]
-        ).prepare()
 
 
 OWNER = """

@@ -18,8 +18,8 @@ from perflab.instruments.flushes import FlushProbe
 from perflab.instruments.requests import Requests
 from perflab.instruments.server_count import ServerCount
 from perflab.load.result import LoadResult
+from perflab.load.schedule import instants_of
 from perflab.load.stopping import Progress, StopLoad
-from perflab.load.windows import instants_of
 from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.recordings import RunRecord
 from perflab.sampling.meters import ProcessTable, Reading

@@ -16,8 +16,7 @@ from perflab.trials.session import Remaining, Session
 from tests.trials.fakes import Residents, bench, plan, record
 
 RULE = planned(8, 10)
-# As in recordings from before there were plans.
-OLD = UntilDecided(least_blocks=8, most_blocks=10)
+OTHER = planned(8, 10, apart=1)
 
 
 def claim(direction: Direction) -> Contrast:
@@ -85,16 +84,6 @@ def test_one_contrast_that_is_undecided_keeps_the_run_going_to_its_most_blocks(
     ]
 
 
-def test_a_run_whose_record_has_no_plan_is_looked_at_after_every_block(tmp_path: Path) -> None:
-    looked = Looked(tmp_path, "greater", until_decided=OLD)
-    found = looked.go().record.until_decided
-    assert found is not None
-    assert [look.blocks for look in found.looks] == [8, 9, 10]
-    assert looked.notes()[0] == (
-        "block 8, undecided: a is greater; next look after block 9, at most 10 blocks"
-    )
-
-
 def test_a_run_of_a_fixed_number_of_blocks_is_not_looked_at(tmp_path: Path) -> None:
     looked = Looked(tmp_path, "none", until_decided=None)
     assert looked.go().record.until_decided is None
@@ -116,11 +105,11 @@ def test_a_look_that_a_kill_prevented_is_taken_when_the_run_is_resumed(tmp_path:
 def test_a_run_that_is_gone_on_with_keeps_the_rule_of_its_record(tmp_path: Path) -> None:
     looked = Looked(tmp_path, "greater", until_decided=None)
     looked.go(*range(8))
-    looked.writer.update(until_decided=OLD)
+    looked.writer.update(until_decided=OTHER)
     looked.plan = looked.plan.model_copy(update={"until_decided": RULE})
     found = looked.go(8, 9).record.until_decided
     assert found is not None
-    assert found.plan == ()
+    assert found.plan == OTHER.plan
     assert [look.blocks for look in found.looks] == [8, 9, 10]
 
 

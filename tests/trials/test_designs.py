@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from perflab import systems
 from perflab.errors import ParameterError
 from perflab.instruments import STANDARD, Requests
-from perflab.load.windows import COUNTED, END, instants_of
+from perflab.load.schedule import instants_of
+from perflab.load.windows import COUNTED, END
 from perflab.load.workload import Burst, ClosedLoop, OpenLoop, Request, Stage, UserStage, Workload
 from perflab.recordings.columns import TURN_COLUMNS, TURNS
 from perflab.trials.designs import Design, Rounds
@@ -115,7 +116,7 @@ def test_slices_of_nine_and_instruments_that_see_everybody_are_refused_before_th
     watched = [each.model_copy(update={"instruments": STANDARD}) for each in three[:2]]
     of_run = plan(design=Design(kind="slices")).model_copy(update={"treatments": tuple(watched)})
     (problem,) = (each for each in obstacles(of_run) if "design" in each)
-    assert "SchedulerAccounts, KernelAccounts would see what all treatments do" in problem
+    assert "SchedulerAccounts, AcceptQueues would see what all treatments do" in problem
     # Those that come by themselves are left out where the plan is settled so.
     in_slices = of_run.settled(Design(kind="slices", slice_ms=50))
     kept = {type(each).__name__ for each in in_slices.treatments[0].instruments}

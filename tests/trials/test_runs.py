@@ -87,7 +87,7 @@ def test_a_run_is_recorded_whole_on_each_backend(backend_name: str) -> None:
         seconds = (own["t_ns"].max() - own["t_ns"].min()) / 1e9
         assert len(own) / max(seconds, 0.1) >= 10
     assert len(run.waits(ids)) > 0
-    check_kernel_part(run, ids)
+    check_kernel_part(run)
     assert {"phase_commit_ms", "phase_pool_ms", "phase_app_ms"} <= set(requests.columns)
     text = (run.path / "run.json").read_text()
     assert "password" not in text.lower()
@@ -97,19 +97,12 @@ def test_a_run_is_recorded_whole_on_each_backend(backend_name: str) -> None:
     assert holder() is None
 
 
-def check_kernel_part(run: Run, ids: list[str]) -> None:
-    """Both services' queues and switches are in the record, and the host's counters."""
+def check_kernel_part(run: Run) -> None:
+    """Both services' queues and waits for a core are in the trial's row."""
     trials = run.trials()
     for service in ("inference", "postgres"):
         assert (trials[f"accept_drops_{service}"] == 0).all()
-        assert (trials[f"voluntary_switches_per_s_{service}"] > 0).all()
-    kernel = run.table("kernel", ids)
-    switched = kernel.groupby("trial_id")["switches"].diff().dropna()
-    # Of two readings that came late together the second may find nothing new.
-    assert (switched >= 0).all()
-    assert switched.median() > 0
-    for own in ("accept_queues", "switches"):
-        assert {"inference", "postgres"} <= set(run.table(own, ids)["service"])
+        assert (trials[f"core_wait_share_{service}"] >= 0).all()
 
 
 def test_a_busy_host_refuses_and_says_who() -> None:

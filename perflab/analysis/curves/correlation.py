@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from perflab.analysis.curves.needed import check_columns
-from perflab.analysis.methods.comparison import CONFIDENCE, permutation_p
+from perflab.analysis.methods.quantiles import t_interval
 from perflab.errors import AnalysisError
 
 WIDTH_S = 0.1
@@ -26,7 +25,7 @@ class Correlation:
     """A rank correlation within trials, averaged over trials, with its interval.
 
     ``n`` is the number of trials, the unit; ``windows`` how many windows they hold. NaN where n
-    is too small: ``rho`` below 1 trial, the interval and ``p_value`` below 2.
+    is too small: ``rho`` below 1 trial, the 95% interval below 2.
     """
 
     rho: float
@@ -34,9 +33,13 @@ class Correlation:
     high: float
     n: int
     windows: int
-    p_value: float
-    confidence: float
     warnings: tuple[str, ...] = ()
+
+
+def check_columns(table: pd.DataFrame, rows: str, names: Iterable[str]) -> None:
+    """Raise AnalysisError where columns are missing; ``rows`` says what the table's rows are."""
+    if absent := [name for name in names if name not in table.columns]:
+        raise AnalysisError(f"the {rows} have no column {', '.join(absent)}")
 
 
 def windows(
@@ -135,13 +138,7 @@ def cpu_shares(samples: pd.DataFrame, edges: np.ndarray) -> np.ndarray:
     return shares
 
 
-def correlate(
-    table: pd.DataFrame,
-    x: str,
-    y: str = "p50_ms",
-    confidence: float = CONFIDENCE,
-    phase: str = "",
-) -> Correlation:
+def correlate(table: pd.DataFrame, x: str, y: str = "p50_ms", phase: str = "") -> Correlation:
     """Return Spearman's correlation of two columns of :func:`windows`, within trials.
 
     With ``phase``, the column that names the phase of each window, it is within the phases of each
@@ -150,9 +147,8 @@ def correlate(
 
     Windows of one trial are autocorrelated and treatments differ in both columns, so the trial is
     the unit: one rank correlation per trial, averaged through Fisher's z, with a t interval over
-    trials. The p-value permutes signs of whole trials (exchangeable if there is no correlation),
-    which leaves the order of windows inside a trial alone. Pooling all windows would take their
-    number for n and mix in the difference between treatments.
+    trials. Pooling all windows would take their number for n and mix in the difference between
+    treatments.
 
     Sources: C. Spearman, Am. J. Psychol. 15, 1904; for averaging through z, N. C. Silver,
     W. P. Dunlap, J. Appl. Psychol. 72, 1987; for what time leaves of a rank correlation, M. G.
@@ -182,7 +178,7 @@ def correlate(
         # The variance of z is 1 / (windows - 3), and one more goes to time.
         z.append(float(np.average(values, weights=sizes - 3 - bool(phase))))
         counted += int(sizes.sum())
-    return _over_trials(np.array(z), counted, left_out, confidence)
+    return _over_trials(np.array(z), counted, left_out)
 
 
 def _can_vary(part: pd.DataFrame, x: str, y: str) -> bool:
@@ -203,11 +199,7 @@ def _z(x: pd.Series[Any], y: pd.Series[Any], beyond_time: bool) -> float:
     return math.atanh(max(-LARGEST_RHO, min(LARGEST_RHO, rho)))
 
 
-def _over_trials(
-    z: np.ndarray, counted: int, left_out: list[str], confidence: float
-) -> Correlation:
-    from scipy import stats
-
+def _over_trials(z: np.ndarray, counted: int, left_out: list[str]) -> Correlation:
     n = len(z)
     warnings: tuple[str, ...] = ()
     if left_out:
@@ -216,17 +208,5 @@ def _over_trials(
             "values and are left out",
         )
     rho = math.tanh(float(z.mean())) if n else math.nan
-    if n < 2:
-        return Correlation(rho, math.nan, math.nan, n, counted, math.nan, confidence, warnings)
-    middle = float(z.mean())
-    margin = float(stats.t.ppf((1 + confidence) / 2, n - 1) * z.std(ddof=1) / math.sqrt(n))
-    return Correlation(
-        rho,
-        math.tanh(middle - margin),
-        math.tanh(middle + margin),
-        n,
-        counted,
-        permutation_p(z),
-        confidence,
-        warnings,
-    )
+    low, high = map(math.tanh, t_interval(z))
+    return Correlation(rho, low, high, n, counted, warnings)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from perflab.analysis.curves.broken_line import Bend, bend
-from perflab.analysis.curves.needed import check_columns
+from perflab.analysis.curves.correlation import check_columns
 from perflab.analysis.methods.clustering import (
     ONLY_THESE,
     TRIALS,
@@ -74,9 +74,7 @@ class Knee:
         return f"{bend}: latency {rises} from there on"
 
 
-def knee(
-    table: pd.DataFrame, cpu: str, latency: str = "p50_ms", confidence: float = CONFIDENCE
-) -> Knee:
+def knee(table: pd.DataFrame, cpu: str, latency: str = "p50_ms") -> Knee:
     """Find the CPU share from which latency rises.
 
     A broken line is fitted to log latency against CPU, outliers drawn in. It is a knee only where
@@ -88,8 +86,9 @@ def knee(
     Parameters
     ----------
     table : DataFrame
-        Windows of :func:`~perflab.analysis.windows`, in the order they happened within a trial;
-        needs trial_id and both columns. Windows without a latency or CPU share are left out.
+        Windows of :func:`~perflab.analysis.curves.correlation.windows`, in the order they happened
+        within a trial; needs trial_id and both columns. Windows without a latency or CPU share are
+        left out.
 
     Returns
     -------
@@ -121,7 +120,7 @@ def knee(
         reason = f"too few windows for a knee: {len(x)} in {trials}; {SMALLEST_WINDOWS} needed"
         return _none(reason, n, len(x))
     calm = _calmed(x, y)
-    found = bend(x, calm, own, confidence)
+    found = bend(x, calm, own, CONFIDENCE)
     if found is None:
         reason = f"no knee can be seen in {trials}: the CPU shares are too much alike"
         return _none(reason, n, len(x))

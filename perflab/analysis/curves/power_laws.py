@@ -8,16 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from perflab.analysis.curves.needed import check_columns
+from perflab.analysis.curves.correlation import check_columns
 from perflab.analysis.methods.comparison import CONFIDENCE, USUAL_P
+from perflab.analysis.methods.quantiles import t_interval
 from perflab.errors import AnalysisError
 
 SMALLEST_X = 3
 ENOUGH_BLOCKS = 4
 LARGEST_AUTOCORRELATION = 0.95
 LARGEST_LOG = 300.0
-PER_BLOCK = "exponent per block on logs, t interval over blocks"
-OVER_TRIALS = "least squares on logs over trials, a level per block"
 
 
 @dataclass(frozen=True)
@@ -64,8 +63,6 @@ class PowerLaw:
     n: int
     trials: int
     supported: bool
-    confidence: float
-    method: str
     reason: str = ""
     warnings: tuple[str, ...] = ()
     unit: str = "trials"
@@ -80,7 +77,7 @@ class PowerLaw:
         )
 
 
-def power_law(table: pd.DataFrame, x: str, y: str, confidence: float = CONFIDENCE) -> PowerLaw:
+def power_law(table: pd.DataFrame, x: str, y: str) -> PowerLaw:
     """Fit y = a x^b on logs.
 
     From 4 blocks that hold at least two x each on, every block has an exponent of its own and
@@ -118,32 +115,28 @@ def power_law(table: pd.DataFrame, x: str, y: str, confidence: float = CONFIDENC
     distinct = len(np.unique(log_x))
     if distinct < SMALLEST_X:
         reason = f"no power law from {distinct} distinct values of {x}: {SMALLEST_X} are needed"
-        return _none(reason, len(log_x), confidence, warnings)
-    return _fitted(log_x, log_y, unit, confidence, warnings)
+        return _none(reason, len(log_x), warnings)
+    return _fitted(log_x, log_y, unit, warnings)
 
 
-def _fitted(
-    x: np.ndarray, y: np.ndarray, unit: np.ndarray, confidence: float, warnings: tuple[str, ...]
-) -> PowerLaw:
+def _fitted(x: np.ndarray, y: np.ndarray, unit: np.ndarray, warnings: tuple[str, ...]) -> PowerLaw:
     slopes, levels = _by_block(x, y, unit)
     if len(slopes) >= ENOUGH_BLOCKS:
-        n, counts, method = len(slopes), "blocks", PER_BLOCK
-        exponent, level = _student(slopes, confidence), _student(levels, confidence)
+        n, counts = len(slopes), "blocks"
+        exponent, level = _student(slopes), _student(levels)
     else:
-        n, counts, method = len(x), "trials", OVER_TRIALS
-        exponent, level = _least_squares(x, y, unit, confidence)
+        n, counts = len(x), "trials"
+        exponent, level = _least_squares(x, y, unit)
     if not math.isfinite(exponent.low):
         reason = f"no power law: {len(x)} trials leave no room for an interval"
-        return _none(reason, len(x), confidence, warnings)
+        return _none(reason, len(x), warnings)
     curvature, p_value = _curvature(x, y, unit)
     if p_value < USUAL_P:
         way = "grows" if curvature > 0 else "falls"
         warnings += (f"no power law: the exponent {way} with x (p = {p_value:.2g})",)
     if exponent.low == exponent.high:
         warnings += ("all units give the same exponent: the interval has no width",)
-    return PowerLaw(
-        level.exp(), exponent, p_value, n, len(x), True, confidence, method, "", warnings, counts
-    )
+    return PowerLaw(level.exp(), exponent, p_value, n, len(x), True, "", warnings, counts)
 
 
 def _by_block(x: np.ndarray, y: np.ndarray, unit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -157,17 +150,11 @@ def _by_block(x: np.ndarray, y: np.ndarray, unit: np.ndarray) -> tuple[np.ndarra
     return both[:, 1], both[:, 0]
 
 
-def _student(values: np.ndarray, confidence: float) -> Interval:
-    from scipy import stats
-
-    middle, n = float(values.mean()), len(values)
-    margin = float(stats.t.ppf((1 + confidence) / 2, n - 1) * values.std(ddof=1)) / math.sqrt(n)
-    return Interval(middle, middle - margin, middle + margin)
+def _student(values: np.ndarray) -> Interval:
+    return Interval(float(values.mean()), *t_interval(values))
 
 
-def _least_squares(
-    x: np.ndarray, y: np.ndarray, unit: np.ndarray, confidence: float
-) -> tuple[Interval, Interval]:
+def _least_squares(x: np.ndarray, y: np.ndarray, unit: np.ndarray) -> tuple[Interval, Interval]:
     """Return the exponent, and the log factor of a middling block."""
     from scipy import stats
 
@@ -180,7 +167,7 @@ def _least_squares(
     alike = autocorrelation(rest, unit)
     freedom = _freedom(len(x), unit, 1, alike)
     variance = float(rest @ rest) / _left_over(len(x), unit, 1, alike)
-    t = float(stats.t.ppf((1 + confidence) / 2, freedom))
+    t = float(stats.t.ppf((1 + CONFIDENCE) / 2, freedom))
     # What neighbours share does not average out along x as independent noise does.
     spread = float(own_x @ _smoothed(own_x, unit, alike)) / size**2
     together = len(x) * (1 - alike) / (1 + alike)
@@ -251,7 +238,7 @@ def _centred(values: np.ndarray, unit: np.ndarray) -> np.ndarray:
     return centred
 
 
-def _none(reason: str, trials: int, confidence: float, warnings: tuple[str, ...]) -> PowerLaw:
+def _none(reason: str, trials: int, warnings: tuple[str, ...]) -> PowerLaw:
     nothing = Interval.missing()
     return PowerLaw(
         nothing,
@@ -260,8 +247,6 @@ def _none(reason: str, trials: int, confidence: float, warnings: tuple[str, ...]
         0,
         trials,
         False,
-        confidence,
-        "none",
         reason,
         (*warnings, reason),
     )

@@ -27,7 +27,7 @@ from perflab.analysis.curves.changepoints import (
     noise,
     partition,
 )
-from perflab.analysis.curves.needed import check_columns
+from perflab.analysis.curves.correlation import check_columns
 from perflab.errors import AnalysisError
 
 SMALLEST_WINDOWS = 12
@@ -40,7 +40,6 @@ SETTLED_SHARE = 0.25
 DRIFT, DRIFT_P = 0.05, 0.005
 STEADY, WARM_UP, SLOWDOWN = "steady", "warm-up", "slowdown"
 NEVER, NOT_JUDGED = "never settles", "not judged"
-METHOD = "least-squares change points, penalty for AR(1) noise"
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ class SteadyState:
     ``cut_s`` is the instant, from the first window's begin, before which windows do not count: 0
     where there was no warm-up, NaN where ``kind`` is "not judged". ``kind`` is "steady",
     "warm-up" (worse at first), "slowdown" (better at first), "never settles" or "not judged".
-    ``settled`` is False for the last two. ``changes_s`` are all change points, ``n`` the windows.
+    ``settled`` is False for the last two; ``n`` are the windows.
     """
 
     cut_s: float
@@ -58,32 +57,22 @@ class SteadyState:
     kind: str
     reason: str
     n: int
-    changes_s: tuple[float, ...] = ()
-    method: str = METHOD
-    warnings: tuple[str, ...] = ()
-
-    def text(self) -> str:
-        """Return the class and its reason in a sentence."""
-        return f"{self.kind}: {self.reason}"
 
 
 @dataclass(frozen=True)
 class _Course:
-    """What one series says: where it settles, its changes and levels, why it has not settled."""
+    """What one series says: where it settles, its first and last level, why it has not settled."""
 
     cut: int
-    changes: tuple[int, ...]
     first_level: float
     last_level: float
     trouble: str
-    away_s: float
 
 
 def steady_state(
     throughput: ArrayLike,
     latency: ArrayLike | None = None,
     width_s: float = 0.1,
-    tolerance: float = TOLERANCE,
 ) -> SteadyState:
     """Find where the warm-up of one trial ends.
 
@@ -95,44 +84,42 @@ def steady_state(
         A typical response time per window; windows without an answer are NaN. Used on logs.
     width_s : float
         Width of a window in seconds.
-    tolerance : float
-        Relative differences of levels up to this are none.
 
     Raises
     ------
     AnalysisError
-        Series of different lengths, or a width or tolerance that is not positive.
+        Series of different lengths, or a width that is not positive.
 
     Notes
     -----
     Both series are judged by themselves and the worse answer counts. A trial has not settled where
     its last level fills less than a quarter of the windows, or drifts on. A spell that leaves the
-    level and returns to it is named but not cut: it belongs to what was measured.
+    level and returns to it is not cut: it belongs to what was measured.
 
     Sources: see this module and :mod:`perflab.analysis.curves.changepoints`.
     """
-    if not (width_s > 0 and tolerance > 0):
-        raise AnalysisError(f"width_s = {width_s} and tolerance = {tolerance} must be above 0")
+    if not width_s > 0:
+        raise AnalysisError(f"width_s = {width_s} must be above 0")
     series = {"throughput": np.asarray(throughput, dtype=float).ravel()}
     if latency is not None:
         series["latency"] = np.asarray(latency, dtype=float).ravel()
     n = len(series["throughput"])
     if any(len(each) != n for each in series.values()):
         raise AnalysisError(f"throughput has {n} windows, latency {len(series['latency'])}")
-    courses, warnings = {}, []
+    courses, too_few = {}, {}
     for name, values in series.items():
         places, relative = _relative(values, logs=name == "latency")
         if len(places) < SMALLEST_WINDOWS:
-            warnings.append(f"{name}: {len(places)} usable windows, {SMALLEST_WINDOWS} are needed")
-            continue
-        courses[name] = _course(places, relative, tolerance, width_s)
-    if "throughput" not in courses:
-        return SteadyState(math.nan, False, NOT_JUDGED, warnings[0], n, warnings=tuple(warnings))
-    return _judged(courses, n, width_s, tuple(warnings))
+            too_few[name] = f"{name}: {len(places)} usable windows, {SMALLEST_WINDOWS} are needed"
+        else:
+            courses[name] = _course(places, relative)
+    if "throughput" in too_few:
+        return SteadyState(math.nan, False, NOT_JUDGED, too_few["throughput"], n)
+    return _judged(courses, n, width_s)
 
 
 def steady_table(table: pd.DataFrame, latency: str = "p50_ms") -> pd.DataFrame:
-    """Return the steady state of every trial in a table of :func:`~perflab.analysis.windows`.
+    """Return the steady state of every trial in a table of windows.
 
     Columns: trial_id, treatment, kind, settled, cut_s, cut_ns (the instant in the clock of
     ``start_ns``, NaN where not judged), windows, reason.
@@ -176,9 +163,9 @@ def _relative(values: np.ndarray, logs: bool) -> tuple[np.ndarray, np.ndarray]:
     return places, np.log(kept) if logs else kept - 1
 
 
-def _course(places: np.ndarray, relative: np.ndarray, tolerance: float, width_s: float) -> _Course:
+def _course(places: np.ndarray, relative: np.ndarray) -> _Course:
     x = calmed(relative)
-    own = noise(x, least=tolerance / 2)
+    own = noise(x, least=TOLERANCE / 2)
     begins = partition(x, PENALTY * math.log(len(x)) * own.long_run**2)
     shown, wandering = beyond_wandering(x, begins)
     if not shown:
@@ -190,7 +177,7 @@ def _course(places: np.ndarray, relative: np.ndarray, tolerance: float, width_s:
     lengths = np.array(ends) - begins
     # Two levels are one where they differ by no more than the noise of their means lets them.
     doubt = 2 * own.long_run * np.sqrt(1 / lengths + 1 / lengths[-1])
-    same = np.abs(levels - levels[-1]) <= np.maximum(tolerance, doubt)
+    same = np.abs(levels - levels[-1]) <= np.maximum(TOLERANCE, doubt)
     same[-1] = True
     first = int(np.argmax(same))
     tail = int(np.flatnonzero(~same)[-1]) + 1 if not same.all() else 0
@@ -200,9 +187,7 @@ def _course(places: np.ndarray, relative: np.ndarray, tolerance: float, width_s:
         or _marches(x)
     )
     cut = int(places[begins[first]]) if first else 0
-    away_s = float(lengths[first:][~same[first:]].sum()) * width_s
-    changes = tuple(int(places[begin]) for begin in begins[1:])
-    return _Course(cut, changes, float(levels[0]), float(levels[-1]), trouble, away_s)
+    return _Course(cut, float(levels[0]), float(levels[-1]), trouble)
 
 
 def _drift(x: np.ndarray, begins: list[int], long_run: float) -> str:
@@ -252,31 +237,21 @@ def _trouble(x: np.ndarray, cut: int, tail: int, long_run: float) -> str:
     return ""
 
 
-def _judged(
-    courses: dict[str, _Course], n: int, width_s: float, warnings: tuple[str, ...]
-) -> SteadyState:
-    changes = sorted({place for course in courses.values() for place in course.changes})
-    changes_s = tuple(round(place * width_s, 9) for place in changes)
+def _judged(courses: dict[str, _Course], n: int, width_s: float) -> SteadyState:
     slowest = max(courses, key=lambda name: courses[name].cut)
     cut_s = round(courses[slowest].cut * width_s, 9)
-    spells = [
-        f"{name} leaves its level for {course.away_s:.3g} s and comes back; that is not cut"
-        for name, course in courses.items()
-        if course.away_s and not course.trouble
-    ]
     wrong = [f"{name} {course.trouble}" for name, course in courses.items() if course.trouble]
-    warnings = (*warnings, *spells)
     if wrong:
-        return SteadyState(cut_s, False, NEVER, "; ".join(wrong), n, changes_s, warnings=warnings)
+        return SteadyState(cut_s, False, NEVER, "; ".join(wrong), n)
     if cut_s == 0:
         reason = f"no change of level at the begin of {n} windows"
-        return SteadyState(0.0, True, STEADY, reason, n, changes_s, warnings=warnings)
+        return SteadyState(0.0, True, STEADY, reason, n)
     course = courses[slowest]
     better = (course.first_level > course.last_level) == (slowest == "throughput")
     kind = SLOWDOWN if better else WARM_UP
     apart = _factor(course, slowest)
     reason = f"{slowest} was {apart} its later level at first, until {cut_s:.3g} s"
-    return SteadyState(cut_s, True, kind, reason, n, changes_s, warnings=warnings)
+    return SteadyState(cut_s, True, kind, reason, n)
 
 
 def _factor(course: _Course, name: str) -> str:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
 from perflab.analysis.methods import repeated_looks, signed_rank
 from perflab.analysis.methods.repeated_looks import Looked
@@ -18,8 +17,6 @@ from perflab.recordings import Bound, Scale, UntilDecided
 
 CONFIDENCE = 0.95
 SMALLEST_SIGNED_RANK = 6
-ENUMERATED_SIGNS = 14
-DRAWN_SIGNS = 20_000
 USUAL_P = 0.05
 
 
@@ -99,43 +96,9 @@ def compare(
     return effect_of(log_ratios(numerator, denominator), confidence)
 
 
-def interaction(
-    first: tuple[pd.Series[Any], pd.Series[Any]],
-    second: tuple[pd.Series[Any], pd.Series[Any]],
-    confidence: float = CONFIDENCE,
-) -> Effect:
-    """Return the ratio of two ratios, each (numerator, denominator), within blocks.
-
-    It is 1 where both factors act independently (multiplicatively). Otherwise as :func:`compare`.
-    """
-    return effect_of(log_ratios(*first) - log_ratios(*second), confidence)
-
-
 def log_ratios(numerator: pd.Series[Any], denominator: pd.Series[Any]) -> pd.Series[Any]:
     """Return the log ratio of each block, NaN where a side is missing; raises like compare."""
     return _logs(numerator, "numerator") - _logs(denominator, "denominator")
-
-
-def permutation_p(differences: ArrayLike, seed: int = 20_260_101) -> float:
-    """Return the two-sided sign-flip permutation p-value of a mean of 0.
-
-    Exact up to 14 differences (all 2^n signs); beyond that 20,000 drawn signs with a fixed seed,
-    counted with the observed one (B. Phipson, G. K. Smyth, Stat. Appl. Genet. Mol. Biol. 9, 2010).
-
-    Source: R. A. Fisher, The Design of Experiments, 1935, section 21.
-    """
-    x = np.asarray(differences, dtype=float)
-    n = len(x)
-    if n == 0:
-        return math.nan
-    if n <= ENUMERATED_SIGNS:
-        bits = (np.arange(2**n)[:, None] >> np.arange(n)) & 1
-    else:
-        bits = np.random.default_rng(seed).integers(0, 2, (DRAWN_SIGNS, n))
-    sums = np.abs((1 - 2 * bits) @ x)
-    # Sums that are equal but for rounding count as extreme.
-    extreme = int((sums >= abs(x.sum()) - 1e-12 * np.abs(x).sum()).sum())
-    return extreme / 2**n if n <= ENUMERATED_SIGNS else (extreme + 1) / (DRAWN_SIGNS + 1)
 
 
 def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:

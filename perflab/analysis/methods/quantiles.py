@@ -1,4 +1,4 @@
-"""Quantiles of one trial and across trials, with intervals or the word that n is too small."""
+"""Quantiles and means of one trial and across trials, with intervals where n allows them."""
 
 from __future__ import annotations
 
@@ -26,13 +26,6 @@ class Estimate:
     confidence: float
     supported: bool
     method: str
-
-    def text(self, form: str = "{:.3g}") -> str:
-        """Return ``value [low, high]``, or why there is no number."""
-        if not self.supported:
-            return f"n too small (n = {self.n})"
-        low, high = form.format(self.low), form.format(self.high)
-        return f"{form.format(self.value)} [{low}, {high}]"
 
 
 def quantile(values: ArrayLike, p: float, confidence: float = CONFIDENCE) -> Estimate:
@@ -95,7 +88,6 @@ def across_trials(values: ArrayLike, confidence: float = CONFIDENCE) -> Estimate
 
     Source: David and Nagaraja as in :func:`quantile`.
     """
-    from scipy import stats
 
     x = _finite(values)
     n = len(x)
@@ -105,10 +97,18 @@ def across_trials(values: ArrayLike, confidence: float = CONFIDENCE) -> Estimate
         value = float(np.median(x)) if n else math.nan
         return Estimate(value, math.nan, math.nan, n, confidence, False, "none")
     logs = np.log(x)
-    middle = float(logs.mean())
-    margin = float(stats.t.ppf((1 + confidence) / 2, n - 1) * logs.std(ddof=1) / math.sqrt(n))
-    low, high = math.exp(middle - margin), math.exp(middle + margin)
-    return Estimate(math.exp(middle), low, high, n, confidence, True, "t on logs")
+    low, high = map(math.exp, t_interval(logs, confidence))
+    return Estimate(math.exp(float(logs.mean())), low, high, n, confidence, True, "t on logs")
+
+
+def t_interval(x: np.ndarray, confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """Return Student's interval of a mean over trials, or over blocks; NaN below 2."""
+    from scipy import stats
+
+    if len(x) < 2:
+        return math.nan, math.nan
+    margin = float(stats.t.ppf((1 + confidence) / 2, len(x) - 1) * stats.sem(x))
+    return float(x.mean()) - margin, float(x.mean()) + margin
 
 
 def _finite(values: ArrayLike) -> np.ndarray:

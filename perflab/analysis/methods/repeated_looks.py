@@ -37,7 +37,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perflab.analysis.methods import every_block, signed_rank
+from perflab.analysis.methods import signed_rank
 from perflab.recordings import PlannedLook, UntilDecided
 
 # Between two looks there are at most so many blocks.
@@ -67,12 +67,9 @@ class Looked:
 
     def text(self, n: int) -> str:
         """Return which looks there may be, and that n blocks counted, in a few words."""
-        looks = f"looked at after every block from {self.rule.least_blocks} on"
-        if self.rule.plan:
-            *earlier, last = (str(look.blocks) for look in self.rule.plan)
-            listed = " and ".join(filter(None, [", ".join(earlier), last]))
-            looks = f"looks after {listed} blocks"
-        return f"{looks}, {n} of at most {self.rule.most_blocks} counted"
+        *earlier, last = (str(look.blocks) for look in self.rule.plan)
+        listed = " and ".join(filter(None, [", ".join(earlier), last]))
+        return f"looks after {listed} blocks, {n} of at most {self.rule.most_blocks} counted"
 
 
 def planned(least: int, most: int, apart: int = APART, first: float = FIRST_SHARE) -> UntilDecided:
@@ -127,9 +124,6 @@ def interval(x: np.ndarray, confidence: float, looked: Looked) -> tuple[float, f
     x : array, shape (n,)
         Log ratios or differences of the blocks that count, in any order.
     """
-    rule = looked.rule
-    if not rule.plan:
-        return every_block.interval(x, confidence, rule.least_blocks, rule.most_blocks)
     sums = ending_sums(1 - confidence, looked.counts, looked.shares)
     if not sums or not sums[-1]:
         return None
@@ -140,9 +134,6 @@ def interval(x: np.ndarray, confidence: float, looked: Looked) -> tuple[float, f
 
 def p_value(x: np.ndarray, looked: Looked) -> float:
     """Return the two-sided p-value of a centre of 0, whichever look the run stops at."""
-    rule = looked.rule
-    if not rule.plan:
-        return every_block.p_value(x, rule.least_blocks, rule.most_blocks)
     if not looked.counts:
         return 1.0
     return error_that_ends(signed_rank.smaller_sum(x), looked.counts, looked.shares)
@@ -162,21 +153,12 @@ def ending_sums(
     """
     sums: tuple[int, ...] = ()
     for look, share in enumerate(shares, start=1):
-        going_on = _going_on(counts[:look], sums)
+        alive = going_on(counts[:look], sums)
         # Both tails; those that an earlier look ended are in neither.
-        tails = 2 * np.cumsum(going_on)[: len(going_on) // 2]
+        tails = 2 * np.cumsum(alive)[: len(alive) // 2]
         allowed = error * share * (1 + ROUNDING)
         sums += (int(np.searchsorted(tails, allowed, side="right")),)
     return sums
-
-
-def error_of_all(counts: tuple[int, ...], sums: tuple[int, ...]) -> float:
-    """Return how often equal treatments differ at some look, if these sums end a run."""
-    ended = (
-        2 * float(_going_on(counts[:look], sums[: look - 1])[:own].sum())
-        for look, own in enumerate(sums, start=1)
-    )
-    return min(1.0, sum(ended))
 
 
 @lru_cache(maxsize=65_536)
@@ -198,7 +180,7 @@ def error_that_ends(w: int, counts: tuple[int, ...], shares: tuple[float, ...]) 
 
 
 @lru_cache(maxsize=512)
-def _going_on(counts: tuple[int, ...], sums: tuple[int, ...]) -> np.ndarray:
+def going_on(counts: tuple[int, ...], sums: tuple[int, ...]) -> np.ndarray:
     """Return the distribution of the sum of ranks at the last look, of runs that got there.
 
     ``sums`` are those that ended runs at the looks before, one fewer than ``counts``.
@@ -206,7 +188,7 @@ def _going_on(counts: tuple[int, ...], sums: tuple[int, ...]) -> np.ndarray:
     if not sums:
         alive, done = np.ones(1), 0
     else:
-        alive, done = _going_on(counts[:-1], sums[:-1]).copy(), counts[-2]
+        alive, done = going_on(counts[:-1], sums[:-1]).copy(), counts[-2]
         # The k lowest sums, and by symmetry the k highest, ended the run.
         if k := sums[-1]:
             alive[:k] = alive[-k:] = 0.0

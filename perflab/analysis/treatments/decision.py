@@ -38,20 +38,12 @@ from perflab.analysis.methods.comparison import (
 from perflab.analysis.methods.family import Corrected
 from perflab.analysis.methods.paired_power import (
     MOST_BLOCKS,
-    POWER,
     blocks_for_equivalence,
     blocks_needed,
     noise_range,
-    power,
-    smallest_effect,
 )
 from perflab.analysis.methods.repeated_looks import Looked
 from perflab.errors import AnalysisError
-
-__all__ = [
-    "FRESH_RUN", "MARGIN", "PEEKING", "PEEKING_NOTE", "POWER", "Decision", "Kind",
-    "blocks_needed", "decide", "power", "smallest_effect",
-]  # fmt: skip
 
 MARGIN = 0.03
 PEEKING = 0.20

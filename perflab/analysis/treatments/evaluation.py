@@ -16,12 +16,12 @@ import pandas as pd
 from perflab.analysis.methods.bounds import Ends, bounded, mean_of
 from perflab.analysis.methods.comparison import Effect, effect_of
 from perflab.analysis.methods.family import Corrected, corrected
-from perflab.analysis.treatments.absent import why_absent
 from perflab.analysis.treatments.covariate import adjustment, priced
 from perflab.analysis.treatments.decision import Decision, decide, decide_bound
 from perflab.analysis.treatments.noise import noise_flags
 from perflab.analysis.treatments.replication import Replication, single_run
 from perflab.analysis.treatments.verdict import SMALLEST_N, Outcome, Verdict, judge
+from perflab.analysis.trials.validity import why_absent
 from perflab.errors import AnalysisError
 from perflab.recordings import (
     Contrast,

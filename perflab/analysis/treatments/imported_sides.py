@@ -13,9 +13,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perflab.analysis.methods.comparison import CONFIDENCE, benjamini_hochberg
+from perflab.analysis.methods.comparison import benjamini_hochberg
 from perflab.analysis.methods.two_samples import unpaired
-from perflab.analysis.treatments.between_runs import COLUMNS, DIFFERS, UNCLEAR, RunComparison
+from perflab.analysis.treatments.between_runs import (
+    COLUMNS,
+    DIFFERS,
+    UNCLEAR,
+    RunComparison,
+    is_certain,
+    table_row,
+)
 from perflab.analysis.trials.summary import measured_responses
 from perflab.errors import ParameterError
 from perflab.numerals import counted
@@ -77,25 +84,11 @@ def _row(trials: pd.DataFrame, response: Response, sides: tuple[str, str]) -> di
     a, b = (trials.loc[trials["treatment"] == name, response.name].dropna() for name in sides)
     if not (len(a) and len(b)) or not ((a > 0).all() and (b > 0).all()):
         return None
-    ratio, low, high, p = unpaired(np.asarray(b), np.asarray(a))
-    return {
-        "treatment": f"{sides[1]} / {sides[0]}",
-        "response": response.name,
-        "ratio": ratio,
-        "low": low,
-        "high": high,
-        "runs_a": 1,
-        "runs_b": 1,
-        "trials_a": len(a),
-        "trials_b": len(b),
-        "p_adjusted": p,
-        "worse_by": 1 / ratio if response.better == "more" else ratio,
-        "verdict": "",
-    }
+    found = unpaired(np.asarray(b), np.asarray(a))
+    return table_row(f"{sides[1]} / {sides[0]}", response, found, (1, 1), (len(a), len(b)))
 
 
 def _verdict(row: dict[Any, Any]) -> str:
-    certain = row["low"] > 1 or row["high"] < 1
-    if not certain or not row["p_adjusted"] <= 1 - CONFIDENCE:
+    if not is_certain(row):
         return UNCLEAR
     return f"{DIFFERS}, {row['trials_a']} against {counted(row['trials_b'], 'load')}"

@@ -23,7 +23,7 @@ MAX_FOREIGN_SHARE = 0.05
 MAX_FLUSH_DRIFT = 1.5
 MAX_SPEED_DRIFT = 1.1
 MAX_INVALID_SHARE = 0.1
-SPEEDS = ("cpu_probe_before_ms", "cpu_probe_ms")
+SPEED = "cpu_probe_before_ms"
 # 100 ticks of 10 ms: a share of some percent can be told.
 SMALLEST_MEASURED_NS = 1e9
 UNKNOWN = "not told by this machine"
@@ -40,6 +40,11 @@ class Fact(NamedTuple):
     value: str
     flag: str = ""
     brief: str = ""
+
+
+def _flagged(what: str, value: str, wrong: bool, flag: str, brief: str) -> Fact:
+    """Return a fact that has its flag where something is wrong."""
+    return Fact(what, value, flag, brief) if wrong else Fact(what, value)
 
 
 def noise_report(run: Run) -> pd.DataFrame:
@@ -69,31 +74,29 @@ def _facts(run: Run) -> Iterator[Fact]:
 
 
 def _machine(environment: dict[str, Any]) -> Iterator[Fact]:
-    governor = str(environment.get("governor", "unknown"))
-    known = governor != "unknown"
-    slow = known and governor != "performance"
-    yield Fact(
+    governor, turbo, clock = (
+        str(environment.get(name, "unknown")) for name in ("governor", "turbo", "clock_source")
+    )
+    yield _flagged(
         "CPU governor",
-        governor if known else UNKNOWN,
-        "the clock rate may follow the load; set it to 'performance'" if slow else "",
-        f"CPU governor {governor}" if slow else "",
+        _told(governor),
+        governor not in ("performance", "unknown"),
+        "the clock rate may follow the load; set it to 'performance'",
+        f"CPU governor {governor}",
     )
-    turbo = str(environment.get("turbo", "unknown"))
-    on = turbo == "on"
-    yield Fact(
-        "turbo",
-        turbo if turbo != "unknown" else UNKNOWN,
-        "speed depends on temperature and on other cores" if on else "",
-        "turbo on" if on else "",
-    )
-    clock = str(environment.get("clock_source", "unknown"))
-    odd = clock not in (*STEADY_CLOCKS, "unknown")
-    yield Fact(
+    slows = "speed depends on temperature and on other cores"
+    yield _flagged("turbo", _told(turbo), turbo == "on", slows, "turbo on")
+    yield _flagged(
         "clock source",
-        clock if clock != "unknown" else UNKNOWN,
-        "reading the clock is slow or coarse" if odd else "",
-        f"clock source {clock}" if odd else "",
+        _told(clock),
+        clock not in (*STEADY_CLOCKS, "unknown"),
+        "reading the clock is slow or coarse",
+        f"clock source {clock}",
     )
+
+
+def _told(value: str) -> str:
+    return value if value != "unknown" else UNKNOWN
 
 
 def _cores(placement: dict[str, Any]) -> Iterator[Fact]:
@@ -104,11 +107,12 @@ def _cores(placement: dict[str, Any]) -> Iterator[Fact]:
     }
     together = bool(client & measured)
     if together or placement.get("shared"):
-        yield Fact(
+        yield _flagged(
             "cores",
             str(placement.get("shared") or "the client has no core of its own"),
-            "the client takes time from what it measures" if together else "",
-            "client and services share a core" if together else "",
+            together,
+            "the client takes time from what it measures",
+            "client and services share a core",
         )
 
 
@@ -116,12 +120,12 @@ def _load(environment: dict[str, Any], notes: dict[str, Any]) -> Iterator[Fact]:
     before = environment.get("load_average") or []
     cores = int((environment.get("machine") or {}).get("cores", 0) or 0)
     if before:
-        busy = cores and float(before[0]) > 0.5 * cores
-        yield Fact(
+        yield _flagged(
             "load average before",
             f"{float(before[0]):.2f} on {counted(cores, 'core')}",
-            "something else was running when the run began" if busy else "",
-            f"something else ran at the start (load {float(before[0]):.1f})" if busy else "",
+            0 < 0.5 * cores < float(before[0]),
+            "something else was running when the run began",
+            f"something else ran at the start (load {float(before[0]):.1f})",
         )
     after = notes.get("load_average_after") or []
     if after:
@@ -141,29 +145,24 @@ def _of_trials(trials: pd.DataFrame) -> Iterator[Fact]:
     )
     yield from _steal(trials)
     speed, flush = ("CPU-speed probe", "ms", "speed"), ("disk flush, median", "us", "flush cost")
-    yield from _drift(trials, _speed_column(trials), speed, MAX_SPEED_DRIFT)
+    yield from _drift(trials, SPEED, speed, MAX_SPEED_DRIFT)
     yield from _drift(trials, "flush_p50_us", flush, MAX_FLUSH_DRIFT)
-    if "client_real_time" not in trials:
-        return
-    told = _finite(trials["client_real_time"])
+    if "client_real_time" in trials:
+        yield from _priority(_finite(trials["client_real_time"]))
+
+
+def _priority(told: pd.Series[Any]) -> Iterator[Fact]:
     told = told[told >= 0]
     if len(told):
         ordinary = int(np.count_nonzero(told.to_numpy() == 0))
         some = f"ordinary in {ordinary} of {counted(len(told), 'trial')}"
-        yield Fact(
+        yield _flagged(
             "client's priority",
             some if ordinary else "real-time",
-            "other processes may delay it; root or CAP_SYS_NICE lets it go first"
-            if ordinary
-            else "",
-            "client without real-time priority" if ordinary else "",
+            bool(ordinary),
+            "other processes may delay it; root or CAP_SYS_NICE lets it go first",
+            "client without real-time priority",
         )
-
-
-def _speed_column(trials: pd.DataFrame) -> str:
-    """Return the probe before the load, or what runs have that kept the mean of both only."""
-    known = {name for name in SPEEDS if name in trials and trials[name].notna().any()}
-    return next((name for name in SPEEDS if name in known), SPEEDS[0])
 
 
 def _drift(
@@ -178,12 +177,12 @@ def _drift(
     if not len(blocks):
         return
     low, high = float(blocks.min()), float(blocks.max())
-    drifted = high / low > most
-    yield Fact(
+    yield _flagged(
         f"{what}, by block",
         f"{number(low)} to {number(high)} {unit}",
-        f"it changed by a factor of {high / low:.2g} during the run" if drifted else "",
-        f"{brief} changed {high / low:.2g}x" if drifted else "",
+        high / low > most,
+        f"it changed by a factor of {high / low:.2g} during the run",
+        f"{brief} changed {high / low:.2g}x",
     )
 
 
@@ -194,12 +193,12 @@ def _steal(trials: pd.DataFrame) -> Iterator[Fact]:
     known = np.isfinite(shares) & (spans > 0)
     if known.any():
         share = float(np.average(shares[known], weights=spans[known]))
-        much = share > MAX_STEAL_SHARE
-        yield Fact(
+        yield _flagged(
             "CPU stolen by the host",
             f"{share:.1%} of the measured time",
-            "other guests took CPU time" if much else "",
-            f"other guests took {share:.0%} of the CPU (steal)" if much else "",
+            share > MAX_STEAL_SHARE,
+            "other guests took CPU time",
+            f"other guests took {share:.0%} of the CPU (steal)",
         )
 
 
@@ -226,12 +225,12 @@ def _foreign(run: Run, trials: pd.DataFrame) -> Iterator[Fact]:
     if measured_ns < SMALLEST_MEASURED_NS:
         return
     share = max(0.0, foreign_ns / measured_ns)
-    much = share > MAX_FOREIGN_SHARE
-    yield Fact(
+    yield _flagged(
         "others on the lab's cores",
         f"{share:.1%} of their measured time",
-        "other processes ran there (interrupts count too)" if much else "",
-        f"others used {share:.0%} of the cores" if much else "",
+        share > MAX_FOREIGN_SHARE,
+        "other processes ran there (interrupts count too)",
+        f"others used {share:.0%} of the cores",
     )
 
 

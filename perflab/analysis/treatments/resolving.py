@@ -66,19 +66,6 @@ def drawn_trials(
     return logs
 
 
-def level_table(
-    noise: float = 0.05, blocks: Sequence[int] = BLOCKS, sets: int = 400
-) -> pd.DataFrame:
-    """Return false alarms between equal treatments: a row per condition, a column per blocks."""
-    rows = [
-        {"condition": each, **{
-            f"{count} blocks": different(count, noise, 0.0, each, sets) for count in blocks
-        }}
-        for each in CONDITIONS
-    ]  # fmt: skip
-    return pd.DataFrame(rows)
-
-
 def power_table(
     noises: Sequence[float],
     effects: Sequence[float] = EFFECTS,

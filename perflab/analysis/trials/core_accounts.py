@@ -1,6 +1,6 @@
 """What a request costs the cores: time that services' threads ran, and waited for a core.
 
-From the kernel's accounts of each service (:mod:`perflab.instruments.schedules`), divided by the
+From the kernel's accounts of each service (:mod:`perflab.instruments.kernel`), divided by the
 answers of the trial. They are accounts of threads and no parts of the response time:
 
 - *on a core* is exact: all CPU of a service, whatever it was for;
@@ -20,9 +20,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
 
+from perflab.analysis.methods.quantiles import t_interval
 from perflab.numerals import counted, number
 from perflab.recordings import Run, RunRecord
 
@@ -31,7 +31,6 @@ EVERY = "all services"
 AVAILABLE = "cores there were"
 ROLES = ("services", "database", "link")
 COLUMNS = ["treatment", "service", "what", "mean_ms", "low_ms", "high_ms", "trials", "seen"]
-CONFIDENCE = 0.95
 # Where accounts of threads hold less of a service's CPU than this, many of its threads have ended.
 WELL_SEEN = 0.9
 _RUN, _WAIT, _CPU = "run_share_", "core_wait_share_", "cpu_share_"
@@ -100,16 +99,6 @@ def _seen(own: pd.DataFrame, service: str) -> float:
         return math.nan
     used = float(own[_CPU + service].sum())
     return min(1.0, float(own[_RUN + service].sum()) / used) if used > 0 else math.nan
-
-
-def t_interval(x: np.ndarray, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """Return Student's interval of a mean over trials; NaN below 2."""
-    from scipy import stats
-
-    if len(x) < 2:
-        return math.nan, math.nan
-    margin = float(stats.t.ppf((1 + confidence) / 2, len(x) - 1) * stats.sem(x))
-    return float(x.mean()) - margin, float(x.mean()) + margin
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,9 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import pandas as pd
 
+from perflab.analysis.methods.quantiles import t_interval
 from perflab.errors import AnalysisError
 from perflab.numerals import counted, number, signed
 from perflab.recordings.columns import PHASE_COLUMN
@@ -31,7 +31,6 @@ COLUMNS = [
 ]  # fmt: skip
 CHANGE_COLUMNS = ["part", "before_ms", "after_ms", "change_ms", "low_ms", "high_ms", "share", "n"]
 OWN_PARTS = ("generator lag", "connection wait", "queue and other", "unaccounted app")
-CONFIDENCE = 0.95
 # Quantiles of a trial's response times between which a request belongs to a band.
 BANDS = {"all": (0.0, 1.0), "median": (0.45, 0.55), "tail": (0.95, 1.0)}
 # Parts that the service names itself (Server-Timing) are called so, unless they are here.
@@ -119,7 +118,7 @@ def mean_responses(requests: pd.DataFrame) -> pd.DataFrame:
 
 
 def _ends(of_trials: pd.Series[float]) -> dict[str, float]:
-    low, high = _t_interval(of_trials.to_numpy(float), CONFIDENCE)
+    low, high = t_interval(of_trials.to_numpy(float))
     return {"low_ms": low, "high_ms": high}
 
 
@@ -135,13 +134,7 @@ def _of_band(requests: pd.DataFrame, band: str) -> pd.DataFrame:
     return good[(response >= low) & (response <= high)]
 
 
-def change(
-    requests: pd.DataFrame,
-    before: str,
-    after: str,
-    band: str = "all",
-    confidence: float = CONFIDENCE,
-) -> pd.DataFrame:
+def change(requests: pd.DataFrame, before: str, after: str) -> pd.DataFrame:
     """Return how each part changes from one treatment to another, paired by block.
 
     Parameters
@@ -161,9 +154,9 @@ def change(
     Raises
     ------
     AnalysisError
-        There is no such band, or no block has a success of both treatments.
+        No block has a success of both treatments.
     """
-    good = _of_band(requests, band)
+    good = _of_band(requests, "all")
     sides = []
     for name in (before, after):
         own = good[good["treatment"] == name]
@@ -178,7 +171,7 @@ def change(
     rows = []
     for part in parts:
         x = differences[part].to_numpy(float)
-        low, high = _t_interval(x, confidence)
+        low, high = t_interval(x)
         rows.append(
             {
                 "part": part,
@@ -193,15 +186,6 @@ def change(
         )
     table = pd.DataFrame(rows, columns=CHANGE_COLUMNS)
     return table.sort_values("change_ms", key=abs, ascending=False, ignore_index=True)
-
-
-def _t_interval(x: np.ndarray, confidence: float) -> tuple[float, float]:
-    from scipy import stats
-
-    if len(x) < 2:
-        return math.nan, math.nan
-    margin = float(stats.t.ppf((1 + confidence) / 2, len(x) - 1) * stats.sem(x))
-    return float(x.mean()) - margin, float(x.mean()) + margin
 
 
 def change_sentence(table: pd.DataFrame, before: str, after: str) -> str:

@@ -1,7 +1,7 @@
 """What the kernel did during the trials of a run, where anything moved.
 
-Counters of TCP and sockets in TIME_WAIT are the host's, with the traffic of other processes in it;
-accept queues, context switches and waits for a core are of each service alone.
+Counters of TCP are the host's, with the traffic of other processes in it; accept queues and waits
+for a core are of each service alone.
 """
 
 from __future__ import annotations
@@ -13,27 +13,17 @@ import numpy as np
 import pandas as pd
 
 from perflab.recordings import Run
+from perflab.recordings.columns import TCP_COUNTERS
 
 HOST = "host"
 COLUMNS = ["treatment", "whose", "what", "median", "smallest", "largest", "trials"]
 # The column of a trial to what it is called; ``*`` stands for a service.
 OF_HOST = {
-    "tcp_listen_overflows": "overflows of a listen backlog",
-    "tcp_listen_drops": "connections dropped by a listening socket",
-    "tcp_syn_retransmits": "SYNs sent again",
-    "tcp_timeouts": "retransmission time-outs",
-    "tcp_retransmits": "segments sent again",
-    "tcp_resets_sent": "resets sent",
-    "tcp_resets": "connections reset",
-    "tcp_failed_connects": "failed connects",
-    "time_wait_max": "most sockets in TIME_WAIT",
-    "host_switches_per_s": "context switches per s",
+    **TCP_COUNTERS,
 }
 OF_SERVICES = {
     "accept_drops_*": "connections dropped at its socket",
     "accept_queue_max_*": "longest accept queue seen",
-    "voluntary_switches_per_s_*": "voluntary switches per s",
-    "involuntary_switches_per_s_*": "involuntary switches per s",
     "core_wait_share_*": "threads waiting for a core",
 }
 

@@ -1,4 +1,4 @@
-"""Profiles: which functions a service's samples lie in, and what changes between two treatments.
+"""Profiles: which functions a service's samples lie in, and what watched functions cost.
 
 Samples of one trial are not independent (a slow batch is seen many times in a row), so shares are
 taken per trial and their intervals over trials.
@@ -6,8 +6,9 @@ taken per trial and their intervals over trials.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,19 +16,13 @@ import numpy as np
 import pandas as pd
 
 from perflab.analysis.methods.comparison import mean_interval
-from perflab.analysis.methods.max_statistic import max_t_p
 from perflab.analysis.methods.quantiles import across_trials
 from perflab.errors import AnalysisError
 from perflab.recordings import Run
 
 SHOWN = 15
-# Samples per block, of both sides together, below which a function's change is not tested: counts
-# of 0 and 1 often differ by the same in every block, and would hide all other changes.
-TESTED = 5
 PERCENT = 100.0
 CPU = "cpu_share_"
-# Sampled like services, and none of the stack.
-NO_SERVICES = ("client", "lab", "profiler")
 TOP = [
     "treatment", "function", "self %", "self low", "self high", "total %", "total low",
     "total high", "samples", "n",
@@ -37,7 +32,10 @@ CHECK = [
     "CPU high", "n",
 ]  # fmt: skip
 SHARES = ["function", "treatment", "percent", "low", "high", "trials"]
-CHANGE = ["function", "before", "after", "change", "low", "high", "p (adjusted)", "n"]
+WATCHED_SHARE = re.compile(r"profile_(.+)_share")
+WATCHED = [
+    "treatment", "watched", "share %", "share low", "share high", "us", "us low", "us high", "n",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -176,10 +174,8 @@ def _top_row(profile: Profile, function: str, samples: int) -> dict[str, Any]:
     return {**row, "samples": samples, "n": len(profile.own)}
 
 
-def profile_check(run: Run, service: str = "") -> pd.DataFrame:
+def profile_check(run: Run) -> pd.DataFrame:
     """Return how much of the time the profiler saw a service run, beside its CPU.
-
-    ``service`` is the node that was looked at; recordings say which, but for the first ones.
 
     Columns: treatment (its label), looks and samples (over all trials), ``seen %`` of the looks
     that found a thread running and ``CPU %`` of a core by the sampler (typical values over trials
@@ -192,7 +188,7 @@ def profile_check(run: Run, service: str = "") -> pd.DataFrame:
         profile = profile_of(run, name)
         own = trials[(trials["treatment"] == name) & trials["profiler_looks"].notna()]
         seen = across_trials(PERCENT * profile.seen_share.to_numpy())
-        cpu = across_trials(PERCENT * own[f"{CPU}{service or _looked_at(own)}"].to_numpy())
+        cpu = across_trials(PERCENT * own[CPU + str(own["profiler_node"].iloc[0])].to_numpy())
         row = {
             "treatment": profile.label,
             "looks": int(own["profiler_looks"].sum()),
@@ -204,79 +200,48 @@ def profile_check(run: Run, service: str = "") -> pd.DataFrame:
     return pd.DataFrame(rows, columns=CHECK)
 
 
-def _looked_at(own: pd.DataFrame) -> str:
-    """Return which node a treatment's profiled trials say was looked at, else the one there is."""
-    told = [] if "profiler_node" not in own.columns else own["profiler_node"].dropna().tolist()
-    return str(told[0]) if told else _only_service(own)
-
-
-def _only_service(own: pd.DataFrame) -> str:
-    """Return the one service of trials that do not say which was looked at."""
-    names = [name.removeprefix(CPU) for name in map(str, own.columns) if name.startswith(CPU)]
-    services = [
-        name for name in names if name not in NO_SERVICES and own[f"{CPU}{name}"].notna().any()
-    ]
-    if len(services) != 1:
-        raise AnalysisError(f"which service was looked at? One of {', '.join(services)}")
-    return services[0]
-
-
-def profile_change(before: Profile, after: Profile, count: int = SHOWN) -> pd.DataFrame:
-    """Return the functions whose own time changes most between two treatments, paired in blocks.
-
-    Columns: function; before, after and change in percent of the time (samples over looks: under
-    the same load, shares of the samples would grow where others shrink); the 95% interval of the
-    change (Hodges-Lehmann and signed ranks from 6 blocks on, else mean and t; NaN
-    below 2), which is that of one function looked at alone; ``p (adjusted)``, corrected over all
-    functions that were seen at least 5 times a block, NaN for rarer ones (see
-    :func:`~perflab.analysis.methods.max_statistic.max_t_p`; from 6 blocks on it can be below
-    5%); n (blocks).
-
-    Raises
-    ------
-    AnalysisError
-        No block has both.
-    """
-    first, second = _percent_of_time(before), _percent_of_time(after)
-    blocks = first.index.intersection(second.index)
-    if blocks.empty:
-        raise AnalysisError(f"no block has a profile of both {before.label} and {after.label}")
-    functions = sorted({*first.columns, *second.columns})
-    first = first.reindex(index=blocks, columns=functions, fill_value=0.0)
-    second = second.reindex(index=blocks, columns=functions, fill_value=0.0)
-    rows = [
-        _change_row(name, first[name].to_numpy(), second[name].to_numpy()) for name in functions
-    ]
-    seen = _innermost(before) + _innermost(after)
-    tested = [name for name in functions if seen[name] >= TESTED * len(blocks)]
-    p_values = dict(zip(tested, max_t_p((second - first)[tested].to_numpy()), strict=True))
-    table = pd.DataFrame(rows)
-    table["p (adjusted)"] = table["function"].map(p_values).astype(float)
-    table = table[CHANGE]
-    order = table["change"].abs().sort_values(ascending=False, kind="stable").index
-    return table.loc[order].head(count).reset_index(drop=True)
-
-
-def profile_changes(run: Run, before: str = "", after: str = "") -> pd.DataFrame:
-    """Return :func:`profile_change` between two treatments of a run, by default first and last.
-
-    Empty where fewer than two treatments have chains.
-    """
-    names = profiled(run)
-    if len(names) < 2:
-        return pd.DataFrame(columns=CHANGE)
-    first, last = profile_of(run, before or names[0]), profile_of(run, after or names[-1])
-    return profile_change(first, last)
-
-
 def _percent_of_time(profile: Profile) -> pd.DataFrame:
     return profile.own.mul(PERCENT * profile.seen_share.reindex(profile.own.index), axis=0).dropna()
 
 
-def _change_row(name: str, before: np.ndarray, after: np.ndarray) -> dict[str, Any]:
-    differences = after - before
-    row = {"function": name, "before": before.mean(), "after": after.mean(), "n": len(before)}
-    if len(differences) < 2:
-        return {**row, "change": float(differences[0]), "low": np.nan, "high": np.nan}
-    found = mean_interval(differences)
-    return {**row, "change": found.estimate, "low": found.low, "high": found.high}
+def watched(run: Run) -> pd.DataFrame:
+    """Return how much of the time every watched function takes, per profiled treatment.
+
+    Columns: treatment (its label), watched (the name); ``share %`` of the samples with the
+    function anywhere in their chain, and ``us`` of it per request or message, as the profiler was
+    told to count: typical values over the valid trials with their 95% intervals (NaN where n is
+    too small); n (trials). A function may hold another: shares do not add up.
+    """
+    rows = []
+    for label, own in by_treatment(run):
+        for name in watched_names(own):
+            share = across_trials(PERCENT * own[f"profile_{name}_share"])
+            time = across_trials(own[_time_column(own, name)])
+            row: dict[str, Any] = {"treatment": label, "watched": name}
+            row |= {"share %": share.value, "share low": share.low, "share high": share.high}
+            row |= {"us": time.value, "us low": time.low, "us high": time.high}
+            rows.append({**row, "n": share.n})
+    return pd.DataFrame(rows, columns=WATCHED)
+
+
+def by_treatment(run: Run) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield every treatment's label and its valid trials, in the order of the record."""
+    trials = run.valid_trials()
+    for treatment in run.record.treatments:
+        yield treatment.label or treatment.name, trials[trials["treatment"] == treatment.name]
+
+
+def watched_names(own: pd.DataFrame) -> list[str]:
+    """Return what was watched in some of these trials."""
+    found = [match[1] for column in own.columns if (match := WATCHED_SHARE.fullmatch(str(column)))]
+    return [name for name in found if own[f"profile_{name}_share"].notna().any()]
+
+
+def _time_column(own: pd.DataFrame, name: str) -> str:
+    """Return the column with the time of a watched function, whatever it is told by."""
+    begin = f"profile_{name}_us_per_"
+    return next(
+        column
+        for column in map(str, own.columns)
+        if column.startswith(begin) and own[column].notna().any()
+    )

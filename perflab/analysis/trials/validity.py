@@ -1,24 +1,28 @@
-"""Which trials the generator could not vouch for, and why."""
+"""Which trials the generator could not vouch for, whether they settled, and why numbers lack."""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 
 from perflab.analysis.curves.correlation import windows
 from perflab.analysis.curves.steady import NEVER, steady_table
 from perflab.analysis.trials.summary import measures
-from perflab.analysis.trials.windows import message_windows
 from perflab.numerals import counted
-from perflab.recordings import Remark, Run
+from perflab.recordings import Remark, Response, Run, Steady
 
 WINDOWS = 40
 GAP = "\0"
 WINDOW_COLUMNS = ["trial_id", "treatment", "start_ns", "throughput_rps", "p50_ms"]
 # A version (14.2.1) or an address is none.
 NUMBER = re.compile(r"(?<![\w.])[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[+-]?\d+)?(?![.,]?\d)")
+# For these a valid trial gives no number, or none that may be compared; they name the numbers.
+HOLD_BACK = ("load.censored", "generator.client_time")
+TOO_FEW = "too few requests or messages for it, or none"
 
 
 def validity_table(run: Run) -> pd.DataFrame:
@@ -105,3 +109,80 @@ def _summed(texts: Sequence[str]) -> str:
 def _range(values: Sequence[str]) -> str:
     ordered = sorted(set(values), key=lambda value: float(value.replace(",", "")))
     return ordered[0] if len(ordered) == 1 else f"{ordered[0]} to {ordered[-1]}"
+
+
+def why_absent(run: Run, treatments: Collection[str], response: Response) -> str:
+    """Return what is held against trials of these treatments; empty where all have the number."""
+    trials = run.trials()
+    own = trials[trials["treatment"].isin(treatments) & ~trials["superseded"].astype(bool)]
+    valid = own[own["state"] == "valid"]
+    unusable = own[own["state"] != "valid"]
+    parts = []
+    if len(unusable):
+        of = f"{len(unusable)} of {counted(len(own), 'trial')}"
+        parts.append(f"{of} may not be used: {told(unusable['reasons'])}")
+    if response.name in valid:
+        without = valid[valid[response.name].isna()]
+        if len(without):
+            of = f"{len(without)} of {counted(len(valid), 'valid trial')}"
+            parts.append(f"no {response.title} from {of}: {_held_back(without, response)}")
+    return "; ".join(parts)
+
+
+def _held_back(trials: pd.DataFrame, response: Response) -> str:
+    said = [[each for each in own if _concerns(each, response)] for own in trials["warnings"]]
+    return told(said) or TOO_FEW
+
+
+def _concerns(remark: Remark, response: Response) -> bool:
+    # Of ``service_p99_ms`` the p99.
+    number = response.name.removesuffix("_ms").rpartition("_")[2]
+    return remark.code in HOLD_BACK and bool(re.search(rf"\b{re.escape(number)}\b", remark.text))
+
+
+def message_windows(run: Run, steady: Steady, count: int) -> pd.DataFrame:
+    """Cut every valid trial's time of steadiness into so many equal windows.
+
+    Columns: trial_id, treatment, start_ns; throughput_rps, the messages that came in a window, a
+    second; p50_ms, the median time since those planned in it were due (NaN without one). Trials
+    without such a time have no rows.
+    """
+    parts = []
+    for row in run.valid_trials().to_dict("records"):
+        begin, end = span_ns(row, steady)
+        if end > begin:
+            parts.append(_of_trial(run, row, steady.kind, (begin, end), count))
+    return (
+        pd.concat(parts, ignore_index=True)[WINDOW_COLUMNS]
+        if parts
+        else pd.DataFrame(columns=WINDOW_COLUMNS)
+    )
+
+
+def span_ns(row: Mapping[Any, Any], steady: Steady) -> tuple[int, int]:
+    """Return between which instants a trial was to be steady; (0, 0) where it never was to be."""
+    names = steady.begin_column or "begin_ns", steady.end_column or "end_ns"
+    begin, end = (float(row.get(name) or 0) for name in names)
+    return (0, 0) if math.isnan(begin + end) else (int(row[names[0]]), int(row[names[1]]))
+
+
+def _of_trial(
+    run: Run, row: Mapping[Any, Any], kind: str, span: tuple[int, int], count: int
+) -> pd.DataFrame:
+    table = run.messages([str(row["trial_id"])])
+    own = table[table["kind"] == kind]
+    begin, end = span
+    width_ns = max(1, (end - begin) // count)
+    places = {name: (own[name] - begin) // width_ns for name in ("at_ns", "planned_ns")}
+    latency_ms = (own["at_ns"] - own["planned_ns"]) / 1e6
+    index = pd.RangeIndex(count)
+    came = places["at_ns"].value_counts().reindex(index, fill_value=0)
+    return pd.DataFrame(
+        {
+            "trial_id": row["trial_id"],
+            "treatment": row["treatment"],
+            "start_ns": begin + width_ns * index.to_numpy(),
+            "throughput_rps": came / (width_ns / 1e9),
+            "p50_ms": latency_ms.groupby(places["planned_ns"]).median().reindex(index),
+        }
+    )

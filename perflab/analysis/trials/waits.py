@@ -1,7 +1,7 @@
 """Where a database's backends wait: shares of samples by wait event, per treatment.
 
 Every tenth of a second the lab asks ``pg_stat_activity`` what each client's backend does
-(:mod:`perflab.sampling.waits`). Of the backends that have a statement under way (state "active")
+(:mod:`perflab.instruments.waits`). Of the backends that have a statement under way (state "active")
 a share is in each wait event. Those in none run, are ready and wait for a core, or make the pause
 of ``commit_delay``: PostgreSQL does not tell these apart. The look is a backend itself. Where it
 shares its core with the others none of them can be running while it looks, and one that a request
@@ -16,7 +16,7 @@ import math
 
 import pandas as pd
 
-from perflab.analysis.trials.core_accounts import t_interval
+from perflab.analysis.methods.quantiles import t_interval
 from perflab.recordings import Run
 
 ACTIVE = "active"

@@ -10,13 +10,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from perflab.load.message_record import CONNECTED, CUT, LEFT, RECEIVED, SENT, WIRE
 from perflab.load.users import NotServed, User, action
-from perflab.load.websocket_call import WebSocket
 from perflab.systems.chat.frames import CODECS, Fields
+
+if TYPE_CHECKING:
+    from perflab.load.websocket import WebSocket
 
 PASSWORD = "correct horse"
 MARK, DIGITS = b"@at=", 19

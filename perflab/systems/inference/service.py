@@ -10,12 +10,9 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from perflab.experiments.preset import Preset, PresetParameters
 from perflab.instruments import STANDARD, DatabaseWaits, FlushProbe, ServerCount
-from perflab.load.life_cycle import Connections
-from perflab.load.workload import ClosedLoop, Request, Workload
+from perflab.load.workload import ClosedLoop, Connections, Request, Workload
 from perflab.recordings import Remark
-from perflab.stacks.hooks import SqlHook
-from perflab.stacks.links import Link, RoundTripMs
-from perflab.stacks.plan import Node, StackPlan
+from perflab.stacks.plan import Link, Node, RoundTripMs, StackPlan
 from perflab.stacks.spec import load_service
 from perflab.systems.inference.published_load import differences, published_settings
 from perflab.trials.plan import Treatment
@@ -176,13 +173,8 @@ def stack(
             ),
         ),
         database="postgres",
-        reset=(
-            SqlHook(
-                node="postgres",
-                statements=("TRUNCATE inferences RESTART IDENTITY", "CHECKPOINT"),
-            ),
-        ),
-        count=(SqlHook(node="postgres", statements=("SELECT count(*) FROM inferences",)),),
+        reset=("TRUNCATE inferences RESTART IDENTITY", "CHECKPOINT"),
+        count="SELECT count(*) FROM inferences",
     )
 
 
@@ -242,7 +234,7 @@ def workload(parameters: LoadParameters, path: str) -> Workload:
             warmup_requests=parameters.warmup_requests,
             keep_up=True,
         ),
-        connections=Connections.of(parameters.connection),
+        connections=Connections(reuse=parameters.connection),
     )
 
 

@@ -15,9 +15,9 @@ import numpy as np
 import pandas as pd
 
 from perflab.analysis.methods.comparison import effect_of
+from perflab.analysis.methods.paired_power import POWER, smallest_effect
 from perflab.analysis.methods.quantiles import across_trials
 from perflab.analysis.methods.rates import Rate
-from perflab.analysis.treatments.decision import POWER, smallest_effect
 from perflab.analysis.treatments.resolving import as_shares, power_table
 from perflab.errors import AnalysisError
 from perflab.experiments.experiment import RunParameters

@@ -48,7 +48,8 @@ class _StreamCost(Look):
 
     def after(self) -> None:
         """Ask the service what it completed."""
-        self._completed = self._scene.residents.count(self._scene.treatment)
+        counts = self._scene.residents.counts(self._scene.treatment)
+        self._completed = int(counts[self._asked.node]["completed"])
 
     def observe(self, load: Load) -> Observation:
         """Return columns, and whether the service's count contradicts the client's."""
@@ -63,8 +64,7 @@ class _StreamCost(Look):
             "streams_in_flight_mean": mean,
             "streams_in_flight_max": most,
         }
-        if self._completed is None:
-            return Observation(columns)
+        assert self._completed is not None
         wrong = miscounted(requests, self._completed)
         reasons = [Reason(code="server.count", text=wrong)] if wrong else []
         return Observation({**columns, "server_count": self._completed}, reasons=reasons)

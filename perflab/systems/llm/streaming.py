@@ -15,7 +15,6 @@ from perflab.instruments import (
 )
 from perflab.load.workload import ClosedLoop, StopRules, UserStage, Workload
 from perflab.recordings import Remark
-from perflab.stacks.hooks import HttpHook
 from perflab.stacks.plan import StackPlan
 from perflab.systems.llm.asking import request
 from perflab.systems.llm.broken_off import BrokenOff
@@ -60,7 +59,7 @@ def _token_rate(parameters: StreamingParameters, rung: Rung) -> float:
 def _stack(parameters: StreamingParameters, rung: Rung) -> StackPlan:
     """Return the proxy before a model that has room for all."""
     enough = SPARE_FILES + FILES_OF_A_USER * _most_users(parameters, rung)
-    planned = stack(
+    return stack(
         {"mode": MODES[rung.version], "max_files": rung.max_files or enough},
         upstream={
             "tokens": parameters.tokens,
@@ -70,8 +69,6 @@ def _stack(parameters: StreamingParameters, rung: Rung) -> StackPlan:
             "max_files": enough,
         },
     )
-    count = HttpHook(node=PROXY, method="GET", path="/counts", number="/completed")
-    return StackPlan(nodes=planned.nodes, count=(count,))
 
 
 def instruments(parameters: StreamingParameters, rung: Rung) -> tuple[Instrument, ...]:

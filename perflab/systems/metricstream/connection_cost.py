@@ -50,7 +50,8 @@ class _ConnectionCost(Look):
 
     def after(self) -> None:
         """Ask the server what it took."""
-        self._taken = self._scene.residents.count(self._scene.treatment)
+        counts = self._scene.residents.counts(self._scene.treatment)
+        self._taken = int(counts[self._asked.node]["samples_taken"])
 
     def observe(self, load: Load) -> Observation:
         """Return columns, and whether the server's count contradicts the client's."""
@@ -60,8 +61,7 @@ class _ConnectionCost(Look):
             "server_cpu_us_per_request": cpu_us_per_request(load, self._asked.node),
             **part_columns(requests),
         }
-        if self._taken is None:
-            return Observation(columns)
+        assert self._taken is not None
         wrong = miscounted(requests, self._taken, self._asked.metrics)
         reasons = [Reason(code="server.count", text=wrong)] if wrong else []
         return Observation({**columns, "server_count": self._taken}, reasons=reasons)

@@ -11,10 +11,16 @@ from pydantic import Field
 from perflab.experiments.ladders import Ladder, LadderParameters, among
 from perflab.experiments.preset import Preset
 from perflab.instruments import STANDARD, Instrument
-from perflab.load.life_cycle import Connections
-from perflab.load.workload import Arrivals, ClosedLoop, OpenLoop, Request, Stage, Workload
+from perflab.load.workload import (
+    Arrivals,
+    ClosedLoop,
+    Connections,
+    OpenLoop,
+    Request,
+    Stage,
+    Workload,
+)
 from perflab.recordings import Remark
-from perflab.stacks.hooks import HttpHook
 from perflab.stacks.plan import CPU_PERIOD_US, Cpus, Node, StackPlan
 from perflab.systems.metricstream import naive_load
 from perflab.systems.metricstream.connection_cost import ConnectionCost
@@ -138,15 +144,12 @@ def _load_words(parameters: LifeCycleParameters, rung: Rung) -> str:
 
 
 def stack(parameters: LifeCycleParameters, rung: Rung) -> StackPlan:
-    """Return the server with the settings of a rung, and its own count of what it took."""
+    """Return the server with the settings of a rung, and what loads it beside the lab."""
     room = max(LEAST_CONNECTIONS, 2 * users(parameters, rung))
     settings = {**rung.settings, "max_connections": room}
     server = Node(name=NODE, service="metricstream", settings=settings, cpus=parameters.server_cpus)
     other = () if rung.load_from == "lab" else (naive_load.node(_asked(parameters, rung)),)
-    return StackPlan(
-        nodes=(server, *other),
-        count=(HttpHook(node=NODE, method="GET", path="/counts", number="/samples_taken"),),
-    )
+    return StackPlan(nodes=(server, *other))
 
 
 def instruments(parameters: LifeCycleParameters, rung: Rung) -> tuple[Instrument, ...]:
@@ -186,7 +189,7 @@ def workload(parameters: LifeCycleParameters, rung: Rung) -> Workload:
             expect_status=202,
         ),
         arrivals=_arrivals(parameters, rung),
-        connections=Connections.of(rung.connection, most=0 if closed else parameters.clients),
+        connections=Connections(reuse=rung.connection, most=0 if closed else parameters.clients),
         timeout_s=parameters.timeout_s,
         may_time_out=True,
     )

@@ -23,15 +23,15 @@ SHORTEST_TIMEOUT_MS = 10
 # Threads, connections and the answer with the results need a moment beside the load.
 SPARE_S = 60.0
 TOLD = {
-    "told_success_rate": "/results/success_rate",
-    "told_achieved_rps": "/results/achieved_rate",
-    "told_hung": "/results/hung",
-    "told_reset": "/results/errors/reset",
-    "told_mean_ms": "/results/mean_ms",
-    "told_connect_ms": "/results/connect_ms",
+    "told_success_rate": "success_rate",
+    "told_achieved_rps": "achieved_rate",
+    "told_hung": "hung",
+    "told_reset": "errors.reset",
+    "told_mean_ms": "mean_ms",
+    "told_connect_ms": "connect_ms",
 }
 # Of answered requests alone: those that hung are left out of it.
-CUT_OFF = {"told_mean_ms": ("/results/hung",)}
+CUT_OFF = {"told_mean_ms": ("hung",)}
 REMARK = (
     "with the load from the naive client its own numbers are told (told_*): it counts its warm-up, "
     "leaves out what hung, and calls success what it achieved of its target; the lab vouches for "

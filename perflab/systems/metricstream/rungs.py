@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from perflab.load.life_cycle import Word
+from perflab.load.workload import Reuse
 from perflab.parameters import Parameters
 
 Threading = Literal["thread", "producer_consumer", "pool", "epoll"]
@@ -34,7 +34,7 @@ class Rung(Parameters):
     parser: Literal["quadratic", "linear"] = "linear"
     store: Literal["double_mutex", "per_client", "ring"] = "per_client"
     backlog: int = 1024
-    connection: Word = "per_request"
+    connection: Reuse = "per_request"
     load: Literal["target", "low", "closed"] = "target"
     times: float = Field(default=1.0, gt=0)
     users: int = Field(default=0, ge=0)
@@ -86,7 +86,7 @@ THREADINGS: tuple[Threading, ...] = ("thread", "pool", "epoll")
 # Epoll loops beyond the cores would only take them from each other.
 THREADS = {"thread": 16, "pool": 16, "epoll": 2}
 SERVERS = {"closes": "off", "keeps": "on"}
-CLIENTS: dict[str, Word] = {"new": "per_request", "reused": "keep_alive"}
+CLIENTS: dict[str, Reuse] = {"new": "per_request", "reused": "keep_alive"}
 FULL = {"load": "closed"}
 
 

@@ -15,8 +15,7 @@ from perflab.instruments import STANDARD, Instrument, Requests
 from perflab.load.workload import Burst, Request, Workload
 from perflab.numerals import counted
 from perflab.recordings import Remark
-from perflab.stacks.links import BytesPerS, Link, RoundTripMs
-from perflab.stacks.plan import StackPlan
+from perflab.stacks.plan import BytesPerS, Link, RoundTripMs, StackPlan
 from perflab.systems.registry import inside
 from perflab.systems.registry.model_file import model_crc32
 from perflab.systems.registry.preset import BYTES_PER_S, differences, published_settings

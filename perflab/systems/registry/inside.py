@@ -18,15 +18,14 @@ PROBED = "/health"
 PROBES_PER_S = 5.0
 # What the service's own generator tells of its downloads; see services/registry/README.md.
 TOLD = {
-    "told_succeeded": "/results/successful",
-    "told_total_duration_s": "/results/total_duration_s",
-    "told_mean_ms": "/results/mean_ms",
+    "told_succeeded": "successful",
+    "told_total_duration_s": "total_duration_s",
+    "told_mean_ms": "mean_ms",
 }
 CUT_OFF = {
-    "told_total_duration_s": ("/results/timed_out", "/results/failed_otherwise"),
-    "told_mean_ms": ("/results/timed_out",),
+    "told_total_duration_s": ("timed_out", "failed_otherwise"),
+    "told_mean_ms": ("timed_out",),
 }
-EACH = {name: f"/{name}" for name in ("start_ms", "first_byte_ms", "end_ms", "bytes", "outcome")}
 
 
 def probes(node: str, length_s: float, patience_s: float) -> Workload:
@@ -76,8 +75,7 @@ def instruments(
             body=body,
             columns=TOLD,
             at_least_if=CUT_OFF,
-            requests="/results/requests",
-            request_fields=EACH,
+            requests="requests",
             longest_s=longest_s,
         ),
     )

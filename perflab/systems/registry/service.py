@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from perflab.stacks.hooks import CommandHook
-from perflab.stacks.plan import Node, StackPlan
+from perflab.stacks.plan import Node, Seed, StackPlan
 from perflab.stacks.spec import Value
 
 # The published registry: one model of full size, the others with small files only.
@@ -62,7 +61,7 @@ def stack(
             ),
         ),
         seed=(
-            CommandHook(
+            Seed(
                 node="registry",
                 command=("{python}", "-m", "registry.populate", *wanted),
                 timeout_s=POPULATED_WITHIN_S,

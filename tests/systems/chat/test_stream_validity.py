@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from perflab.analysis.trials.validity import steady_trials, validity_table
-from perflab.analysis.trials.windows import message_windows
+from perflab.analysis.trials.validity import message_windows, steady_trials, validity_table
 from perflab.systems.chat.responses import STEADY
 from tests.systems.chat.synthetic_streams import HEARERS, write_stream_run
 

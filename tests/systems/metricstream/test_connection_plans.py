@@ -31,7 +31,7 @@ def test_every_phase_gets_the_published_load_and_phase_7_alone_reuses_connection
         assert [stage.rate for stage in load.arrivals.stages] == [2000.0]
         assert load.connections.most == 100
         reuses = treatment.levels["rung"] == "phase_7"
-        assert (load.connections.requests == 0) == reuses
+        assert load.connections.closing != reuses
         (server,) = treatment.stack.nodes
         assert (server.settings["keep_alive"] == "on") == reuses
 

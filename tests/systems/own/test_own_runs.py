@@ -283,7 +283,7 @@ def test_how_variants_share_their_time_is_chosen_by_their_responses_and_kept(
     assert design.why in method(run)
     assert run.record.shares_time == (not answers_in_s)
     kinds = {each["kind"] for each in run.record.whole("variant=a")["instruments"]}
-    assert ("KernelAccounts" in str(kinds)) == bool(answers_in_s)
+    assert ("AcceptQueues" in str(kinds)) == bool(answers_in_s)
     assert "failed" not in set(run.trials()["state"])
     assert run.problems == []
     # Whoever goes on with it takes the design that it had.

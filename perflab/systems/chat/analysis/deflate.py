@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from perflab.analysis.methods.quantiles import across_trials
-from perflab.analysis.trials.watched_functions import PERCENT, by_treatment, watched_names
+from perflab.analysis.trials.profiles import PERCENT, by_treatment, watched_names
 from perflab.recordings import Run, published_value
 
 PART = ["treatment", "deflate of send %", "low", "high", "published %", "n"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from perflab.analysis.trials.core_accounts import t_interval
+from perflab.analysis.methods.quantiles import t_interval
 from perflab.figures.canvas import LabFigure
 from perflab.figures.charts import Axis, Intervals, RowChart, Stack, Texts
 from perflab.figures.origin import valid_counts

@@ -1,14 +1,11 @@
 """How much does a delay cost a service that takes in bodies?"""
 
-import base64
-
 from perflab.systems.tally.stacks import stack
 from perflab.systems.tally.taking import Taken
 from pydantic import Field
 
 from perflab.experiments import Experiment, RunParameters
 from perflab.instruments import STANDARD
-from perflab.load.payload import BytesBody
 from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.recordings import Contrast, published
 from perflab.trials.plan import Treatment
@@ -30,9 +27,13 @@ def _treatments(parameters: TallyParameters) -> list[Treatment]:
     treatments = []
     for level, delay_ms in DELAYS_MS.items():
         body = BODY * (8 if level == "too_large" else 1)
-        payload = BytesBody(base64=base64.b64encode(body).decode())
-        request = Request(
-            node="tally", method="POST", body=payload, expect_body=f'"bytes": {len(body)}'
+        request = Request.model_validate(
+            {
+                "node": "tally",
+                "method": "POST",
+                "body": body,
+                "expect_body": f'"bytes": {len(body)}',
+            }
         )
         treatments.append(
             Treatment(

@@ -2,22 +2,25 @@
 
 A service's first process may be gone while its children live on, and a child may have a session
 of its own and no readable environment (PostgreSQL's do). So they are looked for by descent, by
-their labels (:mod:`perflab.stacks.surveying`) and by the folder they work in.
+their labels and by the folder they work in.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import signal
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
 from perflab.host.processes import alive, identity
+from perflab.stacks import stack_folders
+from perflab.stacks.labels import PROJECT, LabelProblem, Labels, read
 
 POLL_S = 0.02
 KILLED_WITHIN_S = 2.0
@@ -72,6 +75,35 @@ def working_in(folder: Path) -> list[psutil.Process]:
             if at == folder or folder in at.parents:
                 found.append(process)
     return found
+
+
+def labelled() -> dict[int, Labels]:
+    """Return every process of the lab's by its id.
+
+    Those of one's own carry labels; servers that run as another user are known by their record.
+    """
+    return dict(_own()) | dict(stack_folders.recorded())
+
+
+def of_service(stack: str, service: str) -> list[psutil.Process]:
+    """Return the processes of one service of a stack."""
+    found = []
+    for pid, labels in labelled().items():
+        if (labels.stack, labels.service) == (stack, service):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                found.append(psutil.Process(pid))
+    return found
+
+
+def _own() -> Iterator[tuple[int, Labels]]:
+    own = os.getuid()
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error, OSError, LabelProblem):
+            if process.pid == os.getpid() or set(process.uids()) != {own}:
+                continue
+            environment = process.environ()
+            if environment.get("PERFLAB_PROJECT") == PROJECT:
+                yield process.pid, read(environment, "environment")
 
 
 def end(processes: Iterable[psutil.Process], first: int, timeout_s: float) -> None:

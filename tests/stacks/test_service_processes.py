@@ -14,8 +14,8 @@ import psutil
 import pytest
 
 from perflab.host.processes import how_it_ended
-from perflab.stacks import kin, surveying
 from perflab.stacks.labels import Labels
+from perflab.stacks.service_processes import Member, end, family, members, of_service, working_in
 
 # A master whose child hides as PostgreSQL's do: a session of its own, no environment, SIGINT
 # ignored. It works in the folder that is given.
@@ -35,7 +35,7 @@ import time; time.sleep(60)
 
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    labels = Labels("kin", "it", "run").as_environment()
+    labels = Labels("labelled", "it", "run").as_environment()
     master = subprocess.Popen(
         [sys.executable, "-c", MASTER, str(tmp_path)],
         stdout=subprocess.PIPE,
@@ -63,15 +63,15 @@ def test_a_child_is_found_by_its_folder_when_its_master_is_gone(
     service: tuple[subprocess.Popen[str], int], tmp_path: Path
 ) -> None:
     master, child = service
-    assert [found.pid for found in surveying.of_service("kin", "it")] == [master.pid]
+    assert [found.pid for found in of_service("labelled", "it")] == [master.pid]
     master.kill()
     master.wait()
-    assert kin.family(master.pid) == []
-    assert [found.pid for found in kin.working_in(tmp_path)] == [child]
-    assert child in [found.pid for found in kin.working_in(tmp_path.parent)]
-    assert kin.working_in(tmp_path / "other") == []
-    kin.end(kin.working_in(tmp_path), signal.SIGINT, timeout_s=0.2)
-    assert kin.working_in(tmp_path) == []
+    assert family(master.pid) == []
+    assert [found.pid for found in working_in(tmp_path)] == [child]
+    assert child in [found.pid for found in working_in(tmp_path.parent)]
+    assert working_in(tmp_path / "other") == []
+    end(working_in(tmp_path), signal.SIGINT, timeout_s=0.2)
+    assert working_in(tmp_path) == []
 
 
 def test_what_does_not_heed_is_killed_and_the_starter_can_still_ask_how_it_ended(
@@ -79,7 +79,7 @@ def test_what_does_not_heed_is_killed_and_the_starter_can_still_ask_how_it_ended
 ) -> None:
     master, child = service
     os.kill(child, signal.SIGSTOP)
-    kin.end(kin.family(master.pid), signal.SIGTERM, timeout_s=0.2)
+    end(family(master.pid), signal.SIGTERM, timeout_s=0.2)
     wait_until(lambda: not psutil.pid_exists(child))
     assert how_it_ended(master.wait()) == "was ended by SIGTERM"
 
@@ -88,11 +88,11 @@ def test_a_member_is_not_mistaken_for_a_later_process_of_its_number(
     service: tuple[subprocess.Popen[str], int],
 ) -> None:
     master, child = service
-    both = kin.members([master.pid, child])
+    both = members([master.pid, child])
     assert [member.is_alive for member in both] == [True, True]
-    assert kin.members([master.pid, child], lasting="^postgres: ") == ()
+    assert members([master.pid, child], lasting="^postgres: ") == ()
     begun_before = both[1].identity.rpartition("/")[0] + "/1"
-    assert not kin.Member(child, begun_before, "").is_alive
+    assert not Member(child, begun_before, "").is_alive
     os.kill(child, signal.SIGKILL)
     wait_until(lambda: not both[1].is_alive)
     assert both[0].is_alive

@@ -1,4 +1,7 @@
-"""Compression of WebSocket messages: permessage-deflate (RFC 7692). No sockets here."""
+"""Messages of a WebSocket: of fragments, as text, compressed. No sockets here.
+
+Sources: RFC 6455, and RFC 7692 for compression (permessage-deflate).
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,93 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from perflab.load.websocket_call import MAX_MESSAGE_BYTES, TOO_BIG, WebSocketError
+from perflab.load.outcome import CODES
 
+MAX_MESSAGE_BYTES = 1 << 20
+MAX_FRAGMENTS = 1 << 14
+PROTOCOL_ERROR, BAD_TEXT, TOO_BIG = 1002, 1007, 1009
+CONTINUATION = 0
 NAME = "permessage-deflate"
 OFFER = f"{NAME}; client_max_window_bits"
 LARGEST_WINDOW_BITS = 15
 # What ends every message is not sent (RFC 7692, 7.2.1).
 TAIL = b"\x00\x00\xff\xff"
+
+
+class WebSocketError(Exception):
+    """A WebSocket could not be opened or used.
+
+    ``kind`` is its error class, ``code`` what the server is told of it (RFC 6455, 7.4.1).
+    """
+
+    def __init__(self, kind: str, reason: str, code: int = PROTOCOL_ERROR) -> None:
+        super().__init__(reason)
+        self.kind = kind
+        self.code = code
+        assert kind in CODES
+
+
+class Pieces:
+    """Puts the frames of a message together, up to the largest there may be (RFC 6455, 5.4).
+
+    ``count`` is how many there are of a message that is still to be ended.
+    """
+
+    def __init__(self) -> None:
+        self._opcode = CONTINUATION
+        self._packed = False
+        self._parts = bytearray()
+        self.count = 0
+
+    def take(
+        self, data: bytes, opcode: int, last: bool, packed: bool = False
+    ) -> tuple[bytes, int, bool] | None:
+        """Return a message with its last frame: its bytes, opcode, and whether it is packed.
+
+        Raises
+        ------
+        WebSocketError
+            It is too big, or the frame is none that may come now.
+        """
+        self.count += 1
+        if len(self._parts) + len(data) > MAX_MESSAGE_BYTES or self.count > MAX_FRAGMENTS:
+            limits = f"{MAX_MESSAGE_BYTES} bytes or {MAX_FRAGMENTS} fragments"
+            raise WebSocketError("message_too_big", f"a message of more than {limits}", TOO_BIG)
+        if self.count == 1:
+            if opcode == CONTINUATION:
+                raise WebSocketError("protocol", "a continuation of no message")
+            self._opcode, self._packed = opcode, packed
+        elif opcode != CONTINUATION:
+            raise WebSocketError("protocol", "a message within another one")
+        elif packed:
+            raise WebSocketError("protocol", "RSV1 in a continuation")
+        self._parts += data
+        if not last:
+            return None
+        whole = bytes(self._parts)
+        self._parts.clear()
+        self.count = 0
+        return whole, self._opcode, self._packed
+
+
+def check_text(message: bytes) -> None:
+    """Refuse a text that is not UTF-8 (RFC 6455, 8.1).
+
+    Raises
+    ------
+    WebSocketError
+        It is not.
+    """
+    try:
+        message.decode()
+    except UnicodeDecodeError as error:
+        reason = f"a text that is not UTF-8: {error}"
+        raise WebSocketError("protocol", reason, BAD_TEXT) from None
+
+
+def may_be_sent(code: int) -> bool:
+    """Tell whether a code may stand in a close frame (RFC 6455, 7.4; the registry of IANA)."""
+    return (1000 <= code <= 1014 and code not in (1004, 1005, 1006)) or 3000 <= code <= 4999
 
 
 @dataclass(frozen=True)
