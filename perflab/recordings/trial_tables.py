@@ -62,6 +62,17 @@ def read_table(folder: Path, kind: str) -> pa.Table | None:
     return _read(_file(folder, kind), MOST_ROWS)
 
 
+def has_rows(folder: Path, kind: str) -> bool | None:
+    """Say whether a table of a trial has rows; None where there is none, or a damaged one."""
+    try:
+        if _is_there(folder, kind):
+            with _opened(_file(folder, kind), MOST_ROWS) as parquet:
+                return bool(parquet.metadata.num_rows)
+    except RecordingError:
+        pass
+    return None
+
+
 def _is_there(folder: Path, kind: str) -> bool:
     return kind in ALWAYS or os.path.lexists(_file(folder, kind))
 
