@@ -58,10 +58,9 @@ class RunPlan(BaseModel):
     ``responses`` are the numbers of its trials that can be compared, ``steady`` says by what a
     trial was steady, both as their ``system`` declares them.
 
-    ``seed`` decides the order of the treatments in every block; ``cooldown_s`` is the rest after a
-    trial; before every ``fresh_blocks``-th block the services are started afresh (0: never).
-    ``design`` says how the trials of a block share its time, or that it is settled when services
-    run.
+    ``seed`` decides the order of the treatments in every block; before every ``fresh_blocks``-th
+    block the services are started afresh (0: never). ``design`` says how the trials of a block
+    share its time, or that it is settled when services run.
     With ``until_decided`` the run ends as soon as everything is decided; ``blocks`` are the most.
     """
 
@@ -78,7 +77,6 @@ class RunPlan(BaseModel):
     blocks: int
     until_decided: UntilDecided | None = None
     seed: int
-    cooldown_s: float = 0.1
     fresh_blocks: int = 0
     design: Design = Design()
     warnings: tuple[Remark, ...] = ()

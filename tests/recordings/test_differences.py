@@ -7,7 +7,7 @@ import copy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perflab.recordings.differing import ABSENT, Difference, differences
+from perflab.recordings.sameness import ABSENT, Difference, differences
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),

@@ -11,8 +11,8 @@ from pydantic import ValidationError
 
 from perflab.errors import ResumeRefused
 from perflab.recordings import RunRecord, check_same, check_services
-from perflab.recordings.parts import shared
 from perflab.recordings.record import read_record
+from perflab.trials.recorded import shared
 from tests.synthetic import write_run
 
 STACK = {
