@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 from perflab.errors import ParameterError
 from perflab.paths import project_root
 from perflab.sweeps.cells import Sweep, open_sweep
-from perflab.sweeps.document import Problems, read_document
+from perflab.sweeps.document import Problems
 from perflab.sweeps.grammar import read_sweep
 from tests.examples import examples
 
@@ -180,17 +179,10 @@ def test_numbers_are_typed_as_they_are_written(tmp_path: Path) -> None:
     assert isinstance(sweep.cells[0].parameters["body_bytes"], int)
 
 
-def test_a_file_that_is_not_there_is_told_in_a_sentence(tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match="No such file"):
-        open_sweep(tmp_path / "none.yaml")
-
-
 @pytest.mark.parametrize("path", sorted((project_root() / "notebooks/sweeps").glob("*.yaml")),
                          ids=lambda path: path.stem)  # fmt: skip
 def test_a_sweep_that_is_shipped_can_be_started(path: Path) -> None:
-    sweep = open_sweep(path)
-    assert sweep.cells
-    assert sweep.title != path.stem
+    assert open_sweep(path).cells
 
 
 words = st.sampled_from(
@@ -224,13 +216,3 @@ def test_no_file_crashes_the_reader_and_every_problem_has_a_line_of_it(text: str
     read_sweep(text.encode("utf-8", "surrogatepass"), problems)
     lines = len(text.splitlines()) + 1
     assert all(1 <= line <= lines + 1 and told for line, told in problems.found)
-
-
-@settings(max_examples=examples(50), deadline=None)
-@given(content=st.binary(max_size=60), place=st.randoms(use_true_random=False))
-def test_no_bytes_crash_the_reader(content: bytes, place: random.Random) -> None:
-    good = WRONG_FORM.encode()
-    at = place.randrange(len(good))
-    problems = Problems("some.yaml")
-    read_document(good[:at] + content + good[at:], problems)
-    assert all(line >= 1 for line, _ in problems.found)

@@ -13,8 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perflab import systems
-from perflab.errors import ParameterError
 from perflab.instruments import STANDARD, Requests
 from perflab.load.windows import COUNTED, END, instants_of
 from perflab.load.workload import Burst, ClosedLoop, OpenLoop, Request, Stage, UserStage, Workload
@@ -68,18 +66,6 @@ def test_what_counts_of_a_cut_load_is_as_long_as_it_was_and_one_slice_more_at_mo
     assert length_s - 1e-6 <= counted_s[0] <= length_s + slice_ms / 1e3
 
 
-def test_each_block_has_an_order_of_its_own_that_the_seed_decides() -> None:
-    treatments = [treated(name) for name in "abc"]
-    design = Design(kind="slices", slice_ms=300)
-
-    def order(seed: int, block: int) -> list[list[str]]:
-        return design.rounds(treatments, seed, block).order()
-
-    assert order(5, 1) == order(5, 1)
-    assert order(5, 1) != order(5, 2)
-    assert order(5, 1) != order(6, 1)
-
-
 @pytest.mark.parametrize(
     ("arrivals", "words", "told"),
     [
@@ -121,15 +107,6 @@ def test_slices_of_nine_and_instruments_that_see_everybody_are_refused_before_th
     kept = {type(each).__name__ for each in in_slices.treatments[0].instruments}
     assert kept == {"Requests", "CpuSpeed"}
     assert [each for each in obstacles(in_slices) if "design" in each] == []
-
-
-def test_only_runs_whose_trials_share_their_time_declare_turns() -> None:
-    own = systems.experiment("own_service")
-    plans = {kind: own.plan(own.check({"design": kind})) for kind in ("trials", "slices")}
-    assert [TURNS in each.tables for each in plans.values()] == [False, True]
-    assert [each.design.is_settled for each in plans.values()] == [True, False]
-    with pytest.raises(ParameterError, match="design"):
-        own.check({"design": "pairs"})
 
 
 def windows(**words: Any) -> pd.DataFrame:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from perflab.errors import ExperimentError, LoadError, ServiceFailed, StackError
+from perflab.errors import ExperimentError, LoadError, StackError
 from perflab.instruments import STANDARD, Instrument, Load, Look, Observation, Scene
 from perflab.recordings import Reason, Remark
 from perflab.trials.trial import TrialTables, measure
@@ -105,29 +105,6 @@ def test_who_was_begun_is_ended_when_the_load_fails_and_its_failure_is_told(
     assert NOTES == ["before one", "begin one", "end one"]
     assert [each.text for each in found.row["reasons"]] == ["a load worker died"]
     assert found.others["noted"]["number"].tolist() == [1], "what was there is kept"
-
-
-def test_who_was_not_begun_is_not_ended(tmp_path: Path) -> None:
-    residents = Residents()
-    found = looked(
-        tmp_path, Noting(name="one"), Noting(name="two", trouble="begin"), residents=residents
-    )
-    assert NOTES[-3:] == ["begin one", "begin two", "end one"]
-    assert [each.text for each in found.row["reasons"]] == ["two cannot begin"]
-    assert "load" not in residents.notes
-
-
-def test_a_service_that_dies_is_told_and_not_what_followed_from_it(tmp_path: Path) -> None:
-    residents = Residents(dies=ServiceFailed("echo", "died", "last words"))
-    found = looked(tmp_path, Noting(name="one", trouble="end"), residents=residents, takes_s=30.0)
-    assert "last words" in found.row["reasons"][0].text
-    assert "end one" in NOTES
-
-
-def test_a_look_that_cannot_end_fails_the_trial(tmp_path: Path) -> None:
-    found = looked(tmp_path, Noting(name="one", trouble="end"), Noting(name="two"))
-    assert {"end one", "end two"} <= set(NOTES)
-    assert [each.text for each in found.row["reasons"]] == ["one cannot end"]
 
 
 @pytest.mark.parametrize("column", ["state", "mean_ms", "cpu_share_echo"])
