@@ -99,7 +99,7 @@ parameters: {backend: process}
 cells:
   - notebook: client_overhead
     grid:
-      rate: [0123, yes]
+      rate: [50]
   - notebook: sync_vs_async
     grid:
       workers: {range: [1, 4, -1]}
@@ -120,7 +120,6 @@ cells:
 TOLD = {
     WRONG_FORM: {
         1: ("no 'titel' is known here (did you mean 'title'?)",),
-        6: ("0123 can be read in several ways", "yes can be read in several ways"),
         9: ("no step of -1 leads",),
         10: ("'resume' is no parameter of cells",),
         12: ("count: ", "{uniform: [LOW, HIGH]}"),
@@ -154,7 +153,7 @@ def test_all_mistakes_are_told_at_once_each_with_its_line(tmp_path: Path, text: 
         ("title: " + "[" * 4000 + "]" * 4000 + "\n", 1, "nested too deeply"),
         ("", 1, "a sweep is a table"),
         ("cells: []\n", 1, "cells: "),
-        ("title: 2026-11-21\n" + ECHO, 1, "can be read in several ways"),
+        (ECHO + "    parameters: {delay_ms: 1:30}\n", 3, "delay_ms = '1:30': "),
         (ECHO + "    grid: {blocks: []}\n", 3, "give a list of values"),
         (ECHO + "    grid: {blocks: 3}\n", 3, "give a list of values"),
         (ECHO + "    grid: {blocks: {range: [1, 100000, 1]}}\n", 3, "5,000"),
@@ -174,8 +173,8 @@ def test_a_mistake_is_told_with_its_line(tmp_path: Path, text: str, line: int, t
 
 
 def test_numbers_are_typed_as_they_are_written(tmp_path: Path) -> None:
-    sweep = opened(tmp_path, ECHO + "    parameters: {body_bytes: 1e5, delay_ms: 2}\n")
-    assert values(sweep, "body_bytes", "delay_ms") == [(100_000, 2.0)]
+    sweep = opened(tmp_path, ECHO + "    parameters: {body_bytes: 1e5, blocks: 012, delay_ms: 2}\n")
+    assert values(sweep, "body_bytes", "blocks", "delay_ms") == [(100_000, 12, 2.0)]
     assert isinstance(sweep.cells[0].parameters["body_bytes"], int)
 
 
