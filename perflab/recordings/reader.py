@@ -188,8 +188,11 @@ class Run:
     def missing(self) -> list[str]:
         """The tables that lack rows of which the rows of trials tell: a copy may be without them.
 
-        Of streams a trial has a table only where something came.
+        Of streams a trial has a table only where something came; results of other tools never had
+        any.
         """
+        if is_imported(self.record):
+            return []
         trials = self.trials()
         folders = [self.path / "trials" / str(name) for name in trials["trial_id"]]
         asked = [folder for folder, n in zip(folders, trials["requests"], strict=True) if n > 0]

@@ -162,7 +162,8 @@ class Session:
         design = self._plan.design
         if not design.shares_time:
             return [measure(self._bench, first, identities[first.name])]
-        rounds = design.rounds(treatments, self._plan.seed, step[0][0])
+        loads = {each.name: each.workload for each in treatments}
+        rounds = design.rounds(loads, self._plan.seed, step[0][0])
         return measure_block(self._benches(treatments), treatments, design, rounds, identities)
 
     def _benches(self, treatments: Sequence[Treatment]) -> dict[str, Bench]:
