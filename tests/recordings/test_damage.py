@@ -125,13 +125,6 @@ def test_a_row_with_absurd_values(folder: Path, values: dict[str, Any], words: s
     assert_left_out(folder, words)
 
 
-def test_a_block_that_the_run_does_not_have(folder: Path) -> None:
-    beyond = folder.with_name("b007-p00-a0")
-    folder.rename(beyond)
-    change_row(beyond, trial_id=beyond.name, block=7)
-    assert_left_out(beyond, "block 7 is beyond the run's 2")
-
-
 def link(path: Path) -> None:
     path.symlink_to("/dev/zero")
 
@@ -150,12 +143,6 @@ def test_what_is_no_plain_file_is_not_opened(folder: Path, kind: str) -> None:
     problems: list[str] = []
     assert list_runs(record.parent.parent, problems) == []
     assert [each for each in problems if "is no plain file" in each] == problems != []
-
-
-def test_a_trial_that_is_a_link_is_not_followed(folder: Path) -> None:
-    folder.rename(folder.parents[2] / "elsewhere")
-    folder.symlink_to(folder.parents[2] / "elsewhere")
-    assert_left_out(folder, "is no folder, or a link to one")
 
 
 def test_trials_that_are_a_link_are_not_read_and_nothing_behind_it_is_deleted(

@@ -85,16 +85,6 @@ def test_one_contrast_that_is_undecided_keeps_the_run_going_to_its_most_blocks(
     ]
 
 
-def test_a_run_whose_record_has_no_plan_is_looked_at_after_every_block(tmp_path: Path) -> None:
-    looked = Looked(tmp_path, "greater", until_decided=OLD)
-    found = looked.go().record.until_decided
-    assert found is not None
-    assert [look.blocks for look in found.looks] == [8, 9, 10]
-    assert looked.notes()[0] == (
-        "block 8, undecided: a is greater; next look after block 9, at most 10 blocks"
-    )
-
-
 def test_a_look_that_a_kill_prevented_is_taken_when_the_run_is_resumed(tmp_path: Path) -> None:
     looked = Looked(tmp_path, "none", until_decided=None)
     looked.go(*range(8))

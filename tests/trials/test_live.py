@@ -11,7 +11,7 @@ import pytest
 
 from perflab.load.columns import latency_counts
 from perflab.load.stopping import Progress
-from perflab.progress import MOST_LINES, NOT_THE_RESULT, LiveCell, Narrator
+from perflab.progress import NOT_THE_RESULT, LiveCell, Narrator
 from perflab.sampling.sampler import Sampler
 from perflab.trials.events import LoadProgress, Note, TrialBegun, TrialDone
 from perflab.trials.live import LiveNumbers, TimeLeft
@@ -92,16 +92,6 @@ def test_nothing_live_stays_in_the_cell_when_the_run_ends_whatever_way(display: 
         assert NOT_THE_RESULT in display.shown[-1]["text/plain"]
         raise KeyboardInterrupt
     assert display.shown[-1] == {"text/plain": "  starting echo"}
-
-
-def test_of_many_lines_the_first_and_the_newest_stay(display: Display) -> None:
-    with LiveCell() as cell:
-        for number in range(50):
-            cell(Note(text=f"step {number}."))
-    lines = display.shown[-1]["text/plain"].splitlines()
-    assert len(lines) == MOST_LINES
-    assert lines[0].strip() == "step 0."
-    assert lines[-1].strip() == "step 49."
 
 
 def test_treatments_are_estimated_from_their_own_trials_and_unknown_ones_from_all() -> None:
