@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from perflab.errors import HostBusy, RecordingError, ResumeRefused
@@ -119,7 +117,7 @@ def test_a_changed_file_is_told_and_changed_code_or_machine_is_refused(sweep: Sw
     assert "cores" in changes(journal, machine, mixed=True)[0]
 
 
-def test_the_index_has_a_row_per_cell_and_its_page_says_what_others_wrote_as_text(
+def test_the_page_has_a_row_per_cell_and_says_what_others_wrote_as_text(
     sweep: Sweep, tmp_path: Path
 ) -> None:
     folder = tmp_path / "folder"
@@ -135,11 +133,8 @@ def test_the_index_has_a_row_per_cell_and_its_page_says_what_others_wrote_as_tex
         )
     )  # fmt: skip
     write_index(folder, sweep, journal)
-    table = pd.read_parquet(folder / "index.parquet")
-    assert list(table["state"]) == ["done", "waiting"]
-    assert json.loads(table["figures"][0]) == [figure]
-    assert json.loads(table["parameters"][1]) == {"blocks": 4}
     page = (folder / "index.html").read_text()
     assert "<script>" not in page
     assert 'src="../figures%20of%20one/effect.svg"' in page
     assert "3 of 4 trials valid" in page
+    assert "2 cells: 1 done, 1 waiting" in page
