@@ -48,34 +48,14 @@ def test_every_range_has_two_ends_in_order() -> None:
     ("study", "place", "scenario", "measure", "value"),
     [
         ("inference", "results table", "ONNX, no DB", "throughput", 1087),
-        (
-            "inference",
-            "published effects",
-            "async driver against sync driver",
-            "mean_latency_change",
-            -34,
-        ),
-        ("registry", "results table", "optimised", "throughput_bytes", 39_296_264),
         ("registry", "results table", "baseline", "p99_latency", 301_075.44),
-        (
-            "metricstream",
-            "phases table",
-            "phase 6: thread pool of 16 workers",
-            "success_after",
-            51.34,
-        ),
         ("metricstream", "expected, phase 7", "keep-alive", "throughput_high", 5000),
         ("llm_proxy", "results table", "new", "failure_rate", 55.5),
         ("chat", "published results", "JSON, with login", "p99_latency", 2162),
-        ("chat", "microbenchmark", "protobuf (upb)", "message_size", 64),
     ],
 )
 def test_spot_values_are_the_studies_own(study, place, scenario, measure, value) -> None:
-    table = published(study)
-    chosen = table[
-        (table["place"] == place) & (table["scenario"] == scenario) & (table["measure"] == measure)
-    ]
-    assert list(chosen["value"]) == [value]
+    assert published_value(study, place, scenario, measure) == value
 
 
 def test_derived_numbers_follow_from_the_tables() -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from perflab.instruments import STANDARD, Requests
 from perflab.load.windows import COUNTED, END, instants_of
-from perflab.load.workload import Burst, ClosedLoop, OpenLoop, Request, Stage, UserStage, Workload
+from perflab.load.workload import Burst, ClosedLoop, OpenLoop, Request, Stage, Workload
 from perflab.recordings.columns import TURN_COLUMNS, TURNS
 from perflab.trials.designs import Design, Rounds
 from perflab.trials.interleaved import judged_turns, measure_block, told_apart, turn_table
@@ -78,13 +78,6 @@ def test_what_counts_of_a_cut_load_is_as_long_as_it_was_and_one_slice_more_at_mo
         (ClosedLoop(users=1, requests=10), {}, "has no length"),
         (Burst(size=3), {}, "bursts or scripted users"),
         (ClosedLoop(users=1, duration_s=3, ramp_s=1), {}, "users come and go"),
-        (
-            ClosedLoop(
-                users=2, duration_s=3, stages=(UserStage(users=1, to_users=2, duration_s=3),)
-            ),
-            {},
-            "users come and go",
-        ),
         (OpenLoop(stages=(Stage(rate=1, to_rate=9, duration_s=3),)), {}, "rate changes"),
         (CLOSED, {"stop": {"failures": 3}}, "ends by a rule"),
     ],

@@ -50,9 +50,7 @@ def test_an_event_is_read_as_it_was_told(event: Event) -> None:
     "line",
     [
         '{"event": "paused"}',
-        '{"text": "an event without a kind"}',
         '{"event": "note", "text": "of a newer side", "urgency": 3}',
-        '{"event": "trial_done", "trial_id": "b000-p00-a0", "state": "doubtful"}',
         "Traceback (most recent call last):",
     ],
 )
