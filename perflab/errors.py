@@ -136,6 +136,10 @@ class RecordingError(PerflabError):
     """A recording cannot be read or written."""
 
 
+class RowsMissing(RecordingError):
+    """A recording lacks rows, of requests or messages, of which the rows of its trials tell."""
+
+
 class RunNotFound(RecordingError):
     """No run answers to that name."""
 

@@ -16,7 +16,7 @@ from perflab.errors import ClusterError, PerflabError, StoreError
 from perflab.host import facts
 from perflab.host.fingerprint import sources
 from perflab.paths import lock_path
-from perflab.recordings.differing import differences
+from perflab.recordings.sameness import differences
 from perflab.sweeps.cells import Cell, systems_of
 from perflab.sweeps.folder import digests_of_notebooks
 from perflab.systems import experiment

@@ -3,7 +3,6 @@
 The experiments themselves belong to systems: see :mod:`perflab.systems`.
 """
 
-from perflab.experiments.experiment import Experiment, RunParameters
-from perflab.experiments.ready_stack import ReadyStack
+from perflab.experiments.experiment import Experiment, ReadyStack, RunParameters
 
 __all__ = ["Experiment", "ReadyStack", "RunParameters"]

@@ -23,6 +23,7 @@ from perflab.recordings import (
     UntilDecided,
 )
 from perflab.recordings.responses import COMMON
+from perflab.stacks.plan import StackPlan
 from perflab.trials.designs import LONGEST_MS, Design, Kind
 from perflab.trials.plan import RunPlan, Treatment
 from perflab.trials.plan_obstacles import obstacles, too_few_blocks
@@ -281,3 +282,12 @@ class Experiment:
             place = inspect.getsourcefile(self.contrasts) or "its module"
             return ExperimentError(f"{self._subject} ({place}): {'; '.join(problems)}")
         return ParameterError(self._subject, problems)
+
+
+@dataclass(frozen=True)
+class ReadyStack:
+    """What ``perflab stack up NAME`` starts; the ``hint`` is printed when it is up."""
+
+    name: str
+    plan: Callable[[], StackPlan]
+    hint: str = ""

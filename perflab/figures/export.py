@@ -81,7 +81,7 @@ def rendered(
     view: View, run: Run, formats: Sequence[str] = FORMATS, style: Style = PLAIN
 ) -> list[tuple[str, bytes]]:
     """Return name and content of each file that :func:`save_view` writes, the table last."""
-    page, table = page_of(run, style.sheet), to_csv(view.table(run)).encode()
+    page, table = page_of(run, style.sheet), to_csv(view.shown(run)).encode()
     drawing = draw_table(view, read_csv(table.decode()), page)
     pictures = _files(drawing, view.name, page, formats, style, table)
     return [*pictures, (f"{view.name}.csv", table)]

@@ -73,4 +73,6 @@ def _why_nothing(run: Run) -> str:
         reasons = [str(given) for each in trials["reasons"] for given in each]
         because = f": {reasons[0]}" if reasons else ""
         return f"No trial of the run is valid ({counts}{because})."
+    if run.missing:
+        return f"This recording lacks the rows of {' and '.join(run.missing)}."
     return "The valid trials of the run hold nothing that this figure shows."

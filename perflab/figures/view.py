@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from perflab.analysis.treatments.joint import JointClaim
+from perflab.errors import RowsMissing
 from perflab.figures.canvas import LabFigure
 from perflab.figures.nothing import empty_figure
 from perflab.figures.page import Page, page_of
@@ -66,6 +67,13 @@ class View:
     empty: Callable[[Page], str] = nothing_to_show
     judging: Judging | None = None
 
+    def shown(self, run: Run) -> pd.DataFrame:
+        """Return the table of a run; without rows where the recording lacks what it is made of."""
+        try:
+            return self.table(run)
+        except RowsMissing:
+            return pd.DataFrame()
+
 
 def draw_table(view: View, table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw a table as it was read from its file; one without rows as a sentence that says why."""
@@ -80,5 +88,5 @@ def draw_view(view: View, run: Run, sheet: Sheet = PAGE) -> LabFigure:
 
     Of a run of another kind the figure says that there is nothing to show.
     """
-    table = reread(view.table(run)) if view.suits(run) else pd.DataFrame()
+    table = reread(view.shown(run)) if view.suits(run) else pd.DataFrame()
     return draw_table(view, table, page_of(run, sheet))

@@ -25,7 +25,7 @@ from perflab.recordings.schema import (
 from perflab.recordings.selection import FREE_PARAMETERS, Selected, complete_blocks, select
 from perflab.recordings.several_runs import trials_of_runs
 from perflab.recordings.store import RunWriter, new_run_id
-from perflab.recordings.trial_ids import trial_id
+from perflab.recordings.tables import trial_id
 from perflab.recordings.until_decided import Look, PlannedLook, UntilDecided
 
 __all__ = [

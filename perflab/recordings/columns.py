@@ -131,6 +131,7 @@ TURN_COLUMNS: Mapping[str, str] = {
 }
 # Every trial has these; the others only where there was something to measure.
 ALWAYS = ("requests", "samples")
+STREAMED = ("messages", "progress", "chunks")
 TABLE_NAME = re.compile(r"[a-z][a-z0-9_]{0,49}")
 OWN_FILES = ("trial", "manifest", *ALWAYS)
 COLUMN_TYPES = {

@@ -1,27 +1,17 @@
 """Opening the files of a folder that may come from somebody else.
 
-Only plain files are opened and only real folders are looked into: a link could lead anywhere, a
-FIFO would wait for a writer for ever, a device may never end.
+Only plain files are opened and only real folders are looked into: a link could lead anywhere, and
+a pipe would wait for a writer for ever.
 """
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable
 from io import BufferedReader
 from pathlib import Path
 
 from perflab.errors import RecordingError
-
-_KINDS = (
-    (stat.S_ISLNK, "a link"),
-    (stat.S_ISDIR, "a folder"),
-    (stat.S_ISFIFO, "a FIFO"),
-    (stat.S_ISSOCK, "a socket"),
-    (stat.S_ISCHR, "a device"),
-    (stat.S_ISBLK, "a device"),
-)
 
 
 def open_plain(path: Path) -> BufferedReader:
@@ -30,19 +20,19 @@ def open_plain(path: Path) -> BufferedReader:
     Raises
     ------
     RecordingError
-        It is something else; the message names what.
+        It is a link, a folder, a pipe or a device.
     OSError
         It is missing, or may not be read.
     """
-    _refuse_all_but(stat.S_ISREG, path, os.lstat(path).st_mode)
+    refused = RecordingError(f"{path}: is no plain file (a link, a folder, a pipe or a device)")
+    if not stat.S_ISREG(os.lstat(path).st_mode):
+        raise refused
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        # It may have been replaced since it was looked at.
-        _refuse_all_but(stat.S_ISREG, path, os.fstat(descriptor).st_mode)
-        return os.fdopen(descriptor, "rb")
-    except BaseException:
+    # It may have been replaced since it was looked at.
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise
+        raise refused
+    return os.fdopen(descriptor, "rb")
 
 
 def read_plain(path: Path, largest_bytes: int) -> bytes:
@@ -70,16 +60,9 @@ def check_folder(path: Path) -> None:
     Raises
     ------
     RecordingError
-        Names what it is.
+        It is something else.
     OSError
         It is missing, or cannot be looked at.
     """
-    _refuse_all_but(stat.S_ISDIR, path, os.lstat(path).st_mode)
-
-
-def _refuse_all_but(is_wanted: Callable[[int], bool], path: Path, mode: int) -> None:
-    if is_wanted(mode):
-        return
-    found = next((name for is_kind, name in _KINDS if is_kind(mode)), "no plain file")
-    wanted = "a folder" if is_wanted is stat.S_ISDIR else "a plain file"
-    raise RecordingError(f"{path}: is {found}, it must be {wanted}")
+    if not stat.S_ISDIR(os.lstat(path).st_mode):
+        raise RecordingError(f"{path}: is no folder, or a link to one")

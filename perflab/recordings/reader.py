@@ -11,15 +11,15 @@ import pandas as pd
 import pyarrow as pa
 
 from perflab.display import named_values
-from perflab.errors import RecordingError
+from perflab.errors import RecordingError, RowsMissing
 from perflab.parameters import did_you_mean
-from perflab.recordings.columns import ALWAYS, schemas
+from perflab.recordings.columns import ALWAYS, STREAMED, schemas
 from perflab.recordings.imported import is_imported
 from perflab.recordings.opening import check_folder
 from perflab.recordings.record import read_record
 from perflab.recordings.steadiness import judged
 from perflab.recordings.tables import KINDS_OF_REMARK, NOT_JUDGED, TRIAL, remarks
-from perflab.recordings.trial_tables import read_row, read_table
+from perflab.recordings.trial_tables import has_rows, read_row, read_table
 
 IDENTITY = ("trial_id", "treatment", "block")
 
@@ -118,6 +118,8 @@ class Run:
 
         Raises
         ------
+        RowsMissing
+            The recording lacks them; see :attr:`missing`.
         RecordingError
             A trial id is not in the run.
         """
@@ -183,6 +185,25 @@ class Run:
         return self.table("chunks", trial_ids)
 
     @cached_property
+    def missing(self) -> list[str]:
+        """The tables that lack rows of which the rows of trials tell: a copy may be without them.
+
+        Of streams a trial has a table only where something came; results of other tools never had
+        any.
+        """
+        if is_imported(self.record):
+            return []
+        trials = self.trials()
+        folders = [self.path / "trials" / str(name) for name in trials["trial_id"]]
+        asked = [folder for folder, n in zip(folders, trials["requests"], strict=True) if n > 0]
+        found = {"requests": asked, **dict.fromkeys(STREAMED, folders)}
+        return [
+            kind
+            for kind, own in found.items()
+            if any(has_rows(folder, kind) is False for folder in own)
+        ]
+
+    @cached_property
     def blocks_so_far(self) -> int:
         """How many blocks there are: up to the last whole one where they are still being added."""
         rule = self.record.until_decided
@@ -237,6 +258,10 @@ class Run:
         self._problems.append(f"trial {trial} is damaged and left out: {error}")
 
     def _joined(self, kind: str, trial_ids: Sequence[str] | None) -> pd.DataFrame:
+        if kind in self.missing:
+            raise RowsMissing(
+                f"run {self.run_id}: this recording lacks the rows of {' and '.join(self.missing)}"
+            )
         trials = self.trials().set_index("trial_id", drop=False)
         chosen = list(self.valid_trials()["trial_id"] if trial_ids is None else trial_ids)
         unknown = [name for name in chosen if name not in trials.index]

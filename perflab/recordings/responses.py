@@ -51,18 +51,12 @@ REQUESTS = (
 STREAMS = (
     *(
         Response(
-            name=f"first_chunk_{name}_ms", title=f"{words} time to the first chunk", unit="ms",
-            heading=f"first chunk {name} ms", noun="time to the first chunk", better="less",
-            typical=name in ("p50", "p99"),
+            name=f"{column}_{name}_ms", title=f"{words} {noun}", unit="ms",
+            heading=f"{short} {name} ms", noun=noun, better="less", typical=name in ("p50", "p99"),
         )
-        for name, words in (("mean", "mean"), ("p50", "median"), ("p95", "p95 of the"),
-                            ("p99", "p99 of the"))
-    ),
-    *(
-        Response(
-            name=f"chunk_gap_{name}_ms", title=f"{words} gap between chunks", unit="ms",
-            heading=f"gap {name} ms", noun="gap between chunks", better="less",
-            typical=name in ("p50", "p99"),
+        for column, short, noun in (
+            ("first_chunk", "first chunk", "time to the first chunk"),
+            ("chunk_gap", "gap", "gap between chunks"),
         )
         for name, words in (("mean", "mean"), ("p50", "median"), ("p95", "p95 of the"),
                             ("p99", "p99 of the"))

@@ -9,7 +9,7 @@ from pathlib import Path
 from perflab.errors import ResumeRefused
 from perflab.recordings.reader import Run
 from perflab.recordings.schema import RunRecord
-from perflab.recordings.trial_ids import TRIAL_ID, parse_trial_id
+from perflab.recordings.tables import TRIAL_ID, parse_trial_id
 
 
 @dataclass(frozen=True)

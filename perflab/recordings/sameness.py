@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from itertools import zip_longest
+from typing import Any, NamedTuple
 
 from perflab.errors import ResumeRefused
-from perflab.recordings.differing import differences
 from perflab.recordings.schema import RunRecord
 
 SHOWN = 8
+ABSENT = "nothing"
 
 
 def check_same(before: RunRecord, now: RunRecord) -> None:
@@ -133,3 +134,36 @@ def _treatments(before: RunRecord, now: RunRecord) -> Iterator[str]:
 def _words(record: RunRecord, name: str) -> dict[str, Any]:
     (found,) = (item for item in record.treatments if item.name == name)
     return {"levels": found.levels, **record.whole(name)}
+
+
+class Difference(NamedTuple):
+    """``place`` (keys and names, joined by dots) holds one value before and another after."""
+
+    place: str
+    before: Any
+    after: Any
+
+    def __str__(self) -> str:
+        return f"{self.place} ({self.before} -> {self.after})"
+
+
+def differences(before: Any, after: Any, place: str = "") -> Iterator[Difference]:
+    """Yield every value that differs; one that is on one side only is ``nothing`` on the other.
+
+    Members of lists that have a ``name`` are called by it, others by their number.
+    """
+    if isinstance(before, dict) and isinstance(after, dict):
+        for key in dict.fromkeys([*before, *after]):
+            yield from differences(
+                before.get(key, ABSENT), after.get(key, ABSENT), f"{place}.{key}".lstrip(".")
+            )
+    elif isinstance(before, list) and isinstance(after, list):
+        for number, pair in enumerate(zip_longest(before, after, fillvalue=ABSENT)):
+            yield from differences(*pair, f"{place}.{_name(pair, number)}".lstrip("."))
+    elif before != after:
+        yield Difference(place, before, after)
+
+
+def _name(pair: tuple[Any, Any], number: int) -> str:
+    names = {item.get("name") for item in pair if isinstance(item, dict)}
+    return str(names.pop()) if len(names) == 1 and None not in names else str(number)

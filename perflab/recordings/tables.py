@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -13,8 +14,9 @@ from pydantic import ValidationError
 from perflab.errors import RecordingError
 from perflab.recordings.columns import PHASE_COLUMN, check_columns
 from perflab.recordings.reasons import Reason, Remark
-from perflab.recordings.trial_ids import trial_id
 
+# The name of a trial's folder.
+TRIAL_ID = re.compile(r"b(\d{3,})-p(\d{2,})-a(\d+)")
 REQUIRED = ("trial_id", "block", "position", "attempt", "treatment", "state")
 # Of results of other tools, which the lab neither measured nor can judge.
 NOT_JUDGED = "not judged"
@@ -50,6 +52,26 @@ ABSENT: dict[str, Any] = {
     "client_real_time": -1, **dict.fromkeys(_REAL, math.nan),
     "reasons": [], "warnings": [], "flush_us": [],
 }  # fmt: skip
+
+
+def trial_id(block: int, position: int, attempt: int) -> str:
+    """Return the name of a trial's folder, which sorts in the order the trials ran."""
+    return f"b{block:03d}-p{position:02d}-a{attempt}"
+
+
+def parse_trial_id(name: str) -> tuple[int, int, int]:
+    """Return block, position and attempt.
+
+    Raises
+    ------
+    RecordingError
+        The name is not a trial's.
+    """
+    match = TRIAL_ID.fullmatch(name)
+    if match is None:
+        raise RecordingError(f"'{name}' is not a trial id (b<block>-p<position>-a<attempt>)")
+    block, position, attempt = (int(part) for part in match.groups())
+    return block, position, attempt
 
 
 def typed_table(

@@ -57,7 +57,7 @@ def figures_of(
         title = view.title if view else name
         table = _table(own.get(".csv"))
         if table is None:
-            table = reread(view.table(run)) if view else pd.DataFrame()
+            table = reread(view.shown(run)) if view else pd.DataFrame()
         why = view.empty(page) if view else ""
         words = words_of(title, table, labels, n, why)
         found.append(Figure(name, words, _link(shown, directory), links))

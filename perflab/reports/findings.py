@@ -129,7 +129,7 @@ def bottlenecks(run: Run) -> list[str]:
     Two sentences per treatment (the parts of its response time; what it cost the cores), then one
     per contrast between two single treatments. Empty for runs that do not measure requests.
     """
-    if not measures(run, "mean_ms"):
+    if not measures(run, "mean_ms") or "requests" in run.missing:
         return []
     requests = run.requests()
     table = decompose(requests)

@@ -29,7 +29,7 @@ def views_of(run: Run) -> list[View]:
     suiting = [view for view in _every_view(run) if view.suits(run)]
     if _declared(run):
         return suiting
-    return [view for view in suiting if not view.table(run).empty]
+    return [view for view in suiting if not view.shown(run).empty]
 
 
 def declared_views(system: str) -> dict[str, View]:

@@ -111,6 +111,8 @@ def _deeper(part: str, levels: int) -> str:
 
 
 def _no_bottleneck(run: Run) -> str:
+    if run.missing:
+        return f"This recording lacks the rows of {' and '.join(run.missing)}.\n"
     trials = run.trials()
     if run.record.steady.kind or (trials["requests"] > trials["errors"]).any():
         return "This run does not measure requests; a profile tells where the time goes.\n"

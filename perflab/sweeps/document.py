@@ -1,23 +1,19 @@
-"""YAML read strictly: plain values, the line of each, and all that is wrong with them at once.
+"""YAML with the line of each value: what is wrong with a file is told by its lines, all at once.
 
-YAML 1.1 takes ``no`` for false, ``0123`` for 83 and ``1:30`` for 90, and its loaders keep the last
-of two equal keys. Here each of these is a problem. Nothing is constructed by a tag.
+A value means what it means on the command line. YAML 1.1 takes ``no`` for false, ``0123`` for 83
+and ``1:30`` for 90; here each is a text. Its loaders keep the last of two equal keys; here they are
+a problem. Nothing is constructed by a tag.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
 
-INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
-NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
-LONGEST_NUMBER = 30
-CONSTANTS = {"": None, "~": None, "null": None, "true": True, "false": False}
-WORD = "tag:yaml.org,2002:str"
+from perflab.parameters import from_text
 
 # The keys and list positions that lead to a value.
 Place = tuple[str | int, ...]
@@ -84,7 +80,7 @@ def read_document(content: bytes, problems: Problems) -> Document:
 
 def _value(node: yaml.Node, place: Place, lines: dict[Place, int], problems: Problems) -> Any:
     if isinstance(node, yaml.ScalarNode):
-        return _scalar(node, problems)
+        return _scalar(node)
     if isinstance(node, yaml.SequenceNode):
         items = []
         for number, item in enumerate(node.value):
@@ -94,7 +90,7 @@ def _value(node: yaml.Node, place: Place, lines: dict[Place, int], problems: Pro
     entries: dict[str, Any] = {}
     for key, value in node.value:
         line = key.start_mark.line + 1
-        name = _scalar(key, problems) if isinstance(key, yaml.ScalarNode) else None
+        name = _scalar(key) if isinstance(key, yaml.ScalarNode) else None
         if not isinstance(name, str):
             problems.add(line, "the key is no name; a key is a word")
         elif name in entries:
@@ -105,22 +101,6 @@ def _value(node: yaml.Node, place: Place, lines: dict[Place, int], problems: Pro
     return entries
 
 
-def _scalar(node: yaml.ScalarNode, problems: Problems) -> str | int | float | bool | None:
-    text = str(node.value)
-    if node.style is not None:
-        return text  # quoted, or a block
-    if text in CONSTANTS:
-        return CONSTANTS[text]
-    if len(text) <= LONGEST_NUMBER and INTEGER.fullmatch(text):
-        return int(text)
-    if len(text) <= LONGEST_NUMBER and NUMBER.fullmatch(text) and abs(float(text)) < 1e300:
-        return float(text)
-    if node.tag != WORD:
-        # YAML takes it for a number, a time or a truth, and its writer perhaps not.
-        problems.add(
-            node.start_mark.line + 1,
-            f"{text} can be read in several ways: write it as '{text}' (quoted) where it is a "
-            "word, as true or false, or as a plain number such as 83, 0.5 or 1e5",
-        )
-        return None
-    return text
+def _scalar(node: yaml.ScalarNode) -> Any:
+    quoted_or_block = node.style is not None
+    return str(node.value) if quoted_or_block else from_text(str(node.value))

@@ -16,7 +16,7 @@ from perflab.errors import HostBusy, ParameterError, ResumeRefused
 from perflab.host import facts
 from perflab.host.fingerprint import LENGTH, sources
 from perflab.paths import notebook_file, sweeps_dir
-from perflab.recordings.differing import differences
+from perflab.recordings.sameness import differences
 from perflab.sweeps.cells import Cell, Sweep, systems_of
 from perflab.sweeps.journal import Journal, SessionBegun
 

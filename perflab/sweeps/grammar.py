@@ -39,6 +39,7 @@ from pydantic import (
     model_validator,
 )
 
+from perflab.experiments.experiment import OF_THE_CALL
 from perflab.parameters import did_you_mean
 from perflab.sweeps.document import Document, Problems, read_document
 
@@ -47,16 +48,11 @@ MOST_CELLS = 5_000
 DIGITS = 6
 VALUES = "a list of values, or {range: [FIRST, LAST, STEP]}"
 DRAWN = "a list to choose from, or {uniform: [LOW, HIGH]}, or {integers: [LOW, HIGH]}"
-DECIDED_HERE = {
-    "resume": "a sweep resumes its runs itself: 'perflab sweep FILE --resume'",
-    "from_run": "a sweep measures; show a run with its notebook",
-    "wait_s": "give it to the sweep: 'perflab sweep FILE --wait SECONDS'",
-}
 
 
 def _is_of_cells(name: str) -> str:
-    if name in DECIDED_HERE:
-        raise ValueError(f"is no parameter of cells: {DECIDED_HERE[name]}")
+    if name in OF_THE_CALL:
+        raise ValueError("is no parameter of cells: the sweep itself has --resume and --wait")
     return name
 
 

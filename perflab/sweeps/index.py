@@ -1,35 +1,23 @@
-"""The index of a sweep: what became of every cell, as a table and as a page.
+"""The index of a sweep: what became of every cell, as a page.
 
-The page is one file of HTML that opens from a disk, without a server or a script.
+It is one file of HTML that opens from a disk, without a server or a script.
 """
 
 from __future__ import annotations
 
 import html
-import io
-import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import pandas as pd
-
 from perflab.durable import replace_file
 from perflab.paths import runs_dir
 from perflab.sweeps.cells import Cell, Sweep
 from perflab.sweeps.journal import Attempt, Journal
 
-TABLE = "index.parquet"
 PAGE = "index.html"
-COLUMNS = {
-    "cell": "string", "notebook": "string", "label": "string", "parameters": "string",
-    "state": "string", "attempts": "int64", "host": "string", "run_id": "string", "run": "string",
-    "executed": "string", "figures": "string", "log": "string", "kind": "string",
-    "error": "string", "seconds": "float64", "trials": "int64", "valid_trials": "int64",
-    "verdicts": "string", "began_at": "string", "ended_at": "string",
-}  # fmt: skip
 THUMBNAILS = 3
 STYLE = """
 body { font: 15px/1.45 system-ui, sans-serif; margin: 2em; color: #222; background: #fff; }
@@ -43,19 +31,8 @@ ul { margin: 0; padding-left: 1.2em; } code { overflow-wrap: anywhere; }
 
 
 def write_index(folder: Path, sweep: Sweep, journal: Journal) -> None:
-    """Write table and page; each is the old one or the new one, whenever it is looked at."""
+    """Write the page; it is the old one or the new one, whenever it is looked at."""
     rows = [_row(cell, journal) for cell in sweep.cells]
-    plain = [
-        {
-            name: json.dumps(row[name]) if isinstance(row[name], (list, dict)) else row[name]
-            for name in COLUMNS
-        }
-        for row in rows
-    ]
-    content = io.BytesIO()
-    table = pd.DataFrame(plain, columns=list(COLUMNS)).astype(COLUMNS)
-    table.to_parquet(content, index=False)
-    replace_file(folder / TABLE, content.getvalue())
     replace_file(folder / PAGE, _page(sweep.title, rows, folder).encode())
 
 
@@ -69,12 +46,9 @@ def _row(cell: Cell, journal: Journal) -> dict[str, Any]:
     run = str(runs_dir() / known.run_id) if known.run_id and not host else ""
     return {
         "cell": cell.id,
-        "notebook": cell.notebook,
         "label": cell.label,
         "parameters": dict(cell.parameters),
         "state": known.state,
-        "attempts": len(known.attempts),
-        "run_id": known.run_id,
         "host": host,
         "run": own.get("stored") or run,
         "executed": own.get("notebook", ""),
@@ -82,12 +56,9 @@ def _row(cell: Cell, journal: Journal) -> dict[str, Any]:
         "log": own.get("log", ""),
         "kind": own.get("kind", ""),
         "error": own.get("error", ""),
-        "seconds": own.get("seconds", 0.0),
         "trials": own.get("trials", 0),
         "valid_trials": own.get("valid_trials", 0),
         "verdicts": own.get("verdicts", []),
-        "began_at": last.begun.at if last else "",
-        "ended_at": own.get("at", ""),
         "history": [_told(attempt) for attempt in known.attempts],
     }
 
@@ -111,8 +82,7 @@ def _page(title: str, rows: Sequence[Mapping[str, Any]], folder: Path) -> str:
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{_text(title)}'
         f"</title><style>{STYLE}</style></head>\n<body><h1>{_text(title)}</h1>\n"
-        f"<p>{len(rows)} cells: {_text(told)}. The same as a table: "
-        f'<a href="{TABLE}">{TABLE}</a>. '
+        f"<p>{len(rows)} cells: {_text(told)}. "
         "Each verdict is of one run by itself, and p is adjusted within that run alone: among many "
         "cells some look large by chance.</p>\n<table>\n<thead><tr><th>cell</th>"
         f"<th>state</th><th>verdicts</th><th>figures</th></tr></thead>\n<tbody>\n{body}\n"

@@ -87,24 +87,6 @@ class Conducted:
             return self._child.wait()
 
 
-class _News:
-    """What the events so far say about the run, kept while they are shown."""
-
-    def __init__(self, show: Callable[[Event], None]) -> None:
-        self._show = show
-        self.path: Path | None = None
-        self.failure: Failed | None = None
-
-    def take(self, event: Event) -> None:
-        """Note what matters, then show."""
-        match event:
-            case RunBegun():
-                self.path = Path(event.path)
-            case Failed():
-                self.failure = event
-        self._show(event)
-
-
 def conduct(order: Order, show: Callable[[Event], None]) -> Path:
     """Run an order and return the run's folder.
 
@@ -123,13 +105,18 @@ def conduct(order: Order, show: Callable[[Event], None]) -> Path:
         What the conductor reported.
     """
     conducted = Conducted(order)
-    news = _News(show)
+    path: Path | None = None
+    failure: Failed | None = None
     interrupted = False
     while True:
         try:
             # A generator that an interrupt went through is finished; a new one goes on.
             for event in conducted.events():
-                news.take(event)
+                if isinstance(event, RunBegun):
+                    path = Path(event.path)
+                elif isinstance(event, Failed):
+                    failure = event
+                show(event)
             break
         except PerflabError:
             conducted.leave()
@@ -143,7 +130,6 @@ def conduct(order: Order, show: Callable[[Event], None]) -> Path:
             # What shows the events failed. Its traceback may keep the pipes open for long.
             conducted.ask_to_stop()
             raise
-    path, failure = news.path, news.failure
     code = conducted.wait()
     if interrupted:
         raise RunInterrupted(_resume_hint("the run was interrupted", path))

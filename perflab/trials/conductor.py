@@ -194,7 +194,6 @@ class Conductor:
             places,
             self.interrupted,
             reapers.renew,
-            cooldown_s=plan.cooldown_s,
             labels=Labels(name, "profiler", "run").as_environment(),
         )
 

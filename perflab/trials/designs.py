@@ -16,9 +16,9 @@ whoever's turn it is.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
@@ -27,9 +27,6 @@ from perflab.errors import ExperimentError, ParameterError
 from perflab.load.windows import Window, Windows
 from perflab.load.workload import ClosedLoop, OpenLoop, Workload
 from perflab.recordings.schema import DesignRecord
-
-if TYPE_CHECKING:
-    from perflab.trials.plan import Treatment
 
 Kind = Literal["auto", "trials", "slices"]
 SETTLED_SHARE = GAP_SHARE = 0.2
@@ -187,21 +184,25 @@ class Design(BaseModel):
         """Return how long nobody sends between two windows."""
         return max(LEAST_GAP_MS, self.length_ms * GAP_SHARE)
 
-    def rounds(self, treatments: Sequence[Treatment], seed: int, block: int) -> Rounds:
-        """Return the rounds of one block: those of the warm-up, then as many as the loads need."""
-        warm, counted = self._numbers(treatments)
+    def rounds(self, loads: Mapping[str, Workload], seed: int, block: int) -> Rounds:
+        """Return the rounds of one block: those of the warm-up, then as many as the loads need.
+
+        Parameters
+        ----------
+        loads : mapping
+            Treatment to its load.
+        """
+        warm, counted = self._numbers(loads)
         return Rounds(
-            tuple(each.name for each in treatments), warm + counted, self.length_ms, self.settle_ms,
-            self.gap_ms, seed=_seed_of(seed, block),
+            tuple(loads), warm + counted, self.length_ms, self.settle_ms, self.gap_ms,
+            seed=_seed_of(seed, block),
         )  # fmt: skip
 
-    def workload(
-        self, treatment: Treatment, rounds: Rounds, treatments: Sequence[Treatment]
-    ) -> Workload:
+    def workload(self, treatment: str, rounds: Rounds, loads: Mapping[str, Workload]) -> Workload:
         """Return a treatment's load cut into its windows; what counts is as long as it was."""
-        warm, _ = self._numbers(treatments)
-        arrivals = treatment.workload.arrivals
-        windows, length_s = rounds.windows(treatment.name), rounds.length_s
+        warm, _ = self._numbers(loads)
+        arrivals = loads[treatment].arrivals
+        windows, length_s = rounds.windows(treatment), rounds.length_s
         begun = [turn.start_s for turn in rounds.turns() if turn.round == warm]
         # In the middle of the gap before the first round that counts.
         warmup_s = max(0.0, min(begun) - self.gap_ms / 2e3) if warm else 0.0
@@ -217,39 +218,14 @@ class Design(BaseModel):
             stage = arrivals.stages[0].model_copy(update={"duration_s": length_s})
             words = {"warmup_s": warmup_s, "stages": [stage.model_dump()]}
         cut = type(arrivals).model_validate({**arrivals.model_dump(), **words, "windows": windows})
-        return Workload.model_validate({**treatment.workload.model_dump(), "arrivals": cut})
+        return Workload.model_validate({**loads[treatment].model_dump(), "arrivals": cut})
 
-    def _numbers(self, treatments: Sequence[Treatment]) -> tuple[int, int]:
+    def _numbers(self, loads: Mapping[str, Workload]) -> tuple[int, int]:
         """Return how many rounds warm up, and how many count."""
-        lengths = [lengths_s(each.workload) for each in treatments]
+        lengths = [lengths_s(each) for each in loads.values()]
         slice_s, counted_s = self.length_ms / 1e3, (self.length_ms - self.settle_ms) / 1e3
         warm = math.ceil(max(warmup for warmup, _ in lengths) / slice_s - 1e-9)
         return warm, max(1, math.ceil(max(length for _, length in lengths) / counted_s - 1e-9))
-
-    def obstacles(self, treatments: Sequence[Treatment]) -> list[str]:
-        """Return a sentence for everything that keeps these treatments from sharing their time."""
-        way_out = "measure them one after the other (design = trials)"
-        return [f"design = {self.kind}: {each}; {way_out}" for each in self.hindrances(treatments)]
-
-    def hindrances(self, treatments: Sequence[Treatment]) -> list[str]:
-        """Return the same in clauses, without the way out."""
-        if not self.shares_time:
-            return []
-        found = []
-        count = len(treatments)
-        if not FEWEST_TREATMENTS <= count <= MOST_TREATMENTS:
-            numbers = f"{FEWEST_TREATMENTS} to {MOST_TREATMENTS}"
-            found.append(f"it is for {numbers} treatments, and there are {count}")
-        for treatment in treatments:
-            if why := _not_cut(treatment.workload):
-                found.append(why)
-            names = [type(each).__name__ for each in treatment.instruments if not each.shares_time]
-            if names:
-                found.append(
-                    f"{', '.join(names)} would see what all treatments do together, and not each "
-                    "for itself"
-                )
-        return list(dict.fromkeys(found))
 
 
 def lengths_s(workload: Workload) -> tuple[float, float]:
@@ -261,7 +237,7 @@ def lengths_s(workload: Workload) -> tuple[float, float]:
     return arrivals.warmup_s, arrivals.duration_s - arrivals.warmup_s
 
 
-def _not_cut(workload: Workload) -> str:
+def not_cut(workload: Workload) -> str:
     """Return why a load cannot be sent in windows; nothing where it can."""
     arrivals = workload.arrivals
     if not isinstance(arrivals, ClosedLoop | OpenLoop):

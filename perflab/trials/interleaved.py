@@ -89,10 +89,11 @@ def measure_block(
         A variant answers otherwise than it was said to, which ends the run.
     """
     started_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    loads = {each.name: each.workload for each in treatments}
     parts = [
         _Part(
             benches[each.name],
-            each.model_copy(update={"workload": design.workload(each, rounds, treatments)}),
+            each.model_copy(update={"workload": design.workload(each.name, rounds, loads)}),
             {**identities[each.name], "started_at": started_at},
         )
         for each in treatments

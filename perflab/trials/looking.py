@@ -98,7 +98,7 @@ class GuardedLook(Look):
 
     def _failure(self, step: str, error: Exception) -> InstrumentFailed:
         module, _, name = kind_of(type(self._instrument)).partition(":")
-        said = " ".join(_said(error).split())[:LONGEST_TEXT]
+        said = " ".join(str(error).split())[:LONGEST_TEXT]
         raised = ": ".join(filter(None, [type(error).__name__, said]))
         where = _own_line(type(self._instrument), error)
         return InstrumentFailed(f"instrument {name} ({module}) raised in {step}: {raised}{where}")
@@ -125,14 +125,6 @@ class _GuardedMeter:
         except Exception as error:
             self.trouble = error
             return nothing
-
-
-def _said(error: Exception) -> str:
-    # Its text is made by code of the same author.
-    try:
-        return str(error)
-    except Exception:
-        return ""
 
 
 def _own_line(instrument: type[Instrument], error: Exception) -> str:

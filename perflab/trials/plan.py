@@ -16,7 +16,7 @@ from perflab.recordings import Contrast, Remark, Response, Steady, UntilDecided
 from perflab.recordings.columns import TURN_COLUMNS, TURNS
 from perflab.recordings.responses import COMMON
 from perflab.stacks.plan import StackPlan
-from perflab.trials.designs import Design
+from perflab.trials.designs import FEWEST_TREATMENTS, MOST_TREATMENTS, Design, not_cut
 
 
 class Target(BaseModel):
@@ -58,10 +58,9 @@ class RunPlan(BaseModel):
     ``responses`` are the numbers of its trials that can be compared, ``steady`` says by what a
     trial was steady, both as their ``system`` declares them.
 
-    ``seed`` decides the order of the treatments in every block; ``cooldown_s`` is the rest after a
-    trial; before every ``fresh_blocks``-th block the services are started afresh (0: never).
-    ``design`` says how the trials of a block share its time, or that it is settled when services
-    run.
+    ``seed`` decides the order of the treatments in every block; before every ``fresh_blocks``-th
+    block the services are started afresh (0: never). ``design`` says how the trials of a block
+    share its time, or that it is settled when services run.
     With ``until_decided`` the run ends as soon as everything is decided; ``blocks`` are the most.
     """
 
@@ -78,7 +77,6 @@ class RunPlan(BaseModel):
     blocks: int
     until_decided: UntilDecided | None = None
     seed: int
-    cooldown_s: float = 0.1
     fresh_blocks: int = 0
     design: Design = Design()
     warnings: tuple[Remark, ...] = ()
@@ -104,9 +102,28 @@ class RunPlan(BaseModel):
         """Return the plan; in whole trials where it was to be seen and slices cannot be."""
         if self.design.kind != "auto":
             return self
-        in_slices = self.settled(Design(kind="slices"))
-        problems = in_slices.design.hindrances(in_slices.treatments)
+        problems = self.settled(Design(kind="slices")).hindrances()
         return self.settled(Design(kind="trials", why=problems[0])) if problems else self
+
+    def hindrances(self) -> list[str]:
+        """Return a clause for everything that keeps these treatments from sharing their time."""
+        if not self.design.shares_time:
+            return []
+        found = []
+        count = len(self.treatments)
+        if not FEWEST_TREATMENTS <= count <= MOST_TREATMENTS:
+            numbers = f"{FEWEST_TREATMENTS} to {MOST_TREATMENTS}"
+            found.append(f"it is for {numbers} treatments, and there are {count}")
+        for treatment in self.treatments:
+            if why := not_cut(treatment.workload):
+                found.append(why)
+            names = [type(each).__name__ for each in treatment.instruments if not each.shares_time]
+            if names:
+                found.append(
+                    f"{', '.join(names)} would see what all treatments do together, and not each "
+                    "for itself"
+                )
+        return list(dict.fromkeys(found))
 
     def _treatments_of(self, design: Design) -> Iterator[Treatment]:
         for treatment in self.treatments:

@@ -32,7 +32,8 @@ def obstacles(plan: RunPlan) -> list[str]:
     found = [*_treatments(plan), *dict.fromkeys(_settings(plan)), *dict.fromkeys(_loads(plan))]
     found += [*_targets(plan), *dict.fromkeys(_instruments(plan)), *dict.fromkeys(_tables(plan))]
     found += dict.fromkeys(_claims(plan))
-    found += plan.design.obstacles(plan.treatments)
+    way_out = "measure them one after the other (design = trials)"
+    found += [f"design = {plan.design.kind}: {each}; {way_out}" for each in plan.hindrances()]
     if not found:
         try:
             settle({treatment.name: treatment.stack for treatment in plan.treatments})

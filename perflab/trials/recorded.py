@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pydantic_core import to_jsonable_python
 
 from perflab.recordings import Reason, RunWriter, TreatmentRecord
-from perflab.recordings.differing import differences
-from perflab.recordings.parts import shared
+from perflab.recordings.sameness import differences
 from perflab.stacks.plan import StackPlan
 from perflab.stacks.spec import load_service
 from perflab.trials.plan import Treatment
@@ -36,6 +37,15 @@ def treatment_records(
         for item in treatments
     ]
     return records, parts
+
+
+def shared(value: Any, parts: dict[str, Any]) -> str:
+    """Put a value among ``parts`` unless it is there, and return the key it is found by."""
+    plain = to_jsonable_python(value)
+    text = json.dumps(plain, sort_keys=True)
+    key = hashlib.sha256(text.encode()).hexdigest()[:16]
+    parts.setdefault(key, plain)
+    return key
 
 
 def _whole(treatment: Treatment) -> dict[str, Any]:

@@ -12,9 +12,10 @@ from perflab.errors import PerflabError, RunInterrupted, StackError
 from perflab.load.schedule import planned_count
 from perflab.load.stopping import Progress
 from perflab.load.workload import Workload
-from perflab.recordings import Run, RunWriter, steadiness, trial_id
+from perflab.numerals import counted
+from perflab.recordings import Run, RunWriter, UntilDecided, steadiness, trial_id
 from perflab.stacks.patience import go_on
-from perflab.trials import deciding, summary
+from perflab.trials import summary
 from perflab.trials.events import Event, Note, TrialBegun, TrialDone
 from perflab.trials.interleaved import measure_block
 from perflab.trials.live import LiveNumbers, TimeLeft
@@ -23,6 +24,8 @@ from perflab.trials.recorded import confirm
 from perflab.trials.trial import Bench, TrialTables, measure
 
 MAX_RESTARTS = 3
+# Undecided contrasts that are named after a block.
+SHOWN = 3
 Emit = Callable[[Event], None]
 # A trial to do: its block, its position in it, its treatment.
 Todo = tuple[int, int, str]
@@ -115,7 +118,7 @@ class Session:
         done = self._plan.blocks - len(blocks)
         if blocks != list(range(done, self._plan.blocks)):
             return False
-        return deciding.has_ended(self._writer, done, self._emit)
+        return has_ended(self._writer, done, self._emit)
 
     def _note_unsteady(self) -> None:
         """Write into the record which treatments are compared with nothing: their loads drift."""
@@ -159,7 +162,8 @@ class Session:
         design = self._plan.design
         if not design.shares_time:
             return [measure(self._bench, first, identities[first.name])]
-        rounds = design.rounds(treatments, self._plan.seed, step[0][0])
+        loads = {each.name: each.workload for each in treatments}
+        rounds = design.rounds(loads, self._plan.seed, step[0][0])
         return measure_block(self._benches(treatments), treatments, design, rounds, identities)
 
     def _benches(self, treatments: Sequence[Treatment]) -> dict[str, Bench]:
@@ -244,6 +248,48 @@ class Session:
             Note(text=f"a trial was lost ({reason.splitlines()[0]}); starting the services afresh")
         )
         self._restart()
+
+
+def has_ended(writer: RunWriter, blocks: int, tell: Emit) -> bool:
+    """Look at a run of which so many blocks, from the first on, are committed.
+
+    The look is recorded; a run that ends by it has no further blocks in its record. Whoever looks
+    again at the same trials, after a resume, comes to the same.
+
+    Returns
+    -------
+    bool
+        Whether the run ends here. Never, where its number of blocks is fixed.
+    """
+    rule = writer.record.until_decided
+    if rule is None:
+        return False
+    if rule.ended or not rule.is_due(blocks):
+        return bool(rule.ended)
+    # Loaded when it is needed: what a run of a fixed number of blocks measures beside is light.
+    from perflab.analysis.treatments.open_claims import undecided_contrasts
+
+    rule = rule.looked(blocks, undecided_contrasts(Run(writer.path)))
+    changes: dict[str, Any] = {"until_decided": rule}
+    if rule.ended:
+        changes |= {"blocks": blocks, "order": writer.record.order[:blocks]}
+    writer.update(**changes)
+    tell(Note(text=_told(rule)))
+    return bool(rule.ended)
+
+
+def _told(rule: UntilDecided) -> str:
+    last = rule.looks[-1]
+    if rule.ended == "decided":
+        return f"block {last.blocks}: every contrast is decided"
+    names = ", ".join(last.undecided[:SHOWN])
+    more = f" and {len(last.undecided) - SHOWN} more" if len(last.undecided) > SHOWN else ""
+    ahead = f"next look after block {rule.next_look(last.blocks)}"
+    if rule.next_look(last.blocks) < rule.most_blocks:
+        ahead += f", at most {counted(rule.most_blocks, 'block')}"
+    if rule.ended:
+        ahead = "it has the most blocks that it may have"
+    return f"block {last.blocks}, undecided: {names}{more}; {ahead}"
 
 
 def state_of(error: BaseException | None) -> tuple[str, str]:

@@ -66,6 +66,7 @@ class Bench:
 
     ``interrupted`` is asked during the load; ``before_trial`` is called before each;
     ``on_progress`` gets what is known so far, and how many cores each service keeps busy;
+    ``cooldown_s`` is the rest after each trial;
     ``labels`` go into the environment of whatever a trial itself starts. ``company`` has a
     generator for each treatment, by name, where trials share their time.
     """

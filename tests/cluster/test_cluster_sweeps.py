@@ -33,7 +33,7 @@ def test_two_hosts_share_the_cells_and_never_measure_two_at_a_time(tmp_path: Pat
     ):
         hosts = [Host(made, "one"), Host(made, "two")]
         told = made.swept.done(*made.options, code=3)
-        index = made.swept.index()
+        index = made.swept.cells()
         assert list(index["state"]) == ["done", "done", "done", "failed"], told
         assert set(index["host"]) == {"one", "two"}
         for host in hosts:
@@ -44,7 +44,7 @@ def test_two_hosts_share_the_cells_and_never_measure_two_at_a_time(tmp_path: Pat
         published = list_runs(made.store / "runs")
         assert {run.record.run_id for run in published} == set(index["run_id"][:3])
         assert all(run.record.state == "finished" for run in published)
-        for path in (*index["executed"], index["log"][3]):
+        for path in (*index["notebook"], index["log"][3]):
             assert Path(path).is_relative_to(made.store)
             assert Path(path).is_file()
         assert "planted" in Path(index["log"][3]).read_text()
@@ -111,7 +111,7 @@ def test_a_host_that_leaves_hands_its_cell_on_and_not_to_one_that_came_later(
         assert (half.outcome, half.begun.host) == ("interrupted", leaving)
         assert (whole.outcome, whole.begun.host) == ("done", stays)
         assert whole.begun.goes_on_with == ""
-        assert set(made.swept.index()["host"]) == {stays}
+        assert set(made.swept.cells()["host"]) == {stays}
         assert len(hosts[leaving].runs()) == 1, "it began no other"
         assert late.runs() == []
 
@@ -130,7 +130,7 @@ def test_a_sweep_that_is_ended_ends_its_cells_on_their_hosts_and_goes_on_there(
         (half,) = host.runs()
         assert half.record.state == "interrupted"
         assert not (made.store / "runs").exists()
-        assert list(made.swept.index()["state"]) == ["interrupted"]
+        assert list(made.swept.cells()["state"]) == ["interrupted"]
 
         made.swept.done(*made.options, "--resume", code=0)
         (run,) = host.runs()

@@ -70,18 +70,6 @@ def test_a_copy_that_was_broken_off_is_not_read_and_a_new_one_takes_its_place(
     assert (tmp_path / "here" / "run.json").read_text() == "{}"
 
 
-def test_the_list_is_written_last(
-    folder: Path, memory: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fails(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(memory._files, "put_file", fails)
-    with pytest.raises(StoreError, match=r"No space left on device.* is where it was"):
-        memory.put(folder, "runs/some")
-    assert memory.names("runs") == []
-
-
 @pytest.mark.parametrize("name", ["trials/one.parquet", "run.json"])
 def test_what_was_changed_since_is_not_taken(
     store: Store, folder: Path, tmp_path: Path, name: str

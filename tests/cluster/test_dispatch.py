@@ -89,15 +89,6 @@ def test_an_end_that_is_told_is_believed_and_dask_forgets_the_order(cell: Cell) 
     assert dispatch.under_way == []
 
 
-def test_news_of_an_earlier_attempt_are_not_taken_for_those_of_a_later_one(cell: Cell) -> None:
-    client = Client()
-    dispatch = Dispatch(client, HOSTS, "topic")
-    dispatch.submit(order(cell, attempt=2))
-    client.tells(ENDED, "of the first", cell, attempt=1)
-    client.tells(ENDED, "of the second", cell, attempt=2)
-    assert [each.line for each in dispatch.news() if isinstance(each, Came)] == ["of the second"]
-
-
 def test_an_order_comes_back_when_the_only_host_that_may_carry_it_out_is_gone(cell: Cell) -> None:
     client = Client()
     dispatch = Dispatch(client, HOSTS, "topic")
@@ -119,23 +110,3 @@ def test_orders_are_not_given_to_workers_that_nobody_compared(cell: Cell) -> Non
         list(dispatch.news())
     with pytest.raises(ClusterError, match=NONE_LEFT):
         dispatch.submit(order(cell))
-
-
-def test_who_leaves_is_handed_nothing_more(cell: Cell) -> None:
-    client = Client()
-    dispatch = Dispatch(client, HOSTS, "topic")
-    dispatch.submit(order(cell))
-    dispatch.leaves("one")
-    assert not dispatch.knows("one")
-    dispatch.submit(order(cell, attempt=2))
-    assert [each.workers for each in client.futures] == [[ONE, TWO], [TWO]]
-
-
-def test_when_all_have_left_nobody_who_came_later_is_handed_anything(cell: Cell) -> None:
-    client = Client()
-    dispatch = Dispatch(client, HOSTS, "topic")
-    for host in HOSTS.values():
-        dispatch.leaves(host)
-    with pytest.raises(ClusterError, match="no worker is left of those that were there at"):
-        dispatch.submit(order(cell))
-    assert client.futures == []

@@ -27,12 +27,6 @@ def host(name: str, **other: Any) -> dict[str, Any]:
     }
 
 
-def test_hosts_that_are_alike_may_measure_together() -> None:
-    found = [host("one"), host("two")]
-    assert unfit(HERE, found) == []
-    assert unlike(found) == []
-
-
 def test_every_difference_is_told_with_its_host() -> None:
     found = [
         host("one"),
@@ -50,10 +44,6 @@ def test_unlike_machines_are_told_apart_from_the_rest() -> None:
     found = [host("one"), host("two", machine={"cpu": "some", "cores": 8})]
     assert unfit(HERE, found) == []
     assert unlike(found) == ["two: cores (4 -> 8), against one"]
-
-
-def test_a_host_that_cannot_use_the_store_is_told_with_the_fault() -> None:
-    assert unfit(HERE, [host("one", store="/mnt: no such folder")]) == ["one: /mnt: no such folder"]
 
 
 def test_two_workers_of_one_host_are_refused() -> None:

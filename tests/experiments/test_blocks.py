@@ -58,8 +58,3 @@ def test_what_means_nothing_is_refused_with_the_way_out(
 def test_where_nothing_can_be_decided_a_number_is_asked_for() -> None:
     with pytest.raises(ParameterError, match="nothing is claimed that could be decided"):
         experiment("client_overhead").check({"blocks": "until_decided", "client": ["lean"]})
-
-
-def test_the_labs_own_check_has_a_fixed_number_of_blocks() -> None:
-    with pytest.raises(ParameterError, match="blocks"):
-        experiment("lab_check").check({"blocks": "until_decided"})

@@ -34,12 +34,7 @@ BROKEN = {
     "empty": ("", "has no EXPERIMENT; end it with EXPERIMENT = Experiment(...)"),
     "raises": ("1 / 0", "ZeroDivisionError when it is imported: division by zero (line 1"),
     "exits": ("import sys; sys.exit('gone')", "SystemExit when it is imported: gone"),
-    "unclosed": ("(", "SyntaxError when it is imported"),
     "number": ("EXPERIMENT = 3", "its EXPERIMENT is a int, not an Experiment"),
-    "lacking": (
-        "from perflab.experiments import Experiment\nEXPERIMENT = Experiment(name='lacking')",
-        "TypeError when it is imported",
-    ),
     "twin": (COPY, "its EXPERIMENT is named 'synchronous_commit'; name it like the file, 'twin'"),
     "typeless": (
         COPY + "from dataclasses import replace\n"

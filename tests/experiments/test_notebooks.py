@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -63,8 +62,6 @@ STREAMS = {
 ELSEWHERE = {"serialization": "below", "synchronous_commit": "tests/cli/test_lab.py"}
 # Quick enough for `make test`; all others are run by `make slow`.
 SMALLEST = "client_overhead"
-# Notebooks that read what is there, and measure nothing.
-WITHOUT_LOAD = ("00_start", "overview", "published_numbers")
 SMALL = {
     "client_overhead": CLIENTS,
     "lab_check": CHECK,
@@ -200,33 +197,6 @@ def typed(name: str, target: Path, parameters: Mapping[str, object]) -> None:
          "-y", given, "--no-progress-bar", "-k", "python3"],
         cwd=project_root(), check=True, capture_output=True,
     )  # fmt: skip
-
-
-# What a newcomer cannot know, and how a notebook writes it where it says what it means.
-NEW_WORDS = {
-    "treatment": "**treatment**", "trial": "**trial**", "block": "**block**",
-    "invalid": "**invalid**", "rung": "**rung**", "link": "**link**", "beat": "**beat**",
-    "minconn": "**pool minimum**", "pool minimum": "**pool minimum**", "knee": "**knee**",
-    "adjusted": "**p, adjusted**",
-    "codec": "**codec**", "noise": "**noise**", "interval": "95% interval",
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", [*names(), *WITHOUT_LOAD])
-def test_a_notebook_explains_its_words_before_it_uses_them(name: str) -> None:
-    _, words, *cells = nbformat.read(notebooks_dir() / f"{name}.ipynb", as_version=4).cells
-    used = " ".join(cell.source for cell in cells).lower()
-    for word, explained in NEW_WORDS.items():
-        if re.search(rf"\b{word}s?\b", used):
-            assert explained in words.source, word
-
-
-@pytest.mark.parametrize("name", [*names(), *WITHOUT_LOAD])
-def test_a_notebook_shows_no_table_that_pandas_would_cut_and_prints_no_python(name: str) -> None:
-    cells = nbformat.read(notebooks_dir() / f"{name}.ipynb", as_version=4).cells
-    last = [cell.source.splitlines()[-1] for cell in cells if cell.cell_type == "code"]
-    for line in last:
-        assert not line.startswith(("analysis.", "[")), line
 
 
 def test_a_name_that_papermill_injected_and_nobody_knows_is_refused() -> None:

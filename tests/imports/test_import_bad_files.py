@@ -109,7 +109,7 @@ def test_a_value_that_cannot_be_is_refused_where_it_stands(
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     path = tmp_path / "pipe"
     os.mkfifo(path)
-    assert "a FIFO" in refusal(path)
+    assert "no plain file" in refusal(path)
 
 
 def test_tools_are_not_mixed(tmp_path: Path) -> None:

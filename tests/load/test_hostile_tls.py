@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from perflab.load.workload import Trust
 
-from perflab.load.workload import Workload
+from perflab.load.workload import Trust, Workload
 from tests.load.hostile import End, Hostile, Script, Seen, check, on_uvloop, send
 from tests.load.meter import PIECE, Meter, drive
 from tests.load.processes import a_certificate

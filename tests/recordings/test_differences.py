@@ -7,7 +7,7 @@ import copy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perflab.recordings.differing import ABSENT, Difference, differences
+from perflab.recordings.sameness import Difference, differences
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
@@ -27,12 +27,6 @@ def test_values_differ_both_ways_or_not_at_all(one: object, other: object) -> No
     assert {(each.before, each.after) for each in map(_plain, there)} == {
         (each.after, each.before) for each in map(_plain, back)
     }
-
-
-@given(st.dictionaries(st.text(min_size=1, max_size=3), st.integers()), st.text("xyz", min_size=4))
-def test_what_is_new_or_gone_is_told(value: dict[str, int], name: str) -> None:
-    assert list(differences(value, {**value, name: 1})) == [Difference(name, ABSENT, 1)]
-    assert list(differences({**value, name: 1}, value)) == [Difference(name, 1, ABSENT)]
 
 
 def _plain(each: Difference) -> Difference:

@@ -157,15 +157,3 @@ def test_a_full_disk_keeps_the_trials_before_it_and_the_run_goes_on(
     run = Run(writer.path)
     assert len(run.valid_trials()) > committed
     assert run.problems == []
-
-
-def test_a_record_that_does_not_fit_on_the_disk_leaves_the_one_before(
-    small_disk: Path, tmp_path: Path
-) -> None:
-    model = write_run(tmp_path / "model", treatments=variants(1), blocks=1, requests=60)
-    writer = RunWriter.create(small_disk, model.record)
-    (small_disk / "ballast").write_bytes(bytes(2**20))
-    with pytest.raises(RecordingError, match=r"run\.json: cannot be written .* make room"):
-        writer.update(state="finished", reason="x" * 2**20)
-    assert Run(writer.path).record == model.record
-    assert [path.name for path in writer.path.iterdir() if path.name.startswith(".tmp")] == []

@@ -63,29 +63,9 @@ def test_messages_are_kept_and_a_run_without_them_has_none(tmp_path) -> None:
     assert (kinds["messages_sent"].kind, kinds["ping_ms"].kind) == ("i", "f")
 
 
-def test_without_a_database_waits_are_empty_and_typed(tmp_path) -> None:
-    run = write_run(tmp_path, blocks=1, requests=60, database=False)
-    assert run.waits().empty
-    assert {"wait_event", "count", "trial_id"} <= set(run.waits().columns)
-
-
-def test_changing_a_returned_table_does_not_change_the_run(run) -> None:
-    trials, requests = run.trials(), run.requests()
-    trials.loc[:, "throughput_rps"] = 0.0
-    requests.loc[:, "status"] = 0
-    assert (run.valid_trials()["throughput_rps"] > 0).all()
-    assert (run.requests()["status"] == 200).all()
-
-
 def test_an_unknown_trial_is_named(run) -> None:
     with pytest.raises(RecordingError, match="b009-p00-a0"):
         run.requests(trial_ids=["b009-p00-a0"])
-
-
-def test_a_run_that_is_still_running_is_readable(tmp_path) -> None:
-    run = write_run(tmp_path, blocks=1, requests=60, state="running")
-    assert run.record.state == "running"
-    assert len(run.trials()) == 2
 
 
 @pytest.mark.parametrize("version", [1, SCHEMA_VERSION - 1, SCHEMA_VERSION + 1])
@@ -121,10 +101,6 @@ def test_an_unreadable_run_does_not_hide_the_others(three) -> None:
     assert "beta" in problems[0]
 
 
-def test_a_folder_without_runs_lists_none(tmp_path) -> None:
-    assert list_runs(tmp_path / "nowhere") == []
-
-
 @pytest.mark.parametrize(
     ("reference", "last"),
     [
@@ -136,11 +112,6 @@ def test_a_folder_without_runs_lists_none(tmp_path) -> None:
 )
 def test_a_run_is_found_by_name_prefix_or_age(three, reference, last) -> None:
     assert open_run(reference, three).run_id[-1] == last
-
-
-def test_a_run_is_found_by_its_path(three) -> None:
-    path = next(three.glob("*beta*"))
-    assert open_run(path, three / "elsewhere").path == path
 
 
 def test_a_misspelt_id_gets_the_nearest(three) -> None:
@@ -155,8 +126,3 @@ def test_a_misspelt_id_gets_the_nearest(three) -> None:
 def test_an_unclear_reference_names_the_choice(three, reference, words) -> None:
     with pytest.raises(RunNotFound, match=words):
         open_run(reference, three)
-
-
-def test_latest_of_nothing_says_how_to_get_a_run(tmp_path) -> None:
-    with pytest.raises(RunNotFound, match="perflab run"):
-        open_run("latest", tmp_path)

@@ -24,12 +24,6 @@ def test_a_complete_run_has_nothing_left_failed_trials_included(complete) -> Non
     assert remaining_blocks(complete.record, complete.path) == ([], 0, [])
 
 
-def test_a_run_without_trials_has_every_block_left(complete) -> None:
-    left = remainder(complete.record, [])
-    assert left.blocks == (0, 1, 2, 3)
-    assert set(left.attempts.values()) == {0}
-
-
 def test_the_broken_block_is_done_again_whole(complete) -> None:
     left = remainder(complete.record, ids("000", "010", "100"))
     assert left.blocks == (1, 2, 3)
@@ -43,14 +37,6 @@ def test_a_second_interruption_takes_a_third_attempt(complete) -> None:
     left = remainder(record, ids("000", "001"))
     assert left.attempts[0] == 2
     assert left.superseded == ("b000-p00-a1",)
-
-
-def test_a_crash_right_after_superseding_loses_no_attempt_number(complete) -> None:
-    record = complete.record.model_copy(update={"superseded": ["b000-p00-a0"]})
-    left = remainder(record, ids("000"))
-    assert left.blocks[0] == 0
-    assert left.attempts[0] == 1
-    assert left.superseded == ()
 
 
 def test_a_damaged_trial_leaves_its_block_to_do_and_its_id_taken(complete) -> None:

@@ -31,11 +31,6 @@ def test_a_run_ends_when_nothing_is_undecided_or_with_the_most_blocks() -> None:
     assert first.looked(7, ()).text() == "until decided: after 7 of at most 9"
 
 
-def test_a_look_that_is_taken_once_more_is_not_another_one() -> None:
-    twice = RULE.looked(6, ("a",)).looked(7, ("a",)).looked(7, ("a",))
-    assert [look.blocks for look in twice.looks] == [6, 7]
-
-
 @pytest.mark.parametrize(("least", "most"), [(10, 9), (0, 9), (3, 5), (6, 201)])
 def test_a_rule_that_cannot_be_is_refused(least: int, most: int) -> None:
     with pytest.raises(ValidationError):
@@ -58,12 +53,6 @@ def test_a_plan_that_does_not_lead_from_least_to_most_is_refused(
 ) -> None:
     with pytest.raises(ValidationError, match="plan"):
         UntilDecided(least_blocks=6, most_blocks=12, plan=looks)
-
-
-def test_the_record_holds_the_plan(tmp_path: Path) -> None:
-    writer = RunWriter.reopen(write_run(tmp_path, blocks=12, requests=60).path)
-    writer.update(until_decided=PLANNED)
-    assert RunWriter.reopen(writer.path).record.until_decided == PLANNED
 
 
 def test_the_record_has_the_blocks_that_its_rule_came_to(tmp_path: Path) -> None:

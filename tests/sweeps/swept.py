@@ -11,6 +11,8 @@ from pathlib import Path
 import nbformat
 import pandas as pd
 
+from perflab.sweeps.journal import Journal
+
 PERFLAB = str(Path(sys.executable).with_name("perflab"))
 # As the notebook that is shipped, without tables and figures; two lengths of answers plant faults.
 CELLS = (
@@ -90,8 +92,17 @@ class Swept:
         (found,) = self._sweeps.iterdir()
         return found
 
-    def index(self) -> pd.DataFrame:
-        return pd.read_parquet(self.folder / "index.parquet")
+    def cells(self) -> pd.DataFrame:
+        """Return a row per cell of the last session: its state, and how its last attempt ended."""
+        journal, rows = Journal(self.folder), []
+        for cell in journal.sessions[-1].cells:
+            known = journal.cell(cell)
+            ends = [each.ended for each in known.attempts if each.ended]
+            own = {} if not ends or known.attempts[-1].ended is None else ends[-1].model_dump()
+            own |= {"host": known.attempts[-1].begun.host} if known.attempts else {}
+            counts = {"cell": cell, "state": known.state, "attempts": len(known.attempts)}
+            rows.append({"kind": "", "log": "", **own, **counts, "run_id": known.run_id})
+        return pd.DataFrame(rows)
 
 
 def read_until(child: subprocess.Popen[str], *texts: str) -> str:

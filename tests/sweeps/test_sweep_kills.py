@@ -115,7 +115,7 @@ def test_a_sweep_whose_processes_are_killed_one_by_one_ends_as_its_file_asks(
 
 def as_planned(swept: Swept) -> None:
     """Compare a finished sweep with its file: one cell, done once, each of its trials once."""
-    index = swept.index()
+    index = swept.cells()
     assert list(index["state"]) == ["done"]
     (cell,), (run_id,) = index["cell"], index["run_id"]
     outcomes = [each.outcome for each in Journal(swept.folder).cell(cell).attempts]

@@ -33,12 +33,11 @@ def test_a_sweep_goes_on_after_a_cell_that_raised_and_after_a_kill(tmp_path: Pat
     assert alive == []
     assert holder() is None
     assert leftovers.everything() == []
-    # The index of what was done is whole, and says nothing of the cell that was killed.
-    assert list(swept.index()["state"]) == ["failed", "done", "waiting"]
+    assert list(swept.cells()["state"]) == ["failed", "done", "broken off"]
     (second, killed) = list_runs(swept.runs)
 
     told = swept.done("--resume", code=3)
-    index = swept.index()
+    index = swept.cells()
     assert list(index["state"]) == ["failed", "done", "done"]
     assert list(index["run_id"]) == ["", second.run_id, killed.run_id]
     assert list(index["attempts"]) == [2, 1, 2]
@@ -54,16 +53,16 @@ def test_a_sweep_goes_on_after_a_cell_that_raised_and_after_a_kill(tmp_path: Pat
     failed = index.iloc[0]
     assert failed["kind"] == "RuntimeError"
     assert "planted" in Path(failed["log"]).read_text()
-    assert "planted" in Path(failed["executed"]).read_text()
+    assert "planted" in Path(failed["notebook"]).read_text()
     page = (swept.folder / "index.html").read_text()
-    for executed in index["executed"]:
+    for executed in index["notebook"]:
         assert f'href="{os.path.relpath(executed, swept.folder)}"' in page
     assert "1 failed, 2 done" in told
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_the_run_in_order_and_the_sweep_goes_on_from_there(
     tmp_path: Path, number: signal.Signals
 ) -> None:
@@ -81,7 +80,7 @@ def test_a_signal_ends_the_run_in_order_and_the_sweep_goes_on_from_there(
     assert "Traceback" not in told
     (made,) = list_runs(swept.runs)
     assert made.record.state == "interrupted"
-    index = swept.index()
+    index = swept.cells()
     (cell,) = index["cell"]
     (attempt,) = Journal(swept.folder).cell(cell).attempts
     assert attempt.outcome == "interrupted"
@@ -90,7 +89,7 @@ def test_a_signal_ends_the_run_in_order_and_the_sweep_goes_on_from_there(
     assert list(index["state"]) == ["interrupted"]
 
     swept.done("--resume", code=0)
-    assert list(swept.index()["run_id"]) == [made.run_id]
+    assert list(swept.cells()["run_id"]) == [made.run_id]
     record = Run(made.path).record
     assert (record.state, len(record.sessions)) == ("finished", 2)
 
@@ -103,7 +102,7 @@ def test_only_what_the_machine_did_wrong_is_tried_again_and_each_attempt_is_reco
     swept = Swept(tmp_path, [14, 13])
     told = swept.done(code=3)
     assert "trying again" in told
-    index = swept.index()
+    index = swept.cells()
     assert list(index["attempts"]) == [2, 1]
     assert list(index["kind"]) == ["DeadKernelError", "RuntimeError"]
     journal = Journal(swept.folder)
@@ -117,9 +116,9 @@ def test_no_cell_is_begun_when_time_is_up_and_later_the_sweep_goes_on(tmp_path: 
     swept = Swept(tmp_path, [20, 21, 22])
     told = swept.done("--minutes", "0.1", code=4)
     assert "time is up" in told
-    states = list(swept.index()["state"])
+    states = list(swept.cells()["state"])
     assert (states[0], states[-1]) == ("done", "waiting")
-    first = swept.index()["run_id"][0]
+    first = swept.cells()["run_id"][0]
     swept.done("--resume", "--minutes", "9", code=0)
-    assert list(swept.index()["state"]) == ["done"] * 3
-    assert swept.index()["run_id"][0] == first
+    assert list(swept.cells()["state"]) == ["done"] * 3
+    assert swept.cells()["run_id"][0] == first

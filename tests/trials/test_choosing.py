@@ -10,8 +10,7 @@ import pytest
 from perflab import systems
 from perflab.errors import LoadError, ParameterError
 from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, Workload
-from perflab.recordings.columns import TURNS
-from perflab.trials.choosing import Pace, choose, chosen, look, needed_slice_ms, shortened
+from perflab.trials.choosing import Pace, choose, chosen, needed_slice_ms, shortened
 from perflab.trials.designs import Design
 from tests.trials.fakes import Residents, bench, plan
 
@@ -64,19 +63,6 @@ def test_a_look_is_a_short_load_like_the_trials_own(arrivals: ClosedLoop | OpenL
     assert short.model_dump(include=same) == arrivals.model_dump(include=same)
 
 
-def test_responses_are_looked_at_under_load_for_every_treatment(tmp_path: Path) -> None:
-    users = ClosedLoop(users=2, duration_s=3.0)
-    made = plan(design=AUTO)
-    treatments = [
-        each.model_copy(update={"workload": Workload(request=Request(node="echo"), arrivals=users)})
-        for each in made.treatments
-    ]
-    found = look(bench(tmp_path, Residents()), made.model_copy(update={"treatments": treatments}))
-    assert list(found) == [each.name for each in treatments]
-    # The planted load's latency.
-    assert found["a"].response_ms == pytest.approx(50)
-
-
 @pytest.mark.parametrize("fresh_blocks", [0, 1])
 def test_after_a_look_services_are_as_fresh_as_they_will_be(
     tmp_path: Path, fresh_blocks: int
@@ -94,14 +80,6 @@ def test_where_nothing_can_be_seen_whole_trials_are_taken_and_say_why(tmp_path: 
     assert design.kind == "trials"
     assert design.why == "how long responses take could not be seen: a worker died"
     assert residents.notes[-2:] == ["stop", "start"]
-
-
-def test_a_load_that_cannot_be_cut_is_measured_in_whole_trials_without_a_look() -> None:
-    made = plan(design=AUTO)
-    settled = made.where_it_can()
-    assert settled.design.kind == "trials"
-    assert "has no length" in settled.design.why
-    assert TURNS not in settled.tables
 
 
 def test_own_services_leave_it_open_and_a_length_goes_with_slices_alone() -> None:

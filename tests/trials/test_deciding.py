@@ -84,13 +84,6 @@ def test_one_contrast_that_is_undecided_keeps_the_run_going_to_its_most_blocks(
     ]
 
 
-def test_a_run_of_a_fixed_number_of_blocks_is_not_looked_at(tmp_path: Path) -> None:
-    looked = Looked(tmp_path, "none", until_decided=None)
-    assert looked.go().record.until_decided is None
-    assert looked.measured() == list(range(1, 11))
-    assert looked.notes() == []
-
-
 def test_a_look_that_a_kill_prevented_is_taken_when_the_run_is_resumed(tmp_path: Path) -> None:
     looked = Looked(tmp_path, "none", until_decided=None)
     looked.go(*range(8))
@@ -125,16 +118,6 @@ def test_a_block_that_was_broken_off_is_measured_before_the_run_is_looked_at(
     found = looked.go(2, 9, attempt=1).record
     assert looked.measured() == [3, 10]
     assert found.blocks == 10
-
-
-def test_a_run_that_ended_goes_no_further_when_it_is_resumed(tmp_path: Path) -> None:
-    looked = Looked(tmp_path, "none")
-    before = looked.go().record
-    looked.events.clear()
-    looked.plan = looked.plan.model_copy()
-    Session(looked.plan, looked.writer, looked.bench, looked.events.append).run(Remaining(()))
-    assert Run(looked.writer.path).record == before
-    assert looked.events == []
 
 
 @pytest.mark.parametrize(("rule", "bound"), [(RULE, "at most"), (None, "about")])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perflab import systems
-from perflab.errors import ParameterError
 from perflab.instruments import STANDARD, Requests
 from perflab.load.schedule import instants_of
 from perflab.load.windows import COUNTED, END
-from perflab.load.workload import Burst, ClosedLoop, OpenLoop, Request, Stage, UserStage, Workload
+from perflab.load.workload import Burst, ClosedLoop, OpenLoop, Request, Stage, Workload
 from perflab.recordings.columns import TURN_COLUMNS, TURNS
 from perflab.trials.designs import Design, Rounds
 from perflab.trials.interleaved import judged_turns, measure_block, told_apart, turn_table
-from perflab.trials.plan import Treatment
+from perflab.trials.plan import RunPlan, Treatment
 from perflab.trials.plan_obstacles import obstacles
 from perflab.trials.summary import identity_columns
 from perflab.trials.turns import Taken, TurnsTaken
@@ -35,6 +33,12 @@ OPEN = OpenLoop(stages=(Stage(rate=100, duration_s=4.0),), warmup_s=1.0)
 def treated(name: str, arrivals: Any = CLOSED, **words: Any) -> Treatment:
     load = Workload(request=Request(node="echo"), arrivals=arrivals, **words)
     return treatment(name).model_copy(update={"workload": load, "instruments": (Requests(),)})
+
+
+def sharing(treatments: Sequence[Treatment]) -> RunPlan:
+    """Return a plan whose treatments are to take turns."""
+    of_run = plan(design=Design(kind="slices"))
+    return of_run.model_copy(update={"treatments": tuple(treatments)})
 
 
 @settings(deadline=None)
@@ -51,12 +55,12 @@ def test_what_counts_of_a_cut_load_is_as_long_as_it_was_and_one_slice_more_at_mo
     if is_open:
         stage = Stage(rate=50, duration_s=length_s + warmup_s)
         loop = OpenLoop(stages=(stage,), warmup_s=warmup_s)
-    treatments = [treated("a", loop), treated("b", loop)]
+    loads = dict.fromkeys("ab", treated("a", loop).workload)
     design = Design(kind="slices", slice_ms=slice_ms)
-    rounds = design.rounds(treatments, seed=4, block=2)
+    rounds = design.rounds(loads, seed=4, block=2)
     counted_s = []
-    for each in treatments:
-        arrivals = design.workload(each, rounds, treatments).arrivals
+    for each in loads:
+        arrivals = design.workload(each, rounds, loads).arrivals
         assert isinstance(arrivals, ClosedLoop | OpenLoop)
         windows = instants_of(arrivals)
         lengths_s = (windows[:, END] - windows[:, COUNTED]) / 1e9
@@ -69,31 +73,12 @@ def test_what_counts_of_a_cut_load_is_as_long_as_it_was_and_one_slice_more_at_mo
     assert length_s - 1e-6 <= counted_s[0] <= length_s + slice_ms / 1e3
 
 
-def test_each_block_has_an_order_of_its_own_that_the_seed_decides() -> None:
-    treatments = [treated(name) for name in "abc"]
-    design = Design(kind="slices", slice_ms=300)
-
-    def order(seed: int, block: int) -> list[list[str]]:
-        return design.rounds(treatments, seed, block).order()
-
-    assert order(5, 1) == order(5, 1)
-    assert order(5, 1) != order(5, 2)
-    assert order(5, 1) != order(6, 1)
-
-
 @pytest.mark.parametrize(
     ("arrivals", "words", "told"),
     [
         (ClosedLoop(users=1, requests=10), {}, "has no length"),
         (Burst(size=3), {}, "bursts or scripted users"),
         (ClosedLoop(users=1, duration_s=3, ramp_s=1), {}, "users come and go"),
-        (
-            ClosedLoop(
-                users=2, duration_s=3, stages=(UserStage(users=1, to_users=2, duration_s=3),)
-            ),
-            {},
-            "users come and go",
-        ),
         (OpenLoop(stages=(Stage(rate=1, to_rate=9, duration_s=3),)), {}, "rate changes"),
         (CLOSED, {"stop": {"failures": 3}}, "ends by a rule"),
     ],
@@ -101,20 +86,19 @@ def test_each_block_has_an_order_of_its_own_that_the_seed_decides() -> None:
 def test_loads_that_cannot_share_their_time_are_told_with_the_way_out(
     arrivals: Any, words: Mapping[str, Any], told: str
 ) -> None:
-    treatments = [treated(name, arrivals, **words) for name in "ab"]
-    (problem,) = Design(kind="slices").obstacles(treatments)
+    in_slices = sharing([treated(name, arrivals, **words) for name in "ab"])
+    (problem,) = (each for each in obstacles(in_slices) if "design" in each)
     assert told in problem
     assert "design = trials" in problem
-    assert Design().obstacles(treatments) == []
+    assert in_slices.model_copy(update={"design": Design()}).hindrances() == []
 
 
 def test_slices_of_nine_and_instruments_that_see_everybody_are_refused_before_the_start() -> None:
     three = [treated(name) for name in "abc"]
-    assert Design(kind="slices").obstacles(three) == []
+    assert sharing(three).hindrances() == []
     nine = [treated(name) for name in "abcdefghi"]
-    assert "2 to 8 treatments" in Design(kind="slices").obstacles(nine)[0]
-    watched = [each.model_copy(update={"instruments": STANDARD}) for each in three[:2]]
-    of_run = plan(design=Design(kind="slices")).model_copy(update={"treatments": tuple(watched)})
+    assert "2 to 8 treatments" in sharing(nine).hindrances()[0]
+    of_run = sharing([each.model_copy(update={"instruments": STANDARD}) for each in three[:2]])
     (problem,) = (each for each in obstacles(of_run) if "design" in each)
     assert "SchedulerAccounts, AcceptQueues would see what all treatments do" in problem
     # Those that come by themselves are left out where the plan is settled so.
@@ -122,15 +106,6 @@ def test_slices_of_nine_and_instruments_that_see_everybody_are_refused_before_th
     kept = {type(each).__name__ for each in in_slices.treatments[0].instruments}
     assert kept == {"Requests", "CpuSpeed"}
     assert [each for each in obstacles(in_slices) if "design" in each] == []
-
-
-def test_only_runs_whose_trials_share_their_time_declare_turns() -> None:
-    own = systems.experiment("own_service")
-    plans = {kind: own.plan(own.check({"design": kind})) for kind in ("trials", "slices")}
-    assert [TURNS in each.tables for each in plans.values()] == [False, True]
-    assert [each.design.is_settled for each in plans.values()] == [True, False]
-    with pytest.raises(ParameterError, match="design"):
-        own.check({"design": "pairs"})
 
 
 def windows(**words: Any) -> pd.DataFrame:
@@ -218,7 +193,7 @@ def test_late_turns_refuse_the_trials_and_leave_the_services_as_they_are(
         name: identity_columns(f"b000-p0{place}-a0", 0, place, 0, name, {"service": name})
         for place, name in enumerate("ab")
     }
-    rounds = design.rounds(treatments, seed=1, block=0)
+    rounds = design.rounds({each.name: each.workload for each in treatments}, seed=1, block=0)
     found = dict(
         zip("ab", measure_block(benches, treatments, design, rounds, identities), strict=True)
     )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +10,6 @@ from typing import Any
 import pytest
 
 from perflab.errors import RunInterrupted, UnknownEvent
-from perflab.progress import PROGRESS_FILE, Narrator, followed
 from perflab.recordings import Reason
 from perflab.systems import experiment
 from perflab.trials.client import conduct
@@ -49,20 +46,11 @@ def test_an_event_is_read_as_it_was_told(event: Event) -> None:
     assert parse(event.model_dump_json()) == event
 
 
-def test_a_rate_that_is_no_number_is_none() -> None:
-    done = TrialDone(trial_id="b000-p00-a0", state="failed", throughput_rps=float("nan"))
-    read = parse(done.model_dump_json())
-    assert isinstance(read, TrialDone)
-    assert read.throughput_rps is None
-
-
 @pytest.mark.parametrize(
     "line",
     [
         '{"event": "paused"}',
-        '{"text": "an event without a kind"}',
         '{"event": "note", "text": "of a newer side", "urgency": 3}',
-        '{"event": "trial_done", "trial_id": "b000-p00-a0", "state": "doubtful"}',
         "Traceback (most recent call last):",
     ],
 )
@@ -70,15 +58,6 @@ def test_what_is_no_event_here_is_named_with_the_way_out(line: str) -> None:
     with pytest.raises(UnknownEvent, match="of one version") as told:
         parse(line)
     assert line[:40] in str(told.value)
-
-
-def test_an_invalid_trial_is_narrated_with_its_reason() -> None:
-    narrator = Narrator()
-    narrator.line(TRIAL)
-    text, stays = narrator.line(DONE)
-    assert stays
-    assert "1/2 on: 320 requests/s" in text
-    assert "INVALID: generator lag p99 30 ms" in text
 
 
 def order(runs: Path) -> Order:
@@ -129,11 +108,3 @@ def test_the_conductors_error_comes_back_under_its_own_class(
     stand_in(monkeypatch, BEGUN.model_dump_json(), told.model_dump_json(), ends=True)
     with pytest.raises(RunInterrupted, match=r"the user ended it.*--resume 20260102-a"):
         conduct(order(tmp_path), lambda _: None)
-
-
-def test_who_follows_a_run_of_another_version_is_told() -> None:
-    seen: list[Event] = []
-    lines = TRIAL.model_dump_json() + "\n" + json.dumps({"event": "paused"}) + "\n"
-    with pytest.raises(UnknownEvent, match="paused"), followed(seen.append):
-        Path(os.environ[PROGRESS_FILE]).write_text(lines)
-    assert seen == [TRIAL]

@@ -11,7 +11,7 @@ import pytest
 
 from perflab.load.columns import latency_counts
 from perflab.load.stopping import Progress
-from perflab.progress import MOST_LINES, NOT_THE_RESULT, LiveCell, Narrator
+from perflab.progress import NOT_THE_RESULT, LiveCell, Narrator
 from perflab.sampling.sampler import Sampler
 from perflab.trials.events import LoadProgress, Note, TrialBegun, TrialDone
 from perflab.trials.live import LiveNumbers, TimeLeft
@@ -39,14 +39,6 @@ def test_percentiles_so_far_are_of_what_is_measured_and_not_of_the_warm_up() -> 
     assert (mixed.warming_up, mixed.percentiles_ms) == (False, {})
     warm = live.event(Progress(finished=390, measured=310, counts=times(10, 300)), {}, 0.6)
     assert warm.percentiles_ms["p95"] == pytest.approx(10, rel=0.01)
-
-
-def test_a_percentile_that_its_number_does_not_support_is_left_out() -> None:
-    live = LiveNumbers(-1)
-    few = live.event(Progress(finished=300, measured=300, counts=times(10, 300)), {}, 1.0)
-    assert list(few.percentiles_ms) == ["p50", "p95"]
-    many = live.event(Progress(finished=600, measured=600, counts=times(10, 300)), {}, 2.0)
-    assert list(many.percentiles_ms) == ["p50", "p95", "p99"]
 
 
 def test_busy_cores_are_those_of_the_last_second() -> None:
@@ -102,31 +94,6 @@ def test_nothing_live_stays_in_the_cell_when_the_run_ends_whatever_way(display: 
     assert display.shown[-1] == {"text/plain": "  starting echo"}
 
 
-def test_live_numbers_are_drawn_seldom_and_what_stays_at_once(display: Display) -> None:
-    with LiveCell(redraw_s=3600.0) as cell:
-        cell(TRIAL)
-        before = len(display.shown)
-        for _ in range(9):
-            cell(LOAD)
-        assert len(display.shown) == before
-        cell(DONE)
-        assert len(display.shown) == before + 1
-
-
-def test_of_many_lines_the_first_and_the_newest_stay(display: Display) -> None:
-    with LiveCell() as cell:
-        for number in range(50):
-            cell(Note(text=f"step {number}."))
-    lines = display.shown[-1]["text/plain"].splitlines()
-    assert len(lines) == MOST_LINES
-    assert lines[0].strip() == "step 0."
-    assert lines[-1].strip() == "step 49."
-
-
-def test_nothing_is_promised_before_the_first_trial() -> None:
-    assert TimeLeft(starts_s=[3.0]).estimate_s(["on"], restarts=2) is None
-
-
 def test_treatments_are_estimated_from_their_own_trials_and_unknown_ones_from_all() -> None:
     left = TimeLeft()
     left.took("slow", 10.0)
@@ -134,9 +101,3 @@ def test_treatments_are_estimated_from_their_own_trials_and_unknown_ones_from_al
     left.took("fast", 2.0)
     assert left.estimate_s(["slow", "fast"], restarts=0) == pytest.approx(13.0)
     assert left.estimate_s(["new"], restarts=0) == pytest.approx(8.0)
-
-
-def test_restarts_and_the_last_stop_count() -> None:
-    left = TimeLeft(starts_s=[4.0, 6.0], stops_s=[1.0])
-    left.took("on", 2.0)
-    assert left.estimate_s(["on", "on"], restarts=3) == pytest.approx(4.0 + 3 * 6.0 + 1.0)

@@ -10,26 +10,48 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from perflab.errors import ExperimentError, LoadError, ServiceFailed, StackError
+from perflab.errors import ExperimentError, LoadError, ServiceFailed, StackError, WrongAnswer
 from perflab.instruments import STANDARD, Instrument, Load, Look, Observation, Scene
-from perflab.recordings import Reason, Remark
+from perflab.recordings import Reason, Remark, Run, RunWriter
+from perflab.sampling.meters import Meter, ProcessTable, Reading
+from perflab.trials.plan import RunPlan
+from perflab.trials.session import Remaining, Session
 from perflab.trials.trial import TrialTables, measure
-from tests.trials.fakes import Residents, bench, treatment
+from tests.trials.fakes import Residents, bench, plan, record, treatment
 
 NOTES: list[str] = []
+STEPS = ("look", "before", "begin", "meters", "end", "after", "observe")
+
+
+class Endless(BaseException):
+    """Stands for KeyboardInterrupt, which pytest keeps for itself."""
+
+
+RAISED = {
+    "own": ValueError("no such\n  price"), "end": Endless(), "wrong": WrongAnswer("b says no"),
+    "lab": StackError("cannot"),
+}  # fmt: skip
 
 
 class Noting(Instrument):
-    """Notes what is asked of it; ``trouble`` names the step at which it fails."""
+    """Notes its steps; raises ``raises`` at the step ``trouble``, in trials of ``only``."""
 
     tables: ClassVar = {"noted": {"number": "int64"}}
 
-    name: str
+    name: str = "one"
     trouble: str = ""
+    raises: str = "own"
+    only: str = "ab"
     column: str = ""
 
     def look(self, scene: Scene) -> Look:
+        self.step("look", scene)
         return _Noting(self, scene)
+
+    def step(self, name: str, scene: Scene) -> None:
+        NOTES.append(f"{name} {self.name}")
+        if self.trouble == name and scene.treatment in self.only:
+            raise RAISED[self.raises]
 
 
 class _Noting(Look):
@@ -37,15 +59,21 @@ class _Noting(Look):
         self.settings, self.scene = settings, scene
 
     def step(self, name: str) -> None:
-        NOTES.append(f"{name} {self.settings.name}")
-        if self.settings.trouble == name:
-            raise StackError(f"{self.settings.name} cannot {name}")
+        self.settings.step(name, self.scene)
 
     def before(self) -> None:
         self.step("before")
 
     def begin(self) -> None:
         self.step("begin")
+
+    def meters(self) -> Mapping[str, Meter]:
+        self.step("meters")
+        return {"own": self} if self.settings.trouble == "read" else {}
+
+    def read(self, _table: ProcessTable) -> Reading | None:
+        self.step("read")
+        return None
 
     def end(self) -> None:
         self.step("end")
@@ -54,17 +82,17 @@ class _Noting(Look):
         self.step("after")
 
     def left(self) -> Mapping[str, pd.DataFrame]:
+        self.step("left")
         return {"noted": pd.DataFrame({"number": [1]})}
 
     def observe(self, load: Load) -> Observation:
         self.step("observe")
-        column = self.settings.column or f"{self.settings.name}_requests"
-        reasons = [Reason(code="noting.refused", text="refused")] * (self.settings.name == "strict")
+        name = self.settings.name
         return Observation(
-            {column: len(load.result.requests)},
+            {self.settings.column or f"{name}_requests": len(load.result.requests)},
             {"noted": pd.DataFrame({"number": [2]})},
-            reasons,
-            [Remark(code="noting.told", text=f"{self.settings.name} was there")],
+            [Reason(code="noting.refused", text="refused")] * (name == "strict"),
+            [Remark(code="noting.told", text=f"{name} was there")],
         )
 
 
@@ -76,11 +104,28 @@ def looked(
     return measure(bench(folder, residents, **load), own, {"trial_id": "t"})
 
 
+def begun_and_ended() -> tuple[list[str], list[str]]:
+    """Return who was begun and who was ended; the last to begin ends first."""
+    begun, ended = (
+        [note.partition(" ")[2] for note in NOTES if note.startswith(step)]
+        for step in ("meters", "end")
+    )
+    return begun, ended[::-1]
+
+
+def with_instrument(of_run: RunPlan, instrument: Instrument) -> RunPlan:
+    treatments = tuple(
+        each.model_copy(update={"instruments": (instrument, *each.instruments)})
+        for each in of_run.treatments
+    )
+    return of_run.model_copy(update={"treatments": treatments})
+
+
 def test_every_look_takes_its_steps_around_the_load(tmp_path: Path) -> None:
     found = looked(tmp_path, Noting(name="one"), Noting(name="two"))
     assert NOTES == [
-        "before one", "before two", "begin one", "begin two", "end two", "end one", "after one",
-        "after two", "observe one", "observe two",
+        "look one", "look two", "before one", "before two", "begin one", "meters one", "begin two",
+        "meters two", "end two", "end one", "after one", "after two", "observe one", "observe two",
     ]  # fmt: skip
     assert found.row["state"] == "valid"
     assert (found.row["one_requests"], found.row["two_requests"]) == (500, 500)
@@ -93,41 +138,16 @@ def test_a_reason_of_an_instrument_makes_the_trial_invalid(tmp_path: Path) -> No
     found = looked(tmp_path, Noting(name="strict"))
     assert found.row["state"] == "invalid"
     assert [each.code for each in found.row["reasons"]] == ["noting.refused"]
-    assert found.others["noted"]["number"].tolist() == [2]
 
 
 def test_who_was_begun_is_ended_when_the_load_fails_and_its_failure_is_told(
     tmp_path: Path,
 ) -> None:
-    found = looked(
-        tmp_path, Noting(name="one", trouble="end"), fails=LoadError("a load worker died")
-    )
-    assert NOTES == ["before one", "begin one", "end one"]
+    fails = LoadError("a load worker died")
+    found = looked(tmp_path, Noting(trouble="end", raises="lab"), fails=fails)
+    assert begun_and_ended() == (["one"], ["one"])
     assert [each.text for each in found.row["reasons"]] == ["a load worker died"]
     assert found.others["noted"]["number"].tolist() == [1], "what was there is kept"
-
-
-def test_who_was_not_begun_is_not_ended(tmp_path: Path) -> None:
-    residents = Residents()
-    found = looked(
-        tmp_path, Noting(name="one"), Noting(name="two", trouble="begin"), residents=residents
-    )
-    assert NOTES[-3:] == ["begin one", "begin two", "end one"]
-    assert [each.text for each in found.row["reasons"]] == ["two cannot begin"]
-    assert "load" not in residents.notes
-
-
-def test_a_service_that_dies_is_told_and_not_what_followed_from_it(tmp_path: Path) -> None:
-    residents = Residents(dies=ServiceFailed("echo", "died", "last words"))
-    found = looked(tmp_path, Noting(name="one", trouble="end"), residents=residents, takes_s=30.0)
-    assert "last words" in found.row["reasons"][0].text
-    assert "end one" in NOTES
-
-
-def test_a_look_that_cannot_end_fails_the_trial(tmp_path: Path) -> None:
-    found = looked(tmp_path, Noting(name="one", trouble="end"), Noting(name="two"))
-    assert {"end one", "end two"} <= set(NOTES)
-    assert [each.text for each in found.row["reasons"]] == ["one cannot end"]
 
 
 @pytest.mark.parametrize("column", ["state", "mean_ms", "cpu_share_echo"])
@@ -135,7 +155,7 @@ def test_no_instrument_writes_over_what_another_or_the_lab_measured(
     tmp_path: Path, column: str
 ) -> None:
     with pytest.raises(ExperimentError, match=f"measure {column}"):
-        looked(tmp_path, Noting(name="one", column=column))
+        looked(tmp_path, Noting(column=column))
 
 
 def test_without_instruments_a_trial_has_what_every_trial_has(tmp_path: Path) -> None:
@@ -153,6 +173,84 @@ def test_streams_change_no_word_of_what_a_treatment_asks_for(tmp_path: Path) -> 
     assert set(streamed.row) == set(plain.row)
     assert streamed.row["state"] == "valid"
     assert streamed.row["mean_ms"] == plain.row["mean_ms"]
-    assert streamed.row["client_cpu_us_per_request"] > 0
     assert len(streamed.others["messages"]) == 4000
-    assert set(streamed.others["messages"]["kind"]) == {"price"}
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_step_that_raises_fails_the_trial_and_is_told_with_its_line(
+    tmp_path: Path, step: str
+) -> None:
+    found = looked(tmp_path, Noting(), Noting(name="two", trouble=step), Noting(name="three"))
+    assert found.row["state"] == "failed"
+    assert found.services_whole
+    (reason,) = found.row["reasons"]
+    assert (reason.code, reason.side) == ("instrument.error", "unknown")
+    told = f"instrument Noting ({__name__}) raised in {step}: ValueError: no such price ("
+    assert reason.text.startswith(told)
+    assert "test_looks.py, line " in reason.text
+    assert reason.text.endswith(": raise RAISED[self.raises])")
+    begun, ended = begun_and_ended()
+    assert ended == begun
+    assert ("three" in ended) == (step in ("end", "after", "observe"))
+
+
+def test_what_an_instrument_cannot_leave_is_one_more_reason(tmp_path: Path) -> None:
+    found = looked(tmp_path, Noting(trouble="left"), fails=LoadError("a worker died"))
+    assert [each.code for each in found.row["reasons"]] == ["load.failed", "instrument.error"]
+
+
+def test_a_meter_that_raises_ends_nobody_elses_samples(tmp_path: Path) -> None:
+    found = looked(tmp_path, Noting(trouble="read"), takes_s=0.3)
+    (reason,) = found.row["reasons"]
+    assert "raised in meters: ValueError: no such price" in reason.text
+    assert NOTES.count("read one") == 1, "it is read no more"
+    assert found.samples is not None
+    assert (found.samples["service"] == "echo").sum() > 3
+
+
+def test_a_service_that_died_meanwhile_is_told_first(tmp_path: Path) -> None:
+    class Dying(Residents):
+        def lost(self, _name: str) -> Mapping[str, str]:
+            self.dies = ServiceFailed("echo", "died", "last words")
+            return {}
+
+    found = looked(tmp_path, Noting(trouble="observe"), residents=Dying())
+    assert [each.code for each in found.row["reasons"]] == ["service.failed", "instrument.error"]
+    assert not found.services_whole
+
+
+@pytest.mark.parametrize("step", ["look", "begin", "observe"])
+def test_the_end_of_the_run_is_never_held_back(tmp_path: Path, step: str) -> None:
+    with pytest.raises(Endless):
+        looked(tmp_path, Noting(), Noting(name="two", trouble=step, raises="end"))
+    begun, ended = begun_and_ended()
+    assert ended == begun
+
+
+def test_the_run_goes_on_with_the_services_it_has(tmp_path: Path) -> None:
+    own = with_instrument(plan(blocks=6), Noting(trouble="observe", only="a"))
+    writer = RunWriter.create(
+        tmp_path / "runs", record(own).model_copy(update={"tables": own.tables})
+    )
+    residents = Residents()
+    made = bench(tmp_path / "raw", residents, takes_s=0.0)
+    Session(own, writer, made, lambda _: None).run(Remaining(tuple(range(6))))
+    trials = Run(writer.path).trials()
+    states = trials.groupby("treatment")["state"].agg(list)
+    assert states.to_dict() == {"a": ["failed"] * 6, "b": ["valid"] * 6}
+    assert {each.code for reasons in trials["reasons"] for each in reasons} == {"instrument.error"}
+    assert "start" not in residents.notes
+
+
+def test_a_wrong_answer_ends_the_run_and_nothing_is_started_afresh(tmp_path: Path) -> None:
+    own = with_instrument(plan(blocks=3), Noting(trouble="before", raises="wrong", only="b"))
+    writer = RunWriter.create(
+        tmp_path / "runs", record(own).model_copy(update={"tables": own.tables})
+    )
+    residents = Residents()
+    made = bench(tmp_path / "raw", residents, takes_s=0.0)
+    with pytest.raises(WrongAnswer, match="b says no"):
+        Session(own, writer, made, lambda _: None).run(Remaining((0, 1, 2)))
+    first = own.order()[0].index("b")
+    assert len(Run(writer.path).trials()) == first, "what was measured before it is kept"
+    assert "start" not in residents.notes

@@ -44,17 +44,6 @@ def test_a_record_says_the_same_once_it_was_written_and_read(name: str) -> None:
     check_same(RunRecord.model_validate_json(begun.model_dump_json()), begun)
 
 
-def test_a_part_that_treatments_share_stands_once() -> None:
-    chosen = experiment("synchronous_commit")
-    # Without the one that writes nothing: it asks another path, and its rows are not counted.
-    treatments = chosen.plan(chosen.check({})).treatments[:2]
-    records, parts = treatment_records(treatments)
-    assert len({each.parts["workload"] for each in records}) == 1
-    assert len({each.parts["stack"] for each in records}) == len(records)
-    assert len({each.parts["instruments"] for each in records}) == 1
-    assert len(parts) == 2 + len(records)
-
-
 def run_of(tmp_path: Path, residents: Residents, blocks: int = 2) -> Run:
     of = plan(blocks=blocks)
     writer = RunWriter.create(tmp_path, record(of))

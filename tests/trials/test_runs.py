@@ -19,10 +19,10 @@ import psutil
 import pytest
 
 from perflab import laboratory
-from perflab.errors import HostBusy, ResumeRefused, RunInterrupted
+from perflab.errors import HostBusy, RunInterrupted
 from perflab.host.lock import holder, measurement_lock
 from perflab.paths import project_root, runs_dir
-from perflab.recordings import Run, RunWriter
+from perflab.recordings import Run
 from perflab.stacks import leftovers
 from perflab.systems import experiment
 from perflab.trials.client import conduct
@@ -197,15 +197,6 @@ def test_after_kill_nothing_is_left_and_resume_repeats_no_finished_block(
 
 def children_running(module: str, pid: int) -> list[psutil.Process]:
     return [child for child in psutil.Process(pid).children() if module in child.cmdline()]
-
-
-@pytest.mark.slow
-def test_resume_is_refused_when_the_code_changed() -> None:
-    run = Run(conduct(echo_order(blocks=1), lambda _: None))
-    writer = RunWriter.reopen(run.path)
-    writer.update(code={**run.record.code, "fingerprint": "other"}, state="interrupted")
-    with pytest.raises(ResumeRefused, match="code"):
-        laboratory.run(run.record.experiment, {"resume": run.run_id})
 
 
 @pytest.mark.slow

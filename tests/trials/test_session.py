@@ -56,14 +56,6 @@ def test_every_trial_is_measured_in_the_plans_order_committed_and_valid(tmp_path
     assert run.problems == []
 
 
-def test_invalid_trials_are_recorded_told_and_left_out_of_what_is_compared(tmp_path: Path) -> None:
-    told = Told(tmp_path, facts={"run_delay_share": 0.9})
-    run = told.go()
-    assert run.trials()["state"].tolist() == ["invalid"] * 4
-    assert len(run.valid_trials()) == 0
-    assert all("had no core" in each.reasons[0] for each in told.of(TrialDone))
-
-
 @pytest.mark.parametrize(("every", "restarts"), [(0, 0), (1, 3), (2, 1)])
 def test_services_start_afresh_before_every_so_many_blocks(
     tmp_path: Path, every: int, restarts: int
@@ -91,12 +83,6 @@ def test_services_that_fail_are_started_afresh_three_times_and_no_more(tmp_path:
     run = Run(told.writer.path)
     assert run.trials()["state"].tolist() == ["failed"] * 4
     assert len(told.of(Note)) == 3
-
-
-def test_after_the_last_trial_nothing_is_mended(tmp_path: Path) -> None:
-    told = Told(tmp_path, Residents(lose={"echo": "process 7"}), blocks=1)
-    told.go()
-    assert told.residents.notes.count("start") == 1, "after the first of two trials"
 
 
 def test_an_interruption_between_trials_keeps_those_that_are_committed(tmp_path: Path) -> None:

@@ -10,9 +10,7 @@ import numpy as np
 import pytest
 
 from perflab.errors import LoadError, RunInterrupted, ServiceFailed, SettingRefused
-from perflab.instruments.requests import Requests
 from perflab.recordings.steadiness import TREND
-from perflab.stacks.patience import go_on
 from perflab.trials.trial import TrialTables, measure
 from tests.trials.fakes import REQUESTS, Residents, bench, treatment
 
@@ -104,13 +102,6 @@ def test_a_trial_of_some_drift_is_left_to_be_judged_with_its_treatment(
     assert "load.trend" in {each.code for each in found.row["warnings"]}
 
 
-def test_a_load_that_is_to_rise_is_used_and_told(tmp_path: Path) -> None:
-    rising = treatment("a").model_copy(update={"instruments": (Requests(steady=False),)})
-    found = measure(bench(tmp_path, facts=drifting(0.6)), rising, {"trial_id": "t"})
-    assert (found.row["state"], TREND in found.row) == ("valid", False)
-    assert "load.trend" in {each.code for each in found.row["warnings"]}
-
-
 @pytest.mark.parametrize(("share", "state"), [(0.003, "valid"), (0.03, "invalid")])
 def test_paused_services_may_use_no_more_than_a_hundredth_of_a_core(
     tmp_path: Path, share: float, state: str
@@ -162,12 +153,6 @@ def test_a_failure_is_a_failed_trial_with_its_reason_and_fresh_workers_next_time
     assert residents.notes[-1] == "workers end"
 
 
-def test_a_setting_that_is_refused_sends_no_load(tmp_path: Path) -> None:
-    residents = Residents(refuses=SettingRefused("service 'echo' runs with other settings"))
-    assert measured(tmp_path, residents).row["state"] == "failed"
-    assert "load" not in residents.notes
-
-
 def test_a_service_that_dies_under_load_ends_it_and_what_came_is_kept(tmp_path: Path) -> None:
     residents = Residents(dies=ServiceFailed("echo", "died", "last words"))
     began = time.monotonic()
@@ -187,9 +172,3 @@ def test_an_interruption_is_no_failed_trial(tmp_path: Path) -> None:
     made.interrupted = lambda: "it was asked to"
     with pytest.raises(RunInterrupted, match="it was asked to"):
         measure(made, treatment("a"), {"trial_id": "t"})
-
-
-def test_patience_ends_when_it_is_asked_to() -> None:
-    go_on(lambda: "", "now")
-    with pytest.raises(RunInterrupted):
-        go_on(lambda: "because", "now")

@@ -79,15 +79,3 @@ def test_cpu_of_a_load_in_windows_belongs_to_its_windows_and_all_their_successes
     assert row["cpu_share_shop"] == pytest.approx(0.5)
     # 30 successes in each of the two windows that count, those of what settles included.
     assert cpu_us_per_success(samples, result) == pytest.approx(300_000 / 60)
-
-
-def test_cpu_of_a_whole_load_is_that_of_its_measured_stage(tmp_path: Path) -> None:
-    result = load_result(tmp_path, np.arange(0.01, 10, 0.01), latency_s=0.01)
-    samples = pd.DataFrame(
-        {"t_ns": [BEGIN_NS, BEGIN_NS + 10 * S], "service": "shop", "cpu_ns": [0, 4 * S],
-         "memory_bytes": MIB},
-    )  # fmt: skip
-    assert cpu_us_per_success(samples, result) == pytest.approx(4_000, rel=0.01)
-    assert OnTime.of(result) == OnTime(
-        result.begin_ns, result.end_ns, result.end_ns - result.begin_ns
-    )

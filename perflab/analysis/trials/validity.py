@@ -63,6 +63,8 @@ def steady_trials(run: Run) -> pd.DataFrame:
     warm-up that the workload asks for lies before the measured stage. What is looked at, and over
     which time, the record says (``steady``).
     """
+    if run.missing:
+        return steady_table(pd.DataFrame(columns=WINDOW_COLUMNS))
     if run.record.steady.kind:
         return steady_table(message_windows(run, run.record.steady, WINDOWS))
     if not measures(run, "throughput_rps"):

@@ -63,6 +63,7 @@ CHANGES = (
     ),
     Change("json_spread", "json"),
     _lowers("slow_joins_425", "no_deflate_425", "joining more slowly, with nothing bound,"),
+    Change("write_behind", "no_deflate"),
     Change("no_deflate_425_spread", "no_deflate_425"),
     Change("bound_425", "no_deflate_425", "binding to a core, with slower joins, lowers latency",
            "smaller", binds=True),

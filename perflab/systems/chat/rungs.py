@@ -64,6 +64,7 @@ RUNGS: Mapping[str, Rung] = {
     "once": _but(_BASE, serialize="per_message"),
     "json_spread": _but(_BASE, first_delay="spread"),
     "no_deflate_425_spread": _but(_PLAIN, users=425, first_delay="spread"),
+    "write_behind": _but(_PLAIN, commit="write_behind"),
     "asyncio_no_deflate": _but(_PLAIN, loop="asyncio"),
     "slow_joins_425": _but(_PLAIN, users=425, join_factor=SLOW_JOINS),
     "bound_only_425": _but(_PLAIN, users=425, bind="on"),

@@ -1,0 +1,55 @@
+"""Verdicts rest on the rows of trials: without those of requests they are the same."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from perflab.figures.tables import reread
+from perflab.figures.view import draw_view
+from perflab.recordings import Run, manifest
+from perflab.recordings.columns import STREAMED, TABLES
+from perflab.reports.pictures import views_of
+from perflab.reports.section import write_section
+from tests.golden.outputs import as_csv, findings_of
+from tests.golden.recordings import write_recording
+
+LACKS = "recording lacks the rows of"
+NAMES = (
+    "synchronous_commit", "latency_cpu", "chat_ladder", "llm_streaming", "registry_downloads",
+    "own_service", "lab_check",
+)  # fmt: skip
+
+
+def without_requests(run: Run, root: Path) -> Run:
+    """Return a copy of a run whose trials have no row of requests, nor of what came in streams."""
+    shutil.copytree(run.path, root)
+    for kind in ("requests", *STREAMED):
+        for table in root.glob(f"trials/*/{kind}.parquet"):
+            pq.write_table(TABLES[kind].empty_table(), table)
+    for trial in root.glob("trials/*"):
+        (trial / manifest.FILE).unlink()
+        (trial / manifest.FILE).write_bytes(manifest.describe(trial))
+    return Run(root)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_judged_needs_no_requests_and_a_figure_that_does_says_so(
+    name: str, tmp_path: Path
+) -> None:
+    run = write_recording(tmp_path / "whole", f"{name}/claimed")
+    rest = without_requests(run, tmp_path / "rest")
+    assert rest.missing
+    assert (run.missing, rest.problems) == ([], [])
+    assert findings_of(rest) == findings_of(run)
+    for view in views_of(run):
+        whole, table = (reread(view.shown(each)) for each in (run, rest))
+        assert table.empty or as_csv(table) == as_csv(whole), view.name
+        if table.empty and len(whole):
+            words = [text.get_text() for axes in draw_view(view, rest).axes for text in axes.texts]
+            assert LACKS in " ".join(words).replace("\n", " "), view.name
+    section = write_section(rest, tmp_path / "rest", []).read_text()
+    assert LACKS in section
