@@ -50,6 +50,11 @@ class Axis:
     few: int = 5
     sparse: bool = False
 
+    @property
+    def is_known(self) -> bool:
+        """Whether its ends are known before anything is drawn."""
+        return not self.log and (self.below is not None or None not in self.ends)
+
     def apply(self, axes: Axes, which: Literal["x", "y"], highest: float) -> None:
         """Give ``axes`` this axis; ``highest`` is the largest value that lies along it."""
         axis, limits = (axes.xaxis, axes.set_xlim) if which == "x" else (axes.yaxis, axes.set_ylim)

@@ -25,13 +25,12 @@ from perflab.figures.page import Page
 from perflab.figures.plots.published_marks import PUBLISHED, published_key, published_mark
 from perflab.figures.points import draw_points
 from perflab.figures.theme import INK, MUTED
-from perflab.figures.words import tick_label, wrap
+from perflab.figures.words import text_width_in, tick_label, wrap
 
 TRIAL = "trial"
 DASHED = (0, (4, 2))
 TEXT_PT = 7.5
-# A part of a stack that is smaller than this share of the longest has no room for its number.
-LEAST_SHARE = 0.055
+STACK_PT, STACK_IN = 7.2, 2.9
 # How much of a row its bars take together.
 BARS_HIGH = 0.8
 # Lines of a grid go behind words.
@@ -393,18 +392,24 @@ class Stack:
         """Draw the rows of one panel."""
         shown = rows_of(own, self.of)
         shown = shown[shown[self.by].isin(self.colors) & (shown["x"] > 0)]
-        least = LEAST_SHARE * float(shown.groupby("y")["x"].sum().max())
+        # A panel of rows is at least so wide; the axis has its ends already.
+        inch = float(np.ptp(axes.get_xlim())) / STACK_IN
         for y in shown["y"].unique():
             parts, place, left = shown[shown["y"] == y], float(y) + self.at, 0.0
             values = dict(zip(parts[self.by], parts["x"], strict=True))
             for name in (each for each in self.colors if each in values):
                 axes.barh(place, values[name], left=left, height=self.height, edgecolor="white",
                           lw=0.6, color=self.colors[name], alpha=self.alpha)  # fmt: skip
-                if self.words and values[name] > least:
-                    dark = luminance(self.colors[name]) < 0.55
-                    axes.text(left + values[name] / 2, place, self.words(values[name]), size=7.2,
-                              ha="center", va="center", color="white" if dark else INK)  # fmt: skip
+                self._write(axes, left + values[name] / 2, place, values[name], name, inch)
                 left += values[name]
+
+    def _write(self, axes: Axes, x: float, y: float, value: float, name: str, inch: float) -> None:
+        """Write a part's number into it, where it has room."""
+        words = self.words(value) if self.words else ""
+        if words and value > (text_width_in(words, STACK_PT) + 0.04) * inch:
+            dark = luminance(self.colors[name]) < 0.55
+            axes.text(x, y, words, size=STACK_PT, ha="center", va="center",
+                      color="white" if dark else INK)  # fmt: skip
 
     def key(self, table: pd.DataFrame, page: Page) -> list[Patch]:  # noqa: ARG002
         """Return a patch for each part that occurs."""

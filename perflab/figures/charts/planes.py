@@ -125,7 +125,8 @@ class Planes:
 
     def _draw(self, axes: Axes, own: pd.DataFrame, page: Page) -> None:
         if own.empty:
-            axes.set_axis_off()
+            if not (self.share_x or self.share_y):
+                axes.set_axis_off()
             axes.text(0.5, 0.5, self.empty, transform=axes.transAxes, ha="center", color=MUTED)
             return
         only_grid(axes, self.grid)

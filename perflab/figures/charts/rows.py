@@ -96,6 +96,8 @@ class RowChart:
             places = rows.frame(axes)
             middle, aside = own[self.row].map(places).astype(float), own.get(ASIDE, 0.0)
             own = own.assign(y=middle + aside)
+            if axis.is_known:
+                axis.apply(axes, "x", highest_of(own, "x"))
             for layer in self.layers:
                 layer.draw(axes, own, page)
             for row in places.keys() - set(own[self.row]) if self.nothing else ():

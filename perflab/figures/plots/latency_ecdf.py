@@ -24,7 +24,7 @@ TITLE = "response time, share of responses done within a time"
 # Denser where the tails are.
 SHARES = np.r_[0.0, 0.002, 0.005, np.linspace(0.01, 0.99, 99), 0.995, 0.998, 1.0]
 MARKED = {0.50: "p50_ms", 0.95: "p95_ms", 0.99: "p99_ms"}
-THIN, THICK, OTHER = "thin", "thick", "other"
+THIN, ALONE, THICK, OTHER = "thin", "alone", "thick", "other"
 # A line style for each treatment of a shared panel: colours alone are alike in greyscale.
 DASHES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1.5, 1)))
 SHARES_MARKED = {25.0 * n: str(25 * n) for n in range(5)}
@@ -109,6 +109,7 @@ def draw_latency_ecdf(table: pd.DataFrame, page: Page) -> LabFigure:
         layers=(
             Lines((OTHER,), **{**line, "by": "", "unit": "treatment"}, color=FAINT,
                   how={"lw": 1.0}),
+            Lines((ALONE,), how={"lw": 1.0, "gid": "trial"}, keyed=shared, **line),
             Lines((THIN,), how={"lw": 0.5, "alpha": 0.45, "gid": "trial"}, keyed=False, **line),
             *(
                 Lines((THICK,), looks={name: look}, keyed=shared, **line,
@@ -134,7 +135,8 @@ def draw_latency_ecdf(table: pd.DataFrame, page: Page) -> LabFigure:
 def _own(table: pd.DataFrame, panel: str, looks: Mapping[str, Look]) -> pd.DataFrame:
     """Return what one panel shows: its treatment's curves, and in grey those of the others."""
     whole, marks = _is_whole(table), table["curve"] == MARKS
-    what = np.select([marks, whole], [MARKS, THICK], THIN)
+    pooled = table["curve"] == POOLED
+    what = np.select([marks, pooled, whole], [MARKS, THICK, ALONE], THIN)
     is_own = table["treatment"].isin([panel] if panel else [*looks])
     shown = table.assign(what=np.where(is_own, what, OTHER), percent=100 * table["share_done"])
     return shown[is_own | whole].assign(panel=panel) if is_own.any() else shown.iloc[:0]

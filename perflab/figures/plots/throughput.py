@@ -28,7 +28,7 @@ SUBTITLE = (
     "Every point is one trial, the first block on top; a grey line joins two trials of one block"
     " that are compared. Hollow: an invalid trial, which is not compared."
 )
-FAILED = "failed"
+FAILED, ALONE = "failed", "one trial"
 AXIS = "throughput, successful responses per second"
 BAND = (-0.34, 0.12)
 TYPICAL_AT = 0.32
@@ -89,9 +89,12 @@ def draw_throughput(table: pd.DataFrame, page: Page) -> LabFigure:
         aside=_aside(table),
     )
     within = 0.0, reach(table.loc[table["what"] == TRIAL, "value"], BEYOND)[1]
-    typical = table[table["what"].isin(TYPICAL)]
+    is_typical = table["what"].isin(TYPICAL)
+    typical = table[is_typical]
     several = set(typical.loc[typical["n"] > 1, "what"])
     name = "median (n < 6: geometric mean)" if len(several) > 1 else "".join(several)
+    # A single trial is its own point, and no typical value.
+    table = table.assign(what=table["what"].mask(is_typical & (table["n"] == 1), ALONE))
     label = f"{name} and its 95% interval" if several else ""
     chart = RowChart(
         TITLE,
@@ -123,7 +126,7 @@ def _aside(table: pd.DataFrame) -> pd.Series[float]:
 
 
 def _said(table: pd.DataFrame) -> dict[Hashable, str]:
-    typical = table[table["what"].isin(TYPICAL)].to_dict("records")
+    typical = table[table["what"].isin([*TYPICAL, ALONE])].to_dict("records")
     return {each["treatment"]: in_words(each, "{:,.0f}") for each in typical}
 
 
