@@ -279,7 +279,11 @@ def make_client(
     ``connections`` is the most that it may open; see :class:`LeanClient` for the rest.
     """
     if workload.client != "lean":
-        return _library_client(workload, prepared, connections)
+        # Most loads are sent without this library, which takes long to import.
+        from perflab.load.httpx_client import Http2Client, HttpxClient
+
+        kind = Http2Client if workload.client == "http2" else HttpxClient
+        return kind(workload, connections, prepared)
     lean = LeanClient(
         asyncio.get_running_loop(),
         workload.connections.model_copy(update={"most": connections}),
@@ -291,15 +295,3 @@ def make_client(
     )
     lean.resolve(prepared.origin)
     return lean
-
-
-def _library_client(workload: Workload, prepared: Prepared, connections: int) -> Client:
-    # Most loads are sent without these libraries, which take long to import.
-    if workload.client == "aiohttp":
-        from perflab.load.aiohttp_client import AiohttpClient
-
-        return AiohttpClient(workload, connections, prepared)
-    from perflab.load.httpx_client import Http2Client, HttpxClient
-
-    kind = Http2Client if workload.client == "http2" else HttpxClient
-    return kind(workload, connections, prepared)

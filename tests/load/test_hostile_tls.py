@@ -12,7 +12,7 @@ import pytest
 
 from perflab.load.workload import Trust, Workload
 from tests.load.hostile import End, Hostile, Script, Seen, check, on_uvloop, send
-from tests.load.meter import PIECE, Meter, drive
+from tests.load.meter import Meter, drive
 from tests.load.processes import a_certificate
 
 
@@ -93,9 +93,9 @@ def test_a_server_that_is_silent_in_the_handshake_is_a_timeout() -> None:
     assert seen.errors == ["timeout", "timeout"]
 
 
-@pytest.mark.parametrize("client", ["lean", "aiohttp", "httpx"])
+@pytest.mark.parametrize("client", ["lean", "httpx"])
 def test_a_body_arrives_whole_over_tls(certificate: tuple[Path, Path], client: str) -> None:
-    body = PIECE * 45
+    body = "body" * 750_000
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate[1], certificate[0])
     request = {"method": "POST", "body": body}
@@ -111,4 +111,4 @@ def test_a_body_arrives_whole_over_tls(certificate: tuple[Path, Path], client: s
 
     assert on_uvloop(go) == [""] * 4
     digests = [taken.sha256 for seen in meter.seen for taken in seen.taken]
-    assert digests == [sha256(body).hexdigest()] * 4
+    assert digests == [sha256(body.encode()).hexdigest()] * 4

@@ -98,10 +98,9 @@ def test_one_point_would_have_no_end() -> None:
         Request(progress_points=1)
 
 
-@pytest.mark.parametrize("client", ["aiohttp", "httpx"])
-def test_a_client_without_points_says_so(client: str) -> None:
-    with pytest.raises(ValidationError, match=f"the {client} client records no progress_points"):
-        work(8, client=client)
+def test_a_client_without_points_says_so() -> None:
+    with pytest.raises(ValidationError, match="the httpx client records no progress_points"):
+        work(8, client="httpx")
 
 
 @pytest.mark.slow
