@@ -69,7 +69,7 @@ class LeanClient:
         beside: int = 0,
     ) -> None:
         self.loop = loop
-        self.capped = self.most_streams = 0
+        self.capped = 0
         self.first_errors = FirstErrors()
         # Where all connections read long bodies: each is done with before the next read.
         self.landing = memoryview(bytearray(LANDING_BYTES))
@@ -280,10 +280,9 @@ def make_client(
     """
     if workload.client != "lean":
         # Most loads are sent without this library, which takes long to import.
-        from perflab.load.httpx_client import Http2Client, HttpxClient
+        from perflab.load.httpx_client import HttpxClient
 
-        kind = Http2Client if workload.client == "http2" else HttpxClient
-        return kind(workload, connections, prepared)
+        return HttpxClient(workload, connections, prepared)
     lean = LeanClient(
         asyncio.get_running_loop(),
         workload.connections.model_copy(update={"most": connections}),

@@ -12,7 +12,6 @@ import asyncio
 import socket
 import ssl
 import time
-from collections.abc import Sequence
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from importlib.util import find_spec
 from itertools import cycle
@@ -22,7 +21,6 @@ import httpx
 
 from perflab.errors import LoadError, ParameterError
 from perflab.load.body import Body
-from perflab.load.client import DEFAULT_CONNECTIONS
 from perflab.load.exchange import Exchange
 from perflab.load.head import parse_server_timing
 from perflab.load.outcome import CODES, ERRORS, FirstErrors
@@ -34,8 +32,6 @@ from perflab.load.workload import Request, Scripted, Workload
 HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
 FRAME_HEAD_BYTES, SETTINGS = 9, 4
 LONGEST_S = 5.0
-# As many as httpx has on a connection, whatever the server allows; what is beyond that waits.
-STREAMS_PER_CONNECTION = 100
 clock = time.monotonic_ns
 
 
@@ -51,15 +47,9 @@ def headers_of(request: Request, body: str) -> dict[str, str]:
 
 
 class HttpxClient:
-    """httpx's AsyncClient, HTTP/1.1; a task per exchange."""
+    """httpx's AsyncClient, a task per exchange: HTTP/1.1, or HTTP/2 over one connection."""
 
-    def __init__(
-        self,
-        workload: Workload,
-        connections: int,
-        prepared: Prepared,
-        clients: Sequence[httpx.AsyncClient] = (),
-    ) -> None:
+    def __init__(self, workload: Workload, connections: int, prepared: Prepared) -> None:
         if workload.request.redirects:
             raise ParameterError(
                 "workload", [f"the {workload.client} client does not follow redirects here"]
@@ -68,13 +58,12 @@ class HttpxClient:
             raise ParameterError(
                 "workload", [f"scripted users have the lean client, not {workload.client}"]
             )
-        self.capped = self.most_streams = 0
+        self.capped = 0
         self.first_errors = FirstErrors()
         self.timeout_s = workload.timeout_s
         self._bodies = cycle(workload.request.bodies)
         self._origin = f"{prepared.origin.scheme}://{prepared.origin.authority}"
-        kept = 0 if workload.connections.closing else connections
-        self._clients = clients or [_made(workload, kept)]
+        self._client = _made(workload, 0 if workload.connections.closing else connections)
         self._free = asyncio.Semaphore(connections)
         self._tasks: dict[asyncio.Task[None], Exchange] = {}
 
@@ -104,15 +93,12 @@ class HttpxClient:
         exchange.finish(exchange)
 
     async def _send(self, exchange: Exchange) -> None:
-        await self._over(self._clients[0], exchange)
-
-    async def _over(self, client: httpx.AsyncClient, exchange: Exchange) -> None:
         request, body, began = exchange.prepared.request, next(self._bodies), [0]
 
         async def trace(event: str, _information: Any) -> None:
             self._note(event, exchange, began)
 
-        async with client.stream(
+        async with self._client.stream(
             request.method,
             self._origin + request.path,
             content=body or None,
@@ -169,8 +155,7 @@ class HttpxClient:
         """Cancel what is under way and close every connection."""
         self.abort()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        for client in self._clients:
-            await client.aclose()
+        await self._client.aclose()
 
 
 def _class_of(error: Exception) -> str:
@@ -198,42 +183,9 @@ def _class_of(error: Exception) -> str:
     return "protocol"
 
 
-class Lane:
-    """One connection, and how many requests are under way on it."""
-
-    def __init__(self, client: httpx.AsyncClient) -> None:
-        self.client = client
-        self.streams = 0
-
-
-class Http2Client(HttpxClient):
-    """httpx's AsyncClient, HTTP/2 alone: all requests share a few connections.
-
-    There is one connection for each worker, or as many as the workload's cap names; requests take
-    them in turn. ``most_streams`` is the largest number of requests that were under way at a time
-    on one of them.
-    """
-
-    def __init__(self, workload: Workload, connections: int, prepared: Prepared) -> None:
-        lanes = connections if workload.connections.most else 1
-        allowed = lanes * STREAMS_PER_CONNECTION if workload.connections.most else connections
-        clients = [_made(workload, None, http2=True) for _ in range(lanes)]
-        super().__init__(workload, min(allowed, DEFAULT_CONNECTIONS), prepared, clients)
-        self._turn = cycle([Lane(client) for client in clients])
-
-    async def _send(self, exchange: Exchange) -> None:
-        lane = next(self._turn)
-        lane.streams += 1
-        self.most_streams = max(self.most_streams, lane.streams)
-        try:
-            await self._over(lane.client, exchange)
-        finally:
-            lane.streams -= 1
-
-
-def _made(workload: Workload, kept: int | None, *, http2: bool = False) -> httpx.AsyncClient:
-    """Return a client of the library; ``kept`` connections may idle (None: all)."""
-    context = workload.trust.context()
+def _made(workload: Workload, kept: int) -> httpx.AsyncClient:
+    """Return a client of the library; ``kept`` connections may idle."""
+    context, http2 = workload.trust.context(), workload.client == "http2"
     return httpx.AsyncClient(
         http1=not http2,
         http2=http2,

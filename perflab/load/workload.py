@@ -100,9 +100,10 @@ class Workload(FrozenModel):
                 f"the {self.client} client records no chunks of a stream; the lean one does "
                 "(client='lean')"
             )
-        if self.client == "http2" and self.connections.closing:
+        if self.client == "http2" and (self.connections.closing or self.connections.most):
             raise ValueError(
-                "over HTTP/2 requests share connections, which are not closed after each of them"
+                "over HTTP/2 the requests of a worker share one connection: it is neither closed "
+                "after each of them nor one of several"
             )
         return self
 

@@ -47,7 +47,7 @@ def serving(*words: str) -> Iterator[int]:
         child.wait()
 
 
-def test_every_answer_comes_over_http2_and_the_summary_says_how_many_share_a_connection() -> None:
+def test_every_answer_comes_over_http2_and_all_share_a_connection() -> None:
     with serving() as port:
         shown = once.send(
             f"http://127.0.0.1:{port}/", workers=1, users=8, requests=80, http2=True,
@@ -55,20 +55,6 @@ def test_every_answer_comes_over_http2_and_the_summary_says_how_many_share_a_con
         )  # fmt: skip
     assert (shown["requests"], shown["errors"]) == (80, 0)
     assert shown["connections_opened"] <= 1
-    told = {each["code"]: each["text"] for each in shown["warnings"]}
-    assert told["load.http2_streams"].startswith("HTTP/2: 8 requests at most")
-
-
-@pytest.mark.slow
-def test_requests_take_the_connections_in_turn_that_are_asked_for() -> None:
-    with serving() as port:
-        shown = once.send(
-            f"http://127.0.0.1:{port}/", workers=1, users=8, requests=80, http2=True,
-            connections=4, expect_status=200,
-        )  # fmt: skip
-    assert (shown["requests"], shown["errors"]) == (80, 0)
-    told = {each["code"]: each["text"] for each in shown["warnings"]}
-    assert int(told["load.http2_streams"].split()[1]) <= 5
 
 
 @pytest.mark.slow
@@ -111,7 +97,8 @@ def test_a_server_of_http_1_is_refused_and_hears_of_no_request() -> None:
 
 def test_what_http2_has_not_is_refused_before_the_start() -> None:
     for words, told in (
-        ({"connection": "per-request"}, "requests share connections"),
+        ({"connection": "per-request"}, "share one connection"),
+        ({"connections": 4}, "share one connection"),
         ({"stream": "sse"}, "records no chunks"),
     ):
         given = {"url": "http://127.0.0.1:9/", "users": 1, "requests": 1, "http2": True, **words}
