@@ -52,7 +52,6 @@ class Prepared:
         self.repeats = not (request.redirects or request.progress_points or request.stream)
         # Nobody but the user has to know of an answer on the connection that it keeps.
         self.unwatched = not (request.redirects or life.closing)
-        self.bodiless = request.method == "HEAD"
         stream = request.streaming
         self.streams = stream is not None
         wanted = Wanted(text, request.expect_crc32, stream=stream)

@@ -80,6 +80,15 @@ class Request(FrozenModel):
     min_chunks: int = Field(default=1, ge=1, le=1_000_000)
     end_marker: str = Field(default="", max_length=10_000)
 
+    @field_validator("method")
+    @classmethod
+    def _has_an_answer_with_a_body(cls, method: str) -> str:
+        if method == "HEAD":
+            raise ValueError(
+                "no load is made of HEAD: its answers announce bodies that do not come"
+            )
+        return method
+
     @field_validator("progress_points")
     @classmethod
     def _has_two_ends(cls, points: int) -> int:
@@ -105,8 +114,6 @@ class Request(FrozenModel):
             if self.min_chunks != 1 or self.end_marker:
                 raise ValueError("min_chunks and end_marker need stream='sse' or stream='ndjson'")
             return self
-        if self.method == "HEAD":
-            raise ValueError("the answer to HEAD has no body that could be a stream")
         if self.redirects:
             raise ValueError(
                 "a stream goes without redirects: name the address that streams (redirects=0)"

@@ -14,7 +14,7 @@ from tests.load.hostile import Hostile, beside, peak_bytes
 from tests.load.hostile_http import PEERS
 from tests.load.processes import a_worker
 
-TIMEOUT_S = 1.0
+TIMEOUT_S = 1.5
 OVERTIME_S = 5.0
 MAX_GROWTH_BYTES = 200 * 1024 * 1024
 CLIENTS = ["lean", "httpx"]
