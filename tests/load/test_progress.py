@@ -139,11 +139,3 @@ def test_a_body_that_stalls_has_points_up_to_its_last_byte(tmp_path: Path) -> No
     last = result.progress.iloc[-1]
     assert last["bytes"] == SIZE // 4
     assert last["at_ns"] < row["done_ns"] - 200_000_000
-
-
-@pytest.mark.slow
-def test_without_points_nothing_is_recorded(tmp_path: Path) -> None:
-    result = loaded(in_pieces(0.0), work(0), tmp_path / "raw")
-    assert len(result.progress) == 0
-    assert "progress" not in streamed_tables(result)
-    assert not (tmp_path / "raw" / "0" / "progress.rows").exists()
