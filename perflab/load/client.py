@@ -279,10 +279,7 @@ def make_client(
     ``connections`` is the most that it may open; see :class:`LeanClient` for the rest.
     """
     if workload.client != "lean":
-        # Most loads are sent without this library, which takes long to import.
-        from perflab.load.httpx_client import HttpxClient
-
-        return HttpxClient(workload, connections, prepared)
+        return _library_client(workload, prepared, connections)
     lean = LeanClient(
         asyncio.get_running_loop(),
         workload.connections.model_copy(update={"most": connections}),
@@ -294,3 +291,14 @@ def make_client(
     )
     lean.resolve(prepared.origin)
     return lean
+
+
+def _library_client(workload: Workload, prepared: Prepared, connections: int) -> Client:
+    # Most loads are sent without these libraries, which take long to import.
+    if workload.client == "aiohttp":
+        from perflab.load.aiohttp_client import AiohttpClient
+
+        return AiohttpClient(workload, connections, prepared)
+    from perflab.load.httpx_client import HttpxClient
+
+    return HttpxClient(workload, connections, prepared)

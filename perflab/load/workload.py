@@ -22,7 +22,7 @@ from perflab.load.objectives import Objective
 from perflab.load.request import Connections, Request, Reuse
 from perflab.load.windows import Windows
 
-ClientName = Literal["lean", "httpx", "http2"]
+ClientName = Literal["lean", "aiohttp", "httpx", "http2"]
 # A description is one thing to whoever makes it, whatever module its parts are in.
 __all__ = [
     "Arrivals", "Burst", "ClientName", "ClosedLoop", "Connections", "Objective", "OpenLoop",

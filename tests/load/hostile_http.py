@@ -24,13 +24,16 @@ def whole(status: int, *headers: bytes, body: bytes = b"ok") -> bytes:
     return b"\r\n".join([*lines, b"", body])
 
 
-# httpx tells an early end from a late one less finely, and reads on in some cases.
-READ_OTHERWISE: Mapping[str, str] = {
-    "garbage for ever": "head_too_large",
-    "100 for ever": "timeout",
-    "length and chunks": "",
-    "a body too long": "",
-    "a chunk of 2**70": "truncated",
+# Libraries tell an early end from a late one less finely, and read on in some cases.
+READ_OTHERWISE: Mapping[str, Mapping[str, str]] = {
+    "garbage for ever": {"httpx": "head_too_large"},
+    "101 unasked": {"aiohttp": "status"},
+    "100 for ever": {"aiohttp": "timeout", "httpx": "timeout"},
+    "length and chunks": {"httpx": ""},
+    "a reset in the body": {"aiohttp": "truncated"},
+    "a body too long": {"httpx": ""},
+    "a chunk of 2**70": {"httpx": "truncated"},
+    "gzip, chunked": {"aiohttp": ""},
 }
 
 
@@ -44,7 +47,7 @@ class Peer:
 
     def outcome_for(self, client: str) -> str:
         """Return the error class that a client must give a request to it; '' for none."""
-        return READ_OTHERWISE.get(self.name, self.outcome) if client == "httpx" else self.outcome
+        return READ_OTHERWISE.get(self.name, {}).get(client, self.outcome)
 
 
 def sends(name: str, outcome: str, *parts: bytes | Part, end: End = "close") -> Peer:

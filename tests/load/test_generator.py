@@ -144,13 +144,14 @@ def test_an_open_load_ends_with_its_schedule_though_the_server_is_far_behind(
     assert f"{unsent} planned" in reason
 
 
-def test_httpx_gives_up_what_waits_when_an_open_load_ends(
-    serve: Serve, generator: Generator
+@pytest.mark.parametrize("client", ["aiohttp", "httpx"])
+def test_library_clients_give_up_what_waits_when_an_open_load_ends(
+    serve: Serve, generator: Generator, client: str
 ) -> None:
     url, _ = serve(0.5, "good")
     arrivals = OpenLoop(stages=(Stage(rate=100, duration_s=0.5),))
     work = Workload.model_validate(
-        {"request": Request(), "arrivals": arrivals, "connections": 5, "client": "httpx"}
+        {"request": Request(), "arrivals": arrivals, "connections": 5, "client": client}
     )
     result = generator.run(work, url)
     assert len(result.requests) == 50

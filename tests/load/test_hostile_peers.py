@@ -17,7 +17,7 @@ from tests.load.processes import a_worker
 TIMEOUT_S = 1.5
 OVERTIME_S = 5.0
 MAX_GROWTH_BYTES = 200 * 1024 * 1024
-CLIENTS = ["lean", "httpx"]
+CLIENTS = ["lean", "aiohttp", "httpx"]
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from tests.load.meter import Meter, drive, on_loop
 CLOSED = ClosedLoop(users=1, requests=1)
 
 
-@pytest.mark.parametrize("client", ["lean", "httpx"])
+@pytest.mark.parametrize("client", ["lean", "aiohttp", "httpx"])
 @pytest.mark.parametrize(("reuse", "expected"), [("keep_alive", [5]), ("per_request", [1] * 5)])
 def test_a_connection_has_all_requests_or_one(client: str, reuse: str, expected: list[int]) -> None:
     words = {"request": {}, "arrivals": CLOSED, "client": client, "connections": reuse}

@@ -14,7 +14,7 @@ from perflab.load.options import LoadOptions
 from perflab.load.workload import Workload
 from tests.load.meter import Meter, crc32_of, drive, on_loop
 
-CLIENTS = ("lean", "httpx")
+CLIENTS = ("lean", "aiohttp", "httpx")
 
 
 def work(client: str, **request: Any) -> Workload:
