@@ -178,8 +178,7 @@ class Conductor:
     ) -> Bench:
         plan = self._order.plan
         name = writer.record.run_id.rpartition("-")[2] + f"-{os.getpid()}"
-        reapers = Reapers(name, self.note)
-        ending.callback(reapers.dismiss)
+        ending.callback(Reapers(name, self.note).dismiss)
         stacks = {treatment.name: treatment.stack for treatment in plan.treatments}
         residents = Residents(backend, stacks, places, name, "run", self.note, self.interrupted)
         residents.prepare()
@@ -193,7 +192,6 @@ class Conductor:
             self._generator(ending, places, name),
             places,
             self.interrupted,
-            reapers.renew,
             labels=Labels(name, "profiler", "run").as_environment(),
         )
 
