@@ -119,11 +119,6 @@ def test_another_setting_of_a_treatment_is_refused_by_its_name(before: RunRecord
     assert "synchronous_commit=off" not in str(told.value)
 
 
-def test_other_levels_are_refused(before: RunRecord) -> None:
-    with pytest.raises(ResumeRefused, match=r"levels\.synchronous_commit \(on -> local\)"):
-        check_same(before, changed(before, "stack", STACK, {"synchronous_commit": "local"}))
-
-
 def test_what_a_service_is_made_of_is_held_against_the_record(before: RunRecord) -> None:
     with pytest.raises(ResumeRefused, match=r"inference\.fastapi \(0\.115\.0 -> 0\.116\.0\)"):
         check_services(before, IMAGES, {"inference": {"fastapi": "0.116.0"}})

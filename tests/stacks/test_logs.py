@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from perflab.stacks.stack_folders import KEPT_BYTES, LONGEST_LOG_BYTES, shorten, tail
+from perflab.stacks.stack_folders import KEPT_BYTES, LONGEST_LOG_BYTES, shorten
 
 
 def test_a_long_log_keeps_both_ends_and_says_what_is_left_out(tmp_path: Path) -> None:
@@ -19,13 +19,3 @@ def test_a_long_log_keeps_both_ends_and_says_what_is_left_out(tmp_path: Path) ->
     left_out = LONGEST_LOG_BYTES + 8 - 2 * KEPT_BYTES
     assert b"\n[perflab: %d bytes left out here]\n" % left_out in kept
     assert len(kept) < 2 * KEPT_BYTES + 100
-
-
-def test_a_log_of_the_allowed_length_is_left_alone_and_none_is_no_fault(tmp_path: Path) -> None:
-    log = tmp_path / "service.log"
-    log.write_bytes(b"x\n" * (LONGEST_LOG_BYTES // 2))
-    shorten(log)
-    assert log.stat().st_size == LONGEST_LOG_BYTES
-    assert tail(log, 2) == "x\nx"
-    shorten(tmp_path / "none.log")
-    assert tail(tmp_path / "none.log", 2) == ""
