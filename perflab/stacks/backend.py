@@ -109,9 +109,6 @@ class Instance(Protocol):
     def log(self, lines: int = 30) -> str:
         """Return its last log lines."""
 
-    def shorten_log(self) -> None:
-        """Cut a log that has grown too long, where nobody else does."""
-
     def run(
         self, command: Sequence[str], timeout_s: float = 30.0, interrupted: Interrupted = never
     ) -> str:

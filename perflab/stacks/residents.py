@@ -211,8 +211,6 @@ class Residents:
     def activate(self, treatment: str) -> None:
         """Resume what the treatment uses, pause the rest, apply and check its settings.
 
-        Logs are cut as well, so that services that write a lot fill no disk.
-
         Raises
         ------
         SettingRefused
@@ -220,8 +218,6 @@ class Residents:
         ServiceFailed
             A service has died, or one of its processes has.
         """
-        for instance in self._instances.values():
-            instance.shorten_log()
         for name, instance in self.idle(treatment).items():
             if name not in self._paused:
                 instance.pause()
