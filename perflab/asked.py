@@ -98,15 +98,16 @@ def _as_recorded(chosen: Experiment, found: Run) -> RunParameters:
 def _refuse_contradictions(
     chosen: Experiment, found: Run, given: Mapping[str, Any], reference: str
 ) -> None:
-    own = _own(chosen, found)
+    own, recorded = _own(chosen, found), _as_recorded(chosen, found)
     asked = {
         name: value
         for name, value in given.items()
-        if name not in OF_THE_CALL and not (name in OPEN and value == OPEN[name])
+        if name not in OF_THE_CALL
+        and not (name in OPEN and value == OPEN[name])
+        and not (hasattr(recorded, name) and value == getattr(recorded, name))
     }
     if not asked:
         return
-    recorded = _as_recorded(chosen, found)
     # Spelled otherwise is not different: "0,5" is [0.0, 5.0].
     both = check(chosen.parameters, {**own, **asked}, f"experiment '{chosen.name}'")
     problems = [
