@@ -21,8 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perflab.errors import BackendUnavailable, ServiceFailed, StackError
-from perflab.stacks.identity import content_hash
-from perflab.stacks.made_once import drop_unused, made
+from perflab.stacks.made_once import content_hash, drop_unused, made
 from perflab.stacks.patience import Interrupted, run_command
 from perflab.stacks.spec import Compile, ServiceSpec
 

@@ -39,7 +39,7 @@ from perflab.stacks.residents import Residents
 from perflab.stacks.spec import load_service
 from perflab.trials import choosing
 from perflab.trials.designs import Design
-from perflab.trials.events import Event, Failed, Finished, Note, RunBegun
+from perflab.trials.events import Event, Failed, Note, RunBegun
 from perflab.trials.plan import Order, RunPlan
 from perflab.trials.recorded import treatment_records
 from perflab.trials.session import Remaining, Session, state_of
@@ -306,7 +306,6 @@ def main() -> None:
     except PerflabError as error:
         conductor.emit(Failed(kind=type(error).__name__, text=str(error)))
         sys.exit(1)
-    conductor.emit(Finished())
 
 
 if __name__ == "__main__":

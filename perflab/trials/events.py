@@ -86,13 +86,7 @@ class Failed(_Event):
     text: str
 
 
-class Finished(_Event):
-    """Everything was measured."""
-
-    event: Literal["finished"] = "finished"
-
-
-Event = RunBegun | Note | TrialBegun | LoadProgress | TrialDone | Failed | Finished
+Event = RunBegun | Note | TrialBegun | LoadProgress | TrialDone | Failed
 _EVENT: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="event")])
 
 
