@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -104,41 +104,58 @@ def _cells(read: SweepFile, problems: list[str]) -> Iterator[Cell]:
     if count > MOST_CELLS:
         problems.append(f"{count:,} cells are asked for; {MOST_CELLS:,} are the most")
         return
-    known: set[str] = set()
+    chosen = [_experiment(number, group, problems) for number, group in enumerate(read.cells)]
+    _note_unused(read, chosen, problems)
     seen: set[str] = set()
-    for number, group in enumerate(read.cells):
-        try:
-            chosen = systems.experiment(group.notebook)
-        except PerflabError as error:
-            problems.append(f"cells.{number}: {error}")
-            known |= set(read.parameters)
+    for number, experiment in enumerate(chosen):
+        if experiment is None:
             continue
-        known |= _fields(chosen)
         for combination in product(*axes[number]):
             varied = {name: value for part in combination for name, value in part.items()}
-            try:
-                cell = _cell(read, group, chosen, varied)
-            except PerflabError as error:
-                texts = error.problems if isinstance(error, ParameterError) else [str(error)]
-                problems += [f"cells.{number}: {chosen.name}: {text}" for text in texts]
+            cell = _cell(read, number, experiment, varied, problems)
+            if cell is None:
                 continue
             if cell.id in seen:
                 told = "is asked for already; more blocks measure more of one thing"
                 problems.append(f"cells.{number}: '{cell.label}' {told}")
             seen.add(cell.id)
             yield cell
-    for name in read.parameters:
+
+
+def _experiment(number: int, group: Group, problems: list[str]) -> Experiment | None:
+    try:
+        return systems.experiment(group.notebook)
+    except PerflabError as error:
+        problems.append(f"cells.{number}: {error}")
+        return None
+
+
+def _note_unused(read: SweepFile, chosen: Sequence[Experiment | None], problems: list[str]) -> None:
+    """Note parameters of all that no notebook has, where every notebook is known."""
+    known = {name for each in chosen if each for name in _fields(each)}
+    for name in read.parameters if all(chosen) else ():
         if name not in known:
             hint = did_you_mean(name, known)
             problems.append(f"parameters: no notebook of the sweep has '{name}'{hint}")
 
 
-def _cell(read: SweepFile, group: Group, chosen: Experiment, varied: Mapping[str, Any]) -> Cell:
+def _cell(
+    read: SweepFile,
+    number: int,
+    chosen: Experiment,
+    varied: Mapping[str, Any],
+    problems: list[str],
+) -> Cell | None:
     """Return a cell with what the file gives to all, to its group, and to it alone."""
     shared = {name: value for name, value in read.parameters.items() if name in _fields(chosen)}
-    given = {**shared, **group.parameters, **varied}
-    checked = chosen.check(given)
-    trials = checked.planned_blocks * len(chosen.treatments(checked))
+    given = {**shared, **read.cells[number].parameters, **varied}
+    try:
+        checked = chosen.check(given)
+        trials = checked.planned_blocks * len(chosen.treatments(checked))
+    except PerflabError as error:
+        texts = error.problems if isinstance(error, ParameterError) else [str(error)]
+        problems += [f"cells.{number}: {chosen.name}: {text}" for text in texts]
+        return None
     asked = checked.model_dump(mode="json", exclude=set(OF_THE_CALL))
     words = {name: asked[name] for name in given}
     return Cell(identity(chosen.name, words), chosen.name, words, tuple(varied), trials)

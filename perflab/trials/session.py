@@ -57,7 +57,7 @@ class Session:
         self._bench = bench
         self._emit = emit
         self._restarts = 0
-        self._began = time.monotonic()
+        self._began, self._measured_trials = time.monotonic(), 0
         self._failed = 0
 
     def run(self, remaining: Remaining) -> None:
@@ -80,7 +80,7 @@ class Session:
         ]
         if self._is_decided(todo):
             todo = []
-        self._began = time.monotonic()
+        self._began, self._measured_trials = time.monotonic(), 0
         done = 0
         for step in self._steps(todo):
             block, position, _ = step[0]
@@ -90,13 +90,14 @@ class Session:
             attempt = remaining.attempt if block == remaining.blocks[0] else 0
             self._announce(done, todo, step)
             measured = self._measured(step, attempt)
+            self._measured_trials += len(step)
             for (_, _, name), tables in zip(step, measured, strict=True):
                 self._confirm(tables, name)
                 self._commit(tables)
                 if len(step) > 1:
                     self._announce(done, todo, todo[done : done + 1])
                 done += 1
-                self._tell(tables.row, self._left_s(done, len(todo)))
+                self._tell(tables.row, self._left_s(len(todo) - done))
             spoilt = [tables for tables in measured if not tables.services_whole]
             if spoilt:
                 self._mend(spoilt[0], last=done == len(todo))
@@ -205,14 +206,16 @@ class Session:
                 blocks=self._plan.blocks,
                 treatment=name,
                 label=" | ".join(labels) + together,
-                left_s=self._left_s(number, len(todo)),
+                left_s=self._left_s(len(todo) - number),
                 at_most=self._plan.until_decided is not None,
             )
         )
 
-    def _left_s(self, done: int, of: int) -> float | None:
-        """Return how long the trials ahead will take, as those did that are done, on average."""
-        return (time.monotonic() - self._began) / done * (of - done) if done else None
+    def _left_s(self, ahead: int) -> float | None:
+        """Return how long so many trials will take, as those did that were measured, on average."""
+        if not self._measured_trials:
+            return None
+        return (time.monotonic() - self._began) / self._measured_trials * ahead
 
     def _commit(self, tables: TrialTables) -> None:
         self._writer.commit_trial(tables.row, tables.requests, tables.samples, **tables.others)
