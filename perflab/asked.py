@@ -98,46 +98,26 @@ def _as_recorded(chosen: Experiment, found: Run) -> RunParameters:
 def _refuse_contradictions(
     chosen: Experiment, found: Run, given: Mapping[str, Any], reference: str
 ) -> None:
-    own = _own(chosen, found)
-    different = _different(own, given)
-    if not different:
-        return
-    try:
-        both = check(chosen.parameters, {**own, **different}, f"experiment '{chosen.name}'")
-    except ParameterError:
-        # What is wrong in itself, or only together with the run's own, differs from those.
-        if set(different) - set(chosen.parameters.model_fields):
-            raise
-    else:
-        # Spelled otherwise is not different: "0,5" is [0.0, 5.0].
-        recorded = _as_recorded(chosen, found)
-        different = {
-            name: value
-            for name, value in different.items()
-            if getattr(both, name) != getattr(recorded, name)
-        }
-    if different:
-        problems = [
-            f"{name} = {value!r} is given, the run has {own.get(name, 'none recorded')!r}"
-            for name, value in different.items()
-        ]
-        way_out = f"leave out what differs, or measure anew without {reference}"
-        raise ParameterError(f"{reference} = {found.run_id}", [*problems, way_out])
-
-
-def _different(own: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    return {
+    own, recorded = _own(chosen, found), _as_recorded(chosen, found)
+    asked = {
         name: value
         for name, value in given.items()
         if name not in OF_THE_CALL
         and not (name in OPEN and value == OPEN[name])
-        and _as_list(value) != own.get(name)
+        and not (hasattr(recorded, name) and value == getattr(recorded, name))
     }
-
-
-def _as_list(value: Any) -> Any:
-    """Return lists as a record holds them."""
-    return list(value) if isinstance(value, tuple) else value
+    if not asked:
+        return
+    # Spelled otherwise is not different: "0,5" is [0.0, 5.0].
+    both = check(chosen.parameters, {**own, **asked}, f"experiment '{chosen.name}'")
+    problems = [
+        f"{name} = {value!r} is given, the run has {own.get(name, 'none recorded')!r}"
+        for name, value in asked.items()
+        if getattr(both, name) != getattr(recorded, name)
+    ]
+    if problems:
+        way_out = f"leave out what differs, or measure anew without {reference}"
+        raise ParameterError(f"{reference} = {found.run_id}", [*problems, way_out])
 
 
 def order_of(chosen: Experiment, checked: RunParameters) -> Order:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import shutil
 import time
 from collections.abc import Mapping, Sequence
@@ -29,13 +28,8 @@ SWITCHES = (
      f"echo 1 > {CPU}/intel_pstate/no_turbo"),
     ("turbo", f"{CPU}/cpufreq/boost", ("1",), "the clock rate depends on heat",
      f"echo 0 > {CPU}/cpufreq/boost"),
-    ("clock source", "/sys/devices/system/clocksource/clocksource0/current_clocksource",
-     ("hpet", "acpi_pm", "jiffies"), "slow to read", "boot with clocksource=tsc"),
-    ("tcp_tw_reuse", "/proc/sys/net/ipv4/tcp_tw_reuse", ("0",),
-     "a closed connection keeps its port for a minute", "sysctl -w net.ipv4.tcp_tw_reuse=2"),
 )  # fmt: skip
 LITTLE_GB, TOO_LITTLE_GB = 5.0, 0.5
-FEW_FILES, MANY_FILES = 1024, 16_384
 BUSY_SHARE, STOLEN_SHARE = 0.10, 0.01
 LOOK_S = 1.0
 
@@ -66,7 +60,6 @@ def examine() -> list[Finding]:
         room("room for services", state, _free_gb(state)),
         database_disk(Path("/proc/mounts").read_text(), state),
         cores(sorted(os.sched_getaffinity(0))),
-        open_files(resource.getrlimit(resource.RLIMIT_NOFILE)[1]),
         *(switch(*each[:1], _first_line(each[1]), *each[2:]) for each in SWITCHES),
         *leftover(),
     ]
@@ -149,15 +142,6 @@ def cores(available: Sequence[int]) -> Finding:
     if len(available) < 2:
         return Finding("cores", "wrong", found, "give the lab two cores at least (cpuset)")
     return Finding("cores", "beware", found, "8 cores keep all of them apart")
-
-
-def open_files(most: int) -> Finding:
-    """Judge the hard limit of open files, to which the lab raises its own."""
-    if most == resource.RLIM_INFINITY or most >= MANY_FILES:
-        return Finding("open files", "ok", "enough per process")
-    state: State = "wrong" if most < FEW_FILES else "beware"
-    found = f"{most:,} per process: each connection takes one"
-    return Finding("open files", state, found, "raise 'nofile' in /etc/security/limits.d")
 
 
 def switch(what: str, value: str, bad: Sequence[str], effect: str, todo: str) -> Finding:

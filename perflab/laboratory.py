@@ -30,9 +30,8 @@ from perflab.reports.shown import (
     shown_summary,
     shown_table,
 )
-from perflab.starting import left_unfinished, shown_newest, shown_questions
+from perflab.starting import shown_newest, shown_questions
 from perflab.trials.client import conduct
-from perflab.trials.events import Note
 
 if TYPE_CHECKING:
     from perflab.figures import LabFigure
@@ -69,10 +68,7 @@ def run(experiment: str, parameters: Mapping[str, Any] | RunParameters | None = 
     if checked.from_run:
         return existing(checked.from_run, experiment, "from_run")
     order = order_of(chosen, checked)
-    before = "" if checked.resume else left_unfinished(experiment, checked)
     with showing() as show:
-        if before:
-            show(Note(text=before))
         return Run(conduct(order, show))
 
 

@@ -139,8 +139,6 @@ class Narrator:
         parts = [f"{load.finished}{of} at {self.rate:.0f}/s"]
         parts += ["warming up"] if load.warming_up else []
         parts += [f"{load.failed} failed"] if load.failed else []
-        parts += [f"{name} {ms:.3g} ms" for name, ms in load.percentiles_ms.items()]
-        parts += [f"{name} {used:.1f} cores" for name, used in load.cores.items()]
         return ", ".join(parts)
 
     def _done(self, event: TrialDone) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import pandas as pd
@@ -10,8 +11,6 @@ import pandas as pd
 from perflab import systems
 from perflab.display import Shown
 from perflab.errors import ExperimentError, RecordingError
-from perflab.experiments import RunParameters
-from perflab.experiments.experiment import OF_THE_CALL
 from perflab.host.lock import holder
 from perflab.paths import notebooks_dir, runs_dir
 from perflab.recordings import Run, complete_blocks
@@ -41,22 +40,17 @@ def _notebook_of(name: str) -> str:
     return file if (notebooks_dir() / file).exists() else ""
 
 
-def newest(most: int, experiment: str = "") -> list[Run]:
+def newest(most: int) -> list[Run]:
     """Return the newest readable runs, newest first, and read no others.
 
     Names of runs begin with the time at which they began.
     """
     found: list[Run] = []
-    pattern = f"[!.]*-{experiment}-*/run.json" if experiment else "[!.]*/run.json"
-    for path in sorted(runs_dir().glob(pattern), reverse=True):
+    for path in sorted(runs_dir().glob("[!.]*/run.json"), reverse=True):
         if len(found) >= most:
             break
-        try:
-            run = Run(path.parent)
-        except RecordingError:
-            continue
-        if experiment in ("", run.record.experiment):
-            found.append(run)
+        with suppress(RecordingError):
+            found.append(Run(path.parent))
     return found
 
 
@@ -91,28 +85,3 @@ def state_of(run: Run) -> str:
     if run.record.state == "running" and holder() is None:
         return "killed"
     return run.record.state
-
-
-def left_unfinished(experiment: str, checked: RunParameters) -> str:
-    """Return what to say before a run is made, if the last one like it was not finished.
-
-    Running all cells once more makes a new run. What the one before measured is kept, and going on
-    with it may be what was meant.
-    """
-    for run in newest(1, experiment):
-        state = state_of(run)
-        if state in GO_ON and _same_asked(run, checked):
-            return (
-                f"the last run with these parameters was {state} after {len(run.trials())} trials, "
-                f"and is kept; parameter resume='{run.run_id}' goes on with it instead"
-            )
-    return ""
-
-
-def _same_asked(run: Run, checked: RunParameters) -> bool:
-    # What was left open is decided anew by each run.
-    decided = ("backend",) if checked.backend == "auto" else ()
-    drawn = ("seed",) if checked.seed is None else ()
-    asked = checked.model_dump(mode="json", exclude={*OF_THE_CALL, *decided, *drawn})
-    own = {**run.record.parameters, "backend": run.record.backend}
-    return all(own.get(name) == value for name, value in asked.items() if name in own)

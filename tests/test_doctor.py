@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import resource
 from pathlib import Path
 
 import pytest
@@ -41,22 +40,12 @@ def test_cores_that_cannot_be_kept_apart_are_told(count: int, state: str) -> Non
         ("governor", "performance", "ok", ""),
         ("turbo (Intel)", "0", "beware", "echo 1 >"),
         ("turbo", "1", "beware", "echo 0 >"),
-        ("clock source", "hpet", "beware", "slow"),
-        ("tcp_tw_reuse", "0", "beware", "tcp_tw_reuse=2"),
         ("governor", "", "ok", "does not tell"),
     ],
 )
 def test_what_the_kernel_tells_is_judged(what: str, value: str, state: str, word: str) -> None:
     (known,) = [each for each in doctor.SWITCHES if each[0] == what]
     said(doctor.switch(what, value, *known[2:]), state, word)
-
-
-@pytest.mark.parametrize(
-    ("most", "state"),
-    [(256, "wrong"), (1024, "beware"), (16_384, "ok"), (resource.RLIM_INFINITY, "ok")],
-)
-def test_a_low_limit_of_files_is_told(most: int, state: str) -> None:
-    said(doctor.open_files(most), state)
 
 
 @pytest.mark.parametrize(("free_gb", "state"), [(0.1, "wrong"), (2, "beware"), (50, "ok")])
@@ -125,5 +114,5 @@ def test_the_command_shows_all_and_fails_only_for_what_is_wrong(
 def test_this_machine_is_examined_whole() -> None:
     found = doctor.examine()
     names = [each.what for each in found]
-    assert len(names) == len(set(names)) > 15
+    assert len(names) == len(set(names)) > 12
     assert all(each.found and bool(each.todo) == (each.state != "ok") for each in found)

@@ -18,7 +18,7 @@ STYLES = {"ok": "green", "beware": "yellow", "wrong": "bold red"}
 def command(
     as_json: Annotated[bool, typer.Option("--json", help="print a JSON list")] = False,
 ) -> None:
-    """Look at engine, disk, cores, limits, neighbours and leftovers; change nothing.
+    """Look at engine, disk, cores, neighbours and leftovers; change nothing.
 
     Exit status 1 when something is wrong: nothing could be measured, or nothing to be trusted.
 

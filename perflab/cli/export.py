@@ -12,7 +12,6 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from perflab.cli.show import hint_at_newer
 from perflab.cli.terminal import print_table
 from perflab.errors import ParameterError
 
@@ -118,10 +117,7 @@ def _opened(references: list[str]) -> list[Run]:
 
     if not references:
         raise ParameterError("perflab export", ["name a run; 'perflab runs' lists them"])
-    runs = [laboratory.open_run(reference) for reference in references]
-    for reference, run in zip(references, runs, strict=True):
-        hint_at_newer(reference, run)
-    return runs
+    return [laboratory.open_run(reference) for reference in references]
 
 
 def _sections(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -51,7 +50,6 @@ def command(
     from perflab.reports.verdicts import to_terminal, verdict_table
 
     run = laboratory.open_run(reference)
-    hint_at_newer(reference, run)
     _print_record(run)
     print_table(_trials(run))
     console = make_console()
@@ -66,18 +64,6 @@ def command(
     print_table(frame_table(noise_report(run).set_axis(["noise", "value", "flag"], axis=1)))
     console.print()
     print_table(to_terminal(verdict_table([run])))
-
-
-def hint_at_newer(reference: str, run: Run) -> None:
-    """Say that a run newer than the latest that finished did not, on standard error."""
-    from perflab.paths import runs_dir
-    from perflab.recordings import list_runs, newer_unfinished, not_finished
-
-    if not (reference == "latest" or reference.startswith("latest:")):
-        return
-    newer = newer_unfinished(run, list_runs(runs_dir()), of_any=reference == "latest")
-    if newer is not None:
-        print(f"perflab: this is {run.run_id}; the newer {not_finished(newer)}", file=sys.stderr)
 
 
 def _print_record(run: Run) -> None:

@@ -27,12 +27,6 @@ def command(
     resume: Annotated[
         bool, typer.Option("--resume", help="go on with the newest sweep of this file")
     ] = False,
-    only: Annotated[
-        str, typer.Option(metavar="TEXT", help="only cells whose id or label has it: workers=2")
-    ] = "",
-    mixed: Annotated[
-        bool, typer.Option("--mixed", help="go on though code or machine changed")
-    ] = False,
     wait: Annotated[
         float, typer.Option(min=0, help="seconds to wait for another measurement to end")
     ] = 0.0,
@@ -63,7 +57,7 @@ def command(
     """
     from perflab.errors import ParameterError
     from perflab.sweeps.cells import open_sweep
-    from perflab.sweeps.execution import How, carry_out_sweep, chosen_cells
+    from perflab.sweeps.execution import How, carry_out_sweep
 
     if bool(scheduler) != bool(store):
         raise ParameterError(
@@ -75,16 +69,13 @@ def command(
             "perflab sweep", ["--minutes is for one host: --scheduler hands out all cells at once"]
         )
     sweep = open_sweep(file)
-    cells = chosen_cells(sweep, only)
-    if not cells:
-        labels = "; ".join(cell.label for cell in sweep.cells[:5])
-        raise ParameterError("--only", [f"no cell has '{only}'; cells are such as: {labels}"])
+    cells = sweep.cells
     if dry_run:
         _print_plan(cells)
     print(f"{sweep.title}: {len(cells)} cells, {sum(cell.trials for cell in cells)} trials")
     if dry_run:
         return
-    how = How(resume=resume, mixed=mixed, only=only, wait_s=wait, minutes=minutes)
+    how = How(resume=resume, wait_s=wait, minutes=minutes)
     if scheduler:
         from perflab.cluster.execution import carry_out_on
 

@@ -15,7 +15,6 @@ from perflab.cluster.hosts import (
     check_installed,
     host_facts,
     unfit,
-    unlike,
     worker_facts,
 )
 from perflab.cluster.order import ENDED, Order, execute
@@ -234,17 +233,16 @@ def connected(scheduler: str) -> Iterator[Any]:
 
 
 def compared(
-    client: Any, cells: Sequence[Cell], store: str, mixed: bool
-) -> tuple[dict[str, str], list[Any]]:
-    """Return the workers' hosts by their addresses, and the facts of each.
+    client: Any, cells: Sequence[Cell], store: str
+) -> tuple[dict[str, str], dict[str, Any]]:
+    """Return the workers' hosts by their addresses, and the kind of machine that they all are.
 
     Raises
     ------
     ClusterError
         There is no worker that could measure.
     HostsDiffer
-        They differ in what must be equal, cannot use the store, or, without ``mixed``, are unlike
-        machines.
+        They differ in what must be equal, or cannot use the store.
     """
     found = client.run(worker_facts, cells, store)
     if not found:
@@ -252,10 +250,7 @@ def compared(
             "the scheduler has no worker; start one on each host with 'perflab worker ADDRESS'"
         )
     facts = list(found.values())
-    problems = unfit(host_facts(cells), facts)
-    if not mixed:
-        problems += [f"{each} (--mixed measures on unlike machines)" for each in unlike(facts)]
-    if problems:
+    if problems := unfit(host_facts(cells), facts):
         listed = "\n".join(f"  - {each}" for each in problems)
         raise HostsDiffer(f"nothing was started, because of\n{listed}")
-    return {address: each["host"] for address, each in found.items()}, facts
+    return {address: each["host"] for address, each in found.items()}, facts[0]["machine"]

@@ -40,10 +40,8 @@ def carry_out_on(sweep: Sweep, how: How, scheduler: str, store: str) -> Outcome:
     place = Store(store)
     place.check_writable()
     with connected(scheduler) as client:
-        hosts, facts = compared(client, sweep.cells, place.address, how.mixed)
-        kinds = {each["host"]: each["machine"] for each in facts}
-        alike = all(kind == facts[0]["machine"] for kind in kinds.values())
-        with under_way(sweep, how, facts[0]["machine"] if alike else kinds) as begun:
+        hosts, machine = compared(client, sweep.cells, place.address)
+        with under_way(sweep, how, machine) as begun:
             dispatch = Dispatch(client, hosts, f"perflab-{begun.folder.name}")
             begun.show(Note(text=f"{len(hosts)} hosts: {', '.join(sorted(hosts.values()))}"))
             return _Conductor(begun, dispatch, place.address).run()

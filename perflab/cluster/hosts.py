@@ -26,7 +26,7 @@ NAME = "PERFLAB_HOST"
 GIB = 1 << 30
 SHOWN = 6
 # Must be as it is where the sweep was asked for; and the same on all hosts.
-ASKED, ALIKE = ("code", "notebooks", "parameters"), ("python", "packages")
+ASKED, ALIKE = ("code", "notebooks", "parameters"), ("python", "packages", "machine")
 
 
 def check_installed() -> None:
@@ -117,16 +117,6 @@ def unfit(here: Mapping[str, Any], found: Sequence[Mapping[str, Any]]) -> list[s
     """
     faults = [f"{each['host']}: {each['store']}" for each in found if each["store"]]
     return [*_started_wrongly(found), *_same_twice(found), *_differing(here, found), *faults]
-
-
-def unlike(found: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return in sentences which hosts are another kind of machine than the first one."""
-    first = found[0]
-    return [
-        f"{each['host']}: {difference}, against {first['host']}"
-        for each in found[1:]
-        for difference in differences(first["machine"], each["machine"])
-    ]
 
 
 def _started_wrongly(found: Iterable[Mapping[str, Any]]) -> Iterator[str]:

@@ -30,6 +30,7 @@ from perflab.trials.plan_obstacles import obstacles, too_few_blocks
 
 BY_REQUESTS = Steady()
 UNTIL_DECIDED = "until_decided"
+Preset = Literal["quick", "published"]
 CLAIMS = (Contrast.__name__, ContrastPair.__name__)
 
 
@@ -174,6 +175,27 @@ class DesignParameters(RunParameters):
     def block_design(self) -> Design:
         """How the trials of a block share its time."""
         return Design(kind=self.design, slice_ms=self.slice_ms)
+
+
+class PresetParameters(RunParameters):
+    """Parameters with a preset: the study's values for whatever is not given."""
+
+    preset: Preset = Field(
+        default="quick",
+        description="published: take the published study's load for whatever is not given",
+    )
+
+    @classmethod
+    def published_values(cls) -> dict[str, Any]:
+        """Return what the preset sets."""
+        raise NotImplementedError
+
+    @model_validator(mode="before")
+    @classmethod
+    def _take_preset(cls, values: Any) -> Any:
+        if isinstance(values, dict) and values.get("preset") == "published":
+            return {**cls.published_values(), **values}
+        return values
 
 
 # Not what was measured but how it is asked for: no run has them.

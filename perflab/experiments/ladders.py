@@ -8,8 +8,7 @@ from typing import Generic, Protocol, TypeVar
 
 from pydantic import Field, model_validator
 
-from perflab.experiments.experiment import RunParameters
-from perflab.experiments.preset import PresetParameters
+from perflab.experiments.experiment import PresetParameters, RunParameters
 from perflab.instruments import Instrument
 from perflab.load.workload import Workload
 from perflab.parameters import did_you_mean

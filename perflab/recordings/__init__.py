@@ -1,7 +1,7 @@
 """Recordings: the schema, the store and the readers of runs."""
 
 from perflab.recordings.contrasts import Bound, Contrast, ContrastPair, Scale
-from perflab.recordings.listing import list_runs, newer_unfinished, not_finished, open_run
+from perflab.recordings.listing import list_runs, open_run
 from perflab.recordings.published_results import (
     claims,
     published,
@@ -59,8 +59,6 @@ __all__ = [
     "list_runs",
     "named",
     "new_run_id",
-    "newer_unfinished",
-    "not_finished",
     "open_run",
     "published",
     "published_value",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
 from pathlib import Path
 
 from perflab.errors import RecordingError, RunNotFound
@@ -68,34 +67,14 @@ def _latest(root: Path, experiment: str) -> Run:
         return finished[-1]
     if chosen:
         whose = f"of '{experiment}' " if experiment else ""
-        raise RunNotFound(f"no run {whose}in {root} has finished; {not_finished(chosen[-1])}")
+        raise RunNotFound(f"no run {whose}in {root} has finished; {_not_finished(chosen[-1])}")
     if not runs:
         raise RunNotFound(f"there is no run in {root}; 'perflab run' makes one")
     measured = sorted({run.record.experiment for run in runs})
     raise RunNotFound(f"no run of '{experiment}' in {root}; there are runs of {_listed(measured)}")
 
 
-def newer_unfinished(run: Run, runs: Sequence[Run], of_any: bool = False) -> Run | None:
-    """Return the newest run that began after ``run`` and did not finish, if there is one.
-
-    Parameters
-    ----------
-    runs : sequence of Run
-        Oldest first, as :func:`list_runs` gives them.
-    of_any : bool
-        Of any experiment, not only of that of ``run``.
-    """
-    later = [
-        other
-        for other in runs
-        if _age(other) > _age(run)
-        and other.record.state != "finished"
-        and (of_any or other.record.experiment == run.record.experiment)
-    ]
-    return later[-1] if later else None
-
-
-def not_finished(run: Run) -> str:
+def _not_finished(run: Run) -> str:
     """Say what became of a run that did not finish, and how to see it."""
     state = {"running": "is not finished", "interrupted": "was interrupted", "failed": "failed"}
     return f"run {run.run_id} {state[run.record.state]}; name it to see it"

@@ -16,7 +16,7 @@ from perflab.parameters import did_you_mean
 from perflab.recordings.columns import ALWAYS, STREAMED, schemas
 from perflab.recordings.imported import is_imported
 from perflab.recordings.opening import check_folder
-from perflab.recordings.record import read_record
+from perflab.recordings.schema import read_record
 from perflab.recordings.steadiness import judged
 from perflab.recordings.tables import KINDS_OF_REMARK, NOT_JUDGED, TRIAL, remarks
 from perflab.recordings.trial_tables import has_rows, read_row, read_table

@@ -32,7 +32,6 @@ def check_same(before: RunRecord, now: RunRecord) -> None:
         before,
         [
             *_code(before, now),
-            *_environment(before, now),
             *_set_up(before, now),
             *_treatments(before, now),
         ],
@@ -94,46 +93,38 @@ def _code(before: RunRecord, now: RunRecord) -> Iterator[str]:
     )
 
 
-def _environment(before: RunRecord, now: RunRecord) -> Iterator[str]:
-    old, new = before.environment, now.environment
-    for each in differences(old.get("machine", {}), new.get("machine", {})):
-        yield f"the machine's {each}: go on where the run began"
-    for each in differences(old.get("python"), new.get("python"), "python"):
-        yield f"{each}: make the environment again with that version"
-    for each in differences(old.get("packages", {}), new.get("packages", {}), "package"):
-        yield f"{each}: install what the run had ('make setup' at its commit)"
-
-
 def _set_up(before: RunRecord, now: RunRecord) -> Iterator[str]:
-    for name, way_out in (
-        ("backend", "choose it with --backend"),
-        ("network_path", "choose the backend that has it"),
-        ("placement", "give the lab the cores that it had"),
-        ("order", "give the run its own parameters and seed"),
+    # Where everything was decided there are fewer blocks than there might have been.
+    ended = before.until_decided is not None and before.until_decided.ended
+    order = now.order[: before.blocks] if ended else now.order
+    old, new = before.environment, now.environment
+    for name, first, second, way_out in (
+        ("machine", old.get("machine", {}), new.get("machine", {}), "go on where the run began"),
+        ("python", old.get("python"), new.get("python"), "make the environment again with it"),
+        ("package", old.get("packages"), new.get("packages"), "'make setup' at the run's commit"),
+        ("backend", before.backend, now.backend, "choose it with --backend"),
+        ("network_path", before.network_path, now.network_path, "choose the backend that has it"),
+        ("placement", before.placement, now.placement, "give the lab the cores that it had"),
+        ("order", before.order, order, "give the run its own parameters and seed"),
     ):
-        old, new = getattr(before, name), getattr(now, name)
-        if name == "order" and before.until_decided and before.until_decided.ended:
-            # Everything was decided: there are fewer blocks than there might have been.
-            new = new[: before.blocks]
-        for each in differences(old, new, name):
-            yield f"the {each}: {way_out}"
+        for each in differences(first, second, name):
+            yield f"{each}: {way_out}"
 
 
 def _treatments(before: RunRecord, now: RunRecord) -> Iterator[str]:
-    names = [item.name for item in before.treatments]
-    others = [item.name for item in now.treatments]
-    if sorted(names) != sorted(others):
-        yield f"the treatments ({', '.join(names)} -> {', '.join(others)}): ask for the same ones"
+    old, new = _words(before), _words(now)
+    if sorted(old) != sorted(new):
+        yield f"the treatments ({', '.join(old)} -> {', '.join(new)}): ask for the same ones"
         return
-    for item in before.treatments:
-        old, new = _words(before, item.name), _words(now, item.name)
-        for each in differences(old, new, f"treatment '{item.name}'"):
+    for name in old:
+        for each in differences(old[name], new[name], f"treatment '{name}'"):
             yield f"{each}: undo what changed it"
 
 
-def _words(record: RunRecord, name: str) -> dict[str, Any]:
-    (found,) = (item for item in record.treatments if item.name == name)
-    return {"levels": found.levels, **record.whole(name)}
+def _words(record: RunRecord) -> dict[str, dict[str, Any]]:
+    return {
+        each.name: {"levels": each.levels, **record.whole(each.name)} for each in record.treatments
+    }
 
 
 class Difference(NamedTuple):

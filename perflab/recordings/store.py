@@ -27,8 +27,7 @@ from perflab.parameters import did_you_mean
 from perflab.recordings import manifest
 from perflab.recordings.columns import ALWAYS, schemas
 from perflab.recordings.opening import check_folder
-from perflab.recordings.record import read_record
-from perflab.recordings.schema import RunRecord
+from perflab.recordings.schema import RunRecord, read_record
 from perflab.recordings.tables import trial_table, typed_table
 
 Table: TypeAlias = pd.DataFrame | pa.Table

@@ -12,9 +12,6 @@ from perflab.sampling.meters import Meter, ProcessTable, core_times, process_cpu
 from perflab.sampling.repeated import Repeated
 
 INTERVAL_S = 0.05
-LATELY_NS = 1_000_000_000
-# Samples of the machine and of the lab, beside those of services.
-OTHERS = ("core ", "lab")
 
 
 class Sampler:
@@ -60,25 +57,6 @@ class Sampler:
             self._samples.append((now, name, sum(process_cpu_ns(pid) for pid in pids), 0))
         except OSError:
             return
-
-    def cores_in_use(self) -> dict[str, float]:
-        """Return how many cores each service kept busy over the last second, as it is sampled.
-
-        It looks only at the newest samples: it is asked while a load is under way.
-        """
-        newest: dict[str, tuple[int, int]] = {}
-        oldest: dict[str, tuple[int, int]] = {}
-        for t_ns, name, cpu_ns, _ in reversed(self._samples):
-            if newest and t_ns < next(iter(newest.values()))[0] - LATELY_NS:
-                break
-            if not name.startswith(OTHERS):
-                newest.setdefault(name, (t_ns, cpu_ns))
-                oldest[name] = (t_ns, cpu_ns)
-        return {
-            name: max(0, newest[name][1] - cpu_ns) / (newest[name][0] - t_ns)
-            for name, (t_ns, cpu_ns) in reversed(oldest.items())
-            if newest[name][0] > t_ns
-        }
 
     def samples(self) -> pd.DataFrame:
         """Return t_ns, service, cpu_ns (cumulative) and memory_bytes."""

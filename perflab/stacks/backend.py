@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from perflab.errors import StackError
 from perflab.sampling.meters import Meter
 from perflab.stacks.labels import Labels
 from perflab.stacks.patience import Interrupted, never
@@ -66,22 +65,9 @@ class Launch:
         return files
 
     def max_files(self) -> int | None:
-        """Return how many descriptors each of its processes may have; None: not limited by us.
-
-        Raises
-        ------
-        StackError
-            The description's limit is no whole number above 0.
-        """
-        if not self.spec.limits.files:
-            return None
+        """Return how many descriptors each of its processes may have; None: not limited by us."""
         text = render(self.spec.limits.files, self.placeholders())
-        if not text.isdecimal() or int(text) == 0:
-            raise StackError(
-                f"service '{self.spec.name}': [limits] files is '{text}', and must be a whole "
-                "number above 0"
-            )
-        return int(text)
+        return int(text) if text else None
 
 
 def rendered(words: Sequence[str], values: Mapping[str, object]) -> list[str]:
@@ -108,9 +94,6 @@ class Instance(Protocol):
 
     def log(self, lines: int = 30) -> str:
         """Return its last log lines."""
-
-    def shorten_log(self) -> None:
-        """Cut a log that has grown too long, where nobody else does."""
 
     def run(
         self, command: Sequence[str], timeout_s: float = 30.0, interrupted: Interrupted = never

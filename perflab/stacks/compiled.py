@@ -7,7 +7,6 @@ image's own compiler (``script``).
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import importlib.util
 import os
@@ -21,8 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perflab.errors import BackendUnavailable, ServiceFailed, StackError
-from perflab.stacks.identity import content_hash
-from perflab.stacks.made_once import drop_unused, made
+from perflab.stacks.made_once import content_hash, drop_unused, made
 from perflab.stacks.patience import Interrupted, run_command
 from perflab.stacks.spec import Compile, ServiceSpec
 
@@ -37,7 +35,6 @@ NONE = (
 # What the image's compiler said of its version, beside the program.
 COMPILER_SUFFIX = ".compiler"
 LAST_LINES = 30
-FULL_DISK = "the disk is full; free some space and call this again"
 
 
 @dataclass(frozen=True)
@@ -79,8 +76,7 @@ def ensure(
     try:
         made(target, make)
     except OSError as error:
-        why = FULL_DISK if error.errno in (errno.ENOSPC, errno.EDQUOT) else str(error)
-        raise ServiceFailed(spec.name, f"it cannot be compiled: {why}") from None
+        raise ServiceFailed(spec.name, f"it cannot be compiled: {error}") from None
     return target / _description(spec).output
 
 
@@ -129,8 +125,7 @@ def _compile(
     command = [*compiler.words, *part.words(spec.folder, str(output))]
     code, printed = run_command(command, interrupted, _during(spec), variables, spec.folder)
     if code:
-        full = "No space left" in printed or "Disk quota exceeded" in printed
-        why = FULL_DISK if full else f"{' '.join(compiler.words)} failed"
+        why = f"{' '.join(compiler.words)} failed"
         last = "\n".join(printed.splitlines()[-LAST_LINES:])
         raise ServiceFailed(spec.name, f"it cannot be compiled: {why}", last)
     _note(output).write_text(f"{compiler.version}\n")

@@ -106,9 +106,6 @@ class DockerInstance:
         except APIError:
             return ""
 
-    def shorten_log(self) -> None:
-        """Do nothing: the engine keeps logs short."""
-
     def run(
         self, command: Sequence[str], timeout_s: float = 30.0, interrupted: Interrupted = never
     ) -> str:

@@ -18,8 +18,7 @@ from pathlib import Path
 
 from perflab.errors import BackendUnavailable, ServiceFailed
 from perflab.host import installer
-from perflab.stacks.identity import plain
-from perflab.stacks.made_once import drop_unused, made
+from perflab.stacks.made_once import drop_unused, made, plain
 from perflab.stacks.patience import Interrupted, run_command
 from perflab.stacks.spec import ServiceSpec
 

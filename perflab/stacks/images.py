@@ -15,8 +15,8 @@ from docker.errors import APIError, BuildError, ContainerError, ImageNotFound
 from perflab.errors import ImageError
 from perflab.paths import project_root
 from perflab.stacks import compiled
-from perflab.stacks.identity import content_hash, files_of, plain
 from perflab.stacks.labels import PROJECT
+from perflab.stacks.made_once import content_hash, files_of, plain
 from perflab.stacks.patience import Interrupted, never, patiently, run_command
 from perflab.stacks.spec import ServiceSpec
 

@@ -1,12 +1,17 @@
-"""Folders that are made once and kept while they are used: environments, artifacts, copies."""
+"""Folders that are made once per content, and kept while they are used.
+
+Environments, artifacts and copies are such; they are named by what they are made from.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
+import re
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from perflab.host.processes import alive, identity
@@ -58,3 +63,29 @@ def _is_old(folder: Path) -> bool:
     with contextlib.suppress(FileNotFoundError):
         return MAKING not in folder.name and time.time() - folder.stat().st_mtime > KEPT_UNUSED_S
     return False
+
+
+def content_hash(*folders: Path) -> str:
+    """Return a short hash over the files of folders; the identity of what is made from them."""
+    digest = hashlib.sha256()
+    for folder in folders:
+        for path in files_of(folder):
+            digest.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def files_of(folder: Path) -> list[Path]:
+    """Return the files below a folder, sorted, without those that Python compiled."""
+    return [
+        path
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and "__pycache__" not in path.parts
+    ]
+
+
+def plain(versions: Mapping[str, str]) -> dict[str, str]:
+    """Return versions by name, each name as all spellings of it have it in common.
+
+    Source: Python Packaging User Guide, Names and normalization.
+    """
+    return {re.sub(r"[-_.]+", "-", name).lower(): versions[name] for name in sorted(versions)}

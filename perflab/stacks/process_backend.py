@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import pwd
-import resource
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
@@ -17,8 +16,7 @@ from perflab.paths import compiled_dir, environments_dir, state_dir
 from perflab.stacks import compiled, environments, stack_folders
 from perflab.stacks.backend import Launch, rendered
 from perflab.stacks.environments import Environment
-from perflab.stacks.identity import content_hash
-from perflab.stacks.made_once import made
+from perflab.stacks.made_once import content_hash, made
 from perflab.stacks.patience import Interrupted, never, run_command
 from perflab.stacks.process_instance import ProcessInstance, bound_to
 from perflab.stacks.spec import Binaries, ServiceSpec, render
@@ -117,7 +115,7 @@ class ProcessBackend:
         environment = self._variables(launch, values)
         with bound_to(launch.cores), stack_folders.log_path(stack, service).open("ab") as log:
             child = subprocess.Popen(
-                _command(launch, values, user),
+                _command(launch, values),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -192,9 +190,7 @@ class ProcessBackend:
         return made(self.copies / name, make)
 
 
-def _command(
-    launch: Launch, values: Mapping[str, object], user: pwd.struct_passwd | None
-) -> list[str]:
+def _command(launch: Launch, values: Mapping[str, object]) -> list[str]:
     """Return the service's command, which begins by limiting its own descriptors if it has to.
 
     The lab's own limit stays, and nothing of the service ever ran without its own.
@@ -202,26 +198,7 @@ def _command(
     command, files = rendered(launch.spec.command, values), launch.max_files()
     if files is None:
         return command
-    check_files(launch.labels.service, files, os.geteuid() == 0 and user is None)
     return ["/bin/sh", "-c", LIMIT_FILES, str(files), *command]
-
-
-def check_files(service: str, files: int, is_root: bool) -> None:
-    """Refuse a limit of descriptors that the service's user may not have.
-
-    Raises
-    ------
-    ServiceFailed
-        It is above the hard limit, which only root may raise.
-    """
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    if is_root or hard == resource.RLIM_INFINITY or files <= hard:
-        return
-    raise ServiceFailed(
-        service,
-        f"it is to have {files} descriptors, and this user may have {hard}: lower its setting, "
-        "raise the limit (ulimit -Hn, /etc/security/limits.conf), or --backend docker",
-    )
 
 
 def _unprivileged() -> pwd.struct_passwd | None:

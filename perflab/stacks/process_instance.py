@@ -86,10 +86,6 @@ class ProcessInstance:
         """Return the last lines of its log file."""
         return stack_folders.tail(self._log, lines)
 
-    def shorten_log(self) -> None:
-        """Cut the middle out of a log that has grown too long."""
-        stack_folders.shorten(self._log)
-
     @property
     def _log(self) -> Path:
         labels = self.launch.labels

@@ -54,16 +54,8 @@ class Reapers:
     """The reapers of a stack; ``tell`` hears of those that somebody ended."""
 
     def __init__(self, stack: str, tell: Callable[[str], None] = lambda _: None) -> None:
-        self._stack = stack
         self._tell = tell
         self._reapers = [Reaper(stack) for _ in range(COUNT)]
-
-    def renew(self) -> None:
-        """Start another reaper for each that has ended, and tell of it."""
-        for number, reaper in enumerate(self._reapers):
-            if reaper.loss:
-                self._tell(f"{reaper.loss}; another was started in its place")
-                self._reapers[number] = Reaper(self._stack)
 
     def dismiss(self) -> None:
         """Say that everything was cleaned up."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -47,8 +46,6 @@ class Residents:
         Service to the identity of what it was started from.
     versions : dict
         Service to name and version of all that is installed where it runs.
-    start_s : float
-        How long the last start took until every service was healthy and seeded, in seconds.
     reported : dict
         Treatment to node to what its service said of its settings when it was last activated.
     """
@@ -69,7 +66,6 @@ class Residents:
         self.residency: Residency = settle(plans)
         self.images: dict[str, str] = {}
         self.versions: dict[str, dict[str, str]] = {}
-        self.start_s = 0.0
         self.reported: dict[str, dict[str, dict[str, Any]]] = {}
         self._launcher = Launcher(backend, placement, stack, kind)
         self._tell = tell
@@ -115,13 +111,11 @@ class Residents:
             The user wants to end; what was started is stopped.
         """
         self.backend.clear(self._launcher.stack)
-        began = time.monotonic()
         try:
             self._launcher.start_all(
                 self.residency.residents, self._instances, self._tell, self._interrupted
             )
             self.seed()
-            self.start_s = time.monotonic() - began
             self._lasting = {
                 name: members(item.pids(), item.launch.spec.processes.lasting)
                 for name, item in self._instances.items()
@@ -217,8 +211,6 @@ class Residents:
     def activate(self, treatment: str) -> None:
         """Resume what the treatment uses, pause the rest, apply and check its settings.
 
-        Logs are cut as well, so that services that write a lot fill no disk.
-
         Raises
         ------
         SettingRefused
@@ -226,8 +218,6 @@ class Residents:
         ServiceFailed
             A service has died, or one of its processes has.
         """
-        for instance in self._instances.values():
-            instance.shorten_log()
         for name, instance in self.idle(treatment).items():
             if name not in self._paused:
                 instance.pause()

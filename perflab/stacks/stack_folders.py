@@ -6,7 +6,6 @@ A stack has its logs and records in ``stacks/<stack>`` of the state folder, and 
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shutil
@@ -21,9 +20,6 @@ from perflab.stacks.labels import NAME, Labels, check_name, read
 
 OWNER = "owner"
 RECORD_BYTES = 10_000
-LONGEST_LOG_BYTES = 5 * 2**20
-# What is kept of both ends of a longer one: how the service started, and what it wrote last.
-KEPT_BYTES = 256 * 1024
 
 
 def make_stack(stack: str) -> Path:
@@ -69,22 +65,6 @@ def tail(path: Path, lines: int) -> str:
             return "\n".join(file.read().decode(errors="replace").splitlines()[-lines:])
     except OSError:
         return ""
-
-
-def shorten(log: Path) -> None:
-    """Cut the middle out of a log that is too long: services that write a lot fill no disk.
-
-    Its service appends, so what it writes next follows what is kept. Lines that are written while
-    the log is cut may be lost, or come before the last ones that are kept.
-    """
-    with contextlib.suppress(OSError), log.open("r+b", buffering=0) as file:
-        length = file.seek(0, os.SEEK_END)
-        if length <= LONGEST_LOG_BYTES:
-            return
-        last = os.pread(file.fileno(), KEPT_BYTES, length - KEPT_BYTES)
-        file.truncate(KEPT_BYTES)
-        file.seek(0, os.SEEK_END)
-        file.write(b"\n[perflab: %d bytes left out here]\n" % (length - 2 * KEPT_BYTES) + last)
 
 
 def record(folder: Path, labels: Labels, pid: int) -> None:

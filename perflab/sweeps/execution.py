@@ -33,14 +33,10 @@ from perflab.trials.events import Event, Note, RunBegun, TrialBegun
 class How:
     """How a sweep is gone about.
 
-    ``resume`` goes on with the newest sweep of the file; ``mixed`` does though code or machine
-    changed. ``only`` keeps cells whose id begins so, or whose label has it in it. After ``minutes``
-    no cell is begun.
+    ``resume`` goes on with the newest sweep of the file. After ``minutes`` no cell is begun.
     """
 
     resume: bool = False
-    mixed: bool = False
-    only: str = ""
     wait_s: float = 0.0
     minutes: float | None = None
 
@@ -68,11 +64,6 @@ class Outcome:
         return sum(self.states.values()) - self.states.get("done", 0) - self.failed
 
 
-def chosen_cells(sweep: Sweep, only: str) -> list[Cell]:
-    """Return the cells that ``only`` keeps."""
-    return [cell for cell in sweep.cells if cell.id.startswith(only) or only in cell.label]
-
-
 @dataclass(frozen=True)
 class UnderWay:
     """A sweep that is held: nobody else goes on with it."""
@@ -87,8 +78,7 @@ class UnderWay:
 
     def cells_to_do(self) -> list[Cell]:
         """Return the cells that are not done, in the order of the file."""
-        chosen = chosen_cells(self.sweep, self.how.only)
-        return [cell for cell in chosen if self.journal.cell(cell.id).state != "done"]
+        return [cell for cell in self.sweep.cells if self.journal.cell(cell.id).state != "done"]
 
     def outcome(self) -> Outcome:
         """Return what has become of it so far."""
@@ -145,7 +135,7 @@ def under_way(
         journal = Journal(folder)
         now = session_now(sweep, machine)
         show(Note(text=f"sweep {folder}"))
-        for each in changes(journal, now, how.mixed):
+        for each in changes(journal, now):
             show(Note(text=f"changed: {each}"))
         journal.add(now)
         begun = UnderWay(sweep, how, folder, journal, show, asked)

@@ -97,16 +97,15 @@ def digests_of_notebooks(cells: Iterable[Cell]) -> dict[str, str]:
     }
 
 
-def changes(journal: Journal, now: SessionBegun, mixed: bool) -> list[str]:
-    """Return in sentences what changed since the last session.
+def changes(journal: Journal, now: SessionBegun) -> list[str]:
+    """Return in sentences how the sweep file changed since the last session.
 
-    A changed file decides which cells there are, and what is finished stays. Changed code or
-    another machine would make cells that do not compare.
+    A changed file decides which cells there are, and what is finished stays.
 
     Raises
     ------
     ResumeRefused
-        Code or machine changed, and ``mixed`` is not given.
+        Code or machine changed: its cells would not compare.
     """
     if not journal.sessions:
         return []
@@ -118,16 +117,15 @@ def changes(journal: Journal, now: SessionBegun, mixed: bool) -> list[str]:
         *(f"the code: {each}" for each in differences(was, is_now)),
         *(f"the machine: {each}" for each in differences(before.machine, now.machine)),
     ]
-    if grave and not mixed:
+    if grave:
         listed = "\n".join(f"  - {each}" for each in grave)
         raise ResumeRefused(
             f"{journal.path.parent}: its cells would not compare. Changed since it was last gone "
-            f"on with:\n{listed}\nUndo that, begin anew without --resume, or go on all the same "
-            "with --mixed"
+            f"on with:\n{listed}\nUndo that, or begin anew without --resume"
         )
     new, gone = set(now.cells) - set(before.cells), set(before.cells) - set(now.cells)
     if before.file_sha256 == now.file_sha256:
-        return grave
+        return []
     kept = len(set(now.cells) & set(before.cells))
     text = f"{len(new)} cells are new, {len(gone)} are no longer asked for, {kept} are as they were"
-    return [f"the sweep file changed: {text}", *grave]
+    return [f"the sweep file changed: {text}"]

@@ -1,5 +1,9 @@
 """What a sweep file may say: notebooks, fixed parameters, and parameters that are varied.
 
+A value means what it means on the command line. YAML 1.1 takes ``no`` for false, ``0123`` for 83
+and ``1:30`` for 90; here each is a text. Its loaders keep the last of two equal keys; here they are
+a problem. Nothing is constructed by a tag.
+
 ::
 
     title: two pools          # optional
@@ -27,8 +31,10 @@ import math
 import random
 from collections.abc import Iterator
 from decimal import Decimal
+from pathlib import Path
 from typing import Annotated, Any
 
+import yaml
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -39,9 +45,9 @@ from pydantic import (
     model_validator,
 )
 
+from perflab.errors import ParameterError
 from perflab.experiments.experiment import OF_THE_CALL
-from perflab.parameters import did_you_mean
-from perflab.sweeps.document import Document, Problems, read_document
+from perflab.parameters import did_you_mean, from_text
 
 MOST_VALUES = 5_000
 MOST_CELLS = 5_000
@@ -147,42 +153,67 @@ class SweepFile(_Part):
     parameters: dict[Name, Any] = {}
     cells: list[Group] = Field(min_length=1)
 
+    @model_validator(mode="after")
+    def _what_is_drawn_stays_the_same(self) -> SweepFile:
+        if self.seed is None and any(group.sample for group in self.cells):
+            raise ValueError("sample: give the file a seed (seed: 7), so that it stays the same")
+        return self
 
-def read_sweep(content: bytes, problems: Problems) -> tuple[SweepFile | None, Document]:
-    """Read a sweep file; all that is wrong with it is noted, and then there is none."""
-    document = read_document(content, problems)
-    unread = problems.lines
-    if not isinstance(document.content, dict):
-        if not unread:
-            problems.add(1, f"a sweep is a table of {', '.join(SweepFile.model_fields)}")
-        return None, document
+
+class _Loader(yaml.BaseLoader):  # type: ignore[misc]
+    """Reads plain words as they are read on a command line, and refuses a key that stands twice."""
+
+    def construct_scalar(self, node: yaml.ScalarNode) -> Any:
+        quoted_or_block = node.style is not None
+        return str(node.value) if quoted_or_block else from_text(str(node.value))
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        entries: dict[str, Any] = {}
+        for key, value in node.value:
+            name = self.construct_object(key, deep)
+            if not isinstance(name, str) or name in entries:
+                told = f"'{name}' is no word, or stands here twice"
+                raise yaml.constructor.ConstructorError(None, None, told, key.start_mark)
+            entries[name] = self.construct_object(value, deep)
+        return entries
+
+
+def read_sweep(file: Path, content: bytes) -> SweepFile:
+    """Read a sweep file.
+
+    Raises
+    ------
+    ParameterError
+        It is no YAML, or says what is not understood; every problem names its place in the file.
+    """
     try:
-        found = SweepFile.model_validate(document.content)
+        words = yaml.load(content.decode("utf-8-sig"), Loader=_Loader)
+        if not isinstance(words, dict):
+            raise TypeError(f"a sweep is a table of {', '.join(SweepFile.model_fields)}")
+        return SweepFile.model_validate(words)
     except ValidationError as error:
-        for each in error.errors(include_url=False):
-            line = document.line_of(each["loc"])
-            # Of what could not be read enough was told.
-            if line not in unread:
-                problems.add(line, _sentence(each))
-        return None, document
-    for number, group in enumerate(found.cells):
-        if group.sample and found.seed is None:
-            line = document.line_of(("cells", number, "sample"))
-            problems.add(line, "sample: give the file a seed (seed: 7), so that it stays the same")
-    return found, document
+        problems = [_sentence(each) for each in error.errors(include_url=False)]
+    except UnicodeDecodeError as error:
+        problems = [f"is not UTF-8; save it as UTF-8 ({error.reason}, byte {error.start})"]
+    except RecursionError:
+        problems = ["is nested too deeply"]
+    except TypeError as error:
+        problems = [str(error)]
+    except yaml.YAMLError as error:
+        problems = [f"is no YAML: {' '.join(str(error).split())}"]
+    raise ParameterError(f"sweep {file}", problems) from None
 
 
 def _sentence(error: Any) -> str:
     place = [str(each) for each in error["loc"] if each != "[key]"]
-    name = next((each for each in reversed(place) if not each.isdigit()), "")
     message = error["msg"].removeprefix("Value error, ")
     if error["type"] == "extra_forbidden":
         kinds: dict[str, type[_Part]] = {"cells": Group, "sample": Sample}
         outer = (kinds[each] for each in reversed(place[:-1]) if each in kinds)
         known = list(next(outer, SweepFile).model_fields)
-        nearest = did_you_mean(name, known) or f"; there are: {', '.join(known)}"
-        return f"no '{name}' is known here{nearest}"
-    return f"'{name}' {message}" if "[key]" in error["loc"] else f"{name}: {message}"
+        nearest = did_you_mean(place[-1], known) or f"; there are: {', '.join(known)}"
+        message = f"is not known here{nearest}"
+    return f"{'.'.join(place)}: {message}" if place else message
 
 
 def axes_of(group: Group, seed: int | None) -> list[list[dict[str, Any]]]:

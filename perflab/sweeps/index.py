@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import html
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 from perflab.durable import replace_file
 from perflab.paths import runs_dir
 from perflab.sweeps.cells import Cell, Sweep
-from perflab.sweeps.journal import Attempt, Journal
+from perflab.sweeps.journal import Attempt, AttemptEnded, CellState, Journal
 
 PAGE = "index.html"
 THUMBNAILS = 3
@@ -31,36 +30,51 @@ ul { margin: 0; padding-left: 1.2em; } code { overflow-wrap: anywhere; }
 
 
 def write_index(folder: Path, sweep: Sweep, journal: Journal) -> None:
-    """Write the page; it is the old one or the new one, whenever it is looked at."""
-    rows = [_row(cell, journal) for cell in sweep.cells]
-    replace_file(folder / PAGE, _page(sweep.title, rows, folder).encode())
+    """Write the page; it is the old one or the new one, whenever it is looked at.
+
+    Its links are relative to the folder that it lies in, so that all can move.
+    """
+    states = [journal.cell(cell.id).state for cell in sweep.cells]
+    told = ", ".join(f"{states.count(each)} {each}" for each in dict.fromkeys(states))
+    body = "\n".join(_row(cell, journal.cell(cell.id), folder) for cell in sweep.cells)
+    title = _text(sweep.title)
+    page = (
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}'
+        f"</title><style>{STYLE}</style></head>\n<body><h1>{title}</h1>\n"
+        f"<p>{len(states)} cells: {told}. "
+        "Each verdict is of one run by itself, and p is adjusted within that run alone: among many "
+        "cells some look large by chance.</p>\n<table>\n<thead><tr><th>cell</th>"
+        f"<th>state</th><th>verdicts</th><th>figures</th></tr></thead>\n<tbody>\n{body}\n"
+        "</tbody></table></body></html>\n"
+    )
+    replace_file(folder / PAGE, page.encode())
 
 
-def _row(cell: Cell, journal: Journal) -> dict[str, Any]:
-    known = journal.cell(cell.id)
+def _row(cell: Cell, known: CellState, folder: Path) -> str:
     last = known.attempts[-1] if known.attempts else None
     ended = last.ended if last else None
-    own = ended.model_dump(mode="json") if ended else {}
-    host = last.begun.host if last else ""
     # A run of another host can be read only once it was copied to the store.
-    run = str(runs_dir() / known.run_id) if known.run_id and not host else ""
-    return {
-        "cell": cell.id,
-        "label": cell.label,
-        "parameters": dict(cell.parameters),
-        "state": known.state,
-        "host": host,
-        "run": own.get("stored") or run,
-        "executed": own.get("notebook", ""),
-        "figures": own.get("figures", []),
-        "log": own.get("log", ""),
-        "kind": own.get("kind", ""),
-        "error": own.get("error", ""),
-        "trials": own.get("trials", 0),
-        "valid_trials": own.get("valid_trials", 0),
-        "verdicts": own.get("verdicts", []),
-        "history": [_told(attempt) for attempt in known.attempts],
-    }
+    here = known.run_id and not (last and last.begun.host)
+    run = str(runs_dir() / known.run_id) if here else ""
+    places = {"run": run}
+    if ended:
+        places = {"notebook": ended.notebook, "run": ended.stored or run, "log": ended.log}
+    links = ", ".join(
+        f'<a href="{_address(place, folder)}">{words}</a>'
+        for words, place in places.items()
+        if place
+    )
+    asked = "<br>".join(_text(f"{name} = {each}") for name, each in cell.parameters.items())
+    valid = f"{ended.valid_trials} of {ended.trials} trials valid" if ended and ended.trials else ""
+    columns = (
+        f"<b>{_text(cell.label)}</b><br><code>{_text(cell.id)}</code>"
+        f"<details><summary>parameters</summary>{asked}</details>{links}",
+        f'<span class="{known.state}">{known.state}</span>{_listed(map(_told, known.attempts))}'
+        f"{valid}",
+        _verdicts(ended) if ended else "",
+        _thumbnails(ended.figures, folder) if ended else "",
+    )
+    return "<tr>" + "".join(f"<td>{column}</td>" for column in columns) + "</tr>"
 
 
 def _told(attempt: Attempt) -> str:
@@ -71,58 +85,22 @@ def _told(attempt: Attempt) -> str:
         words.append(f"on {attempt.begun.host}")
     if attempt.run_id:
         words.append(f"run {attempt.run_id}")
-    return " ".join(words)
+    return _text(" ".join(words))
 
 
-def _page(title: str, rows: Sequence[Mapping[str, Any]], folder: Path) -> str:
-    """Return the page that lies in ``folder``; its links are relative, so that all can move."""
-    states = [str(row["state"]) for row in rows]
-    told = ", ".join(f"{states.count(each)} {each}" for each in dict.fromkeys(states))
-    body = "\n".join(_line(row, folder) for row in rows)
-    return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{_text(title)}'
-        f"</title><style>{STYLE}</style></head>\n<body><h1>{_text(title)}</h1>\n"
-        f"<p>{len(rows)} cells: {_text(told)}. "
-        "Each verdict is of one run by itself, and p is adjusted within that run alone: among many "
-        "cells some look large by chance.</p>\n<table>\n<thead><tr><th>cell</th>"
-        f"<th>state</th><th>verdicts</th><th>figures</th></tr></thead>\n<tbody>\n{body}\n"
-        "</tbody></table></body></html>\n"
-    )
-
-
-def _line(row: Mapping[str, Any], folder: Path) -> str:
-    state = _text(row["state"])
-    links = [
-        f'<a href="{_address(row[name], folder)}">{words}</a>'
-        for words, name in (("notebook", "executed"), ("run", "run"), ("log", "log"))
-        if row[name]
-    ]
-    asked = "<br>".join(_text(f"{name} = {each}") for name, each in row["parameters"].items())
-    host = f"<br>on {_text(row['host'])}" if row["host"] else ""
-    valid = f"<br>{row['valid_trials']} of {row['trials']} trials valid" if row["trials"] else ""
-    history = _listed(map(_text, row["history"])) if len(row["history"]) > 1 else ""
-    cells = (
-        f"<b>{_text(row['label'])}</b><br><code>{_text(row['cell'])}</code>"
-        f"<details><summary>parameters</summary>{asked}</details>{', '.join(links)}",
-        f'<span class="{state}">{state}</span>{history}{host}{valid}',
-        _verdicts(row),
-        _thumbnails(row["figures"], folder),
-    )
-    return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
-
-
-def _verdicts(row: Mapping[str, Any]) -> str:
-    if row["error"]:
-        return _text(f"{row['kind']}: {row['error']}")
+def _verdicts(ended: AttemptEnded) -> str:
+    if ended.error:
+        return _text(f"{ended.kind}: {ended.error}")
     return _listed(
         f"{_text(claim)}: <b>{_text(verdict)}</b> {_text(measured)}"
-        for claim, verdict, measured in row["verdicts"]
+        for claim, verdict, measured in ended.verdicts
     )
 
 
 def _thumbnails(figures: Sequence[str], folder: Path) -> str:
     # No browser shows what lies behind another address; the effect comes first.
-    files = sorted((each for each in figures if "://" not in each), key=_place)
+    files = [each for each in figures if "://" not in each]
+    files.sort(key=lambda each: (Path(each).stem != "effect", each))
     return "".join(
         f'<a href="{_address(each, folder)}"><img loading="lazy" alt="{_text(Path(each).stem)}" '
         f'src="{_address(each, folder)}"></a>'
@@ -130,11 +108,7 @@ def _thumbnails(figures: Sequence[str], folder: Path) -> str:
     )
 
 
-def _place(figure: str) -> tuple[bool, str]:
-    return Path(figure).stem != "effect", figure
-
-
-def _listed(items: Any) -> str:
+def _listed(items: Iterable[str]) -> str:
     listed = "".join(f"<li>{each}</li>" for each in items)
     return f"<ul>{listed}</ul>" if listed else ""
 

@@ -39,7 +39,7 @@ from perflab.stacks.residents import Residents
 from perflab.stacks.spec import load_service
 from perflab.trials import choosing
 from perflab.trials.designs import Design
-from perflab.trials.events import Event, Failed, Finished, Note, RunBegun
+from perflab.trials.events import Event, Failed, Note, RunBegun
 from perflab.trials.plan import Order, RunPlan
 from perflab.trials.recorded import treatment_records
 from perflab.trials.session import Remaining, Session, state_of
@@ -178,8 +178,7 @@ class Conductor:
     ) -> Bench:
         plan = self._order.plan
         name = writer.record.run_id.rpartition("-")[2] + f"-{os.getpid()}"
-        reapers = Reapers(name, self.note)
-        ending.callback(reapers.dismiss)
+        ending.callback(Reapers(name, self.note).dismiss)
         stacks = {treatment.name: treatment.stack for treatment in plan.treatments}
         residents = Residents(backend, stacks, places, name, "run", self.note, self.interrupted)
         residents.prepare()
@@ -193,7 +192,6 @@ class Conductor:
             self._generator(ending, places, name),
             places,
             self.interrupted,
-            reapers.renew,
             labels=Labels(name, "profiler", "run").as_environment(),
         )
 
@@ -308,7 +306,6 @@ def main() -> None:
     except PerflabError as error:
         conductor.emit(Failed(kind=type(error).__name__, text=str(error)))
         sys.exit(1)
-    conductor.emit(Finished())
 
 
 if __name__ == "__main__":

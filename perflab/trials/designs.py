@@ -23,7 +23,7 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from perflab.errors import ExperimentError, ParameterError
+from perflab.errors import ExperimentError
 from perflab.load.windows import Window, Windows
 from perflab.load.workload import ClosedLoop, OpenLoop, Workload
 from perflab.recordings.schema import DesignRecord
@@ -64,11 +64,6 @@ class Rounds:
     seed : int
         Decides the order within each round; every round is permuted on its own, so that its order
         does not depend on how many there are.
-
-    Raises
-    ------
-    ParameterError
-        There are too few treatments, or nothing of a window would count.
     """
 
     treatments: tuple[str, ...]
@@ -77,24 +72,6 @@ class Rounds:
     settle_ms: float = 60.0
     gap_ms: float = 40.0
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        problems = []
-        count = len(set(self.treatments))
-        if count != len(self.treatments) or count < FEWEST_TREATMENTS:
-            names = ", ".join(self.treatments) or "none"
-            problems.append(f"treatments are {names}: give two at least, each with its own name")
-        if self.rounds < 1:
-            problems.append(f"rounds is {self.rounds}: there must be one")
-        if not 0 <= self.settle_ms < self.slice_ms:
-            problems.append(
-                f"settle_ms is {self.settle_ms:g}: what is discarded must be shorter than a slice, "
-                f"slice_ms {self.slice_ms:g}"
-            )
-        if not self.gap_ms > 0:
-            problems.append(f"gap_ms is {self.gap_ms:g}: services take turns in the gaps")
-        if problems:
-            raise ParameterError("rounds", problems)
 
     def order(self) -> list[list[str]]:
         """Return, per round, the treatments in random order."""

@@ -55,9 +55,7 @@ class TrialBegun(_Event):
 class LoadProgress(_Event):
     """Requests that are finished, ``of`` so many (-1: time ends the load), after ``seconds``.
 
-    What is live is for the eye, and never a result: nothing has judged it yet. ``percentiles_ms``
-    are of what was measured so far, those that its number supports; ``cores`` says how many cores
-    each service, and the client, kept busy lately.
+    What is live is for the eye, and never a result: nothing has judged it yet.
     """
 
     event: Literal["load"] = "load"
@@ -66,8 +64,6 @@ class LoadProgress(_Event):
     seconds: float
     failed: int = 0
     warming_up: bool = False
-    percentiles_ms: dict[str, float] = {}
-    cores: dict[str, float] = {}
 
 
 class TrialDone(_Event):
@@ -90,13 +86,7 @@ class Failed(_Event):
     text: str
 
 
-class Finished(_Event):
-    """Everything was measured."""
-
-    event: Literal["finished"] = "finished"
-
-
-Event = RunBegun | Note | TrialBegun | LoadProgress | TrialDone | Failed | Finished
+Event = RunBegun | Note | TrialBegun | LoadProgress | TrialDone | Failed
 _EVENT: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="event")])
 
 

@@ -16,9 +16,8 @@ from perflab.numerals import counted
 from perflab.recordings import Run, RunWriter, UntilDecided, steadiness, trial_id
 from perflab.stacks.patience import go_on
 from perflab.trials import summary
-from perflab.trials.events import Event, Note, TrialBegun, TrialDone
+from perflab.trials.events import Event, LoadProgress, Note, TrialBegun, TrialDone
 from perflab.trials.interleaved import measure_block
-from perflab.trials.live import LiveNumbers, TimeLeft
 from perflab.trials.plan import RunPlan, Treatment
 from perflab.trials.recorded import confirm
 from perflab.trials.trial import Bench, TrialTables, measure
@@ -31,7 +30,7 @@ Emit = Callable[[Event], None]
 Todo = tuple[int, int, str]
 
 
-def _unseen(so_far: Progress, cores: Mapping[str, float]) -> None:
+def _unseen(so_far: Progress) -> None:
     """Show nothing."""
 
 
@@ -58,7 +57,7 @@ class Session:
         self._bench = bench
         self._emit = emit
         self._restarts = 0
-        self._time_left = TimeLeft()
+        self._began, self._measured_trials = time.monotonic(), 0
         self._failed = 0
 
     def run(self, remaining: Remaining) -> None:
@@ -81,27 +80,24 @@ class Session:
         ]
         if self._is_decided(todo):
             todo = []
-        self._time_left.starts_s.append(self._bench.residents.start_s)
+        self._began, self._measured_trials = time.monotonic(), 0
         done = 0
         for step in self._steps(todo):
             block, position, _ = step[0]
             go_on(self._bench.interrupted, "between two trials")
-            self._bench.before_trial()
             if done and not position and self._begins_afresh(block):
                 self._restart()
             attempt = remaining.attempt if block == remaining.blocks[0] else 0
             self._announce(done, todo, step)
-            began = time.monotonic()
             measured = self._measured(step, attempt)
-            took_s = (time.monotonic() - began) / len(step)
+            self._measured_trials += len(step)
             for (_, _, name), tables in zip(step, measured, strict=True):
                 self._confirm(tables, name)
                 self._commit(tables)
-                self._time_left.took(name, took_s)
                 if len(step) > 1:
                     self._announce(done, todo, todo[done : done + 1])
                 done += 1
-                self._tell(tables.row, self._left_s(todo[done:], after=block))
+                self._tell(tables.row, self._left_s(len(todo) - done))
             spoilt = [tables for tables in measured if not tables.services_whole]
             if spoilt:
                 self._mend(spoilt[0], last=done == len(todo))
@@ -134,13 +130,9 @@ class Session:
         return bool(every) and block % every == 0
 
     def _restart(self) -> None:
-        """Start the services afresh, and note what that takes."""
-        residents = self._bench.residents
-        began = time.monotonic()
-        residents.stop()
-        self._time_left.stops_s.append(time.monotonic() - began)
-        residents.start()
-        self._time_left.starts_s.append(residents.start_s)
+        """Start the services afresh."""
+        self._bench.residents.stop()
+        self._bench.residents.start()
 
     def _steps(self, todo: Sequence[Todo]) -> list[list[Todo]]:
         """Return what is measured together: every trial by itself, or all of a block."""
@@ -178,11 +170,19 @@ class Session:
             for each in treatments
         }
 
-    def _progress(self, workload: Workload) -> Callable[[Progress, Mapping[str, float]], None]:
-        began, live = time.monotonic(), LiveNumbers(planned_count(workload.arrivals))
+    def _progress(self, workload: Workload) -> Callable[[Progress], None]:
+        began, planned = time.monotonic(), planned_count(workload.arrivals)
 
-        def progress(so_far: Progress, cores: Mapping[str, float]) -> None:
-            self._emit(live.event(so_far, cores, time.monotonic() - began))
+        def progress(so_far: Progress) -> None:
+            self._emit(
+                LoadProgress(
+                    finished=so_far.finished,
+                    of=planned,
+                    seconds=time.monotonic() - began,
+                    failed=so_far.failed,
+                    warming_up=so_far.finished > 0 and not so_far.measured,
+                )
+            )
 
         return progress
 
@@ -206,16 +206,16 @@ class Session:
                 blocks=self._plan.blocks,
                 treatment=name,
                 label=" | ".join(labels) + together,
-                left_s=self._left_s(todo[number:], after=block),
+                left_s=self._left_s(len(todo) - number),
                 at_most=self._plan.until_decided is not None,
             )
         )
 
-    def _left_s(self, ahead: Sequence[Todo], after: int) -> float | None:
-        """Return how long the trials ahead will take, restarts between blocks included."""
-        begun = {block for block, _, _ in ahead} - {after}
-        restarts = sum(map(self._begins_afresh, begun))
-        return self._time_left.estimate_s((name for _, _, name in ahead), restarts)
+    def _left_s(self, ahead: int) -> float | None:
+        """Return how long so many trials will take, as those did that were measured, on average."""
+        if not self._measured_trials:
+            return None
+        return (time.monotonic() - self._began) / self._measured_trials * ahead
 
     def _commit(self, tables: TrialTables) -> None:
         self._writer.commit_trial(tables.row, tables.requests, tables.samples, **tables.others)

@@ -64,19 +64,17 @@ class TrialTables:
 class Bench:
     """What a trial is made with: services, load workers, cores, and ears for progress.
 
-    ``interrupted`` is asked during the load; ``before_trial`` is called before each;
-    ``on_progress`` gets what is known so far, and how many cores each service keeps busy;
-    ``cooldown_s`` is the rest after each trial;
-    ``labels`` go into the environment of whatever a trial itself starts. ``company`` has a
-    generator for each treatment, by name, where trials share their time.
+    ``interrupted`` is asked during the load; ``on_progress`` gets what is known so far;
+    ``cooldown_s`` is the rest after each trial; ``labels`` go into the environment of whatever a
+    trial itself starts. ``company`` has a generator for each treatment, by name, where trials share
+    their time.
     """
 
     residents: Residents
     generator: Generator
     placement: Placement
     interrupted: Interrupted = never
-    before_trial: Callable[[], None] = lambda: None
-    on_progress: Callable[[Progress, Mapping[str, float]], None] = lambda _, __: None
+    on_progress: Callable[[Progress], None] = lambda _: None
     cooldown_s: float = 0.1
     labels: Mapping[str, str] = field(default_factory=dict)
     company: Mapping[str, Generator] = field(default_factory=dict)
@@ -298,7 +296,7 @@ def send(
             kept.result = result = bench.generator.run(
                 treatment.workload,
                 address,
-                lambda so_far: bench.on_progress(so_far, sampler.cores_in_use()),
+                bench.on_progress,
                 watch,
                 allowed,
                 start_ns=start_ns,

@@ -11,7 +11,6 @@ from itertools import zip_longest
 import numpy as np
 import pandas as pd
 
-from perflab.sampling.meters import ProcessTable
 from perflab.stacks.backend import Instance
 from perflab.trials.designs import Rounds, Turn
 
@@ -25,15 +24,12 @@ ENDING_SHARE = 0.75
 class Taken:
     """What became of a treatment's turn.
 
-    ``cpu_ns`` is what its own services used since the end of its turn before, in it and after it;
-    ``awake_ns`` for how long of that they were not paused, and ``late_ns`` how long after the begin
-    of its window the last of them was resumed (0: before it).
+    ``late_ns`` is how long after the begin of its window the last of its own services was resumed
+    (0: before it).
     """
 
     round: int
     treatment: str
-    cpu_ns: int
-    awake_ns: int
     late_ns: int
 
 
@@ -70,8 +66,7 @@ def take_turns(
     Parameters
     ----------
     services : mapping
-        Treatment to the services that it alone has. What several share is never paused, and its
-        CPU time is nobody's.
+        Treatment to the services that it alone has. What several share is never paused.
     start_ns : int
         The planned start of the loads (CLOCK_MONOTONIC).
     is_over : callable
@@ -90,41 +85,32 @@ def take_turns(
             account = accounts[turn.treatment]
             account.pause()
             late_ns = _resume(accounts, after, start_ns) if after else 0
-            # Read when the next is awake: the CPU time of who is paused stands still.
-            used = account.since_last(ProcessTable())
-            taken.append(Taken(turn.round, turn.treatment, *used, was_late_ns))
+            taken.append(Taken(turn.round, turn.treatment, was_late_ns))
     told = pd.DataFrame(taken, columns=[each.name for each in fields(Taken)])
     return TurnsTaken(told, {name: each.pauses() for name, each in accounts.items()})
 
 
 class _Account:
-    """The CPU time of a treatment's own services, and for how long they are awake."""
+    """A treatment's own services, and when they were paused."""
 
     def __init__(self, services: Sequence[Instance]) -> None:
         self._services = services
-        self._meters = [each.meter() for each in services]
-        self._awake_since_ns = clock()
-        self._awake_ns = 0
         self._paused_ns: list[tuple[int, int]] = []
         self._pausing_ns = 0
         self.paused = False
-        self._cpu_ns = self._read(ProcessTable())
 
     def pause(self) -> None:
         if not self.paused:
             self._pausing_ns = clock()
         for each in self._services:
             each.pause()
-        if not self.paused:
-            self._awake_ns += clock() - self._awake_since_ns
         self.paused = True
 
     def resume(self) -> None:
         for each in self._services:
             each.resume()
         if self.paused:
-            self._awake_since_ns = clock()
-            self._paused_ns.append((self._pausing_ns, self._awake_since_ns))
+            self._paused_ns.append((self._pausing_ns, clock()))
         self.paused = False
 
     def pauses(self) -> np.ndarray:
@@ -132,27 +118,12 @@ class _Account:
         own = self._paused_ns if self._services else []
         return np.array(own, dtype=np.int64).reshape(-1, 2)
 
-    def since_last(self, table: ProcessTable) -> tuple[int, int]:
-        """Return CPU and waking time since the last call, or since the begin."""
-        now_ns, before_ns = clock(), self._cpu_ns
-        if not self.paused:
-            self._awake_ns += now_ns - self._awake_since_ns
-            self._awake_since_ns = now_ns
-        self._cpu_ns = self._read(table)
-        awake_ns, self._awake_ns = self._awake_ns, 0
-        return self._cpu_ns - before_ns, awake_ns
-
-    def _read(self, table: ProcessTable) -> int:
-        readings = (meter.read(table) for meter in self._meters)
-        return sum(reading.cpu_ns for reading in readings if reading is not None)
-
 
 @contextmanager
 def _all_awake_afterwards(accounts: Collection[_Account]) -> Iterator[None]:
     try:
         for account in accounts:
             account.pause()
-            account.since_last(ProcessTable())
         yield
     finally:
         for account in accounts:

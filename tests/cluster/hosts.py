@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from perflab.recordings import Run, list_runs
-from tests.cluster.network import HEAD, Network
 from tests.sweeps.swept import PERFLAB, Swept, read_until
 
 DASK = str(Path(sys.executable).with_name("dask"))
@@ -31,11 +30,8 @@ class Host:
             "PERFLAB_STATE": str(self.folder / "state"),
             "PERFLAB_LOCK": str(self.folder / "lock"),
         }
-        command = [*cluster.inside(name), PERFLAB, "worker", cluster.address]
         self.worker = cluster.started(
-            [*command, "--listen", cluster.listens(name)],
-            {**places, **environment},
-            f"worker {name} at",
+            [PERFLAB, "worker", cluster.address], {**places, **environment}, f"worker {name} at"
         )
 
     def runs(self) -> list[Run]:
@@ -45,33 +41,20 @@ class Host:
 class Cluster:
     """A scheduler that a test ends, with all that it started beside it."""
 
-    def __init__(
-        self,
-        folder: Path,
-        lengths: list[int],
-        allowed_failures: int = 0,
-        network: Network | None = None,
-    ) -> None:
+    def __init__(self, folder: Path, lengths: list[int], allowed_failures: int = 0) -> None:
         self.folder = folder
-        self._network = network
-        self.swept = Swept(folder, lengths, self.inside(HEAD))
+        self.swept = Swept(folder, lengths)
         self.store = folder / "store"
         self._children: list[subprocess.Popen[str]] = []
         self._log = (folder / "log").open("w")
         file = folder / "scheduler.json"
-        words = ["--host", self.listens(HEAD), "--port", "0", "--no-dashboard", "--scheduler-file"]
+        words = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file"]
         self._child(
-            [*self.inside(HEAD), DASK, "scheduler", *words, str(file)],
+            [DASK, "scheduler", *words, str(file)],
             {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": str(allowed_failures)},
             subprocess.DEVNULL,
         )
         self.address = self._address(file)
-
-    def inside(self, name: str) -> list[str]:
-        return self._network.inside(name) if self._network else []
-
-    def listens(self, name: str) -> str:
-        return self._network.address(name) if self._network else "127.0.0.1"
 
     def _address(self, file: Path) -> str:
         from json import loads
@@ -115,13 +98,8 @@ class Cluster:
 
 
 @contextmanager
-def cluster(
-    folder: Path,
-    lengths: list[int],
-    allowed_failures: int = 0,
-    network: Network | None = None,
-) -> Iterator[Cluster]:
-    made = Cluster(folder, lengths, allowed_failures, network)
+def cluster(folder: Path, lengths: list[int], allowed_failures: int = 0) -> Iterator[Cluster]:
+    made = Cluster(folder, lengths, allowed_failures)
     try:
         yield made
     finally:

@@ -13,7 +13,6 @@ import pytest
 from perflab.recordings import Run, list_runs
 from perflab.sweeps.journal import Journal
 from tests.cluster.hosts import Host, cluster
-from tests.cluster.network import network
 from tests.sweeps.swept import TO_BE_KILLED, read_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -27,10 +26,7 @@ def spans(run: Run) -> tuple[int, int]:
 
 
 def test_two_hosts_share_the_cells_and_never_measure_two_at_a_time(tmp_path: Path) -> None:
-    with (
-        network("one", "two") as laid,
-        cluster(tmp_path, [20, 21, 22, 13], network=laid) as made,
-    ):
+    with cluster(tmp_path, [20, 21, 22, 13]) as made:
         hosts = [Host(made, "one"), Host(made, "two")]
         told = made.swept.done(*made.options, code=3)
         index = made.swept.cells()

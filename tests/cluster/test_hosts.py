@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from perflab.cluster.hosts import unfit, unlike
+from perflab.cluster.hosts import unfit
 
 HERE: dict[str, Any] = {
     "code": {"perflab": "a", "requirements.lock": "b"},
@@ -32,18 +32,14 @@ def test_every_difference_is_told_with_its_host() -> None:
         host("one"),
         host("two", code={"perflab": "a", "requirements.lock": "other"}),
         host("three", packages={"numpy": "2.2"}, parameters={"digest": "other"}),
+        host("four", machine={"cpu": "some", "cores": 8}),
     ]
     assert unfit(HERE, found) == [
         "two: code.requirements.lock (b -> other) (here -> there)",
         "three: parameters.digest (d -> other) (here -> there)",
         "three: packages.numpy (2.1 -> 2.2) (one -> there)",
+        "four: machine.cores (4 -> 8) (one -> there)",
     ]
-
-
-def test_unlike_machines_are_told_apart_from_the_rest() -> None:
-    found = [host("one"), host("two", machine={"cpu": "some", "cores": 8})]
-    assert unfit(HERE, found) == []
-    assert unlike(found) == ["two: cores (4 -> 8), against one"]
 
 
 def test_two_workers_of_one_host_are_refused() -> None:

@@ -90,17 +90,6 @@ def test_a_table_that_is_too_large_to_be_read_at_once_has_its_length(
     assert_left_out(folder, "requests.parquet", "bytes, ")
 
 
-def test_a_whole_folder_of_another_trial(folder: Path) -> None:
-    shutil.rmtree(folder)
-    shutil.copytree(folder.with_name(OTHER), folder)
-    assert_left_out(folder, f"holds the row of trial {OTHER}")
-
-
-def test_a_table_that_was_put_in_later(folder: Path) -> None:
-    shutil.copy(folder / "waits.parquet", folder / "calls.parquet")
-    assert_left_out(folder, "calls.parquet", "not of this trial")
-
-
 @pytest.mark.parametrize("content", ["", '{"files": {"trial.parquet": 7}}'])
 def test_a_manifest_that_is_none(folder: Path, content: str) -> None:
     (folder / "manifest.json").write_text(content)

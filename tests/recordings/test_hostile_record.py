@@ -90,9 +90,3 @@ def test_an_absurd_value_is_refused_by_name(
         load(tmp_path / "run", json.dumps({**words, field: value}))
     assert "run.json" in str(refused.value)
     assert sentence in str(refused.value)
-
-
-def test_two_treatments_of_one_name_are_refused(tmp_path: Path, words: dict[str, Any]) -> None:
-    treatments = [words["treatments"][0]] * 2
-    with pytest.raises(RecordingError, match="two treatments have one name"):
-        load(tmp_path / "run", json.dumps({**words, "treatments": treatments}))

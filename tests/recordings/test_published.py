@@ -77,11 +77,6 @@ def test_claims_have_unique_names_in_known_studies() -> None:
     assert table["claim"].str.endswith(".").all()
 
 
-def test_an_unknown_study_gets_the_nearest_name() -> None:
-    with pytest.raises(RecordingError, match="did you mean 'inference'"):
-        published("inferense")
-
-
 def test_a_number_that_is_not_there_is_named_with_the_nearest() -> None:
     with pytest.raises(RecordingError, match=r"inference\.csv has no row 'results table / ONNX,"):
         published_value("inference", "results table", "ONNX, no DBs", "throughput")

@@ -33,11 +33,6 @@ def test_what_does_not_count_must_be_asked_for(run) -> None:
     assert set(run.requests()["trial_id"]) == set(run.samples()["trial_id"]) == valid
 
 
-def test_warm_up_is_read_only_on_demand(run) -> None:
-    assert set(run.requests()["stage"]) == {"measure"}
-    assert set(run.requests(stage=None)["stage"]) == {"measure", "warmup"}
-
-
 def test_messages_are_kept_and_a_run_without_them_has_none(tmp_path) -> None:
     model = write_run(tmp_path / "old", blocks=1)
     assert model.messages().empty
@@ -63,11 +58,6 @@ def test_messages_are_kept_and_a_run_without_them_has_none(tmp_path) -> None:
     assert (kinds["messages_sent"].kind, kinds["ping_ms"].kind) == ("i", "f")
 
 
-def test_an_unknown_trial_is_named(run) -> None:
-    with pytest.raises(RecordingError, match="b009-p00-a0"):
-        run.requests(trial_ids=["b009-p00-a0"])
-
-
 @pytest.mark.parametrize("version", [1, SCHEMA_VERSION - 1, SCHEMA_VERSION + 1])
 def test_another_schema_is_refused_with_the_way_out(run, version: int) -> None:
     file = run.path / "run.json"
@@ -88,10 +78,6 @@ def three(tmp_path) -> Path:
             run_id=f"2026010{hour}T000000Z-{experiment}-00000{hour}",
         )
     return tmp_path
-
-
-def test_runs_are_listed_oldest_first(three) -> None:
-    assert [run.run_id[-1] for run in list_runs(three)] == ["1", "2", "3"]
 
 
 def test_an_unreadable_run_does_not_hide_the_others(three) -> None:

@@ -11,7 +11,6 @@ from perflab.recordings import (
     Run,
     complete_blocks,
     list_runs,
-    newer_unfinished,
     open_run,
     select,
 )
@@ -81,14 +80,3 @@ def test_the_latest_run_is_the_latest_that_finished(tmp_path: Path, state: str) 
     for reference in ("latest", "latest:alpha"):
         assert open_run(reference, tmp_path).run_id == finished.run_id
     assert open_run(unfinished.run_id, tmp_path).record.state == state
-    newer = newer_unfinished(finished, list_runs(tmp_path))
-    assert newer is not None
-    assert newer.run_id == unfinished.run_id
-
-
-def test_an_older_unfinished_run_or_one_of_another_experiment_is_no_news(tmp_path: Path) -> None:
-    written(tmp_path, 1, blocks=1, state="failed")
-    run = written(tmp_path, 2, blocks=1)
-    written(tmp_path, 3, blocks=1, state="failed", experiment="beta")
-    assert newer_unfinished(run, list_runs(tmp_path)) is None
-    assert newer_unfinished(run, list_runs(tmp_path), of_any=True) is not None

@@ -78,17 +78,6 @@ def test_every_trial_of_every_run_has_a_row_with_the_run_it_is_of() -> None:
     assert day["created_at"] == pd.Timestamp("2026-03-03T03:04:05Z")
 
 
-@pytest.mark.usefixtures("runs")
-def test_the_table_is_tidy() -> None:
-    table = perflab.trials_of()
-    assert table["parameter_seed"].tolist()[::4] == [0, 0, 1, 2, 3]
-    assert not {"parameter_requests", "parameter_rungs", "flush_us"} & set(table)
-    assert not any(pd.api.types.is_list_like(cell) for cell in table.to_numpy().ravel())
-    asked = table.groupby("run")["question_id"].first()
-    assert asked.nunique() == 2
-    assert asked.drop("elsewhere").nunique() == 1
-
-
 def test_runs_are_named_by_reference_or_given(runs: Path) -> None:
     def ids(*words: object) -> list[str]:
         return list(perflab.trials_of(*words)["run"].unique())  # type: ignore[arg-type]

@@ -54,12 +54,6 @@ def test_what_was_committed_is_read_back_unchanged(writer, model) -> None:
     assert read["worker"].dtype == np.int16
 
 
-def test_a_trial_is_committed_only_once(writer, model) -> None:
-    commit(writer, model)
-    with pytest.raises(RecordingError, match="committed already"):
-        commit(writer, model)
-
-
 def test_a_failed_trial_needs_no_tables(writer, model) -> None:
     treatment = model.record.treatments[0].name
     writer.commit_trial(

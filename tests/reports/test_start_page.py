@@ -13,7 +13,7 @@ from perflab.display import Shown
 from perflab.errors import ParameterError
 from perflab.load.summary_table import INVALID, VALID, LoadSummary
 from perflab.paths import notebooks_dir
-from perflab.recordings import Run, RunWriter
+from perflab.recordings import Run
 from perflab.systems import experiment, names
 from tests.synthetic import write_run
 
@@ -71,21 +71,6 @@ def test_of_many_runs_only_those_that_are_shown_are_read(
     monkeypatch.setattr(Run, "__init__", counted)
     perflab.latest_runs(2)
     assert len(seen) == 2
-
-
-def test_the_last_run_that_was_not_finished_is_told_before_another_one(runs: Path) -> None:
-    chosen = experiment("synchronous_commit")
-    assert starting.left_unfinished("synchronous_commit", chosen.check({})) == ""
-    name = "20260101T0Z-synchronous_commit-1"
-    run = write_run(runs, blocks=1, requests=40, run_id=name, state="interrupted")
-    own = {"requests": 400, "blocks": 3}
-    RunWriter.reopen(run.path).update(parameters=chosen.check(own).model_dump(mode="json"))
-    told = starting.left_unfinished("synchronous_commit", chosen.check(own))
-    assert f"resume='{name}'" in told
-    other = starting.left_unfinished("synchronous_commit", chosen.check({"requests": 77}))
-    assert other == ""
-    write_run(runs, blocks=1, requests=40, run_id=name.replace("0101", "0102"))
-    assert starting.left_unfinished("synchronous_commit", chosen.check(own)) == ""
 
 
 def test_runs_are_compared_by_name_and_shown_as_a_table(runs: Path) -> None:

@@ -144,14 +144,6 @@ def test_a_failure_says_the_way_out_and_leaves_nothing(
     assert list(root.iterdir()) == []
 
 
-def test_a_full_disk_is_said_so(specimen: ServiceSpec, small_disk: Path, tmp_path: Path) -> None:
-    pinned = wheel(tmp_path / "wheels", "large", "1.0", padding=os.urandom(3_000_000))
-    (specimen.folder / "requirements.txt").write_text(pinned)
-    with pytest.raises(ServiceFailed, match="the disk is full; free some space"):
-        made(specimen, small_disk)
-    assert list(small_disk.iterdir()) == []
-
-
 def test_a_user_who_wants_to_end_is_heard_and_nothing_is_left(
     specimen: ServiceSpec, root: Path
 ) -> None:

@@ -9,14 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from perflab.errors import ServiceFailed, StackError
 from perflab.host.placing import placement
 from perflab.stacks import leftovers
 from perflab.stacks.backend import Launch
 from perflab.stacks.choice import choose
 from perflab.stacks.labels import Labels
 from perflab.stacks.plan import Node, StackPlan
-from perflab.stacks.process_backend import check_files
 from perflab.stacks.residents import Residents
 from perflab.stacks.spec import Limits, load_service
 
@@ -56,17 +54,3 @@ def launch(files: str, **settings: int) -> Launch:
 def test_a_service_without_a_limit_keeps_what_the_backend_gives() -> None:
     assert launch("").max_files() is None
     assert launch("{max_files}", max_files=64).max_files() == 64
-
-
-@pytest.mark.parametrize("files", ["0", "many"])
-def test_a_limit_that_is_no_number_of_files_is_refused(files: str) -> None:
-    with pytest.raises(StackError, match="whole number above 0"):
-        launch(files).max_files()
-
-
-def test_more_than_its_user_may_have_is_refused_with_the_way_out() -> None:
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    check_files("it", hard, is_root=False)
-    check_files("it", hard + 1, is_root=True)
-    with pytest.raises(ServiceFailed, match="--backend docker"):
-        check_files("it", hard + 1, is_root=False)

@@ -148,13 +148,6 @@ def test_a_busy_service_is_asked_again_until_the_time_is_up(
         forget()
 
 
-def test_another_status_than_success_fails_with_the_answer(forget: Forget) -> None:
-    Spoken.answers = [(404, "not made")]
-    with pytest.raises(HookFailed) as caught:
-        forget()
-    assert str(caught.value) == "reset of node 'web' (POST /reset): answered 404: 'not made'"
-
-
 def test_a_dead_service_is_told_as_dead_with_its_log(forget: Forget) -> None:
     Spoken.answers = [(500, "")]
     with pytest.raises(ServiceFailed, match=r"'web-2': was ended by SIGKILL[\s\S]*its log"):

@@ -11,7 +11,6 @@ from functools import partial
 import pytest
 from pydantic import ValidationError
 
-from perflab.cli.experiments import allowed
 from perflab.errors import StackError
 from perflab.host.placing import placement
 from perflab.stacks import leftovers
@@ -40,12 +39,6 @@ def test_experiments_and_service_allow_the_same_limits() -> None:
         number = field["anyOf"][0] if "anyOf" in field else field
         assert (number["minimum"], number["maximum"]) == (setting.minimum, setting.maximum)
         assert field["default"] == setting.default
-
-
-def test_the_terminal_says_what_a_limit_may_be() -> None:
-    schema = Link.model_json_schema()["properties"]["bytes_per_s"]
-    assert allowed(schema) == "number, from 1,000 to 1,000,000,000 or unlimited"
-    assert Link.model_validate({"bytes_per_s": "8e5"}).bytes_per_s == 800_000
 
 
 LIMITS = {

@@ -15,7 +15,6 @@ from perflab.stacks.choice import choose
 from perflab.stacks.database import _in_unit
 from perflab.stacks.plan import Node, StackPlan
 from perflab.stacks.residents import Residents
-from perflab.stacks.settings_in_force import refuse_silence
 from perflab.stacks.spec import is_same, load_service, service_names
 
 # Shows what SHOWN says of its settings, whatever they were.
@@ -114,12 +113,6 @@ def test_every_service_with_settings_says_where_it_reports_them() -> None:
     for name in service_names():
         spec = load_service(name)
         assert (spec.report is None) == (not spec.settings), name
-
-
-def test_a_postgres_setting_the_server_does_not_know_is_refused_with_the_way_out() -> None:
-    postgres = load_service("postgres")
-    with pytest.raises(SettingRefused, match=r"shared_buffers_mb: .*'parameter' of the setting"):
-        refuse_silence("db", postgres, {"shared_buffers_mb": 128}, {})
 
 
 def test_sizes_of_postgres_are_read_in_the_unit_of_the_setting() -> None:

@@ -26,12 +26,6 @@ def test_statements_need_a_database_that_speaks_sql() -> None:
     settle({"it": StackPlan(nodes=(POSTGRES,), database="db", reset=("SELECT 1",))})
 
 
-def test_a_plan_is_the_same_after_its_way_through_json() -> None:
-    seed = Seed(node="echo", command=("{python}", "-V"))
-    plan = StackPlan(nodes=(POSTGRES, ECHO), database="db", seed=(seed,), count="SELECT 1")
-    assert StackPlan.model_validate_json(plan.model_dump_json()) == plan
-
-
 def test_nodes_that_may_take_different_cpu_do_not_share_a_service() -> None:
     slow = StackPlan(nodes=(ECHO.model_copy(update={"cpus": 0.2}),))
     found = settle({"free": StackPlan(nodes=(ECHO,)), "slow": slow, "again": slow})

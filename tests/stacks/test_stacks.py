@@ -19,7 +19,7 @@ from perflab.stacks import leftovers
 from perflab.stacks.choice import choose
 from perflab.stacks.plan import settle
 from perflab.stacks.residents import Residents
-from perflab.stacks.spec import load_service, render, service_names
+from perflab.stacks.spec import load_service, service_names
 from perflab.systems.inference.service import InferenceParameters, stack
 from tests.stacks.asking import post
 
@@ -49,11 +49,6 @@ def test_every_service_description_can_be_read() -> None:
 def test_wrong_settings_are_all_named() -> None:
     with pytest.raises(StackError, match=r"did you mean 'workers'.*runtime = 'onxn' must be one"):
         load_service("inference").resolve({"worker": 1, "runtime": "onxn"})
-
-
-def test_a_placeholder_without_value_is_an_error() -> None:
-    with pytest.raises(StackError, match="no value"):
-        render("{nothing}", {})
 
 
 def test_treatments_share_what_does_not_differ_at_start() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import nbformat
@@ -35,8 +34,7 @@ cells:
 class Swept:
     """A folder with a sweep file, and the command that is typed for it."""
 
-    def __init__(self, folder: Path, lengths: list[int], inside: Sequence[str] = ()) -> None:
-        self._inside = inside
+    def __init__(self, folder: Path, lengths: list[int]) -> None:
         self.file = folder / "some.yaml"
         # A kernel looks once a second whether its parent is there: what is killed must last longer.
         seconds = [3.0 if length >= TO_BE_KILLED else 0.3 for length in lengths]
@@ -73,7 +71,7 @@ class Swept:
         # Whoever started the tests in the background had them ignore what a user's terminal sends.
         heard = ["env", "--default-signal=HUP,INT,TERM"]
         return subprocess.Popen(
-            [*self._inside, *heard, PERFLAB, "sweep", str(self.file), *words],
+            [*heard, PERFLAB, "sweep", str(self.file), *words],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=self._environment,
         )  # fmt: skip
 

@@ -67,7 +67,6 @@ class Residents:
     lose: Mapping[str, str] = field(default_factory=dict)
     dies: Exception | None = None
     refuses: Exception | None = None
-    start_s: float = 0.0
     says: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

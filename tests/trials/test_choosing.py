@@ -9,8 +9,8 @@ import pytest
 
 from perflab import systems
 from perflab.errors import LoadError, ParameterError
-from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, Workload
-from perflab.trials.choosing import Pace, choose, chosen, needed_slice_ms, shortened
+from perflab.load.workload import ClosedLoop, OpenLoop, Stage
+from perflab.trials.choosing import Pace, choose, chosen, needed_slice_ms
 from perflab.trials.designs import Design
 from tests.trials.fakes import Residents, bench, plan
 
@@ -52,15 +52,6 @@ def test_short_responses_give_slices_and_long_ones_whole_trials() -> None:
     silent = chosen(AUTO, paces, "process")
     assert (silent.kind, silent.why) == ("trials", "nothing was answered when it was looked at")
     assert chosen(Design(kind="slices"), paces, "process").kind == "slices"
-
-
-@pytest.mark.parametrize("arrivals", [CLOSED, OPEN])
-def test_a_look_is_a_short_load_like_the_trials_own(arrivals: ClosedLoop | OpenLoop) -> None:
-    short = shortened(Workload(request=Request(), arrivals=arrivals)).arrivals
-    assert isinstance(short, ClosedLoop | OpenLoop)
-    assert short.duration_s + (short.warmup_s if short.kind == "closed" else 0) <= 0.7
-    same = {"users", "think_time_s"} if short.kind == "closed" else {"arrivals", "seed"}
-    assert short.model_dump(include=same) == arrivals.model_dump(include=same)
 
 
 @pytest.mark.parametrize("fresh_blocks", [0, 1])

@@ -5,13 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from perflab.analysis.methods.repeated_looks import planned
-from perflab.progress import Narrator
-from perflab.recordings import Contrast, Run, RunWriter, UntilDecided
+from perflab.recordings import Contrast, Run, RunWriter
 from perflab.recordings.contrasts import Direction
-from perflab.trials.events import Event, Note, TrialBegun, TrialDone
+from perflab.trials.events import Event, Note, TrialBegun
 from perflab.trials.session import Remaining, Session
 from tests.trials.fakes import Residents, bench, plan, record
 
@@ -118,18 +115,3 @@ def test_a_block_that_was_broken_off_is_measured_before_the_run_is_looked_at(
     found = looked.go(2, 9, attempt=1).record
     assert looked.measured() == [3, 10]
     assert found.blocks == 10
-
-
-@pytest.mark.parametrize(("rule", "bound"), [(RULE, "at most"), (None, "about")])
-def test_the_time_left_is_a_bound_where_the_run_may_end_before(
-    tmp_path: Path, rule: UntilDecided | None, bound: str
-) -> None:
-    looked = Looked(tmp_path, "none", until_decided=rule)
-    looked.go()
-    narrator = Narrator()
-    shown = [
-        narrator.line(event.model_copy(update={"left_s": 61.0}))[0]
-        for event in looked.events
-        if isinstance(event, (TrialBegun, TrialDone))
-    ]
-    assert all(f"{bound} 1:01 left" in line for line in shown)

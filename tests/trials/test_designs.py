@@ -178,7 +178,7 @@ def test_late_turns_refuse_the_trials_and_leave_the_services_as_they_are(
 ) -> None:
     def planted(rounds: Rounds, *_: object) -> TurnsTaken:
         taken = [
-            Taken(each.round, each.treatment, 1, 1, 50_000_000 * (late and each.treatment == "b"))
+            Taken(each.round, each.treatment, 50_000_000 * (late and each.treatment == "b"))
             for each in rounds.turns()
         ]
         never = {name: np.zeros((0, 2), dtype=np.int64) for name in rounds.treatments}

@@ -17,7 +17,6 @@ from perflab.trials.conductor import Order
 from perflab.trials.events import (
     Event,
     Failed,
-    Finished,
     LoadProgress,
     Note,
     RunBegun,
@@ -37,7 +36,6 @@ EVENTS: list[Event] = [
     LoadProgress(finished=12, of=-1, seconds=1.5),
     DONE,
     Failed(kind="StackError", text="service 'postgres': died"),
-    Finished(),
 ]
 
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -158,24 +157,6 @@ def test_no_instrument_writes_over_what_another_or_the_lab_measured(
         looked(tmp_path, Noting(column=column))
 
 
-def test_without_instruments_a_trial_has_what_every_trial_has(tmp_path: Path) -> None:
-    plain = treatment("a").model_copy(update={"instruments": ()})
-    row = measure(bench(tmp_path), plain, {"trial_id": "t"}).row
-    assert {"generator_lag_p99_ms", "cpu_share_echo", "paused_cpu_share", "steal_share"} <= set(row)
-    assert not {"mean_ms", "throughput_rps", "cpu_probe_before_ms", "server_count"} & set(row)
-
-
-def test_streams_change_no_word_of_what_a_treatment_asks_for(tmp_path: Path) -> None:
-    # 200 requests with 4,000 deliveries and no acknowledgement: no instrument here asks for one.
-    delivered_s = 0.4 + np.arange(4000) * 0.0005
-    plain = looked(tmp_path / "plain", facts={})
-    streamed = looked(tmp_path / "streamed", facts={"delivered_s": delivered_s})
-    assert set(streamed.row) == set(plain.row)
-    assert streamed.row["state"] == "valid"
-    assert streamed.row["mean_ms"] == plain.row["mean_ms"]
-    assert len(streamed.others["messages"]) == 4000
-
-
 @pytest.mark.parametrize("step", STEPS)
 def test_a_step_that_raises_fails_the_trial_and_is_told_with_its_line(
     tmp_path: Path, step: str
@@ -192,11 +173,6 @@ def test_a_step_that_raises_fails_the_trial_and_is_told_with_its_line(
     begun, ended = begun_and_ended()
     assert ended == begun
     assert ("three" in ended) == (step in ("end", "after", "observe"))
-
-
-def test_what_an_instrument_cannot_leave_is_one_more_reason(tmp_path: Path) -> None:
-    found = looked(tmp_path, Noting(trouble="left"), fails=LoadError("a worker died"))
-    assert [each.code for each in found.row["reasons"]] == ["load.failed", "instrument.error"]
 
 
 def test_a_meter_that_raises_ends_nobody_elses_samples(tmp_path: Path) -> None:

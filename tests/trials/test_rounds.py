@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perflab.errors import ParameterError
 from perflab.load.workload import ClosedLoop
 from perflab.trials.designs import Rounds
 from perflab.trials.plan_obstacles import obstacles
@@ -33,21 +32,6 @@ def test_slices_never_overlap_and_leave_a_gap_before_each() -> None:
     assert turns[0].start_s == pytest.approx(0.04)
     for before, after in pairwise(turns):
         assert after.start_s - before.end_s == pytest.approx(0.04)
-
-
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        ({"treatments": ("a",)}, "give two at least"),
-        ({"treatments": ("a", "a")}, "each with its own name"),
-        ({"rounds": 0}, "there must be one"),
-        ({"settle_ms": 300}, "must be shorter than a slice"),
-        ({"gap_ms": 0}, "take turns in the gaps"),
-    ],
-)
-def test_rounds_that_cannot_be_are_refused(words: dict[str, object], told: str) -> None:
-    with pytest.raises(ParameterError, match=told):
-        Rounds(**{"treatments": ("a", "b"), "rounds": 3, **words})
 
 
 def test_a_run_whose_loads_have_windows_is_refused() -> None:

@@ -10,7 +10,7 @@ import pytest
 from perflab.errors import LoadError, RunInterrupted, StackError
 from perflab.recordings import Run, RunWriter
 from perflab.trials.events import Event, Note, TrialBegun, TrialDone
-from perflab.trials.session import Remaining, Session, state_of
+from perflab.trials.session import Remaining, Session
 from tests.trials.fakes import Residents, bench, plan, record
 
 AnyEvent = TypeVar("AnyEvent", Note, TrialBegun, TrialDone)
@@ -91,10 +91,3 @@ def test_an_interruption_between_trials_keeps_those_that_are_committed(tmp_path:
     with pytest.raises(RunInterrupted):
         told.go()
     assert len(Run(told.writer.path).trials()) == 1
-
-
-def test_a_session_ends_in_a_state_that_says_why() -> None:
-    assert state_of(None) == ("finished", "")
-    assert state_of(RunInterrupted("stop")) == ("interrupted", "stop")
-    assert state_of(StackError("no"))[0] == "failed"
-    assert state_of(ZeroDivisionError("x")) == ("failed", "ZeroDivisionError: x")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import numpy as np
@@ -38,16 +37,6 @@ def test_memory_is_the_largest_of_the_stage_however_short(
     begin_ns: int, end_ns: int, mib: float
 ) -> None:
     assert row_of(begin_ns, end_ns)["memory_shop_bytes"] == pytest.approx(mib * MIB)
-
-
-def test_a_service_without_samples_has_no_memory_rather_than_none_used() -> None:
-    row = service_columns(
-        pd.DataFrame({"t_ns": [], "service": [], "cpu_ns": [], "memory_bytes": []}),
-        ["shop"],
-        OnTime(0, 9, 9),
-    )
-    assert math.isnan(row["memory_shop_bytes"])
-    assert math.isnan(row["cpu_share_shop"])
 
 
 def cut(folder: Path) -> LoadResult:

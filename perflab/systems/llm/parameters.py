@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 from pydantic import Field, field_validator, model_validator
 
+from perflab.experiments.experiment import Preset
 from perflab.experiments.ladders import LadderParameters, among
-from perflab.experiments.preset import Preset
 from perflab.load.workload import Objective
 from perflab.systems.llm.preset import published_settings
 from perflab.systems.llm.rungs import Rung, Set, chosen

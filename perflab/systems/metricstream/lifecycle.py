@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from perflab.experiments.experiment import Preset
 from perflab.experiments.ladders import Ladder, LadderParameters, among
-from perflab.experiments.preset import Preset
 from perflab.instruments import STANDARD, Instrument
 from perflab.load.workload import (
     Arrivals,

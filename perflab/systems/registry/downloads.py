@@ -9,8 +9,8 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
+from perflab.experiments.experiment import Preset
 from perflab.experiments.ladders import Ladder, LadderParameters, among
-from perflab.experiments.preset import Preset
 from perflab.instruments import STANDARD, Instrument, Requests
 from perflab.load.workload import Burst, Request, Workload
 from perflab.numerals import counted
