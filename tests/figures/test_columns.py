@@ -29,7 +29,6 @@ from tests.figures.studies import VIEWS
 from tests.synthetic import Planted, contrast_of, profiled_run, write_run
 from tests.systems.chat.synthetic_streams import write_ladder, write_stream_run
 from tests.systems.chat.test_burst_model import ladder as write_bursts
-from tests.systems.chat.test_login_costs import run_of as write_logins
 from tests.systems.chat.test_targets_met import write_targets
 from tests.systems.inference.test_flush_map import write_map
 from tests.systems.inference.test_shares import write as write_commits
@@ -55,7 +54,6 @@ PLANTED: dict[str, Callable[[Path], Run]] = {
     "rungs": of_rungs,
     "bursts": lambda folder: write_bursts(folder, {"a": 1.2, "b": 1.2, "spread": 1.2, "c": 2.4}),
     "targets": write_targets,
-    "logins": lambda folder: write_logins(folder, (11, 8, 9)),
     "map": write_map,
     "commits": write_commits,
     **{

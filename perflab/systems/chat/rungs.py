@@ -13,6 +13,8 @@ from perflab.systems.chat.preset import Pings
 from perflab.systems.chat.service import STUDY, Rung
 
 PERCENTILES = (90, 95, 99)
+# The two rungs that show what logins cost.
+COSTLY, FREE = "costly_logins", "free_logins"
 LADDER_USERS = (300, 325, 350, 375, 400, 425)
 NO_DEFLATE = "+ uvloop, no permessage-deflate"
 BOUND = f"{NO_DEFLATE}, 425 users, main process bound to one core, 0.35 s between joins"
