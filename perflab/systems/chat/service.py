@@ -12,12 +12,13 @@ from perflab.experiments.preset import Preset, PresetParameters
 from perflab.instruments import CpuSpeed, Requests, SchedulerAccounts
 from perflab.load.workload import Request, Scripted, Workload
 from perflab.parameters import Parameters
+from perflab.recordings import published_value
 from perflab.stacks.plan import Node, StackPlan
-from perflab.systems.chat.preset import Pings, published_settings
 from perflab.systems.chat.streams import Streams
 from perflab.trials.plan import Treatment
 
 STUDY = "chat"
+BASE_CASE = (STUDY, "workload", "base case")
 USERS = "perflab.systems.chat.users"
 # The first users' logins must not make a trial fail that ends in time otherwise.
 SLACK_S = 20.0
@@ -33,6 +34,8 @@ INSTRUMENTS = (
 )
 NOTHING: Mapping[str, str] = {}
 TOGETHER = ("together", "spread")
+# To which users listen; the study does not say how many there were.
+CHANNELS = 10
 FirstDelay = Literal["action", "scheduled", "scaled", "together", "spread"]
 Codec = Literal["json", "orjson", "msgspec", "protobuf", "msgpack"]
 
@@ -41,7 +44,8 @@ class ChatParameters(PresetParameters):
     """Parameters of every experiment on the chat service.
 
     Intervals are as published. What may be cut is the number of ``actions``. With ``preset``
-    ``published`` that is as published too, and a ping waits for its answer.
+    ``published`` that is as published too, and a ping waits for its answer; else one a second is
+    sent when it is due (see :class:`~perflab.systems.chat.users.Monitor`).
     """
 
     preset: Preset = Field(
@@ -71,7 +75,6 @@ class ChatParameters(PresetParameters):
         description="what a hashed login costs: 2 to the power of this many rounds; one more "
         "doubles it",
     )
-    channels: int = Field(default=10, ge=1, le=1000, description="channels to which users listen")
     subscriber_share: float = Field(
         default=0.64,
         gt=0,
@@ -80,16 +83,17 @@ class ChatParameters(PresetParameters):
         "second for n users",
     )
 
-    pings: Pings = Field(
-        default="planned",
-        description="a ping a second is sent when it is due (planned), or waits until the one "
-        "before is answered, as published (closed)",
-    )
-
     @classmethod
     def published_values(cls) -> dict[str, Any]:
         """Return what the preset sets."""
-        return published_settings()
+        return {
+            "actions": int(published_value(*BASE_CASE, "actions")),
+            "join_s": published_value(*BASE_CASE, "join_delay"),
+            "action_s": published_value(*BASE_CASE, "action_delay"),
+            "subscriber_share": published_value(
+                STUDY, "system", "all", "receivers_per_message_per_user"
+            ),
+        }
 
     @model_validator(mode="after")
     def _has_a_plateau(self) -> ChatParameters:
@@ -124,9 +128,6 @@ class Rung(Parameters):
 
     ``ramp_s`` lets all users join within so many seconds, where logins are over before messages
     start. What follows stays as it is: first actions lie as far apart as ``join_s`` says.
-
-    ``pings`` says how the monitor asks (see :class:`~perflab.systems.chat.users.Monitor`), and is
-    no setting of the server.
     """
 
     codec: Codec = "json"
@@ -139,7 +140,6 @@ class Rung(Parameters):
     cprofile: Literal["off", "on"] = "off"
     login_hash: Literal["bcrypt", "none"] = "bcrypt"
     first_delay: FirstDelay = "together"
-    pings: Pings = "planned"
     join_factor: float = 1.0
     ramp_s: float | None = Field(default=None, gt=0, le=3600)
     users: int = Field(default=250, ge=1, le=100_000)
@@ -147,9 +147,9 @@ class Rung(Parameters):
 
 FACTORS = (
     "codec", "loop", "deflate", "serialize", "websocket", "commit", "bind", "cprofile",
-    "login_hash", "first_delay", "pings",
+    "login_hash", "first_delay",
 )  # fmt: skip
-SETTINGS = tuple(name for name in FACTORS if name not in ("first_delay", "pings"))
+SETTINGS = tuple(name for name in FACTORS if name != "first_delay")
 
 
 def beat_s(parameters: ChatParameters, rung: Rung) -> float:
@@ -205,9 +205,9 @@ def workload(parameters: ChatParameters, rung: Rung) -> Workload:
     words: dict[str, Any] = {
         "codec": rung.codec,
         "deflate": rung.deflate == "on",
-        "channels": parameters.channels,
+        "channels": CHANNELS,
         "action_s": parameters.action_s,
-        "pings": rung.pings,
+        "pings": "closed" if parameters.preset == "published" else "planned",
     }
     if rung.first_delay in TOGETHER:
         begin_s = ramp_s + PAUSE_S
@@ -244,7 +244,7 @@ def stack(parameters: ChatParameters, rung: Rung, accounts: int) -> StackPlan:
     settings: dict[str, str | int | float] = {name: getattr(rung, name) for name in SETTINGS}
     settings |= {
         "bcrypt_rounds": parameters.bcrypt_rounds,
-        "channels": parameters.channels,
+        "channels": CHANNELS,
         "subscriber_share": parameters.subscriber_share,
         "accounts": accounts,
     }

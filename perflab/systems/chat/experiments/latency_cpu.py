@@ -40,7 +40,6 @@ def _rungs(parameters: LatencyCpuParameters) -> dict[str, Rung]:
         users=parameters.users,
         serialize="per_send",
         first_delay=parameters.first_delay,
-        pings=parameters.pings,
     )
     return {COSTLY: hashed, FREE: hashed.model_copy(update={"login_hash": "none"})}
 

@@ -107,7 +107,6 @@ def _rungs(parameters: ProfileParameters) -> dict[str, Rung]:
             # Logins are another study; here they would only be noise at the start.
             login_hash="none",
             first_delay="spread",
-            pings=parameters.pings,
             users=parameters.users,
         )
         rungs |= {
