@@ -147,10 +147,9 @@ def test_every_delivery_is_recorded_and_none_is_lost(run: Run) -> None:
     assert (trials["messages_lost"] == 0).all()
     assert (trials["server_received"] == trials["messages_sent"]).all()
     assert (trials["server_delivered"] == trials["messages_delivered"]).all()
-    assert (trials["active_users"] == 20).all()
-    assert (trials["most_connected"] == 21).all()
     for row in trials.itertuples():
         table = run.messages([row.trial_id])
+        assert table["user"].nunique() == 21
         assert (table["kind"] == "delivery").sum() == row.messages_delivered
         heard = table[table["kind"] == "delivery"]
         assert (heard["at_ns"] > heard["planned_ns"]).all()
