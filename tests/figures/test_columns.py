@@ -184,10 +184,6 @@ def test_what_a_column_has_no_room_to_say_is_in_its_caption(normal, tmp_path) ->
     assert how not in one_line(picture(THROUGHPUT, normal, COLUMN))
     assert all(how in provenance(path)[CAPTION] for path in paths[:2])
     assert how in snippets.in_markdown(THROUGHPUT, normal, links)
-    latex = snippets.in_latex(THROUGHPUT, normal, links, IN_A_COLUMN)
-    assert how in latex
-    assert r"\begin{figure}" in latex
-    assert r"[width=\columnwidth]" in latex
     on_a_page = save_view(THROUGHPUT, normal, tmp_path, ["svg"])
     assert CAPTION not in provenance(on_a_page[0])
 
