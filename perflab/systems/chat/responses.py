@@ -68,10 +68,6 @@ RESPONSES = (
         title="CPU cores that threads of * other than the event loop use", unit="cores",
         noun="CPU beside the loop of *",
     ),
-    Response(
-        name="profile_*_us_per_message", title="time of * per message (profile)", unit="us",
-        noun="time per message in *", better="less",
-    ),
     # The service reports the time of a thousand operations in ms, which is that of one in us.
     Response(
         name="phase_op_p50_ms", title="median time of op", unit="us", noun="time per operation",
