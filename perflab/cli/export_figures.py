@@ -16,14 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from perflab.figures import View
-    from perflab.figures.style import Style
     from perflab.recordings import Run
 
 FORMATS = ("svg", "png", "pdf")
 
 
 def export_figures(
-    run: Run, views: Sequence[str], folder: Path | None, formats: Sequence[str], style: Style
+    run: Run, views: Sequence[str], folder: Path | None, formats: Sequence[str]
 ) -> None:
     """Write the views of a run, each with its table, and print what to paste into a document.
 
@@ -43,7 +42,7 @@ def export_figures(
         _list(chosen)
     place = _from_here(figures_dir() / run.run_id) if folder is None else folder
     for view in chosen:
-        _tell(view, run, save_view(view, run, place, formats, style))
+        _tell(view, run, save_view(view, run, place, formats))
 
 
 def _unknown(kind: str, name: str, known: Sequence[str]) -> str:

@@ -6,21 +6,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from perflab.figures import View
-from perflab.figures.export import CAPTION, provenance
 from perflab.figures.origin import commit, n_text
 from perflab.recordings import Run
 from perflab.reports.markdown import cell
 
 
-def caption(view: View, run: Run, shown: Path) -> str:
-    """Return what a figure shows, of how many trials, and where they come from.
-
-    And how to read it, where the file that is ``shown`` has no room to say so.
-    """
+def caption(view: View, run: Run) -> str:
+    """Return what a figure shows, of how many trials, and where they come from."""
     title = view.title[:1].upper() + view.title[1:]
-    how = str(provenance(shown).get(CAPTION, ""))
-    said = [f"{title}.", how, f"{n_text(run)}.", f"Run {run.run_id}, commit {commit(run.record)}."]
-    return " ".join(filter(None, said))
+    return f"{title}. {n_text(run)}. Run {run.run_id}, commit {commit(run.record)}."
 
 
 def alternative_text(view: View, run: Run) -> str:
@@ -41,7 +35,7 @@ def in_markdown(view: View, run: Run, links: Mapping[str, Sequence[Path]]) -> st
     table = f" ([table](<{links['csv'][0].as_posix()}>))" if links.get("csv") else ""
     if shown is None:
         pdf = links["pdf"][0]
-        words = cell(caption(view, run, pdf))
+        words = cell(caption(view, run))
         return f"[{cell(alternative_text(view, run))}](<{pdf.as_posix()}>): {words}{table}"
     image = f"![{cell(alternative_text(view, run))}](<{shown.as_posix()}>)"
-    return f"{image}\n\n*{cell(caption(view, run, shown))}*{table}"
+    return f"{image}\n\n*{cell(caption(view, run))}*{table}"
