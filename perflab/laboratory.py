@@ -14,7 +14,7 @@ from perflab.chosen_runs import judged, judged_runs, overview
 from perflab.display import Lines, Shown
 from perflab.errors import ParameterError
 from perflab.experiments import RunParameters
-from perflab.imports import EXPERIMENT, Wanted, import_files
+from perflab.imports import import_files
 from perflab.load import once
 from perflab.load.summary_table import LoadSummary
 from perflab.parameters import did_you_mean
@@ -109,25 +109,13 @@ def runs() -> list[Run]:
     return recordings.list_runs(runs_dir())
 
 
-def import_results(
-    groups: Mapping[str, Sequence[str | Path]],
-    *,
-    tool: str = "",
-    experiment: str = EXPERIMENT,
-    corrected: bool = False,
-) -> Run:
+def import_results(groups: Mapping[str, Sequence[str | Path]]) -> Run:
     """Take results of another load tool over as a run; what it cannot tell is marked as missing.
 
     Parameters
     ----------
     groups : mapping of str to sequence of str or Path
         The files of every treatment: one per load, all of one tool.
-    tool : str
-        Which tool wrote them; by default that is guessed from how they begin.
-    experiment : str
-        What the run is called; no experiment of the lab's, with whose runs it could be mixed up.
-    corrected : bool
-        oha counted from its plan (``--latency-correction``), which its file does not say.
 
     Raises
     ------
@@ -136,11 +124,8 @@ def import_results(
     ImportRefused
         A file is damaged, or of another tool; the message names file and line. Nothing was written.
     """
-    if experiment in systems.names():
-        said = f"'{experiment}' is an experiment of the lab's; name its imported results otherwise"
-        raise ParameterError("--experiment", [said])
     own = {name: [*map(Path, files)] for name, files in groups.items()}
-    return import_files(Wanted(own, tool, experiment, corrected), runs_dir())
+    return import_files(own, runs_dir())
 
 
 def questions() -> Shown:

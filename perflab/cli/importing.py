@@ -21,18 +21,6 @@ def command(
         list[str],
         typer.Argument(metavar="[TREATMENT=]FILE...", help="what the tool wrote, a file per load"),
     ],
-    tool: Annotated[
-        str, typer.Option(help="k6, locust, oha, wrk or ab; without it it is guessed")
-    ] = "",
-    experiment: Annotated[
-        str, typer.Option(metavar="NAME", help="what the run is called; no experiment of the lab's")
-    ] = "imported",
-    corrected: Annotated[
-        bool,
-        typer.Option(
-            "--corrected", help="oha ran with -q and --latency-correction: its file does not say so"
-        ),
-    ] = False,
 ) -> None:
     """Take results of another load tool over as a recording: what it tells, as it tells it.
 
@@ -41,14 +29,11 @@ def command(
 
     Example: perflab import k6.json
 
-    Example: perflab import --tool wrk a=A1.txt a=A2.txt b=B1.txt b=B2.txt
+    Example: perflab import a=A1.txt a=A2.txt b=B1.txt b=B2.txt
     """
     from perflab import laboratory
 
-    found = laboratory.import_results(
-        _groups(files), tool=tool, experiment=experiment, corrected=corrected
-    )
-    _print(found, guessed=not tool)
+    _print(laboratory.import_results(_groups(files)))
 
 
 def _groups(words: list[str]) -> dict[str, list[Path]]:
@@ -62,14 +47,12 @@ def _groups(words: list[str]) -> dict[str, list[Path]]:
     return groups
 
 
-def _print(run: Run, guessed: bool) -> None:
+def _print(run: Run) -> None:
     console = make_console()
     asked = run.record.parameters
-    how = " (guessed; --tool says otherwise)" if guessed else ""
     note = run.record.notes["import"]
     for line in (
-        f"{run.run_id}: {asked['tool']}, {asked['format']}{how}",
-        f"times: {asked['times']} times, as {asked['tool']} tells them",
+        f"{run.run_id}: {asked['tool']}, {asked['format']}",
         *map(str, run.record.warnings),
         f"missing: {', '.join(note['missing'])}",
     ):

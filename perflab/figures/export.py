@@ -12,8 +12,6 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
-from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
@@ -28,13 +26,11 @@ from perflab.figures.origin import perflab_version
 from perflab.figures.page import Page, page_of
 from perflab.figures.stamp import stamped, table_digest
 from perflab.figures.tables import read_csv, to_csv
-from perflab.figures.theme import INK, PALETTE, applied
+from perflab.figures.theme import applied
 from perflab.figures.view import View, draw_table
 from perflab.recordings import Run
 
-COLORS = 256
-DOTS_PER_INCH = 200
-BACKGROUND = "white"
+DOTS_PER_INCH, COLORS = 200, 256
 ELSEWHERE = "point PERFLAB_FIGURES at another folder"
 FORMATS = ("svg", "png")
 
@@ -124,8 +120,16 @@ def _svg(figure: LabFigure, named: dict[str, str], text: str) -> bytes:
 
 
 def _png(figure: LabFigure, named: dict[str, str], text: str) -> bytes:
+    """Return a PNG with a palette, which has a third of the bytes."""
+    with Image.open(io.BytesIO(_rendered(figure, "png", {}))) as painted:
+        picture = painted.convert("RGB").quantize(COLORS, dither=Image.Dither.NONE)
+    info = PngInfo()
     written = {"Title": named["Title"], "Software": named["Creator"], "Description": text}
-    return _in_few_colors(_painted(figure, DOTS_PER_INCH).convert("RGB"), written)
+    for key, value in written.items():
+        info.add_text(key, value)
+    target = io.BytesIO()
+    picture.save(target, "png", pnginfo=info, dpi=(DOTS_PER_INCH,) * 2)
+    return target.getvalue()
 
 
 def _pdf(figure: LabFigure, named: dict[str, str], text: str) -> bytes:
@@ -137,48 +141,10 @@ Renderer = Callable[[LabFigure, dict[str, str], str], bytes]
 _RENDERERS: dict[str, Renderer] = {"svg": _svg, "png": _png, "pdf": _pdf}
 
 
-def _rendered(
-    figure: Figure, kind: str, metadata: dict[str, str | None] | None, dpi: float = DOTS_PER_INCH
-) -> bytes:
+def _rendered(figure: Figure, kind: str, metadata: Mapping[str, str | None]) -> bytes:
     target = io.BytesIO()
-    figure.savefig(target, format=kind, dpi=dpi, metadata=metadata, bbox_inches=None)
+    figure.savefig(target, format=kind, dpi=DOTS_PER_INCH, metadata=dict(metadata))
     return target.getvalue()
-
-
-def _painted(figure: Figure, dpi: float) -> Image.Image:
-    """Return a figure's pixels at the resolution of print."""
-    pixels = _rendered(figure, "rgba", None, dpi)
-    width = int(figure.get_figwidth() * dpi)
-    return Image.frombytes("RGBA", (width, len(pixels) // (4 * width)), pixels)
-
-
-def _as_png(picture: Image.Image, metadata: Mapping[str, str]) -> bytes:
-    info = PngInfo()
-    for key, value in metadata.items():
-        info.add_text(key, value)
-    target = io.BytesIO()
-    picture.save(target, "png", pnginfo=info, dpi=(DOTS_PER_INCH,) * 2)
-    return target.getvalue()
-
-
-def _in_few_colors(picture: Image.Image, metadata: Mapping[str, str]) -> bytes:
-    """Return a PNG with a palette, a third of the bytes; the treatments' colours stay exact."""
-    few = picture.quantize(COLORS, dither=Image.Dither.NONE)
-    few.putpalette(_kept_exact(picture, np.asarray(few), few.getpalette() or []))
-    return _as_png(few, metadata)
-
-
-def _kept_exact(picture: Image.Image, places: np.ndarray, palette: Sequence[int]) -> list[int]:
-    """Return ``palette`` with the figures' own colours where their pixels were put, unblended."""
-    exact = np.array(palette).reshape(-1, 3)
-    # One number per pixel: comparing three takes five times as long.
-    pixels = np.asarray(picture.convert("RGBA")).view(np.uint32)[..., 0]
-    for name in (*PALETTE, INK, BACKGROUND):
-        color = np.round(255 * np.array(to_rgb(name)))
-        here = places[pixels == np.append(color, 255).astype(np.uint8).view(np.uint32)]
-        if here.size:
-            exact[np.bincount(here).argmax()] = color
-    return [int(part) for part in exact.ravel()]
 
 
 def write_whole(path: Path, content: bytes) -> None:

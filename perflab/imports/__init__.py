@@ -1,6 +1,6 @@
 """Results of other load tools as recordings: what they tell, and what they cannot, as missing."""
 
-from perflab.imports.formats import FORMATS, TOOLS
-from perflab.imports.recording import EXPERIMENT, Wanted, import_files
+from perflab.imports.formats import FORMATS
+from perflab.imports.recording import import_files
 
-__all__ = ["EXPERIMENT", "FORMATS", "TOOLS", "Wanted", "import_files"]
+__all__ = ["FORMATS", "import_files"]

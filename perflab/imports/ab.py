@@ -16,14 +16,14 @@ BEGIN = r"This is ApacheBench, Version .*"
 _LONGEST = r"\s*100%\s+\d+ \(longest request\)\s*"
 
 
-def fits(head: str) -> bool:
+def fits(text: str) -> bool:
     """Say whether a file begins as the text of ab."""
-    return re.match(rf"\s*{BEGIN}", head) is not None
+    return re.match(rf"\s*{BEGIN}", text) is not None
 
 
-def read(path: Path) -> Told:
+def read(path: Path, text: str) -> Told:
     """Read the text of one load."""
-    report = Report(path, BEGIN)
+    report = Report(path, text, BEGIN)
     times = {}
     for line, match in report.all(r"Total:\s+(\d+)\s+(\d+)\s+[\d.]+\s+(\d+)\s+(\d+)\s*"):
         names = {"min": 1, "mean": 2, "p50": 3, "max": 4}

@@ -19,14 +19,14 @@ _NAMES = {"avg": "mean", "min": "min", "med": "p50", "max": "max"}
 _SHARE = re.compile(r"p\((\d{1,2}(?:\.\d+)?|100)\)")
 
 
-def fits(head: str) -> bool:
+def fits(text: str) -> bool:
     """Say whether a file begins as the JSON of a summary."""
-    return head.lstrip().startswith("{") and OF_SUMMARY.search(head) is not None
+    return text.lstrip().startswith("{") and OF_SUMMARY.search(text) is not None
 
 
-def read(path: Path) -> Told:
+def read(path: Path, text: str) -> Told:
     """Read the summary of one load."""
-    told = Numbers(path)
+    told = Numbers(path, text)
     # handleSummary is given the numbers one level deeper.
     deeper = ("values",) if "values" in told.inside("metrics", "http_reqs") else ()
     requests = told.count("metrics", "http_reqs", *deeper, "count")

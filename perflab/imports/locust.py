@@ -5,11 +5,12 @@ Source: the Locust manual, "Retrieve test statistics in CSV format"; files that 
 
 from __future__ import annotations
 
+import csv
 import math
 import re
 from pathlib import Path
 
-from perflab.imports.reading import refused, rows_of
+from perflab.imports.reading import number, refused
 from perflab.imports.told import Told, share_name
 
 _COUNTS = ("Name", "Request Count", "Failure Count", "Requests/s")
@@ -20,31 +21,60 @@ _SHARE = re.compile(r"(\d{1,2}(?:\.\d+)?)%")
 ALL = "Aggregated"
 
 
-def fits(head: str) -> bool:
+def fits(text: str) -> bool:
     """Say whether a file begins as the statistics of a load, all of it."""
-    names = head.partition("\n")[0].strip().replace('"', "").split(",")
-    return {*_COUNTS} <= {*names}
+    names = text.partition("\n")[0].strip().replace('"', "").split(",")
+    return {*_COUNTS, *_TIMES.values()} <= {*names}
 
 
-def read(path: Path) -> Told:
+def read(path: Path, text: str) -> Told:
     """Read the statistics of one load."""
-    rows = [row for row in rows_of(path, (*_COUNTS, *_TIMES.values())) if row["Name"] == ALL]
-    if len(rows) != 1:
-        raise refused(path, 0, f"it has {len(rows)} rows '{ALL}', not one; is it cut off?")
-    (row,) = rows
-    requests = row.whole("Request Count")
-    rate = row.number("Requests/s")
+    if not text.endswith("\n"):
+        # A number that is cut off is a number still.
+        raise refused(path, text.count("\n") + 1, "it ends within a line: it is cut off")
+    line, row = _row(path, text)
+
+    def told(name: str) -> float:
+        if row[name] in ("N/A", ""):
+            return math.nan
+        try:
+            return number(row[name])
+        except ValueError as error:
+            raise refused(path, line, f"column '{name}': {error}") from None
+
+    def count(name: str) -> int:
+        found = told(name)
+        if not (found >= 0 and found.is_integer()):
+            raise refused(path, line, f"column '{name}': '{row[name]}' is no number of things")
+        return int(found)
+
+    requests, rate = count("Request Count"), told("Requests/s")
     shares = {
         share_name(float(found[1])): name for name in row if (found := _SHARE.fullmatch(name))
     }
-    times = {ours: row.number(name) for ours, name in {**_TIMES, **shares}.items()}
-    if requests == 0:
-        # Locust writes 0 for times that there are none of.
-        times = dict.fromkeys(times, math.nan)
+    times = {ours: told(name) for ours, name in {**_TIMES, **shares}.items()}
     return Told(
         requests=requests,
-        failures=row.whole("Failure Count"),
+        failures=count("Failure Count"),
         duration_s=requests / rate if rate > 0 else math.nan,
         throughput_rps=rate,
-        times_ms=times,
+        # Locust writes 0 for times that there are none of.
+        times_ms=times if requests else dict.fromkeys(times, math.nan),
     )
+
+
+def _row(path: Path, text: str) -> tuple[int, dict[str, str]]:
+    """Return line and cells of the one row that is of all requests."""
+    table = csv.DictReader(text.splitlines(keepends=True), strict=True)
+    found = []
+    try:
+        for row in table:
+            if None in row or None in row.values():
+                raise refused(path, table.line_num, "it has not as many cells as the header")
+            if row["Name"] == ALL:
+                found.append((table.line_num, dict(row)))
+    except csv.Error as error:
+        raise refused(path, table.line_num, str(error)) from None
+    if len(found) != 1:
+        raise refused(path, 0, f"it has {len(found)} rows '{ALL}', not one; is it cut off?")
+    return found[0]

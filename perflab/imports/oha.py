@@ -17,18 +17,18 @@ CUT_OFF = "aborted due to deadline"
 _SHARE = re.compile(r"p(\d{1,2}(?:\.\d+)?)")
 
 
-def fits(head: str) -> bool:
+def fits(text: str) -> bool:
     """Say whether a file begins as oha's JSON."""
     return (
-        head.lstrip().startswith("{")
-        and '"summary"' in head
-        and re.search(r'"(successRate|requestsPerSec)"', head) is not None
+        text.lstrip().startswith("{")
+        and '"summary"' in text
+        and re.search(r'"(successRate|requestsPerSec)"', text) is not None
     )
 
 
-def read(path: Path) -> Told:
+def read(path: Path, text: str) -> Told:
     """Read the JSON of one load; seconds become milliseconds."""
-    told = Numbers(path)
+    told = Numbers(path, text)
     errors = {
         name: told.count("errorDistribution", name)
         for name in told.inside("errorDistribution")

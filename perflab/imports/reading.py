@@ -1,19 +1,17 @@
-"""Reading the files of other tools: texts, tables and JSON, bounded; errors name file and line."""
+"""Reading what other tools wrote: texts and JSON, bounded; errors name file and line."""
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from perflab.errors import ImportRefused, RecordingError
-from perflab.recordings.opening import open_plain, read_plain
+from perflab.recordings.opening import read_plain
 
-HEAD_BYTES = 64 * 1024
 LARGEST_BYTES = 16 * 2**20
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 _TIME = re.compile(r"(\S*?)\s*(us|ms|s|m|h)", re.ASCII)
@@ -25,117 +23,33 @@ def refused(path: Path, line: int, text: str) -> ImportRefused:
     return ImportRefused(f"{path}{f', line {line}' if line else ''}: {text}")
 
 
-def head_of(path: Path) -> str:
-    """Return the beginning of a file.
-
-    Raises
-    ------
-    ImportRefused
-        It is missing, empty, no plain file, or no text in UTF-8.
-    """
-    try:
-        with open_plain(path) as file:
-            found = file.read(HEAD_BYTES)
-    except (OSError, RecordingError) as error:
-        raise refused(path, 0, _why(error)) from None
-    if not found.strip():
-        raise refused(path, 0, "it is empty; did the tool end in an error?")
-    if found.startswith((b"\xff\xfe", b"\xfe\xff")):
-        way_out = "save it as UTF-8 (in PowerShell: | Out-File -Encoding utf8)"
-        raise refused(path, 1, f"it is written in UTF-16; {way_out}")
-    if found.startswith(b"\x1f\x8b"):
-        raise refused(path, 1, "it is compressed; unpack it first (gunzip)")
-    # A character may be cut in two at the end.
-    return found.decode("utf-8-sig", "replace")
-
-
-def text_of(path: Path) -> str:
+def bytes_of(path: Path) -> bytes:
     """Return a whole file.
 
     Raises
     ------
     ImportRefused
-        It cannot be read, is larger than a report of these tools, or no UTF-8.
+        It cannot be read, is empty, or larger than a report of these tools.
     """
-    content = b""
     try:
         content = read_plain(path, LARGEST_BYTES)
+    except RecordingError as error:
+        raise refused(path, 0, str(error)) from None
+    except OSError as error:
+        raise refused(path, 0, error.strerror or str(error)) from None
+    if not content.strip():
+        raise refused(path, 0, "it is empty; did the tool end in an error?")
+    return content
+
+
+def text_of(path: Path, content: bytes) -> str:
+    """Return a file's content as text; raises ImportRefused where it is no UTF-8."""
+    try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise refused(path, line, f"it is no UTF-8 ({error.reason})") from None
-    except (OSError, RecordingError) as error:
-        raise refused(path, 0, _why(error)) from None
-
-
-def document_of(path: Path) -> dict[str, Any]:
-    """Return a file that is one JSON object.
-
-    Raises
-    ------
-    ImportRefused
-        It is too large, cut off, or something else.
-    """
-    try:
-        found = json.loads(text_of(path))
-    except json.JSONDecodeError as error:
-        raise refused(path, error.lineno, f"it is no JSON, or cut off: {error.msg}") from None
-    except (ValueError, RecursionError) as error:
-        raise refused(path, 0, str(error)) from None
-    if not isinstance(found, dict):
-        raise refused(path, 1, "it is no JSON object")
-    return found
-
-
-def rows_of(path: Path, header: Sequence[str]) -> Iterator[Row]:
-    """Yield the rows of a CSV below its header, which must name all of ``header``.
-
-    Raises
-    ------
-    ImportRefused
-        A column is missing, or a row has more or fewer cells than the header.
-    """
-    text = text_of(path)
-    if not text.endswith("\n"):
-        # A number that is cut off is a number still.
-        raise refused(path, text.count("\n") + 1, "it ends within a line: it is cut off")
-    lines = csv.reader(text.splitlines(keepends=True))
-    try:
-        names = next(lines, [])
-        if missing := [name for name in header if name not in names]:
-            raise refused(path, 1, f"the header lacks {', '.join(missing)}")
-        for cells in lines:
-            if len(cells) != len(names):
-                said = f"it has {len(cells)} cells, the header {len(names)}; is the file cut off?"
-                raise refused(path, lines.line_num, said)
-            yield Row(path, lines.line_num, dict(zip(names, cells, strict=True)))
-    except csv.Error as error:
-        raise refused(path, lines.line_num, str(error)) from None
-
-
-class Row(dict[str, str]):
-    """A row of a table, by column."""
-
-    def __init__(self, path: Path, line: int, cells: dict[str, str]) -> None:
-        super().__init__(cells)
-        self._place = path, line
-
-    def number(self, name: str) -> float:
-        """Return a number; NaN where the tool wrote ``N/A``."""
-        text = self[name]
-        if text in ("N/A", ""):
-            return math.nan
-        try:
-            return number(text)
-        except ValueError as error:
-            raise refused(*self._place, f"column '{name}': {error}") from None
-
-    def whole(self, name: str) -> int:
-        """Return a number of things."""
-        found = self.number(name)
-        if not (found >= 0 and found.is_integer()):
-            raise refused(*self._place, f"column '{name}': '{self[name]}' is no number of things")
-        return int(found)
+        way_out = "unpack it, or save it as UTF-8"
+        raise refused(path, line, f"it is no UTF-8 ({error.reason}): {way_out}") from None
 
 
 def number(text: str) -> float:
@@ -186,9 +100,9 @@ class Report:
         There is none, or more than one.
     """
 
-    def __init__(self, path: Path, begin: str) -> None:
+    def __init__(self, path: Path, text: str, begin: str) -> None:
         self.path = path
-        self._lines = text_of(path).splitlines()
+        self._lines = text.splitlines()
         begins = [line for line, _ in self.all(begin)]
         if not begins:
             raise refused(path, 1, "it does not begin as a report of this tool")
@@ -259,10 +173,24 @@ class Report:
 
 
 class Numbers:
-    """A tool's JSON, of which numbers are asked by the names that lead to them."""
+    """A tool's JSON, of which numbers are asked by the names that lead to them.
 
-    def __init__(self, path: Path) -> None:
-        self._path, self._document = path, document_of(path)
+    Raises
+    ------
+    ImportRefused
+        It is cut off, or no JSON object.
+    """
+
+    def __init__(self, path: Path, text: str) -> None:
+        self._path = path
+        try:
+            self._document = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise refused(path, error.lineno, f"it is no JSON, or cut off: {error.msg}") from None
+        except (ValueError, RecursionError) as error:
+            raise refused(path, 0, str(error)) from None
+        if not isinstance(self._document, dict):
+            raise refused(path, 1, "it is no JSON object")
 
     def inside(self, *names: str) -> Mapping[str, Any]:
         """Return the object at a place; an empty one where there is none."""
@@ -320,9 +248,3 @@ class Numbers:
 
     def _fault(self, names: tuple[str, ...], text: str) -> Exception:
         return refused(self._path, 0, f"'{'.'.join(names)}' {text}")
-
-
-def _why(error: Exception) -> str:
-    if isinstance(error, OSError):
-        return error.strerror or str(error)
-    return str(error)

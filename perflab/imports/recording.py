@@ -13,15 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from perflab.durable import explained, sync_folder
-from perflab.errors import ImportRefused, ParameterError, RecordingError
-from perflab.imports.formats import Format, check_tool, common_format
-from perflab.imports.told import (
-    declared_responses,
-    not_judged,
-    remarks_of,
-    times_word,
-    told_columns,
-)
+from perflab.errors import ImportRefused, ParameterError
+from perflab.imports.formats import Format, format_of
+from perflab.imports.reading import bytes_of, text_of
+from perflab.imports.told import Told, declared_responses, not_judged, remarks_of, told_columns
 from perflab.recordings import (
     Remark,
     Run,
@@ -32,13 +27,11 @@ from perflab.recordings import (
     trial_id,
 )
 from perflab.recordings.imported import BACKEND
-from perflab.recordings.opening import open_plain
 from perflab.recordings.schema import MOST_BLOCKS, MOST_TREATMENTS
 from perflab.recordings.tables import NOT_JUDGED
 
 EXPERIMENT = "imported"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.,=+:-]{0,99}", re.ASCII)
-EXPERIMENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}", re.ASCII)
 MISSING = (
     "planned instants", "generator lag", "the client's CPU and stalls",
     "CPU and memory of services", "what the server counted", "facts of the machine",
@@ -46,29 +39,21 @@ MISSING = (
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What was asked to be imported; ``groups`` are the files of every treatment."""
-
-    groups: Mapping[str, Sequence[Path]]
-    tool: str = ""
-    experiment: str = EXPERIMENT
-    corrected: bool = False
-
-
-@dataclass(frozen=True)
-class SourceFile:
-    """A file as it was imported."""
+class Load:
+    """A load as a file tells it."""
 
     path: Path
     size_bytes: int
     sha256: str
+    form: Format
+    told: Told
 
 
-def import_files(wanted: Wanted, root: Path) -> Run:
+def import_files(groups: Mapping[str, Sequence[Path]], root: Path) -> Run:
     """Write the loads that files tell of as a run under ``root``, and return it.
 
-    The k-th load of every treatment stands in the k-th block; that pairs nothing. One load is in
-    memory at a time.
+    ``groups`` are the files of every treatment. The k-th load of every treatment stands in the k-th
+    block; that pairs nothing.
 
     Raises
     ------
@@ -79,23 +64,17 @@ def import_files(wanted: Wanted, root: Path) -> Run:
     RecordingError
         The run cannot be written.
     """
-    check_tool(wanted.tool)
-    _check_names(wanted.groups, wanted.experiment)
-    every = [path for paths in wanted.groups.values() for path in paths]
-    form = common_format(every, wanted.tool)
-    if wanted.corrected and not form.can_be_corrected:
-        problem = f"{form.tool}'s {form.name} says itself from when times count; leave it out"
-        raise ParameterError("--corrected", [problem])
-    loads = _loads(wanted.groups)
-    record = _record(wanted, form, loads)
+    _check_names(groups)
+    loads = _loads(groups)
+    record = _record(loads)
     with _whole_run(root, record) as writer:
         for position, (name, own) in enumerate(loads.items()):
             for block, load in enumerate(own):
-                _commit(writer, wanted, form, (name, block, position), load)
+                writer.commit_trial(_row(load, name, block, position), None, None)
     return Run(root / record.run_id)
 
 
-def _check_names(groups: Mapping[str, Sequence[Path]], experiment: str) -> None:
+def _check_names(groups: Mapping[str, Sequence[Path]]) -> None:
     """Refuse treatments that cannot be named so, or have no or too many files.
 
     Raises
@@ -108,8 +87,6 @@ def _check_names(groups: Mapping[str, Sequence[Path]], experiment: str) -> None:
         for name in groups
         if not NAME.fullmatch(name)
     ]
-    if not EXPERIMENT_NAME.fullmatch(experiment):
-        problems.append(f"experiment '{experiment:.100}': a name has letters, digits and _ . -")
     problems += [f"treatment '{name}' has no file" for name, own in groups.items() if not own]
     if not groups:
         problems.append("no file was named; write perflab import FILE...")
@@ -121,37 +98,42 @@ def _check_names(groups: Mapping[str, Sequence[Path]], experiment: str) -> None:
         raise ParameterError("perflab import", problems)
 
 
-def _loads(groups: Mapping[str, Sequence[Path]]) -> dict[str, list[SourceFile]]:
-    """Return the files of every treatment, in their order.
+def _loads(groups: Mapping[str, Sequence[Path]]) -> dict[str, list[Load]]:
+    """Return the loads of every treatment, in their order.
 
     Raises
     ------
     ImportRefused
-        A file is given twice, or one cannot be read.
+        A file cannot be read, is given twice, or is of another tool than the first.
     """
-    seen: dict[str, Path] = {}
-    return {name: [_source(path, seen) for path in paths] for name, paths in groups.items()}
+    found = {name: [_load(path) for path in paths] for name, paths in groups.items()}
+    first, *others = [load for own in found.values() for load in own]
+    seen = {first.sha256: first.path}
+    for load in others:
+        if load.sha256 in seen:
+            said = f"it is the same as {seen[load.sha256]}; every load counts once"
+            raise ImportRefused(f"{load.path}: {said}")
+        seen[load.sha256] = load.path
+        if load.form is not first.form:
+            raise ImportRefused(
+                f"{load.path}: it is of {load.form.tool}, and {first.path} is of "
+                f"{first.form.tool}; what is compared must be told in the same way: import them "
+                "one by one"
+            )
+    return found
 
 
-def _source(path: Path, seen: dict[str, Path]) -> SourceFile:
-    try:
-        with open_plain(path) as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-            size = file.tell()
-    except (OSError, RecordingError) as error:
-        raise ImportRefused(f"{path}: {error}") from None
-    if digest in seen:
-        raise ImportRefused(f"{path}: it is the same as {seen[digest]}; every load counts once")
-    seen[digest] = path
-    return SourceFile(path, size, digest)
+def _load(path: Path) -> Load:
+    content = bytes_of(path)
+    text = text_of(path, content)
+    form = format_of(path, text)
+    digest = hashlib.sha256(content).hexdigest()
+    return Load(path, len(content), digest, form, form.read(path, text))
 
 
-def _commit(
-    writer: RunWriter, wanted: Wanted, form: Format, place: tuple[str, int, int], load: SourceFile
-) -> None:
-    told = form.reads(load.path)
-    name, block, position = place
-    row: dict[str, Any] = {
+def _row(load: Load, name: str, block: int, position: int) -> dict[str, Any]:
+    tool = load.form.tool
+    return {
         "trial_id": trial_id(block, position, 0),
         "block": block,
         "position": position,
@@ -160,29 +142,28 @@ def _commit(
         "factor_treatment": name,
         "state": NOT_JUDGED,
         "started_at": "",
-        "reasons": [not_judged(form.tool)],
-        "warnings": remarks_of(told, form.tool, wanted.corrected),
+        "reasons": [not_judged(tool)],
+        "warnings": remarks_of(load.told, tool),
         "told_by": load.path.name,
-        **told_columns(told, wanted.corrected),
+        **told_columns(load.told),
     }
-    writer.commit_trial(row, None, None)
 
 
-def _record(wanted: Wanted, form: Format, loads: Mapping[str, Sequence[SourceFile]]) -> RunRecord:
+def _record(loads: Mapping[str, Sequence[Load]]) -> RunRecord:
     now = time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime())
-    blocks = min(max(map(len, loads.values())), MOST_BLOCKS)
-    word = times_word(wanted.corrected)
+    blocks = max(map(len, loads.values()))
+    form = next(load.form for own in loads.values() for load in own)
     return RunRecord(
-        run_id=new_run_id(wanted.experiment),
-        experiment=wanted.experiment,
+        run_id=new_run_id(EXPERIMENT),
+        experiment=EXPERIMENT,
         title=f"Imported: {form.tool} ({form.name})",
         question=f"What did {form.tool} tell of {', '.join(loads)}?",
-        responses=declared_responses(form.tool, wanted.corrected),
+        responses=declared_responses(form.tool),
         state="finished",
         created_at=now,
         finished_at=now,
         # Runs with other ones are not compared.
-        parameters={"tool": form.tool, "format": form.name, "times": word},
+        parameters={"tool": form.tool, "format": form.name},
         factors={"treatment": [*loads]},
         treatments=[TreatmentRecord(name=name, levels={"treatment": name}) for name in loads],
         blocks=blocks,
@@ -190,32 +171,29 @@ def _record(wanted: Wanted, form: Format, loads: Mapping[str, Sequence[SourceFil
         order=[[*loads]] * blocks,
         backend=BACKEND,
         network_path=f"as {form.tool} was told",
-        warnings=_warnings(form, wanted.corrected),
-        notes={
-            "import": {
-                "missing": [*MISSING],
-                "files": {
-                    trial_id(block, position, 0): {
-                        "name": load.path.name,
-                        "bytes": load.size_bytes,
-                        "sha256": load.sha256,
-                    }
-                    for position, own in enumerate(loads.values())
-                    for block, load in enumerate(own)
-                },
-            }
-        },
+        warnings=_warnings(form),
+        notes={"import": {"missing": [*MISSING], "files": _files(loads)}},
     )
 
 
-def _warnings(form: Format, corrected: bool) -> list[Remark]:
-    omission = form.omission
-    if corrected:
-        omission = f"Corrected, as --corrected says: {form.tool} counted from its plan."
+def _files(loads: Mapping[str, Sequence[Load]]) -> dict[str, dict[str, Any]]:
+    """Return name, size and SHA-256 of each trial's file."""
+    return {
+        trial_id(block, position, 0): {
+            "name": load.path.name,
+            "bytes": load.size_bytes,
+            "sha256": load.sha256,
+        }
+        for position, own in enumerate(loads.values())
+        for block, load in enumerate(own)
+    }
+
+
+def _warnings(form: Format) -> list[Remark]:
     vouched = f"The lab vouches for none of these numbers: {form.tool} counted them, not the lab."
     return [
         Remark(code="import.told", side="client", text=vouched),
-        Remark(code="import.omission", side="client", text=omission),
+        Remark(code="import.omission", side="client", text=form.omission),
     ]
 
 

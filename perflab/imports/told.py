@@ -37,17 +37,12 @@ def share_name(percent: float) -> str:
     return f"p{percent:.10g}".replace(".", "_")
 
 
-def times_word(corrected: bool) -> str:
-    """Return what the tool's times are: ``response`` if they count from its plan, else service."""
-    return "response" if corrected else "service"
-
-
-def declared_responses(tool: str, corrected: bool) -> list[Response]:
+def declared_responses(tool: str) -> list[Response]:
     """Return the responses of imported trials; each says who told it."""
-    tells, word = f"(as {tool} tells it)", times_word(corrected)
-    names = {"mean": f"mean {word} time", "min": f"shortest {word} time"}
-    names |= {share_name(each): f"p{each:g} of the {word} time" for each in SHARES}
-    names |= {"max": f"longest {word} time"}
+    tells = f"(as {tool} tells it)"
+    names = {"mean": "mean service time", "min": "shortest service time"}
+    names |= {share_name(each): f"p{each:g} of the service time" for each in SHARES}
+    names |= {"max": "longest service time"}
     throughput = Response(
         name=f"{PREFIX}_throughput_rps", title=f"throughput {tells}", unit="requests/s",
         heading="told requests/s", noun="throughput", better="more", typical=True,
@@ -56,8 +51,8 @@ def declared_responses(tool: str, corrected: bool) -> list[Response]:
         throughput,
         *(
             Response(
-                name=f"{PREFIX}_{word}_{name}_ms", title=f"{title} {tells}", unit="ms",
-                heading=f"told {word} {name.replace('_', '.')} ms", noun=f"{word} time",
+                name=f"{PREFIX}_service_{name}_ms", title=f"{title} {tells}", unit="ms",
+                heading=f"told service {name.replace('_', '.')} ms", noun="service time",
                 better="less", typical=name in TYPICAL,
             )
             for name, title in names.items()
@@ -65,11 +60,10 @@ def declared_responses(tool: str, corrected: bool) -> list[Response]:
     ]  # fmt: skip
 
 
-def told_columns(told: Told, corrected: bool) -> dict[str, Any]:
+def told_columns(told: Told) -> dict[str, Any]:
     """Return the columns of a load; NaN, and -1 for counts, is what the tool does not tell."""
-    word = times_word(corrected)
     times = {
-        f"{PREFIX}_{word}_{name}_ms": told.times_ms.get(name, math.nan)
+        f"{PREFIX}_service_{name}_ms": told.times_ms.get(name, math.nan)
         for name in ("mean", "min", *map(share_name, SHARES), "max")
     }
     return {
@@ -91,12 +85,10 @@ def not_judged(tool: str) -> Reason:
     return Reason(code="import.not_judged", side="unknown", text=text)
 
 
-def remarks_of(told: Told, tool: str, corrected: bool) -> list[Remark]:
+def remarks_of(told: Told, tool: str) -> list[Remark]:
     """Return what is to be known of a load's numbers."""
-    found = [*told.remarks]
-    if times_word(corrected) == "service":
-        text = "no planned instants: response time is not computed, the times are service times"
-        found.append(Remark(code="import.service_time", side="client", text=text))
+    text = "no planned instants: response time is not computed, the times are service times"
+    found = [*told.remarks, Remark(code="import.service_time", side="client", text=text)]
     named = {share_name(share): share for share in SHARES}
     few = [
         f"p{named[name]:g}"

@@ -20,14 +20,14 @@ _STATISTICS = r"\s*Latency\s+(\S+)\s+(\S+)\s+(\S+)\s+(\S+%|-?nan%)\s*"
 _SHARE = r"\s*(\d+(?:\.\d+)?)%\s+(\S+)\s*"
 
 
-def fits(head: str) -> bool:
+def fits(text: str) -> bool:
     """Say whether a file begins as the text of wrk."""
-    return re.match(rf"\s*{BEGIN}", head) is not None and not OF_WRK2.search(head)
+    return re.match(rf"\s*{BEGIN}", text) is not None and not OF_WRK2.search(text)
 
 
-def read(path: Path) -> Told:
+def read(path: Path, text: str) -> Told:
     """Read the text of one load."""
-    report = Report(path, BEGIN)
+    report = Report(path, text, BEGIN)
     times = {}
     for line, match in report.all(_STATISTICS):
         times = {

@@ -69,7 +69,7 @@ class LeanClient:
         beside: int = 0,
     ) -> None:
         self.loop = loop
-        self.capped = self.most_streams = 0
+        self.capped = 0
         self.first_errors = FirstErrors()
         # Where all connections read long bodies: each is done with before the next read.
         self.landing = memoryview(bytearray(LANDING_BYTES))
@@ -279,7 +279,10 @@ def make_client(
     ``connections`` is the most that it may open; see :class:`LeanClient` for the rest.
     """
     if workload.client != "lean":
-        return _library_client(workload, prepared, connections)
+        # Most loads are sent without this library, which takes long to import.
+        from perflab.load.httpx_client import HttpxClient
+
+        return HttpxClient(workload, connections, prepared)
     lean = LeanClient(
         asyncio.get_running_loop(),
         workload.connections.model_copy(update={"most": connections}),
@@ -291,15 +294,3 @@ def make_client(
     )
     lean.resolve(prepared.origin)
     return lean
-
-
-def _library_client(workload: Workload, prepared: Prepared, connections: int) -> Client:
-    # Most loads are sent without these libraries, which take long to import.
-    if workload.client == "aiohttp":
-        from perflab.load.aiohttp_client import AiohttpClient
-
-        return AiohttpClient(workload, connections, prepared)
-    from perflab.load.httpx_client import Http2Client, HttpxClient
-
-    kind = Http2Client if workload.client == "http2" else HttpxClient
-    return kind(workload, connections, prepared)

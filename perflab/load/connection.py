@@ -62,8 +62,8 @@ class Connection(Dialled):
         if reader is None or (wanted is not reader.wanted and wanted != reader.wanted):
             self._reader = reader = ResponseReader(wanted)
         # A reader that has read nothing since it began is as good as new.
-        if not reader.fresh or prepared.bodiless:
-            reader.begin(prepared.bodiless)
+        if not reader.fresh:
+            reader.begin()
         if prepared.progress_points:
             exchange.progress = Progress(prepared.progress_points)
         if prepared.streams:

@@ -92,8 +92,6 @@ class Client(Protocol):
 
     first_errors: FirstErrors
     timeout_s: float
-    # Over HTTP/2: the most requests that were under way at a time on one connection.
-    most_streams: int
 
     def submit(self, exchange: Exchange) -> None:
         """Send the request of an exchange whose ``planned_ns`` and ``started_ns`` are set."""

@@ -10,7 +10,6 @@ CODING = b"\r\ntransfer-encoding:"
 _LENGTH = re.compile(rb"\r\ncontent-length:", re.IGNORECASE)
 # The number, where its line is as simple as can be; the parser has refused a second one.
 _LENGTH_ALONE = re.compile(rb"\r\ncontent-length:[ \t]*([0-9]{1,18})(?:\r\n[!-~]|$)", re.IGNORECASE)
-_CONNECTION = re.compile(rb"\r\nconnection:([^\r]*)", re.IGNORECASE)
 _TIMING = re.compile(rb"\r\nserver-timing:[ \t]*([^\r]*)", re.IGNORECASE)
 
 
@@ -78,13 +77,6 @@ def length_alone(head: bytes) -> int:
     """Return the body's announced length; 0 where its line is not of the simplest form."""
     found = _LENGTH_ALONE.search(head)
     return int(found[1]) if found else 0
-
-
-def may_stay(head: bytes) -> bool:
-    """Tell whether the connection may be used again after an answer to HEAD."""
-    # Without a length the parser expects a body up to the end of the stream; HEAD has none.
-    options = b",".join(_CONNECTION.findall(head)).lower().split(b",")
-    return head.startswith(b"HTTP/1.1") and b"close" not in map(bytes.strip, options)
 
 
 def header(head: bytes, name: str) -> str:

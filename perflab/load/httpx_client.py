@@ -1,13 +1,17 @@
 """httpx behind the interface of the lean client: HTTP/1.1, and HTTP/2 with h2.
 
-Whether a server speaks HTTP/2 is asked before any load is sent.
+Each request is a task, as users of the library write it. Instants come from its own tracing hooks,
+error classes from its exceptions. It is held to what the lean client does: a body is taken as it
+comes and let go of, and no cookie is kept. Whether a server speaks HTTP/2 is asked before any load
+is sent.
 """
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import ssl
-from collections.abc import Sequence
+import time
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from importlib.util import find_spec
 from itertools import cycle
@@ -15,54 +19,110 @@ from typing import Any
 
 import httpx
 
-from perflab.errors import LoadError
-from perflab.load.client import DEFAULT_CONNECTIONS
+from perflab.errors import LoadError, ParameterError
+from perflab.load.body import Body
 from perflab.load.exchange import Exchange
-from perflab.load.library_client import LibraryClient, causes, clock, headers_of
+from perflab.load.head import parse_server_timing
+from perflab.load.outcome import CODES, ERRORS, FirstErrors
 from perflab.load.prepared import Prepared
 from perflab.load.targets import Origin, addresses, split
-from perflab.load.workload import Request, Workload
+from perflab.load.workload import Request, Scripted, Workload
 
 # The client's preface and an empty SETTINGS frame (RFC 9113, 3.4).
 HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
 FRAME_HEAD_BYTES, SETTINGS = 9, 4
 LONGEST_S = 5.0
-# As many as httpx has on a connection, whatever the server allows; what is beyond that waits.
-STREAMS_PER_CONNECTION = 100
+clock = time.monotonic_ns
 
 
-class HttpxClient(LibraryClient):
-    """httpx's AsyncClient, HTTP/1.1."""
+def headers_of(request: Request, body: str) -> dict[str, str]:
+    """Return the headers to send, with a body's type where it has one."""
+    # Bodies are counted and judged as they come: what is packed may be gigabytes unpacked.
+    default = {"Accept-Encoding": "identity"}
+    if body:
+        default["Content-Type"] = "application/json"
+    given = {name.lower() for name in request.headers}
+    kept = {name: value for name, value in default.items() if name.lower() not in given}
+    return {**kept, **request.headers}
 
-    def __init__(
-        self,
-        workload: Workload,
-        connections: int,
-        prepared: Prepared,
-        clients: Sequence[httpx.AsyncClient] = (),
-    ) -> None:
-        super().__init__(workload, connections)
+
+class HttpxClient:
+    """httpx's AsyncClient, a task per exchange: HTTP/1.1, or HTTP/2 over one connection."""
+
+    def __init__(self, workload: Workload, connections: int, prepared: Prepared) -> None:
+        if workload.request.redirects:
+            raise ParameterError(
+                "workload", [f"the {workload.client} client does not follow redirects here"]
+            )
+        if isinstance(workload.arrivals, Scripted):
+            raise ParameterError(
+                "workload", [f"scripted users have the lean client, not {workload.client}"]
+            )
+        self.capped = 0
+        self.first_errors = FirstErrors()
+        self.timeout_s = workload.timeout_s
+        self._bodies = cycle(workload.request.bodies)
         self._origin = f"{prepared.origin.scheme}://{prepared.origin.authority}"
-        kept = 0 if workload.connections.closing else connections
-        self._clients = clients or [_made(workload, kept)]
+        self._client = _made(workload, 0 if workload.connections.closing else connections)
+        self._free = asyncio.Semaphore(connections)
+        self._tasks: dict[asyncio.Task[None], Exchange] = {}
 
-    async def _send(self, exchange: Exchange, request: Request) -> None:
-        await self._over(self._clients[0], exchange, request)
+    def submit(self, exchange: Exchange) -> None:
+        """Start a task that sends the request; see ``exchange.Client``."""
+        self.capped += self._free.locked()
+        task = asyncio.create_task(self._perform(exchange))
+        self._tasks[task] = exchange
 
-    async def _over(self, client: httpx.AsyncClient, exchange: Exchange, request: Request) -> None:
-        began: list[int] = [0]
+    async def _perform(self, exchange: Exchange) -> None:
+        exchange.status = exchange.bytes = exchange.error = 0
+        exchange.phases = None
+        try:
+            async with asyncio.timeout(self.timeout_s), self._free:
+                await self._send(exchange)
+        except asyncio.CancelledError:
+            exchange.error = CODES["aborted" if exchange.sent_ns else "unsent"]
+        except Exception as error:  # whatever the library raises is the outcome of this request
+            kind = _class_of(error)
+            exchange.error = CODES[kind]
+            self.first_errors.note(kind, str(error) or type(error).__name__)
+        if not exchange.done_ns or exchange.error:
+            exchange.done_ns = clock()
+        task = asyncio.current_task()
+        if task is not None:
+            self._tasks.pop(task, None)
+        exchange.finish(exchange)
+
+    async def _send(self, exchange: Exchange) -> None:
+        request, body, began = exchange.prepared.request, next(self._bodies), [0]
 
         async def trace(event: str, _information: Any) -> None:
             self._note(event, exchange, began)
 
-        async with client.stream(
+        async with self._client.stream(
             request.method,
             self._origin + request.path,
-            content=request.content or None,
-            headers=headers_of(request),
+            content=body or None,
+            headers=headers_of(request, body),
             extensions={"trace": trace},
         ) as response:
-            await self._take(exchange, response.status_code, response.headers, response.aiter_raw())
+            await self._take(exchange, response)
+
+    async def _take(self, exchange: Exchange, response: httpx.Response) -> None:
+        """Read a response to its end, piece by piece, undecoded; let go of it."""
+        prepared = exchange.prepared
+        body = Body(prepared.wanted) if prepared.wanted is not None else None
+        exchange.status = status = response.status_code
+        async for piece in response.aiter_raw():
+            exchange.bytes += len(piece)
+            if body is not None:
+                body.take(piece)
+        exchange.done_ns = clock()
+        exchange.error = prepared.judge(status, exchange.bytes, body)
+        if exchange.error:
+            text = f"HTTP status {status}, {exchange.bytes} bytes"
+            self.first_errors.note(ERRORS[exchange.error], text, status)
+        timing = response.headers.get("Server-Timing")
+        exchange.phases = parse_server_timing(timing) if timing else None
 
     def _note(self, event: str, exchange: Exchange, began: list[int]) -> None:
         """Note the instant of an event that the library tells of, by whatever protocol."""
@@ -76,69 +136,56 @@ class HttpxClient(LibraryClient):
         elif what == "connect_tcp.complete":
             exchange.connect_ns = clock() - began[0]
 
-    @staticmethod
-    def _class_of(error: Exception) -> str:
-        for cause in causes(error):
-            if isinstance(cause, socket.gaierror):
-                return "dns"
-            if isinstance(cause, ssl.SSLError):
-                return "tls"
-        if isinstance(error, (TimeoutError, httpx.TimeoutException)):
-            return "timeout"
-        if isinstance(error, httpx.ConnectError):
-            return "connect"
-        if isinstance(error, httpx.RemoteProtocolError):
-            text = str(error)
-            if "without sending a response" in text:
-                return "closed"
-            if "buffer too long" in text:
-                return "head_too_large"
-            return "truncated" if "incomplete" in text or "without sending" in text else "protocol"
-        if isinstance(error, (httpx.NetworkError, OSError)):
-            return "reset"
-        return "protocol"
+    def give_up_waiting(self) -> None:
+        """Cancel what was not sent yet; each ends as ``unsent``."""
+        # A task that has not begun could not tell of its end: in the next turn all have.
+        asyncio.get_running_loop().call_soon(self._cancel_unsent)
 
-    async def _close(self) -> None:
-        for client in self._clients:
-            await client.aclose()
+    def _cancel_unsent(self) -> None:
+        for task, exchange in list(self._tasks.items()):
+            if not exchange.sent_ns:
+                task.cancel()
+
+    def abort(self) -> None:
+        """Cancel what is under way; each ends as ``aborted``, or ``unsent``."""
+        for task in list(self._tasks):
+            task.cancel()
+
+    async def close(self) -> None:
+        """Cancel what is under way and close every connection."""
+        self.abort()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._client.aclose()
 
 
-class Lane:
-    """One connection, and how many requests are under way on it."""
-
-    def __init__(self, client: httpx.AsyncClient) -> None:
-        self.client = client
-        self.streams = 0
-
-
-class Http2Client(HttpxClient):
-    """httpx's AsyncClient, HTTP/2 alone: all requests share a few connections.
-
-    There is one connection for each worker, or as many as the workload's cap names; requests take
-    them in turn. ``most_streams`` is the largest number of requests that were under way at a time
-    on one of them.
-    """
-
-    def __init__(self, workload: Workload, connections: int, prepared: Prepared) -> None:
-        lanes = connections if workload.connections.most else 1
-        allowed = lanes * STREAMS_PER_CONNECTION if workload.connections.most else connections
-        clients = [_made(workload, None, http2=True) for _ in range(lanes)]
-        super().__init__(workload, min(allowed, DEFAULT_CONNECTIONS), prepared, clients)
-        self._turn = cycle([Lane(client) for client in clients])
-
-    async def _send(self, exchange: Exchange, request: Request) -> None:
-        lane = next(self._turn)
-        lane.streams += 1
-        self.most_streams = max(self.most_streams, lane.streams)
-        try:
-            await self._over(lane.client, exchange, request)
-        finally:
-            lane.streams -= 1
+def _class_of(error: Exception) -> str:
+    """Return the error class of what the library raised."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, socket.gaierror):
+            return "dns"
+        if isinstance(cause, ssl.SSLError):
+            return "tls"
+        cause = cause.__cause__ or cause.__context__
+    if isinstance(error, (TimeoutError, httpx.TimeoutException)):
+        return "timeout"
+    if isinstance(error, httpx.ConnectError):
+        return "connect"
+    if isinstance(error, httpx.RemoteProtocolError):
+        text = str(error)
+        if "without sending a response" in text:
+            return "closed"
+        if "buffer too long" in text:
+            return "head_too_large"
+        return "truncated" if "incomplete" in text or "without sending" in text else "protocol"
+    if isinstance(error, (httpx.NetworkError, OSError)):
+        return "reset"
+    return "protocol"
 
 
-def _made(workload: Workload, kept: int | None, *, http2: bool = False) -> httpx.AsyncClient:
-    """Return a client of the library; ``kept`` connections may idle (None: all)."""
-    context = workload.trust.context()
+def _made(workload: Workload, kept: int) -> httpx.AsyncClient:
+    """Return a client of the library; ``kept`` connections may idle."""
+    context, http2 = workload.trust.context(), workload.client == "http2"
     return httpx.AsyncClient(
         http1=not http2,
         http2=http2,

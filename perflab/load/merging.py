@@ -58,7 +58,6 @@ def merged(
         lasted_s=min(report["lasted_ns"] for report in busy) / 1e9,
         first_errors=first_errors,
         capped=sum(report["capped"] for report in reports),
-        most_streams=max(report["most_streams"] for report in reports),
         stopped=workload.stop.failures_reached if failure_stop else stopped,
         failure_stop=failure_stop,
         peak_memory_bytes=max(report["peak_memory_bytes"] for report in reports),

@@ -18,20 +18,17 @@ from perflab.load.targets import refuse_foreign, split
 from perflab.parameters import Parameters, did_you_mean
 
 if TYPE_CHECKING:
-    from perflab.load.request import Payload
     from perflab.load.workload import Workload
 
 ARRIVALS, REQUEST, ENDING = "Arrivals", "Request", "Ending"
 DEFAULT_DURATION_S = 10.0
 _STAGE = re.compile(r"(\d+(?:\.\d+)?)(?:-(\d+(?:\.\d+)?))?:(\d+(?:\.\d+)?)s?")
-MOST_BODY_BYTES = 16 * 1024 * 1024
 # What an option makes no use of, by the option; other options that it needs one of, likewise.
 _UNUSED = {
     "burst": ("requests", "duration_s", "warmup_s"),
     "rate": ("requests",),
     "stages": ("requests", "duration_s"),
     "script": ("requests", "think_time_s", "pacing_s"),
-    "body_file": ("body",),
 }
 _NEEDED = {
     "script": ("users",),
@@ -97,13 +94,12 @@ class LoadParameters(Parameters):
     def words(self, path: str) -> dict[str, Any]:
         """Return the workload as data, whose requests go to ``path``."""
         headers = (text.partition(":") for text in self.headers)
-        body = self.payload()
         return {
             "request": {
-                "method": (self.method or ("POST" if body else "GET")).upper(),
+                "method": (self.method or ("POST" if self.body else "GET")).upper(),
                 "path": path,
                 "headers": {name.strip(): value.strip() for name, _, value in headers},
-                "body": body,
+                "body": self.body,
                 "expect_status": self.expect_status,
                 "expect_body": self.expect_body,
             },
@@ -111,10 +107,6 @@ class LoadParameters(Parameters):
             "connections": self.connection.replace("-", "_"),
             "timeout_s": self.timeout_s,
         }
-
-    def payload(self) -> Payload:
-        """Return the body of a request."""
-        return self.body
 
     def loop(self) -> Mapping[str, Any]:
         """Return the arrivals as data: an open loop where there is a rate, else a closed one."""
@@ -148,7 +140,6 @@ class LoadOptions(LoadParameters):
     seed: int = option(0, "of Poisson arrivals, and of a script", ARRIVALS)
     pacing_s: float = option(0.0, "seconds between a user's requests", ARRIVALS)
     ramp_s: float = option(0.0, "seconds over which users join", ARRIVALS)
-    body_file: str = option("", "send this file's bytes, up to 16 MiB", REQUEST)
     connections: int = option(0, "cap on open connections (0: users, or 2000)", REQUEST)
     expect_bytes: int = option(-1, "length of every body (-1: any)", REQUEST)
     redirects: int = option(0, "redirects to follow", REQUEST)
@@ -303,28 +294,10 @@ class LoadOptions(LoadParameters):
             "warmup_s": self.warmup_s, "join_s": self.ramp_s / self.users, "seed": self.seed,
         }  # fmt: skip
 
-    def payload(self) -> Payload:
-        """Return the body: the text that was given, or the file's content."""
-        if not self.body_file:
-            return self.body
-        # Not for who only asks for help.
-        from perflab.load.request import BytesBody
-
-        try:
-            content = Path(self.body_file).read_bytes()
-        except OSError as error:
-            raise _problem(f"--body-file {self.body_file}: {error.strerror}") from None
-        if len(content) > MOST_BODY_BYTES:
-            raise _problem(
-                f"--body-file {self.body_file} has {len(content)} bytes; a body may have "
-                f"{MOST_BODY_BYTES >> 20} MiB"
-            )
-        return BytesBody.of(content)
-
     def _bundle(self) -> str:
         """Return a file's whole path: workers run elsewhere, a relative one would be another."""
         if self.ca_file and not Path(self.ca_file).is_file():
-            raise _problem(f"--ca-file {self.ca_file}: no such file")
+            raise ParameterError("perflab load", [f"--ca-file {self.ca_file}: no such file"])
         return str(Path(self.ca_file).resolve()) if self.ca_file else ""
 
 
@@ -352,10 +325,6 @@ def _stages(text: str) -> list[dict[str, float]]:
     if problems:
         raise ParameterError("perflab load", problems)
     return stages
-
-
-def _problem(text: str) -> ParameterError:
-    return ParameterError("perflab load", [text])
 
 
 def _sentences(error: ValidationError) -> list[str]:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import cycle
-from string import Template
-from typing import Any
 from urllib.parse import urljoin
 
 from perflab.errors import ParameterError, TargetRefused
@@ -26,7 +23,7 @@ OF_ORIGINS = frozenset({"authorization", "cookie", "host", "proxy-authorization"
 
 
 class Prepared:
-    """The bytes of a request (``payload``), or of one per row of its data set (``turn``).
+    """The bytes of a request (``payload``), or of one per body (``turn``).
 
     ``last_bytes`` and ``last_outcome`` hold the last response that arrived whole in one piece:
     the same bytes again mean the same outcome, without parsing them again.
@@ -34,20 +31,19 @@ class Prepared:
     Raises
     ------
     ParameterError
-        A row of data does not fill the request, or it is no text.
+        It holds what UTF-8 cannot.
     """
 
     def __init__(self, request: Request, origin: Origin, life: Connections = ENDLESS) -> None:
         self.request = request
         self.origin = origin
-        requests = fill(request, request.data)
         try:
-            self.payloads = [render(filled, origin, life.closing) for filled in requests]
+            payloads = [render(request, body, origin, life.closing) for body in request.bodies]
             text = request.expect_body.encode()
         except UnicodeEncodeError as error:
             raise ParameterError("request", [f"it holds what UTF-8 cannot: {error}"]) from None
-        self.payload = self.payloads[0]
-        self.turn = cycle(self.payloads) if len(self.payloads) > 1 else None
+        self.payload = payloads[0]
+        self.turn = cycle(payloads) if len(payloads) > 1 else None
         self.wants_answer = False
         self.redirects = request.redirects
         self.progress_points = request.progress_points
@@ -56,7 +52,6 @@ class Prepared:
         self.repeats = not (request.redirects or request.progress_points or request.stream)
         # Nobody but the user has to know of an answer on the connection that it keeps.
         self.unwatched = not (request.redirects or life.closing)
-        self.bodiless = request.method == "HEAD"
         stream = request.streaming
         self.streams = stream is not None
         wanted = Wanted(text, request.expect_crc32, stream=stream)
@@ -81,58 +76,17 @@ class Prepared:
         return body.fault if body is not None else 0
 
 
-def fill(request: Request, rows: Sequence[Mapping[str, Any]]) -> list[Request]:
-    """Fill the ``$name`` placeholders from each row.
-
-    Raises
-    ------
-    ParameterError
-        A row lacks a name, or the result is not a request.
-    """
-    if not rows:
-        return [request]
-    made, problems = [], []
-    for number, row in enumerate(rows, 1):
-        try:
-            words = {
-                name: value if isinstance(value, str) else json.dumps(value)
-                for name, value in row.items()
-            }
-            made.append(
-                Request.model_validate(
-                    {
-                        **request.model_dump(exclude={"data"}),
-                        "path": Template(request.path).substitute(words),
-                        "headers": {
-                            name: Template(value).substitute(words)
-                            for name, value in request.headers.items()
-                        },
-                        "body": Template(str(request.body)).substitute(words),
-                    }
-                )
-            )
-        except KeyError as error:
-            problems.append(f"data row {number} has no {error}; it has {', '.join(row) or 'none'}")
-        except (TypeError, ValueError) as error:
-            problems.append(f"data row {number}: {error}")
-        if len(problems) == 5:
-            break
-    if problems:
-        raise ParameterError("request data", problems)
-    return made
-
-
-def render(request: Request, origin: Origin, closing: bool) -> bytes:
-    """Return the bytes of an HTTP/1.1 request (RFC 9112, 2.1)."""
+def render(request: Request, text: str, origin: Origin, closing: bool) -> bytes:
+    """Return the bytes of an HTTP/1.1 request with a body (RFC 9112, 2.1)."""
     given = {name.lower() for name in request.headers}
     headers = dict(request.headers)
     if "host" not in given:
         headers = {"Host": origin.authority, **headers}
-    body = request.content
+    body = text.encode()
     if (body or request.method in ("POST", "PUT", "PATCH")) and "content-length" not in given:
         headers["Content-Length"] = str(len(body))
     if body and "content-type" not in given:
-        headers["Content-Type"] = request.usual_type
+        headers["Content-Type"] = "application/json"
     if closing and "connection" not in given:
         headers["Connection"] = "close"
     lines = [f"{request.method} {request.path} HTTP/1.1"]

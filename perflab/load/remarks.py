@@ -33,9 +33,6 @@ def of_load(result: LoadResult, workload: Workload) -> list[Remark]:
     if result.capped:
         text = f"{result.capped} requests waited for a free connection; see connection wait"
         found["load.capped"] = text
-    if result.most_streams:
-        text = f"HTTP/2: {result.most_streams} requests at most were under way on one connection"
-        found["load.http2_streams"] = text
     aborted = sum(int((rows["error"] == CODES["aborted"]).sum()) for rows in result.chunks())
     if aborted:
         text = f"{aborted} requests were still under way at the end and given up"

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from perflab.load.frozen import FrozenModel
 from perflab.load.streamed import Format, Streaming, check_marker
@@ -16,33 +15,6 @@ NO_CONTROLS = r"^[^\x00-\x08\x0a-\x1f\x7f]*$"
 HeaderName = Annotated[str, Field(pattern=TOKEN)]
 HeaderValue = Annotated[str, Field(pattern=NO_CONTROLS)]
 Reuse = Literal["keep_alive", "per_request"]
-
-
-class BytesBody(FrozenModel):
-    """A body of any bytes; ``base64`` is how JSON has it."""
-
-    base64: str
-
-    @field_validator("base64")
-    @classmethod
-    def _is_base64(cls, text: str) -> str:
-        try:
-            base64.b64decode(text, validate=True)
-        except ValueError as error:
-            raise ValueError(f"the body is not base64: {error}") from None
-        return text
-
-    @classmethod
-    def of(cls, content: bytes | bytearray | memoryview) -> Self:
-        """Return the body that holds these bytes."""
-        return cls(base64=base64.b64encode(content).decode())
-
-
-def _of_bytes(given: Any) -> Any:
-    return BytesBody.of(given) if isinstance(given, bytes | bytearray | memoryview) else given
-
-
-Payload = Annotated[str | BytesBody, BeforeValidator(_of_bytes)]
 
 
 class Connections(FrozenModel):
@@ -80,14 +52,12 @@ class Connections(FrozenModel):
 class Request(FrozenModel):
     """One request, prepared before the start, and what its answer must be.
 
-    ``node`` names the node of the stack that answers; the lab fills in its address. With
-    ``data``, every row fills the ``$name`` placeholders of path, header values and body; rows are
-    used in turn. ``body`` is text or bytes; only text is filled. ``expect_body`` must occur in the
-    body of every successful response, ``expect_bytes`` is its length, ``expect_crc32`` the checksum
-    of the whole body, computed as it is read; -1 or nothing leaves them open. With
-    ``progress_points`` at most so many instants are recorded at which the body had come so far (the
-    ``progress`` table). ``redirects`` is how many redirects a GET follows (0: none, a 3xx is an
-    answer like others).
+    ``node`` names the node of the stack that answers; the lab fills in its address. Of several
+    bodies each request has the next, in turn. ``expect_body`` must occur in the body of every
+    successful response, ``expect_bytes`` is its length, ``expect_crc32`` the checksum of the whole
+    body, computed as it is read; -1 or nothing leaves them open. With ``progress_points`` at most
+    so many instants are recorded at which the body had come so far (the ``progress`` table).
+    ``redirects`` is how many redirects a GET follows (0: none, a 3xx is an answer like others).
 
     ``stream`` says that the answer is a stream, of server-sent events (``sse``) or of lines of JSON
     (``ndjson``): when each chunk came is recorded (the ``chunks`` table), and there must be at
@@ -99,8 +69,7 @@ class Request(FrozenModel):
     method: Annotated[str, Field(pattern=TOKEN)] = "GET"
     path: Annotated[str, Field(pattern=r"^/[\x21-\x7e]*$")] = "/"
     headers: Mapping[HeaderName, HeaderValue] = Field(default_factory=dict)
-    body: Payload = ""
-    data: tuple[Mapping[str, Any], ...] = ()
+    body: str | Annotated[tuple[str, ...], Field(min_length=1)] = ""
     expect_status: int = Field(default=200, ge=0, le=999)
     expect_body: str = ""
     expect_bytes: int = Field(default=-1, ge=-1)
@@ -111,6 +80,15 @@ class Request(FrozenModel):
     min_chunks: int = Field(default=1, ge=1, le=1_000_000)
     end_marker: str = Field(default="", max_length=10_000)
 
+    @field_validator("method")
+    @classmethod
+    def _has_an_answer_with_a_body(cls, method: str) -> str:
+        if method == "HEAD":
+            raise ValueError(
+                "no load is made of HEAD: its answers announce bodies that do not come"
+            )
+        return method
+
     @field_validator("progress_points")
     @classmethod
     def _has_two_ends(cls, points: int) -> int:
@@ -119,15 +97,9 @@ class Request(FrozenModel):
         return points
 
     @property
-    def content(self) -> bytes:
-        """Return the bytes of the body."""
-        body = self.body
-        return body.encode() if isinstance(body, str) else base64.b64decode(body.base64)
-
-    @property
-    def usual_type(self) -> str:
-        """Return the media type of the body where the request names none."""
-        return "application/json" if isinstance(self.body, str) else "application/octet-stream"
+    def bodies(self) -> tuple[str, ...]:
+        """Return the bodies that requests have in turn."""
+        return (self.body,) if isinstance(self.body, str) else self.body
 
     @property
     def streaming(self) -> Streaming | None:
@@ -142,8 +114,6 @@ class Request(FrozenModel):
             if self.min_chunks != 1 or self.end_marker:
                 raise ValueError("min_chunks and end_marker need stream='sse' or stream='ndjson'")
             return self
-        if self.method == "HEAD":
-            raise ValueError("the answer to HEAD has no body that could be a stream")
         if self.redirects:
             raise ValueError(
                 "a stream goes without redirects: name the address that streams (redirects=0)"
@@ -153,12 +123,6 @@ class Request(FrozenModel):
 
     @model_validator(mode="after")
     def _can_be_redirected(self) -> Self:
-        if self.redirects and (self.method != "GET" or self.data):
-            raise ValueError("redirects are followed by a GET without data rows alone")
-        return self
-
-    @model_validator(mode="after")
-    def _fills_text(self) -> Self:
-        if self.data and not isinstance(self.body, str):
-            raise ValueError("placeholders are filled in text: bytes go without data")
+        if self.redirects and self.method != "GET":
+            raise ValueError("redirects are followed by a GET alone")
         return self

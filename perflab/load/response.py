@@ -16,7 +16,6 @@ from perflab.load.head import (
     coding_problem,
     in_coding,
     length_alone,
-    may_stay,
     not_a_head,
 )
 from perflab.load.streamed import Streamed
@@ -54,11 +53,10 @@ class ResponseReader:
         self.wanted = wanted
         self.begin()
 
-    def begin(self, bodiless: bool = False) -> None:
-        """Expect the next response; ``bodiless`` when it answers a HEAD request."""
-        if self._parser is None or bodiless:
+    def begin(self) -> None:
+        """Expect the next response."""
+        if self._parser is None:
             self._parser = httptools.HttpResponseParser(self)
-        self._bodiless = bodiless
         self.fresh = True
         self.complete = self.keep_alive = False
         self.status = self.size = self.left = 0
@@ -105,8 +103,6 @@ class ResponseReader:
         except httptools.HttpParserUpgrade:
             raise BadResponse("protocol", "the server switched protocols unasked") from None
         except httptools.HttpParserError as error:
-            if self._bodiless and self._head_done:
-                raise BadResponse("protocol", "a body came in answer to HEAD") from None
             raise BadResponse("protocol", str(error)) from None
         if self._refused:
             raise BadResponse("protocol", self._refused)
@@ -116,9 +112,7 @@ class ResponseReader:
             elif len(self._pieces) > MAX_PIECES:
                 # Byte by byte, what it takes to hold the pieces is many times what they say.
                 self._pieces = [b"".join(self._pieces)]
-        if self._bodiless and self._head_done:
-            self._end_bodiless()
-        elif self.complete:
+        if self.complete:
             # The parser skips line ends after a response in silence.
             if data[-1] in LINE_ENDS:
                 self._check_end(data)
@@ -133,7 +127,7 @@ class ResponseReader:
     def _begin_long(self) -> None:
         """Take over from the parser where all that is left to do is to count."""
         wanted = self.wanted
-        if self._chunked or self._bodiless or (wanted and (wanted.kept or wanted.stream)):
+        if self._chunked or (wanted and (wanted.kept or wanted.stream)):
             return
         left = length_alone(self.head) - self.size
         if left >= LONG_BYTES:
@@ -167,7 +161,7 @@ class ResponseReader:
             raise BadResponse("head_too_large", f"headers of more than {MAX_HEAD_BYTES} bytes")
         if problem := not_a_head(head):
             raise BadResponse("protocol", problem)
-        if not (self.complete or self._chunked or self._bodiless) and in_coding(head):
+        if not (self.complete or self._chunked) and in_coding(head):
             self._begin_chunks()
             if self._refused:
                 raise BadResponse("protocol", self._refused)
@@ -185,14 +179,6 @@ class ResponseReader:
             whole = self._received == self._interim + len(self.head) + 4 + self.size
         if not whole:
             raise BadResponse("protocol", "bytes came after the end of the response")
-
-    def _end_bodiless(self) -> None:
-        if self._received != self._interim + len(self.head) + 4:
-            raise BadResponse("protocol", "a body came in answer to HEAD")
-        self.complete = True
-        self.keep_alive = bool(self._parser.should_keep_alive()) or may_stay(self.head)
-        # The parser waits for the body that the headers announce; a new one takes its place.
-        self._parser = None
 
     def end(self) -> str:
         """The peer closed: return the error class, or '' when the response ends with it."""

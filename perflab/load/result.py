@@ -41,8 +41,7 @@ class LoadResult:
     status; ``windows`` when it sent, if not always (ns, shape (windows, 3): begin, begin of what
     counts, end); ``cycles`` what its users are
     busy with in them, where it is a closed loop; ``pauses`` when its service
-    was paused (ns, shape (pauses, 2)), for others to have their turn; ``most_streams`` the most
-    requests that were under way at a time on one connection, over HTTP/2.
+    was paused (ns, shape (pauses, 2)), for others to have their turn.
     """
 
     folder: Path
@@ -65,7 +64,6 @@ class LoadResult:
     windows: np.ndarray | None = None
     cycles: Cycles | None = None
     pauses: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
-    most_streams: int = 0
 
     @property
     def places(self) -> list[Path]:

@@ -38,7 +38,6 @@ from perflab.load.exchange import Exchange, OwnConnection
 from perflab.load.message_record import MessageRecorder
 from perflab.load.outcome import ERRORS
 from perflab.load.prepared import Prepared
-from perflab.load.request import BytesBody, Payload
 from perflab.load.targets import Origin
 from perflab.load.workload import Connections, Request
 
@@ -208,8 +207,8 @@ class User:
         return await self.request("GET", path, **options)
 
     async def post(self, path: str, body: Any = "", **options: Any) -> Answer:
-        """Send a POST; what is no text or bytes is sent as JSON; see :meth:`request`."""
-        if not isinstance(body, str | bytes | BytesBody):
+        """Send a POST; what is no text is sent as JSON; see :meth:`request`."""
+        if not isinstance(body, str):
             body = json.dumps(body)
         return await self.request("POST", path, body=body, **options)
 
@@ -219,7 +218,7 @@ class User:
         path: str,
         *,
         name: str = "",
-        body: Payload | bytes = "",
+        body: str = "",
         headers: Mapping[str, str] | None = None,
         expect_status: int = 200,
         expect_body: str = "",
@@ -228,10 +227,9 @@ class User:
     ) -> Answer:
         """Send a request and record it under ``name`` (default: method and path).
 
-        ``body`` is text or bytes. ``judged`` are further fields of
-        :class:`~perflab.load.workload.Request` that say what is expected of a body, or recorded of
-        its coming: ``expect_bytes``, ``expect_crc32``, ``progress_points``, ``stream``,
-        ``min_chunks``, ``end_marker``.
+        ``judged`` are further fields of :class:`~perflab.load.workload.Request` that say what is
+        expected of a body, or recorded of its coming: ``expect_bytes``, ``expect_crc32``,
+        ``progress_points``, ``stream``, ``min_chunks``, ``end_marker``.
 
         A body that is kept may have 64 MiB; with ``keep_body=False`` the answer has none, however
         long it is.

@@ -273,7 +273,6 @@ async def carry_out(load: Load) -> dict[str, Any]:
         "real_time": real_time,
         "clock_step_ms": (_realtime_ahead_ns() - ahead_ns) / 1e6,
         "capped": load.client.capped,
-        "most_streams": load.client.most_streams,
         "stopped": load.stopped,
         "peak_memory_bytes": peak_memory_bytes(),
     }

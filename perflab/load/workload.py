@@ -22,7 +22,7 @@ from perflab.load.objectives import Objective
 from perflab.load.request import Connections, Request, Reuse
 from perflab.load.windows import Windows
 
-ClientName = Literal["lean", "aiohttp", "httpx", "http2"]
+ClientName = Literal["lean", "httpx", "http2"]
 # A description is one thing to whoever makes it, whatever module its parts are in.
 __all__ = [
     "Arrivals", "Burst", "ClientName", "ClosedLoop", "Connections", "Objective", "OpenLoop",
@@ -100,9 +100,10 @@ class Workload(FrozenModel):
                 f"the {self.client} client records no chunks of a stream; the lean one does "
                 "(client='lean')"
             )
-        if self.client == "http2" and self.connections.closing:
+        if self.client == "http2" and (self.connections.closing or self.connections.most):
             raise ValueError(
-                "over HTTP/2 requests share connections, which are not closed after each of them"
+                "over HTTP/2 the requests of a worker share one connection: it is neither closed "
+                "after each of them nor one of several"
             )
         return self
 

@@ -16,7 +16,7 @@ from tests.cli.conftest import Tell
 
 PERFLAB = str(Path(sys.executable).with_name("perflab"))
 # The cheapest stack: that a run of the inference service ends so is shown by the main job.
-SMALL = ["-p", "blocks=1", "-p", 'client=["lean", "aiohttp"]', "-p", "rate=[200]",
+SMALL = ["-p", "blocks=1", "-p", 'client=["lean", "httpx"]', "-p", "rate=[200]",
          "-p", "duration_s=0.5"]  # fmt: skip
 
 

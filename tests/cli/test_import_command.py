@@ -46,22 +46,14 @@ def test_a_file_may_name_its_treatment(
     assert by_treatment(newest(tmp_path)) == wanted
 
 
-def test_it_says_what_it_guessed_what_is_missing_and_who_corrects(
+def test_it_says_whose_file_it_is_what_is_missing_and_who_corrects(
     perflab: Tell, tmp_path: Path
 ) -> None:
     told, _ = perflab(tmp_path, "import", "wrk-1.txt", COLUMNS="300")
-    assert "wrk, text (guessed; --tool says otherwise)" in told
+    assert "wrk, text" in told
     assert "missing: planned instants, generator lag" in told
     assert "wrk corrects by a guess" in told
     assert "vouches for none of these numbers" in told
-    told, _ = perflab(tmp_path, "import", "--tool", "wrk", "wrk-1.txt", COLUMNS="300")
-    assert "guessed" not in told
-
-
-def test_the_name_of_an_experiment_of_the_lab_is_refused(perflab: Tell, tmp_path: Path) -> None:
-    words = ("import", "wrk-1.txt", "--experiment", "lab_check")
-    _, said = perflab(tmp_path, *words, code=1)
-    assert "is an experiment of the lab's" in said
 
 
 def test_treatments_are_shown_and_compared_with_n(perflab: Tell, tmp_path: Path) -> None:

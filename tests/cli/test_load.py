@@ -185,21 +185,24 @@ def test_ctrl_c_ends_the_load_in_order(server: tuple[str, int], tmp_path: Path) 
 
 
 @pytest.mark.alone
-def test_a_freeze_is_charged_to_the_requests_that_it_kept_waiting(server: tuple[str, int]) -> None:
+def test_a_freeze_is_charged_to_the_requests_that_it_kept_waiting(
+    server: tuple[str, int], tmp_path: Path
+) -> None:
     url, pid = server
-    began = threading.Event()
 
     def freeze() -> None:
-        began.wait()
-        time.sleep(4)
+        # The load goes on for five seconds from its first rows on.
+        while not sum(file.stat().st_size for file in tmp_path.rglob("requests.rows")):
+            time.sleep(0.05)
+        time.sleep(1)
         os.kill(pid, signal.SIGSTOP)
         time.sleep(0.6)
         os.kill(pid, signal.SIGCONT)
 
-    thread = threading.Thread(target=freeze)
+    thread = threading.Thread(target=freeze, daemon=True)
     thread.start()
-    began.set()
-    out, _ = perflab(url, "--rate", "400", "-d", "6", "--json", code=None)
+    words = ("--rate", "400", "-d", "6", "--json", "--out", str(tmp_path / "out"))
+    out, _ = perflab(url, *words, code=None)
     thread.join()
     shown = json.loads(out)
     assert (shown["requests"], shown["errors"]) == (2400, 0)

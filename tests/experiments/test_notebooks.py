@@ -28,7 +28,7 @@ INFERENCE = {
     **QUICK, "requests": 60, "warmup_requests": 10, "concurrency": 5, "workers": 1, "pool_size": 4,
 }  # fmt: skip
 CLIENTS = {
-    **QUICK, "client": ["lean", "aiohttp"], "rate": [100, 200], "duration_s": 0.5, "warmup_s": 0.1,
+    **QUICK, "client": ["lean", "httpx"], "rate": [100, 200], "duration_s": 0.5, "warmup_s": 0.1,
 }  # fmt: skip
 CHECK = {
     **QUICK, "copies": 2, "planted": [1.5], "requests": 40, "warmup_requests": 5,

@@ -13,7 +13,7 @@ from perflab.analysis.treatments.between_runs import compare_runs
 from perflab.analysis.treatments.imported_sides import against_first, compare_treatments
 from perflab.chosen_runs import judged_runs
 from perflab.errors import ParameterError
-from perflab.imports import Wanted, import_files
+from perflab.imports import import_files
 from perflab.recordings import Run
 from tests.synthetic import write_run
 
@@ -23,7 +23,7 @@ DATA = Path(__file__).parent / "data"
 def imported(root: Path, **groups: str) -> Run:
     """Import files, given as words by treatment."""
     files = {name: [DATA / each for each in own.split()] for name, own in groups.items()}
-    return import_files(Wanted(files), root)
+    return import_files(files, root)
 
 
 def wrk(folder: Path, name: str, mean_ms: float) -> Path:
@@ -52,7 +52,7 @@ def test_what_the_tool_does_not_tell_is_missing_and_no_zero(tmp_path: Path) -> N
     del words["metrics"]["http_req_failed"]
     file = tmp_path / "summary.json"
     file.write_text(json.dumps(words))
-    run = import_files(Wanted({"a": [file]}), tmp_path / "runs")
+    run = import_files({"a": [file]}, tmp_path / "runs")
     for row in run.trials().to_dict("records"):
         # The lab's own columns stay empty: response time is not computed from service times.
         for name in ("mean_ms", "p50_ms", "p99_ms", "throughput_rps", "service_p99_ms",
@@ -67,15 +67,6 @@ def test_what_the_tool_does_not_tell_is_missing_and_no_zero(tmp_path: Path) -> N
     assert "planned instants" in run.record.notes["import"]["missing"]
 
 
-def test_times_are_named_after_what_they_count_from(tmp_path: Path) -> None:
-    assert "told_service_p99_ms" in imported(tmp_path, a="wrk-1.txt").trials()
-    oha = Wanted({"a": [DATA / "oha-corrected.json"]}, corrected=True)
-    corrected = import_files(oha, tmp_path)
-    assert "told_response_p99_ms" in corrected.trials()
-    assert "told_service_p99_ms" not in corrected.trials()
-    assert any("Corrected, as --corrected says" in str(each) for each in corrected.record.warnings)
-
-
 def test_a_percentile_of_too_few_requests_is_kept_and_said(tmp_path: Path) -> None:
     run = imported(tmp_path, a="ab-1.txt")
     (row,) = run.trials().to_dict("records")
@@ -86,7 +77,7 @@ def test_a_percentile_of_too_few_requests_is_kept_and_said(tmp_path: Path) -> No
 def test_treatments_are_compared_unpaired_with_n_loads_a_side(tmp_path: Path) -> None:
     a = [wrk(tmp_path, f"a{n}", 10 + n / 10) for n in range(5)]
     b = [wrk(tmp_path, f"b{n}", 20 + n / 5) for n in range(6)]
-    run = import_files(Wanted({"a": a, "b": b}), tmp_path / "runs")
+    run = import_files({"a": a, "b": b}, tmp_path / "runs")
     found = compare_treatments(run, "a", "b").table.set_index("response")
     row = found.loc["told_service_mean_ms"]
     assert (row["trials_a"], row["trials_b"]) == (5, 6)

@@ -41,19 +41,17 @@ SCRIPTS = st.builds(
     st.sampled_from([True, True, True, False]),
 ).filter(lambda script: script.reads or script.end != "keep")
 REQUESTS = st.builds(
-    lambda method, redirects, rows, body: Request(
+    lambda method, redirects, body, judged: Request(
         method=method,
-        path="/$id" if rows else "/",
-        redirects=redirects if method == "GET" and not rows else 0,
-        data=tuple({"id": str(number)} for number in range(rows)),
+        redirects=redirects if method == "GET" else 0,
         body=body if method == "POST" else "",
-        expect_body="ok" if rows == 3 else "",
-        expect_status=0 if rows == 3 else 200,
+        expect_body="ok" if judged else "",
+        expect_status=0 if judged else 200,
     ),
-    st.sampled_from(["GET", "GET", "HEAD", "POST"]),
+    st.sampled_from(["GET", "GET", "POST"]),
     st.integers(0, 2),
-    st.sampled_from([0, 0, 2, 3]),
     st.sampled_from(["", "{}"]),
+    st.sampled_from([False, False, True]),
 )
 
 
@@ -118,14 +116,14 @@ def test_a_connection_that_ends_between_requests_is_opened_again(end: End, stick
 
 def test_bytes_that_nobody_asked_for_are_no_answer_to_the_next_request() -> None:
     script = Script((Part(OK), Part(b"HTTP/1.1 500 No\r\n\r\n", 0.01)), "hang")
-    seen = on_uvloop(lambda: play([script], 3, pause_s=0.03))
+    seen = on_uvloop(lambda: play([script], 3, pause_s=0.3))
     assert seen.outcomes == [("", 200, 2)] * 3
 
 
 def test_an_answer_that_comes_after_the_timeout_is_no_answer_to_the_next_request() -> None:
     late = b"HTTP/1.1 500 Late\r\nContent-Length: 0\r\n\r\n"
-    scripts = [Script((Part(late, 0.1),), "keep"), Script((Part(OK, 0.03),), "keep")]
-    seen = on_uvloop(lambda: play(scripts, 5, timeout_s=0.08))
+    scripts = [Script((Part(late, 0.6),), "keep"), Script((Part(OK, 0.03),), "keep")]
+    seen = on_uvloop(lambda: play(scripts, 5, timeout_s=0.5))
     assert seen.errors == ["timeout", "", "", "", ""]
 
 

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import pytest
 
 from perflab.load.generator import Generator
 from perflab.load.result import LoadResult
 from perflab.load.workload import Burst, Request, Workload
-from tests.load.hostile import Hostile, Script, beside, peak_bytes
-from tests.load.hostile_http import PEERS, Peer
+from tests.load.hostile import Hostile, beside, peak_bytes
+from tests.load.hostile_http import PEERS
 from tests.load.processes import a_worker
 
-TIMEOUT_S = 2.0
+TIMEOUT_S = 1.5
 OVERTIME_S = 5.0
 MAX_GROWTH_BYTES = 200 * 1024 * 1024
-CLIENTS = ["lean", "aiohttp", "httpx"]
+CLIENTS = ["lean", "httpx"]
 
 
 @pytest.fixture
@@ -33,12 +33,11 @@ def generator() -> Iterator[Generator]:
         yield made
 
 
-def load(generator: Generator, url: str, client: str, names: Sequence[str]) -> LoadResult:
-    """Send one request to each name, all at once; user k has the k-th."""
-    rows = tuple({"name": name} for name in names)
+def load(generator: Generator, url: str, client: str, size: int = 1) -> LoadResult:
+    """Send so many requests at once."""
     workload = Workload(
-        request=Request(path="/$name", data=rows),
-        arrivals=Burst(size=len(names)),
+        request=Request(),
+        arrivals=Burst(size=size),
         connections="per_request",
         client=client,  # type: ignore[arg-type]
         timeout_s=TIMEOUT_S,
@@ -50,26 +49,17 @@ def load(generator: Generator, url: str, client: str, names: Sequence[str]) -> L
 def test_each_peer_is_counted_once_with_its_class_in_time_and_in_little_memory(
     fresh: Generator, client: str
 ) -> None:
-    paths = {f"/{number}".encode(): peer.script for number, peer in enumerate(PEERS)}
     before = peak_bytes(fresh.pids[0])
-    with beside(Hostile([Script()], paths)) as url:
-        # Floods apart: next to them the others would not be read before their time-out.
-        for floods in (False, True):
-            called = {str(n): peer for n, peer in enumerate(PEERS) if peer.floods == floods}
-            result = load(fresh, url, client, list(called))
-            check(result, list(called.values()), client)
-            result.discard()
+    found = {}
+    for peer in PEERS:
+        with beside(Hostile([peer.script])) as url:
+            result = load(fresh, url, client)
+        (row,) = result.requests.to_dict("records")
+        found[peer.name] = row["error"]
+        assert (row["done_ns"] - row["planned_ns"]) / 1e9 < TIMEOUT_S + OVERTIME_S
+        result.discard()
+    assert found == {peer.name: peer.outcome_for(client) for peer in PEERS}
     assert peak_bytes(fresh.pids[0]) - before < MAX_GROWTH_BYTES
-
-
-def check(result: LoadResult, peers: Sequence[Peer], client: str) -> None:
-    table = result.requests.sort_values("user")
-    assert list(table["user"]) == list(range(len(peers)))
-    assert result.unsent == 0
-    found = dict(zip((peer.name for peer in peers), table["error"], strict=True))
-    assert found == {peer.name: peer.outcome_for(client) for peer in peers}
-    took_s = (table["done_ns"].max() - table["planned_ns"].min()) / 1e9
-    assert took_s < TIMEOUT_S + OVERTIME_S
 
 
 @pytest.mark.parametrize("client", CLIENTS)
@@ -79,10 +69,10 @@ def test_a_server_that_never_accepts_is_a_timeout_and_one_that_is_not_there_is_c
     with socket.socket() as held, socket.socket() as filling:
         held.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{held.getsockname()[1]}"
-        refused = load(generator, url, client, ["a"])
+        refused = load(generator, url, client)
         held.listen(0)
         filling.connect(held.getsockname())
-        full = load(generator, url, client, ["a", "b"])
+        full = load(generator, url, client, 2)
     assert list(refused.requests["error"]) == ["connect"]
     assert list(full.requests["error"]) == ["timeout"] * 2
     for result in (refused, full):

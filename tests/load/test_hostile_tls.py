@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from perflab.load.workload import Trust, Workload
+from perflab.load.workload import Trust
 from tests.load.hostile import End, Hostile, Script, Seen, check, on_uvloop, send
-from tests.load.meter import PIECE, Meter, drive
 from tests.load.processes import a_certificate
 
 
@@ -91,24 +89,3 @@ def test_a_server_that_is_silent_in_the_handshake_is_a_timeout() -> None:
     seen = on_uvloop(work)
     check(seen, 2)
     assert seen.errors == ["timeout", "timeout"]
-
-
-@pytest.mark.parametrize("client", ["lean", "aiohttp", "httpx"])
-def test_a_body_arrives_whole_over_tls(certificate: tuple[Path, Path], client: str) -> None:
-    body = PIECE * 45
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate[1], certificate[0])
-    request = {"method": "POST", "body": body}
-    arrivals = {"kind": "closed", "users": 2, "requests": 1}
-    work = Workload.model_validate(
-        {"request": request, "arrivals": arrivals, "client": client, "verify_tls": False}
-    )
-    meter = Meter(context)
-
-    async def go() -> list[str]:
-        async with meter as url:
-            return await drive(work, url, 2)
-
-    assert on_uvloop(go) == [""] * 4
-    digests = [taken.sha256 for seen in meter.seen for taken in seen.taken]
-    assert digests == [sha256(body).hexdigest()] * 4

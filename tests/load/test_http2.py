@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
+import ssl
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -19,22 +23,17 @@ from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.paths import project_root
 from tests.load.processes import a_certificate
 
-SERVER = project_root() / "tests" / "load" / "hypercorn_server.py"
+SERVER = project_root() / "services" / "echo" / "server.py"
 OVER_HTTP2 = Workload(request=Request(), arrivals=ClosedLoop(users=2, requests=9), client="http2")
 
 
-@pytest.fixture(scope="module")
-def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
-    key, cert = a_certificate(tmp_path_factory.mktemp("h2"))
-    return str(cert), str(key)
-
-
-@contextmanager
-def serving(*words: str) -> Iterator[int]:
+@pytest.fixture
+def echo() -> Iterator[int]:
+    """Run a server that speaks HTTP/2 with prior knowledge; yield its port."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port: int = free.getsockname()[1]
-    child = subprocess.Popen([sys.executable, str(SERVER), str(port), *words])
+    child = subprocess.Popen([sys.executable, str(SERVER), "--listen", f"127.0.0.1:{port}"])
     try:
         for _ in range(600):
             with socket.socket() as trying:
@@ -47,37 +46,41 @@ def serving(*words: str) -> Iterator[int]:
         child.wait()
 
 
-def test_every_answer_comes_over_http2_and_the_summary_says_how_many_share_a_connection() -> None:
-    with serving() as port:
-        shown = once.send(
-            f"http://127.0.0.1:{port}/", workers=1, users=8, requests=80, http2=True,
-            expect_status=200, expect_body="2",
-        )  # fmt: skip
+@contextmanager
+def choosing(protocol: str, certificate: tuple[Path, Path]) -> Iterator[int]:
+    """Shake hands with one peer over TLS, and choose a protocol by ALPN; yield the port."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate[1], certificate[0])
+    context.set_alpn_protocols([protocol])
+
+    def shake_hands(listening: socket.socket) -> None:
+        opened, _ = listening.accept()
+        with contextlib.suppress(OSError), context.wrap_socket(opened, server_side=True) as peer:
+            peer.recv(1)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.settimeout(30)
+        thread = threading.Thread(target=shake_hands, args=(listening,), daemon=True)
+        thread.start()
+        yield listening.getsockname()[1]
+        thread.join()
+
+
+def test_every_answer_comes_over_http2_and_all_share_a_connection(echo: int) -> None:
+    shown = once.send(
+        f"http://127.0.0.1:{echo}/", workers=1, users=8, requests=80, http2=True, expect_bytes=100
+    )
     assert (shown["requests"], shown["errors"]) == (80, 0)
     assert shown["connections_opened"] <= 1
-    told = {each["code"]: each["text"] for each in shown["warnings"]}
-    assert told["load.http2_streams"].startswith("HTTP/2: 8 requests at most")
 
 
-@pytest.mark.slow
-def test_requests_take_the_connections_in_turn_that_are_asked_for() -> None:
-    with serving() as port:
-        shown = once.send(
-            f"http://127.0.0.1:{port}/", workers=1, users=8, requests=80, http2=True,
-            connections=4, expect_status=200,
-        )  # fmt: skip
-    assert (shown["requests"], shown["errors"]) == (80, 0)
-    told = {each["code"]: each["text"] for each in shown["warnings"]}
-    assert int(told["load.http2_streams"].split()[1]) <= 5
-
-
-@pytest.mark.slow
-def test_over_tls_the_server_chooses_http2_or_is_refused(pair: tuple[str, str]) -> None:
-    trusting = OVER_HTTP2.model_copy(update={"ca_file": pair[0]})
-    with serving(*pair, "h2") as port:
+def test_over_tls_the_server_chooses_http2_or_is_refused(tmp_path: Path) -> None:
+    pair = a_certificate(tmp_path)
+    trusting = OVER_HTTP2.model_copy(update={"ca_file": str(pair[1])})
+    with choosing("h2", pair) as port:
         ask_for_http2(f"https://127.0.0.1:{port}/", trusting)
     with (
-        serving(*pair, "http/1.1") as port,
+        choosing("http/1.1", pair) as port,
         pytest.raises(LoadError, match=r"does not speak HTTP/2.*\(ALPN\).*nothing was sent"),
     ):
         ask_for_http2(f"https://127.0.0.1:{port}/", trusting)
@@ -111,7 +114,8 @@ def test_a_server_of_http_1_is_refused_and_hears_of_no_request() -> None:
 
 def test_what_http2_has_not_is_refused_before_the_start() -> None:
     for words, told in (
-        ({"connection": "per-request"}, "requests share connections"),
+        ({"connection": "per-request"}, "share one connection"),
+        ({"connections": 4}, "share one connection"),
         ({"stream": "sse"}, "records no chunks"),
     ):
         given = {"url": "http://127.0.0.1:9/", "users": 1, "requests": 1, "http2": True, **words}

@@ -23,7 +23,7 @@ from perflab.load.schedule import instants, instants_of, planned_count
 from perflab.load.selfcheck import check, littles_law_ratio
 from perflab.load.stalls import stalled_share
 from perflab.load.targets import split
-from perflab.load.windows import Windows, cut_at, time_before, window_of
+from perflab.load.windows import Windows, cut_at, window_of
 from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, Workload
 from tests.load.planted import BEGIN_NS, load_result
 from tests.load.virtual import MS, START_NS, S, Sent, World
@@ -171,12 +171,6 @@ def test_a_load_that_was_ended_early_has_the_windows_until_then() -> None:
     windows = np.array([[10, 12, 20], [20, 22, 30], [50, 52, 60]])
     assert cut_at(windows, 25).tolist() == [[10, 12, 20], [20, 22, 25]]
     assert cut_at(windows, 5).tolist() == [[5, 5, 5]]
-
-
-def test_time_before_an_instant_is_counted_within_spans_alone() -> None:
-    spans = np.array([[10, 20], [50, 60]]) + 10**15
-    at = np.array([0, 10, 15, 30, 55, 70]) + 10**15
-    assert time_before(at, spans).tolist() == [0, 0, 5, 10, 15, 20]
 
 
 # ---- a finished load with a planted truth: two windows of a second, apart by eight -------------

@@ -112,26 +112,11 @@ def test_a_long_body_means_what_the_parser_makes_of_it(
         assert ours == read(raw, cuts, wanted)
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_a_connection_goes_on_after_a_long_body(way: str) -> None:
-    script = Script((Part(HEAD + BODY),), end="keep")
-    found, connections = asked([script], *[WAYS[way]] * 3)
-    assert found == [("", LONG)] * 3
-    assert connections == 1
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_a_server_that_closes_in_the_body_truncates_it(way: str) -> None:
-    scripts = [Script((Part(HEAD + BODY[:-1]),)), Script((Part(HEAD + BODY),))]
-    found, _ = asked(scripts, *[WAYS[way]] * 2)
-    assert found == [("truncated", LONG - 1), ("", LONG)]
-
-
 def test_what_stalls_in_the_body_times_out_and_mixes_with_nothing() -> None:
     # The stalled server would go on with bytes of its own: nobody may hear them any more.
-    late = Script((Part(HEAD + BODY[: 2 * MIB]), Part(b"\xee" * MIB, 0.4)), end="hang")
+    late = Script((Part(HEAD + BODY[: 2 * MIB]), Part(b"\xee" * MIB, 2.0)), end="hang")
     scripts = [late, Script((Part(HEAD + BODY),), end="keep")]
-    found, connections = asked(scripts, *[SUMMED] * 3, timeout_s=0.3)
+    found, connections = asked(scripts, *[SUMMED] * 3, timeout_s=1.5)
     assert found == [("timeout", 2 * MIB), ("", LONG), ("", LONG)]
     assert connections == 2
 

@@ -133,7 +133,7 @@ def test_a_stream_of_too_many_chunks_is_given_up(monkeypatch: pytest.MonkeyPatch
     ("words", "said"),
     [
         ({"min_chunks": 3}, "need stream="),
-        ({"stream": "sse", "method": "HEAD"}, "HEAD has no body"),
+        ({"method": "HEAD"}, "no load is made of HEAD"),
         ({"stream": "sse", "redirects": 1}, "goes without redirects"),
         ({"stream": "sse", "end_marker": "a\nb"}, "one line"),
         ({"stream": "ndjson", "end_marker": "[DONE]"}, "no member of a JSON object"),
@@ -146,10 +146,9 @@ def test_what_no_stream_can_have_is_refused_before_the_load(
         Request.model_validate(words)
 
 
-@pytest.mark.parametrize("client", ["aiohttp", "httpx"])
-def test_a_client_that_records_no_chunks_says_so(client: Any) -> None:
-    with pytest.raises(ValidationError, match=f"the {client} client records no chunks"):
-        Workload(request=SSE, arrivals=ClosedLoop(users=1, requests=1), client=client)
+def test_a_client_that_records_no_chunks_says_so() -> None:
+    with pytest.raises(ValidationError, match="the httpx client records no chunks"):
+        Workload(request=SSE, arrivals=ClosedLoop(users=1, requests=1), client="httpx")
 
 
 def test_the_options_of_the_command_make_a_streaming_request() -> None:

@@ -13,7 +13,6 @@ import pytest
 from perflab.load.by_window import window_table
 from perflab.load.generator import Generator
 from perflab.load.result import LoadResult
-from perflab.load.selfcheck import check
 from perflab.load.windows import Window, Windows, window_of
 from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, Workload
 from tests.load.test_generator import Serve, serve
@@ -81,24 +80,6 @@ def test_two_loads_take_turns_by_a_clock_they_share(
         assert (window_of(planned(result), result.windows) >= 0).all()
         assert len(window_table(result)) == TURNS // 2
         result.discard()
-
-
-def test_a_load_in_windows_judges_itself_and_lasts_as_long_as_planned(
-    generators: list[Generator], serve: Serve
-) -> None:
-    url, _ = serve(0.005, "good")
-    load = users(0)
-    result = generators[0].run(load, url)
-    # What a machine that others use can bring about is not asked after here.
-    codes = {each.code for each in check(result, load).reasons}
-    assert not codes & {"load.short", "load.incomplete", "load.unsent", "generator.littles_law"}
-    assert result.counted_ns == pytest.approx(3 * 120_000_000, abs=10)
-    assert result.lasted_s >= TURN_S * TURNS
-    assert 0 < result.cpu_ns < result.counted_ns
-    # Users keep their connections between windows.
-    assert (result.requests["connect_ns"] > 0).sum() == USERS
-    assert set(result.requests["window"]) == {0, 1, 2}
-    result.discard()
 
 
 def planned(result: LoadResult) -> np.ndarray:

@@ -142,7 +142,7 @@ def test_messages_of_users_are_recorded_both_ways(chat: int, script: str, deflat
     assert result.failures == []
     sent = table[table["direction"] == "sent"].set_index("key")
     received = table[table["direction"] == "received"].set_index("key")
-    assert len(sent) > 100
+    assert len(sent) > 20
     assert (set(sent["kind"]), set(received["kind"])) == ({"word"}, {"echo"})
     assert len(received) >= len(sent) - 10
     delays = (received["at_ns"] - sent["at_ns"]).dropna()

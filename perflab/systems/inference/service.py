@@ -252,7 +252,7 @@ def treatment(levels: Mapping[str, str], label: str, plan: StackPlan, load: Work
 
 def without_count(plan: StackPlan) -> StackPlan:
     """Return a plan whose rows are not counted: the load writes none."""
-    return plan.model_copy(update={"count": ()})
+    return plan.model_copy(update={"count": ""})
 
 
 def uneven_pools(pool_size: int, workers: Sequence[int]) -> list[Remark]:

@@ -44,8 +44,8 @@ def request(kind: Kind, wire: Wire, node: str, least_chunks: int, tool_calls: in
         body = _body([QUESTION], stream=False)
         return Request(**asked, body=body, expect_body='"content"')
     if kind == "tools":
-        steps = [_body(_messages(done), tools=[TOOL]) for done in range(tool_calls + 1)]
-        asked |= {"body": "$step", "data": tuple({"step": step} for step in steps)}
+        steps = range(tool_calls + 1)
+        asked |= {"body": tuple(_body(_messages(done), tools=[TOOL]) for done in steps)}
     else:
         asked |= {"body": _body([QUESTION])}
     return Request(**asked, stream=wire, min_chunks=least_chunks, end_marker=END_MARKERS[wire])

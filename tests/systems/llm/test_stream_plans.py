@@ -75,7 +75,7 @@ def test_a_stream_succeeds_with_more_than_2_chunks_and_its_end() -> None:
 
 
 def test_tools_are_the_steps_of_one_conversation_with_one_result_more_in_each() -> None:
-    steps = [json.loads(row["step"]) for row in request("tools", "sse", "proxy", 3, 2).data]
+    steps = [json.loads(body) for body in request("tools", "sse", "proxy", 3, 2).bodies]
     results = [[one["role"] for one in step["messages"]].count("tool") for step in steps]
     assert results == [0, 1, 2]
     assert all(step["temperature"] == 0 for step in steps)

@@ -15,7 +15,7 @@ from perflab.trials.plan import Treatment
 
 SOURCE = "metricstream study, claim 4 (the load generator's own design was the bottleneck)"
 
-HttpClient = Literal["lean", "aiohttp", "httpx", "http2"]
+HttpClient = Literal["lean", "httpx", "http2"]
 Rate = Annotated[float, Field(gt=0, le=1e6)]
 
 
@@ -23,10 +23,10 @@ class ClientOverheadParameters(RunParameters):
     """Parameters of the client study; ``client`` and ``rate`` are factors."""
 
     client: tuple[HttpClient, ...] = Field(
-        default=("lean", "aiohttp", "httpx", "http2"),
+        default=("lean", "httpx", "http2"),
         min_length=1,
-        description="levels to compare: the lab's own client, two libraries, and HTTP/2 by httpx "
-        "(needs perflab[http2])",
+        description="levels to compare: the lab's own client, httpx, and HTTP/2 by httpx (needs "
+        "perflab[http2])",
     )
     rate: tuple[Rate, ...] = Field(
         default=(200.0, 1000.0, 3000.0),
