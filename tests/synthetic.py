@@ -466,9 +466,7 @@ def profiled_run(
             row |= {"cpu_share_chat": share, "profiler_looks": looks, "profiler_node": "chat"}
             table = pd.DataFrame(seen.items(), columns=["chain", "samples"])
             found = watched_samples(table, (watch or {}).get(treatment.levels["variant"], {}))
-            row |= watched_columns(
-                found, sum(seen.values()), rate_hz=100, units=1000, unit="message"
-            )
+            row |= watched_columns(found, sum(seen.values()), rate_hz=100, messages=1000)
             written = pd.DataFrame({"content": [_speedscope(seen)]})
             writer.commit_trial(row, None, None, calls=table, speedscope=written)
     return Run(writer.path)

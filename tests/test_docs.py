@@ -68,9 +68,13 @@ def test_places_that_are_named_are_there(page: Path) -> None:
 
 
 def commands(page: Path) -> Iterator[list[str]]:
-    """Yield the words after ``perflab`` of each command of a page; what is quoted is left out."""
+    """Yield the words after ``perflab`` of each command of a page; what is quoted is left out.
+
+    What follows a ``git checkout`` is a command of that commit, with the parameters that it had.
+    """
     text = page.read_text()
     blocks = [*FENCED.findall(text), *INDENTED.findall(FENCED.sub("", text))]
+    blocks = [each.partition("git checkout ")[0] for each in blocks]
     lines = [line for each in blocks for line in re.sub(r"\\\n\s*", " ", each).splitlines()]
     lines += [" ".join(each.split()) for each in re.findall(r"`(perflab [a-z][^`]*)`", text)]
     for line in lines:

@@ -1,15 +1,11 @@
 """Instruments: what looks at trials beside the load. Systems add their own."""
 
-from perflab.instruments.chunks import Chunks
-from perflab.instruments.cpu_speed import CpuSpeed
-from perflab.instruments.failure_threshold import FailureThreshold
-from perflab.instruments.flushes import FlushProbe
 from perflab.instruments.instrument import Instrument, Load, Look, Observation, Scene
 from perflab.instruments.kernel import AcceptQueues, SchedulerAccounts
 from perflab.instruments.other_load import OtherLoad
+from perflab.instruments.probes import CpuSpeed, FlushProbe
 from perflab.instruments.profiler import Profiler
-from perflab.instruments.requests import Requests
-from perflab.instruments.server_count import ServerCount
+from perflab.instruments.requests import Chunks, FailureThreshold, Requests, ServerCount
 from perflab.instruments.users_held import UsersHeld
 from perflab.instruments.waits import DatabaseWaits
 

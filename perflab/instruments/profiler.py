@@ -16,7 +16,6 @@ from pydantic import Field, field_validator
 
 from perflab.errors import ParameterError
 from perflab.instruments.instrument import Instrument, Load, Look, Observation, Scene, no_node
-from perflab.load.result import LoadResult
 from perflab.load.workload import Workload
 from perflab.recordings import Remark
 from perflab.recordings.columns import CALLS, described_schema
@@ -37,8 +36,7 @@ class Profiler(Instrument):
 
     ``watch`` names functions whose part the trial's row shall hold (:func:`watched_columns`): a
     short name, and a regular expression that is searched for in frames as the profiler writes them,
-    ``Pool.take (service/pool.py)``. Their time is told per request that succeeded, or per message
-    of the kind ``per``, where streams carry the load.
+    ``Pool.take (service/pool.py)``. Their time is told per message of the kind ``per``.
 
     Raises
     ------
@@ -51,7 +49,7 @@ class Profiler(Instrument):
     node: str
     rate_hz: int = Field(ge=1, le=1000)
     watch: Mapping[str, str] = Field(default_factory=dict)
-    per: str = ""
+    per: str
 
     @field_validator("watch")
     @classmethod
@@ -123,29 +121,17 @@ class _Profile(Look):
         wanted, chains = self._settings, self._seen.chains
         samples = int(chains["samples"].sum())
         found = watched_samples(chains, wanted.watch)
-        units = units_of(load.result, wanted.per)
+        messages = int((load.result.messages["kind"] == wanted.per).sum())
         columns: dict[str, Any] = {
             "profiler_node": wanted.node,
             "profiler_looks": self._seen.looks,
-            **watched_columns(found, samples, wanted.rate_hz, units, _unit(wanted.per)),
+            **watched_columns(found, samples, wanted.rate_hz, messages),
         }
         missing = unseen(found, wanted.watch, samples)
         doubts = [Remark(code="profiler.doubts", text=text) for text in self._seen.warnings]
         kept = pd.DataFrame({"content": [self._seen.speedscope]})
         tables = {"calls": chains, SPEEDSCOPE: kept}
         return Observation(columns, tables, warnings=(*doubts, *missing))
-
-
-def units_of(result: LoadResult, per: str) -> int:
-    """Return the number by which time is told: messages of a kind, or requests that succeeded."""
-    if per:
-        return int((result.messages["kind"] == per).sum())
-    requests = result.requests
-    return int(((requests["stage"] == "measure") & (requests["error"] == "")).sum())
-
-
-def _unit(per: str) -> str:
-    return "message" if per else "request"
 
 
 def watched_samples(chains: pd.DataFrame, watch: Mapping[str, str]) -> dict[str, int]:
@@ -171,7 +157,7 @@ def watched_samples(chains: pd.DataFrame, watch: Mapping[str, str]) -> dict[str,
 
 
 def watched_columns(
-    found: Mapping[str, int], samples: int, rate_hz: float, units: int, unit: str = "request"
+    found: Mapping[str, int], samples: int, rate_hz: float, messages: int
 ) -> dict[str, float]:
     """Return what a trial's row holds of its watched functions.
 
@@ -183,20 +169,20 @@ def watched_columns(
         All samples of the trial.
     rate_hz : float
         Looks per second: a sample stands for 1 / rate_hz seconds.
-    units, unit : int, str
-        What the trial's work is counted in, and how many there were.
+    messages : int
+        How many the trial's work was.
 
     Returns
     -------
     dict
-        ``profile_<name>_share`` of the samples and ``profile_<name>_us_per_<unit>``, NaN where the
-        trial has no samples, or no units.
+        ``profile_<name>_share`` of the samples and ``profile_<name>_us_per_message``, NaN where
+        the trial has no samples, or no messages.
     """
     row: dict[str, float] = {}
     for name, count in found.items():
         row[f"profile_{name}_share"] = count / samples if samples else math.nan
         time_us = count / rate_hz * 1e6
-        row[f"profile_{name}_us_per_{unit}"] = time_us / units if units else math.nan
+        row[f"profile_{name}_us_per_message"] = time_us / messages if messages else math.nan
     return row
 
 

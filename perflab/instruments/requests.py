@@ -1,23 +1,33 @@
-"""Throughput and times of the requests that a load measured, and of the phases they report."""
+"""What a load's own record shows: its requests, streams and failures, and the services' count."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
 from perflab.instruments.instrument import Instrument, Load, Look, Observation, Scene
+from perflab.load.chunk_times import OF_STREAMS, ChunkTimes, times_of_chunks
+from perflab.load.failure_causes import around_stop
 from perflab.load.result import LoadResult
 from perflab.load.times import Number, times_of
 from perflab.load.trend import Trend, response_trend
+from perflab.load.workload import Scripted, Workload
 from perflab.percentiles import CENSORED, OF_TRIALS, bounds_of
+from perflab.recordings import Reason
 from perflab.recordings.columns import PHASE_COLUMN
-from perflab.recordings.reasons import Reason
 from perflab.recordings.responses import at_least_column
 from perflab.recordings.steadiness import OF_LOAD, TREND
+from perflab.stacks.plan import StackPlan
+
+STOP_COLUMNS = (
+    "users_at_stop", "stop_after_s", "under_way_at_stop", "requests_until_stop",
+    "successes_until_stop", "failures_until_stop", "requests_after_stop", "successes_after_stop",
+    "failures_after_stop", "given_up_after_stop",
+)  # fmt: skip
 
 
 class Requests(Instrument):
@@ -119,3 +129,130 @@ def phase_columns(requests: pd.DataFrame) -> dict[str, float]:
         for name in requests.columns
         if PHASE_COLUMN.fullmatch(str(name))
     }
+
+
+class Chunks(Instrument):
+    """Sums up the streamed answers of a trial; how long they lasted in all, ``Requests`` has."""
+
+    def look(self, scene: Scene) -> Look:  # noqa: ARG002
+        """Return the look at one trial."""
+        return _Chunks()
+
+    def obstacles(self, stack: StackPlan, workload: Workload) -> Iterable[str]:  # noqa: ARG002
+        """Return that nothing is streamed, where that is known before the load."""
+        if workload.request.stream is None and not isinstance(workload.arrivals, Scripted):
+            yield "chunks: no answer is streamed; say in its Request stream='sse' or 'ndjson'"
+
+
+class _Chunks(Look):
+    def observe(self, load: Load) -> Observation:
+        """Return columns alone."""
+        found = times_of_chunks(load.result)
+        return Observation(chunk_columns(found) if found is not None else {})
+
+
+def chunk_columns(found: ChunkTimes) -> dict[str, Any]:
+    """Return the times of streams, with the rules of :func:`request_columns`.
+
+    ``first_chunk_*_ms``, ``chunk_gap_*_ms``, ``chunks_per_s`` and ``chunks_at_once_share``: see
+    :class:`~perflab.load.chunk_times.ChunkTimes`.
+    """
+    times = {"first_chunk": found.first, "chunk_gap": found.gaps}
+    numbers = {
+        f"{what}_{name}_ms": number
+        for what, each in times.items()
+        for name, number in each.numbers(OF_STREAMS).items()
+        if name != "max"
+    }
+    return {
+        **{name: number.comparable for name, number in numbers.items()},
+        **at_least(numbers),
+        **{
+            f"{name.removesuffix('_ms')}_client_ms": number.client_ms
+            for name, number in numbers.items()
+        },
+        "chunks_per_s": found.per_s,
+        "chunks_at_once_share": found.at_once_share,
+    }
+
+
+class FailureThreshold(Instrument):
+    """Tells at what users and after how many requests a number of failures ended a trial's load.
+
+    ``reached_failures`` is 1 where they did, else 0; every other column is then NaN: the load held
+    all of its users, and the number it would have failed at is only known to be above theirs.
+    """
+
+    def look(self, scene: Scene) -> Look:  # noqa: ARG002
+        """Return the look at one trial."""
+        return _FailureThreshold()
+
+    def obstacles(self, stack: StackPlan, workload: Workload) -> Iterable[str]:  # noqa: ARG002
+        """Return that no number of failures ends the load."""
+        if not workload.stop.failures:
+            yield "failure_threshold: no number of failures ends it; say StopRules(failures=5)"
+
+
+class _FailureThreshold(Look):
+    def observe(self, load: Load) -> Observation:
+        """Return columns alone."""
+        return Observation(stop_columns(load.result))
+
+
+def stop_columns(result: LoadResult) -> dict[str, float]:
+    """Return what ended before a load's end by failures and after it.
+
+    ``users_at_stop`` (NaN without users, and where the number was reached only after the last of
+    them had left: ``users_at_stop_at_least`` is then all of them), ``stop_after_s``,
+    ``under_way_at_stop``; requests, successes and failures that ended until it (``_until_stop``,
+    warm-up included), and those that
+    ended later (``_after_stop``; ``given_up_after_stop``: cut off by the load's own end).
+    """
+    found = around_stop(result)
+    if found is None:
+        return {"reached_failures": 0.0, **dict.fromkeys(STOP_COLUMNS, math.nan)}
+    users = math.nan if found.stop.users is None else float(found.stop.users)
+    bound = {}
+    if users == 0:
+        # The plan was over, and all of its users had joined: what failed then failed with all.
+        users = math.nan
+        bound = {at_least_column("users_at_stop"): float(result.requests["user"].nunique())}
+    until, after = found.until, found.after
+    values = (
+        users, found.stop.after_s, found.under_way, until.requests, until.successes,
+        until.failures, after.requests, after.successes, after.failures, after.given_up,
+    )  # fmt: skip
+    known = dict(zip(STOP_COLUMNS, map(float, values), strict=True))
+    return {"reached_failures": 1.0, **known, **bound}
+
+
+class ServerCount(Instrument):
+    """Asks the stack for its count, where it has one, and refuses a trial that does not agree.
+
+    Every request that succeeded, of the warm-up too, must have left one behind.
+    """
+
+    def look(self, scene: Scene) -> Look:
+        """Return the look at one trial."""
+        return _ServerCount(scene)
+
+
+class _ServerCount(Look):
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._counted: int | None = None
+
+    def after(self) -> None:
+        """Ask the services."""
+        self._counted = self._scene.residents.count(self._scene.treatment)
+
+    def observe(self, load: Load) -> Observation:
+        """Return ``server_count``, where there is one."""
+        if self._counted is None:
+            return Observation()
+        told = int((load.result.requests["error"] == "").sum())
+        columns = {"server_count": self._counted}
+        if self._counted == told:
+            return Observation(columns)
+        text = f"the server counted {self._counted} writes, the client was told of {told}"
+        return Observation(columns, reasons=[Reason(code="server.count", text=text)])

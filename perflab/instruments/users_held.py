@@ -62,7 +62,6 @@ class UsersHeld(Instrument):
     start: int = Field(ge=1, le=100_000)
     most: int = Field(ge=1, le=100_000)
     tolerance: float = Field(default=0.05, gt=0, le=1)
-    repeats: int = Field(default=1, ge=1, le=9)
     probe_s: float = Field(gt=0, le=3600)
     warmup_s: float = Field(default=0.0, ge=0, le=3600)
 
@@ -114,9 +113,7 @@ class _UsersHeld(Look):
             self._steps.append(found)
             return found
 
-        self._found = search(
-            probe, asked.start, asked.most, asked.tolerance, asked.repeats, whole=True
-        )
+        self._found = search(probe, asked.start, asked.most, asked.tolerance, repeats=1, whole=True)
         self._scene.residents.reset(self._scene.treatment)
 
     def _too_small(self, made: Workload, level: float) -> Probe | None:

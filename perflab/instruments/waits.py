@@ -12,7 +12,7 @@ from perflab.errors import StackError
 from perflab.instruments.instrument import Instrument, Load, Look, Observation, Scene, no_node
 from perflab.load.workload import Workload
 from perflab.recordings.columns import WAITS, described_schema
-from perflab.sampling.repeated import Repeated
+from perflab.sampling.sampler import Repeated
 from perflab.stacks.plan import StackPlan
 
 INTERVAL_S = 0.1

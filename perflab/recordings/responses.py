@@ -47,7 +47,7 @@ REQUESTS = (
         noun="wait for a connection", better="less",
     ),
 )  # fmt: skip
-# Of streamed answers; see :mod:`perflab.instruments.chunks`.
+# Of streamed answers; see :mod:`perflab.instruments.requests`.
 STREAMS = (
     *(
         Response(
@@ -70,7 +70,7 @@ STREAMS = (
         noun="gaps of 0",
     ),
 )  # fmt: skip
-# Of loads that a number of failures ends; see :mod:`perflab.instruments.failure_threshold`.
+# Of loads that a number of failures ends; see :mod:`perflab.instruments.requests`.
 STOPS = (
     Response(
         name="users_at_stop", title="users when the failures ended the load", unit="users",
@@ -149,8 +149,8 @@ FLUSH = (
 PROFILE = (
     Response(name="profile_*_share", title="share of * in the time (profile)", noun="share of *"),
     Response(
-        name="profile_*_us_per_request", title="time of * per request (profile)", unit="us",
-        noun="time per request in *", better="less",
+        name="profile_*_us_per_message", title="time of * per message (profile)", unit="us",
+        noun="time per message in *", better="less",
     ),
 )  # fmt: skip
 # What trials have whatever is asked for; a recording that declares nothing is read by these.

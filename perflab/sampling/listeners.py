@@ -15,8 +15,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from perflab.sampling.repeated import Repeated
-from perflab.sampling.sampler import INTERVAL_S
+from perflab.sampling.sampler import INTERVAL_S, Repeated
 
 # linux/netlink.h, linux/sock_diag.h, linux/inet_diag.h; TCP_LISTEN of net/tcp_states.h.
 NETLINK_SOCK_DIAG, SOCK_DIAG_BY_FAMILY = 4, 20

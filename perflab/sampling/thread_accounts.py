@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 import pandas as pd
 
 from perflab.sampling.meters import Meter, ProcessTable
-from perflab.sampling.repeated import Repeated
+from perflab.sampling.sampler import Repeated
 from perflab.sampling.tcp_counters import read
 
 # A look opens a file for every thread, of which a stack has hundreds: 2% of a core at this rate.

@@ -75,7 +75,7 @@ SMALL = {
         "commit_delay_us": [0],
         "round_trip_ms": [0.0],
     },
-    "chat_ladder": {**CHATTERS, "rungs": ["json", "best"], "users_share": 0.1},
+    "chat_ladder": {**CHATTERS, "rungs": ["json_25", "best_25"]},
     "latency_cpu": {**CHATTERS, "users": 25},
     "registry_downloads": DOWNLOADS,
     "connection_lifecycle": CONNECTIONS,

@@ -93,9 +93,7 @@ CASES = {
         stories=("claimed", "spoiled"),
         parameters=PUBLISHED,
     ),
-    "latency_cpu": Case(
-        "latency_cpu", refused={"rung": "free_logins"}, parameters={"login_rounds": (8, 10)}
-    ),
+    "latency_cpu": Case("latency_cpu", refused={"rung": "free_logins"}),
     "profile": Case("profile", refused={"rung": "orjson_profiled"}),
     "serialization": Case(
         "serialization",

@@ -44,8 +44,8 @@ def test_what_is_no_instrument_is_refused(kind: str, words: str) -> None:
 
 def test_settings_are_checked_before_anything_starts() -> None:
     with pytest.raises(ValidationError, match="rate_hz"):
-        Profiler(node="echo", rate_hz=0)
+        Profiler(node="echo", rate_hz=0, per="delivery")
     with pytest.raises(ValidationError, match="prefixed"):
         Requests.model_validate({"prefixed": "a"})
     with pytest.raises(ParameterError, match="would match every frame"):
-        Profiler(node="echo", rate_hz=10, watch={"all": ""})
+        Profiler(node="echo", rate_hz=10, watch={"all": ""}, per="delivery")

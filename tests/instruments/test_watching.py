@@ -33,7 +33,7 @@ def test_a_pattern_meets_one_frame_and_not_the_chain() -> None:
 
 
 def test_share_and_time_per_message_come_from_the_samples() -> None:
-    row = watched_columns({"send": 50}, samples=200, rate_hz=100, units=10_000, unit="message")
+    row = watched_columns({"send": 50}, samples=200, rate_hz=100, messages=10_000)
     # 50 looks, a hundred a second, are half a second; over 10,000 messages 50 us each.
     assert row == {"profile_send_share": 0.25, "profile_send_us_per_message": 50.0}
 
@@ -41,7 +41,7 @@ def test_share_and_time_per_message_come_from_the_samples() -> None:
 def test_what_is_never_seen_is_zero_with_a_warning() -> None:
     watch = {"send": "write", "gone": "no_such_function"}
     found = watched_samples(chains_of({f"main;{WRITE}": 10}), watch)
-    row = watched_columns(found, samples=10, rate_hz=100, units=10, unit="message")
+    row = watched_columns(found, samples=10, rate_hz=100, messages=10)
     assert (row["profile_gone_share"], row["profile_gone_us_per_message"]) == (0.0, 0.0)
     (warning,) = unseen(found, watch, 10)
     assert "'gone' is in none of 10 samples" in warning
@@ -50,7 +50,7 @@ def test_what_is_never_seen_is_zero_with_a_warning() -> None:
 
 def test_without_samples_or_messages_there_is_no_number() -> None:
     found = watched_samples(chains_of({}), {"send": "write"})
-    row = watched_columns(found, samples=0, rate_hz=100, units=0, unit="message")
+    row = watched_columns(found, samples=0, rate_hz=100, messages=0)
     assert all(map(math.isnan, row.values()))
 
 
@@ -66,4 +66,4 @@ def test_a_watch_that_cannot_be_is_refused_before_anything_starts(
     name: str, pattern: str, problem: str
 ) -> None:
     with pytest.raises(ParameterError, match=problem):
-        Profiler(node="chat", rate_hz=100, watch={name: pattern})
+        Profiler(node="chat", rate_hz=100, watch={name: pattern}, per="delivery")

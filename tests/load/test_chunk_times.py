@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perflab.instruments.chunks import chunk_columns
+from perflab.instruments.requests import chunk_columns
 from perflab.load.chunk_record import FILE, NOTHING, ROW
 from perflab.load.chunk_times import ChunkTimes, times_of_chunks
 from perflab.load.report import summary

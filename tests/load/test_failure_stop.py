@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from perflab.cli.load_live import Status, status_of
-from perflab.instruments.failure_threshold import stop_columns
+from perflab.instruments.requests import stop_columns
 from perflab.load import columns
 from perflab.load.failure_stop import FailureStop, mark
 from perflab.load.merging import found_stop

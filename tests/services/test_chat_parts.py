@@ -17,7 +17,7 @@ from chat.store import BATCH_SIZE, FIRST_SEQUENCE, Commits, Store
 from running import told_inside, use_packages_of
 
 from perflab.stacks.spec import load_service
-from perflab.systems.chat.watched import DEFLATE
+from perflab.systems.chat.experiments.profile import DEFLATE
 
 HASHES = ("none", "bcrypt", "argon2")
 

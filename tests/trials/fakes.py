@@ -13,10 +13,8 @@ from typing import Any
 import numpy as np
 
 from perflab.host.placing import placement
-from perflab.instruments.cpu_speed import CpuSpeed
-from perflab.instruments.flushes import FlushProbe
-from perflab.instruments.requests import Requests
-from perflab.instruments.server_count import ServerCount
+from perflab.instruments.probes import CpuSpeed, FlushProbe
+from perflab.instruments.requests import Requests, ServerCount
 from perflab.load.result import LoadResult
 from perflab.load.schedule import instants_of
 from perflab.load.stopping import Progress, StopLoad

@@ -216,7 +216,7 @@ def watched(run: Run) -> pd.DataFrame:
     for label, own in by_treatment(run):
         for name in watched_names(own):
             share = across_trials(PERCENT * own[f"profile_{name}_share"])
-            time = across_trials(own[_time_column(own, name)])
+            time = across_trials(own[f"profile_{name}_us_per_message"])
             row: dict[str, Any] = {"treatment": label, "watched": name}
             row |= {"share %": share.value, "share low": share.low, "share high": share.high}
             row |= {"us": time.value, "us low": time.low, "us high": time.high}
@@ -235,13 +235,3 @@ def watched_names(own: pd.DataFrame) -> list[str]:
     """Return what was watched in some of these trials."""
     found = [match[1] for column in own.columns if (match := WATCHED_SHARE.fullmatch(str(column)))]
     return [name for name in found if own[f"profile_{name}_share"].notna().any()]
-
-
-def _time_column(own: pd.DataFrame, name: str) -> str:
-    """Return the column with the time of a watched function, whatever it is told by."""
-    begin = f"profile_{name}_us_per_"
-    return next(
-        column
-        for column in map(str, own.columns)
-        if column.startswith(begin) and own[column].notna().any()
-    )

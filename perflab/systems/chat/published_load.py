@@ -23,8 +23,6 @@ RESULTS = "published results"
 # Where the study says how far apart users join.
 BASE_JOINS = ("workload", "base case", "join_delay")
 BOUND_JOINS = (RESULTS, BOUND, "join_delay")
-# What the study does not state must be as by default: else one could try until the size fits.
-UNSTATED = ("channels", "bcrypt_rounds")
 
 
 def load_warnings(
@@ -72,8 +70,8 @@ def differences(parameters: ChatParameters, rung: Rung, name: str = "") -> list[
         *_actions(parameters, rung),
         *_users(rung, name),
         *_first_delay(parameters, rung, name),
-        *_pings(rung),
-        *_unstated(parameters),
+        *_pings(parameters),
+        *_logins(parameters),
     ]
 
 
@@ -154,14 +152,11 @@ def _is_the_rows_delay(parameters: ChatParameters, rung: Rung, name: str) -> boo
     """Say whether users begin as those of a row did, as far as the study says how they did.
 
     From the first row without deflate on, first delays are users times the delay between joins.
-    What kept logins out of the earlier rows is not stated: that delay, or logins that cost nothing.
+    What kept logins out of the earlier rows is not stated; that delay is taken for them, too.
     """
     if RUNGS[name].first_delay == "action":
         return rung.first_delay == "action" and _is_base_delay(parameters)
-    if rung.first_delay == "scaled":
-        return True
-    free = rung.first_delay == "action" and rung.login_hash == "none"
-    return free and has_unknown_delay(name) and _is_base_delay(parameters)
+    return rung.first_delay == "scaled"
 
 
 def has_unknown_delay(name: str) -> bool:
@@ -190,17 +185,15 @@ def _is_base_delay(parameters: ChatParameters) -> bool:
     return parameters.action_s == published_value(STUDY, "workload", "base case", "first_delay")
 
 
-def _pings(rung: Rung) -> list[str]:
-    one_at_a_time = published_value(STUDY, "workload", "monitor", "pings_in_flight") == 1
-    wanted = "closed" if one_at_a_time else "planned"
-    return [] if rung.pings == wanted else [f"pings are {rung.pings} (published: {wanted})"]
+def _pings(parameters: ChatParameters) -> list[str]:
+    if parameters.preset == "published":
+        return []
+    return ["pings do not wait for the answer of the one before (published: they do)"]
 
 
-def _unstated(parameters: ChatParameters) -> list[str]:
-    found = []
-    for name in UNSTATED:
-        value = getattr(parameters, name)
-        default = type(parameters).model_fields[name].get_default()
-        if value != default:
-            found.append(f"{name} is {value} (not published, by default: {default})")
-    return found
+def _logins(parameters: ChatParameters) -> list[str]:
+    """Hold the cost of logins to the default: else one could try costs until a size fits."""
+    default = ChatParameters.model_fields["bcrypt_rounds"].get_default()
+    if parameters.bcrypt_rounds == default:
+        return []
+    return [f"bcrypt_rounds is {parameters.bcrypt_rounds} (not published, by default: {default})"]

@@ -34,16 +34,13 @@ RESPONSES = (
     *_latency("delivery", "the delivery latency", typical=OF_TRIALS),
     *_latency("plateau", "the delivery latency while all users act"),
     *_latency("join", "the delivery latency while users join"),
-    *_latency("ping", "the ping", typical=_TYPICAL_PINGS),
-    *_latency("all_ping", "all pings of a trial, silent times included, as published"),
-    *_latency("ack", "the time until a message is acknowledged"),
+    *_latency(
+        "all_ping", "all pings of a trial, silent times included, as published",
+        typical=_TYPICAL_PINGS,
+    ),
     Response(
         name="cpu_us_per_message", title="CPU time per message", unit="us",
         heading="CPU us per message", noun="CPU per message", better="less", typical=True,
-    ),
-    Response(
-        name="client_cpu_us_per_message", title="the client's CPU time per message", unit="us",
-        noun="client CPU per message", better="less",
     ),
     Response(
         name="wire_bytes_per_message", title="bytes on the wire per message", unit="bytes",
@@ -56,10 +53,6 @@ RESPONSES = (
     Response(
         name="wire_mbit_per_s", title="what a link had to carry while all users act",
         unit="Mbit/s", heading="wire Mbit/s", noun="bytes on the wire", typical=True,
-    ),
-    Response(
-        name="memory_per_user_kib_*", title="memory that * needs for each connected user",
-        unit="KiB", heading="KiB per user *", noun="memory per user of *", better="less",
     ),
     # Trials begin with minutes of joining: the share that counts is the plateau's.
     Response(
@@ -74,10 +67,6 @@ RESPONSES = (
         name="beside_loop_cpu_share_*",
         title="CPU cores that threads of * other than the event loop use", unit="cores",
         noun="CPU beside the loop of *",
-    ),
-    Response(
-        name="profile_*_us_per_message", title="time of * per message (profile)", unit="us",
-        noun="time per message in *", better="less",
     ),
     # The service reports the time of a thousand operations in ms, which is that of one in us.
     Response(

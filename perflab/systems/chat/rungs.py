@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 
 from perflab.errors import ParameterError
 from perflab.parameters import did_you_mean
 from perflab.recordings import published, published_value
-from perflab.systems.chat.preset import Pings
 from perflab.systems.chat.service import STUDY, Rung
 
 PERCENTILES = (90, 95, 99)
+# The two rungs that show what logins cost.
+COSTLY, FREE = "costly_logins", "free_logins"
 LADDER_USERS = (300, 325, 350, 375, 400, 425)
 NO_DEFLATE = "+ uvloop, no permessage-deflate"
 BOUND = f"{NO_DEFLATE}, 425 users, main process bound to one core, 0.35 s between joins"
@@ -89,53 +90,24 @@ SCENARIOS: Mapping[str, str] = {
 NUMBER = re.compile(r"[1-9][0-9]{0,4}")
 # The service takes 100,000 accounts, and one of them is the monitor's.
 MOST_USERS = 99_999
-# Configurations that may be tried with more users than the study had.
-BEYOND: Mapping[str, Rung] = {"json": _BASE, "no_deflate": _PLAIN, "best": _BEST}
 
 
-def chosen(
-    names: Sequence[str], beyond: Sequence[int], share: float = 1.0, pings: Pings = "planned"
-) -> dict[str, Rung]:
-    """Return rungs by name, and the last published and the best configuration with more users.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Of ``RUNGS``; one of ``BEYOND`` may have a number of users behind it (``best_800``).
-    beyond : sequence of int
-        Users of the further rungs ``no_deflate_<users>`` and ``best_<users>``.
-    share : float
-        Of the users of every rung.
-    pings : str
-        How the monitor asks.
+def rung_named(name: str) -> Rung:
+    """Return a rung of ``RUNGS``, or one with another number of users (``best_800``).
 
     Raises
     ------
     ParameterError
-        Unknown names, with the nearest known one.
+        The name is unknown; the nearest known one is told.
     """
-    wanted = [*names, *(f"{kind}_{users}" for kind in ("no_deflate", "best") for users in beyond)]
-    found = {name: rung_named(name) for name in dict.fromkeys(wanted)}
-    return {
-        name: _but(
-            rung,
-            users=max(1, round(rung.users * share)),
-            pings=pings,
-        )
-        for name, rung in found.items()
-    }
-
-
-def rung_named(name: str) -> Rung:
-    """Return a rung; raises ParameterError for an unknown name."""
     if name in RUNGS:
         return RUNGS[name]
     kind, _, users = name.rpartition("_")
-    if kind in BEYOND and NUMBER.fullmatch(users) and int(users) <= MOST_USERS:
-        return _but(BEYOND[kind], users=int(users))
+    if kind in RUNGS and NUMBER.fullmatch(users) and int(users) <= MOST_USERS:
+        return _but(RUNGS[kind], users=int(users))
     known = (
-        f"there are: {', '.join(RUNGS)}; and {', '.join(BEYOND)} with a number of users behind "
-        f"(json_300), at most {MOST_USERS}"
+        f"there are: {', '.join(RUNGS)}; and each with a number of users behind it (json_300), at "
+        f"most {MOST_USERS}"
     )
     raise ParameterError("rungs", [f"no rung '{name}'{did_you_mean(name, RUNGS)}; {known}"])
 

@@ -12,12 +12,13 @@ from perflab.experiments.experiment import Preset, PresetParameters
 from perflab.instruments import CpuSpeed, Requests, SchedulerAccounts
 from perflab.load.workload import Request, Scripted, Workload
 from perflab.parameters import Parameters
+from perflab.recordings import published_value
 from perflab.stacks.plan import Node, StackPlan
-from perflab.systems.chat.preset import Pings, published_settings
 from perflab.systems.chat.streams import Streams
 from perflab.trials.plan import Treatment
 
 STUDY = "chat"
+BASE_CASE = (STUDY, "workload", "base case")
 USERS = "perflab.systems.chat.users"
 # The first users' logins must not make a trial fail that ends in time otherwise.
 SLACK_S = 20.0
@@ -33,8 +34,9 @@ INSTRUMENTS = (
 )
 NOTHING: Mapping[str, str] = {}
 TOGETHER = ("together", "spread")
-SCHEDULED = ("scheduled", "staggered")
-FirstDelay = Literal["action", "scheduled", "staggered", "scaled", "together", "spread"]
+# To which users listen; the study does not say how many there were.
+CHANNELS = 10
+FirstDelay = Literal["action", "scheduled", "scaled", "together", "spread"]
 Codec = Literal["json", "orjson", "msgspec", "protobuf", "msgpack"]
 
 
@@ -42,7 +44,8 @@ class ChatParameters(PresetParameters):
     """Parameters of every experiment on the chat service.
 
     Intervals are as published. What may be cut is the number of ``actions``. With ``preset``
-    ``published`` that is as published too, and a ping waits for its answer.
+    ``published`` that is as published too, and a ping waits for its answer; else one a second is
+    sent when it is due (see :class:`~perflab.systems.chat.users.Monitor`).
     """
 
     preset: Preset = Field(
@@ -72,7 +75,6 @@ class ChatParameters(PresetParameters):
         description="what a hashed login costs: 2 to the power of this many rounds; one more "
         "doubles it",
     )
-    channels: int = Field(default=10, ge=1, le=1000, description="channels to which users listen")
     subscriber_share: float = Field(
         default=0.64,
         gt=0,
@@ -81,16 +83,17 @@ class ChatParameters(PresetParameters):
         "second for n users",
     )
 
-    pings: Pings = Field(
-        default="planned",
-        description="a ping a second is sent when it is due (planned), or waits until the one "
-        "before is answered, as published (closed)",
-    )
-
     @classmethod
     def published_values(cls) -> dict[str, Any]:
         """Return what the preset sets."""
-        return published_settings()
+        return {
+            "actions": int(published_value(*BASE_CASE, "actions")),
+            "join_s": published_value(*BASE_CASE, "join_delay"),
+            "action_s": published_value(*BASE_CASE, "action_delay"),
+            "subscriber_share": published_value(
+                STUDY, "system", "all", "receivers_per_message_per_user"
+            ),
+        }
 
     @model_validator(mode="after")
     def _has_a_plateau(self) -> ChatParameters:
@@ -112,9 +115,6 @@ class Rung(Parameters):
         login takes moves a user off the beat of the others, and bursts become wider.
     ``scheduled``
         The same, counted from when the login was due: the beat stays whatever logins take.
-    ``staggered``
-        As before, and everyone waits up to one ``action_s`` more, evenly spread: logins keep their
-        beat, messages have none.
     ``scaled``
         Users times ``join_s``, as in the study's later runs; logins are over, but users begin as
         slowly as they joined.
@@ -128,11 +128,6 @@ class Rung(Parameters):
 
     ``ramp_s`` lets all users join within so many seconds, where logins are over before messages
     start. What follows stays as it is: first actions lie as far apart as ``join_s`` says.
-
-    ``bcrypt_rounds`` is what a hashed login costs; none: what the parameters say.
-
-    ``pings`` says how the monitor asks (see :class:`~perflab.systems.chat.users.Monitor`), and is
-    no setting of the server.
     """
 
     codec: Codec = "json"
@@ -143,21 +138,18 @@ class Rung(Parameters):
     commit: Literal["each", "batched", "write_behind"] = "batched"
     bind: Literal["off", "on"] = "off"
     cprofile: Literal["off", "on"] = "off"
-    login_hash: Literal["bcrypt", "argon2", "none"] = "bcrypt"
-    login_in: Literal["loop", "threads"] = "loop"
+    login_hash: Literal["bcrypt", "none"] = "bcrypt"
     first_delay: FirstDelay = "together"
-    pings: Pings = "planned"
     join_factor: float = 1.0
     ramp_s: float | None = Field(default=None, gt=0, le=3600)
-    bcrypt_rounds: int | None = Field(default=None, ge=4, le=16)
     users: int = Field(default=250, ge=1, le=100_000)
 
 
 FACTORS = (
     "codec", "loop", "deflate", "serialize", "websocket", "commit", "bind", "cprofile",
-    "login_hash", "login_in", "first_delay", "pings",
+    "login_hash", "first_delay",
 )  # fmt: skip
-SETTINGS = tuple(name for name in FACTORS if name not in ("first_delay", "pings"))
+SETTINGS = tuple(name for name in FACTORS if name != "first_delay")
 
 
 def beat_s(parameters: ChatParameters, rung: Rung) -> float:
@@ -183,8 +175,6 @@ def actions(parameters: ChatParameters, rung: Rung) -> int:
     ahead_s = (rung.users - 1) * beat_s(parameters, rung)
     if rung.first_delay in TOGETHER:
         ahead_s = min(ahead_s, parameters.action_s)
-    if rung.first_delay == "staggered":
-        ahead_s += parameters.action_s
     return 1 + math.ceil((ahead_s + parameters.plateau_s) / parameters.action_s)
 
 
@@ -215,9 +205,9 @@ def workload(parameters: ChatParameters, rung: Rung) -> Workload:
     words: dict[str, Any] = {
         "codec": rung.codec,
         "deflate": rung.deflate == "on",
-        "channels": parameters.channels,
+        "channels": CHANNELS,
         "action_s": parameters.action_s,
-        "pings": rung.pings,
+        "pings": "closed" if parameters.preset == "published" else "planned",
     }
     if rung.first_delay in TOGETHER:
         begin_s = ramp_s + PAUSE_S
@@ -229,11 +219,8 @@ def workload(parameters: ChatParameters, rung: Rung) -> Workload:
         }
     else:
         words["first_s"] = ramp_s if rung.first_delay == "scaled" else parameters.action_s
-        if rung.first_delay in SCHEDULED:
-            words |= {
-                "beat_s": beat_s(parameters, rung),
-                "spread": rung.first_delay == "staggered",
-            }
+        if rung.first_delay == "scheduled":
+            words["beat_s"] = beat_s(parameters, rung)
     return Workload(
         request=Request(node="chat"),
         arrivals=Scripted(
@@ -256,17 +243,12 @@ def stack(parameters: ChatParameters, rung: Rung, accounts: int) -> StackPlan:
     """
     settings: dict[str, str | int | float] = {name: getattr(rung, name) for name in SETTINGS}
     settings |= {
-        "bcrypt_rounds": login_rounds(parameters, rung),
-        "channels": parameters.channels,
+        "bcrypt_rounds": parameters.bcrypt_rounds,
+        "channels": CHANNELS,
         "subscriber_share": parameters.subscriber_share,
         "accounts": accounts,
     }
     return StackPlan(nodes=(Node(name="chat", service="chat", settings=settings),))
-
-
-def login_rounds(parameters: ChatParameters, rung: Rung) -> int:
-    """Return what a hashed login costs on a rung: 2 to the power of this many rounds."""
-    return rung.bcrypt_rounds or parameters.bcrypt_rounds
 
 
 def treatments(
@@ -301,7 +283,6 @@ def levels(
         "users": str(rung.users),
         "join_s": f"{join_s(parameters, rung):.4g}",
         "beat_s": f"{beat_s(parameters, rung):.4g}",
-        "bcrypt_rounds": str(login_rounds(parameters, rung)),
     }
     return found | ({"scenario": scenarios.get(name, "")} if scenarios else {})
 

@@ -17,7 +17,7 @@ from perflab.load.looks import Looks
 from perflab.load.message_record import WIRE
 from perflab.load.remarks import of_client_time
 from perflab.load.times import Number
-from perflab.percentiles import OF_TRIALS, percentile
+from perflab.percentiles import OF_TRIALS
 from perflab.systems.chat.lost_messages import ACTIONS, judged, unstored
 from perflab.trials.summary import cpu_share, message_table
 
@@ -154,7 +154,6 @@ def stream_columns(
     when = phases(table)
     delivered = table[table["kind"] == "delivery"]
     came = when.on_plateau(delivered["at_ns"])
-    crowd = table[table["kind"].isin(ACTIONS)]
     row: dict[str, Any] = {
         "joined_ns": when.joined_ns,
         "plateau_begin_ns": when.plateau_begin_ns,
@@ -163,9 +162,6 @@ def stream_columns(
         "messages_sent": int((table["kind"] == "send").sum()),
         "messages_delivered": len(delivered),
         "messages_per_s": came.sum() / when.plateau_s if when.plateau_s else math.nan,
-        "active_users": int(crowd["user"].nunique()),
-        "most_connected": _most_connected(table),
-        "message_lag_p99_ms": percentile(_latency_ms(crowd), 99),
     }
     for name in services:
         own = samples[samples["service"] == name]
@@ -173,22 +169,7 @@ def stream_columns(
             own, when.plateau_begin_ns, when.plateau_end_ns
         )
         row[f"join_cpu_share_{name}"] = cpu_share(own, when.begin_ns, when.joined_ns)
-        row[f"memory_per_user_kib_{name}"] = memory_per_user(own, when, row["most_connected"])
     return row | _costs(row) | wire_columns(table, row["messages_per_s"])
-
-
-def memory_per_user(own: pd.DataFrame, when: Phases, users: int) -> float:
-    """Return by how much the memory of a service grew for each connected user, in KiB.
-
-    The median of the plateau over what it was when the load began. A process that served a crowd
-    before has kept some of that one's memory: services start afresh for every block. NaN without
-    a plateau, a sample on either side, or users.
-    """
-    before = own[own["t_ns"] <= when.begin_ns]["memory_bytes"]
-    later = own[when.on_plateau(own["t_ns"])]["memory_bytes"]
-    if not (when.plateau_s and len(before) and len(later) and users):
-        return math.nan
-    return float(later.median() - before.iloc[-1]) / users / 1024
 
 
 def wire_columns(table: pd.DataFrame, messages_per_s: float) -> dict[str, float]:
@@ -226,9 +207,7 @@ def latencies(table: pd.DataFrame, looks: Sequence[Looks]) -> dict[str, Number]:
         "delivery": delivered,
         "plateau": delivered[when.on_plateau(delivered["planned_ns"])],
         "join": delivered[delivered["planned_ns"] <= when.joined_ns],
-        "ping": _pongs(table, delivered),
         "all_ping": table[table["kind"] == "pong"],
-        "ack": table[table["kind"] == "ack"],
     }
     found = {name: sending.times(rows).numbers(OF_TRIALS) for name, rows in chosen.items()}
     percentiles = {
@@ -248,36 +227,12 @@ def _latency_columns(numbers: Mapping[str, Number]) -> dict[str, float]:
     }
 
 
-def _pongs(table: pd.DataFrame, delivered: pd.DataFrame) -> pd.DataFrame:
-    """Return the pongs of the time in which messages were delivered: the two are compared."""
-    pongs = table[table["kind"] == "pong"]
-    return pongs[pongs["at_ns"].between(delivered["at_ns"].min(), delivered["at_ns"].max())]
-
-
 def _costs(row: Mapping[str, Any]) -> dict[str, float]:
-    """Return CPU per delivered message on the plateau, of all services and of the client, in us."""
+    """Return CPU per delivered message on the plateau, of all services, in us."""
     rate = row["messages_per_s"]
-    shares = {
-        name.removeprefix("plateau_cpu_share_"): share
+    shares = [
+        share
         for name, share in row.items()
-        if name.startswith("plateau_cpu_share_")
-    }
-    client = shares.pop("client", math.nan)
-    shares.pop("lab", None)
-    if not (rate > 0):
-        return {"cpu_us_per_message": math.nan, "client_cpu_us_per_message": math.nan}
-    return {
-        "cpu_us_per_message": sum(shares.values()) / rate * 1e6,
-        "client_cpu_us_per_message": client / rate * 1e6,
-    }
-
-
-def _latency_ms(rows: pd.DataFrame) -> np.ndarray:
-    return ((rows["at_ns"] - rows["planned_ns"]) / 1e6).to_numpy(float)
-
-
-def _most_connected(table: pd.DataFrame) -> int:
-    """Return the most connections there were at a time, a monitor's included."""
-    steps = table["kind"].map({"connected": 1, "left": -1, "cut": -1}).fillna(0)
-    order = np.argsort(table["at_ns"].to_numpy(), kind="stable")
-    return int(steps.to_numpy()[order].cumsum().max(initial=0))
+        if name.startswith("plateau_cpu_share_") and not name.endswith(("_client", "_lab"))
+    ]
+    return {"cpu_us_per_message": sum(shares) / rate * 1e6 if rate > 0 else math.nan}

@@ -137,9 +137,8 @@ class ChatUser(Connected):
     Parameters of the script besides those of :class:`Connected`: ``action_s``, the pace;
     ``first_s``, from being connected to the first action, or where ``beat_s`` is given from the
     instant the user was to join; or ``begin_s``, at which time of the load the first users act.
-    Then each is ``beat_s`` behind the one before it, within one ``action_s``. With ``spread``,
-    users are evenly spread over an ``action_s`` (more, where ``first_s`` counts). ``leave_s``:
-    nobody leaves before that time of the load.
+    Then each is ``beat_s`` behind the one before it, within one ``action_s``, or with ``spread``
+    evenly spread over it. ``leave_s``: nobody leaves before that time of the load.
 
     Users who join every 0.25 s and act every 6 s have 24 instants between them and act in bursts,
     as the published ones did; 0.35 s between joins has no such beat.
@@ -172,12 +171,11 @@ class ChatUser(Connected):
         if "beat_s" not in words:
             return self.now_ns() + round(float(words["first_s"]) * 1e9)
         behind_s = self.number * float(words["beat_s"])
-        spread = bool(words.get("spread"))
-        place_s = self.number * GOLDEN % 1.0 * self.pacing_s
-        if "begin_s" in words:
-            own_s = place_s if spread else behind_s % self.pacing_s
-            return self._at(float(words["begin_s"]) + own_s)
-        return self._at(float(words["first_s"]) + behind_s + spread * place_s)
+        if "begin_s" not in words:
+            return self._at(float(words["first_s"]) + behind_s)
+        if words["spread"]:
+            behind_s = self.number * GOLDEN * self.pacing_s
+        return self._at(float(words["begin_s"]) + behind_s % self.pacing_s)
 
     def leaves_ns(self) -> int:
         """Return until when the user listens to the others."""

@@ -9,7 +9,6 @@ from perflab.systems.chat.figures.delivery_cpu import DELIVERY_CPU
 from perflab.systems.chat.figures.delivery_volume import DELIVERY_VOLUME
 from perflab.systems.chat.figures.ladder import LADDER, PINGED
 from perflab.systems.chat.figures.login_bands import LOGIN_BANDS
-from perflab.systems.chat.figures.login_cost import LOGIN_COST
 from perflab.systems.chat.figures.stream_timeline import STREAM_TIMELINE
 from perflab.systems.chat.figures.target_shares import TARGETS_MET
 from perflab.systems.chat.figures.users_held import USERS_HELD
@@ -17,5 +16,5 @@ from perflab.systems.chat.figures.volume_users import VOLUME_USERS
 
 VIEWS = (
     EFFECT, CODEC_COST, LADDER, PINGED, TARGETS_MET, USERS_HELD, BURSTS, DELIVERY_CPU,
-    STREAM_TIMELINE, LOGIN_BANDS, LOGIN_COST, DELIVERY_VOLUME, VOLUME_USERS, PROFILE,
+    STREAM_TIMELINE, LOGIN_BANDS, DELIVERY_VOLUME, VOLUME_USERS, PROFILE,
 )  # fmt: skip

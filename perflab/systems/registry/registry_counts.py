@@ -14,7 +14,7 @@ from perflab.errors import StackError
 from perflab.instruments import Instrument, Load, Look, Observation, Scene
 from perflab.instruments.instrument import no_node
 from perflab.load.workload import Workload
-from perflab.sampling.repeated import Repeated
+from perflab.sampling.sampler import Repeated
 from perflab.stacks.asking import exchange
 from perflab.stacks.plan import StackPlan
 from perflab.systems.registry.counted import COUNTED, counted_columns, download_columns

@@ -41,19 +41,18 @@ def test_a_claim_that_its_own_figures_contradict_says_so() -> None:
 def test_the_volume_has_a_published_size_at_the_published_load_only() -> None:
     name = "volume at 425 users against 250"
     assert contrasts()[name].published_ratio == pytest.approx(2.89)
-    for changes in ({"users_share": 0.5}, {"action_s": 3.0}, {"subscriber_share": 1.0}):
+    for changes in ({"action_s": 3.0}, {"subscriber_share": 1.0}):
         assert contrasts(**changes)[name].published_ratio is None
 
 
 def test_only_rungs_at_the_published_load_stand_for_rows_of_the_study() -> None:
     chosen = experiment("chat_ladder")
     names = ["json", "json_login"]
-    for changes in ({}, {"actions": 40}, {"preset": "published", "users_share": 0.5}):
+    for changes in ({}, {"actions": 40}, {"preset": "published", "actions": 39}):
         parameters = chosen.check({"rungs": names, **changes})
         assert all("scenario" not in each.levels for each in chosen.treatments(parameters))
-    # No row has all users act together.
-    closed = {"rungs": names, "actions": 40, "pings": "closed"}
-    found = chosen.treatments(chosen.check(closed))
+    names = ["json_251", "json_login"]
+    found = chosen.treatments(chosen.check({"rungs": names, "preset": "published"}))
     assert [each.levels["scenario"] for each in found] == ["", "JSON, with login"]
 
 
@@ -61,7 +60,8 @@ def test_the_preset_has_all_rows_of_the_study_at_its_load() -> None:
     chosen = experiment("chat_ladder")
     plan = chosen.plan(chosen.check({"preset": "published"}))
     assert {each.levels["scenario"] for each in plan.treatments} == set(SCENARIOS.values())
-    assert {each.levels["pings"] for each in plan.treatments} == {"closed"}
+    asked = {each.workload.arrivals.parameters["pings"] for each in plan.treatments}
+    assert asked == {"closed"}
     codes = {each.code for each in plan.warnings}
     # It takes hours, and is not to end without a single effect that could be shown.
     assert "chat.length" in codes
@@ -79,9 +79,8 @@ def test_every_published_row_has_its_size_in_pings_at_the_published_load() -> No
 
 @pytest.mark.parametrize(
     "changes",
-    [{"preset": "quick"}, {"actions": 39}, {"pings": "planned"}, {"users_share": 0.5},
-     {"join_s": 0.3}, {"no_login_load": "together"}, {"channels": 11}, {"bcrypt_rounds": 10}],
-)  # fmt: skip
+    [{"preset": "quick"}, {"actions": 39}, {"join_s": 0.3}, {"bcrypt_rounds": 10}],
+)
 def test_pings_have_a_published_size_at_the_published_load_only(changes: dict[str, object]) -> None:
     words = {"preset": "published", "rungs": ["json", "orjson"], **changes}
     assert not [name for name in contrasts(**words) if "of pings" in name]
@@ -91,12 +90,10 @@ def test_pings_have_a_published_size_at_the_published_load_only(changes: dict[st
 
 
 def test_what_kept_logins_out_of_the_earlier_rows_is_said_to_be_unknown() -> None:
-    for how in ("scaled", "free"):
-        found = contrasts(preset="published", no_login_load=how, rungs=["uvloop", "no_deflate"])
-        claims = [each.claim for each in found.values() if "of pings" in each.name]
-        # The later row's first delay is known: it is not what 'free' makes of it.
-        assert len(claims) == (3 if how == "scaled" else 0)
-        assert all("how logins are kept out of uvloop" in claim for claim in claims)
+    found = contrasts(preset="published", rungs=["uvloop", "no_deflate"])
+    claims = [each.claim for each in found.values() if "of pings" in each.name]
+    assert len(claims) == 3
+    assert all("how logins are kept out of uvloop" in claim for claim in claims)
 
 
 def test_a_percentile_that_too_few_pings_are_for_is_not_compared() -> None:
@@ -108,17 +105,15 @@ def test_a_percentile_that_too_few_pings_are_for_is_not_compared() -> None:
 
 
 def test_two_rungs_of_no_step_are_compared_and_nothing_else_is_refused() -> None:
-    found = contrasts(rungs=["json", "best"], users_share=0.1)
-    assert list(found) == [f"best against json, p{share}" for share in PERCENTILES]
+    found = contrasts(rungs=["json_25", "best_25"])
+    assert list(found) == [f"best_25 against json_25, p{share}" for share in PERCENTILES]
     for each in found.values():
         assert (each.source, each.published_direction, each.not_testable) == ("none", None, "")
-        assert (each.numerator, each.denominator) == ({"rung": "best"}, {"rung": "json"})
+        assert (each.numerator, each.denominator) == ({"rung": "best_25"}, {"rung": "json_25"})
 
 
 def test_rungs_of_other_numbers_of_users_are_not_compared() -> None:
     assert contrasts(rungs=["json", "best_800"]) == {}
-    found = contrasts(rungs=["json"], users=[800])
-    assert list(found) == [f"best_800 against no_deflate_800, p{share}" for share in PERCENTILES]
 
 
 def test_a_step_that_this_machine_cannot_test_is_refused_where_the_rung_before_it_runs() -> None:

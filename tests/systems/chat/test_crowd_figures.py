@@ -7,7 +7,6 @@ import pytest
 from perflab.figures import draw_table, page_of
 from perflab.figures.tables import reread
 from perflab.recordings import Run, TreatmentRecord
-from perflab.reports.pictures import save_all
 from perflab.systems.chat.figures.delivery_cpu import DELIVERY_CPU
 from perflab.systems.chat.figures.delivery_volume import DELIVERY_VOLUME
 from perflab.systems.chat.figures.ladder import LADDER
@@ -21,7 +20,6 @@ from tests.figures.shown import (
     overlapping,
     picture,
     pictures,
-    shown_texts,
 )
 from tests.systems.chat.synthetic_streams import write_ladder, write_stream_run
 
@@ -110,25 +108,6 @@ def test_volume_against_users_needs_two_numbers_of_users(tmp_path) -> None:
     two = write_ladder(tmp_path / "two", {("json", 25): rows, ("json", 50): rows})
     assert not VOLUME_USERS.suits(one)
     assert VOLUME_USERS.suits(two)
-
-
-@pytest.mark.slow
-def test_saving_gives_each_figure_with_its_table(streams: Run, tmp_path) -> None:
-    assert len(save_all(streams, tmp_path)) == 3 * len(NAMES)
-
-
-@pytest.mark.parametrize("view", [DELIVERY_CPU, DELIVERY_VOLUME])
-def test_three_treatments_have_three_panels_with_numbers_below_and_beside(streams, view) -> None:
-    figure = picture(view, with_more(streams, 1))
-    assert len(figure.axes) == 3
-    words = {id(text) for text in shown_texts(figure)}
-    for axes, sides in zip(figure.axes, ("y", "x", "xy"), strict=True):
-        for axis in (axes.xaxis, axes.yaxis):
-            numbers = [tick.label1 for tick in axis.get_major_ticks()]
-            assert any(id(number) in words for number in numbers) == (axis.axis_name in sides)
-    # The panel without a window says so, and has taken nothing from the others.
-    assert "no window of a valid trial" in all_words(figure)
-    assert all(len(axes.get_xticks()) for axes in figure.axes)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from perflab.instruments import Profiler
 from perflab.systems import experiment
-from perflab.systems.chat.watched import SEND, SERIALIZE
+from perflab.systems.chat.experiments.profile import SEND, SERIALIZE
 from perflab.trials.plan import RunPlan
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pandas as pd
 import pytest
 
+from perflab.analysis.trials.validity import message_windows, steady_trials, validity_table
 from perflab.recordings import Run
 from perflab.systems.chat.analysis import relations
 from perflab.systems.chat.analysis.windows import bands, stream_windows
+from perflab.systems.chat.responses import STEADY
 from tests.systems.chat.synthetic_streams import HEARERS, write_stream_run
 
 
@@ -61,19 +65,32 @@ def test_the_interval_of_bands_is_students_over_blocks() -> None:
     assert found.text().endswith("(n = 3 blocks)")
 
 
-def test_every_question_gets_the_planted_answer(run: Run) -> None:
+def test_nothing_is_told_of_a_latency_that_does_not_vary(run: Run) -> None:
     table = relations(run)
-    assert len(table) == 2 * 3 + 2
-    answers = table.set_index(["treatment", "question"])["answer"]
-    bands_apart = answers["both", "first treatment against second"]
-    assert float(bands_apart.partition(" ")[0]) == pytest.approx(60, abs=3)
-    assert bands_apart.endswith("(n = 3 blocks)")
-    for label in ("costly_logins", "free_logins"):
-        # The service takes 20% of a core at any latency, or what logins add.
-        assert answers[label, "where latency bends with CPU"].startswith("no knee")
-        # Every window has the same p90: there is nothing that could go with the volume.
-        volume = answers[label, "latency (p90) with volume, within phases"]
-        assert volume.startswith("no correlation can be told (n = 0 trials; 3 trials have")
-    volume = answers["all", "volume against users while users join and leave"]
-    assert "(n = 6 trials" in volume
-    assert volume.endswith("published: the power 2")
+    assert len(table) == 2 * 2
+    volume = table[table["question"] == "latency (p90) with volume, within phases"]["answer"]
+    assert volume.str.startswith("no correlation can be told (n = 0 trials; 3 trials have").all()
+
+
+def unsettled(root: Path, growth: float) -> list[int]:
+    run = write_stream_run(root, growth=growth, delay_s=0.3)
+    return validity_table(run)["unsettled"].tolist()
+
+
+def test_a_queue_that_grows_on_the_plateau_is_unsettled(tmp_path: Path) -> None:
+    assert unsettled(tmp_path / "level", 0.0) == [0, 0]
+    assert unsettled(tmp_path / "growing", 0.05) == [2, 0]
+
+
+def test_windows_are_of_the_plateau_alone(tmp_path: Path) -> None:
+    run = write_stream_run(tmp_path, blocks=1)
+    trials = run.trials().set_index("trial_id")
+    found = message_windows(run, STEADY, 10)
+    assert (found.groupby("trial_id").size() == 10).all()
+    begins = found.groupby("trial_id")["start_ns"].min()
+    pd.testing.assert_series_equal(
+        begins, trials["plateau_begin_ns"].astype("int64"), check_names=False
+    )
+    # Twenty users send once a second to four hearers.
+    assert found["throughput_rps"].between(15 * HEARERS, 25 * HEARERS).all()
+    assert set(steady_trials(run)["trial_id"]) == set(trials.index)

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from perflab.recordings import Run
-from perflab.systems.chat.analysis import published_rows, targets_met
+from perflab.systems.chat.analysis import targets_met
 from perflab.systems.chat.figures.ladder import PINGED
 from perflab.systems.chat.figures.target_shares import TARGETS_MET
 from tests.figures.shown import all_words, cut_off, overlapping, picture
@@ -71,14 +71,6 @@ def test_too_few_pings_for_a_percentile_are_said_and_not_counted_as_met(run: Run
     assert "2 of 4" in words
     assert cut_off(figure) == []
     assert overlapping(figure) == []
-
-
-def test_all_published_rows_are_shown_with_what_the_run_has_of_them(run: Run) -> None:
-    table = published_rows(run)
-    assert len(table) == 19 * 3
-    assert set(table["load"]) == {"not in this run"}
-    named = table.set_index(["rung", "percentile"])
-    assert named.loc[("bound_425", "p99"), "published ms"] == 671
 
 
 def test_pings_of_a_rung_stand_beside_its_published_ones(run: Run) -> None:

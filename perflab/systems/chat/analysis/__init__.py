@@ -5,7 +5,6 @@ from perflab.systems.chat.analysis.codec_costs import cost_table, implied_loops,
 from perflab.systems.chat.analysis.deflate import deflate_of_sending
 from perflab.systems.chat.analysis.held import held_sentences, users_held
 from perflab.systems.chat.analysis.relating import relations
-from perflab.systems.chat.analysis.study_table import published_rows
 from perflab.systems.chat.analysis.targets import targets_met
 
 __all__ = [
@@ -15,7 +14,6 @@ __all__ = [
     "held_sentences",
     "implied_loops",
     "loops_sentence",
-    "published_rows",
     "relations",
     "targets_met",
     "users_held",

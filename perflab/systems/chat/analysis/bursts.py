@@ -159,7 +159,7 @@ def _of_treatment(
         int(levels["users"]),
         float(levels["beat_s"]),
         float(parameters["action_s"]),
-        spread=levels["first_delay"] in ("spread", "staggered"),
+        spread=levels["first_delay"] == "spread",
     )
     row: dict[str, Any] = {
         "treatment": item.name, "users": int(levels["users"]), "instants": len(when.at_s),

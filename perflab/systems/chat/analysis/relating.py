@@ -1,4 +1,4 @@
-"""What goes with what in a run of streams: latency, CPU, volume and users, each with its n."""
+"""How closely the latency of a run of streams goes with CPU and with volume."""
 
 from __future__ import annotations
 
@@ -7,50 +7,31 @@ import math
 import pandas as pd
 
 from perflab.analysis.curves.correlation import Correlation, correlate
-from perflab.analysis.curves.knees import knee
 from perflab.numerals import counted
 from perflab.recordings import Run
-from perflab.systems.chat.analysis.volume import published_factor, volume_laws
-from perflab.systems.chat.analysis.windows import PHASES, bands, stream_windows
+from perflab.systems.chat.analysis.windows import PHASES, stream_windows
 
 LATENCY = "p90_ms"
+QUESTIONS = {"CPU": "cpu", "volume": "messages_per_s"}
 
 
 def relations(run: Run, service: str = "chat") -> pd.DataFrame:
-    """Return one row per question about a run, with the answer in words.
+    """Return a row per treatment and question, with the answer in words.
 
     Columns: treatment, question, answer. Every answer names its n: trials, which windows of a
-    second are only a way to look at; the knee, which no trial could tell in one number, takes
-    blocks of windows below 8 trials, and says that its interval is then for these trials only.
+    second are only a way to look at.
     """
     windows = stream_windows(run, service)
-    rows = []
-    for item in run.record.treatments:
-        own = windows[windows["treatment"] == item.name]
-        if own.empty:
-            continue
-        answers = {
-            "latency (p90) with CPU, within phases": _within_phases(own, "cpu"),
-            "latency (p90) with volume, within phases": _within_phases(own, "messages_per_s"),
-            "where latency bends with CPU": knee(own, "cpu", LATENCY).text(),
-        }
-        label = item.label or item.name
-        rows += [{"treatment": label, "question": q, "answer": a} for q, a in answers.items()]
-    factor = published_factor(run)
-    law = "the power 2" if factor is None else f"the power 2 ({factor:g} n^2)"
-    rows += [
+    rows = [
         {
-            "treatment": "all",
-            "question": f"volume against users {where}",
-            "answer": f"{found.text()}; published: {law}",
+            "treatment": item.label or item.name,
+            "question": f"latency (p90) with {what}, within phases",
+            "answer": _within_phases(own, column),
         }
-        for where, found in volume_laws(run, windows).items()
+        for item in run.record.treatments
+        if len(own := windows[windows["treatment"] == item.name])
+        for what, column in QUESTIONS.items()
     ]
-    names = [item.name for item in run.record.treatments]
-    if len(names) == 2:
-        answer = bands(windows, names[0], names[1]).text()
-        question = "first treatment against second"
-        rows.append({"treatment": "both", "question": question, "answer": answer})
     return pd.DataFrame(rows, columns=["treatment", "question", "answer"])
 
 

@@ -18,7 +18,7 @@ from perflab.recordings import Run, published_value
 
 # With these delays users begin to act one after the other, as they joined: the number of those
 # who act grows within a trial. With all others they begin together, and the rate jumps.
-GROWING = ("action", "scheduled", "staggered", "scaled")
+GROWING = ("action", "scheduled", "scaled")
 JOINING, PLATEAU = "while users join and leave", "on the plateau"
 # Fewer users send too rarely for a window to hold a rate.
 FEWEST_USERS = 10

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Annotated, Any, Literal
+from typing import Any
 
 from pydantic import Field, field_validator
 
@@ -27,7 +27,7 @@ from perflab.systems.chat.published_load import (
     volume_differences,
 )
 from perflab.systems.chat.responses import STEADY
-from perflab.systems.chat.rungs import MOST_USERS, RUNGS, SCENARIOS, chosen, rung_named
+from perflab.systems.chat.rungs import RUNGS, SCENARIOS, rung_named
 from perflab.systems.chat.service import ChatParameters, Rung, load_s
 from perflab.trials.plan import Treatment
 
@@ -37,7 +37,6 @@ SUBSET = (
     "no_deflate_425_spread", "best_425",
 )  # fmt: skip
 ONE_CORE = "this machine gives the services one core: a process on it cannot migrate"
-NumberOfUsers = Annotated[int, Field(ge=1, le=MOST_USERS)]
 # With fewer no single one of the claims that 19 rungs make at once could be shown.
 PUBLISHED_BLOCKS = 10
 # What a trial takes besides its load: its reset, probes and writing.
@@ -48,8 +47,11 @@ class ChatLadderParameters(ChatParameters):
     """Parameters of the ladder.
 
     With ``preset`` ``published`` its rungs are the 19 published rows at the published load, their
-    pings are compared with the published sizes, and a run takes most of a day. ``ramp_s`` goes with
-    cheap logins (``bcrypt_rounds``): a search for the most users spends its time on the plateau.
+    pings are compared with the published sizes, and a run takes most of a day. Rungs without login
+    load then keep logins out by first delays of users times ``join_s``, as in the study's later
+    rows (its earlier ones do not say); else all act together once logins are over. ``ramp_s`` goes
+    with cheap logins (``bcrypt_rounds``): a search for the most users spends its time on the
+    plateau.
     """
 
     rungs: tuple[str, ...] = Field(
@@ -58,30 +60,12 @@ class ChatLadderParameters(ChatParameters):
         description="configurations to compare, by name: json, best, best_800 (with 800 users); an "
         "unknown name is answered with all of them",
     )
-    users: tuple[NumberOfUsers, ...] = Field(
-        default=(),
-        description="more users to try: adds no_deflate (the last published configuration) and "
-        "best with each of these numbers",
-    )
-    users_share: float = Field(
-        default=1.0,
-        gt=0,
-        le=1,
-        description="of every configuration's users, to try something out",
-    )
     ramp_s: float | None = Field(
         default=None,
         gt=0,
         le=3600,
         description="let all users join within so many seconds, where messages start later; none: "
         "as join_s says",
-    )
-    no_login_load: Literal["together", "scaled", "free"] = Field(
-        default="together",
-        description="how rungs without login load keep logins out: all act together once they are "
-        "over (together); first delays of users times join_s, as in the study's later rows "
-        "(scaled); logins that cost nothing, which is near to prepared tokens (free). Its earlier "
-        "rows do not say",
     )
 
     @classmethod
@@ -91,7 +75,6 @@ class ChatLadderParameters(ChatParameters):
             **super().published_values(),
             "rungs": tuple(SCENARIOS),
             "blocks": PUBLISHED_BLOCKS,
-            "no_login_load": "scaled",
         }
 
     @field_validator("rungs")
@@ -106,17 +89,14 @@ class ChatLadderParameters(ChatParameters):
 
 
 def _rungs(parameters: ChatLadderParameters) -> dict[str, Rung]:
-    rungs = chosen(parameters.rungs, parameters.users, parameters.users_share, parameters.pings)
-    return {name: _begun(parameters, rung) for name, rung in rungs.items()}
+    return {name: _begun(parameters, rung_named(name)) for name in dict.fromkeys(parameters.rungs)}
 
 
 def _begun(parameters: ChatLadderParameters, rung: Rung) -> Rung:
-    """Return a rung with the delays and logins that the parameters give it."""
+    """Return a rung with the delays that the parameters give it."""
     changes: dict[str, Any] = {"ramp_s": parameters.ramp_s}
-    if rung.first_delay == "together" and parameters.no_login_load != "together":
-        free = parameters.no_login_load == "free"
-        changes |= {"first_delay": "action" if free else "scaled"}
-        changes |= {"login_hash": "none"} if free else {}
+    if rung.first_delay == "together" and parameters.preset == "published":
+        changes["first_delay"] = "scaled"
     return rung.model_copy(update=changes)
 
 
@@ -186,7 +166,7 @@ def _cost_contrasts(have: set[str]) -> list[Contrast]:
 def _volume_contrasts(have: set[str], parameters: ChatLadderParameters) -> list[Contrast]:
     if not {"no_deflate", "no_deflate_425"} <= have:
         return []
-    compared = parameters.users_share == 1.0 and not volume_differences(parameters)
+    compared = not volume_differences(parameters)
     more = RUNGS["no_deflate_425"].users / RUNGS["no_deflate"].users
     ratio = more ** published_exponent()
     return [
@@ -230,9 +210,6 @@ def _second_core(have: set[str]) -> list[Contrast]:
 def _warnings(parameters: ChatLadderParameters) -> list[Remark]:
     rungs = _rungs(parameters)
     warnings = [*load_warnings(parameters, rungs, SCENARIOS), *_length(parameters, rungs)]
-    if parameters.users_share != 1.0:
-        text = f"every rung has {parameters.users_share:.0%} of the users it is named for"
-        warnings.append(Remark(code="chat.users_share", text=text))
     if parameters.ramp_s is not None:
         text = (
             f"where logins are over before messages start, users join within "

@@ -11,7 +11,7 @@ from pydantic import Field
 from perflab.experiments.experiment import Experiment
 from perflab.instruments import Profiler
 from perflab.recordings import Contrast, published_value
-from perflab.systems.chat import service, watched
+from perflab.systems.chat import service
 from perflab.systems.chat.published_load import load_warnings
 from perflab.systems.chat.responses import STEADY
 from perflab.systems.chat.service import ChatParameters, Codec, Rung
@@ -29,6 +29,24 @@ Switch = Literal["on", "off"]
 Profiling = Literal["off", "on", "cprofile"]
 ENDINGS: Mapping[Profiling, str] = {"off": "", "on": "_profiled", "cprofile": "_cprofile"}
 Loop = Literal["asyncio", "uvloop"]
+
+# What a profile watches, as patterns of py-spy's frames. C functions have no frames: their time is
+# in the Python function that called them, zlib's in the compressing step and a socket's in the
+# write. A serializer that is C altogether (orjson, msgspec, msgpack) is in its caller, so that what
+# is watched for every codec is that caller.
+
+# The task that empties a connection's queue holds everything down to the socket, with each of
+# Uvicorn's two implementations. What a full socket left over is written by the event loop.
+# (uvloop writes in C at the end of its turn: that part would not be seen here.)
+_WRITING = r"^Connection\.write \((?:.*/)?hub\.py\)$"
+_LEFT_OVER = r"^_SelectorSocketTransport\._write_\w+ \((?:.*/)?selector_events\.py\)$"
+_DELIVERING = r"^Hub\._deliver \((?:.*/)?hub\.py\)$"
+_ANSWERING = r"^Coder\.encode \((?:.*/)?codecs\.py\)$"
+
+SEND = f"{_WRITING}|{_LEFT_OVER}"
+# Both implementations share the extension of the package websockets.
+DEFLATE = r"^PerMessageDeflate\.encode \((?:.*/)?permessage_deflate\.py\)$"
+SERIALIZE = f"{_DELIVERING}|{_ANSWERING}"
 
 
 class ProfileParameters(ChatParameters):
@@ -71,10 +89,6 @@ class ProfileParameters(ChatParameters):
         "cprofile, with the server under cProfile as in some published rows; off and another show "
         "what looking costs",
     )
-    serialize: Literal["per_send", "per_message"] = Field(
-        default="per_send",
-        description="turn a message into bytes anew for every receiver, as published, or once",
-    )
     users: int = Field(default=70, ge=1, le=2000, description="users of the chat service")
     rate_hz: int = Field(
         default=100, ge=1, le=1000, description="how often a second the profiler looks"
@@ -103,11 +117,10 @@ def _rungs(parameters: ProfileParameters) -> dict[str, Rung]:
             codec=codec,
             loop=loop,
             deflate=deflate,
-            serialize=parameters.serialize,
+            serialize="per_send",
             # Logins are another study; here they would only be noise at the start.
             login_hash="none",
             first_delay="spread",
-            pings=parameters.pings,
             users=parameters.users,
         )
         rungs |= {
@@ -124,13 +137,24 @@ def _treatments(parameters: ProfileParameters) -> list[Treatment]:
     for treatment in service.treatments(parameters, _rungs(parameters)):
         seen = treatment.levels["rung"].endswith(ENDINGS["on"])
         under = treatment.levels["cprofile"] == "on"
-        watch = watched.watch(treatment.levels["deflate"])
+        watch = watch_of(treatment.levels["deflate"])
         look = Profiler(node=NODE, rate_hz=parameters.rate_hz, watch=watch, per="delivery")
         levels = {**treatment.levels, FACTOR: "cprofile" if under else "on" if seen else "off"}
         looks = (*treatment.instruments, look) if seen else treatment.instruments
         changes = {"levels": levels, "instruments": looks}
         treatments.append(treatment.model_copy(update=changes))
     return treatments
+
+
+def watch_of(deflate: str) -> Mapping[str, str]:
+    """Return what to watch where ``deflate`` is on or off, by short name.
+
+    ``send``: writing messages to WebSockets, down to the sockets. ``deflate``, where it is on: the
+    compressing within that. ``serialize``: making frames, and putting them into the receivers'
+    queues.
+    """
+    always = {"send": SEND, "serialize": SERIALIZE}
+    return {**always, "deflate": DEFLATE} if deflate == "on" else always
 
 
 def _factors(parameters: ProfileParameters) -> dict[str, tuple[str, ...]]:

@@ -10,9 +10,9 @@ from perflab.figures.looks import PALETTE, Look
 from perflab.figures.page import Page
 from perflab.figures.view import View
 from perflab.recordings import Run, published_value
-from perflab.systems.chat.analysis.login_costs import COSTLY, FREE
 from perflab.systems.chat.analysis.windows import bands
 from perflab.systems.chat.figures import phases
+from perflab.systems.chat.rungs import COSTLY, FREE
 
 TITLE = "two bands: CPU with logins under way, and without"
 RUNGS = [COSTLY, FREE]
