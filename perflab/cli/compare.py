@@ -50,8 +50,6 @@ def command(
     the run is the unit. Two runs of the same code differ by more than the trials in them show, so
     with fewer a response only differs.
 
-    RUN@A RUN@B compares two treatments of one run of imported results (perflab import).
-
     Exit status 3 with --fail-on when a response is worse: its interval excludes 1 and its ratio
     reaches the factor. Exit status 4 when the runs are not comparable (other parameters, machine
     or backend). Exit status 5 with --fail-on and fewer than three runs a side.
@@ -64,14 +62,11 @@ def command(
 
     if fail_on and not fail_on >= 1:
         raise ParameterError("--fail-on", [f"{fail_on:g} is below 1; 1.1 means 10% worse"])
-    if "@" in runs_a + runs_b:
-        a, b, found = _treatments(runs_a, runs_b)
-    else:
-        a, b = (
-            [laboratory.open_run(reference) for reference in _references(side)]
-            for side in (runs_a, runs_b)
-        )
-        found = compare_runs(a, b)
+    a, b = (
+        [laboratory.open_run(reference) for reference in _references(side)]
+        for side in (runs_a, runs_b)
+    )
+    found = compare_runs(a, b)
     worse = found.worse(fail_on) if fail_on else found.table.head(0)
     refused = bool(fail_on) and not (found.enough or found.obstacles)
     if as_json:
@@ -87,20 +82,6 @@ def command(
         if not as_json:
             print(f"{len(worse)} responses are worse by {fail_on:g} or more")
         raise typer.Exit(WORSE)
-
-
-def _treatments(side_a: str, side_b: str) -> tuple[list[Run], list[Run], RunComparison]:
-    """Compare ``RUN@TREATMENT`` with another treatment of the same imported run."""
-    from perflab import laboratory
-    from perflab.analysis.treatments.imported_sides import compare_treatments
-    from perflab.errors import ParameterError
-
-    (run_a, _, a), (run_b, _, b) = side_a.rpartition("@"), side_b.rpartition("@")
-    opened = [laboratory.open_run(each) for each in (run_a, run_b) if each]
-    if len(opened) < 2 or opened[0].run_id != opened[1].run_id:
-        problem = "RUN@A RUN@B compares two treatments of one imported run; name it on both sides"
-        raise ParameterError("perflab compare", [problem])
-    return opened[:1], opened[:1], compare_treatments(opened[0], a, b)
 
 
 def _references(side: str) -> list[str]:

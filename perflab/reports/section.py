@@ -124,7 +124,7 @@ def _figures(figures: Sequence[Figure]) -> str:
         return ""
     told = [
         f"![{alt_text(each)}](<{each.image}>)\n\n"
-        f"*Figure {place}. {cell(each.words.caption).replace('*', '∗')}*"
+        f"*Figure {place}. {cell(each.caption).replace('*', '∗')}*"
         + (f" {_files(each)}" if each.files else "")
         + "\n"
         for place, each in enumerate(figures, start=1)
@@ -134,7 +134,7 @@ def _figures(figures: Sequence[Figure]) -> str:
 
 def alt_text(figure: Figure) -> str:
     """Return what stands in the place of a figure; brackets would end it."""
-    return cell(figure.words.alt).replace("[", "\\[").replace("]", "\\]")
+    return cell(figure.title).replace("[", "\\[").replace("]", "\\]")
 
 
 def _files(figure: Figure) -> str:

@@ -21,7 +21,6 @@ from perflab.figures.sheets import COLUMN, PAGE
 from perflab.figures.style import Style
 from perflab.figures.theme import DARK
 from perflab.recordings import Run
-from perflab.reports import snippets
 from perflab.reports.pictures import declared_views, views_of
 from perflab.reports.verifying import verify
 from tests.figures.shown import cut_off, one_line, overlapping, picture, shown_texts
@@ -181,15 +180,9 @@ def test_a_column_is_redrawn_for_its_width_when_it_is_verified(
 
 def test_what_a_column_has_no_room_to_say_is_in_its_caption(normal, tmp_path) -> None:
     paths = save_view(THROUGHPUT, normal, tmp_path, ["svg", "pdf"], IN_A_COLUMN)
-    links = {path.suffix[1:]: [path] for path in paths}
     how = "Every point is one trial"
     assert how not in one_line(picture(THROUGHPUT, normal, COLUMN))
     assert all(how in provenance(path)[CAPTION] for path in paths[:2])
-    assert how in snippets.in_markdown(THROUGHPUT, normal, links)
-    latex = snippets.in_latex(THROUGHPUT, normal, links, IN_A_COLUMN)
-    assert how in latex
-    assert r"\begin{figure}" in latex
-    assert r"[width=\columnwidth]" in latex
     on_a_page = save_view(THROUGHPUT, normal, tmp_path, ["svg"])
     assert CAPTION not in provenance(on_a_page[0])
 
