@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -42,7 +41,6 @@ def command(
             "three runs a side"
         ),
     ] = 0.0,
-    as_json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
 ) -> None:
     """Compare runs: ratio B / A per treatment and response, with 95% intervals.
 
@@ -69,18 +67,14 @@ def command(
     found = compare_runs(a, b)
     worse = found.worse(fail_on) if fail_on else found.table.head(0)
     refused = bool(fail_on) and not (found.enough or found.obstacles)
-    if as_json:
-        print(json.dumps(_words(a, b, found, 0 if refused else len(worse)), indent=1))
-    else:
-        _print(a, b, found)
+    _print(a, b, found)
     if found.obstacles:
         raise typer.Exit(NOT_COMPARABLE)
     if refused:
         print(_way_out(a, b, fail_on), file=sys.stderr)
         raise typer.Exit(TOO_FEW_RUNS)
     if len(worse):
-        if not as_json:
-            print(f"{len(worse)} responses are worse by {fail_on:g} or more")
+        print(f"{len(worse)} responses are worse by {fail_on:g} or more")
         raise typer.Exit(WORSE)
 
 
@@ -110,19 +104,6 @@ def _way_out(a: list[Run], b: list[Run], fail_on: float) -> str:
         f"Repeat `perflab run {a[0].record.experiment}` until each side has {ENOUGH_RUNS}, A and B "
         f"in turn; then `perflab compare A1,A2,A3 B1,B2,B3 --fail-on {fail_on:g}`."
     )
-
-
-def _words(a: list[Run], b: list[Run], found: RunComparison, failed: int) -> dict[str, object]:
-    return {
-        "runs_a": [run.run_id for run in a],
-        "runs_b": [run.run_id for run in b],
-        "comparable": not found.obstacles,
-        "enough_runs": found.enough,
-        "obstacles": list(found.obstacles),
-        "notes": list(found.notes),
-        "rows": json.loads(found.table.to_json(orient="records")),
-        "failed": failed,
-    }
 
 
 def _print(a: list[Run], b: list[Run], found: RunComparison) -> None:

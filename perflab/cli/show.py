@@ -31,7 +31,7 @@ def command(
         ),
     ] = "latest",
 ) -> None:
-    """Show one run: set-up, every trial, the kernel's part where it moved, verdicts.
+    """Show one run: set-up, every trial, noise, verdicts.
 
     Of a load's folder, or a requests.parquet: percentiles, and where the time went.
 
@@ -58,7 +58,6 @@ def command(
     for row in run.trials().to_dict("records"):
         for reason in row["reasons"]:
             console.print(Text(f"{row['trial_id']}: {reason}"))
-    _print_kernel(run)
     console.print()
     print_table(frame_table(noise_report(run).set_axis(["noise", "value", "flag"], axis=1)))
     console.print()
@@ -114,17 +113,6 @@ def _print_imported(run: Run) -> None:
         print_comparison(found)
         for note in NOTES:
             console.print(Text(f"note: {note}"))
-
-
-def _print_kernel(run: Run) -> None:
-    from perflab.reports.tables import NOTE, readable_kernel
-
-    table = readable_kernel(run)
-    if table.empty:
-        return
-    make_console().print()
-    print_table(frame_table(table.assign(treatment=table["treatment"].map(_cell))))
-    make_console().print(Text(NOTE))
 
 
 def _trials(run: Run) -> Table:

@@ -16,7 +16,7 @@ from perflab.reports.figures import Figure, figures_of
 from perflab.reports.findings import bottlenecks, readable_findings, reading_notes, sentences
 from perflab.reports.markdown import cell, to_markdown
 from perflab.reports.methods import method, reproduce
-from perflab.reports.tables import NOTE, brief, measured_tables, readable_kernel
+from perflab.reports.tables import brief, measured_tables
 
 
 def section_text(run: Run, figures: Sequence[Figure] = (), level: int = 1) -> str:
@@ -52,7 +52,6 @@ def section_text(run: Run, figures: Sequence[Figure] = (), level: int = 1) -> st
         "## Where the time goes\n",
         _bullets(bottlenecks(run)) or _no_bottleneck(run),
         _figures(figures),
-        _kernel(run),
         "## Set-up\n",
         set_up(run),
         "## Noise\n",
@@ -145,12 +144,6 @@ def _files(figure: Figure) -> str:
         if (suffix := Path(link).suffix) in named
     ]
     return f"({', '.join(links)})" if links else ""
-
-
-def _kernel(run: Run) -> str:
-    """Return the kernel's part; nothing where nothing moved, or none of it was recorded."""
-    table = readable_kernel(run)
-    return "" if table.empty else f"## The kernel's part\n\n{NOTE}\n\n{to_markdown(table)}"
 
 
 def _not_counted(run: Run) -> str:
