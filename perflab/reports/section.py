@@ -13,10 +13,16 @@ from perflab.numerals import counted
 from perflab.recordings import Run
 from perflab.reports.circumstances import AT_THE_END, first_said, set_up, where_and_when
 from perflab.reports.figures import Figure, figures_of
-from perflab.reports.findings import bottlenecks, readable_findings, reading_notes, sentences
+from perflab.reports.findings import (
+    bottlenecks,
+    brief,
+    measured_tables,
+    readable_findings,
+    reading_notes,
+    sentences,
+)
 from perflab.reports.markdown import cell, to_markdown
 from perflab.reports.methods import method, reproduce
-from perflab.reports.tables import brief, measured_tables
 
 
 def section_text(run: Run, figures: Sequence[Figure] = (), level: int = 1) -> str:
