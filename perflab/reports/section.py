@@ -11,7 +11,6 @@ from perflab.analysis.treatments.noise import noise_report
 from perflab.figures.export import write_whole
 from perflab.numerals import counted
 from perflab.recordings import Run
-from perflab.reports.circumstances import AT_THE_END, first_said, set_up, where_and_when
 from perflab.reports.figures import Figure, figures_of
 from perflab.reports.findings import (
     bottlenecks,
@@ -22,7 +21,14 @@ from perflab.reports.findings import (
     sentences,
 )
 from perflab.reports.markdown import cell, to_markdown
-from perflab.reports.methods import method, reproduce
+from perflab.reports.methods import (
+    AT_THE_END,
+    first_said,
+    method,
+    reproduce,
+    set_up,
+    where_and_when,
+)
 
 
 def section_text(run: Run, figures: Sequence[Figure] = (), level: int = 1) -> str:
