@@ -29,15 +29,3 @@ def test_figures_import_nothing_from_above(path: Path) -> None:
     }
     above = ("perflab.systems", "perflab.reports", "perflab.experiments", "perflab.trials")
     assert not [name for name in imported if str(name).startswith(above)]
-
-
-def test_no_function_has_the_name_of_a_module_beside_it() -> None:
-    modules = {path.stem for path in SHOWN}
-    functions = {
-        node.name
-        for path in SHOWN
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.FunctionDef)
-    }
-    # A module's own name would hide its function, or be hidden by it, wherever both are imported.
-    assert functions & modules == set()

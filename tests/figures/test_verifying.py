@@ -130,7 +130,7 @@ def test_a_figure_that_its_run_would_not_give_is_stale(at_home) -> None:
     saved = at_home
     plain = unstamped((saved / "throughput.svg").read_bytes(), "svg")
     table = (saved / "throughput.csv").read_bytes()
-    other = plain.replace(b"stroke-width: 1.6", b"stroke-width: 1.7")
+    other = plain.replace(b"stroke-width: 2.2", b"stroke-width: 2.3")
     assert other != plain
     (saved / "throughput.svg").write_bytes(stamped(other, "svg", table_digest(table)))
     assert findings(saved) == {"throughput.svg": "stale"}

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
 
-from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
-from perflab.figures.looks import Look
+from perflab.figures.canvas import LabFigure
+from perflab.figures.charts import Axis, Lines, Marks, Plane, Planes, Points, Rules
 from perflab.figures.page import Page
-from perflab.figures.plots.milliseconds import log_axis
-from perflab.figures.points import draw_points
-from perflab.figures.theme import FAINT, MUTED
+from perflab.figures.theme import FAINT
 from perflab.figures.view import View
-from perflab.figures.words import tick_label
 from perflab.recordings import Run
 
 TITLE = "cost of a disk flush over the run, and the commits of the trials"
-FLUSH, MIDDLE, COMMIT = "flush", "median flush", "median commit"
+FLUSH, MIDDLE, COMMIT, BEGIN = "flush", "median flush", "median commit", "begin"
+MOST_BLOCKS = 15
 COLUMNS = ["what", "order", "block", "treatment", "state", "ms"]
 
 
@@ -70,28 +64,44 @@ def _commit_medians(run: Run) -> dict[str, float]:
 
 def draw_flush_cost(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw every measured flush by trial in run order, and each trial's median commit phase."""
-    flushes, middles, commits = (table[table["what"] == what] for what in (FLUSH, MIDDLE, COMMIT))
-    figure = page_canvas(
-        page,
-        TITLE,
-        plot_height_in=page.sheet.height_in(3.3),
-        subtitle="Grey: single flushes on the database's file system, measured around each trial;"
-        " bar: their median. Coloured: the trial's median commit phase as the service reports it"
-        f"{_hollow(commits)}.",
-        key=_key(page.looks, set(commits["treatment"])),
+    hollow = bool(((table["what"] == COMMIT) & (table["state"] != "valid")).any())
+    blocks = table[table["what"] == MIDDLE].groupby("block")["order"].agg(["min", "max"])
+    shown = blocks.iloc[:: -(-len(blocks) // MOST_BLOCKS)]
+    middles = (shown["min"] + shown["max"]) / 2
+    x = Axis(
+        "block (trials in the order they ran)",
+        ends=(blocks["min"].min() - 0.6, blocks["max"].max() + 0.8),
+        ticks={at: str(block) for block, at in middles.items()},
     )
-    axes = figure.subplots()
-    axes.plot(_spread(flushes), flushes["ms"], ls="", marker="o", ms=2.2, mfc=MUTED, mec="none",
-              alpha=0.55)  # fmt: skip
-    axes.hlines(middles["ms"], middles["order"] - 0.4, middles["order"] + 0.16, color=MUTED, lw=1.6)
+    chart = Planes(
+        TITLE,
+        "Grey: single flushes on the database's file system, measured around each trial; bar: their"
+        " median. Coloured: the trial's median commit phase as the service reports it"
+        f"{', hollow where the trial does not count' * hollow}.",
+        layers=(
+            Marks((FLUSH,), "o", size=2.2),
+            Lines((MIDDLE,), unit="number", how={"lw": 1.6}, label="median disk flush"),
+            Points((COMMIT,), by="treatment", how={"s": 25, "linewidth": 0.5, "zorder": 4}),
+            Rules((BEGIN,), color=FAINT, ls="-"),
+        ),
+        planes=Plane(x, Axis("time, ms (log)", log=True)),
+        x="order",
+        y="ms",
+    )
+    return chart.draw(_as_drawn(table, blocks), page)
+
+
+def _as_drawn(table: pd.DataFrame, blocks: pd.DataFrame) -> pd.DataFrame:
+    """Return the table with flushes beside each other, medians as lines, and where blocks begin."""
+    flushes, middles, commits = (table[table["what"] == what] for what in (FLUSH, MIDDLE, COMMIT))
+    ends = [
+        middles.assign(order=middles["order"] + aside, number=middles["order"])
+        for aside in (-0.4, 0.16)
+    ]
+    begins = pd.DataFrame({"what": BEGIN, "order": blocks["min"].iloc[1:] - 0.5})
     beside = commits.assign(order=commits["order"] + 0.3)
-    draw_points(axes, beside, "order", "ms", "treatment", page.looks, s=25, linewidth=0.5, zorder=4)
-    _mark_blocks(axes, middles)
-    axes.set_ylabel("time, ms (log)")
-    axes.set_xlabel("block (trials in the order they ran)")
-    log_axis(axes, "y")
-    only_grid(axes, "y")
-    return finish(figure)
+    parts = [flushes.assign(order=_spread(flushes)), *ends, beside, begins]
+    return pd.concat(parts, ignore_index=True)
 
 
 def _spread(flushes: pd.DataFrame) -> pd.Series[float]:
@@ -99,34 +109,6 @@ def _spread(flushes: pd.DataFrame) -> pd.Series[float]:
     groups = flushes.groupby("order")["ms"]
     place, most = groups.cumcount(), groups.transform("size") - 1
     return flushes["order"] - 0.32 + 0.4 * place / most.clip(lower=1)
-
-
-def _mark_blocks(axes: Axes, trials: pd.DataFrame) -> None:
-    spans = trials.groupby("block")["order"].agg(["min", "max"])
-    for start in spans["min"].iloc[1:]:
-        axes.axvline(start - 0.5, color=FAINT, lw=0.8, zorder=0)
-    every = -(-len(spans) // 15)
-    middles = (spans["min"] + spans["max"]) / 2
-    axes.set_xticks(list(middles)[::every], [str(block) for block in spans.index][::every])
-    axes.tick_params(axis="x", length=0)
-    axes.set_xlim(trials["order"].min() - 0.6, trials["order"].max() + 0.8)
-
-
-def _key(looks: Mapping[str, Look], shown: set[str]) -> list[Line2D]:
-    flush = Line2D([], [], color=MUTED, lw=1.6, label="median disk flush")
-    commits = [
-        Line2D([], [], ls="", marker=each.marker, ms=5, mfc=each.color, mec=each.color,
-               label=tick_label(each.label, 6.4, 8, lines=1))
-        for name, each in looks.items()
-        if name in shown
-    ]  # fmt: skip
-    return [flush, *commits]
-
-
-def _hollow(commits: pd.DataFrame) -> str:
-    """Explain the hollow markers where there are any."""
-    hollow = (commits["state"] != "valid").any()
-    return ", hollow where the trial does not count" if hollow else ""
 
 
 FLUSH_COST = View("flush_cost", TITLE, flush_cost_table, draw_flush_cost, suits=has_flushes)

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
 
 from perflab.analysis.curves.correlation import Correlation
-from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas, panels
+from perflab.figures.charts import Axis, Plane, Planes, Points
 from perflab.figures.evidence import LATENCY, WINDOW_S, cpu_windows, latency_and_cpu
-from perflab.figures.looks import Look
 from perflab.figures.page import Page
-from perflab.figures.plots.milliseconds import log_axis
-from perflab.figures.points import draw_points
 from perflab.figures.view import View
-from perflab.figures.words import tick_label
 from perflab.recordings import Run
 
 TITLE = "response time against CPU use of each service"
@@ -34,7 +27,7 @@ def latency_cpu_view(*services: str) -> View:
         sampled = set(run.samples()["service"])
         return not sampled or bool(sampled & set(services))
 
-    return View("latency_cpu", TITLE, table, draw_latency_cpu, suits)
+    return View("latency_cpu", TITLE, table, CHART.draw, suits)
 
 
 def _table(run: Run, services: tuple[str, ...]) -> pd.DataFrame:
@@ -57,35 +50,13 @@ def _of_service(windows: pd.DataFrame, service: str) -> list[pd.DataFrame]:
     return [pd.DataFrame([{**head, "words": said}]), points[COLUMNS]]
 
 
-def draw_latency_cpu(table: pd.DataFrame, page: Page) -> LabFigure:
-    """Draw response time against CPU per time window, one panel per service."""
-    services = list(table["service"].unique())
-    grid = page.sheet.grid(len(services), across=len(services), least_in=1.7)
-    figure = page_canvas(
-        page,
-        TITLE,
-        plot_height_in=page.sheet.height_in(3.4) * grid.down,
-        subtitle=f"Every point is a window of {WINDOW_S:g} s in a valid trial. ρ: Spearman's rank"
-        " correlation of the windows within a trial, averaged over the trials that have enough of"
-        " them, with its 95% interval.",
-        key=_key(page.looks, set(table["treatment"])),
-    )
-    shown = panels(figure, grid, sharey=True)
-    for axes, service in zip(shown, services, strict=True):
-        _draw_panel(axes, table[table["service"] == service], page.looks)
-        axes.set_xlabel(f"CPU use of {service}, cores")
-    for axes in shown[:: grid.across]:
-        axes.set_ylabel("median response time, ms (log)")
-    return finish(figure)
-
-
-def _draw_panel(axes: Axes, own: pd.DataFrame, looks: Mapping[str, Look]) -> None:
-    draw_points(axes, own[own["treatment"] != ""], "cpu_cores", LATENCY, "treatment", looks, s=11.5,
-                alpha=0.75)  # fmt: skip
-    axes.set_title("".join(own["words"]), size=8.5)
-    log_axis(axes, "y")
-    axes.set_xlim(left=0)
-    only_grid(axes, "y")
+def _planes(table: pd.DataFrame, _: Page) -> dict[str, Plane]:
+    y = Axis("median response time, ms (log)", log=True)
+    said = table[table["words"] != ""].set_index("service")["words"]
+    return {
+        str(service): Plane(Axis(f"CPU use of {service}, cores", ends=(0, None)), y, words)
+        for service, words in said.items()
+    }
 
 
 def _in_words(correlation: Correlation) -> str:
@@ -98,10 +69,19 @@ def _in_words(correlation: Correlation) -> str:
     return words.replace("-", "\N{MINUS SIGN}")
 
 
-def _key(looks: Mapping[str, Look], shown: set[str]) -> list[Line2D]:
-    return [
-        Line2D([], [], ls="", marker=each.marker, ms=4.5, mfc=each.color, mec="white", mew=0.3,
-               label=tick_label(each.label, 6.4, 8, lines=1))
-        for name, each in looks.items()
-        if name in shown
-    ]  # fmt: skip
+CHART = Planes(
+    TITLE,
+    f"Every point is a window of {WINDOW_S:g} s in a valid trial. ρ: Spearman's rank correlation of"
+    " the windows within a trial, averaged over the trials that have enough of them, with its 95%"
+    " interval.",
+    layers=(Points((), "treatment", how={"s": 11.5, "alpha": 0.75}),),
+    planes=_planes,
+    panel="service",
+    x="cpu_cores",
+    y=LATENCY,
+    across=4,
+    least_in=1.7,
+    height_in=3.4,
+    further_in=3.4,
+    share_y=True,
+)

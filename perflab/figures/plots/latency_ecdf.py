@@ -7,18 +7,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
-from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
 
-from perflab.figures.canvas import LabFigure, finish, page_canvas
+from perflab.figures.canvas import LabFigure
+from perflab.figures.charts import Axis, Lines, Plane, Planes, Points
+from perflab.figures.charts.planes import EVERYWHERE
 from perflab.figures.looks import Look
 from perflab.figures.page import Page
-from perflab.figures.plots.milliseconds import log_axis
-from perflab.figures.points import draw_points
-from perflab.figures.theme import FAINT, MUTED
+from perflab.figures.theme import FAINT
 from perflab.figures.view import View
-from perflab.figures.words import tick_label
 from perflab.percentiles import CENSORED, smallest_n
 from perflab.recordings import Run
 
@@ -28,6 +24,10 @@ TITLE = "response time, share of responses done within a time"
 # Denser where the tails are.
 SHARES = np.r_[0.0, 0.002, 0.005, np.linspace(0.01, 0.99, 99), 0.995, 0.998, 1.0]
 MARKED = {0.50: "p50_ms", 0.95: "p95_ms", 0.99: "p99_ms"}
+THIN, ALONE, THICK, OTHER = "thin", "alone", "thick", "other"
+# A line style for each treatment of a shared panel: colours alone are alike in greyscale.
+DASHES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1.5, 1)))
+SHARES_MARKED = {25.0 * n: str(25 * n) for n in range(5)}
 POOLED, MARKS = "all trials", "median of trials"
 COLUMNS = ["treatment", "curve", "share_done", "response_ms"]
 
@@ -93,61 +93,53 @@ def _marks(run: Run, treatments: list[str]) -> pd.DataFrame:
 
 def draw_latency_ecdf(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw the share of responses done within a time, by treatment."""
-    looks = page.looks
-    shared = len(looks) <= SHARED_PANEL
-    count = 1 if shared else len(looks)
-    grid = page.sheet.grid(count, across=2, least_in=1.6)
-    figure = page_canvas(
-        page,
+    shared = len(page.looks) <= SHARED_PANEL
+    names = page.looks if not shared else {EVERYWHERE: None}
+    own = [_own(table, name, page.looks) for name in names]
+    line: dict[str, Any] = {"by": "treatment", "unit": "curve"}
+    dashes = dict(zip(page.looks, DASHES, strict=False)) if shared else {}
+    chart = Planes(
         TITLE,
-        plot_height_in=page.sheet.height_in(3.7)
-        if shared
-        else 0.6 + page.sheet.height_in(2.0) * grid.down,
-        subtitle="How to read it: at a time on the axis below, a line is as high as the share of"
-        " responses that were done by then; a line further left is faster. A thin line is one valid"
-        " trial, a thick one all trials of a treatment pooled, where there are several. Points:"
-        " median of the trials' p50, p95 and p99, where every trial has responses enough. Response"
-        f" time runs from the planned instant to the last byte of successes; what was cut off is"
-        f" never done.{_others(shared)}",
-        key=_key(looks) if shared else (),
-    )
-    panels = figure.subplots(
-        grid.down, grid.across, sharex=True, sharey=True, squeeze=False
-    ).ravel()
-    for spare in panels[count:]:
-        spare.remove()
-    for axes, name in zip(panels, looks, strict=False):
-        shown = looks if shared else {name: looks[name]}
-        _draw_panel(axes, table, shown)
-        if not shared:
-            axes.set_title(tick_label(looks[name].label, grid.room_in(3.0), 8, lines=3), size=8)
-    _label_outer(panels[:count], grid.across)
-    return finish(figure)
+        "How to read it: at a time on the axis below, a line is as high as the share of responses"
+        " that were done by then; a line further left is faster. A thin line is one valid trial, a"
+        " thick one all trials of a treatment pooled, where there are several. Points: median of"
+        " the trials' p50, p95 and p99, where every trial has responses enough. Response time runs"
+        " from the planned instant to the last byte of successes; what was cut off is never done."
+        f"{' Grey: the pooled lines of the other treatments.' * (not shared)}",
+        layers=(
+            Lines((OTHER,), **{**line, "by": "", "unit": "treatment"}, color=FAINT,
+                  how={"lw": 1.0}),
+            Lines((ALONE,), how={"lw": 1.0, "gid": "trial"}, keyed=shared, **line),
+            Lines((THIN,), how={"lw": 0.5, "alpha": 0.45, "gid": "trial"}, keyed=False, **line),
+            *(
+                Lines((THICK,), looks={name: look}, keyed=shared, **line,
+                      how={"lw": 2.0, "ls": dashes.get(name, "-"), "gid": "pooled"})
+                for name, look in page.looks.items()
+            ),
+            Points((MARKS,), by="treatment", keyed=False,
+                   how={"s": 30, "linewidth": 0.8, "zorder": 5}),
+        ),
+        planes=_planes,
+        panel="panel",
+        height_in=3.7 if shared else 2.6,
+        further_in=2.0,
+        least_in=1.6,
+        share_x=True,
+        share_y=True,
+        x="response_ms",
+        y="percent",
+    )  # fmt: skip
+    return chart.draw(pd.concat(own, ignore_index=True), page)
 
 
-def _others(shared: bool) -> str:
-    return "" if shared else " Grey: the pooled lines of the other treatments."
-
-
-def _draw_panel(axes: Axes, table: pd.DataFrame, shown: Mapping[str, Look]) -> None:
-    is_own, is_whole = table["treatment"].isin([*shown]), _is_whole(table)
-    _lines(axes, table[~is_own & is_whole], "treatment", color=FAINT, lw=1.0)
-    for (name, look), dashes in zip(shown.items(), _dashes(shown), strict=True):
-        own = table[(table["treatment"] == name) & (table["curve"] != MARKS)]
-        several = (own["curve"] == POOLED).any()
-        _lines(axes, own[own["curve"] != POOLED], "curve", color=look.color, gid="trial",
-               lw=0.5 if several else 1.0, alpha=0.45 if several else 1.0)  # fmt: skip
-        _lines(axes, own[own["curve"] == POOLED], "curve", color=look.color, gid="pooled",
-               lw=2.0, ls=dashes)  # fmt: skip
-    marks = table[is_own & (table["curve"] == MARKS)]
-    draw_points(axes, marks, "response_ms", "share_done", "treatment", shown, s=30, linewidth=0.8,
-                zorder=5)  # fmt: skip
-    axes.set_ylim(-0.02, 1.03)
-    axes.set_yticks([0, 0.25, 0.5, 0.75, 1.0], ["0", "25", "50", "75", "100"])
-    log_axis(axes, "x")
-    axes.set_axisbelow(True)
-    if not is_own.any():
-        axes.text(0.5, 0.5, "no valid trial", transform=axes.transAxes, ha="center", color=MUTED)
+def _own(table: pd.DataFrame, panel: str, looks: Mapping[str, Look]) -> pd.DataFrame:
+    """Return what one panel shows: its treatment's curves, and in grey those of the others."""
+    whole, marks = _is_whole(table), table["curve"] == MARKS
+    pooled = table["curve"] == POOLED
+    what = np.select([marks, pooled, whole], [MARKS, THICK, ALONE], THIN)
+    is_own = table["treatment"].isin([panel] if panel else [*looks])
+    shown = table.assign(what=np.where(is_own, what, OTHER), percent=100 * table["share_done"])
+    return shown[is_own | whole].assign(panel=panel) if is_own.any() else shown.iloc[:0]
 
 
 def _is_whole(table: pd.DataFrame) -> pd.Series[bool]:
@@ -157,33 +149,12 @@ def _is_whole(table: pd.DataFrame) -> pd.Series[bool]:
     return alone | (table["curve"] == POOLED)
 
 
-def _lines(axes: Axes, curves: pd.DataFrame, units: str, **how: Any) -> None:
-    if len(curves):
-        sns.lineplot(curves, x="response_ms", y="share_done", units=units, estimator=None,
-                     sort=False, legend=False, ax=axes, **how)  # fmt: skip
-        axes.set(xlabel="", ylabel="")
-
-
-def _dashes(shown: Mapping[str, Look]) -> list[Any]:
-    """Return a line style for each treatment of a panel: colours alone are alike in greyscale."""
-    return ["-", (0, (4, 1.5)), (0, (1.5, 1))][: len(shown)]
-
-
-def _label_outer(panels: np.ndarray, columns: int) -> None:
-    for index, axes in enumerate(panels):
-        if index % columns == 0:
-            axes.set_ylabel("responses done, %")
-        if index + columns >= len(panels):
-            axes.set_xlabel("response time, ms (log)")
-            axes.tick_params(axis="x", labelbottom=True)
-
-
-def _key(looks: Mapping[str, Look]) -> list[Line2D]:
-    return [
-        Line2D([], [], color=look.color, lw=2, ls=dashes, marker=look.marker, ms=5.5, mec="white",
-               label=tick_label(look.label, 6.4, 8, lines=1))
-        for look, dashes in zip(looks.values(), _dashes(looks), strict=True)
-    ]  # fmt: skip
+def _planes(_: pd.DataFrame, page: Page) -> dict[str, Plane]:
+    x = Axis("response time, ms (log)", log=True)
+    y = Axis("responses done, %", ends=(-2, 103), ticks=SHARES_MARKED)
+    if len(page.looks) <= SHARED_PANEL:
+        return {EVERYWHERE: Plane(x, y)}
+    return {name: Plane(x, y, look.label) for name, look in page.looks.items()}
 
 
 LATENCY_ECDF = View("latency_ecdf", TITLE, latency_ecdf_table, draw_latency_ecdf)

@@ -7,11 +7,9 @@ nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
-import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from perflab.figures.looks import PALETTE
@@ -29,24 +27,18 @@ def nothing_published(_run: Run, _response: str) -> pd.DataFrame:
     return pd.DataFrame({"treatment": [], "value": [], "load": []})
 
 
-def draw_published(
-    axes: Axes, table: pd.DataFrame, column: str, places: Mapping[str, float]
-) -> None:
-    """Draw a diamond at every published value; ``places`` are the heights by treatment."""
-    for each in table.to_dict("records"):
-        name = str(each["treatment"])
-        if name in places and np.isfinite(each[column]):
-            fill, edge = (COLOR, "white") if each["state"] == SAME_LOAD else ("white", COLOR)
-            axes.plot([each[column]], [places[name]], marker="D", ms=5.5, mfc=fill, mec=edge,
-                      mew=1.3, ls="", zorder=6, clip_on=False, gid="published")  # fmt: skip
+def published_mark(load: str) -> Line2D:
+    """Return the diamond of a published value, filled where the run has the published load."""
+    fill, edge = (COLOR, "white") if load == SAME_LOAD else ("white", COLOR)
+    return Line2D([], [], marker="D", ms=5.5, mfc=fill, mec=edge, mew=1.3, ls="", zorder=6,
+                  clip_on=False, gid="published")  # fmt: skip
 
 
 def published_key(table: pd.DataFrame) -> list[Line2D]:
     """Return the legend of the marks that are drawn."""
     words = {SAME_LOAD: "published, same load", OTHER_LOAD: "published; this run: other load"}
-    return [
-        Line2D([], [], ls="", marker="D", ms=5.5, mfc=COLOR if load == SAME_LOAD else "white",
-               mec=COLOR, mew=1.3, label=label)
-        for load, label in words.items()
-        if load in set(table["state"])
-    ]  # fmt: skip
+    shown = [load for load in words if load in set(table["state"])]
+    marks = [published_mark(load) for load in shown]
+    for mark, load in zip(marks, shown, strict=True):
+        mark.set(label=words[load])
+    return marks

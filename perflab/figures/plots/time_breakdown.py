@@ -9,26 +9,16 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.patches import Patch
 
 from perflab.analysis.trials.decomposition import part_words
-from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
+from perflab.figures.canvas import LabFigure
+from perflab.figures.charts import Axis, Intervals, Published, RowChart, Stack
 from perflab.figures.evidence import parts, whole_responses
-from perflab.figures.intervals import draw_interval
-from perflab.figures.looks import looks_of, luminance
+from perflab.figures.looks import looks_of
 from perflab.figures.page import Page
-from perflab.figures.plots import rows
-from perflab.figures.plots.published_marks import (
-    PUBLISHED,
-    Published,
-    draw_published,
-    nothing_published,
-    published_key,
-)
-from perflab.figures.theme import INK, MUTED
+from perflab.figures.plots.published_marks import PUBLISHED, nothing_published
+from perflab.figures.plots.published_marks import Published as PublishedValues
 from perflab.figures.view import View
-from perflab.figures.words import text_width_in
 from perflab.recordings import Run
 
 # Apart from the treatments' colours, safe for colour-blind readers, and each of another lightness:
@@ -53,10 +43,9 @@ WHOLE = "whole response"
 COLUMNS = ["treatment", "part", "mean_ms", "low_ms", "high_ms", "trials", "state"]
 REST = "unaccounted app"
 BAR = 0.62
-TOTAL_IN = 1.45
 
 
-def time_breakdown_table(run: Run, published: Published = nothing_published) -> pd.DataFrame:
+def time_breakdown_table(run: Run, published: PublishedValues = nothing_published) -> pd.DataFrame:
     """Return the mean time of every part of a request, in ms, by treatment (long form).
 
     After the parts comes the whole response time, with its 95% t interval over the trials, low_ms
@@ -88,64 +77,29 @@ def _order(names: Iterable[str]) -> list[str]:
 
 def draw_time_breakdown(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw the mean parts of a response time as one stacked bar per treatment."""
-    drawn = table[~table["part"].isin([WHOLE, PUBLISHED])]
-    published = table[table["part"] == PUBLISHED]
-    colors = _colors(drawn)
-    totals = {
-        str(row["treatment"]): row for row in table[table["part"] == WHOLE].to_dict("records")
-    }
-    said = {name: _ends(total) for name, total in totals.items()}
-    own = rows.of_looks(page.looks, page.sheet, 0.44, said)
-    where = own.either(beside="At the bar's end", above="Above the bar")
-    figure = page_canvas(
-        page,
+    is_part = ~table["part"].isin([WHOLE, PUBLISHED])
+    colors = _colors(table[is_part])
+    longest = float(table.loc[table["part"] == WHOLE, "mean_ms"].max())
+    furthest = float(np.nanmax(table["mean_ms"])) * 1.08
+    chart = RowChart(
         TITLE,
-        plot_height_in=0.6 + own.height_in,
-        subtitle="Valid trials, successful responses. Phases from the service's Server-Timing;"
-        f" grey: seen from outside. {where}: mean response time with its 95% interval over"
-        " trials (t), drawn where it lies (an arrow: it goes on).",
-        key=[
-            *(Patch(fc=color, label=part_words(part)) for part, color in colors.items()),
-            *published_key(published),
-        ],
-    )
-    axes = figure.subplots()
-    places = own.frame(axes)
-    _make_room(
-        axes, own, [float(each["mean_ms"]) for each in totals.values()], published["mean_ms"]
-    )
-    below = {name: place + BAR / 2 + 0.1 for name, place in places.items()}
-    draw_published(axes, published, "mean_ms", below)
-    for name, place in places.items():
-        if name in totals:
-            inch = axes.get_xlim()[1] / own.plot_in
-            _draw_bar(axes, place, drawn[drawn["treatment"] == name], colors, inch)
-            _draw_total(axes, place, totals[name])
-            own.say(axes, name, float(totals[name]["mean_ms"]) + 0.06 * inch, place, size=7.5,
-                    linespacing=1.25)  # fmt: skip
-        else:
-            _say_nothing(axes, place)
-    axes.set_xlabel("mean time, ms")
-    only_grid(axes, "x")
-    return finish(figure)
-
-
-def _say_nothing(axes: Axes, place: float) -> None:
-    axes.text(
-        0.01,
-        place,
-        "no valid trial",
-        transform=axes.get_yaxis_transform(),
-        va="center",
-        color=MUTED,
-    )
-
-
-def _make_room(axes: Axes, own: rows.Rows[str], totals: list[float], published: pd.Series) -> None:
-    """Leave room at the right of the longest bar for its numbers, and for what was published."""
-    furthest = float(published.max()) * 1.02 if len(published) else 0.0
-    room_in = own.plot_in - own.room_in(TOTAL_IN)
-    axes.set_xlim(0, np.fmax(max(totals) * own.plot_in / room_in, furthest))
+        "Valid trials, successful responses. Phases from the service's Server-Timing; grey: seen"
+        " from outside. In numbers: mean response time with its 95% interval over trials (t), drawn"
+        " where it lies (an arrow: it goes on).",
+        layers=(
+            Stack(colors, labels={part: part_words(part) for part in colors},
+                  words=_short, height=BAR),
+            Intervals((WHOLE,), "low_ms", "high_ms", at=-BAR / 2 - 0.08,
+                      within=(0.0, max(furthest, 1.2 * longest)), size=6),
+            Published(at=BAR / 2 + 0.1),
+        ),
+        panels={"": Axis("mean time, ms", ends=(0.0, max(furthest, 1.2 * longest)))},
+        value="mean_ms",
+        row_in=0.44,
+        said=_said,
+        nothing="no valid trial",
+    )  # fmt: skip
+    return chart.draw(table.assign(what=table["part"].where(~is_part, "part")), page)
 
 
 def _colors(drawn: pd.DataFrame) -> dict[str, str]:
@@ -155,37 +109,9 @@ def _colors(drawn: pd.DataFrame) -> dict[str, str]:
     return {part: COLORS.get(part) or next(spare) for part in _order(shown) if part in set(shown)}
 
 
-def _draw_bar(
-    axes: Axes, place: float, segments: pd.DataFrame, colors: dict[str, str], inch: float
-) -> None:
-    left = 0.0
-    for part, value in zip(segments["part"], segments["mean_ms"], strict=True):
-        if value <= 0:
-            continue
-        color = colors[part]
-        axes.barh(place, value, left=left, height=BAR, color=color, edgecolor="white", lw=0.8)
-        words = _short(value)
-        if value > (text_width_in(words, 7.5) + 0.04) * inch:
-            axes.text(
-                left + value / 2,
-                place,
-                words,
-                size=7.5,
-                ha="center",
-                va="center",
-                color="white" if luminance(color) < 0.55 else INK,
-            )
-        left += value
-
-
-def _draw_total(axes: Axes, place: float, total: Mapping[Hashable, Any]) -> None:
-    """Draw the interval of a bar's end just above the bar."""
-    mean, low, high = (float(total[name]) for name in ("mean_ms", "low_ms", "high_ms"))
-    last, above = axes.get_xlim()[1], place - BAR / 2 - 0.08
-    if math.isfinite(low):
-        draw_interval(axes, (low, high), above, (0.0, last), color=INK, lw=1.6, zorder=4,
-                      gid="interval")  # fmt: skip
-        axes.plot([mean], [above], marker="|", ms=6, mew=1.6, color=INK, zorder=4)
+def _said(table: pd.DataFrame) -> dict[Hashable, str]:
+    totals = table[table["part"] == WHOLE].to_dict("records")
+    return {total["treatment"]: _ends(total) for total in totals}
 
 
 def _ends(total: Mapping[Hashable, Any]) -> str:
@@ -207,7 +133,7 @@ def _total(value: float) -> str:
     return f"{value:,.0f}" if value >= 99.95 else f"{value:.1f}"
 
 
-def time_breakdown_view(published: Published = nothing_published) -> View:
+def time_breakdown_view(published: PublishedValues = nothing_published) -> View:
     """Return the view, with what a system has published absolutes of."""
     table = partial(time_breakdown_table, published=published)
     return View("time_breakdown", TITLE, table, draw_time_breakdown)

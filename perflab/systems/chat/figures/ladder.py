@@ -5,30 +5,16 @@ Published percentiles are of pings: they stand beside pings alone.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from typing import Any
-
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
-from matplotlib.ticker import LogLocator
 
-from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
-from perflab.figures.evidence import TYPICAL, trials_shown, typical_rows
-from perflab.figures.intervals import draw_interval, reach
+from perflab.figures.charts import Axis, Points, Published, RowChart, Rules, Typical
+from perflab.figures.evidence import trials_shown, typical_rows
 from perflab.figures.looks import PALETTE, Look
-from perflab.figures.page import Page
-from perflab.figures.plots import rows
-from perflab.figures.plots.milliseconds import log_axis
 from perflab.figures.plots.published_marks import (
     OTHER_LOAD,
     SAME_LOAD,
-    draw_published,
-    published_key,
 )
-from perflab.figures.points import draw_points
-from perflab.figures.theme import INK, MUTED
 from perflab.figures.view import View
 from perflab.recordings import Run
 from perflab.systems.chat.analysis.held import targets_ms
@@ -106,65 +92,23 @@ def has_pings(run: Run) -> bool:
     return has_rungs(run) and bool(run.trials().reindex(columns=[column])[column].notna().any())
 
 
-def draw_ladder(table: pd.DataFrame, page: Page, kind: str = DELIVERIES) -> LabFigure:
-    """Draw three percentiles per rung."""
-    published = table[table["what"] == PUBLISHED]
-    own_rows = rows.of_looks(page.looks, page.sheet, 0.34)
-    figure = page_canvas(
-        page,
+def _chart(kind: str) -> RowChart:
+    return RowChart(
         TITLES[kind],
-        plot_height_in=0.6 + own_rows.height_in,
-        subtitle="Points: trials (hollow: refused). Bar: typical value over valid trials, with its"
-        " 95% interval where n allows one (an arrow: it goes on); none of a single trial. Dashed:"
-        f" the study's targets. {OF[kind]}",
-        key=[*_key(), *published_key(published)],
+        "Points: trials (hollow: refused). Bar: typical value over valid trials, with its 95%"
+        " interval where n allows one (an arrow: it goes on); none of a single trial. Dashed: the"
+        f" study's targets. {OF[kind]}",
+        layers=(
+            Points(looks=LOOKS, at=0.14, how={"s": 13}),
+            Typical(among=(TRIAL,), at=-0.15, beyond=BEYOND, size=9),
+            Rules((TARGET,), "target"),
+            Published(at=-0.15),
+        ),
+        panels={share: Axis(f"{share}, ms (log)", log=True, sparse=True) for share in SHARES},
+        panel="percentile",
+        value="ms",
     )
-    panels = figure.subplots(1, len(SHARES), sharey=True)
-    for axes, (share, own) in zip(panels, table.groupby("percentile"), strict=True):
-        places = own_rows.frame(axes)
-        _draw(axes, own.assign(y=own["treatment"].map(places)))
-        lower = {name: place - 0.15 for name, place in places.items()}
-        draw_published(axes, own[own["what"] == PUBLISHED], "ms", lower)
-        own_rows.rules(axes)
-        axes.set_xlabel(f"{share}, ms (log)")
-        only_grid(axes, "x")
-    return finish(figure)
 
 
-def draw_pings(table: pd.DataFrame, page: Page) -> LabFigure:
-    """Draw three percentiles of pings per rung, beside the published ones."""
-    return draw_ladder(table, page, PINGS)
-
-
-def _draw(axes: Axes, own: pd.DataFrame) -> None:
-    trials, targets = own[own["what"] == TRIAL], own[own["what"] == TARGET]
-    draw_points(axes, trials.assign(y=trials["y"] + 0.14), "ms", "y", "what", LOOKS, s=13)
-    for each in own[own["what"].isin(TYPICAL)].to_dict("records"):
-        _draw_typical(axes, each, each["y"] - 0.15, reach(trials["ms"], BEYOND))
-    for target in targets["ms"]:
-        axes.axvline(target, color=MUTED, lw=1.0, ls=(0, (4, 2)), zorder=1)
-    if np.isfinite(trials["ms"]).any():
-        log_axis(axes, "x")
-        # Three panels share the width: numbers at the tens, and at the threes where few are seen.
-        low, high = axes.get_xlim()
-        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0) if high < 40 * low else (1.0,)))
-
-
-def _draw_typical(
-    axes: Axes, typical: Mapping[Hashable, Any], y: float, within: tuple[float, float]
-) -> None:
-    axes.plot([typical["ms"]] * 2, [y - 0.17, y + 0.17], color=INK, lw=2)
-    interval = float(typical["low"]), float(typical["high"])
-    draw_interval(axes, interval, y, within, color=INK, lw=1.1)
-
-
-def _key() -> list[Line2D]:
-    return [
-        Line2D([], [], ls="", marker="o", ms=4, color=PALETTE[0], label=TRIAL),
-        Line2D([], [], color=INK, lw=2, label="typical value"),
-        Line2D([], [], color=MUTED, lw=1.0, ls=(0, (4, 2)), label=TARGET),
-    ]
-
-
-LADDER = View("ladder", TITLES[DELIVERIES], ladder_table, draw_ladder, suits=has_rungs)
-PINGED = View("pings", TITLES[PINGS], pings_table, draw_pings, suits=has_pings)
+LADDER = View("ladder", TITLES[DELIVERIES], ladder_table, _chart(DELIVERIES).draw, suits=has_rungs)
+PINGED = View("pings", TITLES[PINGS], pings_table, _chart(PINGS).draw, suits=has_pings)

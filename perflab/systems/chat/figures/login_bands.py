@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import pandas as pd
-from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator
 
-from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas, panels
+from perflab.figures.canvas import LabFigure
+from perflab.figures.charts import Axis, Plane, Planes, Points
 from perflab.figures.looks import PALETTE, Look
 from perflab.figures.page import Page
-from perflab.figures.points import draw_points
 from perflab.figures.view import View
 from perflab.recordings import Run, published_value
 from perflab.systems.chat.analysis.login_costs import COSTLY, FREE
@@ -58,31 +56,28 @@ def compares_logins(run: Run) -> bool:
 
 def draw_login_bands(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw both bands against users and against volume."""
-    grid = page.sheet.grid(len(PANELS), across=2, least_in=2.0)
-    figure = page_canvas(
-        page,
-        TITLE,
-        plot_height_in=page.sheet.height_in(3.5) * grid.down,
-        subtitle="Every point is a second of a valid trial. At the same number of users, costly"
-        f" logins take {''.join(table['words'])}; published: about {_published():g} points.",
-        key=[
-            Line2D([], [], ls="", marker=look.marker, ms=4.5, color=look.color, label=name)
-            for name, look in LOOKS.items()
-        ],
-    )
     points = table[table["band"] != ""]
-    drawn = panels(figure, grid, sharey=True)
-    for axes, (column, words) in zip(drawn, PANELS.items(), strict=True):
-        draw_points(axes, points, column, "cpu_percent", "band", LOOKS, s=10, alpha=0.7)
-        axes.set_xlabel(words)
-        axes.set_xlim(left=0)
-        axes.set_ylim(bottom=0)
-        axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-        axes.xaxis.set_major_formatter("{x:,.0f}")
-        only_grid(axes, "y")
-    for axes in drawn[:: grid.across]:
-        axes.set_ylabel(f"CPU use of {phases.SERVICE}, % of a core")
-    return finish(figure)
+    chart = Planes(
+        TITLE,
+        "Every point is a second of a valid trial. At the same number of users, costly logins take"
+        f" {''.join(table['words'])}; published: about {_published():g} points.",
+        layers=(Points((), "band", LOOKS, how={"s": 10, "alpha": 0.7}),),
+        planes=_planes,
+        panel="against",
+        x="x",
+        y="cpu_percent",
+        height_in=3.5,
+        share_y=True,
+    )
+    by_panel = [points.assign(against=name, x=points[name].astype(float)) for name in PANELS]
+    return chart.draw(pd.concat(by_panel, ignore_index=True), page)
+
+
+def _planes(_: pd.DataFrame, __: Page) -> dict[str, Plane]:
+    cpu = Axis(f"CPU use of {phases.SERVICE}, % of a core", ends=(0, None))
+    return {
+        name: Plane(Axis(words, ends=(0, None), whole=True), cpu) for name, words in PANELS.items()
+    }
 
 
 LOGIN_BANDS = View("login_bands", TITLE, login_bands_table, draw_login_bands, suits=compares_logins)

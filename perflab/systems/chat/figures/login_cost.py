@@ -6,16 +6,11 @@ import math
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator
 
-from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
-from perflab.figures.intervals import draw_interval, reach
-from perflab.figures.looks import PALETTE
+from perflab.figures.canvas import LabFigure
+from perflab.figures.charts import Axis, Intervals, Lines, Plane, Planes, Rules
+from perflab.figures.looks import PALETTE, Look
 from perflab.figures.page import Page
-from perflab.figures.plots.milliseconds import log_axis
-from perflab.figures.theme import MUTED
 from perflab.figures.view import View
 from perflab.recordings import Run, published_value
 from perflab.systems.chat.analysis.login_costs import COSTLY, costs_of_logins, login_line
@@ -23,6 +18,7 @@ from perflab.systems.chat.figures.login_bands import compares_logins
 
 TITLE = "what logins cost, by the cost of their hash"
 MEASURED, FITTED, PUBLISHED = "measured", "fitted", "published"
+LOOKS = {MEASURED: Look(PALETTE[0], "o", MEASURED)}
 COLUMNS = ["what", "rounds", "points", "low", "high", "n", "words"]
 STEPS = 40
 BEYOND = 2.0
@@ -52,47 +48,29 @@ def login_cost_table(run: Run) -> pd.DataFrame:
 
 def draw_login_cost(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw points of CPU over rounds, on a logarithmic axis: each round doubles the work."""
-    measured, fitted = (table[table["what"] == name] for name in (MEASURED, FITTED))
     (published,) = table[table["what"] == PUBLISHED].to_dict("records")
     said = f" {published['words']}." if published["words"] else ""
-    figure = page_canvas(
-        page,
+    counts = table[table["what"] == MEASURED]
+    named = [f"{n:g} at {at:g}" for n, at in zip(counts["n"], counts["rounds"], strict=True)]
+    chart = Planes(
         TITLE,
-        plot_height_in=page.sheet.height_in(3.2),
-        subtitle="CPU of the service while users join, above that with free logins of the same"
-        f" block; bars are 95% intervals (an arrow: they go on).{said}",
-        key=_key(table),
-    )
-    axes = figure.subplots()
-    within = reach(measured["points"], BEYOND)
-    for each in measured.to_dict("records"):
-        draw_interval(axes, (each["low"], each["high"]), each["rounds"], within, along="y",
-                      color=PALETTE[0], lw=1.8)  # fmt: skip
-        _name(axes, each["rounds"], each["points"], int(each["n"]))
-    axes.plot(measured["rounds"], measured["points"], ls="", marker="o", ms=5, color=PALETTE[0])
-    axes.plot(fitted["rounds"], fitted["points"], color=PALETTE[1], lw=1.3)
-    axes.axhline(published["points"], color=MUTED, lw=1.1, ls=":")
-    log_axis(axes, "y")
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.set_xlabel("rounds of bcrypt: one more doubles the work")
-    axes.set_ylabel("CPU of logins, points of a core (log)")
-    only_grid(axes, "y")
-    return finish(figure)
-
-
-def _name(axes: Axes, rounds: float, points: float, n: int) -> None:
-    axes.annotate(f"n = {n}", (rounds, points), (6, -3), textcoords="offset points",
-                  fontsize=7.5, color=MUTED, va="top")  # fmt: skip
-
-
-def _key(table: pd.DataFrame) -> list[Line2D]:
-    handles = [Line2D([], [], color=PALETTE[0], marker="o", ms=5, lw=1.8, label=MEASURED)]
-    if (table["what"] == FITTED).any():
-        label = "a + b 2^rounds, fitted"
-        handles.append(Line2D([], [], color=PALETTE[1], lw=1.3, label=label))
-    points = table.loc[table["what"] == PUBLISHED, "points"].iloc[0]
-    label = f"published: {points:g} points, with a hash that is not named"
-    return [*handles, Line2D([], [], color=MUTED, lw=1.1, ls=":", label=label)]
+        "CPU of the service while users join, above that with free logins of the same block; bars"
+        f" are 95% intervals (an arrow: they go on). Blocks: {', '.join(named)} rounds.{said}",
+        layers=(
+            Intervals((MEASURED,), along="y", beyond=BEYOND,
+                      among=(MEASURED,), by="what", looks=LOOKS, lw=1.8, size=5),
+            Lines((FITTED,), color=PALETTE[1], label="a + b 2^rounds, fitted"),
+            Rules((PUBLISHED,), f"published: {published['points']:g} points, with a hash that is"
+                  " not named", along="y", ls=":"),
+        ),
+        planes=Plane(
+            Axis("rounds of bcrypt: one more doubles the work", whole=True),
+            Axis("CPU of logins, points of a core (log)", log=True),
+        ),
+        x="rounds",
+        y="points",
+    )  # fmt: skip
+    return chart.draw(table, page)
 
 
 def has_several_costs(run: Run) -> bool:

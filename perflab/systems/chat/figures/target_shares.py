@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
 
-from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
-from perflab.figures.looks import PALETTE
+from perflab.figures.canvas import LabFigure
+from perflab.figures.charts import Axis, Intervals, Published, RowChart, Texts
+from perflab.figures.looks import PALETTE, Look
 from perflab.figures.page import Page
-from perflab.figures.plots import rows
-from perflab.figures.plots.published_marks import COLOR
-from perflab.figures.theme import INK, MUTED
+from perflab.figures.plots.published_marks import OTHER_LOAD, PUBLISHED, SAME_LOAD
 from perflab.figures.view import View
 from perflab.recordings import Run
 from perflab.systems.chat.analysis.study_table import SAME
@@ -19,6 +17,9 @@ from perflab.systems.chat.analysis.targets import targets_met
 from perflab.systems.chat.figures.ladder import has_rungs
 
 TITLE = "the three targets, met in k of n trials"
+MEASURED = "measured"
+LOOKS = {MEASURED: Look(PALETTE[0], "o", MEASURED)}
+SHARES = {0.0: "0", 0.5: "50%", 1.0: "100%"}
 
 
 def targets_table(run: Run) -> pd.DataFrame:
@@ -30,53 +31,43 @@ def targets_table(run: Run) -> pd.DataFrame:
 def draw_targets(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw a panel for each target and a row for each treatment."""
     kinds = " and ".join(sorted(set(table["of"])))
-    own_rows = rows.of_looks(page.looks, page.sheet, 0.34)
-    figure = page_canvas(
-        page,
+    limits = table.groupby("percentile")["target_ms"].first().to_dict()
+    chart = RowChart(
         TITLE,
-        plot_height_in=0.7 + own_rows.height_in,
-        subtitle=f"Share of all trials of a rung whose percentile of {kinds} is within the target,"
-        " with its exact 95% interval; a trial that was refused or has too few of them is not"
-        " within it. Pings stand for a rung at the published load, deliveries for any other.",
-        key=_key(),
+        f"Share of all trials of a rung whose percentile of {kinds} is within the target, with its"
+        " exact 95% interval; a trial that was refused or has too few of them is not within it."
+        " Pings stand for a rung at the published load, deliveries for any other. Published: 100%"
+        " (met) or 0.",
+        layers=(
+            Intervals((MEASURED,), at=0.22, by="what", looks=LOOKS, within=(0.0, 1.0), size=5),
+            Published(at=-0.24),
+            Texts((MEASURED,), at=-0.02, muted=False),
+        ),
+        panels={
+            str(share): Axis(f"{share} within {limit:,.0f} ms", ends=(-0.06, 1.06), ticks=SHARES)
+            for share, limit in limits.items()
+        },
+        panel="percentile",
     )
-    panels = figure.subplots(1, table["percentile"].nunique(), sharey=True)
-    for axes, (share, own) in zip(panels, table.groupby("percentile"), strict=True):
-        places = own_rows.frame(axes)
-        for each in own.to_dict("records"):
-            _draw(axes, {str(name): value for name, value in each.items()}, places)
-        own_rows.rules(axes)
-        axes.set_xlim(-0.06, 1.06)
-        axes.set_xticks([0, 0.5, 1], ["0", "50%", "100%"])
-        axes.set_xlabel(f"{share} within {own['target_ms'].iloc[0]:,.0f} ms")
-        only_grid(axes, "x")
-    return finish(figure)
+    return chart.draw(_as_drawn(table), page)
 
 
-def _draw(axes: Axes, each: dict[str, float | str], places: dict[str, float]) -> None:
-    y, trials, met = places[str(each["treatment"])], int(each["trials"]), int(each["met"])
-    if int(each["unknown"]) == trials:
-        axes.text(0.5, y + 0.12, "n too small", ha="center", va="center", color=MUTED, fontsize=7.5)
-    else:
-        axes.plot([each["low"], each["high"]], [y + 0.22] * 2, color=PALETTE[0], lw=1.4)
-        axes.plot([met / trials], [y + 0.22], ls="", marker="o", ms=5, color=PALETTE[0])
-        axes.text(0.5, y - 0.02, f"{met} of {trials}", ha="center", va="center", color=INK,
-                  fontsize=7.5)  # fmt: skip
-    if each["published_ms"] == each["published_ms"]:
-        held = float(each["published_ms"]) <= float(each["target_ms"])
-        fill, edge = (COLOR, "white") if each["load"] == SAME else ("white", COLOR)
-        axes.plot([float(held)], [y - 0.24], ls="", marker="D", ms=5, mfc=fill, mec=edge, mew=1.2,
-                  clip_on=False)  # fmt: skip
-
-
-def _key() -> list[Line2D]:
-    return [
-        Line2D([], [], color=PALETTE[0], marker="o", ms=5, lw=1.4, label="measured"),
-        Line2D([], [], ls="", marker="D", ms=5, mfc=COLOR, mec="white",
-               label="published: met (100%) or not (0)"),
-        Line2D([], [], ls="", marker="D", ms=5, mfc="white", mec=COLOR,
-               label="published; this run: other load"),
-    ]  # fmt: skip
+def _as_drawn(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a row for what was measured, and one for what was published, of each target."""
+    measured = table.assign(what=MEASURED, state="", value=table["met"] / table["trials"])
+    measured["words"] = measured["met"].map("{:g} of ".format) + measured["trials"].map(
+        "{:g}".format
+    )
+    too_few = table["unknown"] == table["trials"]
+    measured.loc[too_few, ["value", "low", "high"]] = np.nan
+    measured.loc[too_few, "words"] = "n too small"
+    known = table[table["published_ms"].notna()]
+    published = known.assign(
+        what=PUBLISHED,
+        state=np.where(known["load"] == SAME, SAME_LOAD, OTHER_LOAD),
+        value=(known["published_ms"] <= known["target_ms"]).astype(float),
+    )
+    return pd.concat([measured, published], ignore_index=True)
 
 
 TARGETS_MET = View("targets_met", TITLE, targets_table, draw_targets, suits=has_rungs)

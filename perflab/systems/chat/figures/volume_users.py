@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
 
 from perflab.analysis.curves.power_laws import PowerLaw
-from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
+from perflab.figures.canvas import LabFigure
+from perflab.figures.charts import Axis, Lines, Plane, Planes, Points
 from perflab.figures.looks import PALETTE, Look
 from perflab.figures.page import Page
-from perflab.figures.plots.milliseconds import log_axis
-from perflab.figures.points import draw_points
-from perflab.figures.theme import MUTED
 from perflab.figures.view import View
 from perflab.recordings import Run
 from perflab.systems.chat.analysis.volume import (
@@ -33,7 +31,11 @@ SUPERSCRIPTS = str.maketrans(
 )
 MEASURED, FITTED, PUBLISHED, SAID = "measured", "fitted", "published", "said"
 COLUMNS = ["what", "from", "users", "messages_per_s", "words"]
-LOOKS = {JOINING: Look(PALETTE[0], "o", JOINING), PLATEAU: Look(PALETTE[1], "s", PLATEAU)}
+LOOKS = {
+    JOINING: Look(PALETTE[0], "o", f"measured {JOINING}"),
+    PLATEAU: Look(PALETTE[1], "s", f"measured {PLATEAU}"),
+}
+FITTED_LOOKS = {where: replace(look, label=f"fitted {where}") for where, look in LOOKS.items()}
 WORDS = {
     JOINING: " Circles: means over a trial's seconds with about as many users, the geometric mean"
     " of those who act and those who are connected.",
@@ -92,45 +94,22 @@ def draw_volume_users(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw volume against users on logarithmic axes."""
     said = table[table["what"] == SAID]
     lines = zip(said["words"], said["from"], strict=True)
-    figure = page_canvas(
-        page,
+    published = "".join(dict.fromkeys(table.loc[table["what"] == PUBLISHED, "words"]))
+    chart = Planes(
         TITLE,
-        plot_height_in=page.sheet.height_in(3.3),
-        subtitle=" ".join(f"{words}.{WORDS[where]}" for words, where in lines),
-        key=_key(table),
+        " ".join(f"{words}.{WORDS[where]}" for words, where in lines),
+        layers=(
+            Points((MEASURED,), by="from", looks=LOOKS, how={"s": 13, "alpha": 0.75}),
+            Lines((FITTED,), by="from", looks=FITTED_LOOKS),
+            Lines((PUBLISHED,), how={"lw": 1.1, "ls": ":"}, label=f"published: {published}"),
+        ),
+        planes=Plane(
+            Axis("users (log)", log=True), Axis("messages delivered per second (log)", log=True)
+        ),
+        x="users",
+        y="messages_per_s",
     )
-    axes = figure.subplots()
-    points = table[table["what"] == MEASURED]
-    draw_points(axes, points, "users", "messages_per_s", "from", LOOKS, s=13, alpha=0.75)
-    _draw_laws(axes, table)
-    log_axis(axes, "x")
-    log_axis(axes, "y")
-    axes.set_xlabel("users (log)")
-    axes.set_ylabel("messages delivered per second (log)")
-    only_grid(axes, "y")
-    return finish(figure)
-
-
-def _draw_laws(axes: Axes, table: pd.DataFrame) -> None:
-    for where, own in table[table["what"] == FITTED].groupby("from", sort=False):
-        axes.plot(own["users"], own["messages_per_s"], color=LOOKS[str(where)].color, lw=1.4)
-    own = table[table["what"] == PUBLISHED]
-    axes.plot(own["users"], own["messages_per_s"], color=MUTED, lw=1.1, ls=":")
-
-
-def _key(table: pd.DataFrame) -> list[Line2D]:
-    handles = []
-    fitted = set(table.loc[table["what"] == FITTED, "from"])
-    for where in table.loc[table["what"] == SAID, "from"]:
-        look = LOOKS[where]
-        handles.append(Line2D([], [], ls="", marker=look.marker, ms=4.5, color=look.color,
-                              label=f"measured {where}"))  # fmt: skip
-        if where in fitted:
-            handles.append(Line2D([], [], color=look.color, lw=1.4, label=f"fitted {where}"))
-    for words in dict.fromkeys(table.loc[table["what"] == PUBLISHED, "words"]):
-        label = f"published: {words}"
-        handles.append(Line2D([], [], color=MUTED, lw=1.1, ls=":", label=label))
-    return handles
+    return chart.draw(table, page)
 
 
 VOLUME_USERS = View(

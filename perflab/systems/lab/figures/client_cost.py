@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import Any
 
 import pandas as pd
-import seaborn as sns
-from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
 
 from perflab.analysis.methods.quantiles import across_trials
-from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas, panels
+from perflab.figures.canvas import LabFigure
+from perflab.figures.charts import Axis, Intervals, Lines, Plane, Planes, Points
 from perflab.figures.evidence import TYPICAL, estimate_row, trials_shown
-from perflab.figures.intervals import draw_interval, reach
 from perflab.figures.looks import Look, appearance
 from perflab.figures.page import Page
-from perflab.figures.points import draw_points
-from perflab.figures.theme import MUTED
 from perflab.figures.view import View
 from perflab.recordings import Run
 
@@ -72,55 +67,34 @@ def draw_client_cost(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw every trial's p95 and CPU cost against the offered rate."""
     clients = enumerate(table["client"].unique())
     looks = {name: Look(*appearance(place), name) for place, name in clients}
-    grid = page.sheet.grid(len(PANELS), across=2, least_in=2.0)
-    figure = page_canvas(
-        page,
+    how: dict[str, Any] = {"by": "client", "looks": looks}
+    chart = Planes(
         TITLE,
-        plot_height_in=page.sheet.height_in(3.1) * grid.down,
-        subtitle="Every point is one trial against the same server; hollow: the generator's"
-        " self-check refused it. A line joins the typical values over the valid trials, with their"
-        " 95% intervals (median; below 6 trials: geometric mean; an arrow: it goes on), where there"
-        " are several.",
-        key=_key(looks),
-    )
+        "Every point is one trial against the same server; hollow: the generator's self-check"
+        " refused it. A line joins the typical values over the valid trials, with their 95%"
+        " intervals (median; below 6 trials: geometric mean; an arrow: it goes on), where there are"
+        " several.",
+        layers=(
+            Lines(TYPICAL, keyed=False, **how),
+            Intervals(TYPICAL, along="y", beyond=BEYOND, among=(TRIAL,), lw=1.1,
+                      size=0, keyed=False, **how),
+            Points((TRIAL,), how={"linewidth": 0.0}, **how),
+        ),
+        planes=_planes,
+        panel="response",
+        x="at",
+        height_in=3.1,
+        further_in=3.1,
+    )  # fmt: skip
     # Side by side: trials of different clients at one rate would hide each other.
     shifts = {name: 1.05 ** (place - (len(looks) - 1) / 2) for place, name in enumerate(looks)}
-    table = table.assign(at=table["rate"] * table["client"].map(shifts))
-    for axes, (response, label) in zip(panels(figure, grid), PANELS.items(), strict=True):
-        _draw(axes, table[table["response"] == response], looks)
-        rates = sorted(table["rate"].unique())
-        axes.set_xticks(rates, [f"{rate:,.0f}" for rate in rates])
-        axes.xaxis.minorticks_off()
-        axes.yaxis.set_major_formatter("{x:g}")
-        axes.set_xlabel("offered load, requests per second")
-        axes.set_ylabel(label)
-        only_grid(axes, "y")
-    return finish(figure)
+    return chart.draw(table.assign(at=table["rate"] * table["client"].map(shifts)), page)
 
 
-def _draw(axes: Axes, own: pd.DataFrame, looks: Mapping[str, Look]) -> None:
-    axes.set(xscale="log", yscale="log")
-    typical = own[own["what"].isin(TYPICAL)]
-    colors = {name: look.color for name, look in looks.items()}
-    if len(typical):
-        sns.lineplot(typical, x="at", y="value", hue="client", hue_order=[*looks], palette=colors,
-                     estimator=None, legend=False, lw=1.4, zorder=2, ax=axes)  # fmt: skip
-    known = typical[typical["low"].notna()]
-    trials = own[own["what"] == TRIAL]
-    within = reach(trials["value"], BEYOND)
-    for at, low, high, client in known[["at", "low", "high", "client"]].itertuples(index=False):
-        draw_interval(axes, (low, high), at, within, "y", color=colors[client], lw=3.0, alpha=0.35,
-                      zorder=1.5, gid="interval")  # fmt: skip
-    draw_points(axes, trials, "at", "value", "client", looks, linewidth=0.0)
-
-
-def _key(looks: Mapping[str, Look]) -> list[Line2D]:
-    handles = [
-        Line2D([], [], color=look.color, marker=look.marker, ms=4.5, lw=1.4, label=look.label)
-        for look in looks.values()
-    ]
-    refused = Line2D([], [], ls="", marker="o", ms=4.5, mfc="white", mec=MUTED, label="refused")
-    return [*handles, refused]
+def _planes(table: pd.DataFrame, _: Page) -> dict[str, Plane]:
+    rates = {float(rate): f"{rate:,.0f}" for rate in sorted(table["rate"].unique())}
+    x = Axis("offered load, requests per second", log=True, ticks=rates)
+    return {response: Plane(x, Axis(label, log=True)) for response, label in PANELS.items()}
 
 
 CLIENT_COST = View("client_cost", TITLE, client_cost_table, draw_client_cost, suits=varies_clients)

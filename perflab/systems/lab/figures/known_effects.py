@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 import pandas as pd
-from matplotlib.lines import Line2D
 
 from perflab.errors import AnalysisError
-from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
-from perflab.figures.intervals import draw_interval
-from perflab.figures.looks import PALETTE
+from perflab.figures.canvas import LabFigure
+from perflab.figures.charts import Axis, Intervals, Marks, RowChart, Rules
+from perflab.figures.looks import PALETTE, Look
 from perflab.figures.page import Page
 from perflab.figures.plots.ratios import limits
-from perflab.figures.theme import INK, MUTED
+from perflab.figures.theme import INK
 from perflab.figures.view import View
 from perflab.recordings import Run
 from perflab.systems.lab.resolution import FACTOR, known_effects
 
-ROW_IN = 0.3
+MEASURED, TRUTH, SAME = "measured", "truth", "same"
+LOOKS = {MEASURED: Look(PALETTE[0], "o", MEASURED)}
 # Copies that are all alike show at least this much on both sides of 1.
 LEAST = 0.02
 EXPERIMENT = "lab_check"
@@ -39,32 +41,29 @@ def has_planted(run: Run) -> bool:
 
 def draw_known_effects(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw each service's response against the first copy's, with its truth."""
-    figure = page_canvas(
-        page,
-        TITLE,
-        plot_height_in=0.7 + ROW_IN * len(table),
-        subtitle="Mean response time against that of copy A1: estimate over all blocks with its "
-        "95% interval (an arrow: it goes on). A copy is the same service; the others work longer "
-        "by a known share.",
-        key=[
-            Line2D([], [], color=PALETTE[0], marker="o", ms=5, lw=1.6, label="measured"),
-            Line2D([], [], color=INK, marker="|", ms=11, mew=1.6, ls="", label="truth"),
-        ],
-    )
-    axes = figure.subplots()
-    places = range(len(table))[::-1]
-    axes.axvline(1.0, color=MUTED, lw=0.8)
     within = _shown(table)
-    for place, low, high in zip(places, table["low"], table["high"], strict=True):
-        draw_interval(axes, (low, high), place, within, color=PALETTE[0], lw=1.6)
-    axes.set_xlim(*within)
-    axes.plot(table["estimate"], places, "o", ms=5, color=PALETTE[0])
-    axes.plot(table["expected"], places, "|", ms=13, mew=1.6, color=INK, zorder=4)
-    axes.set_yticks(list(places), [_label(name) for name in table["service"]])
-    axes.set_ylim(-0.6, len(table) - 0.4)
-    axes.set_xlabel("ratio of mean response time")
-    only_grid(axes, "x")
-    return finish(figure)
+    chart = RowChart(
+        TITLE,
+        "Mean response time against that of copy A1: estimate over all blocks with its 95% interval"
+        " (an arrow: it goes on). A copy is the same service; the others work longer by a known"
+        " share.",
+        layers=(
+            Rules((SAME,), ls="-"),
+            Intervals((MEASURED,), within=within, by="what", looks=LOOKS, size=5),
+            Marks((TRUTH,), "|", TRUTH, color=INK, size=13),
+        ),
+        panels={"": Axis("ratio of mean response time", ends=within)},
+        row="service",
+        value="estimate",
+        labels=_labels,
+        row_in=0.3,
+    )
+    parts = [
+        table.assign(what=MEASURED),
+        table.assign(what=TRUTH, estimate=table["expected"]),
+        pd.DataFrame([{"what": SAME, "estimate": 1.0}]),
+    ]
+    return chart.draw(pd.concat(parts, ignore_index=True), page)
 
 
 def _shown(table: pd.DataFrame) -> tuple[float, float]:
@@ -74,8 +73,9 @@ def _shown(table: pd.DataFrame) -> tuple[float, float]:
     return 1 + low, 1 + high
 
 
-def _label(service: str) -> str:
-    return f"{service} (a copy)" if service.startswith("A") else f"{service} work"
+def _labels(table: pd.DataFrame, _: Page) -> dict[Hashable, str]:
+    services = table.loc[table["what"] == MEASURED, "service"]
+    return {name: f"{name} (a copy)" if name[0] == "A" else f"{name} work" for name in services}
 
 
 KNOWN_EFFECTS = View(

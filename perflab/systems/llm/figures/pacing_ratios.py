@@ -6,19 +6,18 @@ import math
 from collections.abc import Hashable, Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
 
 from perflab.analysis.treatments.evaluation import Finding, evaluate
-from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
-from perflab.figures.intervals import ARROW, draw_interval
+from perflab.figures.canvas import LabFigure
+from perflab.figures.charts import Axis, Intervals, RowChart, Rules
+from perflab.figures.intervals import ARROW
 from perflab.figures.looks import PALETTE, Look
-from perflab.figures.nothing import empty_figure
 from perflab.figures.page import Page
-from perflab.figures.plots import rows
-from perflab.figures.plots.ratios import limits, ratio_axis
-from perflab.figures.theme import FAINT, INK
+from perflab.figures.plots.ratios import limits, marks
+from perflab.figures.plots.ratios import number as ratio_words
+from perflab.figures.theme import INK
 from perflab.figures.view import View
 from perflab.numerals import number
 from perflab.recordings import Run
@@ -33,6 +32,7 @@ LOOKS = {
 }
 RESPONSES = (RATE, CORES, MEAN)
 COLUMNS = ["response", "what", "ratio", "low", "high", "n", "verdict"]
+SAME = "same"
 ROW_IN = 0.42
 LEAST = 0.1
 WIDTH_IN = 3.3
@@ -70,59 +70,42 @@ def _what(finding: Finding) -> str:
 
 def draw_pacing(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw a row per response and load, the numbers and the verdict at the right."""
-    if not table["ratio"].map(math.isfinite).any():
-        return empty_figure(page, TITLE, page.nothing)
-    responses = list(table["response"].drop_duplicates())
-    shown = sorted(table.to_dict("records"), key=lambda row: (
-        responses.index(row["response"]), [*LOOKS].index(row["what"])
-    ))  # fmt: skip
-    labels = {_name(row): ",\n".join(_name(row)) for row in shown}
-    said = {_name(row): f"{_interval(row)}\n{row['verdict']}" for row in shown}
-    own_rows = rows.Rows(page.sheet, labels, labels, ROW_IN, ROW_IN, said)
-    figure = page_canvas(
-        page,
-        TITLE,
-        plot_height_in=0.6 + own_rows.height_in,
-        subtitle="The same two versions and the same fast model, once with a constant cycle and"
-        " once without pacing. Bars: 95% intervals over blocks. The factor is the ratio without"
-        f" pacing over the one with it: 1 would say that pacing changes nothing. {ARROW}",
-        key=[
-            Line2D([], [], color=look.color, marker=look.marker, ms=4.5, lw=1.6, label=look.label)
-            for look in LOOKS.values()
-        ],
-    )
-    axes = figure.subplots()
-    low, high = limits(
-        [math.log(row["ratio"]) for row in shown],
-        [math.log(row[end]) for row in shown for end in ("low", "high") if row[end] > 0],
-        LEAST,
-    )
+    ends = table[["low", "high"]].to_numpy(float).ravel()
+    low, high = limits(np.log(table["ratio"]), np.log(ends[ends > 0]), LEAST)
     within = (math.exp(low), math.exp(high))
-    places = own_rows.frame(axes)
-    axes.spines["left"].set_visible(own_rows.either(beside=True, above=False))
-    for row in shown:
-        place = places[_name(row)]
-        _draw(axes, place, row, within)
-        own_rows.say(axes, _name(row), 1.01, place, size=7,
-                     transform=axes.get_yaxis_transform())  # fmt: skip
-    axes.axvline(1, color=INK, lw=0.8)
-    ratio_axis(axes, *within, width_in=page.sheet.within(WIDTH_IN))
-    axes.set_xlabel("new over old (log)")
-    only_grid(axes, "x")
-    return finish(figure)
+    places = marks(*within, page.sheet.within(WIDTH_IN))
+    ticks = {each: ratio_words(each) for each in places}
+    chart = RowChart(
+        TITLE,
+        "The same two versions and the same fast model, once with a constant cycle and once without"
+        " pacing. Bars: 95% intervals over blocks. The factor is the ratio without pacing over the"
+        f" one with it: 1 would say that pacing changes nothing. {ARROW}",
+        layers=(
+            Rules((SAME,), color=INK, ls="-"),
+            Intervals((*LOOKS,), within=within, by="what", looks=LOOKS, size=5),
+        ),
+        panels={"": Axis("new over old (log)", log=True, ends=within, ticks=ticks)},
+        row="row",
+        value="ratio",
+        labels=_labels,
+        row_in=ROW_IN,
+        said=_said,
+    )
+    same = pd.DataFrame([{"what": SAME, "ratio": 1.0}])
+    rows = table.assign(row=table["response"] + ",\n" + table["what"])
+    return chart.draw(pd.concat([rows, same], ignore_index=True), page)
 
 
-def _name(row: Mapping[Hashable, Any]) -> tuple[str, str]:
-    return str(row["response"]), str(row["what"])
+def _labels(table: pd.DataFrame, _: Page) -> dict[Hashable, str]:
+    """Return a row for each response in each load, in their order."""
+    responses = table["response"].dropna().unique()
+    names = [f"{response},\n{what}" for response in responses for what in LOOKS]
+    return {name: name.replace("\n", " ") for name in names if name in set(table["row"])}
 
 
-def _draw(
-    axes: Axes, place: float, row: Mapping[Hashable, Any], within: tuple[float, float]
-) -> None:
-    look = LOOKS[str(row["what"])]
-    draw_interval(axes, (row["low"], row["high"]), place, within, color=look.color, lw=1.6)
-    axes.plot([row["ratio"]], [place], marker=look.marker, ms=5, color=look.color)
-    axes.axhline(place + 0.5, color=FAINT, lw=0.5, zorder=0)
+def _said(table: pd.DataFrame) -> dict[Hashable, str]:
+    own = table[table["what"] != SAME].to_dict("records")
+    return {row["row"]: f"{_interval(row)}\n{row['verdict']}" for row in own}
 
 
 def _interval(row: Mapping[Hashable, Any]) -> str:

@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 
-from perflab.figures.canvas import LabFigure, finish, page_canvas
+from perflab.figures.canvas import LabFigure
+from perflab.figures.charts import Axis, Lines, Plane, Planes
 from perflab.figures.page import Page
-from perflab.figures.plots.milliseconds import log_axis
 from perflab.figures.view import View
 from perflab.recordings import Run
-from perflab.systems.llm.figures.versions import LOOKS, key, rungs_of
+from perflab.systems.llm.figures.versions import LOOKS, rungs_of
 
 TITLE = "time to the first chunk, and gaps between chunks"
 FIRST, GAP = "first chunk", "gap"
@@ -22,6 +21,7 @@ LABELS = {FIRST: "time to the first chunk, ms (log)", GAP: "gap between chunks, 
 # Denser where the tails are.
 SHARES = np.r_[0.002, 0.01, np.linspace(0.025, 0.975, 39), 0.99, 0.995, 0.999, 1.0]
 POOLED = "all trials"
+THIN, THICK = "thin", "thick"
 COLUMNS = ["family", "version", "what", "curve", "share", "ms"]
 OF_REQUEST = ["trial_id", "worker", "user", "planned_ns"]
 # Chunks that one read completed: there is no such time on a logarithmic axis.
@@ -77,41 +77,47 @@ def _curve(values: pd.Series[float], **named: object) -> pd.DataFrame:
 
 def draw_stream_times(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw a row of two panels for each kind of load."""
-    families = list(table["family"].drop_duplicates())
-    figure = page_canvas(
-        page,
+    panel, weight = table["family"] + ": " + table["what"], _weight(table)
+    table = table.assign(panel=panel, percent=100 * table["share"], what=weight)
+    how: dict[str, Any] = {"by": "version", "unit": "curve"}
+    thin = {"lw": 0.5, "alpha": 0.45}
+    chart = Planes(
         TITLE,
-        plot_height_in=0.5 + page.sheet.height_in(1.9) * len(families),
-        subtitle="A line is as high as the share that came within a time; further left is sooner."
-        " The first chunk counts from the planned instant. Thin: valid trials; thick: all of a"
-        " version, where there are several. Gaps of 0 (one read brought both chunks) stand at"
-        f" {LEAST_MS:g} ms.",
-        key=key(table),
+        "A line is as high as the share that came within a time; further left is sooner. The first"
+        " chunk counts from the planned instant. Thin: valid trials; thick: all of a version, where"
+        f" there are several. Gaps of 0 (one read brought both chunks) stand at {LEAST_MS:g} ms.",
+        layers=(
+            Lines((THIN,), looks=LOOKS, how=thin, keyed=False, **how),
+            *(
+                Lines((THICK,), looks={name: look}, how={"lw": 1.8, "ls": DASHES[name]}, **how)
+                for name, look in LOOKS.items()
+            ),
+        ),
+        planes=_planes,
+        panel="panel",
+        x="ms",
+        y="percent",
+        height_in=2.4,
+        further_in=1.9,
+        share_x="col",
+        share_y=True,
     )
-    panels = figure.subplots(len(families), 2, squeeze=False, sharey=True, sharex="col")
-    for row, family in zip(panels, families, strict=True):
-        for axes, what in zip(row, LABELS, strict=True):
-            own = table[(table["family"] == family) & (table["what"] == what)]
-            _draw(axes, own)
-            axes.set_title(f"{family}: {what}", size=8)
-        row[0].set_ylabel("came by then, %")
-    for axes, label in zip(panels[-1], LABELS.values(), strict=True):
-        axes.set_xlabel(label)
-    for axes in panels[0]:
-        log_axis(axes, "x")
-    return finish(figure)
+    return chart.draw(table, page)
 
 
-def _draw(axes: Axes, own: pd.DataFrame) -> None:
-    for (version, curve), line in own.groupby(["version", "curve"], sort=False):
-        named = str(version)
-        several = (own.loc[own["version"] == version, "curve"] == POOLED).any()
-        thin = several and curve != POOLED
-        axes.plot(line["ms"], 100 * line["share"], color=LOOKS[named].color,
-                  lw=0.5 if thin else 1.8, alpha=0.45 if thin else 1.0,
-                  ls="-" if thin else DASHES[named])  # fmt: skip
-    axes.set_ylim(-2, 103)
-    axes.set_axisbelow(True)
+def _weight(table: pd.DataFrame) -> np.ndarray:
+    """Return which curves are thick: those of all trials, and of a version's only trial."""
+    lines = table.groupby(["family", "version", "what"])["curve"]
+    return np.where((table["curve"] == POOLED) | (lines.transform("nunique") == 1), THICK, THIN)
+
+
+def _planes(table: pd.DataFrame, _: Page) -> dict[str, Plane]:
+    share = Axis("came by then, %", ends=(-2, 103))
+    return {
+        f"{family}: {what}": Plane(Axis(label, log=True), share, f"{family}: {what}")
+        for family in table["family"].unique()
+        for what, label in LABELS.items()
+    }
 
 
 def has_streams(run: Run) -> bool:

@@ -7,17 +7,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
 
-from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
+from perflab.figures.charts import Axis, Lines, Marks, Planes, treatment_panels
 from perflab.figures.evidence import trials_shown
 from perflab.figures.looks import PALETTE
-from perflab.figures.nothing import say
-from perflab.figures.page import Page
-from perflab.figures.theme import MUTED
 from perflab.figures.view import View
-from perflab.figures.words import tick_label
 from perflab.load.outcome import CUT_OFF
 from perflab.recordings import Run
 
@@ -60,48 +54,19 @@ def _of_trial(own: pd.DataFrame) -> Iterator[dict[str, Any]]:
         yield {"what": FAILED, "t_s": (at_ns - begin_ns) / 1e9, "value": float(number)}
 
 
-def draw_over_time(table: pd.DataFrame, page: Page) -> LabFigure:
-    """Draw a panel per treatment: a line per trial, and failures as they add up."""
-    grid = page.sheet.grid(max(2, len(page.looks)), across=2, least_in=1.6)
-    figure = page_canvas(
-        page,
-        TITLE,
-        plot_height_in=0.4 + page.sheet.height_in(PANEL_IN) * grid.down,
-        subtitle="A line is a trial: requests that were sent and had not their last byte. Crosses:"
-        " requests that failed, as they add up. Of ramps, time counts from the first user.",
-        key=_key(table),
-    )
-    panels = figure.subplots(grid.down, grid.across, squeeze=False).ravel()
-    for axes in panels[len(page.looks) :]:
-        axes.remove()
-    for axes, (name, look) in zip(panels, page.looks.items(), strict=False):
-        own = table[table["treatment"] == name]
-        if own.empty:
-            say(axes, f"{look.label}: no trial", grid.room_in(LABEL_IN))
-            continue
-        _draw(axes, own)
-        axes.set_title(tick_label(look.label, grid.room_in(LABEL_IN), 7.5, lines=2), size=7.5)
-    return finish(figure)
-
-
-def _draw(axes: Axes, own: pd.DataFrame) -> None:
-    for _, line in own[own["what"] == UNDER_WAY].groupby("trial_id", sort=False):
-        axes.plot(line["t_s"], line["value"], color=PALETTE[0], lw=0.8, alpha=0.7)
-    failed = own[own["what"] == FAILED]
-    axes.plot(failed["t_s"], failed["value"], ls="", marker="x", ms=3, color=PALETTE[1])
-    axes.set_xlim(0, None)
-    axes.set_ylim(0, max(1.0, float(own["value"].max())) * ROOM)
-    axes.set_xlabel("s", color=MUTED)
-    axes.set_ylabel("requests")
-    only_grid(axes, "y")
-
-
-def _key(table: pd.DataFrame) -> list[Line2D]:
-    found = [Line2D([], [], color=PALETTE[0], lw=1.2, label=UNDER_WAY)]
-    if (table["what"] == FAILED).any():
-        label = "failed so far"
-        found.append(Line2D([], [], ls="", marker="x", ms=4, color=PALETTE[1], label=label))
-    return found
-
-
-STREAMS_OVER_TIME = View("streams_over_time", TITLE, over_time_table, draw_over_time)
+CHART = Planes(
+    TITLE,
+    "A line is a trial: requests that were sent and had not their last byte. Crosses: requests that"
+    " failed, as they add up. Of ramps, time counts from the first user.",
+    layers=(
+        Lines((UNDER_WAY,), unit="trial_id", color=PALETTE[0], how={"lw": 0.8, "alpha": 0.7},
+              label=UNDER_WAY),
+        Marks((FAILED,), "x", "failed so far", PALETTE[1], size=3),
+    ),
+    planes=treatment_panels(Axis("s", ends=(0, None)), Axis("requests", below=0.0)),
+    height_in=2.1,
+    further_in=1.7,
+    least_in=1.6,
+    empty="no trial",
+)  # fmt: skip
+STREAMS_OVER_TIME = View("streams_over_time", TITLE, over_time_table, CHART.draw)

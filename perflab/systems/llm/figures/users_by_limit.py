@@ -8,26 +8,24 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
 
 from perflab.analysis.methods.single_runs import scatter
-from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas, panels
+from perflab.figures.canvas import LabFigure
+from perflab.figures.charts import Axis, Lines, Marks, Plane, Planes, Points
 from perflab.figures.evidence import trials_shown
 from perflab.figures.page import Page
-from perflab.figures.points import draw_points
-from perflab.figures.theme import MUTED
 from perflab.figures.view import Judging, View
 from perflab.numerals import number
 from perflab.recordings import Run, published_value
 from perflab.recordings.responses import at_least_column
-from perflab.systems.llm.figures.versions import LOOKS, key, rungs_of
+from perflab.systems.llm.figures.versions import LOOKS, rungs_of
 from perflab.systems.llm.preset import RESULTS, STUDY
 from perflab.systems.llm.single_runs import CLAIM, judged_claims, runs_apart, verdict_on
 
 TITLE = "users when failures ended the load, over descriptors"
 TRIAL, AT_LEAST, PUBLISHED, NEEDED = "trial", "at least", "published", "needed"
 SAID = "said"
+PANELS = {"users": "users at failure", "share": "failure rate of a stop, %"}
 COLUMNS = ["what", "version", "limit", "state", "users", "share", "words"]
 # A proxied stream takes two: one from the client, one to the model.
 EACH = 2
@@ -98,54 +96,42 @@ def _others(points: pd.DataFrame) -> list[dict[str, Any]]:
 def draw_limits(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw users over descriptors at the left, and the failure rate of a stop at the right."""
     said = "".join(f" {words}." for words in table.loc[table["what"] == SAID, "words"])
-    grid = page.sheet.grid(2, across=2, least_in=2.0)
-    where = "At the right" if grid.across == 2 else "Below"
-    figure = page_canvas(
-        page,
+    how: dict[str, Any] = {"by": "version", "looks": LOOKS}
+    chart = Planes(
         TITLE,
-        plot_height_in=page.sheet.height_in(3.2) * grid.down,
-        subtitle="Points: trials (hollow: refused; a triangle: fewer failed than the threshold, so"
-        " at least so many users). Crosses: published, one run each, at the sockets that an event"
-        f" loop of Windows can hold. {where} the failure rate that a stop would print if it"
-        " counted what it broke off as failed: a few failures of hundreds of requests are a few"
-        f" percent, not half.{said}",
-        key=[*key(table[table["what"] == TRIAL]), *_key()],
-    )
-    left, right = panels(figure, grid)
-    for axes, column in ((left, "users"), (right, "share")):
-        _draw(axes, table, column)
-        axes.set_xlabel("descriptors that the proxy may have")
-        axes.set_ylim(0, 1.1 * float(np.nanmax([1.0, *table[column].astype(float)])))
-        only_grid(axes, "y")
-    needed = table[table["what"] == NEEDED]
-    left.plot(needed["limit"], needed["users"], color=MUTED, lw=1.0, ls=(0, (4, 3)))
-    left.set_ylabel("users at failure")
-    right.set_ylabel("failure rate of a stop, %")
-    return finish(figure)
+        "Points: trials (hollow: refused; a triangle: fewer failed than the threshold, so at least"
+        " so many users). Crosses: published, one run each, at the sockets that an event loop of"
+        " Windows can hold. The failure rate is the one that a stop would print if it counted what"
+        " it broke off as failed: a few failures of hundreds of requests are a few percent, not"
+        f" half.{said}",
+        layers=(
+            Points((TRIAL,), how={"s": 22}, **how),
+            Marks((AT_LEAST,), "^", hollow=True, **how),
+            Marks((PUBLISHED,), "x", PUBLISHED, size=6, **how),
+            Lines((NEEDED,), how={"lw": 1.0, "ls": (0, (4, 3))},
+                  label="two descriptors for each user's stream"),
+        ),
+        planes=_planes,
+        panel="panel",
+        x="beside",
+        height_in=3.2,
+        further_in=3.2,
+    )  # fmt: skip
+    return chart.draw(_as_drawn(table), page)
 
 
-def _draw(axes: Axes, table: pd.DataFrame, column: str) -> None:
-    own = table[table["what"].isin([TRIAL, AT_LEAST])]
-    # Versions at one limit beside each other.
-    widest = float(table["limit"].max())
-    own = own.assign(x=own["limit"] + own["version"].map(ASIDE).astype(float) * widest)
-    draw_points(axes, own[own["what"] == TRIAL], "x", column, "version", LOOKS, s=22)
-    bound = own[own["what"] == AT_LEAST]
-    for row in bound.to_dict("records"):
-        axes.plot([row["x"]], [row[column]], marker="^", ms=5, ls="", mfc="white",
-                  mec=LOOKS[row["version"]].color)  # fmt: skip
-    for row in table[table["what"] == PUBLISHED].to_dict("records"):
-        axes.plot([row["limit"]], [row[column]], marker="x", ms=6, mew=1.6, ls="",
-                  color=LOOKS[row["version"]].color)  # fmt: skip
-    axes.set_xlim(0, 1.08 * widest)
+def _as_drawn(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a row for each panel; versions at one limit stand beside each other."""
+    own = table[table["what"] != SAID]
+    aside = own["version"].map(ASIDE).astype(float).fillna(0.0) * float(table["limit"].max())
+    own = own.assign(beside=own["limit"] + aside.where(own["what"] != PUBLISHED, 0.0))
+    parts = [own.assign(panel=name, value=own[name].astype(float)) for name in PANELS]
+    return pd.concat(parts, ignore_index=True)
 
 
-def _key() -> list[Line2D]:
-    return [
-        Line2D([], [], ls="", marker="x", ms=5, color=MUTED, label=PUBLISHED),
-        Line2D([], [], color=MUTED, lw=1.0, ls=(0, (4, 3)),
-               label="two descriptors for each user's stream"),
-    ]  # fmt: skip
+def _planes(_: pd.DataFrame, __: Page) -> dict[str, Plane]:
+    limits = Axis("descriptors that the proxy may have", below=0.0)
+    return {name: Plane(limits, Axis(words, below=0.0)) for name, words in PANELS.items()}
 
 
 def has_limits(run: Run) -> bool:

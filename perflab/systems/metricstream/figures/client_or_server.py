@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping
-from typing import Any
 
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
 
 from perflab.analysis.treatments.evaluation import Finding
-from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
+from perflab.figures.charts import Axis, Points, RowChart, Rules
 from perflab.figures.evidence import trials_shown
 from perflab.figures.looks import PALETTE, Look
 from perflab.figures.page import Page
-from perflab.figures.plots import rows
-from perflab.figures.points import draw_points
-from perflab.figures.theme import MUTED
 from perflab.figures.view import Judging, View
 from perflab.recordings import Run
 from perflab.systems.metricstream.limited_by import (
@@ -99,51 +93,32 @@ def _ratio(found: Finding) -> str:
     return f", naive over lab's rate {effect.estimate:.2f}{interval}, n = {effect.n}"
 
 
-def draw_limits(table: pd.DataFrame, page: Page) -> LabFigure:
-    """Draw a row per treatment of the pairs, and a panel each for rate, success and server CPU."""
-    # Side by side what is one pair.
+def _labels(table: pd.DataFrame, page: Page) -> dict[Hashable, str]:
+    """Return the treatments of the pairs, what is one pair side by side."""
     shown = table.loc[table["what"].isin(LOOKS), "treatment"].unique()
-    looks = {name: page.looks[name] for name in shown if name in page.looks}
+    return {name: page.looks[name].label for name in shown if name in page.looks}
+
+
+def _words(table: pd.DataFrame, _: Page) -> str:
     told = table.loc[table["what"] == SAID, "words"].astype(str)
     said = ". ".join(f"{each[:1].upper()}{each[1:]}" for each in told)
-    own_rows = rows.of_looks(looks, page.sheet, 0.4)
-    figure = page_canvas(
-        page,
-        TITLE,
-        plot_height_in=0.6 + own_rows.height_in,
-        subtitle="Points: trials (hollow: refused). Dashed: the target rate, all of it, one core."
-        f" A generator that misses {REACHED:.0%} of its target on a server that has room, where the"
+    return (
+        "Points: trials (hollow: refused). Dashed: the target rate, all of it, one core. A"
+        f" generator that misses {REACHED:.0%} of its target on a server that has room, where the"
         " lab's client reaches it in the same block, is itself the limit. Success: of what was"
-        f" planned; as told, achieved over target rate. {said}.",
-        key=[
-            Line2D([], [], ls="", marker=look.marker, ms=4, color=look.color, label=look.label)
-            for look in LOOKS.values()
-        ],
+        f" planned; as told, achieved over target rate. {said}."
     )
-    panels = figure.subplots(1, len(PANELS), sharey=True)
-    for axes, (panel, (words, *_)) in zip(panels, PANELS.items(), strict=True):
-        _draw(axes, table[table["panel"] == panel], own_rows)
-        axes.set_xlabel(words)
-    return finish(figure)
 
 
-def _draw(axes: Axes, own: pd.DataFrame, own_rows: rows.Rows[str]) -> None:
-    places = own_rows.frame(axes)
-    own_rows.rules(axes)
-    points = own[own["what"].isin(LOOKS)]
-    at = points["treatment"].map(places).astype(float)
-    draw_points(axes, points.assign(y=at), "value", "y", "what", LOOKS, s=20)
-    for row in own[own["what"] == MARK].to_dict("records"):
-        _mark(axes, row)
-    axes.set_xlim(0, 1.1 * float(own["value"].max()))
-    only_grid(axes, "x")
-
-
-def _mark(axes: Axes, row: Mapping[Hashable, Any]) -> None:
-    axes.axvline(float(row["value"]), color=MUTED, ls="--", lw=1.0, zorder=1, gid="mark")
-
-
+CHART = RowChart(
+    TITLE,
+    _words,
+    layers=(Rules((MARK,)), Points((*LOOKS,), looks=LOOKS, how={"s": 20})),
+    panels={panel: Axis(words, below=0.0) for panel, (words, *_) in PANELS.items()},
+    labels=_labels,
+    row_in=0.4,
+)
 CLIENT_OR_SERVER = View(
-    "client_or_server", TITLE, limits_table, draw_limits, suits=has_pairs,
+    "client_or_server", TITLE, limits_table, CHART.draw, suits=has_pairs,
     judging=Judging(tuple(pair.claim for pair in PAIRS if pair.claim), judged_claims),
 )  # fmt: skip

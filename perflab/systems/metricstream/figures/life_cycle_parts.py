@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable, Mapping
 from typing import Any
 
-import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.patches import Patch
 
 from perflab.analysis.methods.quantiles import t_interval
-from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
-from perflab.figures.intervals import draw_interval
-from perflab.figures.looks import Look, luminance
+from perflab.figures.canvas import LabFigure
+from perflab.figures.charts import Axis, Intervals, RowChart, Stack, Texts
 from perflab.figures.origin import valid_counts
 from perflab.figures.page import Page
-from perflab.figures.plots import rows
-from perflab.figures.theme import INK, MUTED
 from perflab.figures.view import View
 from perflab.recordings import Run, published_value
 from perflab.systems.metricstream.preset import OTHERS, STUDY
@@ -25,6 +20,7 @@ from perflab.systems.metricstream.request_parts import PARTS
 
 TITLE = "what a request consists of, on the client's clock"
 MEASURED, PUBLISHED, WHOLE = "measured", "published", "whole"
+CONNECTING = "connecting"
 # What stands in the place of a bar.
 NO_TRIAL, NO_POST = "no valid trial", "no answered post of the lab's client"
 COLORS = {
@@ -43,9 +39,7 @@ ENDS = {
     "published: most connecting": {"connect": "high", "wait": "low", "close": "low"},
 }
 COLUMNS = ["what", "treatment", "part", "value", "low", "high", "n"]
-BAR, SMALLEST = 0.6, 0.045
-# The end of the axis where numbers stand beside bars, and where they stand above them.
-ROOM, NARROW_ROOM = 1.55, 1.12
+TICKS = {share / 5: f"{share / 5:.0%}" for share in range(6)}
 
 
 def parts_table(run: Run) -> pd.DataFrame:
@@ -97,75 +91,35 @@ def _published() -> list[dict[str, Any]]:
 
 def draw_parts(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw a stacked bar per treatment, and one for either end of the published ranges."""
-    told = {name: Look(MUTED, "D", name) for name in ENDS if name in set(table["treatment"])}
-    looks = {**page.looks, **told}
-    parts = {name: table[table["treatment"] == name].set_index("part") for name in looks}
-    said = {name: _said(own) for name, own in parts.items() if MEASURED in set(own["what"])}
-    own_rows = rows.of_looks(looks, page.sheet, 0.36, said)
-    where = own_rows.either(beside="At the right", above="Above a row")
-    figure = page_canvas(
-        page,
-        TITLE,
-        plot_height_in=0.6 + own_rows.height_in,
-        subtitle=f"Mean shares of valid trials, successful requests. {where}: share of"
-        " connecting with its 95% t interval over trials (drawn above the bar), and the parts' sum."
-        " Published are ranges, of another machine, client and load; their upper ends exceed 100%.",
-        key=[Patch(fc=color, label=_words(part)) for part, color in COLORS.items()],
-    )
-    axes = figure.subplots()
-    for name, place in own_rows.frame(axes).items():
-        own = parts[name]
-        why = NO_POST if own.empty else str(own["what"].iloc[0])
-        if why in (NO_POST, NO_TRIAL):
-            axes.text(0.01, place, why, size=7.5, va="center", color=MUTED)
-            continue
-        _bar(axes, place, own)
-        if name in said:
-            own_rows.say(axes, name, 1.07, place, size=7, linespacing=1.2)
-            _draw_interval(axes, place, own)
-    axes.set_xlim(0, own_rows.either(beside=ROOM, above=NARROW_ROOM))
-    axes.set_xticks(np.arange(0, 1.01, 0.2), [f"{share:.0%}" for share in np.arange(0, 1.01, 0.2)])
-    axes.set_xlabel("share of a request's time", loc="left")
-    only_grid(axes, "x")
-    return finish(figure)
+    connecting = table[(table["part"] == "connect") & (table["what"] == MEASURED)]
+    without = (table["what"] == NO_TRIAL).map({True: NO_TRIAL, False: ""})
+    parts = [table.assign(words=without), connecting.assign(what=CONNECTING, part="", words="")]
+    table = pd.concat(parts, ignore_index=True)
+    return CHART.draw(table, page)
 
 
-def _words(part: str) -> str:
+def _labels(table: pd.DataFrame, page: Page) -> dict[Hashable, str]:
+    told: dict[Hashable, str] = {name: name for name in ENDS if name in set(table["treatment"])}
+    return {name: look.label for name, look in page.looks.items()} | told
+
+
+def _part_words(part: str) -> str:
     if part == "send":
         return "send, or wait for a free connection"
     return f"{part} (published: {STATED[part].replace('_', ' ')})" if part in STATED else part
 
 
-def _bar(axes: Axes, place: float, own: pd.DataFrame) -> None:
-    left = 0.0
-    for part, color in COLORS.items():
-        value = float(own["value"].get(part, math.nan))
-        if not value > 0:
-            continue
-        axes.barh(place, value, left=left, height=BAR, color=color, edgecolor="white", lw=0.6)
-        if value > SMALLEST:
-            light = luminance(color) >= 0.55
-            axes.text(left + value / 2, place, f"{value:.0%}", size=7, ha="center", va="center",
-                      color=INK if light else "white")  # fmt: skip
-        left += value
+def _said(table: pd.DataFrame) -> dict[Hashable, str]:
+    """Return the shares of connecting with their intervals, and what all parts take."""
+    wholes = table[table["part"] == WHOLE].set_index("treatment")["value"]
+    connecting = table[table["what"] == CONNECTING].to_dict("records")
+    return {row["treatment"]: _numbers(row, wholes[row["treatment"]]) for row in connecting}
 
 
-def _said(own: pd.DataFrame) -> str:
-    """Return the share of connecting with its interval, and what all parts take."""
-    value, low, high, n = _connecting(own)
-    ends = f" [{low:.1%}, {high:.1%}]" if math.isfinite(low) else ", no interval"
-    return f"connect {value:.1%}{ends}\n{own['value'][WHOLE]:.3g} ms, n = {n:.0f}"
-
-
-def _connecting(own: pd.DataFrame) -> list[float]:
-    names = ("value", "low", "high", "n")
-    return [float(own[name].get("connect", math.nan)) for name in names]
-
-
-def _draw_interval(axes: Axes, place: float, own: pd.DataFrame) -> None:
-    _, low, high, _ = _connecting(own)
-    draw_interval(axes, (low, high), place - BAR / 2 - 0.07, (0.0, 1.0), color=INK, lw=1.5,
-                  zorder=4)  # fmt: skip
+def _numbers(row: Mapping[Hashable, Any], whole_ms: float) -> str:
+    known = math.isfinite(row["low"])
+    ends = f" [{row['low']:.1%}, {row['high']:.1%}]" if known else ", no interval"
+    return f"connect {row['value']:.1%}{ends}\n{whole_ms:.3g} ms, n = {row['n']:.0f}"
 
 
 def has_connections(run: Run) -> bool:
@@ -173,4 +127,20 @@ def has_connections(run: Run) -> bool:
     return {"rung", "connection", "keep_alive"} <= set(run.record.factors)
 
 
+CHART = RowChart(
+    TITLE,
+    "Mean shares of valid trials, successful requests. In numbers: share of connecting with its 95%"
+    " t interval over trials (drawn above the bar), and the parts' sum. Published are ranges, of"
+    " another machine, client and load; their upper ends exceed 100%.",
+    layers=(
+        Stack(COLORS, words="{:.0%}".format, labels={part: _part_words(part) for part in COLORS}),
+        Intervals((CONNECTING,), at=-0.37, within=(0.0, 1.0), size=0),
+        Texts((NO_TRIAL,), x=0.0),
+    ),
+    panels={"": Axis("share of a request's time", ends=(0, 1.12), ticks=TICKS)},
+    labels=_labels,
+    row_in=0.36,
+    said=_said,
+    nothing=NO_POST,
+)
 LIFE_CYCLE_PARTS = View("life_cycle_parts", TITLE, parts_table, draw_parts, suits=has_connections)

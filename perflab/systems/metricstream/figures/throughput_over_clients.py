@@ -5,16 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
 import pandas as pd
-from matplotlib.lines import Line2D
 
-from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
+from perflab.figures.charts import Axis, Plane, Planes, Points
 from perflab.figures.evidence import trials_shown
 from perflab.figures.looks import PALETTE, Look
 from perflab.figures.page import Page
-from perflab.figures.plots.milliseconds import log_axis
-from perflab.figures.points import draw_points
 from perflab.figures.view import View
 from perflab.recordings import Run, published_value
 from perflab.systems.metricstream.preset import OTHERS, STUDY
@@ -68,31 +64,25 @@ def _limited(run: Run) -> list[dict[str, Any]]:
     return [{"what": LIMITED, "words": words}]
 
 
-def draw_clients(table: pd.DataFrame, page: Page) -> LabFigure:
-    """Draw trials as points, and say what the published limit would take."""
-    said = [str(words) for words in table.loc[table["what"].isin([NEEDED, LIMITED]), "words"]]
-    figure = page_canvas(
-        page,
-        TITLE,
-        plot_height_in=page.sheet.height_in(3.3),
-        subtitle=" ".join(
-            [
-                "Every point is a trial (hollow: refused; where the client was the limit, it is"
-                " not the server's throughput).",
-                *(f"{each[:1].upper()}{each[1:]}." for each in said),
-            ]
-        ),
-        key=[Line2D([], [], ls="", marker="o", ms=4, color=PALETTE[0], label="trial")],
+def _words(table: pd.DataFrame, _: Page) -> str:
+    said = table.loc[table["what"].isin([NEEDED, LIMITED]), "words"].astype(str)
+    told = "".join(f" {each[:1].upper()}{each[1:]}." for each in said)
+    return (
+        "Every point is a trial (hollow: refused; where the client was the limit, it is not the"
+        f" server's throughput).{told}"
     )
-    axes = figure.subplots()
-    draw_points(axes, table[table["what"] == TRIAL], "users", "value", "what", LOOKS, s=22)
-    log_axis(axes, "x")
-    highest = float(np.nanmax(table["value"].astype(float)))
-    axes.set_ylim(0, 1.08 * highest)
-    axes.set_xlabel("users of the closed loop, no think time (log)")
-    axes.set_ylabel("throughput, successful responses per second")
-    only_grid(axes, "y")
-    return finish(figure)
+
+
+CHART = Planes(
+    TITLE,
+    _words,
+    layers=(Points(looks=LOOKS, how={"s": 22}),),
+    planes=Plane(
+        Axis("users of the closed loop, no think time (log)", log=True),
+        Axis("throughput, successful responses per second", below=0.0),
+    ),
+    x="users",
+)
 
 
 def has_users(run: Run) -> bool:
@@ -102,5 +92,5 @@ def has_users(run: Run) -> bool:
 
 
 THROUGHPUT_OVER_CLIENTS = View(
-    "throughput_over_clients", TITLE, clients_table, draw_clients, suits=has_users
+    "throughput_over_clients", TITLE, clients_table, CHART.draw, suits=has_users
 )

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator
 
-from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
+from perflab.figures.canvas import LabFigure
+from perflab.figures.charts import Axis, Lines, Plane, Planes
 from perflab.figures.page import Page
 from perflab.figures.view import View
 from perflab.numerals import counted
@@ -28,8 +26,6 @@ PANELS = {
 COLUMNS = ["treatment", "t_s", "answered", *PANELS]
 MB = 1e6
 PANEL_IN = 0.95
-# Names of counts stand at the side.
-LEAST_IN = 0.78
 # More lines than colours could not be told apart.
 MOST = 8
 
@@ -60,43 +56,37 @@ def draw_counts(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw a panel per count, a line per treatment; a line has gaps where nobody answered."""
     measured = {name: look for name, look in page.looks.items() if name in set(table["treatment"])}
     shown = dict([*measured.items()][:MOST])
+    own = table[table["treatment"].isin(shown)]
     silent = [
         look.label
         for name, look in shown.items()
-        if (table[table["treatment"] == name]["answered"] != "yes").any()
+        if (own.loc[own["treatment"] == name, "answered"] != "yes").any()
     ]
     said = f" Did not answer for a while: {'; '.join(silent)}." if silent else ""
     if left_out := len(measured) - len(shown):
         said += f" Not drawn, but in the table: {counted(left_out, 'further treatment')}."
-    figure = page_canvas(
-        page,
+    chart = Planes(
         TITLE,
-        plot_height_in=0.4 + max(LEAST_IN, page.sheet.height_in(PANEL_IN)) * len(PANELS),
-        subtitle="Each treatment's first valid trial, asked five times a second. A line is broken"
-        f" where the service did not answer.{said}",
-        key=[
-            Line2D([], [], color=look.color, marker=look.marker, ms=3.5, lw=1.2, label=look.label)
-            for look in shown.values()
-        ],
+        "Each treatment's first valid trial, asked five times a second. A line is broken where the"
+        f" service did not answer.{said}",
+        layers=(Lines(by="treatment", looks=shown, marked=True, how={"ms": 2.2, "lw": 1.0}),),
+        planes=_planes,
+        panel="count",
+        across=1,
+        height_in=1.35,
+        further_in=PANEL_IN,
+        share_x=True,
     )
-    panels = figure.subplots(len(PANELS), 1, sharex=True)
-    for axes, (name, words) in zip(panels, PANELS.items(), strict=True):
-        axes.set_ylabel(words, fontsize=7.5)
-        for treatment, look in shown.items():
-            own = table[table["treatment"] == treatment].sort_values("t_s")
-            axes.plot(own["t_s"], own[name], color=look.color, marker=look.marker, ms=2.2, lw=1.0)
-        _frame(axes, table[table["treatment"].isin(shown)][name], from_zero=name != "memory_mb")
-    panels[-1].set_xlabel("seconds since the load began")
-    figure.align_ylabels(panels)
-    return finish(figure)
+    by_count = [own.sort_values("t_s").assign(count=name, value=own[name]) for name in PANELS]
+    return chart.draw(pd.concat(by_count, ignore_index=True), page)
 
 
-def _frame(axes: Axes, values: pd.Series[float], from_zero: bool) -> None:
-    if from_zero:
-        highest = float(values.max()) if np.isfinite(values).any() else 1.0
-        axes.set_ylim(-0.04 * max(1.0, highest), 1.1 * max(1.0, highest))
-    axes.yaxis.set_major_locator(MaxNLocator(3, integer=True))
-    only_grid(axes, "y")
+def _planes(_: pd.DataFrame, __: Page) -> dict[str, Plane]:
+    x = Axis("seconds since the load began")
+    return {
+        name: Plane(x, Axis(words, below=None if name == "memory_mb" else 0.04, whole=True, few=3))
+        for name, words in PANELS.items()
+    }
 
 
 COUNTS_OVER_TIME = View("counts_over_time", TITLE, counts_table, draw_counts, suits=has_downloads)

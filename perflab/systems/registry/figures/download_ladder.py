@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
-from matplotlib.ticker import LogLocator
 
-from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
+from perflab.figures.charts import Axis, Points, Published, RowChart
 from perflab.figures.evidence import trials_shown
 from perflab.figures.looks import PALETTE, Look
 from perflab.figures.page import Page
-from perflab.figures.plots import rows
-from perflab.figures.plots.milliseconds import log_axis
 from perflab.figures.plots.published_marks import (
     OTHER_LOAD,
     PUBLISHED,
     SAME_LOAD,
-    draw_published,
-    published_key,
 )
-from perflab.figures.points import draw_points
 from perflab.figures.view import View
 from perflab.recordings import Run, published_value
 from perflab.recordings.responses import at_least_column
@@ -115,70 +105,31 @@ def _published(run: Run, response: str) -> list[dict[str, Any]]:
     ]
 
 
-def draw_ladder(table: pd.DataFrame, page: Page) -> LabFigure:
-    """Draw a row per rung, in the order of the ladder, and a panel per response."""
-    page = replace(page, looks=_in_order(page.looks))
-    published = table[table["what"] == PUBLISHED]
-    own_rows = rows.of_looks(page.looks, page.sheet, 0.34)
-    figure = page_canvas(
-        page,
-        TITLE,
-        plot_height_in=0.6 + own_rows.height_in,
-        subtitle="Points: trials (hollow: refused). An arrowhead is a trial in which downloads"
-        " timed out: its time is at least that. Published: one run of each, of another machine;"
-        " that of step 0 is such a bound, too." + _vouching(table),
-        key=[*_key(table), *published_key(published)],
-    )
-    panels = figure.subplots(1, len(PANELS), sharey=True)
-    for axes, (panel, words, _, _) in zip(panels, PANELS.values(), strict=True):
-        _draw(axes, table[table["panel"] == panel], own_rows, is_log=panel != "succeeded")
-        axes.set_xlabel(words)
-    return finish(figure)
-
-
-def _in_order(looks: Mapping[str, Look]) -> dict[str, Look]:
+def _labels(_: pd.DataFrame, page: Page) -> dict[Hashable, str]:
+    """Return the treatments in the order of the ladder."""
     places = {f"rung={name}": place for place, name in enumerate(RUNGS)}
-    ordered = sorted(looks, key=lambda name: places.get(name, len(places)))
-    return {name: looks[name] for name in ordered}
+    ordered = sorted(page.looks, key=lambda name: places.get(name, len(places)))
+    return {name: page.looks[name].label for name in ordered}
 
 
-def _draw(axes: Axes, own: pd.DataFrame, own_rows: rows.Rows[str], is_log: bool) -> None:
-    places = own_rows.frame(axes)
-    points = own[own["what"] != PUBLISHED].assign(
-        y=own["treatment"].map(places).astype(float) + 0.12
+def _words(table: pd.DataFrame, _: Page) -> str:
+    told = bool({TOLD, TOLD_AT_LEAST} & set(table["what"]))
+    vouching = " Load from inside: as the service's own generator counts, for which nobody vouches."
+    return (
+        "Points: trials (hollow: refused). An arrowhead is a trial in which downloads timed out:"
+        " its time is at least that. Published: one run of each, of another machine; that of step 0"
+        f" is such a bound, too.{vouching * told}"
     )
-    draw_points(axes, points, "value", "y", "what", LOOKS, s=18)
-    draw_published(
-        axes,
-        own[own["what"] == PUBLISHED],
-        "value",
-        {name: place - 0.17 for name, place in places.items()},
-    )
-    own_rows.rules(axes)
-    highest = own["value"].max()
-    if is_log:
-        log_axis(axes, "x")
-        # Three panels share the width: numbers at the tens, and at the threes where few are seen.
-        low, high = axes.get_xlim()
-        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0) if high < 40 * low else (1.0,)))
-    elif math.isfinite(highest):
-        axes.set_xlim(-0.06 * highest, 1.08 * highest)
-    only_grid(axes, "x")
 
 
-def _vouching(table: pd.DataFrame) -> str:
-    """Say whose count it is where the load came from inside."""
-    if not {TOLD, TOLD_AT_LEAST} & set(table["what"]):
-        return ""
-    return " Load from inside: as the service's own generator counts, for which nobody vouches."
-
-
-def _key(table: pd.DataFrame) -> list[Line2D]:
-    return [
-        Line2D([], [], ls="", marker=look.marker, ms=4, color=look.color, label=look.label)
-        for name, look in LOOKS.items()
-        if name in set(table["what"])
-    ]
-
-
-DOWNLOAD_LADDER = View("download_ladder", TITLE, ladder_table, draw_ladder, suits=has_downloads)
+CHART = RowChart(
+    TITLE,
+    _words,
+    layers=(Points((*LOOKS,), looks=LOOKS, at=0.12, how={"s": 18}), Published(at=-0.17)),
+    panels={
+        panel: Axis(words, log="log" in words, below=None if "log" in words else 0.06, sparse=True)
+        for panel, words, *_ in PANELS.values()
+    },
+    labels=_labels,
+)
+DOWNLOAD_LADDER = View("download_ladder", TITLE, ladder_table, CHART.draw, suits=has_downloads)

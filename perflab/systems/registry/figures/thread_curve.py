@@ -6,15 +6,10 @@ import math
 
 import numpy as np
 import pandas as pd
-from matplotlib.lines import Line2D
 
-from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
+from perflab.figures.charts import Axis, Lines, Plane, Planes, Points
 from perflab.figures.evidence import trials_shown
 from perflab.figures.looks import PALETTE, Look
-from perflab.figures.page import Page
-from perflab.figures.plots.milliseconds import log_axis
-from perflab.figures.points import draw_points
-from perflab.figures.theme import MUTED
 from perflab.figures.view import View
 from perflab.recordings import Run
 from perflab.systems.registry.rungs import LAST, RUNGS
@@ -72,35 +67,22 @@ def _batches(run: Run, threads: pd.Series[float]) -> pd.DataFrame:
     )
 
 
-def draw_threads(table: pd.DataFrame, page: Page) -> LabFigure:
-    """Draw trials as points, and the curve of batches."""
-    figure = page_canvas(
-        page,
-        TITLE,
-        plot_height_in=page.sheet.height_in(3.2),
-        subtitle="Every point is a trial (hollow: refused). Line: downloads / threads, rounded up,"
-        " times the seconds that the model takes over one connection of the link; nothing is"
-        " fitted.",
-        key=[
-            *(
-                Line2D([], [], ls="", marker=look.marker, ms=4, color=look.color, label=look.label)
-                for name, look in LOOKS.items()
-                if name in set(table["what"])
-            ),
-            Line2D([], [], color=MUTED, lw=1.2, label="batches over the link alone"),
-        ],
-    )
-    axes = figure.subplots()
-    curve = table[table["what"] == BATCHES]
-    axes.step(curve["threads"], curve["duration_s"], where="post", color=MUTED, lw=1.2, zorder=1)
-    trials = table[table["what"] != BATCHES]
-    draw_points(axes, trials, "threads", "duration_s", "what", LOOKS, s=24)
-    log_axis(axes, "x")
-    log_axis(axes, "y")
-    axes.set_xlabel("threads of the executor (log)")
-    axes.set_ylabel("total duration, s (log)")
-    only_grid(axes, "y")
-    return finish(figure)
+CHART = Planes(
+    TITLE,
+    "Every point is a trial (hollow: refused). Line: downloads / threads, rounded up, times the"
+    " seconds that the model takes over one connection of the link; nothing is fitted.",
+    layers=(
+        Lines((BATCHES,), step=True, how={"lw": 1.2, "zorder": 1},
+              label="batches over the link alone"),
+        Points((*LOOKS,), looks=LOOKS, how={"s": 24}),
+    ),
+    planes=Plane(
+        Axis("threads of the executor (log)", log=True), Axis("total duration, s (log)", log=True)
+    ),
+    x="threads",
+    y="duration_s",
+    height_in=3.2,
+)  # fmt: skip
 
 
 def has_threads(run: Run) -> bool:
@@ -113,4 +95,4 @@ def has_threads(run: Run) -> bool:
     return "handler" in run.record.factors and len(sizes) > 1
 
 
-THREAD_CURVE = View("thread_curve", TITLE, thread_table, draw_threads, suits=has_threads)
+THREAD_CURVE = View("thread_curve", TITLE, thread_table, CHART.draw, suits=has_threads)

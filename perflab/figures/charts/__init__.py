@@ -1,0 +1,43 @@
+"""Charts declared as data: rows or planes, their axes, and layers drawn from a table's rows."""
+
+from __future__ import annotations
+
+from perflab.figures.charts.axes import Axis
+from perflab.figures.charts.layers import (
+    TRIAL,
+    Bands,
+    Bars,
+    Intervals,
+    Layer,
+    Lines,
+    Marks,
+    Points,
+    Published,
+    Rules,
+    Stack,
+    Texts,
+    Typical,
+)
+from perflab.figures.charts.planes import Plane, Planes, treatment_panels
+from perflab.figures.charts.rows import RowChart
+
+__all__ = [
+    "TRIAL",
+    "Axis",
+    "Bands",
+    "Bars",
+    "Intervals",
+    "Layer",
+    "Lines",
+    "Marks",
+    "Plane",
+    "Planes",
+    "Points",
+    "Published",
+    "RowChart",
+    "Rules",
+    "Stack",
+    "Texts",
+    "Typical",
+    "treatment_panels",
+]

@@ -1,0 +1,513 @@
+"""Layers of a chart: which rows of its table are drawn in which way, and what its key says of them.
+
+The column ``what`` says what a row is. A chart puts the numbers that lie along its axes into the
+columns ``x`` and ``y``; in a chart of rows ``y`` is the middle of a row.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import pandas as pd
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from perflab.figures.evidence import TYPICAL
+from perflab.figures.intervals import draw_interval, reach
+from perflab.figures.looks import Look, luminance
+from perflab.figures.page import Page
+from perflab.figures.plots.published_marks import PUBLISHED, published_key, published_mark
+from perflab.figures.points import draw_points
+from perflab.figures.theme import INK, MUTED
+from perflab.figures.words import text_width_in, tick_label, wrap
+
+TRIAL = "trial"
+DASHED = (0, (4, 2))
+TEXT_PT = 7.5
+STACK_PT, STACK_IN = 7.2, 2.9
+# How much of a row its bars take together.
+BARS_HIGH = 0.8
+# Lines of a grid go behind words.
+BOX = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
+# A label in a key, on one line.
+KEY_IN, KEY_PT = 6.4, 8.0
+Looks = Mapping[str, Look]
+
+
+class Layer(Protocol):
+    """What is drawn in each panel of a chart, and explained in its key."""
+
+    def draw(self, axes: Axes, own: pd.DataFrame, page: Page) -> None:
+        """Draw the rows of one panel."""
+
+    def key(self, table: pd.DataFrame, page: Page) -> Sequence[Artist]:
+        """Return handles with labels for what occurs in the whole table."""
+
+
+def rows_of(table: pd.DataFrame, of: Sequence[str]) -> pd.DataFrame:
+    """Return the rows that are one of ``of``; all of them where it names nothing."""
+    return table[table["what"].isin(of)] if of else table
+
+
+@dataclass(frozen=True)
+class Points:
+    """A point per row, in the look of what it is of; hollow where a trial does not count.
+
+    Attributes
+    ----------
+    of : sequence of str
+        What is drawn; all rows where it names nothing.
+    by : str
+        The column that names a look.
+    looks : mapping, optional
+        By default those of the run's treatments.
+    at : float
+        How far below the middle of a row.
+    how : mapping
+        For :func:`~perflab.figures.points.draw_points`.
+    """
+
+    of: Sequence[str] = (TRIAL,)
+    by: str = "what"
+    looks: Looks | None = None
+    at: float = 0.0
+    how: Mapping[str, Any] = field(default_factory=dict)
+    keyed: bool = True
+
+    def draw(self, axes: Axes, own: pd.DataFrame, page: Page) -> None:
+        """Draw the rows of one panel."""
+        shown = rows_of(own, self.of)
+        shown = shown.assign(y=shown["y"].astype(float) + self.at)
+        draw_points(axes, shown, "x", "y", self.by, looks_in(self.looks, page), **self.how)
+
+    def key(self, table: pd.DataFrame, page: Page) -> list[Line2D]:
+        """Return a marker for each look that occurs."""
+        named = set(rows_of(table, self.of)[self.by]) if self.keyed else set()
+        return [
+            marker(look.marker, look.color, label=tick_label(look.label, KEY_IN, KEY_PT, lines=1))
+            for name, look in looks_in(self.looks, page).items()
+            if name in named
+        ]
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """Intervals along an axis, in arrows where they leave the picture, and a mark at the value.
+
+    Attributes
+    ----------
+    low, high : str
+        Columns of the ends; NaN where there is no interval.
+    along : str
+        The axis that the values lie along.
+    beyond : float
+        How many times beyond the values of ``among`` an interval is shown.
+    within : pair, optional
+        How far it is shown instead.
+    by, looks
+        As of :class:`Points`; without ``by`` everything is in ink, and marked by a bar across.
+    """
+
+    of: Sequence[str] = ()
+    low: str = "low"
+    high: str = "high"
+    along: Literal["x", "y"] = "x"
+    at: float = 0.0
+    beyond: float = 1.5
+    among: Sequence[str] = ()
+    within: tuple[float, float] | None = None
+    by: str = ""
+    looks: Looks | None = None
+    lw: float = 1.5
+    size: float = 7.0
+    label: str = ""
+    keyed: bool = True
+
+    def draw(self, axes: Axes, own: pd.DataFrame, page: Page) -> None:
+        """Draw the rows of one panel."""
+        within = self.within or reach(rows_of(own, self.among)[self.along], self.beyond)
+        looks = looks_in(self.looks, page)
+        for row in rows_of(own, self.of).to_dict("records"):
+            look = looks.get(str(row[self.by])) if self.by else None
+            color, place = (
+                look.color if look else INK,
+                float(row["y" if self.along == "x" else "x"]) + self.at,
+            )
+            ends = (float(row[self.low]), float(row[self.high]))
+            draw_interval(axes, ends, place, within, self.along, color=color, lw=self.lw, zorder=4,
+                          gid="interval")  # fmt: skip
+            if self.size:
+                shape = look.marker if look else {"x": "|", "y": "_"}[self.along]
+                xy = (row["x"], place) if self.along == "x" else (place, row["y"])
+                axes.add_line(marker(shape, color, size=self.size, xy=xy))
+
+    def key(self, table: pd.DataFrame, page: Page) -> list[Line2D]:
+        """Return what an interval looks like, or its looks."""
+        shown = rows_of(table, self.of) if self.keyed else table.iloc[:0]
+        if self.by:
+            return [
+                Line2D([], [], color=look.color, marker=look.marker, ms=4.5, lw=self.lw,
+                       label=tick_label(look.label, KEY_IN, KEY_PT, lines=1))
+                for name, look in looks_in(self.looks, page).items() if name in set(shown[self.by])
+            ]  # fmt: skip
+        if not (self.label and len(shown)):
+            return []
+        return [Line2D([], [], color=INK, marker="|", ms=7, lw=self.lw, label=self.label)]
+
+
+def Typical(**how: Any) -> Intervals:  # noqa: N802
+    """Return the layer of typical values of treatments, with their 95% intervals."""
+    usual: dict[str, Any] = {
+        "of": TYPICAL, "among": (TRIAL, *TYPICAL), "label": "typical value and its 95% interval",
+    }  # fmt: skip
+    return Intervals(**{**usual, **how})
+
+
+@dataclass(frozen=True)
+class Marks:
+    """A marker of one kind per row, filled or hollow; without looks all in one colour."""
+
+    of: Sequence[str]
+    marker: str
+    label: str = ""
+    color: str = MUTED
+    hollow: bool = False
+    size: float = 5.0
+    at: float = 0.0
+    by: str = ""
+    looks: Looks | None = None
+
+    def draw(self, axes: Axes, own: pd.DataFrame, page: Page) -> None:
+        """Draw the rows of one panel."""
+        looks = looks_in(self.looks, page)
+        for row in rows_of(own, self.of).to_dict("records"):
+            color = looks[str(row[self.by])].color if self.by else self.color
+            xy = (row["x"], row["y"] + self.at)
+            axes.add_line(marker(self.marker, color, self.hollow, self.size, xy))
+
+    def key(self, table: pd.DataFrame, page: Page) -> list[Line2D]:  # noqa: ARG002
+        """Return the marker, where it occurs and has a label."""
+        if not (self.label and len(rows_of(table, self.of))):
+            return []
+        return [marker(self.marker, self.color, self.hollow, self.size, label=self.label)]
+
+
+@dataclass(frozen=True)
+class Published:
+    """Diamonds at published values; filled where the run has the published load (``state``)."""
+
+    at: float = 0.0
+
+    def draw(self, axes: Axes, own: pd.DataFrame, page: Page) -> None:  # noqa: ARG002
+        """Draw the rows of one panel."""
+        for row in rows_of(own, (PUBLISHED,)).dropna(subset=["x", "y"]).to_dict("records"):
+            diamond = published_mark(str(row["state"]))
+            diamond.set_data([row["x"]], [row["y"] + self.at])
+            axes.add_line(diamond)
+
+    def key(self, table: pd.DataFrame, page: Page) -> list[Line2D]:  # noqa: ARG002
+        """Return the diamonds that occur."""
+        return published_key(rows_of(table, (PUBLISHED,)))
+
+
+@dataclass(frozen=True)
+class Rules:
+    """A line across the panel at each value along an axis: a target, a limit."""
+
+    of: Sequence[str]
+    label: str = ""
+    along: Literal["x", "y"] = "x"
+    color: str = MUTED
+    ls: Any = DASHED
+
+    def draw(self, axes: Axes, own: pd.DataFrame, page: Page) -> None:  # noqa: ARG002
+        """Draw the rows of one panel."""
+        across = axes.axvline if self.along == "x" else axes.axhline
+        for value in rows_of(own, self.of)[self.along].dropna():
+            across(float(value), color=self.color, lw=1.0, ls=self.ls, zorder=1, gid="rule")
+
+    def key(self, table: pd.DataFrame, page: Page) -> list[Line2D]:  # noqa: ARG002
+        """Return the line, where it occurs and has a label."""
+        if not (self.label and len(rows_of(table, self.of))):
+            return []
+        return [Line2D([], [], color=self.color, lw=1.0, ls=self.ls, label=self.label)]
+
+
+@dataclass(frozen=True)
+class Lines:
+    """A line through the rows of each look and each value of ``unit``.
+
+    Attributes
+    ----------
+    by : str
+        The column that names a look; empty: all lines are of one ``color``.
+    unit : str
+        The column that parts lines of one look.
+    step : bool
+        Whether values hold until the next.
+    how : mapping
+        For :meth:`matplotlib.axes.Axes.plot`.
+    label : str
+        In the key, of lines without looks.
+    marked : bool
+        Whether each row has its look's marker.
+    """
+
+    of: Sequence[str] = ()
+    by: str = ""
+    unit: str = ""
+    looks: Looks | None = None
+    color: str = MUTED
+    step: bool = False
+    marked: bool = False
+    how: Mapping[str, Any] = field(default_factory=dict)
+    label: str = ""
+    keyed: bool = True
+
+    def draw(self, axes: Axes, own: pd.DataFrame, page: Page) -> None:
+        """Draw the rows of one panel."""
+        for look, line in self._lines(own, page):
+            how: dict[str, Any] = {"color": look.color, "lw": 1.4, "zorder": 2}
+            how |= {"marker": look.marker, "ms": 4.0} if self.marked else {}
+            how |= {"drawstyle": "steps-post"} if self.step else {}
+            axes.plot(line["x"], line["y"], **{**how, **self.how})
+
+    def _lines(self, own: pd.DataFrame, page: Page) -> Iterator[tuple[Look, pd.DataFrame]]:
+        shown = rows_of(own, self.of)
+        for name, look in self._looks(page).items():
+            of_look = shown[shown[self.by] == name] if self.by else shown
+            parts = of_look.groupby(self.unit, sort=False) if self.unit else [("", of_look)]
+            yield from ((look, part) for _, part in parts if len(part))
+
+    def _looks(self, page: Page) -> Looks:
+        return looks_in(self.looks, page) if self.by else {"": Look(self.color, "", self.label)}
+
+    def key(self, table: pd.DataFrame, page: Page) -> list[Line2D]:
+        """Return a line for each look that occurs."""
+        shown = rows_of(table, self.of)
+        named = set(shown[self.by]) if self.by else ({""} if len(shown) else set())
+        style = {name: self.how[name] for name in ("ls", "lw") if name in self.how}
+        return [
+            Line2D([], [], **{"color": look.color, "lw": 1.4, **style},
+                   marker=look.marker if self.marked else "", ms=4.5,
+                   label=tick_label(look.label, KEY_IN, KEY_PT, lines=1))
+            for name, look in self._looks(page).items()
+            if self.keyed and look.label and name in named
+        ]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Bands:
+    """A pale band between two columns, for each look."""
+
+    low: str = "low"
+    high: str = "high"
+    of: Sequence[str] = ()
+    by: str = "what"
+    looks: Looks | None = None
+    alpha: float = 0.2
+
+    def draw(self, axes: Axes, own: pd.DataFrame, page: Page) -> None:
+        """Draw the rows of one panel."""
+        shown = rows_of(own, self.of)
+        for name, look in looks_in(self.looks, page).items():
+            band = shown[shown[self.by] == name]
+            axes.fill_between(band["x"], band[self.low], band[self.high], color=look.color,
+                              alpha=self.alpha, lw=0)  # fmt: skip
+
+    def key(self, table: pd.DataFrame, page: Page) -> list[Line2D]:  # noqa: ARG002
+        """Return nothing: bands lie around lines, which have their own."""
+        return []
+
+
+@dataclass(frozen=True)
+class Texts:
+    """A row's words within its panel; a row without any says nothing.
+
+    Attributes
+    ----------
+    x : float
+        Where they stand, in widths of the panel.
+    muted : bool
+        Whether they are about something that is missing.
+    room_in : float
+        How wide they may be.
+    """
+
+    of: Sequence[str] = ()
+    words: str = "words"
+    x: float = 0.5
+    at: float = 0.0
+    muted: bool = True
+    room_in: float = 2.2
+
+    def draw(self, axes: Axes, own: pd.DataFrame, page: Page) -> None:
+        """Write the words of one panel."""
+        room_in = min(self.room_in, page.sheet.text_in / 3.8)
+        for row in rows_of(own, self.of).to_dict("records"):
+            if row[self.words]:
+                words = "\n".join(wrap(str(row[self.words]), TEXT_PT, room_in))
+                axes.text(
+                    self.x, row["y"] + self.at, words, transform=axes.get_yaxis_transform(),
+                    ha="center" if self.x else "left", va="center", size=TEXT_PT,
+                    color=MUTED if self.muted else INK, bbox=BOX, zorder=5,
+                )  # fmt: skip
+
+    def key(self, table: pd.DataFrame, page: Page) -> list[Artist]:  # noqa: ARG002
+        """Return nothing: words explain themselves."""
+        return []
+
+
+@dataclass(frozen=True)
+class Stack:
+    """The parts of a row end to end from 0.
+
+    Attributes
+    ----------
+    colors : mapping
+        The colour of each part, in the order in which parts follow each other.
+    labels : mapping
+        What the key calls a part; by default its name.
+    words : callable, optional
+        What is written into a part that has room for it.
+    """
+
+    colors: Mapping[str, str]
+    by: str = "part"
+    of: Sequence[str] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    words: Callable[[float], str] | None = None
+    height: float = 0.6
+    at: float = 0.0
+    alpha: float = 1.0
+    keyed: bool = True
+
+    def draw(self, axes: Axes, own: pd.DataFrame, page: Page) -> None:  # noqa: ARG002
+        """Draw the rows of one panel."""
+        shown = rows_of(own, self.of)
+        shown = shown[shown[self.by].isin(self.colors) & (shown["x"] > 0)]
+        # A panel of rows is at least so wide; the axis has its ends already.
+        inch = float(np.ptp(axes.get_xlim())) / STACK_IN
+        for y in shown["y"].unique():
+            parts, place, left = shown[shown["y"] == y], float(y) + self.at, 0.0
+            values = dict(zip(parts[self.by], parts["x"], strict=True))
+            for name in (each for each in self.colors if each in values):
+                axes.barh(place, values[name], left=left, height=self.height, edgecolor="white",
+                          lw=0.6, color=self.colors[name], alpha=self.alpha)  # fmt: skip
+                self._write(axes, left + values[name] / 2, place, values[name], name, inch)
+                left += values[name]
+
+    def _write(self, axes: Axes, x: float, y: float, value: float, name: str, inch: float) -> None:
+        """Write a part's number into it, where it has room."""
+        words = self.words(value) if self.words else ""
+        if words and value > (text_width_in(words, STACK_PT) + 0.04) * inch:
+            dark = luminance(self.colors[name]) < 0.55
+            axes.text(x, y, words, size=STACK_PT, ha="center", va="center",
+                      color="white" if dark else INK)  # fmt: skip
+
+    def key(self, table: pd.DataFrame, page: Page) -> list[Patch]:  # noqa: ARG002
+        """Return a patch for each part that occurs."""
+        shown = rows_of(table, self.of)
+        named = set(shown.loc[shown["x"] > 0, self.by]) if self.keyed else set()
+        return [
+            Patch(fc=color, label=self.labels.get(name, name))
+            for name, color in self.colors.items()
+            if name in named
+        ]
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Bars below each other in a row, one a part, with intervals, and numbers behind them.
+
+    Attributes
+    ----------
+    colors : mapping
+        The colour of each part, in the order in which bars lie below each other.
+    words : callable
+        A number as it is written.
+    missing : str
+        What stands in the place of a bar that a row does not have.
+    within : pair, optional
+        How far intervals are shown.
+    """
+
+    colors: Mapping[str, str]
+    words: Callable[[float], str]
+    by: str = "part"
+    labels: Mapping[str, str] = field(default_factory=dict)
+    missing: str = ""
+    within: tuple[float, float] = (0.0, math.inf)
+
+    def draw(self, axes: Axes, own: pd.DataFrame, page: Page) -> None:  # noqa: ARG002
+        """Draw the rows of one panel."""
+        height = BARS_HIGH / len(self.colors)
+        most = highest_of(own, "x")
+        for y in own["y"].dropna().unique():
+            found = {str(row[self.by]): row for row in own[own["y"] == y].to_dict("records")}
+            for number, (name, color) in enumerate(self.colors.items()):
+                place = float(y) + (number + 0.5) * height - BARS_HIGH / 2
+                if name in found:
+                    self._bar(axes, found[name], place, height, color, most)
+                elif self.missing:
+                    axes.text(0.01 * most, place, self.missing, size=7, va="center", color=MUTED)
+
+    def _bar(
+        self,
+        axes: Axes,
+        row: Mapping[Hashable, Any],
+        place: float,
+        height: float,
+        color: str,
+        most: float,
+    ) -> None:
+        value, low, high = (float(row[name]) for name in ("x", "low", "high"))
+        axes.barh(place, value, height=height * 0.86, color=color, edgecolor=MUTED, lw=0.3)
+        draw_interval(axes, (low, high), place, self.within, color=INK, lw=1.1, zorder=4,
+                      gid="interval")  # fmt: skip
+        words, right = self.words(value), value
+        if math.isfinite(low):
+            words = f"{words} [{self.words(low)}, {self.words(high)}]"
+            right = max(value, min(high, self.within[1]))
+        axes.text(right + 0.015 * most, place, words, size=7, va="center")
+
+    def key(self, table: pd.DataFrame, page: Page) -> list[Patch]:  # noqa: ARG002
+        """Return a patch for each part."""
+        return [
+            Patch(fc=color, ec=MUTED, lw=0.4, label=self.labels.get(name, name))
+            for name, color in self.colors.items()
+        ]
+
+
+def looks_in(looks: Looks | None, page: Page) -> Looks:
+    """Return the looks of a layer: its own, or those of the run's treatments."""
+    return page.looks if looks is None else looks
+
+
+def marker(
+    kind: str,
+    color: str,
+    hollow: bool = False,
+    size: float = 4.5,
+    xy: tuple[float, float] | None = None,
+    label: str = "",
+) -> Line2D:
+    """Return one marker, in a place or for a key."""
+    places = ([xy[0]], [xy[1]]) if xy else ([], [])
+    return Line2D(
+        *places, ls="", marker=kind, ms=size, mec=color, mfc="white" if hollow else color,
+        mew=1.3 if hollow or kind in "x|_" else 0.3, label=label, zorder=5,
+        clip_on=False,
+    )  # fmt: skip
+
+
+def highest_of(own: pd.DataFrame, column: str) -> float:
+    """Return the largest number of a column; NaN where it has none."""
+    values = own[column].astype(float) if column in own else pd.Series(dtype=float)
+    return float(np.nanmax(values)) if values.notna().any() else float("nan")

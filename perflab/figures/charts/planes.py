@@ -1,0 +1,160 @@
+"""Charts of two axes of numbers, in one panel or in several: points, lines, distributions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pandas as pd
+from matplotlib.axes import Axes
+
+from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
+from perflab.figures.charts.axes import Axis
+from perflab.figures.charts.layers import Layer, highest_of
+from perflab.figures.charts.rows import Words
+from perflab.figures.page import Page
+from perflab.figures.sheets import Grid
+from perflab.figures.theme import MUTED
+from perflab.figures.words import tick_label
+
+TITLE_PT, TITLE_LINE_IN = 8.0, 0.14
+# The name of the only panel, and what stands in the column of panels for all of them.
+WHOLE, EVERYWHERE = "", ""
+
+
+@dataclass(frozen=True)
+class Plane:
+    """A panel: its title, its axes, and the columns of the numbers that lie along them."""
+
+    x: Axis
+    y: Axis
+    title: str = ""
+
+
+def treatment_panels(
+    x: Axis, y: Axis, most: int = 1000
+) -> Callable[[pd.DataFrame, Page], dict[str, Plane]]:
+    """Return a panel for each of the first ``most`` treatments, all with the same axes."""
+
+    def planes(_: pd.DataFrame, page: Page) -> dict[str, Plane]:
+        looks = [*page.looks.items()][:most]
+        return {name: Plane(x, y, look.label) for name, look in looks}
+
+    return planes
+
+
+@dataclass(frozen=True)
+class Planes:
+    """A chart of panels that each have two axes of numbers.
+
+    Attributes
+    ----------
+    title, words, layers
+        As of :class:`~perflab.figures.charts.rows.RowChart`.
+    planes : callable or Plane
+        The panels by the value of the column ``panel``; a single plane shows the whole table.
+        Rows in which that column is empty are in every panel.
+    panel, x, y : str
+        Columns: a row's panel, and the numbers along the axes.
+    across : int
+        How many panels stand side by side where there is room for ``least_in`` each.
+    height_in, further_in : float
+        How high one row of panels is with its labels, and each further one.
+    share_x, share_y
+        Whether panels share an axis (as of :meth:`matplotlib.figure.Figure.subplots`).
+    empty : str
+        What a panel without rows says.
+    """
+
+    title: str
+    words: Words
+    layers: Sequence[Layer]
+    planes: Plane | Callable[[pd.DataFrame, Page], Mapping[str, Plane]]
+    panel: str = "treatment"
+    x: str = "t_s"
+    y: str = "value"
+    across: int = 2
+    least_in: float = 2.0
+    height_in: float = 3.3
+    further_in: float = 2.6
+    share_x: bool | Literal["col"] = False
+    share_y: bool | Literal["row"] = False
+    grid: Literal["x", "y"] = "y"
+    empty: str = "no valid trial"
+
+    def draw(self, table: pd.DataFrame, page: Page) -> LabFigure:
+        """Draw a table that has rows."""
+        table = table.assign(x=table[self.x], y=table[self.y])
+        planes = self._planes(table, page)
+        grid = page.sheet.grid(len(planes), across=self.across, least_in=self.least_in)
+        titles = {name: title_of(plane, grid) for name, plane in planes.items()}
+        lines = max(title.count("\n") for title in titles.values())
+        height_in = page.sheet.height_in(self.height_in + self.further_in * (grid.down - 1))
+        figure = page_canvas(
+            page,
+            self.title,
+            plot_height_in=height_in + TITLE_LINE_IN * lines * grid.down,
+            subtitle=self.words if isinstance(self.words, str) else self.words(table, page),
+            key=[handle for layer in self.layers for handle in layer.key(table, page)],
+        )
+        panels = panels_of(figure, grid, sharex=self.share_x, sharey=self.share_y)
+        parts = [table if name == WHOLE else self._own(table, name) for name in planes]
+        for axes, own, title in zip(panels, parts, titles.values(), strict=True):
+            axes.set_title(title, size=TITLE_PT)
+            self._draw(axes, own, page)
+        # Panels that share an axis must all be drawn before it can be as long as they need.
+        for place, (axes, own, plane) in enumerate(
+            zip(panels, parts, planes.values(), strict=True)
+        ):
+            if len(own):
+                plane.x.apply(axes, "x", highest_of(table if self.share_x else own, "x"))
+                plane.y.apply(axes, "y", highest_of(table if self.share_y else own, "y"))
+            label_outer(axes, plane, place, grid, self.share_x, self.share_y)
+        return finish(figure)
+
+    def _planes(self, table: pd.DataFrame, page: Page) -> Mapping[str, Plane]:
+        if isinstance(self.planes, Plane):
+            return {WHOLE: self.planes}
+        return self.planes(table, page)
+
+    def _own(self, table: pd.DataFrame, name: str) -> pd.DataFrame:
+        """Return a panel's rows and those of all panels; nothing where it has no row of its own."""
+        own = table[self.panel] == name
+        return table[own | (table[self.panel] == EVERYWHERE)] if own.any() else table[own]
+
+    def _draw(self, axes: Axes, own: pd.DataFrame, page: Page) -> None:
+        if own.empty:
+            if not (self.share_x or self.share_y):
+                axes.set_axis_off()
+            axes.text(0.5, 0.5, self.empty, transform=axes.transAxes, ha="center", color=MUTED)
+            return
+        only_grid(axes, self.grid)
+        for layer in self.layers:
+            layer.draw(axes, own, page)
+
+
+def title_of(plane: Plane, grid: Grid) -> str:
+    """Return the title of a panel, broken to its width."""
+    lines = plane.title.split("\n")
+    return "\n".join(tick_label(line, grid.room_in(3.2), TITLE_PT, 3) for line in lines)
+
+
+def panels_of(figure: LabFigure, grid: Grid, **how: Any) -> list[Axes]:
+    """Return the panels of a grid, row by row, without those that are left over."""
+    every = list(figure.subplots(grid.down, grid.across, squeeze=False, **how).ravel())
+    for spare in every[grid.count :]:
+        spare.remove()
+    return every[: grid.count]
+
+
+def label_outer(
+    axes: Axes, plane: Plane, place: int, grid: Grid, share_x: object, share_y: object
+) -> None:
+    """Label a panel's axes; those that panels share are labelled where they end."""
+    if not share_y or place % grid.across == 0:
+        axes.set_ylabel(plane.y.label)
+    if not share_x or place + grid.across >= grid.count:
+        axes.set_xlabel(plane.x.label)
+        # Above a place without a panel the numbers would be missing.
+        axes.tick_params(axis="x", labelbottom=True)
